@@ -1,0 +1,141 @@
+"""What things are: the frozen values that travel between the floors. No tmux, no I/O."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+from tmuxctl.errors import Usage
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+
+
+class State(str, Enum):
+    """What a program is doing, as far as the evidence goes."""
+
+    STARTING = "starting"
+    BUSY = "busy"
+    IDLE = "idle"
+    ASKING = "asking"
+    EXITED = "exited"
+    LOST = "lost"
+    UNKNOWN = "unknown"
+
+
+class Confidence(str, Enum):
+    """How far a state can be trusted."""
+
+    SURE = "sure"
+    LIKELY = "likely"
+    GUESS = "guess"
+
+
+@dataclass(frozen=True)
+class Size:
+    """A terminal's width and height in cells."""
+
+    cols: int
+    rows: int
+
+    def __str__(self) -> str:
+        return f"{self.cols}x{self.rows}"
+
+
+@dataclass(frozen=True)
+class SessionSpec:
+    """What to start: a plugin takes one and returns another, before tmux sees it.
+
+    `argv` is executed as it is, without a shell; `env` is the program's whole environment; `history` is in lines.
+    `notes` carries what plugins want to remember or ask of the launcher (`lifetime`: seconds until the program is ended).
+    """
+
+    argv: tuple[str, ...]
+    cwd: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    size: Size = Size(120, 40)
+    name: str = ""
+    machine: str | None = None
+    history: int = 20000
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Session:
+    """One program on one terminal, as far as it is known; what is not known is None. Times are ISO-8601 UTC."""
+
+    name: str
+    id: str
+    incarnation: str | None = None
+    machine: str | None = None
+    state: State = State.UNKNOWN
+    kind: str | None = None
+    detail: str | None = None
+    by: str | None = None
+    confidence: Confidence | None = None
+    asking: Mapping[str, Any] | None = None
+    profile: str | None = None
+    argv: tuple[str, ...] = ()
+    cwd: str | None = None
+    cols: int | None = None
+    rows: int | None = None
+    pid: int | None = None
+    exit_status: int | None = None
+    signal: str | None = None
+    created: str | None = None
+    active: str | None = None
+    attached: int = 0
+    tags: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+    recording: bool = False
+    cursor: str | None = None
+    owner: str | None = None
+
+
+def check_name(name: str) -> str:
+    """The name itself, or Usage: letters, digits, `_` and `-`, at most 63, which is inert in every tmux format."""
+    if not NAME.fullmatch(name):
+        shown = ascii(name[:40])
+        raise Usage(
+            f"{shown} is no session name",
+            reason="bad_name",
+            hint="use letters, digits, _ and -, starting with a letter or digit, at most 63 characters",
+        )
+    return name
+
+
+def parse_size(text: str) -> Size:
+    """`120x40` as a Size; columns 2-1000, rows 2-1000, or Usage."""
+    found = re.fullmatch(r"(\d{1,4})x(\d{1,4})", text)
+    if found:
+        size = Size(int(found[1]), int(found[2]))
+        if 2 <= size.cols <= 1000 and 2 <= size.rows <= 1000:
+            return size
+    raise Usage(f"{ascii(text[:40])} is no size", reason="bad_size", hint="columns x rows, each 2 to 1000, as in 120x40")
+
+
+UNITS = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def parse_seconds(value: str | int | float | None) -> float | None:
+    """`500ms`, `30`, `30s`, `5m`, `2h`, `7d` in seconds; `none` is None. Usage for anything else."""
+    if value is None or value == "none":
+        return None
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e9:
+        return float(value)
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)(ms|s|m|h|d|)", value) if isinstance(value, str) else None
+    if not found:
+        raise Usage(
+            f"{ascii(str(value)[:40])} is no duration", reason="bad_duration", hint="write 500ms, 30, 30s, 5m, 2h or none"
+        )
+    return float(found[1]) * UNITS[found[2]]
+
+
+def parse_bytes(value: str | int) -> int:
+    """`64M`, `1M`, `8k`, `100` as a number of bytes, or Usage."""
+    found = re.fullmatch(r"(\d{1,15})([kKmMgG]?)[bB]?", str(value))
+    if not found:
+        raise Usage(f"{ascii(str(value)[:40])} is no number of bytes", reason="bad_bytes", hint="write 4096, 8k, 64M or 1G")
+    return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2].lower()]

@@ -1,0 +1,181 @@
+"""What every transport offers: everything tmuxctl does on a machine goes through these few calls.
+
+A machine is a place with tmux, a POSIX shell and files: this one (local.py), or one at the other end of a pipe with
+nothing of ours installed (pipe.py; over ssh the same). Above this line nobody asks which.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable
+
+Command = Sequence[str]
+"""One tmux command with its arguments, as in `("kill-session", "-t", "=db")`."""
+
+
+class File(NamedTuple):
+    """A file's size in bytes and its last change in seconds of the wall clock."""
+
+    size: int
+    modified: float
+
+
+class Tty(NamedTuple):
+    """How a terminal treats input: whole lines or not, echoed or not, and how many typed bytes wait unread."""
+
+    canonical: bool
+    echo: bool
+    unread: int
+
+
+class Process(NamedTuple):
+    """One row of the process table. `started` is in the machine's clock ticks since boot: with `pid` it names a process
+    for ever. `tty` is the device number of its terminal, `foreground` the process group that terminal listens to."""
+
+    pid: int
+    parent: int
+    group: int
+    session: int
+    tty: int
+    foreground: int
+    state: str
+    started: int
+    name: str
+
+
+class Watch(Protocol):
+    """Sleeps until something happens to the watched journals or processes."""
+
+    def wait(self, timeout: float) -> bool:
+        """Sleep at most `timeout` seconds; True if something may have changed (false alarms are allowed)."""
+
+    def close(self) -> None:
+        """Give the wake-up back. May be called twice."""
+
+
+class Transport(Protocol):
+    """Reaches one machine. Calls are thread-safe; each ends within its `timeout` (seconds) or raises Unreachable."""
+
+    machine: str | None
+    """Its name, None for this one."""
+
+    socket: str
+    """The name of the tmux server's socket, as in `tmux -L NAME`."""
+
+    @property
+    def home(self) -> str:
+        """The absolute folder of this server's state there: `$XDG_STATE_HOME/tmuxctl/SOCKET`, made 0700 when missing."""
+
+    def run(
+        self,
+        commands: Sequence[Command],
+        *,
+        buffer: tuple[str, bytes] | None = None,
+        timeout: float = 10.0,
+    ) -> bytes:
+        """Run ONE tmux command list and return what it printed; never starts a server.
+
+        `buffer` names a paste buffer and the exact bytes it is filled with before the list runs. Raises what
+        `failure` says of tmux's message, and Unreachable `backend_timeout` when tmux does not answer in time
+        (a list that writes may still be carried out later: the caller knows whether that matters).
+        """
+
+    def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
+        """Run a list that creates a session, starting the server (our configuration, clean environment) if there is none."""
+
+    def shell(self, script: str, *arguments: str, stdin: bytes = b"", timeout: float = 10.0) -> tuple[int, bytes]:
+        """Run a POSIX sh script there with `$1`.. set; its exit status and standard output."""
+
+    def put(self, path: str, data: bytes, *, mode: int = 0o600) -> None:
+        """Make or replace a file whole (temporary file, then rename); links are never followed."""
+
+    def make_folder(self, path: str) -> None:
+        """Make a 0700 folder and its parents; no error if it is there and ours."""
+
+    def remove(self, path: str) -> None:
+        """Remove a file or a whole folder; no error if it is gone."""
+
+    def rename(self, path: str, to: str) -> None:
+        """Rename a file or folder on the same file system."""
+
+    def files(self, folder: str) -> dict[str, File]:
+        """The names in a folder (folders too, size 0); empty if there is no such folder."""
+
+    def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
+        """Bytes of a file from `offset`, at most `limit`; NotFound `no_file` if it is not there."""
+
+    def tty(self, path: str) -> Tty | None:
+        """How the terminal device treats input, or None when it cannot be asked."""
+
+    def processes(self) -> list[Process]:
+        """The machine's process table, as much of it as may be seen."""
+
+    def marked(self, session_id: str) -> list[Process]:
+        """The processes whose environment at their start carried `TMUXCTL_SESSION_ID=session_id`."""
+
+    def signal(self, processes: Sequence[Process], name: str) -> None:
+        """Send a signal (`TERM`, `KILL`, ...) to each process that still is what the row says; others are skipped."""
+
+    def watch(self, folders: Sequence[str], pid: int | None = None) -> Watch:
+        """A wake-up for changes of files in these folders and, if given, the end of a process."""
+
+    def clock(self) -> float:
+        """The machine's monotonic clock in seconds, the same for every process there."""
+
+    def close(self) -> None:
+        """End what the transport keeps open. Sessions go on."""
+
+
+SAFE = re.compile(r"[A-Za-z0-9_./@=:+,-]+")
+
+
+def quote(argument: str) -> str:
+    r"""One argument as tmux's own command parser reads it back: bare, or in double quotes with octal escapes (tmux(1), PARSING SYNTAX)."""
+    if SAFE.fullmatch(argument):
+        return argument
+    plain = re.sub(r'[\\"$]', r"\\\g<0>", argument)
+    return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\{ord(found[0]):03o}", plain) + '"'
+
+
+def source(commands: Sequence[Command]) -> str:
+    """A command list as text for `if-shell`, `run-shell -C` and control mode."""
+    return " ; ".join(" ".join(quote(argument) for argument in command) for command in commands)
+
+
+def argv(commands: Sequence[Command]) -> list[str]:
+    r"""A command list as arguments of the tmux program. A trailing `;` of an argument would end its command: it goes as `\;`."""
+    words: list[str] = []
+    for command in commands:
+        if words:
+            words.append(";")
+        words.extend(word[:-1] + "\\;" if word.endswith(";") else word for word in command)
+    return words
+
+
+FAILURES: Sequence[tuple[str, type[TmuxctlError], str, str]] = (
+    (r"no server running|error connecting to|server exited|lost server|no current client", Unreachable, "no_server", "tmuxctl ls"),
+    (r"duplicate session", Conflict, "exists", "choose another name, or --if-exists reuse"),
+    (r"can't find (session|pane|window)|no such (session|pane|window)", NotFound, "no_session", "tmuxctl ls"),
+    (r"fork failed: No space left|forkpty|openpty|out of pty", Failed, "no_ptys", "end some sessions: tmuxctl kill NAME"),
+    (r"fork failed", Failed, "no_processes", "end some programs, or raise the process limit"),
+    (r"Too many open files|too many open files", Failed, "no_descriptors", "end some sessions: tmuxctl kill NAME"),
+    (r"unknown command|unknown option|unknown flag|usage:", Failed, "tmux_too_old", "tmuxctl needs tmux 3.2 or later: tmuxctl doctor"),
+)  # fmt: skip
+
+
+def failure(message: str) -> TmuxctlError:
+    """tmux's complaint as an error of ours."""
+    for pattern, kind, reason, hint in FAILURES:
+        if re.search(pattern, message):
+            return kind(f"tmux: {message}" if message else "tmux failed", reason=reason, hint=hint)
+    return Failed(f"tmux: {message}" if message else "tmux failed without a word", reason="tmux")
+
+
+def check_environment(values: Mapping[str, str]) -> None:
+    """Failed if a name or value cannot be part of an environment (POSIX: no `=` in a name, no NUL)."""
+    for name, value in values.items():
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or "\0" in value:
+            raise Failed(f"{ascii(name[:40])} cannot be an environment variable", reason="bad_env")
