@@ -114,7 +114,7 @@ class Transport(Protocol):
         """The machine's process table, as much of it as may be seen."""
 
     def marked(self, session_id: str) -> list[Process]:
-        """The processes whose environment at their start carried `TMUXCTL_SESSION_ID=session_id`."""
+        """The processes whose environment at their start carried `TMUXCTL_SESSION=session_id`."""
 
     def signal(self, processes: Sequence[Process], name: str) -> None:
         """Send a signal (`TERM`, `KILL`, ...) to each process that still is what the row says; others are skipped."""
