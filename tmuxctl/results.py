@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tmuxctl.model import Confidence, State
+from tmuxctl.model import Confidence, Session, State
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class Screen:
     state: State
     by: str | None
     position: str | None
+    """The session's cursor (surface: `cursor` of other results), behind what the screen shows."""
     truncated: bool = False
     scrollback: tuple[str, ...] | None = None
     ansi: str | None = None
@@ -48,6 +49,7 @@ class Output:
     cursor: str
     truncated: bool = False
     complete: bool = True
+    data: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,13 @@ class Wait:
 
 @dataclass(frozen=True)
 class Ran:
-    """A command's exact output and exit status. `elapsed` is in seconds; `data` holds the bytes as they were."""
+    """A command's exact output and exit status. `elapsed` is in seconds; `data` holds the bytes as they were, `output_base64` too
+    where they are no UTF-8 (then `output` has replacement characters)."""
 
     session: str
     output: str
     data: bytes
+    output_base64: str | None
     exit_status: int | None
     signal: str | None = None
     elapsed: float = 0.0
@@ -99,12 +103,67 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Killed:
-    """What `kill` ended and what it could not."""
+class End:
+    """How one session ended under `kill`. `escaped` are processes that were seen but could not be ended."""
 
     session: str
     id: str
     exit_status: int | None
     signal: str | None
-    ended: int
+    processes: int
     escaped: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Killed:
+    """What `kill` ended."""
+
+    killed: tuple[End, ...]
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What `prune` removed, or would remove."""
+
+    pruned: tuple[str, ...]
+    dry_run: bool = False
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """All sessions, by name."""
+
+    sessions: tuple[Session, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `new` would do: the spec the plugins made, the tmux command list, and the session's files."""
+
+    name: str
+    argv: tuple[str, ...]
+    cwd: str
+    size: str
+    history: int
+    env: tuple[str, ...]
+    plugins: tuple[str, ...]
+    files: tuple[str, ...]
+    tmux: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing `doctor` looked at; `ok` is None where it does not apply."""
+
+    name: str
+    ok: bool | None
+    found: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True)
+class Doctor:
+    """What `doctor` found."""
+
+    ok: bool
+    checks: tuple[Check, ...]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable
+from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
 
 Command = Sequence[str]
 """One tmux command with its arguments, as in `("kill-session", "-t", "=db")`."""
@@ -110,8 +110,11 @@ class Transport(Protocol):
     def tty(self, path: str) -> Tty | None:
         """How the terminal device treats input, or None when it cannot be asked."""
 
-    def processes(self) -> list[Process]:
-        """The machine's process table, as much of it as may be seen."""
+    def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
+        """The machine's process table, as much of it as may be seen; only these processes if `pids` is given."""
+
+    def which(self, program: str, path: str, folder: str) -> bool:
+        """True if a shell in `folder` with this PATH would find the program."""
 
     def marked(self, session_id: str) -> list[Process]:
         """The processes whose environment at their start carried `TMUXCTL_SESSION=session_id`."""
@@ -175,7 +178,7 @@ def failure(message: str) -> TmuxctlError:
 
 
 def check_environment(values: Mapping[str, str]) -> None:
-    """Failed if a name or value cannot be part of an environment (POSIX: no `=` in a name, no NUL)."""
+    """Usage if a name or value cannot be part of an environment (POSIX: no `=` in a name, no NUL)."""
     for name, value in values.items():
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or "\0" in value:
-            raise Failed(f"{ascii(name[:40])} cannot be an environment variable", reason="bad_env")
+            raise Usage(f"{ascii(name[:40])} cannot be an environment variable", reason="bad_env")

@@ -1,0 +1,384 @@
+"""`Control`: every operation, declared once. The work is in the modules beside this one; here is what it is called,
+what it takes, who may, and what a person reads about it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from tmuxctl.operations import (
+    RIGHTS,
+    Bytes,
+    CursorText,
+    FileName,
+    Flag,
+    Input,
+    Key,
+    NewName,
+    Pattern,
+    Seconds,
+    SessionName,
+    SizeText,
+    current,
+    invoke,
+    operation,
+)
+
+if TYPE_CHECKING:
+    from tmuxctl.config import Settings
+    from tmuxctl.model import Session
+    from tmuxctl.results import Doctor, Killed, Output, Plan, Pruned, Ran, Screen, Sessions, Wait, Written
+    from tmuxctl.terminal.lease import Holder
+    from tmuxctl.transport.base import Transport
+
+
+class Control:
+    """Drives the sessions of one tmux server.
+
+    `resident` is for a process that stays: one control-mode client serves all its calls. Safe to share between threads.
+    """
+
+    def __init__(
+        self, transport: Transport | None = None, settings: Settings | None = None, *, resident: bool = False
+    ) -> None:
+        from tmuxctl import config
+
+        self.settings = settings or config.load()
+        if transport is None:
+            from tmuxctl.terminal.server import CONFIG
+            from tmuxctl.transport.local import LocalTransport
+
+            transport = LocalTransport(
+                self.settings.tmux_socket, tmux=self.settings.tmux_binary, config=CONFIG, resident=resident
+            )
+        self.transport = transport
+        self._holder: Holder | None = None
+
+    @property
+    def holder(self) -> Holder:
+        """Who we are to a lease."""
+        if self._holder is None:
+            from tmuxctl.terminal.lease import Holder
+
+            self._holder = Holder.new()
+        return self._holder
+
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        rights: Sequence[str] = RIGHTS,
+        request_id: str | None = None,
+        timeout: float | None = None,
+        cancelled: threading.Event | None = None,
+    ) -> Any:
+        """Call an operation by name with plain values, as every surface does.
+
+        `rights` is what the caller may (read, write, create, kill); `request_id` makes a repeated write happen once;
+        `timeout` (seconds) bounds the whole call; setting `cancelled` ends a wait, not the program. Raises TmuxctlError.
+        """
+        return invoke(
+            self, name, arguments, rights=rights, request_id=request_id, timeout=timeout, cancelled=cancelled
+        )
+
+    def close(self) -> None:
+        """End what this process keeps open; sessions go on."""
+        self.transport.close()
+
+    def __enter__(self) -> Control:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # Drive
+
+    @operation(
+        right="write",
+        group="Drive",
+        hot=True,
+        examples=("send db 'select 1;'", "send db --no-enter -- -R", "printf 'a\\0b' | tmuxctl send db - --no-enter"),
+    )
+    def send(
+        self,
+        session: SessionName,
+        text: Annotated[Input, "what to type; - reads standard input as it is"] = b"",
+        *,
+        enter: Annotated[bool, "press Enter after it"] = True,
+        paste: Annotated[bool, "as a bracketed paste, if the program asked for that"] = False,
+        multiline: Annotated[bool, "allow several lines without a bracketed paste"] = False,
+        secret_from_env: Annotated[str | None, "type this variable's value, if echo is off"] = None,
+        secret_from_file: Annotated[FileName | None, "type this file's first line, if echo is off"] = None,
+        secret_from_fd: Annotated[int | None, "type what this descriptor gives, if echo is off"] = None,
+        id: Annotated[str | None, "repeat an earlier write that ended unknown: it is typed at most once"] = None,
+    ) -> Written:
+        """Type text exactly as given, then Enter, and return without waiting.
+
+        Nothing in the text is special: no key names, no formats, no shell. Text that begins with - goes after --.
+        Refused when a person is typing, when the program has ended, or when the terminal would not take it whole.
+        """
+        from tmuxctl.control import typing
+
+        secret = typing.secret(secret_from_env, secret_from_file, secret_from_fd)
+        return typing.send(
+            self, session, text, enter=enter, paste=paste, multiline=multiline, secret=secret, write_id=id
+        )
+
+    @operation(right="write", group="Drive", hot=True, examples=("keys db C-c", "keys db Up Enter", "keys db ctrl+r"))
+    def keys(
+        self,
+        session: SessionName,
+        keys: Annotated[Key, "C-c ctrl+c Enter Up shift+tab F5 ..."],
+        *,
+        repeat: Annotated[int, "press them so many times"] = 1,
+        id: Annotated[str | None, "repeat an earlier write that ended unknown: it is typed at most once"] = None,
+    ) -> Written:
+        """Press named keys, in tmux's spelling (C-c, Up, M-x) or ptyai's (ctrl+c, up, alt+x).
+
+        Every name is checked before the first key is sent.
+        """
+        from tmuxctl.control import typing
+
+        return typing.keys(self, session, keys, repeat=repeat, write_id=id)
+
+    @operation(
+        right="write",
+        group="Drive",
+        examples=("exec build -- make -j4", "exec build 'cd src && git status'", "exec build --timeout 10m -- ./run-tests"),
+    )
+    def exec(
+        self,
+        session: SessionName,
+        command: Annotated[tuple[str, ...], "one word is shell text; several are a program and its arguments"],
+        *,
+        timeout: Annotated[Seconds | None, "give up after this long; the command goes on"] = None,
+        max_bytes: Annotated[Bytes, "return at most so much of the output"] = 1 << 20,
+    ) -> Ran:
+        """Run a command in a session's shell; its exact output on stdout, its exit status is ours.
+
+        It runs in the shell itself, so cd, export, functions and aliases work and last. Refused when something other
+        than a waiting shell has the terminal.
+        """
+        from tmuxctl.control import commands
+
+        return commands.execute(self, session, command, timeout=timeout, max_bytes=max_bytes)
+
+    @operation(
+        right="read",
+        group="Drive",
+        idempotent=True,
+        examples=("wait build --exit --timeout 10m", "wait db --text 'rows? in set'", "wait db --settle 500ms", "wait db --exit --now"),
+    )
+    def wait(
+        self,
+        session: SessionName,
+        *,
+        exit: Annotated[bool, "until the program has ended"] = False,
+        text: Annotated[Pattern | None, "until its output matches this regular expression"] = None,
+        settle: Annotated[Seconds | None, "until it has printed nothing for this long"] = None,
+        timeout: Annotated[Seconds | None, "give up after this long"] = None,
+        since: Annotated[CursorText | None, "look at output after this cursor, or at the whole `screen`"] = None,
+        now: Annotated[bool, "test once, do not wait: exit status 1 if it does not hold"] = False,
+    ) -> Wait:
+        """Block until something holds; the first condition that holds wins.
+
+        A text counts only in output after the last input sent, its echo left out; if nothing was ever sent, or with
+        --since screen, in all that is visible. It is never ended by silence. The pattern is Python's, ^ and $ match
+        at lines.
+        """
+        from tmuxctl.control import waits
+
+        return waits.wait(
+            self, session, exit=exit, text=text, settle=settle, timeout=timeout, since=since, now=now
+        )
+
+    # Look
+
+    @operation(right="read", group="Look", idempotent=True, hot=True, examples=("screen db", "screen db --svg db.svg", "screen db --scrollback 200"))
+    def screen(
+        self,
+        session: SessionName,
+        *,
+        ansi: Annotated[bool, "with colours, as escape sequences"] = False,
+        html: Annotated[bool, "as an HTML page"] = False,
+        svg: Annotated[bool, "as an SVG picture"] = False,
+        scrollback: Annotated[int | None, "also the last N lines that scrolled away (0: all)"] = None,
+        trim: Annotated[bool, "leave out blanks at the end of rows"] = True,
+        wide: Annotated[bool, "join the rows the terminal wrapped"] = False,
+    ) -> Screen:
+        """What a person would see now: rows of text without any control character."""
+        from tmuxctl.control import look
+
+        return look.screen(self, session, ansi=ansi, html=html, svg=svg, scrollback=scrollback, trim=trim, wide=wide)
+
+    @operation(right="read", group="Look", idempotent=True, streams=True, examples=("read db", "read db --since c1:9f2c.1:118", "read build --follow"))
+    def read(
+        self,
+        session: SessionName,
+        *,
+        since: Annotated[CursorText | None, "output after this cursor; default: after the last input"] = None,
+        follow: Annotated[bool, "go on until the program ends"] = False,
+        raw: Annotated[bool, "the bytes as they came, escape sequences and all"] = False,
+    ) -> Output | Iterator[Output]:
+        """A session's output after a point, as text; the cursor for the next read comes with it."""
+        from tmuxctl.control import look
+
+        return look.read(self, session, since=since, follow=follow, raw=raw)
+
+    @operation(right="read", group="Look", idempotent=True, streams=True, examples=("log build", "log build --tail 20 --follow"))
+    def log(
+        self,
+        session: SessionName,
+        *,
+        tail: Annotated[int | None, "only the last N lines"] = None,
+        follow: Annotated[bool, "go on until the program ends"] = False,
+        raw: Annotated[bool, "the bytes as they came, escape sequences and all"] = False,
+    ) -> Output | Iterator[Output]:
+        """All that a session printed, as far as its journal is kept."""
+        from tmuxctl.control import look
+
+        return look.log(self, session, tail=tail, follow=follow, raw=raw)
+
+    @operation(right="read", group="Look", idempotent=True, hot=True, examples=("show db", "show db --json"))
+    def show(self, session: SessionName) -> Session:
+        """Everything known about one session."""
+        from tmuxctl.control import sessions
+
+        return sessions.show(self, session)
+
+    # Sessions
+
+    @operation(
+        right="create",
+        group="Sessions",
+        examples=("new db -- sqlite3 shop.db", "new -- python3 -q", "new build --cwd ~/src --with timeout=2h"),
+    )
+    def new(
+        self,
+        name: Annotated[NewName | None, "its name; default: after the command"] = None,
+        command: Annotated[tuple[str, ...], "executed as given, without a shell; default: $SHELL"] = (),
+        *,
+        cwd: Annotated[FileName | None, "the folder it starts in; default: here"] = None,
+        env: Annotated[dict[str, str] | None, "set a variable", Flag(("-e",))] = None,
+        size: Annotated[SizeText | None, "columns x rows"] = None,
+        history: Annotated[int | None, "lines kept of what scrolls away"] = None,
+        profile: Annotated[str, "auto, none, or a profile's name"] = "auto",
+        clean_env: Annotated[bool, "start from a short list of variables, not from all of yours"] = False,
+        login: Annotated[bool, "start a shell as a login shell"] = False,
+        shell_marks: Annotated[bool, "let bash, zsh and fish mark their prompts and commands"] = True,
+        if_exists: Annotated[Literal["error", "reuse", "replace"], "what to do about a session of this name"] = "error",
+        with_: Annotated[tuple[str, ...], "apply a plugin: NAME, NAME=VALUE or NAME:option=value"] = (),
+        env_file: Annotated[FileName | None, "the env plugin: variables from a file"] = None,
+        lifetime: Annotated[str | None, "the timeout plugin: end it after this long"] = None,
+        dry_run: Annotated[bool, "print what would be done, and do nothing"] = False,
+    ) -> Session | Plan:
+        """Start a program in a session of its own, which lives on when this command and your terminal are gone."""
+        from tmuxctl.control import creation
+
+        plugins = (*with_, *([f"env={env_file}"] if env_file else []), *([f"timeout={lifetime}"] if lifetime else []))
+        wanted = creation.Wanted(
+            name=name,
+            command=command,
+            cwd=cwd,
+            env=env or {},
+            size=size,
+            history=history,
+            profile=profile,
+            clean_env=clean_env,
+            login=login,
+            shell_marks=shell_marks,
+            if_exists=if_exists,
+            plugins=plugins,
+        )
+        return creation.plan(self, wanted) if dry_run else creation.new(self, wanted)
+
+    @operation(right="create", group="Sessions", examples=("run -- make test", "run --timeout 10m -- ./deploy.sh"))
+    def run(
+        self,
+        command: Annotated[tuple[str, ...], "executed as given, without a shell"],
+        *,
+        name: Annotated[NewName | None, "the session's name while it runs"] = None,
+        cwd: Annotated[FileName | None, "the folder it starts in; default: here"] = None,
+        env: Annotated[dict[str, str] | None, "set a variable", Flag(("-e",))] = None,
+        size: Annotated[SizeText | None, "columns x rows"] = None,
+        clean_env: Annotated[bool, "start from a short list of variables, not from all of yours"] = False,
+        with_: Annotated[tuple[str, ...], "apply a plugin: NAME, NAME=VALUE or NAME:option=value"] = (),
+        timeout: Annotated[Seconds | None, "end it after this long"] = None,
+        max_bytes: Annotated[Bytes, "return at most so much of the output"] = 64 << 20,
+    ) -> Ran:
+        """Run a program on a terminal of its own, print what it printed, and remove the session.
+
+        The exit status is the program's; 124 if it took too long.
+        """
+        from tmuxctl.control import commands, creation
+
+        wanted = creation.Wanted(
+            name=name, command=command, cwd=cwd, env=env or {}, size=size, clean_env=clean_env, plugins=with_, shell_marks=False
+        )
+        return commands.run(self, wanted, timeout=timeout, max_bytes=max_bytes)
+
+    @operation(right="read", group="Sessions", idempotent=True, hot=True, examples=("ls", "ls --state exited", "ls --json"))
+    def ls(
+        self,
+        *,
+        state: Annotated[
+            Literal["starting", "busy", "idle", "asking", "exited", "lost", "unknown"] | None, "only these"
+        ] = None,
+    ) -> Sessions:
+        """All sessions, ended and lost ones too."""
+        from tmuxctl.control import sessions
+
+        return sessions.ls(self, state=state)
+
+    @operation(right="kill", group="Sessions", idempotent=True, examples=("kill db", "kill --all", "kill build --signal INT --grace 10s"))
+    def kill(
+        self,
+        session: Annotated[tuple[str, ...], "names or ids"] = (),
+        *,
+        all: Annotated[bool, "every session of this server"] = False,
+        signal: Annotated[str, "the first signal"] = "TERM",
+        grace: Annotated[Seconds, "how long it may take before KILL"] = 3.0,
+    ) -> Killed:
+        """End sessions: the signal to the whole process tree, after the grace period KILL, then the session goes.
+
+        What it printed and its exit status stay readable until `prune`.
+        """
+        from tmuxctl.control import lifetime
+
+        return lifetime.kill(self, session, everything=all, signal=signal, grace=grace)
+
+    @operation(right="write", group="Sessions", examples=("rename db shop",))
+    def rename(self, session: SessionName, name: Annotated[NewName, "the new name"]) -> Session:
+        """Give a session another name; its id and cursors stay."""
+        from tmuxctl.control import sessions
+
+        return sessions.rename(self, session, name)
+
+    @operation(right="write", group="Sessions", idempotent=True, examples=("resize db 100x30",))
+    def resize(self, session: SessionName, size: Annotated[SizeText, "columns x rows"]) -> Session:
+        """Change a session's terminal size."""
+        from tmuxctl.control import sessions
+
+        return sessions.resize(self, session, size)
+
+    @operation(right="kill", group="Sessions", idempotent=True, examples=("prune --dry-run", "prune"))
+    def prune(self, *, dry_run: Annotated[bool, "print what would go"] = False) -> Pruned:
+        """Remove sessions whose program has ended, and what is kept of lost and killed ones."""
+        from tmuxctl.control import lifetime
+
+        return lifetime.prune(self, dry_run=dry_run)
+
+    # Set up
+
+    @operation(right="read", group="Set up", idempotent=True, examples=("doctor", "doctor --json"))
+    def doctor(self) -> Doctor:
+        """Check what tmuxctl needs: tmux, its server, folders, limits; each with what to do about it."""
+        from tmuxctl.control import doctor
+
+        return doctor.examine(self)
+
+    def left(self, wanted: float | None) -> float | None:
+        """Seconds a wait may last under the call in progress."""
+        return current().left(wanted)

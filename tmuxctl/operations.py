@@ -1,0 +1,352 @@
+"""An operation is declared once, as a typed method: this reads its name, parameters, help and rights from there.
+
+The command line, `Control.call`, the reference and every later surface are made from what is found here. Parameters before
+`*` are arguments, the rest options; a parameter's type says how text and JSON become its value.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+import time
+import types
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from tmuxctl.errors import Denied, TmuxctlError, Usage
+from tmuxctl.model import parse_bytes, parse_seconds, parse_size
+
+RIGHTS = ("read", "write", "create", "kill")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Meta(NamedTuple):
+    """What an operation is beside its signature."""
+
+    right: str
+    group: str
+    idempotent: bool
+    streams: bool
+    hot: bool
+    examples: tuple[str, ...]
+
+
+def operation(
+    *,
+    right: str,
+    group: str,
+    idempotent: bool = False,
+    streams: bool = False,
+    hot: bool = False,
+    examples: Sequence[str] = (),
+) -> Callable[[F], F]:
+    """Make a method an operation. `right` is what a caller needs; `idempotent`: twice is as once; `streams`: may yield
+    results one by one; `hot`: must stay quick when called cold; `examples` lead its help."""
+
+    def mark(function: F) -> F:
+        function.__operation__ = Meta(right, group, idempotent, streams, hot, tuple(examples))  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+class Kind(NamedTuple):
+    """How a value is written: its word in help, its JSON schema, and how text or JSON becomes it (raises Usage)."""
+
+    word: str
+    schema: Mapping[str, Any]
+    parse: Callable[[Any], Any]
+
+
+class Flag(NamedTuple):
+    """Other spellings of an option on the command line, as in `Flag("-e")`."""
+
+    names: tuple[str, ...]
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Usage(f"{ascii(value)[:40]} is no text", reason="bad_type")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise Usage(
+            "the text holds bytes or surrogates that are not Unicode",
+            reason="bad_text",
+            hint="give raw bytes on standard input: printf '\\377' | tmuxctl send NAME -",
+        )
+    return value
+
+
+def _input(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
+    text = _text(value)
+    if "\0" in text:
+        raise Usage("the text holds NUL", reason="bad_text", hint="give raw bytes on standard input: tmuxctl send NAME -")
+    return text.encode()
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 16:
+        return int(value)
+    raise Usage(f"{ascii(value)[:40]} is no whole number", reason="bad_number")
+
+
+def _truth(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise Usage(f"{ascii(value)[:40]} is neither true nor false", reason="bad_type")
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if isinstance(value, (list, tuple)):
+        return tuple(_text(one) for one in value)
+    return (_text(value),)
+
+
+def _pairs(value: Any) -> dict[str, str]:
+    if isinstance(value, Mapping):
+        return {_text(name): _text(one) for name, one in value.items()}
+    pairs = [_text(one).partition("=") for one in value]
+    for name, equals, _ in pairs:
+        if not equals or not name:
+            raise Usage(f"{ascii(name)[:40]} is not NAME=VALUE", reason="bad_env", hint="write -e NAME=VALUE")
+    return {name: one for name, _, one in pairs}
+
+
+TEXT = Kind("text", {"type": "string"}, _text)
+WHOLE = Kind("number", {"type": "integer"}, _whole)
+TRUTH = Kind("", {"type": "boolean"}, _truth)
+TEXTS = Kind("text", {"type": "array", "items": {"type": "string"}}, _texts)
+PAIRS = Kind("name=value", {"type": "object", "additionalProperties": {"type": "string"}}, _pairs)
+KINDS: dict[Any, Kind] = {str: TEXT, int: WHOLE, bool: TRUTH, tuple[str, ...]: TEXTS, dict[str, str]: PAIRS}
+
+SessionName = Annotated[str, Kind("name", {"type": "string"}, _text), "name or id of the session"]
+NewName = Annotated[str, Kind("newname", {"type": "string"}, _text)]
+Input = Annotated[bytes, Kind("input", {"type": "string"}, _input)]
+Seconds = Annotated[float, Kind("duration", {"type": ["number", "string"]}, parse_seconds)]
+SizeText = Annotated[str, Kind("colsxrows", {"type": "string"}, lambda value: str(parse_size(_text(value))))]
+Bytes = Annotated[int, Kind("bytes", {"type": ["integer", "string"]}, parse_bytes)]
+Pattern = Annotated[str, Kind("re", {"type": "string"}, _text)]
+CursorText = Annotated[str, Kind("cursor", {"type": "string"}, _text)]
+Key = Annotated[tuple[str, ...], Kind("key", {"type": "array", "items": {"type": "string"}}, _texts)]
+FileName = Annotated[str, Kind("file", {"type": "string"}, _text)]
+
+
+class Parameter(NamedTuple):
+    """One parameter of an operation."""
+
+    name: str
+    kind: Kind
+    help: str
+    default: Any
+    positional: bool
+    many: bool
+    optional: bool
+    choices: tuple[str, ...]
+    flags: tuple[str, ...]
+
+    @property
+    def required(self) -> bool:
+        """True if a call without it is an error."""
+        return self.default is inspect.Parameter.empty
+
+    def convert(self, value: Any) -> Any:
+        """The value for a call, from text or JSON; Usage names the parameter."""
+        if value is None and (self.optional or self.default is None):
+            return None
+        try:
+            found = self.kind.parse(value)
+        except Usage as error:
+            raise Usage(f"{self.name}: {error.message}", reason=error.reason, hint=error.hint) from None
+        if self.choices and found not in self.choices:
+            raise Usage(f"{self.name}: {ascii(found)} is not one of {', '.join(self.choices)}", reason="bad_choice")
+        return found
+
+
+class Operation(NamedTuple):
+    """One operation, as every surface needs it."""
+
+    name: str
+    help: str
+    parameters: tuple[Parameter, ...]
+    meta: Meta
+    function: Callable[..., Any]
+
+    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Checked and converted arguments for a call; Usage for a strange, missing or wrong one."""
+        known = {parameter.name: parameter for parameter in self.parameters}
+        for name in given.keys() - known.keys():
+            raise Usage(f"{self.name} does not take {ascii(name)}", reason="bad_parameter", hint=_nearest(name, list(known)))
+        for parameter in self.parameters:
+            if parameter.required and parameter.name not in given:
+                raise Usage(f"{self.name} needs {parameter.name}", reason="missing", hint=f"tmuxctl {self.name} --help")
+        return {name: known[name].convert(value) for name, value in given.items()}
+
+    def schema(self) -> dict[str, Any]:
+        """The JSON schema of its arguments."""
+        properties: dict[str, Any] = {}
+        for one in self.parameters:
+            about: dict[str, Any] = dict(one.kind.schema)
+            if one.help:
+                about["description"] = one.help
+            if one.choices:
+                about["enum"] = list(one.choices)
+            if not one.required and one.default is not None:
+                about["default"] = list(one.default) if isinstance(one.default, tuple) else one.default
+            properties[one.name] = about
+        required = [one.name for one in self.parameters if one.required]
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _nearest(word: str, known: list[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, known, 1)
+    return f"did you mean {near[0]}?" if near else "it takes " + ", ".join(known)
+
+
+def names(service: type) -> list[str]:
+    """The names of a service's operations, in the order they are declared."""
+    return [name for base in service.__mro__ for name, one in vars(base).items() if hasattr(one, "__operation__")]
+
+
+def find(service: type, name: str) -> Operation:
+    """One operation of a service by name; Usage if there is none."""
+    function = getattr(service, name, None)
+    meta = getattr(function, "__operation__", None)
+    if function is None or meta is None:
+        raise Usage(f"no operation {ascii(name)[:40]}", reason="bad_operation", hint=_nearest(name, names(service)))
+    hints = get_type_hints(function, include_extras=True)
+    signature = list(inspect.signature(function).parameters.values())[1:]
+    parameters = tuple(_parameter(one, hints[one.name]) for one in signature)
+    return Operation(name, inspect.getdoc(function) or "", parameters, meta, function)
+
+
+def _parameter(one: inspect.Parameter, hint: Any) -> Parameter:
+    plain, extras, optional = _unwrap(hint)
+    choices: tuple[str, ...] = tuple(get_args(plain)) if get_origin(plain) is Literal else ()
+    kind = next((extra for extra in extras if isinstance(extra, Kind)), None) or KINDS.get(str if choices else plain)
+    if kind is None:
+        raise TypeError(f"{one.name}: no kind for {hint}")
+    return Parameter(
+        name=one.name,
+        kind=kind,
+        help=next((extra for extra in reversed(extras) if isinstance(extra, str)), ""),
+        default=one.default,
+        positional=one.kind is not inspect.Parameter.KEYWORD_ONLY,
+        many=kind.schema.get("type") in ("array", "object"),
+        optional=optional,
+        choices=choices,
+        flags=next((extra.names for extra in extras if isinstance(extra, Flag)), ()),
+    )
+
+
+def _unwrap(hint: Any) -> tuple[Any, list[Any], bool]:
+    """The plain type, what Annotated says about it (nested, outermost last), and whether None is allowed."""
+    extras: list[Any] = []
+    optional = False
+    while True:
+        if get_origin(hint) is Annotated:
+            hint, *found = get_args(hint)
+            extras = [*found, *extras]
+        elif get_origin(hint) in (Union, types.UnionType) and type(None) in get_args(hint):
+            optional = True
+            hint = next(one for one in get_args(hint) if one is not type(None))
+        else:
+            return hint, extras, optional
+
+
+class Call(NamedTuple):
+    """The call under way: who may what, until when, and whether the caller still wants it."""
+
+    request_id: str
+    deadline: float | None = None
+    cancelled: threading.Event | None = None
+
+    def left(self, wanted: float | None) -> float | None:
+        """Seconds a wait may still last: what it wants, cut at the caller's deadline. None is without end."""
+        if self.deadline is None:
+            return wanted
+        rest = max(0.0, self.deadline - time.monotonic())
+        return rest if wanted is None else min(rest, wanted)
+
+    def check(self) -> None:
+        """Raise when the caller gave up."""
+        if self.cancelled is not None and self.cancelled.is_set():
+            raise Cancelled()
+
+
+class Cancelled(TmuxctlError):
+    """The caller gave up; the program in the session goes on."""
+
+    code, exit, http_status = "failed", 130, 499
+
+    def __init__(self) -> None:
+        super().__init__("the call was cancelled; the program goes on", reason="cancelled")
+
+
+_current: ContextVar[Call | None] = ContextVar("tmuxctl_call", default=None)
+
+
+def current() -> Call:
+    """The call under way in this thread, or a fresh one for a method called directly."""
+    return _current.get() or Call(uuid.uuid4().hex[:16])
+
+
+@contextmanager
+def under(call: Call) -> Iterator[Call]:
+    """Run something as this call."""
+    token = _current.set(call)
+    try:
+        yield call
+    finally:
+        _current.reset(token)
+
+
+def invoke(
+    service: object,
+    name: str,
+    arguments: Mapping[str, Any],
+    *,
+    rights: Sequence[str] = RIGHTS,
+    request_id: str | None = None,
+    timeout: float | None = None,
+    cancelled: threading.Event | None = None,
+) -> Any:
+    """Call an operation of a service by name: the one place where rights, arguments, deadline and id are looked after."""
+    found = find(type(service), name)
+    if found.meta.right not in rights:
+        raise Denied(
+            f"{name} needs the right to {found.meta.right}",
+            reason="right",
+            hint=f"this caller may: {', '.join(rights) or 'nothing'}",
+        )
+    if request_id is not None and not (8 <= len(request_id) <= 64 and request_id.isalnum() and request_id.isascii()):
+        raise Usage("a request id is 8 to 64 letters and digits", reason="bad_id")
+    checked = found.arguments(arguments)
+    deadline = None if timeout is None else time.monotonic() + timeout
+    with under(Call(request_id or uuid.uuid4().hex[:16], deadline, cancelled)):
+        return found.function(service, **checked)
+
+
+def plain(result: Any) -> Any:
+    """A result as JSON's own types: dataclasses as objects, enums as their words, bytes left out."""
+    from dataclasses import fields, is_dataclass
+    from enum import Enum
+
+    if isinstance(result, Enum):
+        return result.value
+    if is_dataclass(result) and not isinstance(result, type):
+        values = {one.name: getattr(result, one.name) for one in fields(result)}
+        return {name: plain(value) for name, value in values.items() if not isinstance(value, bytes)}
+    if isinstance(result, Mapping):
+        return {str(name): plain(value) for name, value in result.items()}
+    if isinstance(result, (list, tuple)):
+        return [plain(one) for one in result]
+    return result

@@ -1,0 +1,52 @@
+"""Telling what a program wrote from what was typed into it: nothing typed may ever answer a wait."""
+
+from __future__ import annotations
+
+import re
+
+PROMPT_END = re.compile(r"[$#%>❯»λ➜:?\])|]\s*$")
+
+
+def without_echo(text: str, typed: bytes, *, again: bool) -> str:
+    """The text with the echo of the typed lines cut out, once for each; prompts before it stay.
+
+    `text` is what came after the input was sent, wrapped rows joined. A line that ends with a typed line is its echo: the
+    first such line for each. With `again` (the terminal echoed it while the program was busy, so that a line editor may
+    show it a second time behind its prompt) also one more, if it stands behind something that looks like a prompt.
+    Blanks do not count: terminals and editors show tabs and wraps in their own ways.
+    """
+    wanted = [bare for bare in (_bare(line) for line in re.split(r"[\r\n]", typed.decode(errors="replace"))) if bare]
+    lines = text.split("\n")
+    at = 0
+    for bare in wanted:
+        at = _cut(lines, bare, at, prompt=False)
+    if again:
+        for bare in wanted:
+            at = _cut(lines, bare, at, prompt=True)
+    return "\n".join(lines)
+
+
+def _cut(lines: list[str], bare: str, start: int, *, prompt: bool) -> int:
+    """Cut the first line from `start` on that ends with `bare`; where to go on."""
+    for index in range(start, len(lines)):
+        if _bare(lines[index]).endswith(bare):
+            kept = _before(lines[index], len(bare))
+            if prompt and not PROMPT_END.search(kept):
+                return start
+            lines[index] = kept
+            return index + 1
+    return start
+
+
+def _before(line: str, count: int) -> str:
+    """What stands before the last `count` characters that are not blank."""
+    end = len(line)
+    while count and end:
+        end -= 1
+        if not line[end].isspace() and line[end].isprintable():
+            count -= 1
+    return line[:end]
+
+
+def _bare(line: str) -> str:
+    return "".join(character for character in line if not character.isspace() and character.isprintable())

@@ -1,0 +1,153 @@
+"""From a spec to a running session: the files of its folder and the ONE command list that starts it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from tmuxctl.model import SessionSpec
+from tmuxctl.terminal import inert, journal
+from tmuxctl.terminal.server import target
+from tmuxctl.transport.base import Command
+
+SECRET = re.compile(r"(?i).*(secret|token|passw|passphrase|credential|api_?key|private_?key|access_?key).*")
+"""Names whose values are never written to a state file: only where they come from."""
+
+LEFT_OUT = re.compile(
+    r"TMUX\w*|STY|WINDOW|WINDOWID|TERM|TERMCAP|TERM_PROGRAM\w*|COLORTERM|LINES|COLUMNS|PWD|OLDPWD|SHLVL|_|"
+    r"NOTIFY_SOCKET|LISTEN_(PID|FDS|FDNAMES)|BASH_FUNC.*"
+)
+"""What of a caller's environment belongs to the caller's terminal or to tmuxctl, not to a program in a new one."""
+
+ALLOWED = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|EDITOR|VISUAL|PAGER|XDG_\w+|SSH_AUTH_SOCK")
+"""What a clean environment keeps."""
+
+FACTS_LIMIT = 3000
+
+
+def environment(caller: Mapping[str, str], *, clean: bool) -> dict[str, str]:
+    """What a session gets of its caller's environment; `clean` keeps the allow-list only."""
+    return {
+        name: value
+        for name, value in caller.items()
+        if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII)
+        and not LEFT_OUT.fullmatch(name)
+        and (not clean or ALLOWED.fullmatch(name))
+    }
+
+
+def shell_quote(text: str) -> str:
+    """One word for a POSIX shell (XCU 2.2.2): single quotes, which keep every byte but their own."""
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def launcher(spec: SessionSpec, folder: str, session_id: str, *, descriptors: int | None = None) -> str:
+    """The POSIX script that becomes the program: right size first, then folder, environment and limits, then exec.
+
+    It removes itself and runs under `env -i`, so nothing shows in ps and no tmux format ever sees a path.
+    """
+    here = shell_quote(folder)
+    env = {"TERM": "tmux-256color", "COLORTERM": "truecolor", **spec.env, "TMUXCTL_SESSION": session_id}
+    size = shell_quote(f"{spec.size.rows} {spec.size.cols}")
+    lines = [
+        f"rm -f {here}/launch.sh",
+        f"echo $$ >{here}/pid",
+        "n=0",
+        f'while [ "$(stty size 2>/dev/null)" != {size} ] && [ $n -lt 50 ]; do sleep 0.02; n=$((n+1)); done',
+        f"cd {shell_quote(spec.cwd)} || exit 126",
+        "unset n OLDPWD",
+        *(f"export {name}={shell_quote(value)}" for name, value in env.items()),
+    ]
+    if "TERM" not in spec.env:
+        lines.append(
+            "[ -e /usr/share/terminfo/t/tmux-256color ] || [ -e /lib/terminfo/t/tmux-256color ]"
+            " || infocmp tmux-256color >/dev/null 2>&1 || TERM=screen-256color"
+        )
+    if descriptors:
+        lines.append(f"ulimit -S -n {descriptors} 2>/dev/null")
+    program = shell_quote(spec.argv[0])
+    lines += [
+        f"command -v {program} >/dev/null 2>&1 || {{ printf 'tmuxctl: %s: not found\\n' {program} >&2; exit 127; }}",
+        "exec " + " ".join(shell_quote(word) for word in spec.argv),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+EXPIRE = """\
+# ends the program when its lifetime is over: asked for by the timeout plugin, started by tmux's own timer
+cd "$1" && [ "$(cat id)" = "$2" ] && pid=$(cat pid) && [ -n "$pid" ] || exit 0
+grep -qs "TMUXCTL_SESSION=$2" "/proc/$pid/environ" || [ ! -d /proc/self ] || exit 0
+echo lifetime >ended
+tree() { ps -A -o pid= -o ppid= | awk -v root="$1" '{up[$1]=$2} END {for (p in up) for (q=p; q>1; q=up[q]) if (q==root) {print p; break}}'; }
+all=$(tree "$pid")
+kill -TERM $all 2>/dev/null; kill -CONT $all 2>/dev/null
+n=0; while [ $n -lt 30 ] && kill -0 $pid 2>/dev/null; do sleep 0.1; n=$((n+1)); done
+kill -KILL $all 2>/dev/null
+exit 0
+"""
+
+
+def files(spec: SessionSpec, asked: Mapping[str, Any], folder: str, session_id: str, limit: int) -> dict[str, bytes]:
+    """What is put into the session's folder beside the launcher, by name. `limit` bounds the journal, in bytes."""
+    kept = {
+        "argv": list(spec.argv),
+        "cwd": spec.cwd,
+        "env": {name: {"from": "environment"} if SECRET.fullmatch(name) else value for name, value in spec.env.items()},
+        "size": str(spec.size),
+        "name": spec.name,
+        "history": spec.history,
+        "notes": dict(spec.notes),
+    }
+    written = {
+        "spec.json": json.dumps({"asked": asked, "spec": kept, "id": session_id}).encode(),
+        "profile.json": json.dumps({"name": asked.get("profile")}).encode(),
+        "journal.sh": journal.writer(limit).encode(),
+        "id": session_id.encode(),
+    }
+    if spec.notes.get("lifetime"):
+        written["expire.sh"] = EXPIRE.encode()
+    return written
+
+
+def facts(spec: SessionSpec, asked: Mapping[str, Any]) -> str:
+    """What `ls` and `show` say of a session, as one line of ASCII JSON short enough for a tmux option."""
+    plugins, argv, cwd = list(asked.get("plugins", ())), list(spec.argv), spec.cwd
+    while True:
+        line = json.dumps({"argv": argv, "cwd": cwd, "plugins": plugins, "profile": asked.get("profile")})
+        if len(line) <= FACTS_LIMIT:
+            return line
+        longest = max((cwd, *argv), key=len)
+        short = longest[: len(longest) // 2] + "…"
+        argv, cwd = [short if word == longest else word for word in argv[:64]], short if cwd == longest else cwd
+
+
+def commands(
+    spec: SessionSpec, folder: str, session_id: str, *, incarnation: str, created: float, about: str
+) -> list[Command]:
+    """The one list that makes the session: nothing between its first byte and the journal, or its end and remain-on-exit."""
+    here = target(spec.name)
+    cols, rows = str(spec.size.cols), str(spec.size.rows)
+    start = 'exec env -i ${TMUX:+TMUX="$TMUX"} ${TMUX_PANE:+TMUX_PANE="$TMUX_PANE"} sh "$0"'
+    made: list[Command] = [
+        # fixed when the session is created, and only by the global value (facts)
+        ("set-option", "-g", "history-limit", str(spec.history)),
+        ("new-session", "-d", "-s", spec.name, "-x", cols, "-y", rows, "-c", "/", "sh", "-c", start, folder + "/launch.sh"),
+        ("resize-window", "-t", here, "-x", cols, "-y", rows),
+        ("pipe-pane", "-O", "-t", here, journal.pipe_command(folder)),
+    ]
+    made += [
+        ("set-option", "-t", here, "@tmuxctl_" + name, value)
+        for name, value in (
+            ("id", session_id),
+            ("incarnation", incarnation),
+            ("created", f"{created:.3f}"),
+            ("cols", cols),
+            ("rows", rows),
+            ("spec", about),
+        )
+    ]
+    if lifetime := spec.notes.get("lifetime"):
+        made.append(("run-shell", "-b", "-d", str(lifetime), inert.run_script(folder, "expire.sh", session_id)))
+    return made

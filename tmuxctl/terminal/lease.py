@@ -1,0 +1,99 @@
+"""Who may type: a lease in the session's own options, tested and taken inside tmux, so that two writers never mix."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple
+
+from tmuxctl.errors import Conflict
+from tmuxctl.terminal.server import Pane, target
+from tmuxctl.transport.base import Command, Transport, source
+
+SECONDS = 10
+"""How long a lease lasts unless renewed."""
+
+HUMAN_SECONDS = 2
+"""A person who pressed a key so recently is still typing; tmux counts in whole seconds."""
+
+
+class Holder(NamedTuple):
+    """One writer: `token` is unguessable; pid and start time tell whether it still lives. None of it needs quoting."""
+
+    token: str
+    pid: int
+    started: int
+
+    @classmethod
+    def new(cls) -> Holder:
+        """A holder for this process."""
+        return cls(os.urandom(6).hex(), os.getpid(), started(os.getpid()))
+
+    def __str__(self) -> str:
+        return f"{self.token}.{self.pid}.{self.started}"
+
+
+def started(pid: int) -> int:
+    """When a process of this machine began, in clock ticks since boot; 0 if there is none, -1 if it cannot be told."""
+    if not os.path.isdir("/proc/self"):
+        return -1
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except OSError:
+        return 0
+
+
+def broken(pane: Pane, machine: str | None) -> bool:
+    """True if the session's lease belongs to a process of this machine that is gone."""
+    if machine is not None or pane.lease.count(".") != 2:
+        return False
+    _, pid, began = pane.lease.split(".")
+    return started(int(pid)) not in (int(began), -1)
+
+
+def foreign(holder: Holder, pane: Pane, *, now: float, machine: str | None) -> str:
+    """A tmux condition: somebody else holds a lease that has neither run out nor lost its holder."""
+    others = [f"#{{!=:#{{@tmuxctl_lease}},{holder}}}"]
+    if broken(pane, machine):
+        others.append(f"#{{!=:#{{@tmuxctl_lease}},{pane.lease}}}")
+    others.append(f"#{{e|>:#{{@tmuxctl_lease_until}},{int(now)}}}")
+    condition = "#{@tmuxctl_lease}"
+    for other in others:
+        condition = f"#{{&&:{condition},{other}}}"
+    return condition
+
+
+def human(wall: float) -> str:
+    """A tmux condition: a person is attached and pressed a key in the last two seconds. `wall` is the wall clock."""
+    recent = f"#{{e|>=:#{{session_activity}},{int(wall) - HUMAN_SECONDS}}}"
+    return f"#{{&&:#{{session_attached}},{recent}}}"
+
+
+def take(transport: Transport, holder: Holder, pane: Pane, *, timeout: float = 10.0) -> bool:
+    """Take or renew the lease in one list; False if another writer has it."""
+    now = transport.clock()
+    condition = foreign(holder, pane, now=now, machine=transport.machine)
+    here = target(pane.name)
+    mine: list[Command] = [
+        ("set-option", "-t", here, "@tmuxctl_lease", str(holder)),
+        ("set-option", "-t", here, "@tmuxctl_lease_until", str(int(now) + SECONDS)),
+        ("display-message", "-p", "TAKEN"),
+    ]
+    refused: list[Command] = [("display-message", "-p", "HELD")]
+    reply = transport.run([("if-shell", "-F", "-t", here, condition, source(refused), source(mine))], timeout=timeout)
+    return reply.strip() == b"TAKEN"
+
+
+def give_back(transport: Transport, holder: Holder, name: str, *, timeout: float = 10.0) -> None:
+    """Release the lease if it is still ours."""
+    here = target(name)
+    mine = f"#{{==:#{{@tmuxctl_lease}},{holder}}}"
+    release: list[Command] = [("set-option", "-u", "-t", here, "@tmuxctl_lease")]
+    transport.run([("if-shell", "-F", "-t", here, mine, source(release))], timeout=timeout)
+
+
+def held(name: str) -> Conflict:
+    """The error for a session somebody else is typing into."""
+    return Conflict(
+        f"another writer is typing into {name}", reason="leased", hint="try again in a moment, or tmuxctl wait NAME --settle"
+    )

@@ -1,0 +1,199 @@
+"""What tmux knows: our server's configuration, and one session's facts read in one query."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from tmuxctl.errors import NotFound
+from tmuxctl.transport.base import Command, Transport
+
+CONFIG = b"""\
+# tmuxctl's own server; your ~/.tmux.conf is not read. Every option with -q: a version that does not know one goes on.
+set -sq exit-empty off
+set -sq escape-time 0
+set -sq set-clipboard off
+set -sq default-terminal tmux-256color
+set -sq command-alias ''
+set -gq default-shell /bin/sh
+set -gq default-command ''
+set -gq update-environment ''
+set -gq allow-passthrough off
+set -gq allow-rename off
+set -gq automatic-rename off
+set -gq set-titles off
+set -gq visual-activity off
+set -gq visual-bell off
+set -gq mouse on
+set -gq display-time 2000
+set -gq remain-on-exit on
+set -gq remain-on-exit-format ''
+set -gq status-left-length 60
+set -gq status-right-length 60
+set -gq status-left '#{session_name} '
+set -gq status-right '#{?@tmuxctl_lease,tmuxctl is typing,} #{?client_readonly,read-only ,}C-b d leaves'
+set -gq window-status-format ''
+set -gq window-status-current-format ''
+set-hook -g client-attached 'if -F "#{&&:#{@tmuxctl_id},#{!=:#{@tmuxctl_keep_size},1}}" "set -w window-size latest"'
+set-hook -g client-detached 'run-shell -C "#{S:#{?#{&&:#{@tmuxctl_id},#{&&:#{==:#{session_attached_list},},#{==:#{window-size},latest}}},resize-window -t =#{session_name}: -x #{@tmuxctl_cols} -y #{@tmuxctl_rows} ;,}}"'
+set -sq @tmuxctl_config 1
+"""
+
+FIELDS = (
+    "session_name",
+    "@tmuxctl_id",
+    "@tmuxctl_incarnation",
+    "@tmuxctl_created",
+    "@tmuxctl_lease",
+    "@tmuxctl_lease_until",
+    "session_attached",
+    "session_activity",
+    "window_activity",
+    "pane_pid",
+    "pane_tty",
+    "pane_dead",
+    "pane_dead_status",
+    "pane_dead_signal",
+    "pane_in_mode",
+    "pane_input_off",
+    "pane_pipe",
+    "cursor_x",
+    "cursor_y",
+    "cursor_flag",
+    "alternate_on",
+    "pane_width",
+    "pane_height",
+    "history_size",
+    "pid",
+    "@tmuxctl_spec",
+)
+FORMAT = "\t".join("#{" + field + "}" for field in FIELDS)
+"""Only numbers, names of ours, a device path and our ASCII JSON: nothing a program chose can hold the tab."""
+
+
+class Pane(NamedTuple):
+    """One session's facts, from one instant. Times are seconds of the wall clock; `spec` is what `facts` wrote."""
+
+    name: str
+    id: str
+    incarnation: str
+    created: float
+    lease: str
+    lease_until: float
+    attached: int
+    person_active: int
+    active: int
+    pid: int
+    tty: str
+    dead: bool
+    status: int | None
+    signal: str | None
+    in_mode: bool
+    input_off: bool
+    piped: bool
+    x: int
+    y: int
+    cursor_visible: bool
+    alternate: bool
+    cols: int
+    rows: int
+    history: int
+    server: int
+    spec: dict[str, Any]
+
+    @property
+    def target(self) -> str:
+        """How tmux is told exactly this session's pane: `=NAME:` (facts: a bare name matches by prefix)."""
+        return f"={self.name}:"
+
+
+def target(name: str) -> str:
+    """`=NAME:` for a checked name."""
+    return f"={name}:"
+
+
+def parse(line: str) -> Pane | None:
+    """One line of FORMAT; None if it is no session of ours."""
+    values = line.split("\t")
+    if len(values) != len(FIELDS) or not values[1]:
+        return None
+
+    def number(index: int) -> int:
+        return int(values[index]) if values[index].lstrip("-").isdigit() else 0
+
+    return Pane(
+        name=values[0],
+        id=values[1],
+        incarnation=values[2],
+        created=float(values[3] or 0),
+        lease=values[4],
+        lease_until=float(values[5] or 0),
+        attached=number(6),
+        person_active=number(7),
+        active=number(8),
+        pid=number(9),
+        tty=values[10],
+        dead=values[11] == "1",
+        status=int(values[12]) if values[12] else None,
+        signal=signal_name(values[13]) if values[13] else None,
+        in_mode=number(14) > 0,
+        input_off=values[15] == "1",
+        piped=values[16] == "1",
+        x=number(17),
+        y=number(18),
+        cursor_visible=values[19] == "1",
+        alternate=values[20] == "1",
+        cols=number(21),
+        rows=number(22),
+        history=number(23),
+        server=number(24),
+        spec=json.loads(values[25] or "{}"),
+    )
+
+
+def signal_name(value: str) -> str:
+    """A signal as POSIX names it, without SIG: tmux gives a number (3.3a) or a name."""
+    if value.isdigit():
+        import signal
+
+        try:
+            return signal.Signals(int(value)).name.removeprefix("SIG")
+        except ValueError:
+            return value
+    return value.upper().removeprefix("SIG")
+
+
+def pane(transport: Transport, name: str, *, timeout: float = 10.0) -> Pane:
+    """The facts of one session, or NotFound."""
+    reply = transport.run([("display-message", "-p", "-t", target(name), FORMAT)], timeout=timeout)
+    return known(settle(transport, reply.decode(errors="replace").rstrip("\n"), timeout), name)
+
+
+def panes(transport: Transport, *, timeout: float = 10.0) -> list[Pane]:
+    """The facts of every session of ours, by name; hidden ones (`_...`) left out."""
+    reply = transport.run([("list-panes", "-a", "-F", FORMAT)], timeout=timeout).decode(errors="replace")
+    found = [parse(line) for line in reply.split("\n")]
+    if any(one and one.dead and one.status is None and one.signal is None for one in found):
+        reply = transport.run([("run-shell", "true"), ("list-panes", "-a", "-F", FORMAT)], timeout=timeout).decode()
+        found = [parse(line) for line in reply.split("\n")]
+    return sorted(one for one in found if one and not one.name.startswith("_"))
+
+
+def settle(transport: Transport, line: str, timeout: float) -> Pane | None:
+    """The facts in a line; a dead pane without a status is asked again: tmux 3.3a forgets it until it is nudged (measured)."""
+    found = parse(line)
+    if found and found.dead and found.status is None and found.signal is None:
+        again: Sequence[Command] = (
+            ("run-shell", "true"),
+            ("display-message", "-p", "-t", found.target, FORMAT),
+        )
+        return parse(transport.run(again, timeout=timeout).decode(errors="replace").rstrip("\n")) or found
+    return found
+
+
+def known(found: Pane | None, name: str) -> Pane:
+    """The pane, or NotFound for what tmux answers with an empty line."""
+    if found is None:
+        raise NotFound(f"no session {ascii(name)}", reason="no_session", hint="tmuxctl ls")
+    return found

@@ -1,0 +1,374 @@
+"""Reaches this machine: tmux as a subprocess, files and /proc directly."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal as signals
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from tmuxctl.errors import Denied, NotFound, TmuxctlError, Unreachable
+from tmuxctl.transport import base
+from tmuxctl.transport.base import Command, File, Process, Tty, Watch
+
+SERVER_ENVIRONMENT = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TMUX_TMPDIR|XDG_\w+|SystemRoot")
+"""What the server may know of the environment it was started from; sessions bring their own."""
+
+START = """ulimit -Sn "$(ulimit -Hn)" 2>/dev/null; exec "$@" """
+
+
+class LocalTransport:
+    """This machine, as `tmux -L socket` sees it. `resident` keeps one control-mode client for processes that stay."""
+
+    machine: str | None = None
+
+    def __init__(self, socket: str, *, tmux: str = "tmux", config: bytes = b"", resident: bool = False) -> None:
+        self.socket = socket
+        self._tmux = tmux
+        self._config = config
+        self._resident = resident
+        self._channel: object | None = None
+        self._opening = threading.Lock()
+        self._home = ""
+
+    @property
+    def home(self) -> str:
+        if not self._home:
+            state = os.environ.get("XDG_STATE_HOME", "")
+            if not state.startswith("/"):
+                state = os.path.join(os.path.expanduser("~"), ".local", "state")
+            home = os.path.join(state, "tmuxctl", self.socket)
+            self.make_folder(os.path.dirname(home))
+            self.make_folder(home)
+            self._home = home
+        return self._home
+
+    # tmux
+
+    def run(
+        self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 10.0
+    ) -> bytes:
+        if self._resident:
+            from tmuxctl.transport import control_mode
+
+            with suppress(control_mode.NotHere):
+                return self._open_channel(timeout).run(commands, buffer=buffer, timeout=timeout)
+        if buffer:
+            commands = [("load-buffer", "-b", buffer[0], "-"), *commands]
+        return self._spawn(base.argv(commands), stdin=buffer[1] if buffer else b"", timeout=timeout)
+
+    def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
+        try:
+            return self._create(commands, timeout)
+        except Unreachable as error:
+            if error.reason != "no_server":
+                raise
+        self._start_server(timeout)
+        return self._create(commands, timeout)
+
+    def _create(self, commands: Sequence[Command], timeout: float) -> bytes:
+        from libtmux import Server, exc
+
+        server = Server(socket_name=self.socket, tmux_bin=self._tmux if "/" in self._tmux else None)
+        try:
+            # -N: never the start of a server here, so that a lost socket is not answered with a second one
+            done = _within(timeout, lambda: server.cmd("-N", *base.argv(commands)))
+        except exc.TmuxCommandNotFound:
+            raise _no_tmux() from None
+        if done.returncode:
+            raise base.failure(" ".join(done.stderr))
+        return "".join(line + "\n" for line in done.stdout).encode(errors="surrogateescape")
+
+    def _open_channel(self, timeout: float):  # type: ignore[no-untyped-def]
+        from tmuxctl.transport import control_mode
+
+        with self._opening:
+            if not isinstance(self._channel, control_mode.Channel) or self._channel.closed:
+                self._channel = control_mode.Channel(self.socket, tmux=self._tmux, timeout=timeout)
+            return self._channel
+
+    def _spawn(self, words: Sequence[str], *, stdin: bytes = b"", timeout: float) -> bytes:
+        try:
+            done = subprocess.run(
+                [self._tmux, "-u", "-N", "-L", self.socket, *words], input=stdin, capture_output=True, timeout=timeout
+            )
+        except subprocess.TimeoutExpired:
+            raise _silent(timeout) from None
+        except FileNotFoundError:
+            raise _no_tmux() from None
+        if done.returncode:
+            raise base.failure(done.stderr.decode(errors="replace").strip())
+        return done.stdout
+
+    # the server's life
+
+    def _start_server(self, timeout: float) -> None:
+        """Start the server unless another process just did, or bring back the socket of one that lost it."""
+        with self._locked(timeout):
+            if self._answers() or self._recover():
+                return
+            conf = os.path.join(self.home, "tmux.conf")
+            self.put(conf, self._config)
+            environment = {name: value for name, value in os.environ.items() if SERVER_ENVIRONMENT.fullmatch(name)}
+            command = ["sh", "-c", START, "sh", self._tmux, "-u", "-f", conf, "-L", self.socket, "start-server"]
+            try:
+                done = subprocess.run(
+                    command, env=environment, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout
+                )
+            except subprocess.TimeoutExpired:
+                raise _silent(timeout) from None
+            if done.returncode == 127:
+                raise _no_tmux()
+            if done.returncode:
+                raise base.failure(done.stderr.decode(errors="replace").strip())
+            self._record()
+
+    def _answers(self) -> bool:
+        try:
+            self._spawn(["display-message", "-p", "#{pid}"], timeout=5.0)
+        except Unreachable as error:
+            if error.reason == "backend_timeout":
+                raise
+            return False
+        return True
+
+    def _record(self) -> None:
+        pid = int(self._spawn(["display-message", "-p", "#{pid}"], timeout=5.0))
+        started = next((row.started for row in _rows([pid])), 0)
+        self.put(os.path.join(self.home, "server"), f"{pid} {started}\n".encode())
+
+    def _recover(self) -> bool:
+        """A server whose socket file was deleted makes it anew on SIGUSR1 (tmux(1)); True if it did."""
+        with suppress(NotFound, ValueError):
+            pid, started = (int(word) for word in self.read(os.path.join(self.home, "server")).split())
+            if any(row.started == started for row in _rows([pid])):
+                os.kill(pid, signals.SIGUSR1)
+                deadline = time.monotonic() + 5.0
+                while time.monotonic() < deadline:
+                    if self._answers():
+                        return True
+                    time.sleep(0.02)
+                raise Unreachable(
+                    f"the tmux server (pid {pid}) runs but its socket is gone and does not come back",
+                    reason="no_socket",
+                    hint=f"look at it, or end it and its sessions: kill {pid}",
+                )
+        return False
+
+    @contextmanager
+    def _locked(self, timeout: float) -> Iterator[None]:
+        import fcntl
+
+        lock = os.open(os.path.join(self.home, "start.lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        deadline = time.monotonic() + timeout
+        try:
+            while True:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise _silent(timeout) from None
+                    time.sleep(0.01)
+            yield
+        finally:
+            os.close(lock)
+
+    # files
+
+    def shell(self, script: str, *arguments: str, stdin: bytes = b"", timeout: float = 10.0) -> tuple[int, bytes]:
+        try:
+            done = subprocess.run(
+                ["sh", "-c", script, "sh", *arguments],
+                input=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=timeout,
+            )
+        except subprocess.TimeoutExpired:
+            raise Unreachable(f"no answer from the shell within {timeout:g} s", reason="backend_timeout") from None
+        return done.returncode, done.stdout
+
+    def put(self, path: str, data: bytes, *, mode: int = 0o600) -> None:
+        new = f"{path}.{os.getpid()}.{threading.get_ident()}.new"
+        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.replace(new, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(new)
+            raise
+
+    def make_folder(self, path: str) -> None:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        with suppress(FileExistsError):
+            os.mkdir(path, 0o700)
+        found = os.lstat(path)
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
+            raise Denied(f"{path} is not a folder of ours", reason="bad_owner", hint=f"look at it: ls -ld {path}")
+        if found.st_mode & 0o077:
+            raise Denied(f"{path} is open to others", reason="bad_mode", hint=f"chmod 700 {path}")
+
+    def remove(self, path: str) -> None:
+        import shutil
+
+        with suppress(FileNotFoundError):
+            if os.path.isdir(path) and not os.path.islink(path):
+                shutil.rmtree(path)
+            else:
+                os.unlink(path)
+
+    def rename(self, path: str, to: str) -> None:
+        os.rename(path, to)
+
+    def files(self, folder: str) -> dict[str, File]:
+        found: dict[str, File] = {}
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):
+                    facts = entry.stat(follow_symlinks=False)
+                    found[entry.name] = File(0 if stat.S_ISDIR(facts.st_mode) else facts.st_size, facts.st_mtime)
+        return found
+
+    def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except FileNotFoundError:
+            raise NotFound(f"no file {path}", reason="no_file") from None
+        except OSError as error:
+            raise Denied(f"{path} cannot be read: {error.strerror}", reason="bad_file") from None
+        with os.fdopen(handle, "rb") as file:
+            file.seek(offset)
+            return file.read() if limit is None else file.read(limit)
+
+    # terminals and processes
+
+    def tty(self, path: str) -> Tty | None:
+        import fcntl
+        import termios
+
+        try:
+            # never held open, never our controlling terminal: states.md
+            handle = os.open(path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return None
+        try:
+            flags = termios.tcgetattr(handle)[3]
+            unread = int.from_bytes(fcntl.ioctl(handle, termios.FIONREAD, b"\0" * 4), sys.byteorder)
+        except (OSError, termios.error):
+            return None
+        finally:
+            os.close(handle)
+        return Tty(bool(flags & termios.ICANON), bool(flags & termios.ECHO), unread)
+
+    def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
+        if pids is not None:
+            return list(_rows(pids))
+        if os.path.isdir("/proc/self"):
+            return list(_rows([int(name) for name in os.listdir("/proc") if name.isdigit()]))
+        return _by_psutil()
+
+    def which(self, program: str, path: str, folder: str) -> bool:
+        import shutil
+
+        if "/" in program:
+            return os.access(os.path.join(folder, program), os.X_OK)
+        return shutil.which(program, path=path) is not None
+
+    def marked(self, session_id: str) -> list[Process]:
+        wanted = b"TMUXCTL_SESSION=" + session_id.encode()
+        found = []
+        for row in self.processes():
+            with suppress(OSError), open(f"/proc/{row.pid}/environ", "rb") as file:
+                if wanted in file.read().split(b"\0"):
+                    found.append(row)
+        return found
+
+    def signal(self, processes: Sequence[Process], name: str) -> None:
+        number = signals.Signals["SIG" + name]
+        for row in processes:
+            if any(now.started == row.started for now in _rows([row.pid])):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(row.pid, number)
+
+    def watch(self, folders: Sequence[str], pid: int | None = None) -> Watch:
+        from tmuxctl.transport import notify
+
+        return notify.watch(folders, pid)
+
+    def clock(self) -> float:
+        return time.monotonic()
+
+    def close(self) -> None:
+        with self._opening:
+            if self._channel is not None:
+                self._channel.close()  # type: ignore[attr-defined]
+                self._channel = None
+
+
+def _rows(pids: Sequence[int]) -> Iterator[Process]:
+    from tmuxctl.transport.proc import parse_stat
+
+    if not os.path.isdir("/proc/self"):
+        yield from (row for row in _by_psutil() if row.pid in pids)
+        return
+    for pid in pids:
+        with suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
+            yield parse_stat(file.read())
+
+
+def _by_psutil() -> list[Process]:
+    """The process table where there is no /proc (macOS): terminals' foreground groups are not to be had from psutil."""
+    import psutil
+
+    found = []
+    for one in psutil.process_iter(["pid", "ppid", "status", "create_time", "name"]):
+        facts = one.info
+        with suppress(OSError):
+            group, session = os.getpgid(facts["pid"]), os.getsid(facts["pid"])
+            started = int(facts["create_time"] * 100)
+            found.append(
+                Process(facts["pid"], facts["ppid"], group, session, 0, 0, facts["status"], started, facts["name"])
+            )
+    return found
+
+
+def _within(timeout: float, work: Callable[[], Any]) -> Any:
+    """What `work` returns, or Unreachable when it does not within `timeout`: libtmux's calls have no deadline of their own."""
+    outcome: list[Any] = []
+
+    def attempt() -> None:
+        try:
+            outcome.append(work())
+        except BaseException as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    thread.join(timeout)
+    if not outcome:
+        raise _silent(timeout)
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    return outcome[0]
+
+
+def _silent(timeout: float) -> Unreachable:
+    return Unreachable(
+        f"tmux did not answer within {timeout:g} s",
+        reason="backend_timeout",
+        hint="is its server stopped or overloaded? tmuxctl doctor",
+    )
+
+
+def _no_tmux() -> TmuxctlError:
+    return Unreachable("tmux is not installed", reason="no_tmux", hint="apt install tmux, or brew install tmux; 3.2 or later")
