@@ -14,7 +14,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 from tmuxctl.errors import Denied, TmuxctlError, Usage
 from tmuxctl.model import parse_bytes, parse_seconds, parse_size
@@ -60,6 +60,9 @@ class Kind(NamedTuple):
     word: str
     schema: Mapping[str, Any]
     parse: Callable[[Any], Any]
+
+    def __hash__(self) -> int:
+        return hash(self.word)
 
 
 class Flag(NamedTuple):
@@ -222,10 +225,14 @@ def find(service: type, name: str) -> Operation:
     meta = getattr(function, "__operation__", None)
     if function is None or meta is None:
         raise Usage(f"no operation {ascii(name)[:40]}", reason="bad_operation", hint=_nearest(name, names(service)))
-    hints = get_type_hints(function, include_extras=True)
     signature = list(inspect.signature(function).parameters.values())[1:]
-    parameters = tuple(_parameter(one, hints[one.name]) for one in signature)
+    parameters = tuple(_parameter(one, _evaluated(one.annotation, function)) for one in signature)
     return Operation(name, inspect.getdoc(function) or "", parameters, meta, function)
+
+
+def _evaluated(annotation: Any, function: Callable[..., Any]) -> Any:
+    # only the parameters': a result's type is imported where it is made, so that a quick verb loads no other
+    return eval(annotation, function.__globals__) if isinstance(annotation, str) else annotation
 
 
 def _parameter(one: inspect.Parameter, hint: Any) -> Parameter:
