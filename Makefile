@@ -1,0 +1,81 @@
+# make hero     see it work: sqlite3 and Python driven in real sessions
+# make test     everything, quick tests first
+# make          check and test: run before you push
+# make dev | check | docs | bench | measure | dist | clean
+
+PYTHON ?= python3
+# what a release is tried with: the system's own Python
+DIST_PYTHON ?= /usr/bin/python3
+VENV ?= .venv
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+SETUP := tools/setup.sh
+PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
+REFERENCE := $(BIN)/python -m tmuxctl.surfaces.cli.reference
+
+# program, or program=Debian package; after `--`: without these some tests are skipped
+HERO_NEEDS := tmux sqlite3
+TEST_NEEDS := tmux -- dash fish git less ps=procps sqlite3 zsh
+
+.PHONY: all hero dev test check docs bench measure dist clean
+.DEFAULT_GOAL := all
+
+all:
+	@$(MAKE) --no-print-directory check
+	@$(MAKE) --no-print-directory test
+
+hero:
+	@$(SETUP) system $(HERO_NEEDS)
+	@$(MAKE) -s --no-print-directory $(VENV)/.base
+	@PATH="$(abspath $(BIN)):$$PATH" sh tools/hero.sh
+
+dev: $(VENV)/.dev
+	@echo "-- ready: . $(BIN)/activate"
+
+test:
+	@$(SETUP) system $(TEST_NEEDS)
+	@$(MAKE) -s --no-print-directory $(VENV)/.dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(VENV)/.dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(REFERENCE) --check
+	$(BIN)/python -m pytest tests/test_layers.py
+
+docs: $(VENV)/.dev
+	$(REFERENCE)
+
+bench: $(VENV)/.dev
+	$(BIN)/python bench/bench.py
+
+measure: $(VENV)/.dev
+	$(BIN)/python bench/measure.py
+
+dist: $(VENV)/.dev
+	@$(SETUP) system tmux
+	@$(SETUP) ensurepip $(DIST_PYTHON)
+	$(BIN)/python tools/dist.py --python $(DIST_PYTHON)
+
+clean:
+	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -f $(VENV)/.made $(VENV)/.base $(VENV)/.dev
+	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.made:
+	@$(SETUP) venv "$(PYTHON)" "$(VENV)"
+	@touch $@
+
+$(VENV)/.base: $(VENV)/.made pyproject.toml
+	@echo "-- installing tmuxctl into $(VENV) (some ten seconds)"
+	@$(PIP) install -e .
+	@$(BIN)/python -m compileall -q tmuxctl plugins
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.made pyproject.toml
+	@echo "-- installing tmuxctl, its tests' and developers' tools into $(VENV) (half a minute)"
+	@$(PIP) install -e '.[test,dev]'
+	@$(BIN)/python -m compileall -q tmuxctl plugins
+	@touch $(VENV)/.base $@

@@ -1,0 +1,130 @@
+"""What is shipped: the right files in each form, few dependencies, and nothing that belongs to one machine."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import tmuxctl
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+HOUSE = ("pyproject.toml", "Makefile", "README.md", "CONTRIBUTING.md", ".ci/run", "tools/setup.sh", "tools/dist.py")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    pytest.importorskip("hatchling", reason="hatchling is not installed: make dev")
+    folder = tmp_path_factory.mktemp("wheel")
+    built = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert built.returncode == 0, built.stdout + built.stderr
+    [path] = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def dist():
+    spec = importlib.util.spec_from_file_location("dist_tool", ROOT / "tools" / "dist.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def one_file(dist, wheel, tmp_path_factory):
+    return dist.one_file(tmp_path_factory.mktemp("one") / "tmuxctl.pyz", wheel)
+
+
+def shipped(folder):
+    return {f"tmuxctl/{path.relative_to(ROOT)}" for path in (ROOT / folder).iterdir() if path.is_file()}
+
+
+def test_the_base_needs_five_distributions():
+    names = [re.match(r"[A-Za-z0-9_.-]+", one)[0] for one in PROJECT["project"]["dependencies"]]
+    assert names == ["click", "libtmux", "psutil", "pyte", "pyyaml"]
+
+
+def base():
+    """Our dependencies and theirs, as far as they are installed without an extra."""
+    names, found = [re.match(r"[A-Za-z0-9_.-]+", one)[0] for one in PROJECT["project"]["dependencies"]], {}
+    while names:
+        distribution = importlib.metadata.distribution(names.pop())
+        if found.setdefault(distribution.name.lower(), distribution) is distribution:
+            names += [
+                re.match(r"[A-Za-z0-9_.-]+", one)[0] for one in distribution.requires or () if ";" not in one
+            ]  # fmt: skip
+    return found
+
+
+def test_the_base_is_small():
+    files = [file for one in base().values() for file in one.files or () if file.suffix != ".pyc"]
+    assert len(base()) <= 6, sorted(base())
+    assert sum(file.locate().stat().st_size for file in files if file.locate().is_file()) <= 10_000_000
+
+
+def test_the_names_are_the_documented_ones():
+    assert PROJECT["project"]["name"] == "tmux-control-plane"
+    assert PROJECT["project"]["scripts"] == {"tmuxctl": "tmuxctl.surfaces.cli:main"}
+
+
+def test_the_wheel_holds_plugins_and_profiles_inside_the_package(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert shipped("plugins") | shipped("profiles") <= names
+    outside = {name.split("/")[0] for name in names} - {"tmuxctl"}
+    assert all(name.endswith(".dist-info") for name in outside)
+    assert not [name for name in names if "__pycache__" in name]
+
+
+def test_the_one_file_is_small_and_pure(one_file, dist):
+    names = zipfile.ZipFile(one_file).namelist()
+    assert one_file.stat().st_size < dist.LIMIT
+    assert not [
+        name for name in names if not name.endswith((".py", ".yaml", ".md", ".typed")) and "licenses/" not in name
+    ]
+    assert shipped("plugins") | shipped("profiles") <= set(names)
+
+
+def test_the_one_file_carries_every_licence(one_file, dist):
+    folders = {name.split("/")[1] for name in zipfile.ZipFile(one_file).namelist() if name.startswith("licenses/")}
+    assert {name.split("-")[0] for name in folders} == {"tmuxctl", *dist.VENDORED}
+
+
+def test_the_same_source_gives_the_same_one_file(one_file, dist, wheel, tmp_path):
+    assert dist.one_file(tmp_path / "again.pyz", wheel).read_bytes() == one_file.read_bytes()
+
+
+def test_the_one_file_runs_with_python_alone(one_file, tmp_path):
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    asked = subprocess.run(
+        [sys.executable, "-S", "-E", str(one_file), "--version"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert tmuxctl.__version__ in asked.stdout, asked.stderr
+
+
+def test_python_m_is_the_command():
+    asked = subprocess.run([sys.executable, "-m", "tmuxctl", "--version"], capture_output=True, text=True, check=False)
+    assert tmuxctl.__version__ in asked.stdout, asked.stderr
+
+
+@pytest.mark.parametrize("name", HOUSE)
+def test_no_file_of_the_house_names_a_host_or_somebodys_folder(name):
+    text = (ROOT / name).read_text()
+    assert not re.findall(r"https?://\S+|/home/\w+|/root\b|/Users/\w+", text)
+
+
+def test_the_readme_says_the_two_commands():
+    readme = (ROOT / "README.md").read_text()
+    assert "make hero" in readme
+    assert "make test" in readme
