@@ -135,12 +135,13 @@ def commands(
         ("set-option", "-g", "history-limit", str(spec.history)),
         ("new-session", "-d", "-s", spec.name, "-x", cols, "-y", rows, "-c", "/", "sh", "-c", start, folder + "/launch.sh"),
         ("resize-window", "-t", here, "-x", cols, "-y", rows),
-        ("pipe-pane", "-O", "-t", here, journal.pipe_command(folder)),
+        ("pipe-pane", "-IO", "-t", here, journal.pipe_command(folder)),
     ]
     made += [
         ("set-option", "-t", here, "@tmuxctl_" + name, value)
         for name, value in (
             ("id", session_id),
+            ("folder", journal.encoded(folder)),
             ("incarnation", incarnation),
             ("created", f"{created:.3f}"),
             ("cols", cols),

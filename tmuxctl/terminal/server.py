@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tmuxctl.errors import NotFound
+from tmuxctl.terminal import journal
 from tmuxctl.transport.base import Command, Transport
 
 CONFIG = b"""\
@@ -38,7 +39,7 @@ set -gq window-status-current-format ''
 set-hook -g client-attached 'if -F "#{&&:#{@tmuxctl_id},#{!=:#{@tmuxctl_keep_size},1}}" "set -w window-size latest"'
 set-hook -g client-detached 'run-shell -C "#{S:#{?#{&&:#{@tmuxctl_id},#{&&:#{==:#{session_attached_list},},#{==:#{window-size},latest}}},resize-window -t =#{session_name}: -x #{@tmuxctl_cols} -y #{@tmuxctl_rows} ;,}}"'
 set -sq @tmuxctl_config 1
-"""
+""" + journal.HOOK.encode() + b"\n"
 
 FIELDS = (
     "session_name",

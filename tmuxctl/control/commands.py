@@ -1,0 +1,377 @@
+"""`exec` and `run`: a command's exact output and exit status."""
+
+from __future__ import annotations
+
+import base64
+import os
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmuxctl.control import sessions
+from tmuxctl.control.creation import Wanted, new
+from tmuxctl.errors import Conflict, Exited, Failed, NotFound, Timeout, TmuxctlError, Unreachable, Usage
+from tmuxctl.operations import current
+from tmuxctl.reading import marks
+from tmuxctl.results import Ran
+from tmuxctl.terminal import lease, paste, server, shells
+from tmuxctl.terminal.journal import Journal
+from tmuxctl.terminal.server import Pane
+
+if TYPE_CHECKING:
+    from tmuxctl.control.service import Control
+    from tmuxctl.transport.base import Process
+
+START_SECONDS = 10.0
+"""How long a shell may take to begin with a command it was given."""
+
+READY_SECONDS = 10.0
+"""How long a shell that is still starting is waited for."""
+
+WAITING = ("wait_woken", "n_tty_read", "poll_schedule_timeout", "do_sys_poll", "do_select", "do_poll", "ep_poll", "do_epoll_wait")
+"""Where in the kernel a process sleeps that waits for its terminal (proc(5), wchan)."""
+
+
+class Shell(NamedTuple):
+    """The shell that has a session's terminal."""
+
+    process: Process
+    kind: str
+
+
+def execute(
+    control: Control, session: str, command: tuple[str, ...], *, timeout: float | None, max_bytes: int
+) -> Ran:
+    """Run a command in the session's shell."""
+    if not command or not any(command):
+        raise Usage("no command given", reason="missing", hint="tmuxctl exec NAME -- CMD")
+    began = time.monotonic()
+    limit = current().left(control.settings.wait_exec_timeout if timeout is None else timeout)
+    deadline = None if limit is None else began + limit
+    pane = sessions.find(control, session)
+    if pane.dead:
+        raise paste.ended(pane)
+    journal = sessions.journal(control, pane)
+    _lease(control, pane, deadline)
+    try:
+        shell = _ready(control, pane, journal, deadline)
+        text = command[0] if len(command) == 1 else " ".join(_quoted(shell.kind, word) for word in command)
+        run = _Run(control, pane, journal, shell, began, max_bytes)
+        run.type(text)
+        run.follow(deadline, until_begun=True)
+    finally:
+        with suppress(TmuxctlError):
+            lease.give_back(control.transport, control.holder, pane.name)
+    return run.follow(deadline)
+
+
+def _quoted(kind: str, word: str) -> str:
+    import re
+
+    if re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII):
+        return word
+    return shells.fish_quote(word) if kind == "fish" else shells.quote(word)
+
+
+def _lease(control: Control, pane: Pane, deadline: float | None) -> None:
+    while not lease.take(control.transport, control.holder, pane):
+        current().check()
+        if deadline is not None and time.monotonic() > deadline:
+            raise lease.held(pane.name)
+        time.sleep(0.03)
+        pane = sessions.find(control, pane.name)
+
+
+def _ready(control: Control, pane: Pane, journal: Journal, deadline: float | None) -> Shell:
+    """The shell that waits at its prompt; one that is just starting is given a moment, anything else is a conflict."""
+    token = sessions.spec(control, pane.id).get("asked", {}).get("marks", "")
+    until = time.monotonic() + READY_SECONDS
+    if deadline is not None:
+        until = min(until, deadline)
+    watch = control.transport.watch([journal.folder], pane.pid)
+    try:
+        while True:
+            shell, running = _foreground(control, pane)
+            starting = False
+            if shell and shell.process.pid == pane.pid and token:
+                letter = _last_mark(journal, token)
+                starting = letter is None
+                if letter in ("A", "B", "D") and _waits(control, shell.process):
+                    return shell
+            elif shell and _waits(control, shell.process):
+                return shell
+            if time.monotonic() > until or (not shell and not _young(control, pane)):
+                raise _busy(pane, running, starting)
+            current().check()
+            watch.wait(0.02)
+            if journal.finished():
+                raise paste.ended(server.pane(control.transport, pane.name))
+    finally:
+        watch.close()
+
+
+def _young(control: Control, pane: Pane) -> bool:
+    """True while the launcher is still becoming the program."""
+    return "launch.sh" in control.transport.files(sessions.folder(control, pane.id)) or time.time() - pane.created < 1.0
+
+
+def _foreground(control: Control, pane: Pane) -> tuple[Shell | None, str]:
+    """The shell that leads the terminal's foreground process group, or None and what does instead."""
+    first = next(iter(control.transport.processes([pane.pid])), None)
+    if first is None:
+        return None, "nothing"
+    leader = next(iter(control.transport.processes([first.foreground])), None)
+    if leader is None:
+        return None, "a program that is ending"
+    kind = shells.kind_of(leader.name)
+    return (Shell(leader, kind) if kind else None), leader.name
+
+
+def _waits(control: Control, process: Process) -> bool:
+    """True if the process sleeps and, where the kernel tells, sleeps on input."""
+    if process.state != "S":
+        return False
+    try:
+        where = control.transport.read(f"/proc/{process.pid}/wchan").decode(errors="replace")
+    except TmuxctlError:
+        return True
+    return where in ("", "0") or where.startswith(WAITING)
+
+
+def _last_mark(journal: Journal, token: str) -> str | None:
+    found = marks.marks(journal.tail(1 << 16).data, token)
+    return found[-1].letter if found else None
+
+
+def _busy(pane: Pane, running: str, starting: bool) -> Conflict:
+    if starting:
+        return Conflict(f"the shell in {pane.name} has not shown its prompt yet", reason="busy", hint="try again in a moment")
+    return Conflict(
+        f"{ascii(running)} has the terminal of {pane.name}, not a waiting shell",
+        reason="busy",
+        hint=f"wait for it, or end it: tmuxctl keys {pane.name} C-c; to type into it: tmuxctl send {pane.name} TEXT",
+    )
+
+
+class _Run:
+    """One command on its way: typed, begun, ended."""
+
+    def __init__(
+        self, control: Control, pane: Pane, journal: Journal, shell: Shell, began: float, max_bytes: int
+    ) -> None:
+        self.control, self.pane, self.journal, self.shell, self.began = control, pane, journal, shell, began
+        self.max_bytes = max_bytes
+        self.token = os.urandom(8).hex()
+        self.path = f"{sessions.folder(control, pane.id)}/exec-{self.token}"
+        self.own = sessions.spec(control, pane.id).get("asked", {}).get("marks", "")
+        self.start = self.offset = journal.end()
+        self.tail = b""
+        self.kept = bytearray()
+        self.begun = self.truncated = False
+        self.result: Ran | None = None
+        self.aborted: int | None = None
+
+    def type(self, text: str) -> None:
+        """Put the command into a file and type the line that reads it."""
+        script = shells.exec_script(self.shell.kind, text, self.token, self.path)
+        self.control.transport.put(self.path, script.encode(errors="surrogateescape"))
+        line = shells.typed_line(self.shell.kind, self.path).encode()
+        one = paste.Write(os.urandom(8).hex(), data=b"\x15" + line, enter=True)
+        pane = self.pane
+        remember = paste.Input(one.id, self.start, pane.x, pane.y, pane.cols, pane.rows, False, "editor", line)
+        paste.write(self.control.transport, self.control.holder, pane, one, remember)
+
+    def follow(self, deadline: float | None, *, until_begun: bool = False) -> Ran:
+        """Take in output until the command's end, or only its beginning."""
+        begin_by = time.monotonic() + START_SECONDS
+        watch = self.control.transport.watch([self.journal.folder], self.pane.pid)
+        try:
+            while True:
+                finished = self.journal.finished()
+                grown = self._grow()
+                if self.result or (until_begun and self.begun):
+                    return self.result or self._ran(None)
+                if finished and not grown:
+                    return self._session_ended()
+                if self.begun and not grown and not self._shell_lives():
+                    return self._shell_ended()
+                current().check()
+                now = time.monotonic()
+                if deadline is not None and now >= deadline:
+                    return self._ran(None, timed_out=True)
+                if not self.begun and now >= begin_by:
+                    raise self._not_begun()
+                watch.wait(min(0.5, *([max(0.001, deadline - now)] if deadline is not None else [])))
+        finally:
+            watch.close()
+
+    def _grow(self) -> bool:
+        part = self.journal.read(self.offset, 1 << 20)
+        if part.truncated:
+            self.truncated = True
+        if not part.data:
+            return False
+        self.offset = part.end
+        self._take(self.tail + part.data)
+        return True
+
+    def _take(self, data: bytes) -> None:
+        """Find our marks in new bytes; what lies between them is output. A mark cut at the end waits for the rest."""
+        found = marks.scan(data)
+        at = 0
+        for mark in found.marks:
+            if mark.token == self.token and mark.letter == "C":
+                self.begun, at = True, mark.end
+                self.kept.clear()
+            elif mark.token == self.token and mark.letter == "D" and self.begun:
+                self._keep(data[at : mark.start])
+                self.result = self._ran(mark.status)
+                return
+            elif self.own and mark.token == self.own and self.begun and mark.letter in "AD":
+                # the prompt is back without our end: the command was interrupted
+                if mark.letter == "D":
+                    self._keep(data[at : mark.start])
+                    self.result = self._ran(mark.status if mark.status is not None else 130)
+                    return
+        self.tail = data[found.resume :]
+        if self.begun:
+            self._keep(data[at : found.resume])
+
+    def _keep(self, data: bytes) -> None:
+        # one more CR than asked for may be waiting for its LF
+        room = self.max_bytes * 2 + 2 - len(self.kept)
+        if len(data) > room:
+            self.truncated = True
+        self.kept += data[: max(0, room)]
+
+    def _ran(self, status: int | None, *, signal: str | None = None, timed_out: bool = False) -> Ran:
+        data = marks.output(bytes(self.kept))
+        cut = len(data) > self.max_bytes
+        return ran(
+            self.control,
+            self.pane,
+            data[: self.max_bytes],
+            status,
+            offset=self.offset,
+            elapsed=time.monotonic() - self.began,
+            truncated=self.truncated or cut,
+            timed_out=timed_out,
+            signal=signal,
+        )
+
+    def _shell_lives(self) -> bool:
+        now = self.control.transport.processes([self.shell.process.pid])
+        return any(row.started == self.shell.process.started and row.state not in "ZX" for row in now)
+
+    def _session_ended(self) -> Ran:
+        """The command ended the shell, and the session with it: the program's status is the command's."""
+        self._keep(self.tail)
+        if not self.begun:
+            raise paste.ended(server.pane(self.control.transport, self.pane.name))
+        try:
+            last = server.pane(self.control.transport, self.pane.name)
+        except (NotFound, Unreachable):
+            raise Exited(f"{self.pane.name} was killed while the command ran", reason="killed") from None
+        return self._ran(last.status, signal=last.signal)
+
+    def _shell_ended(self) -> Ran:
+        """The shell is gone. If it was the session's program, its end comes with the journal's; else nobody knows its status."""
+        if self.shell.process.pid != self.pane.pid:
+            return self._ran(None)
+        until = time.monotonic() + 5.0
+        while not self.journal.finished() and time.monotonic() < until:
+            time.sleep(0.01)
+        while self._grow():
+            pass
+        return self.result or self._session_ended()
+
+    def _not_begun(self) -> TmuxctlError:
+        with suppress(TmuxctlError):
+            self.control.transport.remove(self.path)
+        return Failed(
+            f"the shell in {self.pane.name} did not take the command",
+            reason="not_run",
+            hint=f"look at what it shows: tmuxctl screen {self.pane.name}",
+        )
+
+
+def ran(
+    control: Control,
+    pane: Pane,
+    data: bytes,
+    status: int | None,
+    *,
+    offset: int,
+    elapsed: float,
+    truncated: bool,
+    timed_out: bool = False,
+    signal: str | None = None,
+) -> Ran:
+    """A command's result, its bytes as text too, and as base64 where they are no text."""
+    try:
+        text, encoded = data.decode(), None
+    except UnicodeDecodeError:
+        text, encoded = data.decode(errors="replace"), base64.b64encode(data).decode()
+    return Ran(
+        session=pane.name,
+        output=text,
+        data=data,
+        output_base64=encoded,
+        exit_status=status,
+        signal=signal,
+        elapsed=round(elapsed, 3),
+        cursor=sessions.cursor(pane, offset),
+        truncated=truncated,
+        timed_out=timed_out,
+    )
+
+
+def run(control: Control, wanted: Wanted, *, timeout: float | None, max_bytes: int) -> Ran:
+    """Start a program, wait for its end, return its output, remove the session whatever happens."""
+    from tmuxctl.control import lifetime
+
+    if not wanted.command:
+        raise Usage("no command given", reason="missing", hint="tmuxctl run -- CMD")
+    began = time.monotonic()
+    session = new(control, wanted)
+    pane = None
+    try:
+        pane = sessions.find(control, session.id)
+        return _to_end(control, pane, began, timeout, max_bytes)
+    finally:
+        with suppress(NotFound, Unreachable, Timeout):
+            lifetime.end(control, pane or sessions.find(control, session.id))
+
+
+def _to_end(control: Control, pane: Pane, began: float, timeout: float | None, max_bytes: int) -> Ran:
+    limit = current().left(timeout)
+    journal = sessions.journal(control, pane)
+    watch = control.transport.watch([journal.folder], pane.pid or None)
+    timed_out = False
+    try:
+        while not journal.finished():
+            current().check()
+            left = 1.0 if limit is None else began + limit - time.monotonic()
+            if left <= 0:
+                timed_out = True
+                break
+            if not watch.wait(min(1.0, left)):
+                pane = server.pane(control.transport, pane.name)
+                if pane.dead and not pane.piped:
+                    break
+    finally:
+        watch.close()
+    pane = server.pane(control.transport, pane.name)
+    part = journal.read(0)
+    data = marks.output(part.data)
+    return ran(
+        control,
+        pane,
+        data[:max_bytes],
+        pane.status if not timed_out else None,
+        signal=pane.signal,
+        offset=part.end,
+        elapsed=time.monotonic() - began,
+        truncated=part.truncated or len(data) > max_bytes,
+        timed_out=timed_out,
+    )

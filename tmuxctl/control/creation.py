@@ -1,0 +1,270 @@
+"""Starting a session: from what was asked, through the plugins, to one tmux command list."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tmuxctl.control import sessions
+from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.model import Session, SessionSpec, check_name, parse_size
+from tmuxctl.terminal import launch, server
+from tmuxctl.transport.base import check_environment, source
+
+if TYPE_CHECKING:
+    from tmuxctl.control.service import Control
+    from tmuxctl.plugin import Applied
+    from tmuxctl.results import Plan
+
+SHELLS = ("bash", "zsh", "fish", "sh", "dash", "ksh", "mksh", "ash")
+
+
+class Wanted(NamedTuple):
+    """What the caller asked for, before defaults and plugins."""
+
+    name: str | None = None
+    command: tuple[str, ...] = ()
+    cwd: str | None = None
+    env: Mapping[str, str] = {}
+    size: str | None = None
+    history: int | None = None
+    profile: str = "auto"
+    clean_env: bool = False
+    login: bool = False
+    shell_marks: bool = True
+    if_exists: str = "error"
+    plugins: tuple[str, ...] = ()
+
+
+class Prepared(NamedTuple):
+    """Everything a session is made from."""
+
+    spec: SessionSpec
+    id: str
+    incarnation: str
+    folder: str
+    asked: dict[str, Any]
+    files: dict[str, bytes]
+    applied: tuple[Applied, ...]
+    token: str
+
+
+def new(control: Control, wanted: Wanted) -> Session:
+    """Start the program and return its session; every step before tmux is undone if a later one fails."""
+    panes = _existing(control)
+    name, reused = _name(control, wanted, panes)
+    if reused:
+        return sessions.describe(control, reused)
+    living = sum(not pane.dead for pane in panes)
+    if living >= control.settings.limits_sessions:
+        raise Failed(
+            f"{living} sessions are running, as many as [limits] sessions allows",
+            reason="too_many_sessions",
+            hint="end some: tmuxctl kill NAME; or raise limits.sessions in config.toml",
+        )
+    made = prepare(control, wanted, name)
+    try:
+        _put(control, made)
+        _create(control, made)
+    except BaseException as error:
+        undo(control, made, error)
+        raise
+    return sessions.show(control, name)
+
+
+def plan(control: Control, wanted: Wanted) -> Plan:
+    """What `new` would do; nothing is written and nothing starts."""
+    from tmuxctl.results import Plan
+
+    name = check_name(wanted.name) if wanted.name else _default_name(wanted)
+    made = prepare(control, wanted, name)
+    if made.applied:
+        undo(control, made, None)
+    commands = _commands(made)
+    return Plan(
+        name=name,
+        argv=made.spec.argv,
+        cwd=made.spec.cwd,
+        size=str(made.spec.size),
+        history=made.spec.history,
+        env=tuple(sorted(made.spec.env)),
+        plugins=tuple(one.name for one in made.applied),
+        files=tuple(sorted((*made.files, "launch.sh"))),
+        tmux=tuple(source([command]) for command in commands),
+    )
+
+
+def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
+    """Defaults, checks, plugins and shell marks: the session as it will be, nothing written yet."""
+    settings = control.settings
+    command = wanted.command or (os.environ.get("SHELL") or "/bin/sh",)
+    env = {**launch.environment(os.environ, clean=wanted.clean_env), **wanted.env}
+    check_environment(wanted.env)
+    spec = SessionSpec(
+        argv=_login(command) if wanted.login else command,
+        cwd=os.path.join(os.getcwd(), os.path.expanduser(wanted.cwd or "")).rstrip("/") or "/",
+        env=env,
+        size=parse_size(wanted.size) if wanted.size else settings.tmux_size,
+        name=name,
+        machine=control.transport.machine,
+        history=settings.tmux_history if wanted.history is None else wanted.history,
+    )
+    session_id = str(uuid.uuid4())
+    folder = f"{control.transport.home}/sessions/{session_id}"
+    token, extra = "", {}
+    if wanted.shell_marks:
+        spec, token, extra = _marked(spec, folder)
+    _check(control, spec)
+    applied: tuple[Applied, ...] = ()
+    if wanted.plugins:
+        from tmuxctl import plugin
+
+        spec, applied = plugin.apply(spec, [plugin.parse_with(text) for text in wanted.plugins])
+    asked = {
+        "argv": list(wanted.command),
+        "cwd": wanted.cwd,
+        "env": sorted(wanted.env),
+        "clean_env": wanted.clean_env,
+        "login": wanted.login,
+        "profile": None if wanted.profile in ("none", "auto") else wanted.profile,
+        "plugins": [one.name for one in applied],
+        "applied": [one._asdict() for one in applied],
+        "marks": token,
+    }
+    files = {**launch.files(spec, asked, folder, session_id, settings.journal_limit), **extra}
+    return Prepared(spec, session_id, session_id[:8] + ".1", folder, asked, files, applied, token)
+
+
+def _existing(control: Control) -> list[server.Pane]:
+    try:
+        return server.panes(control.transport)
+    except Unreachable as error:
+        if error.reason != "no_server":
+            raise
+        return []
+
+
+def _name(control: Control, wanted: Wanted, panes: list[server.Pane]) -> tuple[str, server.Pane | None]:
+    """The name to take, or the session to reuse instead."""
+    taken = {pane.name: pane for pane in panes}
+    if not wanted.name:
+        first = _default_name(wanted)
+        names = (first, *(f"{first}-{number}" for number in range(2, 10_000)))
+        return next(name for name in names if name not in taken), None
+    name = check_name(wanted.name)
+    there = taken.get(name)
+    if there is None:
+        return name, None
+    if wanted.if_exists == "replace" or (wanted.if_exists == "reuse" and there.dead):
+        from tmuxctl.control import lifetime
+
+        lifetime.end(control, there)
+        return name, None
+    if wanted.if_exists == "reuse":
+        return name, there
+    raise exists(name, there.dead)
+
+
+def exists(name: str, dead: bool) -> Conflict:
+    """The error for a name that is taken."""
+    hint = "look: tmuxctl screen {0}; or replace it: tmuxctl new {0} --if-exists replace" if dead else (
+        "use it: tmuxctl attach {0}; or replace it: tmuxctl new {0} --if-exists replace"
+    )
+    state = " (its program has ended)" if dead else ""
+    return Conflict(f"a session named {name} exists{state}", reason="exists", hint=hint.format(name))
+
+
+def _default_name(wanted: Wanted) -> str:
+    program = os.path.basename(wanted.command[0] if wanted.command else os.environ.get("SHELL", "sh"))
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", program).strip("-_")[:50]
+    return plain or "session"
+
+
+def _login(command: tuple[str, ...]) -> tuple[str, ...]:
+    if os.path.basename(command[0]) not in SHELLS:
+        raise Usage(f"--login is for shells, not for {ascii(command[0])}", reason="bad_option", hint="tmuxctl new NAME --login -- bash")
+    return (command[0], "-l", *command[1:])
+
+
+def _marked(spec: SessionSpec, folder: str) -> tuple[SessionSpec, str, dict[str, bytes]]:
+    from tmuxctl.terminal import shells
+
+    token = os.urandom(8).hex()
+    found = shells.integrate(spec.argv, folder, spec.env, token)
+    if found is None:
+        return spec, "", {}
+    files = {name: text.encode() for name, text in found.files.items()}
+    return replace(spec, argv=found.argv, env={**spec.env, **found.env}), token, files
+
+
+def _check(control: Control, spec: SessionSpec) -> None:
+    if any("\0" in word or not isinstance(word, str) for word in spec.argv) or not spec.argv[0]:
+        raise Usage("a command's words are text without NUL, the first not empty", reason="bad_command")
+    if spec.argv[0].startswith("-"):
+        raise Usage(f"{ascii(spec.argv[0])} is no program", reason="bad_command", hint="options come before --, the command after it")
+    if "\0" in spec.cwd or not control.transport.which(spec.cwd + "/.", "", "/"):
+        raise Usage(f"there is no folder {ascii(spec.cwd)} to start in", reason="bad_cwd", hint="give --cwd DIR")
+    if not 0 <= spec.history <= 10_000_000:
+        raise Usage(f"history {spec.history} is not between 0 and 10,000,000 lines", reason="bad_number")
+    if not control.transport.which(spec.argv[0], spec.env.get("PATH", os.defpath), spec.cwd):
+        raise Failed(
+            f"{ascii(spec.argv[0])} was not found", reason="command_not_found", hint="is it installed and in PATH?", argv=list(spec.argv)
+        )
+
+
+def _put(control: Control, made: Prepared) -> None:
+    transport = control.transport
+    transport.make_folder(f"{transport.home}/sessions")
+    for folder in (made.folder, f"{made.folder}/journal", f"{made.folder}/events"):
+        transport.make_folder(folder)
+    for name, data in made.files.items():
+        if "/" in name:
+            transport.make_folder(os.path.dirname(f"{made.folder}/{name}"))
+        transport.put(f"{made.folder}/{name}", data)
+    script = launch.launcher(made.spec, made.folder, made.id, descriptors=_descriptors())
+    transport.put(f"{made.folder}/launch.sh", script.encode(errors="surrogateescape"))
+
+
+def _descriptors() -> int | None:
+    import resource
+
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return soft if soft != resource.RLIM_INFINITY else None
+
+
+def _commands(made: Prepared) -> list[Any]:
+    about = launch.facts(made.spec, made.asked)
+    return launch.commands(
+        made.spec, made.folder, made.id, incarnation=made.incarnation, created=time.time(), about=about
+    )
+
+
+def _create(control: Control, made: Prepared) -> None:
+    try:
+        control.transport.create(_commands(made))
+    except Conflict as error:
+        if error.reason == "exists":
+            raise exists(made.spec.name, False) from None
+        raise
+
+
+def undo(control: Control, made: Prepared, error: BaseException | None) -> None:
+    """Take back a session that was not made: plugins, folder, and a half-made tmux session, if it is this one."""
+    duplicate = isinstance(error, Conflict)
+    if error is not None and not duplicate:
+        with suppress(TmuxctlError):
+            pane = server.pane(control.transport, made.spec.name)
+            if pane.id == made.id:
+                control.transport.run([("kill-session", "-t", "=" + made.spec.name)])
+    with suppress(NotFound):
+        control.transport.remove(made.folder)
+    if made.applied:
+        from tmuxctl import plugin
+
+        plugin.cleanup(made.spec, made.applied, plugin.Ended(None, kept=False))

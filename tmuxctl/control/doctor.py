@@ -1,0 +1,100 @@
+"""What tmuxctl needs, looked at one by one, each with what to do about it."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from tmuxctl.control import sessions
+from tmuxctl.errors import TmuxctlError
+from tmuxctl.results import Check, Doctor
+
+if TYPE_CHECKING:
+    from tmuxctl.control.service import Control
+
+OLDEST = (3, 2)
+
+
+def examine(control: Control) -> Doctor:
+    """Every check; one that cannot be made counts as failed, with its reason."""
+    checks = [check for look in (_python, _tmux, _folders, _server, _sessions, _kernel, _terminal) for check in _each(control, look)]
+    return Doctor(all(check.ok is not False for check in checks), tuple(checks))
+
+
+def _each(control: Control, look: Callable[[Control], Iterator[Check]]) -> Iterator[Check]:
+    try:
+        yield from look(control)
+    except TmuxctlError as error:
+        yield Check(look.__name__.strip("_"), False, error.message, error.hint or None)
+
+
+def _python(control: Control) -> Iterator[Check]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    yield Check("python", sys.version_info >= (3, 11), version, "tmuxctl needs Python 3.11 or later")
+
+
+def _tmux(control: Control) -> Iterator[Check]:
+    status, printed = control.transport.shell('"$1" -V', control.settings.tmux_binary)
+    text = printed.decode(errors="replace").strip()
+    found = re.search(r"(\d+)\.(\d+)", text)
+    if status or not found:
+        yield Check("tmux", False, text or "not found", "apt install tmux, or brew install tmux")
+        return
+    new_enough = (int(found[1]), int(found[2])) >= OLDEST
+    yield Check("tmux", new_enough, text, None if new_enough else "tmuxctl needs tmux 3.2 or later")
+
+
+def _folders(control: Control) -> Iterator[Check]:
+    yield Check("state folder", True, control.transport.home)
+
+
+def _server(control: Control) -> Iterator[Check]:
+    command = ("display-message", "-p", "#{pid} #{version} #{@tmuxctl_config} #{socket_path}")
+    try:
+        reply = control.transport.run([command]).decode(errors="replace").strip()
+    except TmuxctlError as error:
+        if error.reason != "no_server":
+            raise
+        yield Check("server", None, "not running; the first session starts it")
+        return
+    pid, version, ours, socket = (reply.split(" ", 3) + [""] * 4)[:4]
+    known = bool(ours)
+    hint = "it was started without tmuxctl: end it when its sessions are done (tmux -L tmuxctl kill-server)"
+    yield Check("server", known, f"pid {pid}, tmux {version}, socket {socket}", None if known else hint)
+
+
+def _sessions(control: Control) -> Iterator[Check]:
+    panes = sessions.panes(control)
+    living = [pane for pane in panes if not pane.dead]
+    limit = control.settings.limits_sessions
+    few = len(living) < 0.8 * limit
+    yield Check("sessions", few, f"{len(living)} of {limit}, {len(panes) - len(living)} ended", None if few else "tmuxctl kill")
+    lost = sessions.lost(control, panes)
+    if lost:
+        yield Check("lost sessions", None, ", ".join(one.name for one in lost), "their output is kept: tmuxctl log NAME; tmuxctl prune")
+    silent = [pane.name for pane in living if not pane.piped]
+    if silent:
+        yield Check("journals", False, "not written: " + ", ".join(silent), "is the disk full? df -h " + control.transport.home)
+
+
+def _kernel(control: Control) -> Iterator[Check]:
+    panes = [pane for pane in sessions.panes(control) if not pane.dead][:1]
+    where = "/proc" if os.path.isdir("/proc/self") else None
+    if not panes or where is None:
+        yield Check("process table", True if where else None, where or "ps: less is known of programs here")
+        return
+    seen = bool(control.transport.processes([panes[0].pid]))
+    yield Check("process table", seen, where)
+
+
+
+
+def _terminal(control: Control) -> Iterator[Check]:
+    locale = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or ""
+    utf8 = "utf" in locale.lower()
+    yield Check("locale", utf8 or None, locale or "not set", None if utf8 else "for attach: export LANG=C.UTF-8")
+    inside = os.environ.get("TMUX")
+    yield Check("inside tmux", None, "yes: attach opens tmux inside tmux" if inside else "no")

@@ -1,0 +1,255 @@
+"""Reading: the screen as it is now, and the output since a point."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tmuxctl.control import sessions
+from tmuxctl.errors import Conflict, NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.model import State
+from tmuxctl.results import CursorPosition, Output, Screen
+from tmuxctl.terminal import screen as screens
+from tmuxctl.terminal import server
+from tmuxctl.terminal.journal import Journal, parse_cursor
+from tmuxctl.terminal.paste import Input
+from tmuxctl.terminal.server import Pane
+from tmuxctl.transport.base import Command
+
+if TYPE_CHECKING:
+    from tmuxctl.control.service import Control
+
+FOLLOW_SECONDS = 1.0
+
+
+def screen(
+    control: Control,
+    session: str,
+    *,
+    ansi: bool,
+    html: bool,
+    svg: bool,
+    scrollback: int | None,
+    trim: bool,
+    wide: bool,
+) -> Screen:
+    """The screen and its facts from one instant: one chained query."""
+    if scrollback is not None and scrollback < 0:
+        raise Usage(f"{scrollback} lines cannot be shown", reason="bad_number")
+    pane, title, rows, back = capture(control, session, scrollback=scrollback, trim=trim, wide=wide)
+    offset = sessions.journal(control, pane).end()
+    drawn = {}
+    if html or svg:
+        from tmuxctl.terminal import replay
+
+        drawn["html"] = replay.html(rows, pane.cols, title) if html else None
+        drawn["svg"] = replay.svg(rows, pane.cols, pane.rows, title) if svg else None
+    return Screen(
+        session=pane.name,
+        text=screens.text(rows, trim=trim),
+        cols=pane.cols,
+        rows=pane.rows,
+        cursor=CursorPosition(pane.x, pane.y, pane.cursor_visible),
+        alt=pane.alternate,
+        title=title,
+        state=State.EXITED if pane.dead else State.UNKNOWN,
+        by="exit" if pane.dead else None,
+        position=sessions.cursor(pane, offset),
+        scrollback=None if scrollback is None else tuple(screens.text(back, trim=trim).split("\n")) if back else (),
+        ansi=screens.ansi(rows) if ansi else None,
+        **drawn,
+    )
+
+
+def capture(
+    control: Control, session: str, *, scrollback: int | None = None, trim: bool = True, wide: bool = False
+) -> tuple[Pane, str, bytes, bytes]:
+    """A session's facts, title, visible rows and rows that scrolled away, as tmux draws them (capture-pane -e)."""
+    found = sessions.check_name(session) if not sessions.NAME.fullmatch(session) else session
+    try:
+        return _capture(control, found, scrollback, trim, wide)
+    except (NotFound, Unreachable) as error:
+        if error.reason not in ("no_session", "no_server"):
+            raise
+        return _capture(control, sessions.find(control, session).name, scrollback, trim, wide)
+
+
+def _capture(control: Control, name: str, scrollback: int | None, trim: bool, wide: bool) -> tuple[Pane, str, bytes, bytes]:
+    here = server.target(name)
+    # a program chooses its title: only a line it cannot guess may end it
+    end = os.urandom(8).hex()
+    grab = ("capture-pane", "-p", "-e", *(() if trim else ("-N",)), *(("-J",) if wide else ()), "-t", here)
+    commands: list[Command] = [
+        ("display-message", "-p", "-t", here, server.FORMAT),
+        ("display-message", "-p", "-t", here, f"#{{pane_title}}{end}"),
+        grab,
+    ]
+    if scrollback is not None:
+        commands += [("display-message", "-p", end), (*grab, "-S", f"-{scrollback}" if scrollback else "-", "-E", "-1")]
+    reply = control.transport.run(commands)
+    first, _, rest = reply.partition(b"\n")
+    pane = server.known(server.settle(control.transport, first.decode(errors="replace"), 10.0), name)
+    title, _, rest = rest.partition(end.encode() + b"\n")
+    rows, _, back = rest.partition(end.encode() + b"\n") if scrollback is not None else (rest, b"", b"")
+    return pane, screens.clean(title).replace("\n", " "), rows, back if pane.history else b""
+
+
+def read(
+    control: Control, session: str, *, since: str | None, follow: bool, raw: bool
+) -> Output | Iterator[Output]:
+    """Output after a cursor, or after the last input."""
+    pane, journal = locate(control, session, since)
+    start = 0 if since == "screen" else offset_of(pane, since)
+    if start is None:
+        given = last_input(control, pane)
+        start = given.offset if given else 0
+    return _output(control, pane, journal, start, follow=follow, raw=raw)
+
+
+def log(
+    control: Control, session: str, *, tail: int | None, follow: bool, raw: bool
+) -> Output | Iterator[Output]:
+    """The whole journal, or the last lines of it."""
+    if tail is not None and tail < 0:
+        raise Usage(f"{tail} lines cannot be shown", reason="bad_number")
+    pane, journal = locate(control, session, None)
+    start = journal.start() if tail is None else _lines_back(journal, tail)
+    return _output(control, pane, journal, start, follow=follow, raw=raw)
+
+
+def locate(control: Control, session: str, since: str | None) -> tuple[Pane, Journal]:
+    """A session and its journal; one that was lost or killed still has its journal."""
+    try:
+        pane = sessions.find(control, session)
+        return pane, sessions.journal(control, pane)
+    except (NotFound, Unreachable) as error:
+        if error.reason not in ("no_session", "lost"):
+            raise
+        ended = _ended(control, session, since)
+        if ended is None:
+            raise
+        return ended
+
+
+def _ended(control: Control, session: str, since: str | None) -> tuple[Pane, Journal] | None:
+    """The newest session of this name that is lost or was killed; by its cursor if one is given."""
+    wanted = parse_cursor(since).incarnation if since not in (None, "screen") and since else ""
+    home = control.transport.home
+    found = []
+    for place in ("sessions", "ended"):
+        for session_id, about in control.transport.files(f"{home}/{place}").items():
+            spec = sessions.spec(control, session_id, place)
+            if session in (spec.get("spec", {}).get("name"), session_id) and session_id.startswith(wanted.partition(".")[0]):
+                found.append((about.modified, place, session_id))
+    if not found:
+        return None
+    _, place, session_id = max(found)
+    cols, rows = control.settings.tmux_size.cols, control.settings.tmux_size.rows
+    line = {"session_name": session, "@tmuxctl_id": session_id, "@tmuxctl_incarnation": session_id[:8] + ".1"}
+    values = line | {"pane_dead": "1", "pane_width": str(cols), "pane_height": str(rows)}
+    pane = server.parse("\t".join(values.get(field, "") for field in server.FIELDS))
+    return server.known(pane, session), Journal(control.transport, f"{home}/{place}/{session_id}")
+
+
+def offset_of(pane: Pane, since: str | None) -> int | None:
+    """The offset a cursor means in this session; Conflict `cursor_lost` for one of another life of it."""
+    if since is None or since == "screen":
+        return None
+    cursor = parse_cursor(since)
+    if cursor.incarnation != pane.incarnation:
+        raise Conflict(
+            f"the cursor {since} belongs to an earlier life of {pane.name}",
+            reason="cursor_lost",
+            hint=f"start anew: tmuxctl read {pane.name}",
+        )
+    return cursor.offset
+
+
+def last_input(control: Control, pane: Pane) -> Input | None:
+    """What was sent last, by whichever process."""
+    try:
+        reply = control.transport.run([("display-message", "-p", "-t", pane.target, "#{@tmuxctl_input}")])
+    except TmuxctlError as error:
+        if error.reason not in ("no_session", "no_server"):
+            raise
+        return None
+    return Input.parse(reply.decode(errors="replace"))
+
+
+def _output(control: Control, pane: Pane, journal: Journal, start: int, *, follow: bool, raw: bool) -> Output | Iterator[Output]:
+    if follow:
+        return _following(control, pane, journal, start, raw)
+    part = journal.read(start)
+    return Output(
+        pane.name, plain(part.data, pane), sessions.cursor(pane, part.end), part.truncated, data=part.data if raw else b""
+    )
+
+
+def plain(data: bytes, pane: Pane) -> str:
+    """A stretch of output as the lines a person saw, without control characters."""
+    from tmuxctl.reading.lines import Lines
+
+    lines = Lines(pane.cols, pane.rows, keep=1_000_000)
+    lines.feed(data)
+    return screens.clean(lines.text())
+
+
+def _following(control: Control, pane: Pane, journal: Journal, start: int, raw: bool) -> Iterator[Output]:
+    """Output as it comes, whole lines at a time, until the program ends or the session goes."""
+    from tmuxctl.operations import current
+
+    call = current()
+    watch = control.transport.watch([journal.folder], pane.pid or None)
+    rest = b""
+    try:
+        while True:
+            finished = journal.finished() or pane.dead and not pane.pid
+            part = journal.read(start, 1 << 20)
+            start = part.end
+            data = rest + part.data
+            cut = len(data) if raw or (finished and not part.data) else data.rfind(b"\n") + 1
+            rest, whole = data[cut:], data[:cut]
+            if whole or part.truncated:
+                text = plain(whole, pane)
+                yield Output(
+                    pane.name,
+                    text + "\n" if text and whole.endswith(b"\n") else text,
+                    sessions.cursor(pane, start - len(rest)),
+                    part.truncated,
+                    complete=False,
+                    data=whole if raw else b"",
+                )
+            if part.data:
+                continue
+            if finished and not rest:
+                return
+            call.check()
+            if not watch.wait(FOLLOW_SECONDS) and _gone(control, pane):
+                return
+    finally:
+        watch.close()
+
+
+def _gone(control: Control, pane: Pane) -> bool:
+    try:
+        return server.pane(control.transport, pane.name).id != pane.id
+    except (NotFound, Unreachable) as error:
+        if error.reason == "backend_timeout":
+            raise
+        return True
+
+
+def _lines_back(journal: Journal, count: int) -> int:
+    """The offset at which the last `count` lines begin, as far as they are kept."""
+    extent = journal.extent()
+    size = 1 << 16
+    while True:
+        part = journal.tail(size)
+        if part.data.count(b"\n") > count or part.start <= extent.start:
+            break
+        size *= 4
+    ends = part.data.rstrip(b"\r\n").split(b"\n")
+    kept = b"\n".join(ends[-count:]) if count else b""
+    tail = len(part.data) - len(part.data.rstrip(b"\r\n"))
+    return part.end - tail - len(kept)

@@ -1,0 +1,205 @@
+"""Finding sessions and saying what is known about them."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from tmuxctl.errors import NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.model import NAME, Confidence, Session, State, check_name, parse_size
+from tmuxctl.terminal import server
+from tmuxctl.terminal.journal import Cursor, Journal, cursor_text
+from tmuxctl.terminal.server import Pane
+
+if TYPE_CHECKING:
+    from tmuxctl.control.service import Control
+    from tmuxctl.results import Sessions
+
+UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def find(control: Control, session: str) -> Pane:
+    """The pane of a session by its exact name or its id; NotFound with the nearest name otherwise."""
+    if not NAME.fullmatch(session):
+        check_name(session)
+    try:
+        return server.pane(control.transport, session)
+    except (NotFound, Unreachable) as error:
+        if error.reason == "backend_timeout":
+            raise
+        return _other(control, session)
+
+
+def _other(control: Control, session: str) -> Pane:
+    there = panes(control)
+    for pane in there:
+        if pane.id == session:
+            return pane
+    if any(session in (one.name, one.id) for one in lost(control, there)):
+        raise Unreachable(
+            f"session {session} was lost: its tmux server died",
+            reason="lost",
+            hint=f"its output is still there: tmuxctl log {session}; start it anew: tmuxctl new {session}",
+        )
+    from difflib import get_close_matches
+
+    near = get_close_matches(session, [pane.name for pane in there], 1)
+    raise NotFound(
+        f"no session {session!r}",
+        reason="no_session",
+        hint=f"did you mean {near[0]!r}? tmuxctl ls" if near else "tmuxctl ls",
+    )
+
+
+def folder(control: Control, session_id: str) -> str:
+    """Where a session's files are."""
+    return f"{control.transport.home}/sessions/{session_id}"
+
+
+def journal(control: Control, pane: Pane) -> Journal:
+    """A session's journal."""
+    return Journal(control.transport, folder(control, pane.id))
+
+
+def cursor(pane: Pane, offset: int) -> str:
+    """A point in this life of the session's output."""
+    return cursor_text(Cursor(pane.incarnation, offset))
+
+
+def show(control: Control, session: str) -> Session:
+    """One session, with its cursor."""
+    try:
+        return describe(control, find(control, session))
+    except Unreachable as error:
+        if error.reason != "lost":
+            raise
+        return next(one for one in lost(control, panes(control)) if session in (one.name, one.id))
+
+
+def describe(control: Control, pane: Pane) -> Session:
+    """What is known of a session, with the point its output has reached."""
+    return summary(pane, cursor(pane, journal(control, pane).end()))
+
+
+def summary(pane: Pane, point: str | None = None) -> Session:
+    """What tmux knows of a session."""
+    spec = pane.spec
+    state = State.EXITED if pane.dead else State.UNKNOWN
+    return Session(
+        name=pane.name,
+        id=pane.id,
+        incarnation=pane.incarnation,
+        state=state,
+        by="exit" if pane.dead else None,
+        confidence=Confidence.SURE if pane.dead else None,
+        profile=spec.get("profile"),
+        argv=tuple(spec.get("argv", ())),
+        cwd=spec.get("cwd"),
+        cols=pane.cols,
+        rows=pane.rows,
+        pid=pane.pid or None,
+        exit_status=pane.status,
+        signal=pane.signal,
+        created=when(pane.created),
+        active=when(pane.active),
+        attached=pane.attached,
+        plugins=tuple(spec.get("plugins", ())),
+        cursor=point,
+    )
+
+
+def ls(control: Control, *, state: str | None = None) -> Sessions:
+    """All sessions of the server, then the lost ones."""
+    from tmuxctl.results import Sessions
+
+    there = panes(control)
+    found = [summary(pane) for pane in there] + lost(control, there)
+    return Sessions(tuple(one for one in found if state is None or one.state.value == state))
+
+
+def panes(control: Control) -> list[Pane]:
+    """The sessions of the server; none if there is no server."""
+    try:
+        return server.panes(control.transport)
+    except Unreachable as error:
+        if error.reason != "no_server":
+            raise
+        return []
+
+
+def lost(control: Control, panes: list[Pane]) -> list[Session]:
+    """Sessions whose folder is there and whose tmux server is not: it died, or the machine was started anew."""
+    names = control.transport.files(f"{control.transport.home}/sessions")
+    missing = names.keys() - {pane.id for pane in panes}
+    found = [_lost(control, name) for name in missing if UUID.fullmatch(name)]
+    return sorted((one for one in found if one), key=lambda one: one.name)
+
+
+def _lost(control: Control, session_id: str) -> Session | None:
+    kept = spec(control, session_id)
+    asked, had = kept.get("asked", {}), kept.get("spec", {})
+    if not had:
+        return None
+    cols, _, rows = str(had.get("size", "")).partition("x")
+    return Session(
+        name=str(had.get("name")),
+        id=session_id,
+        incarnation=session_id[:8] + ".1",
+        state=State.LOST,
+        confidence=Confidence.SURE,
+        profile=asked.get("profile"),
+        argv=tuple(had.get("argv", ())),
+        cwd=had.get("cwd"),
+        cols=int(cols) if cols.isdigit() else None,
+        rows=int(rows) if rows.isdigit() else None,
+        plugins=tuple(asked.get("plugins", ())),
+    )
+
+
+def spec(control: Control, session_id: str, place: str = "sessions") -> dict[str, Any]:
+    """What a session's spec.json says; empty if it is gone, or set aside if it cannot be read."""
+    path = f"{control.transport.home}/{place}/{session_id}/spec.json"
+    try:
+        kept = json.loads(control.transport.read(path))
+        if isinstance(kept, dict) and isinstance(kept.get("spec"), dict) and isinstance(kept.get("asked"), dict):
+            return kept
+    except NotFound:
+        return {}
+    except (ValueError, TmuxctlError):
+        pass
+    with suppress(OSError, TmuxctlError):
+        control.transport.rename(path, path + ".corrupt")
+    return {}
+
+
+def when(seconds: float) -> str | None:
+    """ISO-8601 UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z") if seconds else None
+
+
+def rename(control: Control, session: str, name: str) -> Session:
+    """Give a session another name."""
+    check_name(name)
+    pane = find(control, session)
+    control.transport.run([("rename-session", "-t", "=" + pane.name, name)])
+    return show(control, name)
+
+
+def resize(control: Control, session: str, size: str) -> Session:
+    """Change the size a session has when nobody is attached."""
+    wanted = parse_size(size)
+    pane = find(control, session)
+    if pane.dead:
+        raise Usage(f"{pane.name} has ended and keeps its last screen", reason="exited")
+    cols, rows = str(wanted.cols), str(wanted.rows)
+    control.transport.run(
+        [
+            ("set-option", "-t", pane.target, "@tmuxctl_cols", cols),
+            ("set-option", "-t", pane.target, "@tmuxctl_rows", rows),
+            ("resize-window", "-t", pane.target, "-x", cols, "-y", rows),
+        ]
+    )
+    return show(control, pane.name)

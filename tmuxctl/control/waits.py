@@ -1,0 +1,327 @@
+"""Waits that cannot lie: a text counts only after the last input and never in its echo; silence ends none but `settle`."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmuxctl.control import look, sessions
+from tmuxctl.control.alarm import searching
+from tmuxctl.errors import Exited, NotFound, Unreachable, Usage
+from tmuxctl.model import Confidence, State
+from tmuxctl.operations import current
+from tmuxctl.reading.echo import without_echo
+from tmuxctl.reading.lines import Lines
+from tmuxctl.results import Wait
+from tmuxctl.terminal import screen as screens
+from tmuxctl.terminal import server
+from tmuxctl.terminal.journal import Journal
+from tmuxctl.terminal.paste import Input, ended
+from tmuxctl.terminal.server import Pane
+
+if TYPE_CHECKING:
+    from tmuxctl.control.service import Control
+
+LOOK_SECONDS = 1.0
+"""So often tmux is asked whether the session is still there when nothing else is heard."""
+
+WINDOW = 200_000
+"""Characters of the newest output a pattern is tried on at once."""
+
+STEP = 1 << 18
+
+
+class Found(NamedTuple):
+    """What a pattern matched."""
+
+    text: str
+    groups: tuple[str | None, ...]
+
+
+def wait(
+    control: Control,
+    session: str,
+    *,
+    exit: bool,
+    text: str | None,
+    settle: float | None,
+    timeout: float | None,
+    since: str | None,
+    now: bool,
+) -> Wait:
+    """Wait until the first of the conditions holds. Raises Exited when the program ends without, Usage for a bad pattern."""
+    if not exit and text is None and settle is None:
+        raise Usage(
+            "say what to wait for", reason="missing", hint="tmuxctl wait NAME --exit, --text RE or --settle 500ms"
+        )
+    pattern = _compiled(text)
+    call = current()
+    limit = call.left(control.settings.wait_timeout if timeout is None else timeout)
+    waiter = _Waiter(control, sessions.find(control, session), pattern, since, settle, exit)
+    with waiter:
+        return waiter.test() if now else waiter.until(limit)
+
+
+def _compiled(text: str | None) -> re.Pattern[str] | None:
+    if text is None:
+        return None
+    try:
+        return re.compile(text, re.MULTILINE)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise Usage(
+            f"{ascii(text[:60])} is no pattern: {error}", reason="bad_pattern", hint="it is a Python regular expression"
+        ) from None
+
+
+class _Waiter:
+    """One wait: the output since its cursor, fed as it comes, and the conditions tried on it."""
+
+    def __init__(
+        self,
+        control: Control,
+        pane: Pane,
+        pattern: re.Pattern[str] | None,
+        since: str | None,
+        settle: float | None,
+        exit: bool,
+    ) -> None:
+        self.control, self.pane, self.pattern, self.settle, self.exit = control, pane, pattern, settle, exit
+        self.began = self.changed = time.monotonic()
+        self.journal: Journal = sessions.journal(control, pane)
+        self.seen: Seen | None = None
+        if pattern:
+            self.seen = Seen(control, pane, self.journal, since)
+        self.offset = self.seen.offset if self.seen else self.journal.end()
+        self.watch = control.transport.watch([self.journal.folder], None if pane.dead else pane.pid)
+
+    def __enter__(self) -> _Waiter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.watch.close()
+
+    def test(self) -> Wait:
+        """Whether it holds now."""
+        if self.settle is not None:
+            modified = max(one.modified for one in self.control.transport.files(self.journal.folder).values())
+            self.changed -= max(0.0, time.time() - modified)
+        return self.holds(None) or self.result(None, "it does not hold now")
+
+    def until(self, limit: float | None) -> Wait:
+        """Sleep until it holds; `limit` in seconds."""
+        call = current()
+        deadline = None if limit is None else self.began + limit
+        asked = time.monotonic()
+        while True:
+            finished = self.journal.finished()
+            grown = self._grow()
+            if found := self.holds(deadline):
+                return found
+            moment = time.monotonic()
+            if self.pane.dead or (finished and not grown):
+                raise self._ended()
+            call.check()
+            if deadline is not None and moment >= deadline:
+                return self.result(None, self._missing(limit), timed_out=True)
+            if moment - asked >= LOOK_SECONDS or finished or not self._alive():
+                asked = moment
+                self._ask()
+                if self.pane.dead:
+                    continue
+            self.watch.wait(self._nap(moment, deadline))
+
+    def holds(self, deadline: float | None) -> Wait | None:
+        """The result if a condition holds at this moment."""
+        if self.pattern and self.seen:
+            found = self.seen.search(self.pattern, deadline)
+            if found:
+                return self.result("text", f"text: {ascii(found.text[:60])}", text=found.text, groups=found.groups)
+        if self.exit and self.pane.dead:
+            return self.result("exit", "exit: " + _how(self.pane))
+        quiet = time.monotonic() - self.changed
+        if self.settle is not None and quiet >= self.settle:
+            return self.result("settle", f"settle: nothing printed for {self.settle:g} s")
+        return None
+
+    def _grow(self) -> bool:
+        """Take in what came since the last look."""
+        end = self.seen.feed() if self.seen else self.journal.end()
+        grown = end != self.offset
+        if grown:
+            self.offset, self.changed = end, time.monotonic()
+        return grown
+
+    def _alive(self) -> bool:
+        return bool(self.pane.dead or self.control.transport.processes([self.pane.pid]))
+
+    def _ask(self) -> None:
+        """Look whether the session is still there and whether its program has ended."""
+        try:
+            now = server.pane(self.control.transport, self.pane.name)
+            if now.id != self.pane.id:
+                now = next(one for one in server.panes(self.control.transport) if one.id == self.pane.id)
+        except (NotFound, StopIteration):
+            self.pane = self._killed()
+            return
+        except Unreachable as error:
+            if error.reason != "no_server":
+                raise
+            raise Unreachable(
+                f"session {self.pane.name} was lost: its tmux server died",
+                reason="lost",
+                hint=f"its output is still there: tmuxctl log {self.pane.name}",
+            ) from None
+        if now.dead and not self.journal.finished() and self.changed + 2.0 > time.monotonic():
+            return
+        self.pane = now
+
+    def _killed(self) -> Pane:
+        """The facts of a session that was killed meanwhile: its tombstone knows how it ended."""
+        import json
+
+        path = f"{self.control.transport.home}/ended/{self.pane.id}/ended.json"
+        about = {}
+        deadline = time.monotonic() + 1.0
+        while not about and time.monotonic() < deadline:
+            try:
+                about = json.loads(self.control.transport.read(path))
+            except (NotFound, ValueError):
+                time.sleep(0.02)
+        return self.pane._replace(dead=True, status=about.get("exit_status"), signal=about.get("signal"))
+
+    def _ended(self) -> Exited:
+        if not self.pane.dead:
+            self._ask()
+        error = ended(self.pane)
+        error.details["elapsed"] = round(time.monotonic() - self.began, 3)
+        return error
+
+    def _nap(self, moment: float, deadline: float | None) -> float:
+        left = [LOOK_SECONDS]
+        if deadline is not None:
+            left.append(deadline - moment)
+        if self.settle is not None:
+            left.append(self.changed + self.settle - moment)
+        return max(0.0005, min(left))
+
+    def _missing(self, limit: float | None) -> str:
+        wanted = [
+            *(["the end of the program"] if self.exit else []),
+            *([f"text {ascii(self.pattern.pattern[:60])}"] if self.pattern else []),
+            *([f"{self.settle:g} s of silence"] if self.settle is not None else []),
+        ]
+        return f"timeout: {' or '.join(wanted)} not seen within {limit:g} s"
+
+    def result(
+        self,
+        matched: str | None,
+        why: str,
+        *,
+        text: str | None = None,
+        groups: tuple[str | None, ...] | None = None,
+        timed_out: bool = False,
+    ) -> Wait:
+        """What the caller gets."""
+        dead = self.pane.dead
+        return Wait(
+            session=self.pane.name,
+            matched=matched,
+            why=why,
+            text=text if matched else self.seen.tail() if self.seen else None,
+            groups=groups,
+            state=State.EXITED if dead else State.UNKNOWN,
+            by="exit" if dead else "settle" if matched == "settle" else None,
+            confidence=Confidence.SURE if dead else Confidence.GUESS if matched == "settle" else None,
+            elapsed=round(time.monotonic() - self.began, 3),
+            cursor=sessions.cursor(self.pane, self.offset),
+            timed_out=timed_out,
+            exit_status=self.pane.status if dead else None,
+            signal=self.pane.signal if dead else None,
+        )
+
+
+class Seen:
+    """The text a pattern may match: output after the cursor without the echo, or the whole screen."""
+
+    def __init__(self, control: Control, pane: Pane, journal: Journal, since: str | None) -> None:
+        self.control, self.pane, self.journal = control, pane, journal
+        given = look.last_input(control, pane) if since is None else None
+        offset = look.offset_of(pane, since)
+        self.whole = offset is None and given is None
+        self.input = given
+        self.offset = offset if offset is not None else given.offset if given else journal.end()
+        self.lines = _lines(pane, given)
+        self.marks = sessions.spec(control, pane.id).get("asked", {}).get("marks", "") if given else ""
+        self.at_prompt = bool(given and given.echo == "editor" and self.marks)
+        self.fresh = True
+        self.feed()
+
+    def feed(self) -> int:
+        """Take in new output; how far the journal was read."""
+        while True:
+            part = self.journal.read(self.offset, STEP)
+            if not part.data:
+                return self.offset
+            data = part.data
+            self.offset, self.fresh = part.end, True
+            if self.at_prompt:
+                data = self._after_command_mark(data)
+            self.lines.feed(data)
+
+    def _after_command_mark(self, data: bytes) -> bytes:
+        """Output begins where the marked shell says that the command it was given starts."""
+        from tmuxctl.reading.marks import marks
+
+        self.pending = getattr(self, "pending", b"") + data
+        begun = next((mark for mark in marks(self.pending, self.marks) if mark.letter == "C"), None)
+        if begun is None:
+            return b""
+        self.at_prompt, self.input = False, None
+        return self.pending[begun.end :]
+
+    def search(self, pattern: re.Pattern[str], deadline: float | None) -> Found | None:
+        """Try the pattern on what has been seen, if anything came since the last time."""
+        if not self.fresh and not self.whole:
+            return None
+        self.fresh = False
+        text = self.text()
+        with searching(deadline):
+            found = pattern.search(text, max(0, len(text) - WINDOW))
+        return Found(found[0], found.groups()) if found else None
+
+    def text(self) -> str:
+        """The text a pattern is tried on."""
+        if self.whole or self.lines.alternate or (self.input and self.input.alternate):
+            return self._rows()
+        text = screens.clean(self.lines.text())
+        if self.input is None or self.input.echo == "none":
+            return text
+        return without_echo(text, self.input.typed, again=self.input.echo == "tty")
+
+    def tail(self) -> str:
+        """The last of what was seen, for a result that is not a match."""
+        return self.text()[-4000:]
+
+    def _rows(self) -> str:
+        """A full-screen program's rows that changed since the input, as tmux shows them; all of them for the whole screen."""
+        pane, _, rows, _ = look.capture(self.control, self.pane.name, wide=self.whole)
+        text = screens.text(rows)
+        given = self.input
+        if self.whole or given is None or not given.alternate or (given.cols, given.rows) != (pane.cols, pane.rows):
+            return text
+        touched = self.lines.touched()
+        kept = "\n".join(row for index, row in enumerate(text.split("\n")) if index in touched)
+        return without_echo(kept, given.typed, again=False) if given.echo != "none" else kept
+
+
+def _lines(pane: Pane, given: Input | None) -> Lines:
+    if given is None:
+        return Lines(pane.cols, pane.rows)
+    return Lines(given.cols, given.rows, x=given.x, y=given.y)
+
+
+def _how(pane: Pane) -> str:
+    if pane.signal:
+        return f"signal {pane.signal}"
+    return "status unknown" if pane.status is None else f"status {pane.status}"
