@@ -177,9 +177,8 @@ class _Run:
         self.control.transport.put(self.path, script.encode(errors="surrogateescape"))
         line = shells.typed_line(self.shell.kind, self.path).encode()
         one = paste.Write(os.urandom(8).hex(), data=b"\x15" + line, enter=True)
-        pane = self.pane
-        remember = paste.Input(one.id, self.start, pane.x, pane.y, pane.cols, pane.rows, False, "editor", line)
-        paste.write(self.control.transport, self.control.holder, pane, one, remember)
+        remember = paste.Input.remember(one.id, self.start, "editor", line)
+        paste.write(self.control.transport, self.control.holder, self.pane, one, remember)
 
     def follow(self, deadline: float | None, *, until_begun: bool = False) -> Ran:
         """Take in output until the command's end, or only its beginning."""

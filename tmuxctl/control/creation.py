@@ -57,11 +57,11 @@ class Prepared(NamedTuple):
 
 def new(control: Control, wanted: Wanted) -> Session:
     """Start the program and return its session; every step before tmux is undone if a later one fails."""
-    panes = _existing(control)
-    name, reused = _name(control, wanted, panes)
+    taken = _taken(control)
+    name, reused = _name(control, wanted, taken)
     if reused:
         return sessions.describe(control, reused)
-    living = sum(not pane.dead for pane in panes)
+    living = sum(not dead for name, dead in taken.items() if not name.startswith("_"))
     if living >= control.settings.limits_sessions:
         raise Failed(
             f"{living} sessions are running, as many as [limits] sessions allows",
@@ -141,26 +141,25 @@ def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
     return Prepared(spec, session_id, session_id[:8] + ".1", folder, asked, files, applied, token)
 
 
-def _existing(control: Control) -> list[server.Pane]:
+def _taken(control: Control) -> dict[str, bool]:
     try:
-        return server.panes(control.transport)
+        return server.names(control.transport)
     except Unreachable as error:
         if error.reason != "no_server":
             raise
-        return []
+        return {}
 
 
-def _name(control: Control, wanted: Wanted, panes: list[server.Pane]) -> tuple[str, server.Pane | None]:
+def _name(control: Control, wanted: Wanted, taken: dict[str, bool]) -> tuple[str, server.Pane | None]:
     """The name to take, or the session to reuse instead."""
-    taken = {pane.name: pane for pane in panes}
     if not wanted.name:
         first = _default_name(wanted)
         names = (first, *(f"{first}-{number}" for number in range(2, 10_000)))
         return next(name for name in names if name not in taken), None
     name = check_name(wanted.name)
-    there = taken.get(name)
-    if there is None:
+    if name not in taken:
         return name, None
+    there = sessions.find(control, name)
     if wanted.if_exists == "replace" or (wanted.if_exists == "reuse" and there.dead):
         from tmuxctl.control import lifetime
 

@@ -91,10 +91,19 @@ def _clean_up(control: Control, pane: Pane, now: Pane) -> None:
     if not applied:
         return
     from tmuxctl import plugin
-    from tmuxctl.model import SessionSpec
+    from tmuxctl.model import SessionSpec, parse_size
 
     had = kept["spec"]
-    spec = SessionSpec(argv=tuple(had["argv"]), cwd=had["cwd"], name=pane.name, notes=had.get("notes", {}))
+    spec = SessionSpec(
+        argv=tuple(had["argv"]),
+        cwd=had["cwd"],
+        env={name: value for name, value in had["env"].items() if isinstance(value, str)},
+        size=parse_size(had["size"]),
+        name=pane.name,
+        machine=control.transport.machine,
+        history=had["history"],
+        notes=had["notes"],
+    )
     plugin.cleanup(spec, [plugin.Applied(**one) for one in applied], plugin.Ended(now.status, kept=True))
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tmuxctl.model import Session
     from tmuxctl.results import Doctor, Killed, Output, Plan, Pruned, Ran, Screen, Sessions, Wait, Written
     from tmuxctl.terminal.lease import Holder
+    from tmuxctl.terminal.server import Pane
     from tmuxctl.transport.base import Transport
 
 
@@ -54,6 +55,8 @@ class Control:
             )
         self.transport = transport
         self._holder: Holder | None = None
+        self.panes: dict[str, Pane] | None = {} if resident else None
+        """What a resident process remembers of sessions it wrote to; never trusted for more than where to look."""
 
     @property
     def holder(self) -> Holder:

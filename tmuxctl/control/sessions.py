@@ -26,11 +26,34 @@ def find(control: Control, session: str) -> Pane:
     if not NAME.fullmatch(session):
         check_name(session)
     try:
-        return server.pane(control.transport, session)
+        pane = server.pane(control.transport, session)
     except (NotFound, Unreachable) as error:
         if error.reason == "backend_timeout":
             raise
-        return _other(control, session)
+        pane = _other(control, session)
+    if control.panes is not None:
+        control.panes[session] = pane
+    return pane
+
+
+def find_with_input(control: Control, session: str) -> tuple[Pane, str]:
+    """`find`, together with what was last sent to the session."""
+    if NAME.fullmatch(session):
+        try:
+            return server.pane_and_input(control.transport, session)
+        except (NotFound, Unreachable) as error:
+            if error.reason == "backend_timeout":
+                raise
+    return server.pane_and_input(control.transport, find(control, session).name)
+
+
+def known(control: Control, session: str) -> Pane:
+    """`find`, or in a resident process what was found before: a write checks inside tmux that it is still that session."""
+    if control.panes is None:
+        return find(control, session)
+    if session not in control.panes:
+        control.panes[session] = find(control, session)
+    return control.panes[session]
 
 
 def _other(control: Control, session: str) -> Pane:

@@ -7,7 +7,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from tmuxctl.control import sessions
-from tmuxctl.errors import Conflict, Usage
+from tmuxctl.errors import Conflict, Exited, NotFound, Usage
 from tmuxctl.operations import _current
 from tmuxctl.results import Written
 from tmuxctl.terminal import paste as pasting
@@ -38,7 +38,7 @@ def send(
         raise Usage("give either text or a secret", reason="bad_option")
     data = text if secret is None else secret
     write_id = _id(write_id)
-    pane = sessions.find(control, session)
+    pane = sessions.known(control, session)
     if pane.dead:
         raise pasting.ended(pane)
     if not data:
@@ -66,7 +66,7 @@ def keys(control: Control, session: str, names: tuple[str, ...], *, repeat: int,
     found = tmux_keys(names)
     if not found:
         raise Usage("no key given", reason="missing", hint="tmuxctl keys NAME C-c")
-    pane = sessions.find(control, session)
+    pane = sessions.known(control, session)
     if pane.dead:
         raise pasting.ended(pane)
     one = Write(_id(write_id), keys=[(key,) for key in found * repeat])
@@ -75,10 +75,17 @@ def keys(control: Control, session: str, names: tuple[str, ...], *, repeat: int,
 
 def _write(control: Control, pane: Pane, one: Write, echo: str, *, typed: bytes) -> Written:
     offset = sessions.journal(control, pane).end()
-    remember = Input(
-        one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, echo, typed[: pasting.ECHO_LIMIT]
-    )
-    result = pasting.write(control.transport, control.holder, pane, one, remember)
+    remember = Input.remember(one.id, offset, echo, typed)
+    try:
+        result = pasting.write(control.transport, control.holder, pane, one, remember)
+    except (Exited, NotFound):
+        fresh = sessions.find(control, pane.name)
+        if fresh.dead:
+            raise pasting.ended(fresh) from None
+        if fresh.id == pane.id:
+            raise
+        # what was known of the name is of an earlier session: nothing was typed into the new one yet
+        return _write(control, fresh, one, echo, typed=typed)
     return Written(pane.name, result, one.id, len(one.data), sessions.cursor(pane, offset))
 
 

@@ -58,7 +58,9 @@ def wait(
     pattern = _compiled(text)
     call = current()
     limit = call.left(control.settings.wait_timeout if timeout is None else timeout)
-    waiter = _Waiter(control, sessions.find(control, session), pattern, since, settle, exit)
+    pane, given = sessions.find_with_input(control, session)
+    last = Input.parse(given) if since is None else None
+    waiter = _Waiter(control, pane, pattern, since, last, settle, exit)
     with waiter:
         return waiter.test() if now else waiter.until(limit)
 
@@ -83,6 +85,7 @@ class _Waiter:
         pane: Pane,
         pattern: re.Pattern[str] | None,
         since: str | None,
+        last: Input | None,
         settle: float | None,
         exit: bool,
     ) -> None:
@@ -91,7 +94,7 @@ class _Waiter:
         self.journal: Journal = sessions.journal(control, pane)
         self.seen: Seen | None = None
         if pattern:
-            self.seen = Seen(control, pane, self.journal, since)
+            self.seen = Seen(control, pane, self.journal, since, last)
         self.offset = self.seen.offset if self.seen else self.journal.end()
         self.watch = control.transport.watch([self.journal.folder], None if pane.dead else pane.pid)
 
@@ -244,9 +247,10 @@ class _Waiter:
 class Seen:
     """The text a pattern may match: output after the cursor without the echo, or the whole screen."""
 
-    def __init__(self, control: Control, pane: Pane, journal: Journal, since: str | None) -> None:
+    def __init__(
+        self, control: Control, pane: Pane, journal: Journal, since: str | None, given: Input | None
+    ) -> None:
         self.control, self.pane, self.journal = control, pane, journal
-        given = look.last_input(control, pane) if since is None else None
         offset = look.offset_of(pane, since)
         self.whole = offset is None and given is None
         self.input = given

@@ -26,7 +26,7 @@ SIZE_LIMIT = 16 << 20
 ECHO_LIMIT = 2000
 """Bytes of the typed text remembered, so that a wait can leave its echo out."""
 
-REPORT = "dead=#{pane_dead} mode=#{pane_in_mode} off=#{pane_input_off} attached=#{session_attached} lease=#{@tmuxctl_lease}"
+REPORT = "id=#{@tmuxctl_id} dead=#{pane_dead} mode=#{pane_in_mode} off=#{pane_input_off} attached=#{session_attached} lease=#{@tmuxctl_lease}"
 
 
 class Input(NamedTuple):
@@ -43,13 +43,15 @@ class Input(NamedTuple):
     """`tty` (the terminal echoes), `editor` (raw mode: the program does), `none`."""
     typed: bytes
 
-    def __str__(self) -> str:
-        numbers = (self.offset, self.x, self.y, self.cols, self.rows, int(self.alternate))
-        return f"{self.id}:{':'.join(str(number) for number in numbers)}:{self.echo}:{self.typed.hex()}"
+    @staticmethod
+    def remember(id: str, offset: int, echo: str, typed: bytes) -> str:
+        """The tmux format that keeps an input: tmux itself fills in where the cursor stands at that moment."""
+        place = "#{cursor_x}:#{cursor_y}:#{pane_width}:#{pane_height}:#{alternate_on}"
+        return f"{id}:{offset}:{place}:{echo}:{typed[:ECHO_LIMIT].hex()}"
 
     @classmethod
     def parse(cls, text: str) -> Input | None:
-        """What `str` made; None if nothing was ever sent."""
+        """What `remember` made; None if nothing was ever sent."""
         parts = text.strip().split(":")
         if len(parts) != 9:
             return None
@@ -96,7 +98,7 @@ def check_text(data: bytes, *, canonical: bool, bracketed: bool, multiline: bool
 
 
 def write(
-    transport: Transport, holder: lease.Holder, pane: Pane, one: Write, remember: Input, *, timeout: float = 10.0
+    transport: Transport, holder: lease.Holder, pane: Pane, one: Write, remember: str, *, timeout: float = 10.0
 ) -> str:
     """Carry out one write in one command list: `done`, or `dup` when this id was written before.
 
@@ -121,7 +123,7 @@ def write(
 
 
 def _guarded(
-    transport: Transport, holder: lease.Holder, pane: Pane, one: Write, buffer: str, remember: Input
+    transport: Transport, holder: lease.Holder, pane: Pane, one: Write, buffer: str, remember: str
 ) -> list[Command]:
     here = pane.target
     # nobody is reading it (else refused below): leave copy mode, which would swallow the input
@@ -135,7 +137,7 @@ def _guarded(
         typing.append(("send-keys", "-t", here, "-H", "0d"))
     typing += [
         ("set-option", "-F", "-t", here, "@tmuxctl_ack", f"#{{=-240:@tmuxctl_ack}} {one.id}"),
-        ("set-option", "-t", here, "@tmuxctl_input", str(remember)),
+        ("set-option", "-F", "-t", here, "@tmuxctl_input", remember),
         ("display-message", "-p", f"DONE {one.id}"),
     ]
     drop: list[Command] = [("delete-buffer", "-b", buffer)] if one.data else []
@@ -144,7 +146,10 @@ def _guarded(
     person: list[Command] = [*drop, ("display-message", "-p", "HUMAN")]
     leased = lease.foreign(holder, pane, now=transport.clock(), machine=transport.machine)
     reading = "#{&&:#{pane_in_mode},#{session_attached}}"
-    unable = "#{||:#{pane_dead},#{||:#{pane_input_off},#{||:" + reading + "," + leased + "}}}"
+    other = f"#{{!=:#{{@tmuxctl_id}},{pane.id}}}"
+    unable = "0"
+    for condition in (leased, reading, "#{pane_input_off}", "#{pane_dead}", other):
+        unable = f"#{{||:{condition},{unable}}}"
     # dup before dead: a write that ended the program is still that write
     choose = source([("if-shell", "-F", "-t", here, unable, source(refuse), source(typing))])
     choose = source([("if-shell", "-F", "-t", here, lease.human(time.time()), source(person), choose)])
@@ -164,6 +169,8 @@ def _outcome(reply: str, pane: Pane, one: Write) -> str:
     if not reply.startswith("REFUSED "):
         raise Failed(f"tmux answered {ascii(reply[:80])} to a write into {name}", reason="tmux")
     facts = dict(word.partition("=")[::2] for word in reply.split()[1:])
+    if facts["id"] != pane.id:
+        raise NotFound(f"session {name} is another one by now", reason="replaced", hint="tmuxctl ls")
     if facts["dead"] == "1":
         raise ended(pane)
     if facts["off"] == "1":

@@ -171,6 +171,20 @@ def pane(transport: Transport, name: str, *, timeout: float = 10.0) -> Pane:
     return known(settle(transport, reply.decode(errors="replace").rstrip("\n"), timeout), name)
 
 
+def pane_and_input(transport: Transport, name: str, *, timeout: float = 10.0) -> tuple[Pane, str]:
+    """The facts of one session with what was last sent to it (`paste.Input.parse` reads it), from one instant."""
+    here = target(name)
+    asked = [("display-message", "-p", "-t", here, FORMAT), ("display-message", "-p", "-t", here, "#{@tmuxctl_input}")]
+    facts, _, given = transport.run(asked, timeout=timeout).decode(errors="replace").partition("\n")
+    return known(settle(transport, facts, timeout), name), given.strip()
+
+
+def names(transport: Transport, *, timeout: float = 10.0) -> dict[str, bool]:
+    """The names that are taken on the server, and whether their program has ended."""
+    reply = transport.run([("list-panes", "-a", "-F", "#{pane_dead} #{session_name}")], timeout=timeout)
+    return {line[2:]: line.startswith("1") for line in reply.decode(errors="replace").splitlines()}
+
+
 def panes(transport: Transport, *, timeout: float = 10.0) -> list[Pane]:
     """The facts of every session of ours, by name; hidden ones (`_...`) left out."""
     reply = transport.run([("list-panes", "-a", "-F", FORMAT)], timeout=timeout).decode(errors="replace")

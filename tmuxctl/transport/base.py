@@ -139,7 +139,7 @@ def quote(argument: str) -> str:
     r"""One argument as tmux's own command parser reads it back: bare, or in double quotes with octal escapes (tmux(1), PARSING SYNTAX)."""
     if SAFE.fullmatch(argument):
         return argument
-    plain = re.sub(r'[\\"$]', r"\\\g<0>", argument)
+    plain = re.sub(r'[\\"$~]', r"\\\g<0>", argument)
     return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\{ord(found[0]):03o}", plain) + '"'
 
 

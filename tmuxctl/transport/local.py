@@ -202,6 +202,8 @@ class LocalTransport:
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
             os.replace(new, path)
         except BaseException:
             with suppress(OSError):

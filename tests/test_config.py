@@ -1,0 +1,220 @@
+"""Where a setting comes from, and what becomes of a wrong one."""
+
+from __future__ import annotations
+
+import os
+from types import SimpleNamespace
+
+import pytest
+
+from tmuxctl import config
+from tmuxctl.errors import Denied, Usage
+from tmuxctl.model import Size
+
+DOCUMENTED = """
+[tmux]
+socket = "tmuxctl"
+binary = "tmux"
+size = "120x40"
+history = 20000
+
+[wait]
+timeout = "30s"
+settle = "500ms"
+ask_timeout = "120s"
+exec_timeout = "60s"
+
+[limits]
+sessions = 200
+output_chars = 8000
+idle_kill = "none"
+
+[journal]
+limit = "64M"
+keep = "7d"
+
+[serve]
+listen = "unix"
+"""
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A home of its own: `write(text)` makes its config.toml, `load(...)` reads it."""
+    folder = tmp_path / ".config/tmuxctl"
+    folder.mkdir(parents=True)
+    file = folder / "config.toml"
+
+    def write(text):
+        file.write_bytes(text if isinstance(text, bytes) else text.encode())
+        file.chmod(0o600)
+
+    def load(options=None, **variables):
+        return config.load(options, {"HOME": str(tmp_path), **variables})
+
+    def refused(options=None, **variables):
+        with pytest.raises(Usage) as error:
+            load(options, **variables)
+        assert error.value.reason == "bad_config"
+        assert error.value.hint
+        return error.value
+
+    return SimpleNamespace(file=file, write=write, load=load, refused=refused, path=tmp_path)
+
+
+def shown(settings):
+    return {name: (value, source) for name, value, source, _ in settings.listed()}
+
+
+def test_the_documented_file_says_exactly_the_defaults(home):
+    defaults = home.load()
+    home.write(DOCUMENTED)
+    assert home.load()[:-1] == defaults[:-1]
+    assert [name for name, *_ in defaults.listed()] == list(config.RULES)
+    assert {source for _, _, source, _ in home.load().listed()} == {str(home.file)}
+    assert {source for _, _, source, _ in defaults.listed()} == {"default"}
+
+
+def test_every_setting_has_its_type(home):
+    settings = home.load()
+    assert (settings.tmux_socket, settings.tmux_size, settings.tmux_history) == ("tmuxctl", Size(120, 40), 20000)
+    assert (settings.wait_timeout, settings.wait_settle) == (30.0, 0.5)
+    assert (settings.limits_idle_kill, settings.journal_limit, settings.journal_keep) == (None, 64 << 20, 7 * 86400.0)
+
+
+def test_option_then_environment_then_file_then_default(home):
+    home.write('[wait]\ntimeout = "1m"\nsettle = "1s"\n[tmux]\nsocket = "file"\n')
+    settings = home.load({"wait.timeout": "3m", "tmux.size": None}, TMUXCTL_TIMEOUT="2m", TMUXCTL_SOCKET="variable")
+    assert shown(settings)["wait.timeout"] == (180.0, "option")
+    assert shown(settings)["tmux.socket"] == ("variable", "TMUXCTL_SOCKET")
+    assert shown(settings)["wait.settle"] == (1.0, str(home.file))
+    assert shown(settings)["tmux.size"] == ("120x40", "default")
+    assert {line.name: line.written for line in settings.listed()}["wait.timeout"] == "3m"
+
+
+def test_an_empty_variable_counts_as_unset(home):
+    home.write('[tmux]\nsocket = "file"\n')
+    assert home.load(TMUXCTL_SOCKET="", TMUXCTL_CONFIG="", TMUXCTL_SIZE="80x24").tmux_socket == "file"
+
+
+def test_another_file_by_variable(home):
+    other = home.path / "other.toml"
+    other.write_text("[limits]\nsessions = 7\n")
+    home.write("this is not even TOML")
+    assert home.load(TMUXCTL_CONFIG=str(other)).limits_sessions == 7
+    assert home.load(TMUXCTL_CONFIG="/dev/null").limits_sessions == 200
+    assert "no file" in home.refused(TMUXCTL_CONFIG=str(home.path / "missing")).message
+    assert "not absolute" in home.refused(TMUXCTL_CONFIG="other.toml").message
+
+
+def test_nothing_is_read_from_the_current_directory(home, monkeypatch):
+    here = home.path / "project"
+    (here / "tmuxctl").mkdir(parents=True)
+    for name in ("config.toml", "tmuxctl/config.toml", "tmuxctl.toml"):
+        (here / name).write_text('[tmux]\nsocket = "planted"\n')
+    monkeypatch.chdir(here)
+    assert home.load(XDG_CONFIG_HOME="").tmux_socket == "tmuxctl"
+    assert home.load(XDG_CONFIG_HOME=".").tmux_socket == "tmuxctl"
+    assert home.load(XDG_CONFIG_HOME="../project").tmux_socket == "tmuxctl"
+
+
+def test_the_xdg_folder_is_used(home):
+    folder = home.path / "xdg/tmuxctl"
+    folder.mkdir(parents=True)
+    (folder / "config.toml").write_text('[tmux]\nsocket = "xdg"\n')
+    assert home.load(XDG_CONFIG_HOME=str(home.path / "xdg")).tmux_socket == "xdg"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('[tmux]\nsocket = "a/b"', "line 2: tmux.socket: 'a/b' is no socket name"),
+        ('[tmux]\nsocket = "-L"', "is no socket name"),
+        (f'[tmux]\nsocket = "{"x" * 64}"', "is no socket name"),
+        ('[tmux]\nsocket = "a\\n"', "is no socket name"),
+        ("[tmux]\nsocket = 5", "line 2: tmux.socket: '5' is no socket name"),
+        ('[tmux]\nbinary = "./tmux"', "'./tmux' is no program"),
+        ('[tmux]\nbinary = ""', "is no program"),
+        ('[tmux]\nsize = "1x40"', "line 2: tmux.size: '1x40' is no size"),
+        ("[tmux]\nsize = 12040", "is no size"),
+        ("[tmux]\nhistory = -1", "tmux.history: '-1' is no such number"),
+        ("[tmux]\nhistory = true", "'True' is no such number"),
+        ("[tmux]\nhistory = 1.5", "'1.5' is no such number"),
+        ('\n\n[wait]\n\ntimeout = "3 parsecs"', "line 5: wait.timeout: '3 parsecs' is no duration"),
+        ('[wait]\ntimeout = "none"', "'none' is no such duration"),
+        ("[wait]\ntimeout = inf", "is no duration"),
+        ("[wait]\nsettle = true", "is no duration"),
+        ("[wait]\nsettle = 0", "is no such duration"),
+        ("wait.timeout = []", "line 1: wait.timeout: '[]' is no duration"),
+        ("[wait.timeout]\nx = 1", "line 1: wait.timeout:"),
+        ("[limits]\nsessions = 0", "is no such number"),
+        ("[limits]\nidle_kill = 0.1", "is no such duration"),
+        ('[journal]\nlimit = "1k"', "is no such number of bytes"),
+        ("[journal]\nlimit = 64.5", "is no number of bytes"),
+        ('[serve]\nlisten = "0.0.0.0"', "is no address"),
+        ('[serve]\nlisten = "localhost:70000"', "is no address"),
+    ],
+)
+def test_a_wrong_value_names_file_line_setting_and_what_is_right(home, line, message):
+    home.write(line + "\n")
+    error = home.refused()
+    assert message in error.message
+    assert str(home.file) in error.message
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ('[tmux]\nsokcet = "a"', "line 2: no setting 'tmux.sokcet'", "did you mean 'tmux.socket'"),
+        ("[limit]\nsessions = 2", "no setting 'limit'", "there are"),
+        ("[nosuch]", "line 1: no setting 'nosuch'", "there are: tmux.socket"),
+        ("timeout = 3", "line 1: no setting 'timeout'", "'wait.timeout'"),
+        ("tmux = 3", "no setting 'tmux'", "'tmux.size'"),
+        ("[[wait]]\ntimeout = 3", "no setting 'wait'", "wait.timeout"),
+        ('[wait]\ntimeout = "1s"\ntimeout = "2s"', "line 3", ""),
+        ("[wait\n", "line 1", "toml.io"),
+        (b'[tmux]\n# x\nsocket = "\xff"\n', "line 3: not UTF-8", ""),
+        ("x = " + "[" * 3000, "nested too deeply", ""),
+        ("#" * (1 << 20) + "\n", "larger than 1 MiB", ""),
+    ],
+)
+def test_a_file_that_makes_no_sense_says_where(home, text, message, hint):
+    home.write(text)
+    error = home.refused()
+    assert message in error.message
+    assert str(home.file) in error.message
+    assert hint in error.hint
+
+
+def test_a_wrong_value_is_told_even_where_it_is_overridden(home):
+    home.write("[wait]\ntimeout = 'x'\n")
+    home.refused({"wait.timeout": "1s"}, TMUXCTL_TIMEOUT="2s")
+
+
+def test_a_wrong_variable_or_option_is_named(home):
+    assert home.refused(TMUXCTL_SOCKET="../x").message.startswith("TMUXCTL_SOCKET: tmux.socket: ")
+    assert home.refused(TMUXCTL_SIZE="big").message.startswith("TMUXCTL_SIZE: tmux.size: ")
+    assert home.refused({"wait.timeout": "soon"}).message.startswith("wait.timeout: 'soon' is no duration")
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_file_that_others_may_write_is_refused(home, mode):
+    home.write("")
+    home.file.chmod(mode)
+    with pytest.raises(Denied) as error:
+        home.load()
+    assert error.value.reason == "unsafe_file"
+    assert "chmod go-w" in error.value.hint
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+def test_somebody_elses_file_is_refused(home):
+    home.write("[wait]\ntimeout = 'x'\n")
+    os.chown(home.file, 12345, 0)
+    with pytest.raises(Denied, match="belongs to user 12345"):
+        home.load()
+
+
+def test_a_folder_in_place_of_the_file_is_told(home):
+    home.file.mkdir()
+    assert "directory" in home.refused().message

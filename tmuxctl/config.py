@@ -1,0 +1,293 @@
+"""The settings, and where each one came from: option, environment, `config.toml`, default, in this order.
+
+Nothing is read from the current directory. A file that somebody else could have written is refused.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from tmuxctl.errors import Denied, Usage
+from tmuxctl.model import NAME, Size, parse_bytes, parse_seconds, parse_size
+
+FILE_LIMIT = 1 << 20
+
+
+class Settings(NamedTuple):
+    """Every setting by its name with `_` for `.`; durations in seconds (None: never), lengths in bytes."""
+
+    tmux_socket: str
+    tmux_binary: str
+    tmux_size: Size
+    tmux_history: int
+    wait_timeout: float
+    wait_settle: float
+    wait_ask_timeout: float
+    wait_exec_timeout: float
+    limits_sessions: int
+    limits_output_chars: int
+    limits_idle_kill: float | None
+    journal_limit: int
+    journal_keep: float | None
+    serve_listen: str
+    origins: Mapping[str, Origin]
+
+    def listed(self) -> tuple[Setting, ...]:
+        """Every setting with its value and source, in the order of the documentation."""
+        return tuple(
+            Setting(name, str(value) if isinstance(value, Size) else value, *self.origins[name])
+            for name, value in zip(RULES, self[:-1], strict=True)
+        )
+
+
+class Setting(NamedTuple):
+    """One line of `config show`: the value in seconds or bytes, where it came from, and how it was written there."""
+
+    name: str
+    value: str | int | float | None
+    source: str
+    written: str
+
+
+class Origin(NamedTuple):
+    """Where a value came from (`option`, a variable, a file, `default`) and how it was written there."""
+
+    source: str
+    written: str
+
+
+class Rule(NamedTuple):
+    """What a setting may be: `check` makes the value of what was written, or raises Usage."""
+
+    default: str | int
+    check: Callable[[Any], Any]
+    variable: str = ""
+
+
+def load(options: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None) -> Settings:
+    """The settings for this call; `options` holds those given by name (`wait.timeout`), None for those not given.
+
+    Raises Usage `bad_config` naming the source, the setting and what would be right, and Denied `unsafe_file` for a
+    file that belongs to somebody else or that others may write. The whole file is checked, overridden or not.
+    """
+    environment = os.environ if environment is None else environment
+    path, text = _read(environment)
+    origins: dict[str, Origin] = {}
+    values = {name: rule.check(rule.default) for name, rule in RULES.items()}
+    for source, given in (
+        (path, _parse(path, text) if text else {}),
+        ("environment", _from_environment(environment)),
+        ("option", options or {}),
+    ):
+        for name, value in given.items():
+            if value is not None:
+                place = RULES[name].variable if source == "environment" else source
+                values[name] = _checked(name, value, place, text)
+                origins[name] = Origin(place, str(value))
+    sources = {name: origins.get(name, Origin("default", str(rule.default))) for name, rule in RULES.items()}
+    return Settings._make((*values.values(), sources))
+
+
+def config_folder(environment: Mapping[str, str] | None = None) -> str:
+    """The user's own folder, `$XDG_CONFIG_HOME/tmuxctl`; a relative variable is ignored (XDG Base Directory)."""
+    environment = os.environ if environment is None else environment
+    base = environment.get("XDG_CONFIG_HOME", "")
+    if not os.path.isabs(base):
+        home = environment.get("HOME", "")
+        base = os.path.join(home if os.path.isabs(home) else os.path.expanduser("~"), ".config")
+    return os.path.join(base, "tmuxctl")
+
+
+def config_path(environment: Mapping[str, str] | None = None) -> str:
+    """The file that is read if it is there: `$TMUXCTL_CONFIG`, else `config.toml` in the user's folder."""
+    environment = os.environ if environment is None else environment
+    chosen = environment.get("TMUXCTL_CONFIG", "")
+    if chosen and not os.path.isabs(chosen):
+        raise Usage(
+            f"TMUXCTL_CONFIG: {ascii(chosen[:80])} is not absolute", reason="bad_config", hint="write the whole path"
+        )
+    return chosen or os.path.join(config_folder(environment), "config.toml")
+
+
+def refuse_foreign(path: str, status: os.stat_result) -> None:
+    """Denied `unsafe_file` unless the file or folder is ours or root's and nobody else may write it."""
+    shown = ascii(path)
+    if status.st_uid not in (os.getuid(), 0):
+        raise Denied(f"{shown} belongs to user {status.st_uid}", reason="unsafe_file", hint="use a copy of your own")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise Denied(f"{shown} may be written by others", reason="unsafe_file", hint=f"chmod go-w {path}")
+
+
+def near(name: str, choices: Iterable[str]) -> str:
+    """`did you mean 'x'?` for the names closest to a misspelt one, or nothing."""
+    from difflib import get_close_matches
+
+    found = get_close_matches(name[:80], list(choices), 3, 0.6)
+    return f"did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+def _read(environment: Mapping[str, str]) -> tuple[str, str]:
+    path = config_path(environment)
+    try:
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISCHR(status.st_mode):  # /dev/null is anybody's and stands for "no settings"
+                refuse_foreign(path, status)
+            data = file.read(FILE_LIMIT + 1)
+    except FileNotFoundError:
+        if not environment.get("TMUXCTL_CONFIG"):
+            return path, ""
+        raise Usage(
+            f"TMUXCTL_CONFIG: no file {ascii(path)}", reason="bad_config", hint="unset it, or make it"
+        ) from None
+    except OSError as error:
+        raise Usage(f"{ascii(path)}: {error.strerror}", reason="bad_config", hint="tmuxctl config path") from None
+    if len(data) > FILE_LIMIT:
+        raise Usage(f"{ascii(path)} is larger than 1 MiB", reason="bad_config", hint="tmuxctl config show")
+    try:
+        return path, data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Usage(f"{ascii(path)} line {line}: not UTF-8", reason="bad_config", hint="save it as UTF-8") from None
+
+
+def _parse(path: str, text: str) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message, _, place = str(error).removesuffix(")").rpartition(" (at ")
+        if place == "end of document":
+            place = f"line {len(text.splitlines())}"
+        raise Usage(f"{ascii(path)} {place}: {message}", reason="bad_config", hint="see https://toml.io") from None
+    except RecursionError:
+        raise Usage(
+            f"{ascii(path)}: nested too deeply", reason="bad_config", hint="[table] and key = value do"
+        ) from None
+    found: dict[str, Any] = {}
+    for table, content in tables.items():
+        known = isinstance(content, dict) and any(name.startswith(f"{table}.") for name in RULES)
+        entries = {f"{table}.{key}": value for key, value in content.items()} if known else {table: content}
+        for name in entries:
+            if name not in RULES:
+                raise _unknown(name, f"{ascii(path)}{_line(text, name)}")
+        found |= entries
+    return found
+
+
+def _unknown(name: str, place: str) -> Usage:
+    known = f"there are: {', '.join(RULES)}"
+    return Usage(f"{place}: no setting {ascii(name[:80])}", reason="bad_config", hint=near(name, RULES) or known)
+
+
+def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: environment[rule.variable] for name, rule in RULES.items() if environment.get(rule.variable)}
+
+
+def _checked(name: str, value: object, source: str, text: str) -> Any:
+    try:
+        return RULES[name].check(value)
+    except Usage as error:
+        at = {"option": "", RULES[name].variable: f"{source}: "}.get(source, f"{ascii(source)}{_line(text, name)}: ")
+        raise Usage(f"{at}{name}: {error.message}", reason="bad_config", hint=error.hint) from None
+
+
+def _line(text: str, name: str) -> str:
+    """` line 7` where the file sets this name, as far as a look without parsing can tell."""
+    table = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line):
+            table = header[1]
+        key = re.match(r"\s*([\w-]+(?:\s*\.\s*[\w-]+)*)\s*=", line)
+        here = ".".join(part for part in (table, re.sub(r"\s", "", key[1]) if key else "") if part)
+        if here == name or here.startswith(f"{name}."):
+            return f" line {number}"
+    return ""
+
+
+def _wrong(value: object, what: str, hint: str) -> Usage:
+    return Usage(f"{ascii(str(value)[:40])} is no {what}", reason="bad_config", hint=hint)
+
+
+def _socket(value: object) -> str:
+    if isinstance(value, str) and NAME.fullmatch(value):
+        return value
+    raise _wrong(
+        value, "socket name", "letters, digits, _ and -, starting with a letter or digit, at most 63 characters"
+    )
+
+
+def _program(value: object) -> str:
+    fits = isinstance(value, str) and value.isprintable() and ("/" not in value or os.path.isabs(value))
+    if fits and value not in ("", ".", ".."):
+        return str(value)
+    raise _wrong(value, "program", "a name found through PATH, or an absolute path")
+
+
+def _size(value: object) -> Size:
+    return parse_size(value if isinstance(value, str) else str(value))
+
+
+def _whole(low: int, high: int) -> Callable[[object], int]:
+    def check(value: object) -> int:
+        number = int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value) else value
+        if isinstance(number, int) and not isinstance(number, bool) and low <= number <= high:
+            return number
+        raise _wrong(value, "such number", f"a whole number from {low} to {high}")
+
+    return check
+
+
+def _seconds(low: float, high: float, *, never: bool = False) -> Callable[[Any], float | None]:
+    def check(value: Any) -> float | None:
+        seconds = parse_seconds(value)
+        if (seconds is None and never) or (seconds is not None and low <= seconds <= high):
+            return seconds
+        also = ", or none" if never else ""
+        raise _wrong(value, "such duration", f"from {low:g} to {high:g} seconds, as in 500ms, 30s, 5m, 2h, 7d{also}")
+
+    return check
+
+
+def _bytes(low: int, high: int) -> Callable[[Any], int]:
+    def check(value: Any) -> int:
+        if low <= (number := parse_bytes(value)) <= high:
+            return number
+        raise _wrong(value, "such number of bytes", f"from {low >> 10}k to {high >> 30}G")
+
+    return check
+
+
+def _listen(value: object) -> str:
+    found = (
+        re.fullmatch(r"(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})", value) if isinstance(value, str) else None
+    )
+    if value == "unix" or (found and 0 < int(found[1]) < 65536):
+        return str(value)
+    raise _wrong(value, "address", "unix, or HOST:PORT as in 127.0.0.1:8765")
+
+
+DAY = 86400.0
+
+RULES: Mapping[str, Rule] = {
+    "tmux.socket": Rule("tmuxctl", _socket, "TMUXCTL_SOCKET"),
+    "tmux.binary": Rule("tmux", _program),
+    "tmux.size": Rule("120x40", _size, "TMUXCTL_SIZE"),
+    "tmux.history": Rule(20000, _whole(0, 10_000_000)),
+    "wait.timeout": Rule("30s", _seconds(0, 30 * DAY), "TMUXCTL_TIMEOUT"),
+    "wait.settle": Rule("500ms", _seconds(0.01, 3600)),
+    "wait.ask_timeout": Rule("120s", _seconds(0, 30 * DAY)),
+    "wait.exec_timeout": Rule("60s", _seconds(0, 30 * DAY)),
+    "limits.sessions": Rule(200, _whole(1, 100_000)),
+    "limits.output_chars": Rule(8000, _whole(100, 100_000_000)),
+    "limits.idle_kill": Rule("none", _seconds(1, 3650 * DAY, never=True)),
+    "journal.limit": Rule("64M", _bytes(64 << 10, 1 << 40)),
+    "journal.keep": Rule("7d", _seconds(0, 3650 * DAY, never=True)),
+    "serve.listen": Rule("unix", _listen),
+}
+"""Every setting of the documented configuration, in its order, which is also that of Settings."""

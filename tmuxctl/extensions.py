@@ -1,0 +1,276 @@
+"""Where plugins and profiles are found, and how a plugin that was found is loaded or run.
+
+First the user's own folder, then the folders of `TMUXCTL_PLUGIN_PATH` or `TMUXCTL_PROFILE_PATH`, then those shipped
+with tmuxctl, at last installed packages. Never the current directory: a working tree is not trusted to run code.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from tmuxctl.config import config_folder, near, refuse_foreign
+from tmuxctl.errors import Denied, Failed, NotFound, Usage
+from tmuxctl.model import NAME
+
+GROUP = "tmuxctl.plugins"
+"""The group of entry points, each naming a module, and the package that modules from a folder are loaded into."""
+
+DEADLINE = 10.0
+"""How long a plugin that is a program may take, in seconds."""
+
+VARIABLES = {"plugins": "TMUXCTL_PLUGIN_PATH", "profiles": "TMUXCTL_PROFILE_PATH"}
+
+
+class Found(NamedTuple):
+    """A plugin or profile: `source` is user, path, shipped or package; `form` is module, executable or profile.
+
+    `path` is its file; for a package, which is in no folder of plugins, the name of its module.
+    """
+
+    name: str
+    source: str
+    form: str
+    path: str
+    folder: str = ""
+
+
+def find_plugin(name: str) -> Found:
+    """The plugin of this name. NotFound `no_plugin`, Usage `bad_name`, Denied `unsafe_file` if others may write it."""
+    _check_name(name, "plugin")
+    for source, folder in _folders("plugins"):
+        if found := _plugin_in(folder, source, name):
+            return found
+    if package := _packages().get(name):
+        _refuse_shadow(package)
+        return package
+    raise _not_found("plugin", name, plugins())
+
+
+def plugins() -> tuple[Found, ...]:
+    """Every plugin that can be had by its name, sorted; those refused are left out, and none is run."""
+    found = _packages()
+    for source, folder in reversed(_folders("plugins")):
+        names = {entry.removesuffix(".py") for entry in _entries(folder, source)}
+        for name in filter(NAME.fullmatch, names):
+            with suppress(Denied):
+                if one := _plugin_in(folder, source, name):
+                    found[name] = one
+    return tuple(found[name] for name in sorted(found))
+
+
+def find_profile(name: str) -> Found:
+    """The profile of this name. NotFound `no_profile`, Usage `bad_name`, or Denied `unsafe_file`."""
+    _check_name(name, "profile")
+    for source, folder in _folders("profiles"):
+        if f"{name}.yaml" in _entries(folder, source):
+            return _profile(folder, source, name)
+    raise _not_found("profile", name, profiles())
+
+
+def profiles() -> tuple[Found, ...]:
+    """Every profile that can be had by its name, sorted; those refused are left out."""
+    found: dict[str, Found] = {}
+    for source, folder in reversed(_folders("profiles")):
+        for entry in _entries(folder, source):
+            name, suffix = os.path.splitext(entry)
+            if suffix == ".yaml" and NAME.fullmatch(name):
+                with suppress(Denied):
+                    found[name] = _profile(folder, source, name)
+    return tuple(found[name] for name in sorted(found))
+
+
+def read(found: Found) -> bytes:
+    """The content of a profile or plugin file, from inside a one-file application too."""
+    if found.source == "shipped" and (loader := _zip_loader()):
+        data: bytes = loader.get_data(found.path)
+        return data
+    with open(found.path, "rb") as file:
+        return file.read()
+
+
+def load_module(found: Found) -> ModuleType:
+    """The plugin's module, executed once. What its code raises is passed on, and the module forgotten."""
+    from importlib import import_module
+    from importlib.util import module_from_spec
+
+    if found.source == "package":
+        return import_module(found.path)
+    spec = _spec(found.folder, found.name)
+    if spec is None or spec.loader is None:
+        raise NotFound(f"plugin {found.name!r} is gone from {ascii(found.folder)}", reason="no_plugin")
+    known = sys.modules.get(spec.name)
+    if known is not None and known.__spec__ and known.__spec__.origin == spec.origin:
+        return known
+    module = sys.modules[spec.name] = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        sys.modules.pop(spec.name, None)
+        raise
+    return module
+
+
+def run_program(found: Found, request: Mapping[str, Any], folder: str) -> bytes:
+    """Run a plugin that is a program in `folder`, the request as JSON on its standard input; what it printed.
+
+    Failed `plugin` with its message (`details["said"]`) if it does not start, end in time, or end with 0.
+    """
+    import json
+    import signal
+    import subprocess
+
+    def failed(what: str) -> Failed:
+        hint = f"tmuxctl plugin show {found.name}"
+        return Failed(f"plugin {found.name!r}: {what}", reason="plugin", hint=hint, plugin=found.name, said=what)
+
+    pipe = subprocess.PIPE
+    try:
+        process = subprocess.Popen(found.path, stdin=pipe, stdout=pipe, stderr=pipe, cwd=folder, start_new_session=True)
+    except OSError as error:
+        raise failed(f"{found.path} does not start: {error.strerror}") from None
+    with process:
+        try:
+            printed, complaint = process.communicate(json.dumps(request).encode(), DEADLINE)
+        except BaseException as error:
+            os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                raise failed(f"{request['op']} did not end within {DEADLINE:g} s") from None
+            raise
+    if process.returncode:
+        raise failed(" ".join(complaint.decode(errors="replace").split())[:500] or f"exit status {process.returncode}")
+    return printed
+
+
+def _folders(kind: str) -> list[tuple[str, str]]:
+    """(source, folder) in the order of search; those of the user's are there and safe."""
+    own = [("user", os.path.join(config_folder(), kind))]
+    own += [("path", element) for element in _elements(VARIABLES[kind])]
+    existing = [(source, folder) for source, folder in own if os.path.isdir(folder)]
+    for _, folder in existing:
+        refuse_foreign(folder, os.stat(folder))
+    return [*existing, ("shipped", _shipped(kind))]
+
+
+def _elements(variable: str) -> Iterator[str]:
+    for element in filter(None, os.environ.get(variable, "").split(":")):
+        if not os.path.isabs(element):
+            hint = "each folder is written from / on; nothing is taken from the current directory"
+            raise Usage(f"{variable}: {ascii(element[:80])} is not absolute", reason="bad_path", hint=hint)
+        yield element
+
+
+def _shipped(kind: str) -> str:
+    """Inside the package in a wheel or a one-file application, beside it in a checkout."""
+    package = os.path.dirname(os.path.abspath(__file__))
+    inside = os.path.join(package, kind)
+    return inside if _zip_loader() or os.path.isdir(inside) else os.path.join(os.path.dirname(package), kind)
+
+
+def _zip_loader() -> Any:
+    loader = __spec__.loader if __spec__ else None
+    return loader if hasattr(loader, "archive") else None
+
+
+def _entries(folder: str, source: str) -> list[str]:
+    loader = _zip_loader() if source == "shipped" else None
+    if loader is None:
+        return os.listdir(folder) if os.path.isdir(folder) else []
+    from zipfile import ZipFile
+
+    inside = os.path.relpath(folder, loader.archive) + "/"
+    with ZipFile(loader.archive) as archive:
+        below = (name.removeprefix(inside) for name in archive.namelist() if name.startswith(inside))
+        return sorted({name.partition("/")[0] for name in below} - {""})
+
+
+def _plugin_in(folder: str, source: str, name: str) -> Found | None:
+    spec = _spec(folder, name)
+    if spec and spec.loader and spec.origin:
+        cached = spec.cached or spec.origin
+        _check_files(source, os.path.dirname(spec.origin), spec.origin, os.path.dirname(cached), cached)
+        return Found(name, source, "module", spec.origin, folder)
+    path = os.path.join(folder, name)
+    if os.path.isfile(path) and os.access(path, os.X_OK):
+        _check_files(source, path)
+        return Found(name, source, "executable", path, folder)
+    return None
+
+
+def _spec(folder: str, name: str) -> Any:
+    from pkgutil import get_importer
+
+    # what Python remembers of a folder can be older than the file just put there
+    sys.path_importer_cache.pop(folder, None)
+    importer = get_importer(folder)
+    return importer.find_spec(f"{GROUP}.{name}", None) if importer else None
+
+
+def _profile(folder: str, source: str, name: str) -> Found:
+    path = os.path.join(folder, f"{name}.yaml")
+    _check_files(source, path)
+    return Found(name, source, "profile", path, folder)
+
+
+def _check_files(source: str, *paths: str) -> None:
+    """Ours were installed as the code that runs here was; anybody else's are looked at."""
+    for path in paths if source != "shipped" else ():
+        if os.path.exists(path):
+            refuse_foreign(path, os.stat(path))
+
+
+def _packages() -> dict[str, Found]:
+    from importlib.metadata import distributions
+
+    found: dict[str, Found] = {}
+    for distribution in distributions(path=_trusted_path()):
+        for entry in distribution.entry_points:
+            if entry.group == GROUP and NAME.fullmatch(entry.name):
+                found.setdefault(entry.name, Found(entry.name, "package", "module", entry.module))
+    return found
+
+
+def _refuse_shadow(found: Found) -> None:
+    """Denied if importing the package's module would take one of the same name from the current directory."""
+    from importlib.util import find_spec
+
+    spec = find_spec(found.path.partition(".")[0])
+    places = [spec.origin or "", *(spec.submodule_search_locations or ())] if spec else []
+    if any(os.path.isabs(place) and not _is_trusted(place) for place in places):
+        hint = "go to another directory, or start tmuxctl by its command"
+        message = f"plugin {found.name!r}: the current directory holds a module {found.path!r} of its own"
+        raise Denied(message, reason="unsafe_file", hint=hint)
+
+
+def _trusted_path() -> list[str]:
+    """`sys.path` without the entry that Python makes of the current directory (`python -m`, `python -c`)."""
+    start = 1 if sys.path and _is_here(sys.path[0]) else 0
+    return [entry for entry in sys.path[start:] if os.path.isabs(entry)]
+
+
+def _is_trusted(place: str) -> bool:
+    here = os.path.dirname(place)
+    return not _is_here(here) or here in _trusted_path()
+
+
+def _is_here(folder: str) -> bool:
+    try:
+        return folder == "" or os.path.samefile(folder, os.getcwd())
+    except OSError:
+        return False
+
+
+def _check_name(name: str, what: str) -> None:
+    if not NAME.fullmatch(name):
+        hint = "a name, not a path: letters, digits, _ and -"
+        raise Usage(f"{ascii(name[:80])} is no {what} name", reason="bad_name", hint=hint)
+
+
+def _not_found(what: str, name: str, there: Iterable[Found]) -> NotFound:
+    names = tuple(found.name for found in there)
+    message = f"no {what} named {name!r}; there are: {', '.join(names)}"
+    return NotFound(message, reason=f"no_{what}", hint=near(name, names) or f"tmuxctl {what} ls")

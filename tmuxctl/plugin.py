@@ -1,0 +1,399 @@
+"""A plugin turns one spawn request into another before tmux sees it, and may clean up after the session.
+
+It is a module with `transform(spec, *, option=...) -> spec`, or an executable that gets one JSON object and prints the
+new spec. Whatever it does wrong stops the spawn with an error that names it; those that went before are cleaned up.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType, NoneType, UnionType
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+
+from tmuxctl.config import near
+from tmuxctl.errors import Failed, TmuxctlError, Usage
+from tmuxctl.extensions import Found, find_plugin, load_module, run_program
+from tmuxctl.model import NAME, SessionSpec, Size, parse_size
+
+KINDS = ("cwd", "env", "wrap")
+"""What a plugin changes, in the order in which plugins are applied."""
+
+ORDER = 50
+"""Where a plugin without an `ORDER` of its own stands within its kind; of two wrappers the higher is the outer one."""
+
+Wanted = tuple[str, Any]
+_loading = threading.Lock()
+
+
+class Option(NamedTuple):
+    """A keyword parameter of `transform`. A `secret` one is never stored."""
+
+    name: str
+    type: Any
+    help: str = ""
+    default: Any = None
+    required: bool = False
+    secret: bool = False
+
+
+class Plugin(NamedTuple):
+    """A plugin that was found and read. `options` is None for an executable that does not say which it takes;
+    `problem` is why an executable cannot work here."""
+
+    name: str
+    kind: str
+    order: int
+    options: tuple[Option, ...] | None
+    help: str
+    found: Found
+    module: ModuleType | None = None
+    problem: str | None = None
+
+
+class Applied(NamedTuple):
+    """What was applied with which options; `one._asdict()` is what JSON stores, `Applied(**stored)` reads it back."""
+
+    name: str
+    options: Mapping[str, Any]
+
+
+class Ended(NamedTuple):
+    """What `cleanup` learns: the exit status, None if it is unknown or nothing was started; `kept` is true while the
+    session's screen and output stay readable."""
+
+    exit_status: int | None
+    kept: bool
+
+
+def parse_with(text: str) -> tuple[str, str | dict[str, Any]]:
+    """`NAME`, `NAME=ARG` or `NAME:option=value,option=value` (a comma in a value: `\\,`) as the pair `apply` takes."""
+    found = re.fullmatch(rf"({NAME.pattern})(?:=(.+)|:(.+))?", text, re.DOTALL)
+    if not found:
+        hint = "write NAME, NAME=ARG or NAME:option=value,option=value"
+        raise Usage(f"{ascii(text[:60])} names no plugin with options", reason="bad_option", hint=hint)
+    if found[3] is None:
+        return found[1], found[2] or ""
+    options: dict[str, Any] = {}
+    for pair in re.split(r"(?<!\\),", found[3]):
+        name, equals, value = pair.replace("\\,", ",").partition("=")
+        if not equals:
+            hint = f"write {found[1]}:{name or 'option'}=VALUE"
+            raise Usage(f"plugin {found[1]!r}: {ascii(pair[:40])} has no `=`", reason="bad_option", hint=hint)
+        options.setdefault(name, []).append(value)
+    return found[1], {name: values if len(values) > 1 else values[0] for name, values in options.items()}
+
+
+def load(name: str) -> Plugin:
+    """The plugin of this name, read but not applied. NotFound if there is none, Failed `plugin` if it is broken."""
+    found = find_plugin(name)
+    if found.form == "executable":
+        return _load_executable(found)
+    with _loading:
+        module = _guard(name, lambda: load_module(found))
+    transform, kind, order = (getattr(module, word, ORDER) for word in ("transform", "KIND", "ORDER"))
+    if not callable(transform) or kind not in KINDS or not isinstance(order, int):
+        raise _failed(name, f"needs a function transform, a KIND ({', '.join(KINDS)}), and ORDER, if any, a number")
+    options = _guard(name, lambda: _options_of(transform))
+    summary = inspect.cleandoc(module.__doc__ or "").partition("\n")[0]
+    return Plugin(name, kind, order, options, summary, found, module)
+
+
+def why_not(plugin: Plugin) -> str | None:
+    """Why the plugin cannot work here, in its own words, or None."""
+    check = getattr(plugin.module, "check", None)
+    return plugin.problem if check is None else _guard(plugin.name, check)
+
+
+def apply(spec: SessionSpec, wanted: Sequence[Wanted], *, folder: str = "/") -> tuple[SessionSpec, tuple[Applied, ...]]:
+    """The spec that the wanted plugins make of this one, and what was applied.
+
+    Each is a name with its argument: text for the first option, a mapping of options, or None or "" for none. All are
+    loaded and their options checked before the first one runs, in the order of KINDS. Executables run in `folder`.
+    Raises NotFound, Usage `bad_option`, and Failed `plugin` after those already applied were cleaned up.
+    """
+    applied: list[Applied] = []
+    for plugin, options in _prepared(wanted):
+        try:
+            spec = _transform(plugin, options, spec, folder)
+        except BaseException as error:
+            complaints = cleanup(spec, applied, Ended(None, kept=False), folder=folder)
+            if complaints and isinstance(error, TmuxctlError):
+                error.details["cleanup"] = list(complaints)
+            raise
+        secret = {option.name for option in plugin.options or () if option.secret}
+        applied.append(Applied(plugin.name, {name: value for name, value in options.items() if name not in secret}))
+    return spec, tuple(applied)
+
+
+def cleanup(spec: SessionSpec, applied: Sequence[Applied], ended: Ended, *, folder: str = "/") -> tuple[str, ...]:
+    """Let each applied plugin clean up, the last one first; what went wrong in words, no exception."""
+    complaints = []
+    for one in reversed(applied):
+        try:
+            _clean_up(spec, one, ended, folder)
+        except TmuxctlError as error:
+            complaints.append(error.message)
+    return tuple(complaints)
+
+
+def spec_to_json(spec: SessionSpec) -> dict[str, Any]:
+    """A spec as executables see it; `size` as in 120x40."""
+    return {
+        "argv": list(spec.argv),
+        "cwd": spec.cwd,
+        "env": dict(spec.env),
+        "size": str(spec.size),
+        "name": spec.name,
+        "machine": spec.machine,
+        "history": spec.history,
+        "notes": dict(spec.notes),
+    }
+
+
+def spec_from_json(data: object) -> SessionSpec:
+    """The spec that `spec_to_json` wrote; Usage `bad_spec` for a missing, unknown or wrong field."""
+    if not isinstance(data, dict):
+        raise _wrong("a spec", "an object")
+    for field in data:
+        if field not in SessionSpec.__dataclass_fields__:
+            hint = near(str(field), SessionSpec.__dataclass_fields__)
+            raise Usage(f"spec has no field {ascii(field)[:40]}", reason="bad_spec", hint=hint)
+    argv = data.get("argv")
+    fields = {"cwd": None, **data, "argv": tuple(argv) if isinstance(argv, list) else argv}
+    if isinstance(fields.get("size"), str):
+        fields["size"] = parse_size(fields["size"])
+    spec = SessionSpec(**fields)
+    check_spec(spec)
+    return spec
+
+
+def check_spec(spec: object) -> None:
+    """Usage `bad_spec` naming the field unless every one holds what the launcher can work with."""
+    if not isinstance(spec, SessionSpec):
+        raise _wrong("what came back", f"a SessionSpec, not {type(spec).__name__}")
+    size = spec.size
+    fits: Sequence[tuple[bool, str, str]] = (
+        (isinstance(spec.argv, tuple) and all(map(_is_text, spec.argv)), "argv", "a tuple of text without NUL"),
+        (bool(spec.argv and spec.argv[0]), "argv", "at least a program"),
+        (spec.machine is None or _is_text(spec.machine), "machine", "a name or None"),
+        (_is_text(spec.cwd) and (bool(spec.machine) or os.path.isabs(spec.cwd)), "cwd", "an absolute path without NUL"),
+        (
+            isinstance(spec.env, Mapping) and all(map(_is_variable, spec.env.items())),
+            "env",
+            "names with text without NUL",
+        ),
+        (
+            isinstance(size, Size) and all(_is_whole(side, 2, 1000) for side in (size.cols, size.rows)),
+            "size",
+            "2 to 1000",
+        ),
+        (isinstance(spec.name, str) and (not spec.name or bool(NAME.fullmatch(spec.name))), "name", "a session's name"),
+        (_is_whole(spec.history, 0, 10_000_000), "history", "a number of lines"),
+        (isinstance(spec.notes, Mapping) and _is_json(spec.notes), "notes", "a mapping that JSON can hold"),
+    )
+    for right, field, what in fits:
+        if not right:
+            raise _wrong(f"spec.{field}", what)
+
+
+def _prepared(wanted: Sequence[Wanted]) -> list[tuple[Plugin, dict[str, Any]]]:
+    plugins = [load(name) for name, _ in wanted]
+    prepared = [(plugin, _options(plugin, given)) for plugin, (_, given) in zip(plugins, wanted, strict=True)]
+    for plugin in plugins:
+        if reason := why_not(plugin):
+            raise _failed(plugin.name, f"cannot work here: {reason}")
+    return sorted(prepared, key=lambda one: (KINDS.index(one[0].kind), one[0].order))
+
+
+def _load_executable(found: Found) -> Plugin:
+    """An executable's `check` may print kind, order and options; by default a wrapper that takes any option."""
+    help, problem, said = f"The program {found.path}", None, b""
+    try:
+        said = run_program(found, {"op": "check", "options": {}, "spec": None}, "/")
+    except Failed as error:
+        problem = error.details.get("said") or error.message
+    about = _parse(found.name, said) if said.strip() else {}
+    kind, order, takes = (
+        about.get(key, default) for key, default in (("kind", "wrap"), ("order", ORDER), ("options", None))
+    )
+    if kind not in KINDS or not isinstance(order, int) or not isinstance(takes, (dict, NoneType)):
+        raise _failed(
+            found.name, f"check printed no kind ({', '.join(KINDS)}), order (a number) and options (an object)"
+        )
+    options = None if takes is None else tuple(Option(name, str, str(words)) for name, words in takes.items())
+    return Plugin(found.name, kind, order, options, help, found, problem=problem)
+
+
+def _options_of(transform: Callable[..., Any]) -> tuple[Option, ...]:
+    hints = get_type_hints(transform, include_extras=True)
+    options = []
+    for parameter in list(inspect.signature(transform).parameters.values())[1:]:
+        wanted, notes = hints.get(parameter.name, str), []
+        if get_origin(wanted) is Annotated:
+            wanted, *notes = get_args(wanted)
+        if get_origin(wanted) in (Union, UnionType):
+            wanted = next(one for one in get_args(wanted) if one is not NoneType)
+        if wanted not in CONVERTERS or parameter.kind not in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+            raise TypeError(f"option {parameter.name}: its type is not one of int, float, bool, str, tuple[str, ...]")
+        required = parameter.default is parameter.empty
+        default = None if required else parameter.default
+        words = str(notes[0]) if notes else ""
+        options.append(Option(parameter.name, wanted, words, default, required, "secret" in notes[1:]))
+    return tuple(options)
+
+
+def _options(plugin: Plugin, given: Any) -> dict[str, Any]:
+    """The given options by name, converted to what `transform` declares, or Usage `bad_option`."""
+    if not isinstance(given, Mapping):
+        first = plugin.options[0].name if plugin.options else "value"
+        given = {} if given in (None, "") else {first: given}
+    if plugin.options is None:
+        return dict(given)
+    known = {option.name: option for option in plugin.options}
+    values = {}
+    for name, value in given.items():
+        option = known.get(str(name).replace("-", "_"))
+        if option is None:
+            takes = f"it takes {', '.join(known)}" if known else "it takes none"
+            message = f"plugin {plugin.name!r} has no option {ascii(str(name)[:40])}"
+            raise Usage(message, reason="bad_option", hint=near(str(name), known) or takes)
+        values[option.name] = _converted(plugin, option, value)
+    for option in plugin.options:
+        if option.required and option.name not in values:
+            message = f"plugin {plugin.name!r} needs {option.name}: {option.help}"
+            raise Usage(message, reason="bad_option", hint=f"{plugin.name}:{option.name}=VALUE")
+    return values
+
+
+def _converted(plugin: Plugin, option: Option, value: Any) -> Any:
+    convert, what = CONVERTERS[option.type]
+    try:
+        return convert(value)
+    except (ValueError, TypeError, KeyError):
+        shown = "it" if option.secret else ascii(str(value)[:40])
+        message = f"plugin {plugin.name!r}: {option.name}: {shown} is no {what}"
+        raise Usage(message, reason="bad_option", hint=option.help or f"write {what}") from None
+
+
+def _transform(plugin: Plugin, options: dict[str, Any], spec: SessionSpec, folder: str) -> SessionSpec:
+    name = plugin.name
+    if plugin.module:
+        transform = plugin.module.transform
+        made = _guard(name, lambda: transform(spec, **options))
+    else:
+        request = {"op": "transform", "options": options, "spec": spec_to_json(spec)}
+        said = _parse(name, run_program(plugin.found, request, folder))
+        made = _guard(name, lambda: spec_from_json(said))
+    _guard(name, lambda: check_spec(made))
+    if (made.name, made.machine) != (spec.name, spec.machine):
+        raise _failed(name, "a plugin may not change the session's name or machine")
+    return made  # type: ignore[no-any-return]
+
+
+def _clean_up(spec: SessionSpec, applied: Applied, ended: Ended, folder: str) -> None:
+    found = find_plugin(applied.name)
+    if found.form == "executable":
+        request = {
+            "op": "cleanup",
+            "options": dict(applied.options),
+            "spec": spec_to_json(spec),
+            "ended": ended._asdict(),
+        }
+        run_program(found, request, folder)
+    elif function := getattr(load(applied.name).module, "cleanup", None):
+        _guard(applied.name, lambda: function(spec, ended))
+
+
+def _parse(name: str, printed: bytes) -> dict[str, Any]:
+    try:
+        parsed = json.loads(printed)
+    except (ValueError, RecursionError):
+        parsed = None
+    if isinstance(parsed, dict):
+        return parsed
+    raise _failed(name, f"printed no JSON object but {ascii(printed[:60].decode(errors='replace'))}")
+
+
+def _guard(name: str, act: Callable[[], Any]) -> Any:
+    """What `act` returns; what a plugin's code raises, even an exit, becomes Failed naming the plugin and the cause."""
+    try:
+        return act()
+    except TmuxctlError as error:
+        raise _failed(name, error.message, hint=error.hint, cause=error.reason) from error
+    except (Exception, SystemExit) as error:
+        from traceback import extract_tb
+
+        last, cause = extract_tb(error.__traceback__)[-1], f"{type(error).__name__}: {error}"
+        raise _failed(name, f"{cause} ({os.path.basename(last.filename)} line {last.lineno})", cause=cause) from error
+
+
+def _failed(name: str, what: str, *, hint: str = "", **details: Any) -> Failed:
+    return Failed(
+        f"plugin {name!r}: {what}", reason="plugin", hint=hint or f"tmuxctl plugin show {name}", plugin=name, **details
+    )
+
+
+def _wrong(what: str, right: str) -> Usage:
+    return Usage(f"{what} has to be {right}", reason="bad_spec")
+
+
+def _is_text(value: object) -> bool:
+    try:
+        return isinstance(value, str) and "\0" not in value and bool(value.encode("utf-8", "surrogateescape") or True)
+    except UnicodeEncodeError:
+        return False
+
+
+def _is_variable(pair: tuple[object, object]) -> bool:
+    name, value = pair
+    return isinstance(name, str) and bool(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)) and _is_text(value)
+
+
+def _is_whole(value: object, low: int, high: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
+
+
+def _is_json(notes: Mapping[Any, Any]) -> bool:
+    try:
+        json.dumps(dict(notes), allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return all(isinstance(name, str) for name in notes)
+
+
+def _plain(value: Any, *types: type) -> Any:
+    if isinstance(value, bool) or not isinstance(value, types):
+        raise TypeError
+    return value
+
+
+def _number(value: Any) -> float:
+    number = float(_plain(value, int, float, str))
+    if not math.isfinite(number):
+        raise ValueError
+    return number
+
+
+def _truth(value: Any) -> bool:
+    words = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+    return words[str(value).lower()]
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(str(_plain(one, str)) for one in (value if isinstance(value, (list, tuple)) else [value]))
+
+
+CONVERTERS: Mapping[Any, tuple[Callable[[Any], Any], str]] = {
+    int: (lambda value: int(_plain(value, int, str)), "whole number"),
+    float: (_number, "number"),
+    bool: (_truth, "yes or no"),
+    str: (lambda value: str(_plain(value, str, int, float)), "single text"),
+    tuple[str, ...]: (_texts, "list of text"),
+}
+"""How text or JSON becomes an option of each type, and the words for that type."""

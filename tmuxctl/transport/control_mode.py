@@ -1,0 +1,251 @@
+"""Runs tmux command lists over one control-mode client that stays: a tenth of a millisecond, not a process, each.
+
+tmux(1), CONTROL MODE: each command answers with a block between `%begin TIME NUMBER FLAGS` and the same words after
+`%end` or `%error`; other lines beginning with % are notifications. The client sits in a hidden session of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+from tmuxctl.errors import TmuxctlError, Unreachable
+from tmuxctl.transport.base import Command, failure, quote, source
+
+SESSION = "_tmuxctl"
+BUFFER_LIMIT = 256 * 1024
+CHUNK = 8 * 1024
+READ = 256 * 1024
+
+# `cat -` in two words is executed without a shell; it sleeps on its terminal with 0.1 MB of its own.
+ATTACH = ("new-session", "-A", "-E", "-s", SESSION, "-f", "no-output,ignore-size", "cat", "-")
+
+ELSEWHERE = re.compile(
+    r"attach(-session)?|detach(-client)?|kill-server|load(b|-buffer)|new(-session)?|run(-shell)?|save(b|-buffer)"
+    r"|show(b|-buffer)|source(-file)?|start(-server)?|suspend(c|-client)|switch(c|-client)|wait(-for)?"
+)
+"""Commands that mean the client itself, wait for others, or print otherwise to a control client than to a spawned one.
+A `run-shell` hidden in the text of an `if-shell` is not seen here: what it prints is lost in the hidden session."""
+
+# `~` is a home folder to tmux even behind an opening quote (measured on 3.3a)
+UNSAFE = re.compile(rb"[^ !#%-\[\]-}]")
+
+
+class NotHere(Exception):
+    """This list cannot go over the channel and nothing of it was sent: spawn tmux instead."""
+
+
+class Channel:
+    """One control-mode client on the server of `socket`; opening it raises Unreachable when there is none.
+
+    Once `closed` (by `close`, by the watchdog, or because tmux ended the client) it stays so: open another.
+    """
+
+    def __init__(self, socket: str, *, tmux: str = "tmux", timeout: float = 10.0) -> None:
+        self.closed = False
+        self._lock = threading.Lock()
+        self._received = bytearray()
+        environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
+        try:
+            self._client = subprocess.Popen(
+                [tmux, "-u", "-N", "-L", socket, "-C", *ATTACH],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                process_group=0,
+                env={**environment, "LC_ALL": "C.UTF-8"},
+            )
+        except FileNotFoundError:
+            raise Unreachable("tmux is not installed", reason="no_tmux", hint="install tmux 3.2 or later") from None
+        self.pid = self._client.pid
+        self._pipes = [pipe for pipe in (self._client.stdin, self._client.stdout, self._client.stderr) if pipe]
+        self._input, self._output, self._errors = (pipe.fileno() for pipe in self._pipes)
+        for pipe in (self._input, self._output, self._errors):
+            os.set_blocking(pipe, False)
+        self._readable, self._both = select.poll(), select.poll()
+        self._readable.register(self._output, select.POLLIN)
+        self._both.register(self._output, select.POLLIN)
+        self._both.register(self._input, select.POLLOUT)
+        self._greet(timeout)
+
+    def _greet(self, timeout: float) -> None:
+        """Wait until the client is attached, or raise what tmux said instead."""
+        last = os.urandom(8).hex()
+        try:
+            self._exchange(_request((), None, "", last), last.encode(), time.monotonic() + timeout, timeout)
+        except BaseException as error:
+            self._end()
+            if isinstance(error, Unreachable) and error.reason == "no_server":
+                raise failure(self._last_words) from None
+            raise
+
+    def run(
+        self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 10.0
+    ) -> bytes:
+        """Run one list and return what it printed, as `Transport.run` does; `timeout` in seconds.
+
+        Raises NotHere before anything was sent, what `failure` says of tmux's complaint, Unreachable
+        `backend_timeout` when tmux did not answer in time and `no_server` when the client ended meanwhile.
+        """
+        deadline = time.monotonic() + timeout
+        if any(ELSEWHERE.fullmatch(command[0]) for command in commands):
+            raise NotHere(f"{commands[0][0]} needs a client of its own")
+        mark, last = os.urandom(8).hex(), os.urandom(8).hex()
+        request = _request(commands, buffer, mark, last)
+        if not self._lock.acquire(timeout=timeout):
+            raise _silent(timeout)
+        try:
+            self._drain()
+            answer = self._exchange(request, last.encode(), deadline, timeout)
+        except BaseException:
+            # an answer that was not read to its end would be taken for the next one's
+            self._end()
+            raise
+        finally:
+            self._lock.release()
+        return _printed(answer, mark.encode())
+
+    def close(self) -> None:
+        """End the client; sessions go on. May be called twice, and while a call is in flight (which then fails)."""
+        with suppress(ProcessLookupError):
+            self._client.kill()
+        with self._lock:
+            self._end()
+
+    def _drain(self) -> None:
+        """Drop notifications that came since the last call; NotHere if the client has ended."""
+        self._received.clear()
+        try:
+            while not self.closed and os.read(self._output, READ):
+                pass
+        except BlockingIOError:
+            return
+        raise NotHere("the control client has ended")
+
+    def _exchange(self, request: bytes, last: bytes, deadline: float, timeout: float) -> bytes:
+        """Send `request`, collect the answer up to the block that holds `last`, and return it without that block."""
+        received, seen, token = self._received, 0, b"\n" + last + b"\n%end "
+        left = self._write(memoryview(request))
+        while True:
+            remaining = deadline - time.monotonic()
+            if remaining <= 0 or not (self._both if left else self._readable).poll(remaining * 1000):
+                raise _silent(timeout)
+            if left:
+                left = self._write(left)
+            with suppress(BlockingIOError):
+                data = os.read(self._output, READ)
+                if not data:
+                    raise Unreachable("tmux ended the control client", reason="no_server", hint="tmuxctl ls")
+                received += data
+            found = received.find(token, max(0, seen - len(token)))
+            if found >= 0 and received.find(b"\n", found + len(token)) >= 0:
+                return bytes(received[: received.rfind(b"\n", 0, found) + 1])
+            seen = len(received)
+
+    def _write(self, left: memoryview) -> memoryview:
+        try:
+            return left[os.write(self._input, left) :]
+        except BlockingIOError:
+            return left
+        except BrokenPipeError:
+            return left[:0]
+
+    def _end(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        with suppress(ProcessLookupError):
+            self._client.kill()
+        self._client.wait()
+        self._last_words = _last_words(bytes(self._received), self._errors)
+        for pipe in self._pipes:
+            pipe.close()
+
+
+def _request(commands: Sequence[Command], buffer: tuple[str, bytes] | None, mark: str, last: str) -> bytes:
+    """The list as one line, which tmux runs as one, and a second line that tells its end even after an error.
+
+    Between its commands `mark` is printed: text of one (a screen may show anything) cannot pass for another's answer.
+    """
+    words = _fill(*buffer) if buffer else []
+    for command in commands:
+        words += [source([command]), f"display-message -p {mark}"]
+    if commands:
+        words.pop()
+    ending = f"display-message -p {last}\n".encode()
+    return " ; ".join(words).encode(errors="surrogateescape") + b"\n" + ending if words else ending
+
+
+def _fill(name: str, data: bytes) -> list[str]:
+    if len(data) > BUFFER_LIMIT or b"\0" in data:
+        raise NotHere("set-buffer carries neither NUL nor this much")
+    return [
+        f'set-buffer {"-a " if at else ""}-b {quote(name)} -- "{_octal(data[at : at + CHUNK])}"'
+        for at in range(0, len(data), CHUNK)
+    ]
+
+
+def _octal(data: bytes) -> str:
+    return UNSAFE.sub(lambda found: b"\\%03o" % found[0][0], data).decode()
+
+
+def _printed(answer: bytes, mark: bytes) -> bytes:
+    """What a spawned tmux would have printed; raises what it would have failed with."""
+    output, start, line = [], 0, b"\n" + mark + b"\n"
+    while (found := answer.find(line, start)) >= 0:
+        output.append(_blocks(answer[start : answer.rfind(b"\n", 0, found) + 1]))
+        start = answer.index(b"\n", found + len(line)) + 1
+    output.append(_blocks(answer[start:]))
+    return b"".join(output)
+
+
+def _blocks(part: bytes) -> bytes:
+    """The texts of one command's blocks (`if-shell` answers with several), without notifications."""
+    output, at = [], 0
+    while at < len(part):
+        end = part.find(b"\n", at)
+        guard = part[at + 7 : end]
+        if not part.startswith(b"%begin ", at):
+            at = end + 1
+            continue
+        # the last guard is the true one: what the block shows may contain a forged one before it
+        done, wrong = part.rfind(b"\n%end " + guard + b"\n", end), part.rfind(b"\n%error " + guard + b"\n", end)
+        close = max(done, wrong)
+        if close < 0:
+            raise Unreachable("tmux's answer makes no sense", reason="outcome_unknown", hint="look, then repeat it")
+        text = part[end + 1 : close + 1]
+        if wrong > done:
+            raise _complaint(text)
+        # flags 0: a block of a hook, not of our list
+        if guard.endswith(b" 1"):
+            output.append(text)
+        at = part.index(b"\n", close + 1) + 1
+    return b"".join(output)
+
+
+def _complaint(text: bytes) -> TmuxctlError:
+    return failure(text.decode(errors="replace").strip().removeprefix("parse error: "))
+
+
+def _last_words(received: bytes, errors: int) -> str:
+    """Why tmux let no client in: what it wrote to standard error, or its error block."""
+    found = re.search(rb"([^\n]*)\n%error ", received)
+    complaint = b""
+    with suppress(BlockingIOError):
+        complaint = os.read(errors, 4096)
+    return (complaint or (found[1] if found else b"") or b"no server running").decode(errors="replace").strip()
+
+
+def _silent(timeout: float) -> Unreachable:
+    return Unreachable(
+        f"tmux did not answer within {timeout:g} s",
+        reason="backend_timeout",
+        hint="is its server stopped or overloaded? tmuxctl doctor",
+    )

@@ -1,0 +1,306 @@
+"""Sleeps until files in folders change or a process ends: this machine's wake-ups.
+
+On Linux one inotify instance and one epoll serve every watch of the process (a user may have 128 instances:
+fs.inotify.max_user_instances). No thread of ours stays: of the threads that wait, one leads: it sleeps in the epoll and
+rings the others; when it leaves, another takes over. Elsewhere, and where the kernel refuses, a watch looks at the
+files' sizes again and again.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import struct
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+from tmuxctl.transport.base import Watch
+
+if sys.platform == "linux":
+    MASK = 0x2 | 0x8 | 0x80 | 0x100 | 0x200  # modify, close_write, moved_to, create, delete (inotify(7))
+    IGNORED = 0x8000
+    EVENT = struct.Struct("iIII")  # watch descriptor, mask, cookie, length of the name behind it
+
+    class Hub:
+        """The process's inotify instance, who watches what, and who of the waiting threads leads."""
+
+        def __init__(self) -> None:
+            from ctypes import CDLL, c_char_p, c_int, c_uint32, get_errno
+
+            library = CDLL(None, use_errno=True)
+            self.pid = os.getpid()
+            self.lock = threading.Lock()
+            self.leader: FolderWatch | None = None
+            self.followers: dict[FolderWatch, None] = {}
+            self._folders: dict[int, set[FolderWatch]] = {}
+            self._processes: dict[int, FolderWatch] = {}
+            self._errno = get_errno
+            self._add = library.inotify_add_watch
+            self._add.argtypes = (c_int, c_char_p, c_uint32)
+            self._rm = library.inotify_rm_watch
+            self._rm.argtypes = (c_int, c_int)
+            self._inotify: int = library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+            if self._inotify < 0:
+                raise self._error()
+            try:
+                self._epoll = select.epoll()
+                self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+            except OSError:
+                os.close(self._inotify)
+                raise
+            self._epoll.register(self._inotify, select.EPOLLIN)
+            self._epoll.register(self._bell, select.EPOLLIN)
+
+        def _error(self) -> OSError:
+            number = self._errno()
+            return OSError(number, os.strerror(number))
+
+        def add(self, watch: FolderWatch, folders: Sequence[str], pid: int | None) -> None:
+            """Begin to tell `watch`; OSError when the kernel refuses, with nothing of it left behind."""
+            with self.lock:
+                try:
+                    for folder in folders:
+                        descriptor = self._add(self._inotify, os.fsencode(folder), MASK)
+                        if descriptor < 0:
+                            raise self._error()
+                        self._folders.setdefault(descriptor, set()).add(watch)
+                    if pid is not None:
+                        self._add_process(watch, pid)
+                except OSError:
+                    self._remove(watch)
+                    raise
+
+        def _add_process(self, watch: FolderWatch, pid: int) -> None:
+            try:
+                descriptor = os.pidfd_open(pid)
+            except ProcessLookupError:
+                watch.changed = True
+                return
+            self._processes[descriptor] = watch
+            self._epoll.register(descriptor, select.EPOLLIN)
+
+        def remove(self, watch: FolderWatch) -> None:
+            """Forget `watch`; if a thread sleeps in it, wake that."""
+            with self.lock:
+                self._remove(watch)
+                self._tell(watch)
+                if self.leader is watch:
+                    os.eventfd_write(self._bell, 1)
+
+        def _remove(self, watch: FolderWatch) -> None:
+            for descriptor in [one for one, watches in self._folders.items() if watch in watches]:
+                self._folders[descriptor].discard(watch)
+                if not self._folders[descriptor]:
+                    del self._folders[descriptor]
+                    self._rm(self._inotify, descriptor)
+            for process in [one for one, owner in self._processes.items() if owner is watch]:
+                self._end_process(process)
+
+        def _end_process(self, descriptor: int) -> None:
+            del self._processes[descriptor]
+            self._epoll.unregister(descriptor)
+            os.close(descriptor)
+
+        def _tell(self, watch: FolderWatch) -> None:
+            watch.changed = True
+            if watch in self.followers:
+                watch.ring()
+
+        def enter(self, watch: FolderWatch) -> bool:
+            """Become the leader, or a follower where there is one; with the lock held. True for the leader."""
+            if self.leader is None:
+                self.followers.pop(watch, None)
+                self.leader = watch
+                return True
+            self.followers[watch] = None
+            return False
+
+        def leave(self, watch: FolderWatch) -> None:
+            """Stop waiting, whatever the reason; another thread leads when nobody does."""
+            with self.lock:
+                self.followers.pop(watch, None)
+                if self.leader is watch:
+                    self.leader = None
+                if self.leader is None and self.followers:
+                    next(iter(self.followers)).ring()
+
+        def collect(self) -> None:
+            """Tell every watch what the kernel has for it, without waiting; with the lock held."""
+            for descriptor, _ in self._epoll.poll(0):
+                if descriptor == self._inotify:
+                    self._read()
+                elif descriptor == self._bell:
+                    with suppress(BlockingIOError):
+                        os.eventfd_read(self._bell)
+                elif descriptor in self._processes:
+                    self._tell(self._processes[descriptor])
+                    self._end_process(descriptor)
+
+        def _read(self) -> None:
+            try:
+                events = os.read(self._inotify, 65536)
+            except BlockingIOError:
+                return
+            position = 0
+            while position < len(events):
+                descriptor, mask, _, length = EVENT.unpack_from(events, position)
+                position += EVENT.size + length
+                # an overflow (-1) may have been about any of them
+                known = self._folders.values() if descriptor < 0 else [self._folders.get(descriptor, set())]
+                for watch in {watch for watches in known for watch in watches}:
+                    self._tell(watch)
+                if mask & IGNORED:
+                    self._folders.pop(descriptor, None)
+
+        def sleep(self, seconds: float) -> None:
+            """The leader's sleep: until the kernel has something for any watch."""
+            self._epoll.poll(seconds)
+
+        def close(self) -> None:
+            """Let go of the kernel's side, for a child that inherited it."""
+            self._epoll.close()
+            for descriptor in (self._inotify, self._bell, *self._processes):
+                with suppress(OSError):
+                    os.close(descriptor)
+
+    class FolderWatch:
+        """A wake-up the hub rings. What happens between two waits is kept for the next."""
+
+        def __init__(self, hub: Hub, folders: Sequence[str], pid: int | None) -> None:
+            self.changed = False
+            self._hub = hub
+            self._bell = threading.Lock()
+            self._bell.acquire()
+            hub.add(self, folders, pid)
+
+        def ring(self) -> None:
+            """Wake the thread that sleeps on this watch; the hub's lock is held."""
+            if self._bell.locked():
+                self._bell.release()
+
+        def wait(self, timeout: float) -> bool:
+            deadline = time.monotonic() + timeout
+            hub = self._hub
+            if hub.pid != os.getpid():  # a forked child: the hub is its parent's
+                time.sleep(max(0.0, min(timeout, 0.05)))
+                return True
+            try:
+                while True:
+                    with hub.lock:
+                        hub.collect()
+                        if self.changed:
+                            self.changed = False
+                            return True
+                        left = min(deadline - time.monotonic(), 3600.0)
+                        if left <= 0:
+                            return False
+                        leads = hub.leader is self or hub.enter(self)
+                    if leads:
+                        hub.sleep(left)
+                    else:
+                        self._bell.acquire(timeout=left)
+            finally:
+                hub.leave(self)
+
+        def close(self) -> None:
+            if self._hub.pid == os.getpid():
+                self._hub.remove(self)
+
+    _hub: Hub | None = None
+    _opening = threading.Lock()
+
+    def _shared() -> Hub:
+        global _hub
+        with _opening:
+            if _hub is None:
+                _hub = Hub()
+            return _hub
+
+    def _after_fork() -> None:
+        global _hub, _opening
+        _opening = threading.Lock()
+        if _hub is not None:
+            _hub.close()
+            _hub = None
+
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+class PollingWatch:
+    """A wake-up that looks at sizes and times every 10 ms at first, every 200 ms in the end."""
+
+    def __init__(self, folders: Sequence[str], pid: int | None) -> None:
+        self._folders = tuple(folders)
+        self._pid = pid
+        self._closed = threading.Event()
+        self._seen = self._look()
+
+    def wait(self, timeout: float) -> bool:
+        deadline = time.monotonic() + timeout
+        pause = 0.01
+        while True:
+            seen = self._look()
+            if seen != self._seen or self._ended():
+                self._seen = seen
+                return True
+            left = deadline - time.monotonic()
+            if left <= 0 or self._closed.wait(min(pause, left)):
+                return self._closed.is_set()
+            pause = min(pause * 2, 0.2)
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def _look(self) -> set[tuple[str, int, int]]:
+        seen: set[tuple[str, int, int]] = set()
+        for folder in self._folders:
+            with suppress(OSError), os.scandir(folder) as entries:
+                for entry in entries:
+                    with suppress(FileNotFoundError):
+                        status = entry.stat(follow_symlinks=False)
+                        seen.add((entry.path, status.st_size, status.st_mtime_ns))
+        return seen
+
+    def _ended(self) -> bool:
+        """Whether the process has ended; told once."""
+        if self._pid is None:
+            return False
+        try:
+            os.kill(self._pid, 0)
+        except ProcessLookupError:
+            self._pid = None
+            return True
+        except PermissionError:
+            pass
+        return False
+
+
+REFUSED = (
+    errno.ENOSYS,
+    errno.ENOSPC,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOENT,
+    errno.ENOMEM,
+    errno.EPERM,
+    errno.EINVAL,
+)
+
+
+def watch(folders: Sequence[str], pid: int | None = None) -> Watch:
+    """A wake-up for changed, new and removed files right in `folders`, and for the end of the process `pid`.
+
+    What happens after this call is seen by the next `wait`, however late that comes. Each watch is for one thread at a
+    time; `close` from another thread ends its wait. A folder that is not there is looked for again and again.
+    """
+    if sys.platform == "linux":
+        try:
+            return FolderWatch(_shared(), folders, pid)
+        except OSError as error:
+            if error.errno not in REFUSED:
+                raise
+    return PollingWatch(folders, pid)

@@ -1,0 +1,335 @@
+"""Reaches a machine through one POSIX sh at the other end of a pipe, with nothing of ours and no Python there.
+
+Each call is a piece of script sent down the pipe; its answer is a line with an unguessable word and the exit status,
+the sizes of what it wrote to standard output and error as `wc -c` tells them, then those bytes. Beyond POSIX the other
+side uses `mktemp -d`, `head -c`, `readlink`, `stat -c` (GNU, BusyBox) or `stat -f` (BSD), and /proc where it is.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+
+from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.transport import base
+from tmuxctl.transport.base import Command, File, Process, Tty
+from tmuxctl.transport.proc import PS_COLUMNS, parse_ps, parse_table
+from tmuxctl.transport.shell import EXISTS, KIND, MISSING, MODE, OWNER, PRELUDE, Shell, fill, quote, words
+
+PIECE = 4 * 1024 * 1024
+
+ENTRY = re.compile(rb"([0-9a-fA-F]+) (\d+) (-?\d+) ([^/]*)/([^/]*)/\n")
+
+
+class PipeTransport:
+    """A machine behind `argv`, a command that runs sh on its standard input: `("ssh", "HOST", "sh")`, or sh itself.
+
+    The shell is started by the first call, and anew after one that timed out. `config` is the server's tmux.conf.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str] = ("sh",),
+        *,
+        machine: str | None = "pipe",
+        socket: str = "tmuxctl",
+        tmux: str = "tmux",
+        config: bytes = b"",
+    ) -> None:
+        self.machine = machine
+        self.socket = socket
+        self._argv = argv
+        self._tmux = tmux
+        self._config = config
+        self._lock = threading.RLock()
+        self._shell: Shell | None = None
+        self._serial = 0
+        self._state_home = ""
+        self._ahead: float | None = None
+        self._home = ""
+
+    @property
+    def home(self) -> str:
+        if not self._home:
+            self._facts()
+            parent = f"{self._state_home}/tmuxctl"
+            self.make_folder(parent)
+            self.make_folder(f"{parent}/{self.socket}")
+            self._home = f"{parent}/{self.socket}"
+        return self._home
+
+    # tmux
+
+    def run(
+        self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 10.0
+    ) -> bytes:
+        deadline = time.monotonic() + timeout
+        try:
+            return self._run(commands, buffer, timeout)
+        except Unreachable as error:
+            if error.reason != "no_server" or not self._revived(deadline):
+                raise
+        return self._run(commands, buffer, max(0.1, deadline - time.monotonic()))
+
+    def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
+        deadline = time.monotonic() + timeout
+        try:
+            return self.run(commands, timeout=timeout)
+        except Unreachable as error:
+            if error.reason != "no_server":
+                raise
+        with self._starting(deadline):
+            try:
+                return self.run(commands, timeout=max(0.1, deadline - time.monotonic()))
+            except Unreachable as error:
+                if error.reason != "no_server":
+                    raise
+            return self._start(commands, max(0.1, deadline - time.monotonic()))
+
+    def _run(self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float) -> bytes:
+        if buffer:
+            commands = [("load-buffer", "-b", buffer[0], "-"), *commands]
+        body = words("LC_ALL=C.UTF-8 " + quote(self._tmux), "-u", "-N", "-L", self.socket, *base.argv(commands))
+        return _told(*self._call(body, data=buffer[1] if buffer else None, timeout=timeout))
+
+    def _start(self, commands: Sequence[Command], timeout: float) -> bytes:
+        """Start the server with the list that makes its first session, and write down which process it is."""
+        configuration = f"{self.home}/tmux.conf"
+        self.put(configuration, self._config)
+        body = words("start", self._tmux, "-u", "-f", configuration, "-L", self.socket, *base.argv(commands))
+        answer = self._call(body, private=True, timeout=timeout)
+        with suppress(TmuxctlError):
+            pid = self._run([("display-message", "-p", "#{pid}")], None, timeout).decode().strip()
+            self._call(words("record", self.home, pid))
+        return _told(*answer)
+
+    def _revived(self, deadline: float) -> bool:
+        """A server whose socket file was deleted makes it anew on SIGUSR1 (tmux(1)); True once it answers again."""
+        self._facts()
+        status, pid, _ = self._call(words("revive", f"{self._state_home}/tmuxctl/{self.socket}"))
+        while status == 0:
+            with suppress(Unreachable):
+                self._run([("display-message", "-p", "")], None, max(0.1, deadline - time.monotonic()))
+                return True
+            if time.monotonic() > deadline:
+                raise Unreachable(
+                    f"the tmux server (pid {pid.decode()}) runs but its socket is gone and does not come back",
+                    reason="no_socket",
+                    hint=f"look at it, or end it and its sessions: kill {pid.decode()}",
+                )
+            time.sleep(0.02)
+        return False
+
+    @contextmanager
+    def _starting(self, deadline: float) -> Iterator[None]:
+        path = f"{self.home}/create.lock"
+        while (answer := self._call(words("lock", path)))[0]:
+            if time.monotonic() > deadline:
+                raise Unreachable("another process is starting the tmux server", reason="backend_timeout", hint="again")
+            time.sleep(0.02)
+        try:
+            yield
+        finally:
+            with suppress(Unreachable):
+                self._call(words("unlock", path, answer[1].decode()))
+
+    # files
+
+    def shell(self, script: str, *arguments: str, stdin: bytes = b"", timeout: float = 10.0) -> tuple[int, bytes]:
+        body = 'umask "$before"; exec ' + words("sh", "-c", script, "sh", *arguments)
+        return self._call(body, data=stdin or None, private=True, timeout=timeout)[:2]
+
+    def put(self, path: str, data: bytes, *, mode: int = 0o600) -> None:
+        self._do("put", path, f"{mode:o}", os.urandom(6).hex(), data=data)
+
+    def make_folder(self, path: str) -> None:
+        self._do("folder", path.rstrip("/"))
+
+    def remove(self, path: str) -> None:
+        if not path.rstrip("/"):
+            raise Usage("refusing to remove everything", reason="bad_path")
+        self._do("rm -rf --", path.rstrip("/"))
+
+    def rename(self, path: str, to: str) -> None:
+        self._do("move", path.rstrip("/"), to.rstrip("/"))
+
+    def files(self, folder: str) -> dict[str, File]:
+        listing = self._do(f"cd -- {quote(folder)} 2>/dev/null || exit 0; look * .* || :")
+        found = {}
+        for kind, size, seconds, precise, name in ENTRY.findall(listing):
+            if name not in (b".", b".."):
+                fraction = re.search(rb"\.\d+", precise)
+                modified = float(seconds + (fraction[0] if fraction else b""))
+                # st_mode's file type, S_IFDIR: a folder
+                found[os.fsdecode(name)] = File(0 if int(kind, 16) & 0o170000 == 0o040000 else int(size), modified)
+        return found
+
+    def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
+        pieces: list[bytes] = []
+        got = 0
+        while limit is None or got < limit:
+            size = PIECE if limit is None else min(PIECE, limit - got)
+            pieces.append(self._do("piece", path, str(offset + got + 1), str(size)))
+            got += len(pieces[-1])
+            if len(pieces[-1]) < size:
+                break
+        return b"".join(pieces)
+
+    # terminals and processes
+
+    def tty(self, path: str) -> Tty | None:
+        status, shown, _ = self._call(f"[ -c {quote(path)} ] && LC_ALL=C stty -a <{quote(path)}")
+        flags = set(shown.replace(b";", b" ").split())
+        return None if status or not flags else Tty(b"icanon" in flags, b"echo" in flags, 0)
+
+    def processes(self) -> list[Process]:
+        if self._facts():
+            return parse_table(self._do("cat /proc/[0-9]*/stat 2>/dev/null || :"))
+        return parse_ps(self._do("LC_ALL=C ps -A -o", PS_COLUMNS).decode(errors="replace"))
+
+    def marked(self, session_id: str) -> list[Process]:
+        return parse_table(self._do("marked", session_id))
+
+    def signal(self, processes: Sequence[Process], name: str) -> None:
+        if not re.fullmatch(r"[A-Z][A-Z0-9]*", name):
+            raise Usage(f"{name!r} is no signal", reason="bad_signal", hint="TERM, KILL, INT, HUP, ...")
+        rows = [row for row in processes if row.pid > 1]
+        if self._facts():
+            self._do("send", name, *(f"{row.pid}:{row.started}" for row in rows))
+        else:
+            now = {(row.pid, row.started) for row in self.processes()}
+            self._do("send", name, *(f"{row.pid}:" for row in rows if (row.pid, row.started) in now))
+
+    def watch(self, folders: Sequence[str], pid: int | None = None) -> PollingWatch:
+        return PollingWatch(self, words("peek", str(pid or 0), *(folder.rstrip("/") for folder in folders)))
+
+    def clock(self) -> float:
+        self._facts()
+        return time.monotonic() + (self._ahead or 0.0)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._shell:
+                self._shell.close()
+                self._shell = None
+
+    # the pipe
+
+    def _facts(self) -> bool:
+        """Whether there is a /proc, after asking once for what stays the same over there."""
+        if not self._state_home:
+            sent = time.monotonic()
+            uptime, _, state = self._do("facts").decode(errors="surrogateescape").partition("\n")
+            middle = (sent + time.monotonic()) / 2
+            self._ahead = float(uptime) - middle if uptime != "-" else None
+            self._state_home = state
+        return self._ahead is not None
+
+    def _do(self, function: str, *arguments: str, data: bytes | None = None) -> bytes:
+        """What one of the functions over there printed, or its failure as an error."""
+        status, output, complaint = self._call(words(function, *arguments), data=data)
+        if status == 0:
+            return output
+        raise _refusal(status, complaint.decode(errors="replace").strip())
+
+    def _call(
+        self, body: str, *, data: bytes | None = None, private: bool = False, timeout: float = 10.0
+    ) -> tuple[int, bytes, bytes]:
+        """Run `body` in a subshell there: exit status, output, complaint. `data` is its standard input and in `$T/d`.
+
+        `private` gives it output files of its own: what it leaves running may go on writing to them.
+        """
+        if not self._lock.acquire(timeout=timeout):
+            raise _silent(self.machine, timeout)
+        try:
+            self._serial += private
+            nonce, serial = os.urandom(12).hex(), self._serial if private else 0
+            if self._shell is None or self._shell.ended:
+                self._abandon()
+                self._shell = Shell(self._argv, PRELUDE.encode())
+            request = b"" if data is None else fill(data)
+            source = '"$T/d"' if data is not None else "/dev/null"
+            call = f'( {body}\n) <{source} >"$T/o{serial}" 2>"$T/e{serial}"; reply {nonce} $? {serial} </dev/null\n'
+            request += call.encode(errors="surrogateescape")
+            return self._shell.exchange(request, nonce.encode(), timeout)
+        except TimeoutError:
+            self._abandon()
+            raise _silent(self.machine, timeout) from None
+        except BaseException:
+            self._abandon()
+            raise
+        finally:
+            self._lock.release()
+
+    def _abandon(self) -> None:
+        if self._shell:
+            self._shell.end()
+            self._shell = None
+
+
+class PollingWatch:
+    """Looks at file sizes and a process again and again: after 10 ms, then ever more seldom, 200 ms at most."""
+
+    def __init__(self, transport: PipeTransport, body: str) -> None:
+        self._transport = transport
+        self._body = body
+        self._closed = threading.Event()
+        self._last = self._look()
+        # the end of a process is told once, also when it came before the watch
+        self._news = self._last == b"dead"
+
+    def wait(self, timeout: float) -> bool:
+        deadline, pause = time.monotonic() + timeout, 0.01
+        while not self._news and not self._closed.is_set():
+            now = self._look()
+            self._news, self._last = now != self._last, now
+            remaining = deadline - time.monotonic()
+            if not self._news and remaining <= 0:
+                return False
+            if not self._news:
+                self._closed.wait(min(pause, remaining))
+                pause = min(pause * 2, 0.2)
+        self._news = False
+        return True
+
+    def _look(self) -> bytes:
+        """What is there: the process's start, then a line a file; only `dead` once the process has ended."""
+        _, shown, complaint = self._transport._call(self._body)
+        return b"dead" if complaint.strip() == b"dead" else shown
+
+    def close(self) -> None:
+        self._closed.set()
+
+
+def _told(status: int, output: bytes, complaint: bytes) -> bytes:
+    """What tmux printed, or its complaint as an error."""
+    if status == 0:
+        return output
+    message = complaint.decode(errors="replace").strip()
+    if status == 127:
+        raise Unreachable("tmux is not installed there", reason="no_tmux", hint="apt install tmux; 3.2 or later")
+    raise base.failure(message)
+
+
+def _refusal(status: int, complaint: str) -> TmuxctlError:
+    if status == MISSING:
+        return NotFound(f"no file {complaint}", reason="no_file")
+    if status == OWNER:
+        return Denied(f"{complaint} is not a folder of ours", reason="bad_owner", hint=f"ls -ld {complaint}")
+    if status == MODE:
+        return Denied(f"{complaint} is open to others", reason="bad_mode", hint=f"chmod 700 {complaint}")
+    if status == KIND:
+        return Denied(complaint, reason="bad_file")
+    return Failed(complaint or f"the shell there failed ({status})", reason="exists" if status == EXISTS else "io")
+
+
+def _silent(machine: str | None, timeout: float) -> Unreachable:
+    return Unreachable(
+        f"no answer from {machine} within {timeout:g} s",
+        reason="backend_timeout",
+        hint="is its tmux server stopped, or the machine overloaded? tmuxctl doctor",
+    )

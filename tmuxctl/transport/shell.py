@@ -1,0 +1,244 @@
+"""One POSIX sh at the other end of a pipe: script goes down, framed answers come up.
+
+An answer is a line with an unguessable word and the exit status, three lines as `wc -c OUTPUT ERRORS` prints them,
+then those bytes. PRELUDE is what the shell over there learns first.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal as signals
+import subprocess
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+from tmuxctl.errors import Unreachable, Usage
+
+LINE = 16 * 1024
+
+# Exit statuses by which the functions below name a failure (sysexits.h: NOINPUT, CANTCREAT, IOERR, TEMPFAIL, NOPERM)
+MISSING, EXISTS, FAULT, HELD, OWNER, MODE, KIND = 66, 73, 74, 75, 77, 78, 79
+
+PRELUDE = r"""
+before=$(umask); umask 077; unset TMUX TMUX_PANE
+T=$(mktemp -d "${TMPDIR:-/tmp}/tmuxctl.XXXXXX") || exit 73
+trap 'rm -rf "$T"' EXIT; trap 'exit 143' HUP INT PIPE TERM
+reply() {
+  printf '\n%s %s\n' "$1" "$2"
+  if [ -s "$T/o$3" ] || [ -s "$T/e$3" ]; then
+    wc -c "$T/o$3" "$T/e$3"; cat "$T/o$3" "$T/e$3"
+  else printf '0\n0\n0\n'; fi
+  [ "$3" = 0 ] || rm -f "$T/o$3" "$T/e$3"
+}
+say() { printf '%s\n' "$2" >&2; exit "$1"; }
+if stat -c %f / >/dev/null 2>&1; then look() { stat -c '%f %s %Y %y/%n/' -- "$@" 2>/dev/null; }
+else look() { stat -f '%Xp %z %m %Fm/%N/' -- "$@" 2>/dev/null; }; fi
+if [ -r /proc/self/stat ]; then
+  begun() {
+    line=
+    { while IFS= read -r more || [ -n "$more" ]; do line="$line $more"; done <"/proc/$1/stat"; } 2>/dev/null || return 1
+    set -f; set -- ${line##*) }; set +f; state=$1 now=${20}
+  }
+else
+  begun() { now=$(LC_ALL=C ps -o lstart= -p "$1" | tr ' ' _); state=$(ps -o state= -p "$1"); [ -n "$now" ]; }
+fi
+alive() { begun "$1" && [ "$now" = "$2" ] && case $state in [ZX]*) false ;; esac; }
+facts() {
+  case ${XDG_STATE_HOME-} in /*) state=$XDG_STATE_HOME ;; *) state=$(cd && pwd)/.local/state ;; esac
+  up=-; [ ! -r /proc/uptime ] || read -r up rest </proc/uptime
+  printf '%s\n%s' "$up" "$state"
+}
+folder() {
+  [ -d "$1" ] || mkdir -p -- "$1" || exit 73
+  [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ] || say 77 "$1"
+  case $(ls -ldn -- "$1") in drwx------*) ;; *) say 78 "$1" ;; esac
+}
+put() {
+  [ ! -d "$1" ] || [ -L "$1" ] || say 73 "$1 is a folder"
+  (set -C; cat "$T/d" >"$1.$3.new") && chmod "$2" "$1.$3.new" && { [ ! -L "$1" ] || rm -f -- "$1"; } &&
+    mv -f -- "$1.$3.new" "$1" || { rm -f -- "$1.$3.new"; exit 74; }
+}
+move() {
+  [ -e "$1" ] || [ -L "$1" ] || say 66 "$1"
+  [ ! -d "$2" ] || [ -L "$2" ] || say 73 "$2 is a folder"
+  { [ ! -L "$2" ] || rm -f -- "$2"; } && mv -f -- "$1" "$2" || exit 74
+}
+piece() {
+  [ ! -L "$1" ] || say 79 "$1 is a link"; [ -e "$1" ] || say 66 "$1"
+  [ -f "$1" ] && [ -r "$1" ] || say 79 "$1 cannot be read"
+  tail -c "+$2" <"$1" | head -c "$3"
+}
+marked() {
+  for file in $(grep -lF -e "TMUXCTL_SESSION=$1" /proc/[0-9]*/environ 2>/dev/null); do
+    tr '\0' '\n' <"$file" 2>/dev/null | grep -qxF -e "TMUXCTL_SESSION=$1" && cat "${file%environ}stat" 2>/dev/null
+  done; :
+}
+send() {
+  name=$1; shift
+  for one do
+    if [ -n "${one#*:}" ]; then begun "${one%:*}" && [ "$now" = "${one#*:}" ] || continue; fi
+    kill -s "$name" "${one%:*}" 2>/dev/null
+  done; :
+}
+peek() {
+  if [ "$1" != 0 ]; then begun "$1" || say 0 dead; case $state in [ZX]*) say 0 dead ;; esac; printf '%s\n' "$now"; fi
+  shift; for one do look "$one"/*; done; :
+}
+lock() {
+  begun $$; holder=$$:$now
+  if ln -s "$holder" "$1" 2>/dev/null; then printf %s "$holder"; exit 0; fi
+  held=$(readlink "$1") || exit 75
+  alive "${held%:*}" "${held#*:}" || rm -f -- "$1"
+  exit 75
+}
+unlock() { [ "$(readlink "$1")" != "$2" ] || rm -f -- "$1"; }
+revive() {
+  [ -O "$1/server" ] && read -r pid start <"$1/server" && alive "$pid" "$start" && kill -s USR1 "$pid" &&
+    printf %s "$pid"
+}
+record() { begun "$2" && printf '%s %s\n' "$2" "$now" >"$1/server.new" && mv -f -- "$1/server.new" "$1/server"; }
+start() {
+  umask "$before"; cd /; ulimit -Sn "$(ulimit -Hn)" 2>/dev/null
+  for name in PATH HOME USER LOGNAME SHELL LANG TZ TMPDIR TMUX_TMPDIR \
+    $(env | sed -n -e 's/^\(LC_[A-Z_]*\)=.*/\1/p' -e 's/^\(XDG_[A-Z_]*\)=.*/\1/p'); do
+    eval "[ -z \"\${$name+set}\" ] || set -- \"$name=\$$name\" \"\$@\""
+  done
+  exec env -i "$@"
+}
+"""
+
+
+class Shell:
+    """A process that reads script from its standard input: bytes down, framed answers up."""
+
+    def __init__(self, argv: Sequence[str], prelude: bytes) -> None:
+        try:
+            self._process = subprocess.Popen(
+                argv,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                process_group=0,
+            )
+        except OSError as error:
+            raise Unreachable(f"{argv[0]}: {error.strerror}", reason="no_machine") from None
+        self._pipes = [pipe for pipe in (self._process.stdin, self._process.stdout, self._process.stderr) if pipe]
+        self._input, self._output, self._errors = (pipe.fileno() for pipe in self._pipes)
+        self._complaint = b""
+        self._left = memoryview(prelude)
+        for pipe in (self._input, self._output, self._errors):
+            os.set_blocking(pipe, False)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the shell has gone since the last call."""
+        return self._process.poll() is not None
+
+    def exchange(self, request: bytes, nonce: bytes, timeout: float) -> tuple[int, bytes, bytes]:
+        """Send `request`; its exit status, output and complaint as framed behind `nonce`. TimeoutError, Unreachable."""
+        deadline = time.monotonic() + timeout
+        self._left = memoryview(bytes(self._left) + request)
+        received = bytearray()
+        while True:
+            self._sleep(deadline)
+            with suppress(BlockingIOError):
+                data = os.read(self._output, 256 * 1024)
+                if not data:
+                    reason = self._complaint.decode(errors="replace").strip() or "the shell over there ended"
+                    raise Unreachable(reason, reason="no_machine")
+                received += data
+            if answer := _framed(received, nonce):
+                return answer
+
+    def _sleep(self, deadline: float) -> None:
+        """Until there is something to read, writing what is left to write."""
+        waiting = select.poll()
+        waiting.register(self._output, select.POLLIN)
+        if self._errors >= 0:
+            waiting.register(self._errors, select.POLLIN)
+        if self._left:
+            waiting.register(self._input, select.POLLOUT)
+        remaining = deadline - time.monotonic()
+        ready = dict(waiting.poll(remaining * 1000)) if remaining > 0 else {}
+        if not ready:
+            raise TimeoutError
+        if self._input in ready:
+            try:
+                self._left = self._left[os.write(self._input, self._left) :]
+            except BlockingIOError:
+                pass
+            except BrokenPipeError:
+                self._left = self._left[:0]
+        if self._errors in ready:
+            said = os.read(self._errors, 4096)
+            self._complaint = (self._complaint + said)[-4096:]
+            if not said:
+                self._errors = -1
+
+    def close(self) -> None:
+        """Let it end by itself (it then removes its temporary folder), or end it."""
+        self._pipes[0].close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(2.0)
+        self.end()
+
+    def end(self) -> None:
+        """End it with what it runs; first gently, so that it removes its temporary folder."""
+        for name in (signals.SIGTERM, signals.SIGKILL):
+            if self._process.poll() is None:
+                os.killpg(self._process.pid, name)
+                with suppress(subprocess.TimeoutExpired):
+                    self._process.wait(0.5)
+        for pipe in self._pipes:
+            pipe.close()
+
+
+def _framed(received: bytearray, nonce: bytes) -> tuple[int, bytes, bytes] | None:
+    """The answer behind `nonce`, as soon as all of it is there; what stood before it was nobody's answer."""
+    start = received.find(b"\n" + nonce + b" ")
+    if start < 0:
+        return None
+    at, lines = start + 1, []
+    for _ in range(4):
+        end = received.find(b"\n", at)
+        if end < 0:
+            return None
+        lines.append(received[at:end].split())
+        at = end + 1
+    output, errors = int(lines[1][0]), int(lines[2][0])
+    if len(received) < at + output + errors:
+        return None
+    return int(lines[0][1]), bytes(received[at : at + output]), bytes(received[at + output : at + output + errors])
+
+
+def quote(word: str) -> str:
+    """One word as sh reads it back; Usage for a NUL, which no shell word can hold."""
+    if "\0" in word:
+        raise Usage("an argument cannot hold a NUL byte", reason="bad_text", hint="send it as data")
+    return "'" + word.replace("'", "'\\''") + "'"
+
+
+def words(function: str, *arguments: str) -> str:
+    """A call of one of PRELUDE's functions, or of a program."""
+    return " ".join([function, *map(quote, arguments)])
+
+
+def fill(data: bytes) -> bytes:
+    """Script that makes `$T/d` hold exactly `data`."""
+    lines = [b': >"$T/d"\n']
+    for at in range(0, len(data), LINE):
+        lines.append(b"printf '" + b"".join([ESCAPED[one] for one in data[at : at + LINE]]) + b'\' >>"$T/d"\n')
+    return b"".join(lines)
+
+
+def _escaped(byte: int) -> bytes:
+    if byte == 10 or (32 <= byte < 127 and byte not in b"'\\-"):
+        return b"%%" if byte == 37 else bytes([byte])
+    return b"\\%03o" % byte
+
+
+ESCAPED = [_escaped(byte) for byte in range(256)]
+"""Each byte as the format of sh's printf: `-` too, which would be an option at its beginning."""
