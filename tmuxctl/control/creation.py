@@ -71,11 +71,11 @@ def new(control: Control, wanted: Wanted) -> Session:
     made = prepare(control, wanted, name)
     try:
         _put(control, made)
-        _create(control, made)
+        pane = _create(control, made)
     except BaseException as error:
         undo(control, made, error)
         raise
-    return sessions.show(control, name)
+    return sessions.summary(pane, sessions.cursor(pane, 0))
 
 
 def plan(control: Control, wanted: Wanted) -> Plan:
@@ -244,13 +244,14 @@ def _commands(made: Prepared) -> list[Any]:
     )
 
 
-def _create(control: Control, made: Prepared) -> None:
+def _create(control: Control, made: Prepared) -> server.Pane:
     try:
-        control.transport.create(_commands(made))
+        reply = control.transport.create(_commands(made))
     except Conflict as error:
         if error.reason == "exists":
             raise exists(made.spec.name, False) from None
         raise
+    return server.known(server.parse(reply.decode(errors="replace").rstrip("\n")), made.spec.name)
 
 
 def undo(control: Control, made: Prepared, error: BaseException | None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tmuxctl.model import SessionSpec
 from tmuxctl.terminal import inert, journal
-from tmuxctl.terminal.server import target
+from tmuxctl.terminal.server import FORMAT, target
 from tmuxctl.transport.base import Command
 
 SECRET = re.compile(r"(?i).*(secret|token|passw|passphrase|credential|api_?key|private_?key|access_?key).*")
@@ -126,7 +126,7 @@ def facts(spec: SessionSpec, asked: Mapping[str, Any]) -> str:
 def commands(
     spec: SessionSpec, folder: str, session_id: str, *, incarnation: str, created: float, about: str
 ) -> list[Command]:
-    """The one list that makes the session: nothing between its first byte and the journal, or its end and remain-on-exit."""
+    """The one list that makes the session and prints its facts: nothing comes between its first byte and the journal."""
     here = target(spec.name)
     cols, rows = str(spec.size.cols), str(spec.size.rows)
     start = 'exec env -i ${TMUX:+TMUX="$TMUX"} ${TMUX_PANE:+TMUX_PANE="$TMUX_PANE"} sh "$0"'
@@ -151,4 +151,5 @@ def commands(
     ]
     if lifetime := spec.notes.get("lifetime"):
         made.append(("run-shell", "-b", "-d", str(lifetime), inert.run_script(folder, "expire.sh", session_id)))
+    made.append(("display-message", "-p", "-t", here, FORMAT))
     return made
