@@ -225,7 +225,7 @@ def _put(control: Control, made: Prepared) -> None:
     for name, data in made.files.items():
         if "/" in name:
             transport.make_folder(os.path.dirname(f"{made.folder}/{name}"))
-        transport.put(f"{made.folder}/{name}", data)
+        transport.put(f"{made.folder}/{name}", data, durable=name == "spec.json")
     script = launch.launcher(made.spec, made.folder, made.id, descriptors=_descriptors())
     transport.put(f"{made.folder}/launch.sh", script.encode(errors="surrogateescape"))
 

@@ -81,7 +81,7 @@ def _tombstone(control: Control, pane: Pane, now: Pane) -> None:
             control, pane.name, ansi=False, html=False, svg=False, scrollback=None, trim=True, wide=False
         ).text
     with suppress(TmuxctlError, OSError):
-        control.transport.put(f"{sessions.folder(control, pane.id)}/ended.json", json.dumps(about).encode())
+        control.transport.put(f"{sessions.folder(control, pane.id)}/ended.json", json.dumps(about).encode(), durable=True)
 
 
 def _clean_up(control: Control, pane: Pane, now: Pane) -> None:

@@ -104,10 +104,9 @@ def files(spec: SessionSpec, asked: Mapping[str, Any], folder: str, session_id: 
         "spec.json": json.dumps({"asked": asked, "spec": kept, "id": session_id}).encode(),
         "profile.json": json.dumps({"name": asked.get("profile")}).encode(),
         "journal.sh": journal.writer(limit).encode(),
-        "id": session_id.encode(),
     }
     if spec.notes.get("lifetime"):
-        written["expire.sh"] = EXPIRE.encode()
+        written |= {"expire.sh": EXPIRE.encode(), "id": session_id.encode()}
     return written
 
 

@@ -89,8 +89,9 @@ class Transport(Protocol):
     def shell(self, script: str, *arguments: str, stdin: bytes = b"", timeout: float = 10.0) -> tuple[int, bytes]:
         """Run a POSIX sh script there with `$1`.. set; its exit status and standard output."""
 
-    def put(self, path: str, data: bytes, *, mode: int = 0o600) -> None:
-        """Make or replace a file whole (temporary file, then rename); links are never followed."""
+    def put(self, path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
+        """Make or replace a file whole (temporary file, then rename); links are never followed. `durable`: on the disk
+        before this returns, where the machine has a way to say so (fsync(2)): for what a restart must find."""
 
     def make_folder(self, path: str) -> None:
         """Make a 0700 folder and its parents; no error if it is there and ours."""

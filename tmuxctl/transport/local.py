@@ -142,7 +142,7 @@ class LocalTransport:
     def _record(self) -> None:
         pid = int(self._spawn(["display-message", "-p", "#{pid}"], timeout=5.0))
         started = next((row.started for row in _rows([pid])), 0)
-        self.put(os.path.join(self.home, "server"), f"{pid} {started}\n".encode())
+        self.put(os.path.join(self.home, "server"), f"{pid} {started}\n".encode(), durable=True)
 
     def _recover(self) -> bool:
         """A server whose socket file was deleted makes it anew on SIGUSR1 (tmux(1)); True if it did."""
@@ -196,14 +196,15 @@ class LocalTransport:
             raise Unreachable(f"no answer from the shell within {timeout:g} s", reason="backend_timeout") from None
         return done.returncode, done.stdout
 
-    def put(self, path: str, data: bytes, *, mode: int = 0o600) -> None:
+    def put(self, path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
         new = f"{path}.{os.getpid()}.{threading.get_ident()}.new"
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
             os.replace(new, path)
         except BaseException:
             with suppress(OSError):
