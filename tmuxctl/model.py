@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from typing import Any
 
 from tmuxctl.errors import Usage
+from tmuxctl.value import Value
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
+
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class State(str, Enum):
@@ -33,8 +37,7 @@ class Confidence(str, Enum):
     GUESS = "guess"
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(Value):
     """A terminal's width and height in cells."""
 
     cols: int
@@ -44,8 +47,7 @@ class Size:
         return f"{self.cols}x{self.rows}"
 
 
-@dataclass(frozen=True)
-class SessionSpec:
+class SessionSpec(Value):
     """What to start: a plugin takes one and returns another, before tmux sees it.
 
     `argv` is executed as it is, without a shell; `env` is the program's whole environment; `history` is in lines.
@@ -54,16 +56,15 @@ class SessionSpec:
 
     argv: tuple[str, ...]
     cwd: str
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = NOTHING
     size: Size = Size(120, 40)
     name: str = ""
     machine: str | None = None
     history: int = 20000
-    notes: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, Any] = NOTHING
 
 
-@dataclass(frozen=True)
-class Session:
+class Session(Value):
     """One program on one terminal, as far as it is known; what is not known is None. Times are ISO-8601 UTC."""
 
     name: str

@@ -10,14 +10,16 @@ import inspect
 import threading
 import time
 import types
-import uuid
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from enum import Enum
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 from tmuxctl.errors import Denied, TmuxctlError, Usage
 from tmuxctl.model import parse_bytes, parse_seconds, parse_size
+from tmuxctl.value import items
 
 RIGHTS = ("read", "write", "create", "kill")
 
@@ -303,7 +305,7 @@ _current: ContextVar[Call | None] = ContextVar("tmuxctl_call", default=None)
 
 def current() -> Call:
     """The call under way in this thread, or a fresh one for a method called directly."""
-    return _current.get() or Call(uuid.uuid4().hex[:16])
+    return _current.get() or Call(os.urandom(8).hex())
 
 
 @contextmanager
@@ -338,19 +340,15 @@ def invoke(
         raise Usage("a request id is 8 to 64 letters and digits", reason="bad_id")
     checked = found.arguments(arguments)
     deadline = None if timeout is None else time.monotonic() + timeout
-    with under(Call(request_id or uuid.uuid4().hex[:16], deadline, cancelled)):
+    with under(Call(request_id or os.urandom(8).hex(), deadline, cancelled)):
         return found.function(service, **checked)
 
 
 def plain(result: Any) -> Any:
-    """A result as JSON's own types: dataclasses as objects, enums as their words, bytes left out."""
-    from dataclasses import fields, is_dataclass
-    from enum import Enum
-
+    """A result as JSON's own types: values as objects, enums as their words, bytes left out."""
     if isinstance(result, Enum):
         return result.value
-    if is_dataclass(result) and not isinstance(result, type):
-        values = {one.name: getattr(result, one.name) for one in fields(result)}
+    if (values := items(result)) is not None:
         return {name: plain(value) for name, value in values.items() if not isinstance(value, bytes)}
     if isinstance(result, Mapping):
         return {str(name): plain(value) for name, value in result.items()}

@@ -1,16 +1,15 @@
-"""What the operations return beside a Session; apart from model.py so that a quick verb builds only what it needs."""
+"""What the operations return, beside a Session."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tmuxctl.model import Confidence, Session, State
+from tmuxctl.value import Value
 
 
-@dataclass(frozen=True)
-class CursorPosition:
+class CursorPosition(Value):
     """Where the terminal's cursor stands, from 0, and whether it shows."""
 
     x: int
@@ -18,8 +17,7 @@ class CursorPosition:
     visible: bool
 
 
-@dataclass(frozen=True)
-class Screen:
+class Screen(Value):
     """What a person would see: rows without trailing blanks, trailing empty rows removed."""
 
     session: str
@@ -40,8 +38,7 @@ class Screen:
     svg: str | None = None
 
 
-@dataclass(frozen=True)
-class Output:
+class Output(Value):
     """A stretch of a session's output and the cursor behind it."""
 
     session: str
@@ -52,8 +49,7 @@ class Output:
     data: bytes = b""
 
 
-@dataclass(frozen=True)
-class Written:
+class Written(Value):
     """What became of a write: `done`, or `dup` when this id was written before. `cursor` is the point before the input."""
 
     session: str
@@ -63,8 +59,7 @@ class Written:
     cursor: str | None = None
 
 
-@dataclass(frozen=True)
-class Wait:
+class Wait(Value):
     """How a wait ended. `matched` is the condition that held, or None; `why` says it in words; `elapsed` is in seconds."""
 
     session: str
@@ -85,8 +80,7 @@ class Wait:
     signal: str | None = None
 
 
-@dataclass(frozen=True)
-class Ran:
+class Ran(Value):
     """A command's exact output and exit status. `elapsed` is in seconds; `data` holds the bytes as they were, `output_base64` too
     where they are no UTF-8 (then `output` has replacement characters)."""
 
@@ -102,8 +96,7 @@ class Ran:
     timed_out: bool = False
 
 
-@dataclass(frozen=True)
-class End:
+class End(Value):
     """How one session ended under `kill`. `escaped` are processes that were seen but could not be ended."""
 
     session: str
@@ -114,30 +107,26 @@ class End:
     escaped: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
-class Killed:
+class Killed(Value):
     """What `kill` ended."""
 
     killed: tuple[End, ...]
 
 
-@dataclass(frozen=True)
-class Pruned:
+class Pruned(Value):
     """What `prune` removed, or would remove."""
 
     pruned: tuple[str, ...]
     dry_run: bool = False
 
 
-@dataclass(frozen=True)
-class Sessions:
+class Sessions(Value):
     """All sessions, by name."""
 
     sessions: tuple[Session, ...]
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(Value):
     """What `new` would do: the spec the plugins made, the tmux command list, and the session's files."""
 
     name: str
@@ -151,8 +140,7 @@ class Plan:
     tmux: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(Value):
     """One thing `doctor` looked at; `ok` is None where it does not apply."""
 
     name: str
@@ -161,8 +149,7 @@ class Check:
     hint: str | None = None
 
 
-@dataclass(frozen=True)
-class Doctor:
+class Doctor(Value):
     """What `doctor` found."""
 
     ok: bool

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from contextlib import suppress
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.errors import NotFound, TmuxctlError, Unreachable, Usage
@@ -200,7 +200,7 @@ def spec(control: Control, session_id: str, place: str = "sessions") -> dict[str
 
 def when(seconds: float) -> str | None:
     """ISO-8601 UTC."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds").replace("+00:00", "Z") if seconds else None
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else None
 
 
 def rename(control: Control, session: str, name: str) -> Session:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import uuid
 from typing import TYPE_CHECKING
 
 from tmuxctl.control import sessions
@@ -98,7 +97,7 @@ def _knows_paste(control: Control, pane: Pane) -> bool:
 def _id(given: str | None) -> str:
     if given is None:
         call = _current.get()
-        return call.request_id if call else uuid.uuid4().hex[:16]
+        return call.request_id if call else os.urandom(8).hex()
     if not (8 <= len(given) <= 64 and given.isalnum() and given.isascii()):
         raise Usage("an id is 8 to 64 letters and digits, as an earlier error gave it", reason="bad_id")
     return given

@@ -138,6 +138,7 @@ def _guarded(
     typing += [
         ("set-option", "-F", "-t", here, "@tmuxctl_ack", f"#{{=-240:@tmuxctl_ack}} {one.id}"),
         ("set-option", "-F", "-t", here, "@tmuxctl_input", remember),
+        ("set-option", "-t", here, "@tmuxctl_driver", f"tmuxctl[{holder.pid}]"),
         ("display-message", "-p", f"DONE {one.id}"),
     ]
     drop: list[Command] = [("delete-buffer", "-b", buffer)] if one.data else []

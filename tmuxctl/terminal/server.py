@@ -33,7 +33,7 @@ set -gq remain-on-exit-format ''
 set -gq status-left-length 60
 set -gq status-right-length 60
 set -gq status-left '#{session_name} '
-set -gq status-right '#{?@tmuxctl_lease,tmuxctl is typing,} #{?client_readonly,read-only ,}C-b d leaves'
+set -gq status-right '#{?@tmuxctl_driver,driven by #{@tmuxctl_driver} ,}#{?client_readonly,read-only ,}C-b d leaves'
 set -gq window-status-format ''
 set -gq window-status-current-format ''
 set-hook -g client-attached 'if -F "#{&&:#{@tmuxctl_id},#{!=:#{@tmuxctl_keep_size},1}}" "set -w window-size latest"'

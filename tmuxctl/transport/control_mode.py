@@ -77,9 +77,11 @@ class Channel:
 
     def _greet(self, timeout: float) -> None:
         """Wait until the client is attached, or raise what tmux said instead."""
-        last = os.urandom(8).hex()
+        deadline = time.monotonic() + timeout
         try:
-            self._exchange(_request((), None, "", last), last.encode(), time.monotonic() + timeout, timeout)
+            # what is sent earlier may be carried out before the client has its session
+            while b"\n%session-changed " not in self._received:
+                self._receive(memoryview(b""), deadline, timeout)
         except BaseException as error:
             self._end()
             if isinstance(error, Unreachable) and error.reason == "no_server":
@@ -134,20 +136,25 @@ class Channel:
         received, seen, token = self._received, 0, b"\n" + last + b"\n%end "
         left = self._write(memoryview(request))
         while True:
-            remaining = deadline - time.monotonic()
-            if remaining <= 0 or not (self._both if left else self._readable).poll(remaining * 1000):
-                raise _silent(timeout)
-            if left:
-                left = self._write(left)
-            with suppress(BlockingIOError):
-                data = os.read(self._output, READ)
-                if not data:
-                    raise Unreachable("tmux ended the control client", reason="no_server", hint="tmuxctl ls")
-                received += data
+            left = self._receive(left, deadline, timeout)
             found = received.find(token, max(0, seen - len(token)))
             if found >= 0 and received.find(b"\n", found + len(token)) >= 0:
                 return bytes(received[: received.rfind(b"\n", 0, found) + 1])
             seen = len(received)
+
+    def _receive(self, left: memoryview, deadline: float, timeout: float) -> memoryview:
+        """Wait for some of the answer, writing what is left of the request; what is left then."""
+        remaining = deadline - time.monotonic()
+        if remaining <= 0 or not (self._both if left else self._readable).poll(remaining * 1000):
+            raise _silent(timeout)
+        if left:
+            left = self._write(left)
+        with suppress(BlockingIOError):
+            data = os.read(self._output, READ)
+            if not data:
+                raise Unreachable("tmux ended the control client", reason="no_server", hint="tmuxctl ls")
+            self._received += data
+        return left
 
     def _write(self, left: memoryview) -> memoryview:
         try:

@@ -88,8 +88,6 @@ if sys.platform == "linux":
             with self.lock:
                 self._remove(watch)
                 self._tell(watch)
-                if self.leader is watch:
-                    os.eventfd_write(self._bell, 1)
 
         def _remove(self, watch: FolderWatch) -> None:
             for descriptor in [one for one, watches in self._folders.items() if watch in watches]:
@@ -107,13 +105,20 @@ if sys.platform == "linux":
 
         def _tell(self, watch: FolderWatch) -> None:
             watch.changed = True
-            if watch in self.followers:
+            if watch is self.leader:  # it sleeps, and whoever reads the event first has taken it from its epoll
+                os.eventfd_write(self._bell, 1)
+            elif watch in self.followers:
                 watch.ring()
+
+        def wake(self, watch: FolderWatch) -> None:
+            """Be awake, and no leader, while looking at what happened; with the lock held."""
+            self.followers.pop(watch, None)
+            if self.leader is watch:
+                self.leader = None
 
         def enter(self, watch: FolderWatch) -> bool:
             """Become the leader, or a follower where there is one; with the lock held. True for the leader."""
             if self.leader is None:
-                self.followers.pop(watch, None)
                 self.leader = watch
                 return True
             self.followers[watch] = None
@@ -122,9 +127,7 @@ if sys.platform == "linux":
         def leave(self, watch: FolderWatch) -> None:
             """Stop waiting, whatever the reason; another thread leads when nobody does."""
             with self.lock:
-                self.followers.pop(watch, None)
-                if self.leader is watch:
-                    self.leader = None
+                self.wake(watch)
                 if self.leader is None and self.followers:
                     next(iter(self.followers)).ring()
 
@@ -191,6 +194,7 @@ if sys.platform == "linux":
             try:
                 while True:
                     with hub.lock:
+                        hub.wake(self)
                         hub.collect()
                         if self.changed:
                             self.changed = False
@@ -198,7 +202,7 @@ if sys.platform == "linux":
                         left = min(deadline - time.monotonic(), 3600.0)
                         if left <= 0:
                             return False
-                        leads = hub.leader is self or hub.enter(self)
+                        leads = hub.enter(self)
                     if leads:
                         hub.sleep(left)
                     else:

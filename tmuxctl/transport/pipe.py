@@ -143,8 +143,8 @@ class PipeTransport:
         body = 'umask "$before"; exec ' + words("sh", "-c", script, "sh", *arguments)
         return self._call(body, data=stdin or None, private=True, timeout=timeout)[:2]
 
-    def put(self, path: str, data: bytes, *, mode: int = 0o600) -> None:
-        self._do("put", path, f"{mode:o}", os.urandom(6).hex(), data=data)
+    def put(self, path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
+        self._do("put", path, f"{mode:o}", os.urandom(6).hex(), "durable" if durable else "", data=data)
 
     def make_folder(self, path: str) -> None:
         self._do("folder", path.rstrip("/"))

@@ -35,6 +35,7 @@ reply() {
 say() { printf '%s\n' "$2" >&2; exit "$1"; }
 if stat -c %f / >/dev/null 2>&1; then look() { stat -c '%f %s %Y %y/%n/' -- "$@" 2>/dev/null; }
 else look() { stat -f '%Xp %z %m %Fm/%N/' -- "$@" 2>/dev/null; }; fi
+if printf 'a\0b\0' | grep -qzxF -e b 2>/dev/null; then zero=true; else zero=false; fi
 if [ -r /proc/self/stat ]; then
   begun() {
     line=
@@ -55,10 +56,11 @@ folder() {
   [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ] || say 77 "$1"
   case $(ls -ldn -- "$1") in drwx------*) ;; *) say 78 "$1" ;; esac
 }
+flush() { [ -z "$1" ] || sync -- "$2" 2>/dev/null || sync; }
 put() {
   [ ! -d "$1" ] || [ -L "$1" ] || say 73 "$1 is a folder"
-  (set -C; cat "$T/d" >"$1.$3.new") && chmod "$2" "$1.$3.new" && { [ ! -L "$1" ] || rm -f -- "$1"; } &&
-    mv -f -- "$1.$3.new" "$1" || { rm -f -- "$1.$3.new"; exit 74; }
+  (set -C; cat "$T/d" >"$1.$3.new") && chmod "$2" "$1.$3.new" && flush "$4" "$1.$3.new" &&
+    { [ ! -L "$1" ] || rm -f -- "$1"; } && mv -f -- "$1.$3.new" "$1" || { rm -f -- "$1.$3.new"; exit 74; }
 }
 move() {
   [ -e "$1" ] || [ -L "$1" ] || say 66 "$1"
@@ -71,9 +73,10 @@ piece() {
   tail -c "+$2" <"$1" | head -c "$3"
 }
 marked() {
-  for file in $(grep -lF -e "TMUXCTL_SESSION=$1" /proc/[0-9]*/environ 2>/dev/null); do
-    tr '\0' '\n' <"$file" 2>/dev/null | grep -qxF -e "TMUXCTL_SESSION=$1" && cat "${file%environ}stat" 2>/dev/null
-  done; :
+  if $zero; then grep -lzxF -e "TMUXCTL_SESSION=$1" /proc/[0-9]*/environ 2>/dev/null
+  else for one in /proc/[0-9]*/environ; do
+    tr '\0' '\n' <"$one" 2>/dev/null | grep -qxF -e "TMUXCTL_SESSION=$1" && printf '%s\n' "$one"
+  done; fi | while read -r one; do cat "${one%environ}stat" 2>/dev/null; done; :
 }
 send() {
   name=$1; shift
@@ -98,7 +101,10 @@ revive() {
   [ -O "$1/server" ] && read -r pid start <"$1/server" && alive "$pid" "$start" && kill -s USR1 "$pid" &&
     printf %s "$pid"
 }
-record() { begun "$2" && printf '%s %s\n' "$2" "$now" >"$1/server.new" && mv -f -- "$1/server.new" "$1/server"; }
+record() {
+  begun "$2" && printf '%s %s\n' "$2" "$now" >"$1/server.new" && flush durable "$1/server.new" &&
+    mv -f -- "$1/server.new" "$1/server"
+}
 start() {
   umask "$before"; cd /; ulimit -Sn "$(ulimit -Hn)" 2>/dev/null
   for name in PATH HOME USER LOGNAME SHELL LANG TZ TMPDIR TMUX_TMPDIR \

@@ -1,0 +1,77 @@
+"""Frozen values that cost nothing to declare.
+
+`@dataclass(frozen=True)` compiles five methods for each class: 1.5 ms, times twenty, in every command that is typed.
+`Value` has the same meaning, shared methods, and `dataclasses.replace`, `fields` and `is_dataclass` work on it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, dataclass_transform
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+class _Fields:
+    """`__dataclass_fields__`, made when somebody asks for it."""
+
+    def __get__(self, instance: object, owner: type[Value]) -> dict[str, Any]:
+        from dataclasses import field, make_dataclass
+        from functools import partial
+
+        missing = object()
+        fields = []
+        for name, annotation in owner.__annotations__.items():
+            default = owner.__dict__.get(name, missing)
+            made = field() if default is missing else field(default_factory=partial(_same, default))
+            fields.append((name, annotation, made))
+        found: dict[str, Any] = make_dataclass(owner.__name__, fields, kw_only=True).__dataclass_fields__  # type: ignore[attr-defined]
+        owner.__dataclass_fields__ = found
+        return found
+
+
+@dataclass_transform(frozen_default=True)
+class Value:
+    """A frozen value: its annotations are its fields, in order, class attributes their defaults; equal if all are equal."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]] = _Fields()  # type: ignore[assignment]
+    _names: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls._names = tuple(cls.__annotations__)
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        names = self._names
+        values = dict(zip(names, given, strict=False))
+        if len(given) > len(names) or values.keys() & named.keys() or named.keys() - set(names):
+            raise TypeError(f"{type(self).__name__} takes {', '.join(names)}")
+        values.update(named)
+        for name in names:
+            if name not in values:
+                if name not in type(self).__dict__:
+                    raise TypeError(f"{type(self).__name__} needs {name}")
+                values[name] = type(self).__dict__[name]
+        self.__dict__.update(values)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen: use dataclasses.replace")
+
+    __delattr__ = __setattr__  # type: ignore[assignment]
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(self.__dict__[name] for name in self._names)
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._values()))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={self.__dict__[name]!r}' for name in self._names)})"
+
+
+def items(value: object) -> dict[str, Any] | None:
+    """A value's fields by name, or None for anything else."""
+    return {name: value.__dict__[name] for name in value._names} if isinstance(value, Value) else None
