@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import signal as signals
 import stat
-import subprocess
 import sys
 import threading
 import time
@@ -15,13 +13,13 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from tmuxctl.errors import Denied, NotFound, TmuxctlError, Unreachable
-from tmuxctl.transport import base
+from tmuxctl.transport import base, spawn
 from tmuxctl.transport.base import Command, File, Process, Tty, Watch
 
 SERVER_ENVIRONMENT = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TMUX_TMPDIR|XDG_\w+|SystemRoot")
 """What the server may know of the environment it was started from; sessions bring their own."""
 
-START = """ulimit -Sn "$(ulimit -Hn)" 2>/dev/null; exec "$@" """
+START = """cd /; ulimit -Sn "$(ulimit -Hn)" 2>/dev/null; exec "$@" """
 
 
 class LocalTransport:
@@ -95,17 +93,10 @@ class LocalTransport:
             return self._channel
 
     def _spawn(self, words: Sequence[str], *, stdin: bytes = b"", timeout: float) -> bytes:
-        try:
-            done = subprocess.run(
-                [self._tmux, "-u", "-N", "-L", self.socket, *words], input=stdin, capture_output=True, timeout=timeout
-            )
-        except subprocess.TimeoutExpired:
-            raise _silent(timeout) from None
-        except FileNotFoundError:
-            raise _no_tmux() from None
-        if done.returncode:
-            raise base.failure(done.stderr.decode(errors="replace").strip())
-        return done.stdout
+        done = _run([self._tmux, "-u", "-N", "-L", self.socket, *words], stdin=stdin, timeout=timeout)
+        if done.status:
+            raise base.failure(done.errors.decode(errors="replace").strip())
+        return done.output
 
     # the server's life
 
@@ -116,18 +107,13 @@ class LocalTransport:
                 return
             conf = os.path.join(self.home, "tmux.conf")
             self.put(conf, self._config)
-            environment = {name: value for name, value in os.environ.items() if SERVER_ENVIRONMENT.fullmatch(name)}
-            command = ["sh", "-c", START, "sh", self._tmux, "-u", "-f", conf, "-L", self.socket, "start-server"]
-            try:
-                done = subprocess.run(
-                    command, env=environment, cwd="/", stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout
-                )
-            except subprocess.TimeoutExpired:
-                raise _silent(timeout) from None
-            if done.returncode == 127:
+            kept = [f"{name}={value}" for name, value in os.environ.items() if SERVER_ENVIRONMENT.fullmatch(name)]
+            command = [self._tmux, "-u", "-f", conf, "-L", self.socket, "start-server"]
+            done = _run(["env", "-i", *kept, "sh", "-c", START, "sh", *command], timeout=timeout)
+            if done.status == 127:
                 raise _no_tmux()
-            if done.returncode:
-                raise base.failure(done.stderr.decode(errors="replace").strip())
+            if done.status:
+                raise base.failure(done.errors.decode(errors="replace").strip())
             self._record()
 
     def _answers(self) -> bool:
@@ -149,7 +135,7 @@ class LocalTransport:
         with suppress(NotFound, ValueError):
             pid, started = (int(word) for word in self.read(os.path.join(self.home, "server")).split())
             if any(row.started == started for row in _rows([pid])):
-                os.kill(pid, signals.SIGUSR1)
+                self.signal(list(_rows([pid])), "USR1")
                 deadline = time.monotonic() + 5.0
                 while time.monotonic() < deadline:
                     if self._answers():
@@ -184,17 +170,8 @@ class LocalTransport:
     # files
 
     def shell(self, script: str, *arguments: str, stdin: bytes = b"", timeout: float = 10.0) -> tuple[int, bytes]:
-        try:
-            done = subprocess.run(
-                ["sh", "-c", script, "sh", *arguments],
-                input=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                timeout=timeout,
-            )
-        except subprocess.TimeoutExpired:
-            raise Unreachable(f"no answer from the shell within {timeout:g} s", reason="backend_timeout") from None
-        return done.returncode, done.stdout
+        done = _run(["sh", "-c", script, "sh", *arguments], stdin=stdin, timeout=timeout)
+        return done.status, done.output
 
     def put(self, path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
         new = f"{path}.{os.getpid()}.{threading.get_ident()}.new"
@@ -297,7 +274,9 @@ class LocalTransport:
         return found
 
     def signal(self, processes: Sequence[Process], name: str) -> None:
-        number = signals.Signals["SIG" + name]
+        import signal
+
+        number = signal.Signals["SIG" + name]
         for row in processes:
             if any(now.started == row.started for now in _rows([row.pid])):
                 with suppress(ProcessLookupError, PermissionError):
@@ -363,6 +342,15 @@ def _within(timeout: float, work: Callable[[], Any]) -> Any:
     if isinstance(outcome[0], BaseException):
         raise outcome[0]
     return outcome[0]
+
+
+def _run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> spawn.Done:
+    try:
+        return spawn.run(argv, stdin=stdin, timeout=timeout)
+    except spawn.Late:
+        raise _silent(timeout) from None
+    except FileNotFoundError:
+        raise _no_tmux() from None
 
 
 def _silent(timeout: float) -> Unreachable:
