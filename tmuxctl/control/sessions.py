@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from tmuxctl.errors import NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import NAME, Confidence, Session, State, check_name, parse_size
 from tmuxctl.terminal import server
-from tmuxctl.terminal.journal import Cursor, Journal, cursor_text
+from tmuxctl.terminal.journal import Cursor, Journal, cursor_text, pipe_command
 from tmuxctl.terminal.server import Pane
+from tmuxctl.transport.base import source
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
@@ -33,14 +34,23 @@ def find(control: Control, session: str) -> Pane:
         pane = _other(control, session)
     if control.panes is not None:
         control.panes[session] = pane
-    return pane
+    return pane if pane.piped or pane.dead else resume(control, pane)
+
+
+def resume(control: Control, pane: Pane) -> Pane:
+    """Start a journal's writer again that ended on a full disk; what was printed meanwhile is a gap (`truncated`)."""
+    here = pane.target
+    again = source([("pipe-pane", "-IO", "-t", here, pipe_command(folder(control, pane.id)))])
+    control.transport.run([("if-shell", "-F", "-t", here, "#{||:#{pane_pipe},#{pane_dead}}", "", again)])
+    return server.pane(control.transport, pane.name)
 
 
 def find_with_input(control: Control, session: str) -> tuple[Pane, str]:
     """`find`, together with what was last sent to the session."""
     if NAME.fullmatch(session):
         try:
-            return server.pane_and_input(control.transport, session)
+            pane, given = server.pane_and_input(control.transport, session)
+            return (pane if pane.piped or pane.dead else resume(control, pane)), given
         except (NotFound, Unreachable) as error:
             if error.reason == "backend_timeout":
                 raise
@@ -116,6 +126,7 @@ def summary(pane: Pane, point: str | None = None) -> Session:
         id=pane.id,
         incarnation=pane.incarnation,
         state=state,
+        detail=None if pane.piped or pane.dead else "journal_stopped",
         by="exit" if pane.dead else None,
         confidence=Confidence.SURE if pane.dead else None,
         profile=spec.get("profile"),
