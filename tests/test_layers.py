@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "tmuxctl"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "model", "results"),
+    ("errors", "value", "model", "results"),
     ("config", "extensions", "profile", "plugin", "operations"),
     ("transport",),
     ("terminal", "reading"),

@@ -57,10 +57,18 @@ class LocalTransport:
             from tmuxctl.transport import control_mode
 
             with suppress(control_mode.NotHere):
-                return self._open_channel(timeout).run(commands, buffer=buffer, timeout=timeout)
+                printed: bytes = self._open_channel(timeout).run(commands, buffer=buffer, timeout=timeout)
+                return printed
         if buffer:
             commands = [("load-buffer", "-b", buffer[0], "-"), *commands]
-        return self._spawn(base.argv(commands), stdin=buffer[1] if buffer else b"", timeout=timeout)
+        words, stdin = base.argv(commands), buffer[1] if buffer else b""
+        try:
+            return self._spawn(words, stdin=stdin, timeout=timeout)
+        except Unreachable as error:
+            # nothing was carried out, and the server may only have lost its socket
+            if error.reason != "no_server" or not self._recover():
+                raise
+        return self._spawn(words, stdin=stdin, timeout=timeout)
 
     def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
         try:
@@ -134,7 +142,7 @@ class LocalTransport:
         """A server whose socket file was deleted makes it anew on SIGUSR1 (tmux(1)); True if it did."""
         with suppress(NotFound, ValueError):
             pid, started = (int(word) for word in self.read(os.path.join(self.home, "server")).split())
-            if any(row.started == started for row in _rows([pid])):
+            if any(row.started == started and row.state not in ("Z", "X") for row in _rows([pid])):
                 self.signal(list(_rows([pid])), "USR1")
                 deadline = time.monotonic() + 5.0
                 while time.monotonic() < deadline:

@@ -137,7 +137,7 @@ if sys.platform == "linux":
                 if descriptor == self._inotify:
                     self._read()
                 elif descriptor == self._bell:
-                    with suppress(BlockingIOError):
+                    if self.leader is None:  # it rings for a sleeping leader, who may not have heard it yet
                         os.eventfd_read(self._bell)
                 elif descriptor in self._processes:
                     self._tell(self._processes[descriptor])
