@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 START_SECONDS = 10.0
 """How long a shell may take to begin with a command it was given."""
 
+PROMPT_SECONDS = 0.25
+"""How long the end of a prompt is waited for once it has begun."""
+
 READY_SECONDS = 10.0
 """How long a shell that is still starting is waited for."""
 
@@ -59,6 +62,7 @@ def execute(
         run = _Run(control, pane, journal, shell, began, max_bytes)
         run.type(text)
         run.follow(deadline, until_begun=True)
+        run.hand_over()
     finally:
         with suppress(TmuxctlError):
             lease.give_back(control.transport, control.holder, pane.name)
@@ -85,7 +89,8 @@ def _lease(control: Control, pane: Pane, deadline: float | None) -> None:
 def _ready(control: Control, pane: Pane, journal: Journal, deadline: float | None) -> Shell:
     """The shell that waits at its prompt; one that is just starting is given a moment, anything else is a conflict."""
     token = sessions.spec(control, pane.id).get("asked", {}).get("marks", "")
-    until = time.monotonic() + READY_SECONDS
+    began = time.monotonic()
+    until = began + READY_SECONDS
     if deadline is not None:
         until = min(until, deadline)
     watch = control.transport.watch([journal.folder], pane.pid)
@@ -96,7 +101,9 @@ def _ready(control: Control, pane: Pane, journal: Journal, deadline: float | Non
             if shell and shell.process.pid == pane.pid and token:
                 letter = _last_mark(journal, token)
                 starting = letter is None
-                if letter in ("A", "B", "D") and _waits(control, shell.process):
+                # B ends the prompt; a prompt may leave it out, then a moment without it says the same
+                drawn = letter == "B" or (letter in ("A", "D") and time.monotonic() > began + PROMPT_SECONDS)
+                if drawn and _waits(control, shell.process):
                     return shell
             elif shell and _waits(control, shell.process):
                 return shell
@@ -124,6 +131,10 @@ def _foreground(control: Control, pane: Pane) -> tuple[Shell | None, str]:
     if leader is None:
         return None, "a program that is ending"
     kind = shells.kind_of(leader.name)
+    if leader.name == "sh":
+        # bash called as sh needs bash's own way to notice an interrupt
+        program = control.transport.shell('readlink "/proc/$1/exe"', str(leader.pid))[1].decode(errors="replace").strip()
+        kind = shells.kind_of(program) or kind
     return (Shell(leader, kind) if kind else None), leader.name
 
 
@@ -161,10 +172,10 @@ class _Run:
     ) -> None:
         self.control, self.pane, self.journal, self.shell, self.began = control, pane, journal, shell, began
         self.max_bytes = max_bytes
-        self.token = os.urandom(8).hex()
-        self.path = f"{sessions.folder(control, pane.id)}/exec-{self.token}"
+        self.id, self.token = os.urandom(8).hex(), os.urandom(8).hex()
+        self.path = f"{sessions.folder(control, pane.id)}/x{self.token}"
         self.own = sessions.spec(control, pane.id).get("asked", {}).get("marks", "")
-        self.start = self.offset = journal.end()
+        self.start = self.first = self.offset = journal.end()
         self.tail = b""
         self.kept = bytearray()
         self.begun = self.truncated = False
@@ -173,12 +184,22 @@ class _Run:
 
     def type(self, text: str) -> None:
         """Put the command into a file and type the line that reads it."""
-        script = shells.exec_script(self.shell.kind, text, self.token, self.path)
+        self.pane = server.pane(self.control.transport, self.pane.name)
+        line = shells.typed_line(self.shell.kind, self.path)
+        # a line that just fills its row leaves terminal and line editor of two minds about where the next one is
+        line += " " * max(0, 4 - (self.pane.x + len(line)) % self.pane.cols)
+        show = shells.retyped(line, text, x=self.pane.x, cols=self.pane.cols)
+        script = shells.exec_script(self.shell.kind, text, self.token, self.path, show)
         self.control.transport.put(self.path, script.encode(errors="surrogateescape"))
-        line = shells.typed_line(self.shell.kind, self.path).encode()
-        one = paste.Write(os.urandom(8).hex(), data=b"\x15" + line, enter=True)
-        remember = paste.Input.remember(one.id, self.start, "editor", line)
+        # to the end of the line and delete it: what somebody left there would become part of ours (measured: all shells)
+        one = paste.Write(self.id, data=b"\x05\x15" + line.encode(), enter=True)
+        remember = paste.Input.remember(self.id, self.start, "editor", line.encode())
         paste.write(self.control.transport, self.control.holder, self.pane, one, remember)
+
+    def hand_over(self) -> None:
+        """The command has begun: others may type again, and its output is what came after the last input."""
+        remember = paste.Input.remember(self.id, self.first, "none", b"")
+        self.control.transport.run([("set-option", "-F", "-t", self.pane.target, "@tmuxctl_input", remember)])
 
     def follow(self, deadline: float | None, *, until_begun: bool = False) -> Ran:
         """Take in output until the command's end, or only its beginning."""
@@ -221,6 +242,7 @@ class _Run:
         for mark in found.marks:
             if mark.token == self.token and mark.letter == "C":
                 self.begun, at = True, mark.end
+                self.first = self.offset - len(data) + at
                 self.kept.clear()
             elif mark.token == self.token and mark.letter == "D" and self.begun:
                 self._keep(data[at : mark.start])

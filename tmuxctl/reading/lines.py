@@ -105,7 +105,8 @@ class Lines:
             return
         while text:
             if self._x >= self.cols:
-                self._wrap()
+                # a shell finds a line's end with blanks that run over the edge (zsh PROMPT_SP, fish): no long line
+                self._wrap(joined=not text.isspace())
             piece = text[: self.cols - self._x]
             self._put(piece)
             text = text[len(piece) :]
@@ -137,8 +138,8 @@ class Lines:
         self._touched.add(self._y)
         return self._rows[self._y]
 
-    def _wrap(self) -> None:
-        self._wrapped[self._y] = True
+    def _wrap(self, *, joined: bool = True) -> None:
+        self._wrapped[self._y] = joined
         self._x = 0
         self._down()
 

@@ -14,6 +14,8 @@ CONFIG = b"""\
 # tmuxctl's own server; your ~/.tmux.conf is not read. Every option with -q: a version that does not know one goes on.
 set -sq exit-empty off
 set -sq escape-time 0
+# its log would keep what is typed
+set -sq message-limit 0
 set -sq set-clipboard off
 set -sq default-terminal tmux-256color
 set -sq command-alias ''

@@ -1,0 +1,81 @@
+"""Marks are found whole, once, by the real ESC byte and their token, however the bytes arrive."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from tmuxctl.reading.marks import Mark, Stretch, marks, output, scan, stretch
+
+SAMPLE = (
+    b"^[]133;C;tmuxctl=t\x07 typed \x1b]133;A;tmuxctl=t\x07$ \x1b]133;B;aid=1;tmuxctl=t\x1b\\ls\r\n\x1b]133;C\x07"
+    b"\x1b]133;C;tmuxctl=t\x07one\r\n\x1b]133;D;9\x07\x1b]133;D;8;tmuxctl=other\x07\x1b]133;D;3;tmuxctl=t\x1b\\\x1b[m"
+)
+
+
+def test_marks_carry_letter_status_and_token() -> None:
+    found = marks(SAMPLE)
+    assert [(one.letter, one.status, one.token) for one in found] == [
+        *(("A", None, "t"), ("B", None, "t"), ("C", None, None), ("C", None, "t")),
+        *(("D", 9, None), ("D", 8, "other"), ("D", 3, "t")),
+    ]
+    assert SAMPLE[found[0].start : found[0].end] == b"\x1b]133;A;tmuxctl=t\x07"
+    assert "".join(one.letter for one in marks(SAMPLE, "t")) == "ABCD"
+    assert marks(b"\x1b]133;D;x;tmuxctl=t\x07\x1b]133;D;\x07") == [
+        Mark("D", None, 0, 20, "t"),
+        Mark("D", None, 20, 29, None),
+    ]
+
+
+def test_marks_that_are_none() -> None:
+    for data in (
+        b"\x1b]133;E\x07",
+        b"\x1b]133;Ax\x07",
+        b"\x1b]133;A;a\nb\x07",
+        b"\x1b]133;A;" + b"x" * 300 + b"\x07",
+        b"\x1b]1337;A\x07",
+    ):
+        assert marks(data) == []
+        assert scan(data).resume == len(data)
+
+
+def test_any_cut_finds_each_mark_once() -> None:
+    whole = marks(SAMPLE)
+    for first in range(len(SAMPLE)):
+        for second in range(first, len(SAMPLE) + 1):
+            found, resume = scan(SAMPLE[:first])
+            more, resume = scan(SAMPLE[:second], start=resume)
+            found = found + more + scan(SAMPLE, start=resume).marks
+            assert found == whole
+
+
+def test_a_stretch_grows() -> None:
+    before = None
+    for end in range(len(SAMPLE)):
+        before = stretch(SAMPLE[:end], "t", before)
+        assert before.resume >= end - 280
+        if before.end is not None:
+            break
+    assert before is not None
+    assert SAMPLE[before.start : before.end] == b"one\r\n\x1b]133;D;9\x07\x1b]133;D;8;tmuxctl=other\x07"
+    assert before.status == 3
+    assert before == stretch(SAMPLE, "t") == stretch(SAMPLE + SAMPLE, "t", before)
+
+
+def test_the_shells_own_mark_ends_a_stretch() -> None:
+    data = (
+        b"\x1b]133;D;0;tmuxctl=s\x07\x1b]133;C;tmuxctl=t\x07^C\x1b]133;D;130;tmuxctl=s\x07\x1b]133;D;130;tmuxctl=t\x07"
+    )
+    found = stretch(data, "t", session="s")
+    assert data[found.start : found.end] == b"^C"
+    assert stretch(data[:-22], "t") == Stretch(found.start, None, None, len(data) - 22)
+
+
+def test_a_long_stretch_is_searched_once() -> None:
+    data = b"\x1b]133;C;tmuxctl=t\x07" + b"x\r\n" * 1_000_000
+    seen = [stretch(data[: len(data) * part // 10], "t") for part in (1, 5, 10)]
+    assert all(after.resume - before.resume > 1_000_000 for before, after in pairwise(seen))
+
+
+def test_output_undoes_what_the_terminal_did() -> None:
+    for written in (b"", b"\n", b"\r\n", b"\r\r\n\n\r", b"a\nb\r\n\0\xff\r", b"\r" * 5 + b"\n" * 5):
+        assert output(written.replace(b"\n", b"\r\n")) == written

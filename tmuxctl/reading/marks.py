@@ -1,0 +1,95 @@
+"""Finds shell marks (OSC 133) in a stretch of terminal output and says what lies between them. Pure functions.
+
+A mark is `ESC ] 133 ; LETTER [; STATUS] [; key=value ...]` ended by BEL or `ESC \\` (FinalTerm's semantic prompts):
+A before a prompt, B at its end, C before a command runs, D after it. Ours carry `tmuxctl=TOKEN`, so that a mark which
+a command prints, or another shell integration, is told apart. Only the real ESC byte counts, never its echo as `^[`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+LONGEST = 280
+MARK = re.compile(rb"\x1b\]133;([A-D])((?:;[^\x00-\x1f\x7f]{0,256})?)(?:\x07|\x1b\\)")
+CUT = re.compile(rb"\x1b(?:\](?:1(?:3(?:3(?:;(?:[A-D](?:;[^\x00-\x1f\x7f]{0,256})?\x1b?)?)?)?)?)?)?\Z")
+
+
+class Mark(NamedTuple):
+    """One mark: its letter, D's exit status, the offsets of its first byte and of the byte behind it, and its token."""
+
+    letter: str
+    status: int | None
+    start: int
+    end: int
+    token: str | None
+
+
+class Scan(NamedTuple):
+    """The marks found, and the offset at which to go on once more bytes have come."""
+
+    marks: list[Mark]
+    resume: int
+
+
+class Stretch(NamedTuple):
+    """A command's stretch of output so far; offsets are into the bytes given.
+
+    `start` is the byte behind its C, or None; `end` the first byte of its D, or None while it runs; `status` what D
+    said; `resume` is where to go on looking when more bytes have come.
+    """
+
+    start: int | None
+    end: int | None
+    status: int | None
+    resume: int
+
+
+def marks(data: bytes, token: str | None = None) -> list[Mark]:
+    """The whole marks in `data`, in order; with a token only those that carry it."""
+    return scan(data, token).marks
+
+
+def scan(data: bytes, token: str | None = None, start: int = 0) -> Scan:
+    """The whole marks that begin at or after `start`. A mark cut at the end of the data is left for the next call,
+    which is given the grown data and `resume` as its start: no byte is searched twice but the cut mark's own."""
+    found = [_mark(match) for match in MARK.finditer(data, start)]
+    cut = CUT.search(data, max(start, len(data) - LONGEST))
+    return Scan([one for one in found if token is None or one.token == token], cut.start() if cut else len(data))
+
+
+def stretch(data: bytes, token: str, before: Stretch | None = None, *, session: str | None = None) -> Stretch:
+    """Where the command with this token starts and ends in growing data: pass the last answer back with more bytes.
+
+    Its last C counts. `session` is the token of the shell's own marks: their D ends a command that was broken off,
+    whose own D then comes late or never. Costs only the bytes that are new. The exact output is
+    `output(data[start:end])`.
+    """
+    if before and before.end is not None:
+        return before
+    begin = before.start if before else None
+    found, resume = scan(data, None, before.resume if before else 0)
+    for mark in found:
+        if mark.letter == "C" and mark.token == token:
+            begin = mark.end
+        elif mark.letter == "D" and begin is not None and mark.token in (token, session or token):
+            return Stretch(begin, mark.start, mark.status, mark.end)
+    return Stretch(begin, None, None, resume)
+
+
+def output(data: bytes) -> bytes:
+    r"""What a program wrote, from what came out of its terminal: the inverse of ONLCR (termios(3)), `\r\n` to `\n`.
+
+    Exact as long as the program left output processing on (OPOST, ONLCR) and every byte came from it: ONLCR puts one
+    CR before each LF, so `\r\n` arrives as `\r\r\n` and comes back as it was.
+    """
+    return data.replace(b"\r\n", b"\n")
+
+
+def _mark(match: re.Match[bytes]) -> Mark:
+    """The mark a match stands for."""
+    letter = match[1].decode()
+    fields = match[2].decode("utf-8", "replace").split(";")[1:]
+    token = next((one[8:] for one in fields if one.startswith("tmuxctl=")), None)
+    status = int(fields[0]) if letter == "D" and fields and re.fullmatch(r"[0-9]{1,10}", fields[0], re.ASCII) else None
+    return Mark(letter, status, match.start(), match.end(), token)

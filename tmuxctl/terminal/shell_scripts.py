@@ -1,0 +1,112 @@
+"""The files that carry out one command inside a running shell, one text for each kind; shells.py fills them.
+
+`@COMMAND@`, `@WORD@` (the quoted command, quoted again), `@PATH@` (the file itself), `@RUN@` and `@TRAPS@` (names
+beside it) are quoted words, `@TOKEN@` is bare,
+`@SHOW@` part of a printf format.
+Every text keeps the last command's status for the command to see, leaves the command's own as `$?`, and defines nothing
+that outlives it. A backslash or `builtin` before a name keeps the user's aliases and functions out of the way. `$?` in
+double quotes after `eval` is expanded before any helper can change it, `&& :` keeps `set -e` from acting on it, and
+stderr is put away so that `set -x` does not tell of the helpers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """The template with each `@NAME@` replaced once; a value that looks like a placeholder stays as it is."""
+    return re.sub("@([A-Z]+)@", lambda found: values[found[1]], template)
+
+
+# A command that is interrupted, or fails so that bash drops everything it was doing (division by zero), never comes
+# back to the file: the element put into PROMPT_COMMAND, which takes itself out, is then the first to run. It also
+# turns an array of one element back into the plain variable it nearly always was.
+BASH = r"""{ PROMPT_COMMAND[4242]='\builtin printf "\033]133;D;%s;tmuxctl=@TOKEN@\007" "$?" >/dev/tty
+\builtin unset "PROMPT_COMMAND[4242]"
+case ${#PROMPT_COMMAND[@]} in
+0) \builtin unset PROMPT_COMMAND ;;
+1) [ -n "${PROMPT_COMMAND+x}" ] && \builtin eval "$(
+    \builtin printf "unset PROMPT_COMMAND; PROMPT_COMMAND=%q" "$PROMPT_COMMAND")" ;;
+esac'$(
+    \builtin set -- "$?"
+    \command -p rm -f -- @PATH@
+    \builtin printf '@SHOW@\033]133;C;tmuxctl=@TOKEN@\007' >/dev/tty
+    \builtin exit "$1"
+) && :; } 2>/dev/null
+\builtin eval @COMMAND@
+{ \builtin eval "
+    \\builtin printf '\\033]133;D;$?;tmuxctl=@TOKEN@\\007' >/dev/tty
+    \\builtin eval \"\${PROMPT_COMMAND[4242]+\${PROMPT_COMMAND[4242]#*/dev/tty}}\"
+    \\builtin return $?"; } 2>/dev/null
+"""
+
+# The always-list runs whatever ends the command, an interrupt too (zshmisc(1), Complex Commands); $0 is the file's
+# name while it is sourced.
+ZSH = r"""{ () {
+    \command -p rm -f -- @PATH@
+    \builtin printf '@SHOW@\033]133;C;tmuxctl=@TOKEN@\007' >/dev/tty
+    \builtin return $1
+} $? ${0::=${ZSH_ARGZERO-$0}} && :; } 2>/dev/null
+{ \builtin eval @COMMAND@; } always {
+    { \builtin printf '\033]133;D;%s;tmuxctl=@TOKEN@\007' "$?" >/dev/tty; } 2>/dev/null
+}
+"""
+
+# `exit` in a sourced file ends only the file (measured, 3.6), so the file leaves the text to be evaluated in a
+# variable, which takes itself away. The function is an event handler for the next prompt, which comes when the command
+# was broken off and never reached the last line.
+FISH = r"""set -l code $status
+command rm -f -- @PATH@
+function __tmuxctl_@TOKEN@_
+    functions --erase __tmuxctl_@TOKEN@_
+    set --erase --global tmuxctl_run
+    builtin printf '@SHOW@\e]133;C;tmuxctl=@TOKEN@\a' >/dev/tty
+    return $argv[1]
+end
+function __tmuxctl_@TOKEN@ --on-event fish_prompt
+    set -l code $status
+    builtin printf '\e]133;D;%s;tmuxctl=@TOKEN@\a' $code >/dev/tty
+    functions --erase __tmuxctl_@TOKEN@
+    return $code
+end
+set --global tmuxctl_run "__tmuxctl_@TOKEN@_ $code; eval "@WORD@"; __tmuxctl_@TOKEN@"
+"""
+
+# The file is read twice, so that an error that makes a shell drop a dot file, or a `return`, only drops the inner
+# reading: the first moves it away and reads it again, the second no longer finds it and runs the command.
+# An interrupt is told by a trap that puts the shell's own way back and sends the signal again, unless the user has a
+# trap (theirs decides what happens) or the shell is bash, which would go on with the rest of the line.
+SH = r"""\eval "\\trap >@TRAPS@ 2>/dev/null; (exit $?)" && :
+case $(
+    set -- "$?"
+    exec 2>/dev/null
+    traps=$(\command -p cat @TRAPS@; \command -p rm -f -- @TRAPS@)
+    if \command -p mv -f -- @PATH@ @RUN@; then
+        case ${BASH_VERSION:+INT}$traps in (*INT*) echo kept ;; (*) echo trap ;; esac
+    else
+        \command -p rm -f -- @RUN@
+        \command printf '@SHOW@\033]133;C;tmuxctl=@TOKEN@\007' >/dev/tty
+    fi
+    exit "$1"
+) in
+(trap)
+    \eval "\\trap '\\command printf \"\\033]133;D;130;tmuxctl=@TOKEN@\\007\" >/dev/tty
+        \\trap - INT; \\command kill -INT \$\$' INT; (exit $?)" && :
+    \command . @RUN@
+    { \eval "\\trap >@TRAPS@
+        case \$(\\command -p cat @TRAPS@; \\command -p rm -f -- @TRAPS@) in
+        (*@TOKEN@*) \\command printf '\\033]133;D;$?;tmuxctl=@TOKEN@\\007' >/dev/tty; \\trap - INT ;;
+        (*) \\command printf '\\033]133;D;$?;tmuxctl=@TOKEN@\\007' >/dev/tty ;;
+        esac
+        return $?"; } 2>/dev/null ;;
+(kept)
+    \command . @RUN@
+    { \eval "\\command printf '\\033]133;D;$?;tmuxctl=@TOKEN@\\007' >/dev/tty; return $?"; } 2>/dev/null ;;
+(*)
+    \eval @COMMAND@ ;;
+esac
+"""
+
+SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH, "sh": SH}
