@@ -57,7 +57,8 @@ class Value:
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen: use dataclasses.replace")
 
-    __delattr__ = __setattr__  # type: ignore[assignment]
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen: use dataclasses.replace")
 
     def _values(self) -> tuple[Any, ...]:
         return tuple(self.__dict__[name] for name in self._names)

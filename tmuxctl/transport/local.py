@@ -19,6 +19,9 @@ from tmuxctl.transport.base import Command, File, Process, Tty, Watch
 SERVER_ENVIRONMENT = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TMUX_TMPDIR|XDG_\w+|SystemRoot")
 """What the server may know of the environment it was started from; sessions bring their own."""
 
+OPEN_SECONDS, SPAWN_SECONDS = 3.0, 30.0
+"""How long a control client may take to open, and how long calls are spawned instead when it did not."""
+
 START = """cd /; ulimit -Sn "$(ulimit -Hn)" 2>/dev/null; exec "$@" """
 
 
@@ -34,6 +37,7 @@ class LocalTransport:
         self._resident = resident
         self._channel: object | None = None
         self._opening = threading.Lock()
+        self._spawn_until = 0.0
         self._home = ""
 
     @property
@@ -53,7 +57,7 @@ class LocalTransport:
     def run(
         self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 10.0
     ) -> bytes:
-        if self._resident:
+        if self._resident and time.monotonic() >= self._spawn_until:
             from tmuxctl.transport import control_mode
 
             with suppress(control_mode.NotHere):
@@ -97,7 +101,14 @@ class LocalTransport:
 
         with self._opening:
             if not isinstance(self._channel, control_mode.Channel) or self._channel.closed:
-                self._channel = control_mode.Channel(self.socket, tmux=self._tmux, timeout=timeout)
+                try:
+                    self._channel = control_mode.Channel(self.socket, tmux=self._tmux, timeout=min(timeout, OPEN_SECONDS))
+                except Unreachable as error:
+                    if error.reason != "backend_timeout":
+                        raise
+                    # control mode wedges on some versions; an answer by a spawned tmux tells whether it is that
+                    self._spawn_until = time.monotonic() + SPAWN_SECONDS
+                    raise control_mode.NotHere("control mode does not answer") from None
             return self._channel
 
     def _spawn(self, words: Sequence[str], *, stdin: bytes = b"", timeout: float) -> bytes:

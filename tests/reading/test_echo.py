@@ -1,0 +1,33 @@
+"""Nothing typed may answer a wait."""
+
+from __future__ import annotations
+
+import pytest
+
+from tmuxctl.reading.echo import without_echo
+
+
+@pytest.mark.parametrize(
+    ("output", "typed", "left"),
+    [
+        ("$ sleep 2; echo MARK\nMARK\n$", b"sleep 2; echo MARK", "$ \nMARK\n$"),
+        ("MARK\nMARK\n", b"MARK", "\nMARK\n"),
+        (">>> print('MARK')\nMARK", b"print('MARK')", ">>> \nMARK"),
+        ("a\tb done\nok", b"a\tb done", "\nok"),
+        ("one\ntwo\nONE\nTWO", b"one\ntwo", "\n\nONE\nTWO"),
+        ("got MARK", b"something else", "got MARK"),
+        ("", b"MARK", ""),
+        ("日本 echo\n日本", "日本 echo".encode(), "\n日本"),
+    ],
+)
+def test_the_first_line_that_ends_with_the_typed_one_is_its_echo(output: str, typed: bytes, left: str) -> None:
+    assert without_echo(output, typed, again=False) == left
+
+
+def test_a_line_typed_ahead_is_shown_again_behind_the_prompt() -> None:
+    output = "echo MARK\nworking\n$ echo MARK\nMARK"
+    assert without_echo(output, b"echo MARK", again=True) == "\nworking\n$ \nMARK"
+
+
+def test_an_answer_that_repeats_the_input_is_no_second_echo() -> None:
+    assert without_echo("MARK\ngot MARK", b"MARK", again=True) == "\ngot MARK"

@@ -1,0 +1,98 @@
+"""An operation is declared once, and checked in one place."""
+
+from __future__ import annotations
+
+import threading
+from typing import Annotated, Literal
+
+import pytest
+
+from tmuxctl.errors import Denied, Usage
+from tmuxctl.operations import Cancelled, Input, Seconds, current, find, invoke, names, operation, plain
+from tmuxctl.value import Value
+
+
+class Result(Value):
+    text: str
+    data: bytes = b"raw"
+
+
+class Service:
+    @operation(right="write", group="Drive", examples=("say db hello",))
+    def say(
+        self,
+        session: Annotated[str, "who"],
+        text: Input = b"",
+        *,
+        wait: Annotated[Seconds | None, "how long"] = None,
+        mode: Literal["loud", "soft"] = "soft",
+        words: tuple[str, ...] = (),
+        env: dict[str, str] | None = None,
+    ) -> tuple[object, ...]:
+        """Say it."""
+        return (session, text, wait, mode, words, env, current().request_id)
+
+    @operation(right="read", group="Look")
+    def look(self) -> Result:
+        """Look."""
+        current().check()
+        return Result("seen")
+
+    def helper(self) -> None:
+        """Not an operation."""
+
+
+def test_only_what_is_declared_is_an_operation() -> None:
+    assert names(Service) == ["say", "look"]
+    with pytest.raises(Usage, match="no operation 'helper'"):
+        find(Service, "helper")
+
+
+def test_values_come_as_text_or_json() -> None:
+    given = {"session": "db", "text": "ü", "wait": "500ms", "mode": "loud", "words": ["a"], "env": ["A=1=2"]}
+    assert invoke(Service(), "say", given, request_id="abcdefgh") == (
+        "db", "ü".encode(), 0.5, "loud", ("a",), {"A": "1=2"}, "abcdefgh"
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ({}, "missing"),
+        ({"session": "db", "txt": "a"}, "bad_parameter"),
+        ({"session": 3}, "bad_type"),
+        ({"session": "db", "text": "a\0b"}, "bad_text"),
+        ({"session": "db", "text": "a\udc80"}, "bad_text"),
+        ({"session": "db", "wait": "soon"}, "bad_duration"),
+        ({"session": "db", "wait": -1}, "bad_duration"),
+        ({"session": "db", "mode": "shrill"}, "bad_choice"),
+        ({"session": "db", "env": ["A"]}, "bad_env"),
+    ],
+)
+def test_wrong_arguments_are_usage_errors(arguments: dict[str, object], reason: str) -> None:
+    with pytest.raises(Usage) as caught:
+        invoke(Service(), "say", arguments)
+    assert caught.value.reason == reason
+
+
+def test_rights_are_checked_before_anything_else() -> None:
+    with pytest.raises(Denied):
+        invoke(Service(), "say", {"nonsense": 1}, rights=("read",))
+    assert invoke(Service(), "look", {}, rights=("read",)) == Result("seen")
+
+
+def test_a_cancelled_call_ends() -> None:
+    cancelled = threading.Event()
+    cancelled.set()
+    with pytest.raises(Cancelled):
+        invoke(Service(), "look", {}, cancelled=cancelled)
+
+
+def test_a_result_becomes_json_without_its_raw_bytes() -> None:
+    assert plain(Result("seen")) == {"text": "seen"}
+
+
+def test_the_schema_names_types_defaults_and_what_is_required() -> None:
+    schema = find(Service, "say").schema()
+    assert schema["required"] == ["session"]
+    assert schema["properties"]["mode"] == {"type": "string", "enum": ["loud", "soft"], "default": "soft"}

@@ -1,0 +1,44 @@
+"""Values behave as frozen dataclasses do."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass, replace
+
+import pytest
+
+from tmuxctl.model import SessionSpec, Size
+from tmuxctl.value import Value
+
+
+class Point(Value):
+    x: int
+    y: int = 7
+
+
+def test_fields_come_in_order_with_their_defaults() -> None:
+    assert (Point(1).x, Point(1).y, Point(1, 2).y, Point(y=3, x=4).x) == (1, 7, 2, 4)
+    assert repr(Point(1)) == "Point(x=1, y=7)"
+
+
+@pytest.mark.parametrize("make", [lambda: Point(), lambda: Point(1, 2, 3), lambda: Point(1, z=2), lambda: Point(1, x=1)])
+def test_a_wrong_call_is_a_type_error(make) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(TypeError):
+        make()
+
+
+def test_values_are_frozen_equal_and_hashable() -> None:
+    with pytest.raises(AttributeError):
+        Point(1).x = 2  # type: ignore[misc]
+    with pytest.raises(AttributeError):
+        del Point(1).x
+    assert Point(1, 2) == Point(1, 2) != Point(1, 3)
+    assert len({Point(1, 2), Point(1, 2)}) == 1
+    assert Size(1, 2) != Point(1, 2)
+
+
+def test_dataclasses_know_them() -> None:
+    spec = SessionSpec(("cat",), "/")
+    assert is_dataclass(spec)
+    assert [one.name for one in fields(Point)] == ["x", "y"]
+    changed = replace(spec, argv=("nice", *spec.argv))
+    assert (changed.argv, changed.cwd, spec.argv) == (("nice", "cat"), "/", ("cat",))

@@ -1,0 +1,55 @@
+"""A short program: bytes in, bytes out, a deadline."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+
+from tmuxctl.transport import spawn
+
+
+def test_bytes_go_in_and_come_out_whole() -> None:
+    data = os.urandom(3 << 20)
+    assert spawn.run(["cat"], stdin=data, timeout=30) == (0, data, b"")
+
+
+def test_errors_and_status_are_kept_apart() -> None:
+    done = spawn.run(["sh", "-c", "echo out; echo wrong >&2; exit 3"], timeout=30)
+    assert done == (3, b"out\n", b"wrong\n")
+
+
+def test_a_program_that_reads_nothing_is_no_trouble() -> None:
+    assert spawn.run(["true"], stdin=b"x" * (1 << 20), timeout=30).status == 0
+
+
+def test_a_signal_is_a_negative_status() -> None:
+    assert spawn.run(["sh", "-c", "kill -9 $$"], timeout=30).status == -9
+
+
+def test_what_takes_too_long_is_killed() -> None:
+    with pytest.raises(spawn.Late):
+        spawn.run(["sh", "-c", "exec sleep 1000"], timeout=0.2)
+    assert not [pid for pid in os.listdir("/proc") if pid.isdigit() and _sleeps(pid)]
+
+
+def _sleeps(pid: str) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as stat, open(f"/proc/{pid}/cmdline") as line:
+            return f" {os.getpid()} " in stat.read() and "sleep\x001000" in line.read()
+    except OSError:
+        return False
+
+
+def test_no_such_program() -> None:
+    with pytest.raises(FileNotFoundError):
+        spawn.run(["no-such-program-here"], timeout=5)
+
+
+def test_no_descriptor_is_left_open() -> None:
+    before = set(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        spawn.run(["true"], timeout=30)
+    time.sleep(0)
+    assert set(os.listdir("/proc/self/fd")) == before
