@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
+from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 from tmuxctl.errors import Denied, TmuxctlError, Usage
@@ -221,6 +222,7 @@ def names(service: type) -> list[str]:
     return [name for base in service.__mro__ for name, one in vars(base).items() if hasattr(one, "__operation__")]
 
 
+@lru_cache(maxsize=256)
 def find(service: type, name: str) -> Operation:
     """One operation of a service by name; Usage if there is none."""
     function = getattr(service, name, None)

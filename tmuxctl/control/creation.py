@@ -127,7 +127,7 @@ def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
 
         spec, applied = plugin.apply(spec, [plugin.parse_with(text) for text in wanted.plugins])
     asked = {
-        "argv": list(wanted.command),
+        "argv": list(command),
         "cwd": wanted.cwd,
         "env": sorted(wanted.env),
         "clean_env": wanted.clean_env,

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tmuxctl.errors import NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.errors import NotFound, TmuxctlError, Unreachable
 from tmuxctl.model import NAME, Confidence, Session, State, check_name, parse_size
 from tmuxctl.terminal import server
 from tmuxctl.terminal.journal import Cursor, Journal, cursor_text, pipe_command
@@ -185,7 +185,7 @@ def _lost(control: Control, session_id: str) -> Session | None:
         state=State.LOST,
         confidence=Confidence.SURE,
         profile=asked.get("profile"),
-        argv=tuple(had.get("argv", ())),
+        argv=tuple(asked.get("argv", ())),
         cwd=had.get("cwd"),
         cols=int(cols) if cols.isdigit() else None,
         rows=int(rows) if rows.isdigit() else None,
@@ -227,7 +227,9 @@ def resize(control: Control, session: str, size: str) -> Session:
     wanted = parse_size(size)
     pane = find(control, session)
     if pane.dead:
-        raise Usage(f"{pane.name} has ended and keeps its last screen", reason="exited")
+        from tmuxctl.terminal.paste import ended
+
+        raise ended(pane)
     cols, rows = str(wanted.cols), str(wanted.rows)
     control.transport.run(
         [

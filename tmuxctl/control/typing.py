@@ -10,7 +10,6 @@ from tmuxctl.errors import Conflict, Exited, NotFound, Usage
 from tmuxctl.operations import _current
 from tmuxctl.results import Written
 from tmuxctl.terminal import paste as pasting
-from tmuxctl.terminal.keys import tmux_keys
 from tmuxctl.terminal.paste import Input, Write
 from tmuxctl.terminal.server import Pane
 
@@ -62,6 +61,8 @@ def keys(control: Control, session: str, names: tuple[str, ...], *, repeat: int,
     """Press named keys, all checked first."""
     if not 1 <= repeat <= REPEAT_LIMIT:
         raise Usage(f"repeat {repeat} is not between 1 and {REPEAT_LIMIT}", reason="bad_number")
+    from tmuxctl.terminal.keys import tmux_keys
+
     found = tmux_keys(names)
     if not found:
         raise Usage("no key given", reason="missing", hint="tmuxctl keys NAME C-c")

@@ -11,8 +11,6 @@ from tmuxctl.control.alarm import searching
 from tmuxctl.errors import Exited, NotFound, Unreachable, Usage
 from tmuxctl.model import Confidence, State
 from tmuxctl.operations import current
-from tmuxctl.reading.echo import without_echo
-from tmuxctl.reading.lines import Lines
 from tmuxctl.results import Wait
 from tmuxctl.terminal import screen as screens
 from tmuxctl.terminal import server
@@ -22,6 +20,8 @@ from tmuxctl.terminal.server import Pane
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
+    from tmuxctl.reading.lines import Lines
+    from tmuxctl.transport.base import Watch
 
 LOOK_SECONDS = 1.0
 """So often tmux is asked whether the session is still there when nothing else is heard."""
@@ -96,13 +96,14 @@ class _Waiter:
         if pattern:
             self.seen = Seen(control, pane, self.journal, since, last)
         self.offset = self.seen.offset if self.seen else self.journal.end()
-        self.watch = control.transport.watch([self.journal.folder], None if pane.dead else pane.pid)
+        self.watch: Watch | None = None
 
     def __enter__(self) -> _Waiter:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.watch.close()
+        if self.watch:
+            self.watch.close()
 
     def test(self) -> Wait:
         """Whether it holds now."""
@@ -114,6 +115,7 @@ class _Waiter:
     def until(self, limit: float | None) -> Wait:
         """Sleep until it holds; `limit` in seconds."""
         call = current()
+        self.watch = self.control.transport.watch([self.journal.folder], None if self.pane.dead else self.pane.pid)
         deadline = None if limit is None else self.began + limit
         asked = time.monotonic()
         while True:
@@ -301,11 +303,13 @@ class Seen:
         text = screens.clean(self.lines.text())
         if self.input is None or self.input.echo == "none":
             return text
+        from tmuxctl.reading.echo import without_echo
+
         return without_echo(text, self.input.typed, again=self.input.echo == "tty")
 
     def tail(self) -> str:
         """The last of what was seen, for a result that is not a match."""
-        return self.text()[-4000:]
+        return self.text()[-4000:].strip()
 
     def _rows(self) -> str:
         """A full-screen program's rows that changed since the input, as tmux shows them; all of them for the whole screen."""
@@ -314,12 +318,16 @@ class Seen:
         given = self.input
         if self.whole or given is None or not given.alternate or (given.cols, given.rows) != (pane.cols, pane.rows):
             return text
+        from tmuxctl.reading.echo import without_echo
+
         touched = self.lines.touched()
         kept = "\n".join(row for index, row in enumerate(text.split("\n")) if index in touched)
         return without_echo(kept, given.typed, again=False) if given.echo != "none" else kept
 
 
 def _lines(pane: Pane, given: Input | None) -> Lines:
+    from tmuxctl.reading.lines import Lines
+
     if given is None:
         return Lines(pane.cols, pane.rows)
     return Lines(given.cols, given.rows, x=given.x, y=given.y)

@@ -112,7 +112,7 @@ def files(spec: SessionSpec, asked: Mapping[str, Any], folder: str, session_id: 
 
 def facts(spec: SessionSpec, asked: Mapping[str, Any]) -> str:
     """What `ls` and `show` say of a session, as one line of ASCII JSON short enough for a tmux option."""
-    plugins, argv, cwd = list(asked.get("plugins", ())), list(spec.argv), spec.cwd
+    plugins, argv, cwd = list(asked.get("plugins", ())), list(asked["argv"]), spec.cwd
     while True:
         line = json.dumps({"argv": argv, "cwd": cwd, "plugins": plugins, "profile": asked.get("profile")})
         if len(line) <= FACTS_LIMIT:

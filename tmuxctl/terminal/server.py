@@ -183,18 +183,26 @@ def pane_and_input(transport: Transport, name: str, *, timeout: float = 10.0) ->
 
 def names(transport: Transport, *, timeout: float = 10.0) -> dict[str, bool]:
     """The names that are taken on the server, and whether their program has ended."""
-    reply = transport.run([("list-panes", "-a", "-F", "#{pane_dead} #{session_name}")], timeout=timeout)
-    return {line[2:]: line.startswith("1") for line in reply.decode(errors="replace").splitlines()}
+    lines = _listed(transport, [("list-panes", "-a", "-F", "#{pane_dead} #{session_name}")], timeout)
+    return {line[2:]: line.startswith("1") for line in lines if line}
 
 
 def panes(transport: Transport, *, timeout: float = 10.0) -> list[Pane]:
     """The facts of every session of ours, by name; hidden ones (`_...`) left out."""
-    reply = transport.run([("list-panes", "-a", "-F", FORMAT)], timeout=timeout).decode(errors="replace")
-    found = [parse(line) for line in reply.split("\n")]
+    listing = ("list-panes", "-a", "-F", FORMAT)
+    found = [parse(line) for line in _listed(transport, [listing], timeout)]
     if any(one and one.dead and one.status is None and one.signal is None for one in found):
-        reply = transport.run([("run-shell", "true"), ("list-panes", "-a", "-F", FORMAT)], timeout=timeout).decode()
-        found = [parse(line) for line in reply.split("\n")]
+        found = [parse(line) for line in _listed(transport, [("run-shell", "true"), listing], timeout)]
     return sorted(one for one in found if one and not one.name.startswith("_"))
+
+
+def _listed(transport: Transport, commands: Sequence[Command], timeout: float) -> list[str]:
+    try:
+        return transport.run(commands, timeout=timeout).decode(errors="replace").split("\n")
+    except NotFound as error:
+        if error.reason != "no_sessions":
+            raise
+        return []
 
 
 def settle(transport: Transport, line: str, timeout: float) -> Pane | None:

@@ -162,6 +162,7 @@ def argv(commands: Sequence[Command]) -> list[str]:
 FAILURES: Sequence[tuple[str, type[TmuxctlError], str, str]] = (
     (r"no server running|error connecting to|server exited|lost server|no current client", Unreachable, "no_server", "tmuxctl ls"),
     (r"duplicate session", Conflict, "exists", "choose another name, or --if-exists reuse"),
+    (r"no current target", NotFound, "no_sessions", "tmuxctl new"),
     (r"can't find (session|pane|window)|no such (session|pane|window)", NotFound, "no_session", "tmuxctl ls"),
     (r"fork failed: No space left|forkpty|openpty|out of pty", Failed, "no_ptys", "end some sessions: tmuxctl kill NAME"),
     (r"fork failed", Failed, "no_processes", "end some programs, or raise the process limit"),

@@ -1,0 +1,112 @@
+"""One run of the command: from arguments to exit status. Every way it can end is here, none is a traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+
+import click
+
+from tmuxctl.errors import TmuxctlError, Usage
+from tmuxctl.surfaces.cli.group import App
+from tmuxctl.surfaces.cli.output import Options, ReaderGone, report, tell
+
+INTERRUPTED, TERMINATED, READER_GONE = 130, 143, 141
+"""128 and the signal's number, as shells have it: SIGINT, SIGTERM, SIGPIPE."""
+
+COMPLETE = "_TMUXCTL_COMPLETE"
+
+
+def run(words: Sequence[str], app: App | None = None) -> int:
+    """Run one command; returns the exit status."""
+    signal.signal(signal.SIGTERM, _terminated)
+    head = words[: words.index("--")] if "--" in words else words
+    options = Options(json="--json" in head, verbose="-v" in head or "--verbose" in head)
+    try:
+        return _run(_checked(words), app or App())
+    except TmuxctlError as error:
+        report(error, options)
+        return error.exit
+    except click.exceptions.NoArgsIsHelpError as error:
+        tell(error.message)
+        return 2
+    except click.ClickException as error:
+        found = usage(error)
+        report(found, options)
+        return found.exit
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        report(_Ended("interrupted", reason="interrupted"), options)
+        return INTERRUPTED
+    except ReaderGone:
+        return READER_GONE
+    except Exception as error:
+        return _bug(error, options)
+
+
+def _run(words: list[str], app: App) -> int:
+    if COMPLETE in os.environ:
+        from tmuxctl.surfaces.cli import completion
+
+        return completion.answer(app, os.environ[COMPLETE])
+    with app.make_context("tmuxctl", words) as context:
+        return int(app.invoke(context) or 0)
+
+
+def _checked(words: Sequence[str]) -> list[str]:
+    """The arguments as the bytes they were, read as UTF-8 whatever the locale; Usage if they are none."""
+    if sys.getfilesystemencoding() != "utf-8":
+        words = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in words]
+    for word in words:
+        if not word.isascii():
+            try:
+                word.encode()
+            except UnicodeEncodeError:
+                raise Usage(
+                    f"{ascii(word)[:60]} is not UTF-8",
+                    reason="bad_text",
+                    hint="give raw bytes on standard input: printf '\\377' | tmuxctl send NAME -",
+                ) from None
+    return list(words)
+
+
+def usage(error: click.ClickException) -> Usage:
+    """What click says of the arguments, as our error."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "tmuxctl"
+    if isinstance(error, click.NoSuchOption):
+        near = f"did you mean {' or '.join(error.possibilities)}? " if error.possibilities else ""
+        rest = "text that begins with - goes after --" if _verb(path) else "tmuxctl --help"
+        return Usage(f"{_verb(path)}no option {ascii(error.option_name)[1:-1]}", reason="bad_option", hint=near + rest)
+    message = error.format_message().rstrip(".")
+    return Usage(_verb(path) + message[:1].lower() + message[1:], reason="bad_usage", hint=f"{path} --help")
+
+
+def _verb(path: str) -> str:
+    verb = path.removeprefix("tmuxctl").strip()
+    return f"{verb}: " if verb else ""
+
+
+class _Ended(TmuxctlError):
+    """We were told to stop."""
+
+    exit = INTERRUPTED
+
+
+def _bug(error: Exception, options: Options) -> int:
+    what = f"internal error: {type(error).__name__}: {error}"
+    hint = "tmuxctl -v shows where; please report it"
+    report(TmuxctlError(what[:500], reason="internal", hint=hint), options)
+    if options.verbose or os.environ.get("TMUXCTL_LOG"):
+        import traceback
+
+        tell("".join(traceback.format_exception(error)).rstrip("\n"))
+    return 1
+
+
+def _terminated(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(TERMINATED)

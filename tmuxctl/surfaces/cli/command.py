@@ -1,0 +1,227 @@
+"""One operation as a command: its parameters become words and options, its call gets only what was given."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from tmuxctl.errors import Failed, Timeout, TmuxctlError, Usage
+from tmuxctl.operations import Operation, Parameter
+from tmuxctl.surfaces.cli import group
+from tmuxctl.surfaces.cli.output import Options, report, write
+
+TO_FILE = frozenset({("screen", "html"), ("screen", "svg")})
+"""Parameters that ask for a field of the result: here they take the FILE it is written to."""
+
+BARE = {("screen", "scrollback"): "0"}
+"""Options whose value may be left out, and what they mean then."""
+
+PASS_THROUGH = ("exec", "run")
+"""Commands whose exit status is that of the program they ran; our own failures are told apart as env(1) does."""
+
+OWN_FAILURE, NOT_FOUND = 125, 127
+
+INPUT_LIMIT = 16 << 20
+"""Bytes read from standard input; one more is told apart by the operation, which knows its own limit."""
+
+WORDS = "words_"
+
+
+class OperationCommand(click.Command):
+    """A command made of an operation. `connect` gives the object whose operation it is."""
+
+    def __init__(self, operation: Operation, connect: Callable[[Options], Any]) -> None:
+        self.operation = operation
+        self.connect = connect
+        self.positional = tuple(one for one in operation.parameters if one.positional)
+        words = click.Argument([WORDS], nargs=-1, type=click.UNPROCESSED, required=False, shell_complete=_complete)
+        super().__init__(operation.name.replace("_", "-"), params=[words], context_settings=group.SETTINGS)
+
+    def options(self) -> list[click.Option]:
+        """The operation's own options, and those that only a command line has."""
+        found = [_option(self.operation.name, one) for one in self.operation.parameters if not one.positional]
+        if self.operation.name == "ls":
+            found.append(click.Option(["format_", "-F", "--format"], metavar="FORMAT", help=FORMAT_HELP))
+        return found
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return self.params
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from tmuxctl.surfaces.cli import help
+
+        help.of_command(self, formatter)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        head, tail = (args[: args.index("--")], args[args.index("--") + 1 :]) if "--" in args else (args, None)
+        if ctx.resilient_parsing or group.has_options(head):
+            self.params += [*self.options(), *group.global_options(hidden=True), group.help_option(self, ctx)]
+        try:
+            rest = super().parse_args(ctx, self._with_values(head))
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx  # the parser does not say whose option lacks its value
+            raise
+        ctx.meta["tmuxctl.tail"] = tail
+        return rest
+
+    def _with_values(self, head: Sequence[str]) -> list[str]:
+        bare = {f"--{spelling(name)}": value for (verb, name), value in BARE.items() if verb == self.operation.name}
+        followed = zip(head, [*head[1:], ""], strict=False)
+        return [f"{word}={bare[word]}" if word in bare and not after.isdecimal() else word for word, after in followed]
+
+    def invoke(self, ctx: click.Context) -> int:
+        options = group.merged(ctx.obj, ctx)
+        arguments = self._positional(ctx.params[WORDS], ctx.meta["tmuxctl.tail"])
+        files: dict[str, str] = {}
+        for one in self.operation.parameters:
+            if one.positional or not group.given(ctx, one.name):
+                continue
+            arguments[one.name] = ctx.params[one.name]
+            if (self.operation.name, one.name) in TO_FILE:
+                files[one.name], arguments[one.name] = ctx.params[one.name], True
+        self._read_input(arguments, ctx, options)
+        return perform(self.operation, self.connect, arguments, options, files, ctx.params.get("format_"))
+
+    def _positional(self, head: Sequence[str], tail: Sequence[str] | None) -> dict[str, Any]:
+        """The words as arguments. Where a single one may be left out, those that many take stand behind `--` only."""
+        singles = [one for one in self.positional if not one.many]
+        many = next((one for one in self.positional if one.many), None)
+        only_behind = many is not None and any(not one.required for one in singles)
+        words = [*head] if only_behind else [*head, *(tail or ())]
+        rest = words[len(singles) :]
+        if rest and (many is None or only_behind):
+            hint = (
+                f"the command goes after --: {self._help()}"
+                if many
+                else f"quote words that belong together: {self._help()}"
+            )
+            raise Usage(f"{self.name}: {ascii(rest[0][:40])} is one word too many", reason="bad_usage", hint=hint)
+        if only_behind and tail is not None and not tail:
+            raise Usage(f"{self.name}: nothing after --", reason="missing", hint=self._help())
+        found: dict[str, Any] = {one.name: word for one, word in zip(singles, words, strict=False)}
+        plenty = list(tail or ()) if only_behind else rest
+        if many is not None and plenty:
+            found[many.name] = plenty
+        return found
+
+    def _help(self) -> str:
+        return f"tmuxctl {self.name} --help"
+
+    def _read_input(self, arguments: dict[str, Any], ctx: click.Context, options: Options) -> None:
+        """Replace `-`, where it stands before `--`, by what standard input holds."""
+        for number, one in enumerate(self.positional):
+            if one.kind.word == "input" and ctx.params[WORDS][number : number + 1] == ("-",):
+                data = read_input(options)
+                pressed = arguments.get("enter", True)
+                # the newline that ends a line of input is the Enter that will be pressed
+                arguments[one.name] = data.removesuffix(b"\n") if pressed else data
+
+
+FORMAT_HELP = r"each session as this text: {name}, {state}, any field of `ls --json`, \t and \n"
+
+
+def spelling(name: str) -> str:
+    """A parameter's name as an option's: `max_bytes` is `max-bytes`, `with_` is `with`."""
+    return name.rstrip("_").replace("_", "-")
+
+
+def _option(verb: str, one: Parameter) -> click.Option:
+    spelled = spelling(one.name)
+    declared = [one.name, *one.flags, f"--{spelled}"]
+    if (verb, one.name) not in TO_FILE and one.kind.schema.get("type") == "boolean":
+        if one.default is True:
+            declared[-1] = f"--{spelled}/--no-{spelled}"
+        return click.Option(declared, is_flag=True, help=one.help)
+    return click.Option(
+        declared, multiple=one.many, type=click.UNPROCESSED, help=one.help, shell_complete=_complete_choice(one)
+    )
+
+
+def _complete_choice(one: Parameter) -> Callable[..., list[Any]]:
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        from tmuxctl.surfaces.cli import completion
+
+        return completion.values(ctx, one, incomplete)
+
+    return complete
+
+
+def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    from tmuxctl.surfaces.cli import completion
+
+    return completion.words(ctx, incomplete)
+
+
+def read_input(options: Options) -> bytes:
+    """Standard input, whole, as it is; Usage if there is none or nobody may be asked."""
+    if sys.stdin is None:
+        raise Usage("standard input is closed", reason="bad_file", hint="printf '...' | tmuxctl send NAME -")
+    if not options.prompt and sys.stdin.isatty():
+        raise Usage("standard input is a terminal, and --no-input forbids to ask it", reason="no_input")
+    try:
+        return sys.stdin.buffer.read(INPUT_LIMIT + 2)
+    except OSError as error:
+        raise Usage(f"standard input: {error.strerror}", reason="bad_file") from None
+
+
+def perform(
+    operation: Operation,
+    connect: Callable[[Options], Any],
+    arguments: dict[str, Any],
+    options: Options,
+    files: dict[str, str],
+    form: str | None,
+) -> int:
+    """Call the operation, print its result, and say the exit status."""
+    from tmuxctl.surfaces.cli import progress, show
+
+    printer = show.Printer(operation.name, options, form)
+    try:
+        service = connect(options)
+        try:
+            with progress.waiting(operation.name, arguments, options):
+                result = service.call(operation.name, arguments)
+            if hasattr(result, "__next__"):
+                for one in result:
+                    printer.show(one, last=False)
+                printer.end()
+                return 0
+            return printer.show(to_files(result, files, options))
+        finally:
+            service.close()
+    except TmuxctlError as error:
+        if isinstance(error, Timeout):
+            printer.seen(error.details)
+        if operation.name not in PASS_THROUGH or isinstance(error, (Usage, Timeout)):
+            raise
+        report(error, options)
+        return NOT_FOUND if error.reason == "command_not_found" else OWN_FAILURE
+
+
+def to_files(result: Any, files: dict[str, str], options: Options) -> Any:
+    """Write these fields of a result to their files (`-` is standard output); the result without what was written."""
+    from tmuxctl.surfaces.cli.output import note
+
+    for field, path in files.items():
+        text = getattr(result, field) or ""
+        if path != "-":
+            try:
+                with open(path, "w", encoding="utf-8", errors="replace") as file:
+                    file.write(text)
+            except (OSError, ValueError) as error:
+                why = getattr(error, "strerror", None) or str(error)
+                raise Failed(
+                    f"{ascii(path[:200])}: {why}", reason="bad_file", hint="name a file you may write"
+                ) from None
+            note(f"wrote {ascii(path)[1:-1]}", options)
+        elif not options.json:
+            write(text.rstrip("\n") + "\n")
+    if not files:
+        return result
+    from dataclasses import replace
+
+    written = {field: None for field, path in files.items() if path != "-"}
+    return replace(result, **written) if options.json else None

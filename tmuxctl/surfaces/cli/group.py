@@ -1,0 +1,155 @@
+"""The group of commands, each built from its operation only when it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import click
+from click.core import ParameterSource
+
+from tmuxctl import operations
+from tmuxctl.errors import Usage
+from tmuxctl.surfaces.cli.output import Options, write
+
+GROUPS = ("Drive", "Look", "Sessions", "Teams", "Set up")
+SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+
+class Service(NamedTuple):
+    """A class of operations, and how an object of it is had for one command."""
+
+    operations: type
+    connect: Callable[[Options], Any]
+
+
+class App(click.Group):
+    """`tmuxctl` itself. A command is named after an operation of the first of `services` that has it."""
+
+    def __init__(self, services: Callable[[], Iterable[Service]] | None = None) -> None:
+        super().__init__("tmuxctl", context_settings=SETTINGS)
+        self.services = services or _services
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return self.params
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name.replace("_", "-") for service in self.services() for name in operations.names(service.operations)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        from tmuxctl.surfaces.cli.command import OperationCommand
+
+        name = cmd_name.replace("-", "_")
+        for service in self.services():
+            if hasattr(getattr(service.operations, name, None), "__operation__"):
+                return OperationCommand(operations.find(service.operations, name), service.connect)
+        return None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        command = self.get_command(ctx, args[0])
+        if command is None and not ctx.resilient_parsing:
+            from tmuxctl.config import near
+
+            hint = near(args[0], self.list_commands(ctx)) or "tmuxctl --help lists them"
+            raise Usage(f"no command {ascii(args[0][:40])}", reason="no_command", hint=hint)
+        return (args[0] if command else None), command, args[1:]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing or has_options(args[:1]):
+            self.params += [*global_options(), help_option(self, ctx)]
+        rest = super().parse_args(ctx, args)
+        if not ctx.resilient_parsing:
+            ctx.obj = merged(Options(), ctx)
+        return rest
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from tmuxctl.surfaces.cli import help
+
+        help.of_app(self, formatter)
+
+
+def _services() -> Iterator[Service]:
+    from tmuxctl.control.service import Control
+
+    def connect(options: Options) -> Control:
+        from tmuxctl import config
+
+        return Control(settings=config.load({"tmux.socket": options.socket}))
+
+    yield Service(Control, connect)
+    from tmuxctl.surfaces.cli.here import Here
+
+    yield Service(Here, lambda options: Here(connect, options))
+
+
+def has_options(words: Sequence[str]) -> bool:
+    """True if one of the words may be an option; options cost milliseconds to make, most calls give none."""
+    return any(word.startswith("-") and word != "-" for word in words)
+
+
+def global_options(*, hidden: bool = False) -> list[click.Option]:
+    """The options that every command takes, before its name and after it."""
+    flags = [
+        ("--json", "results and errors as one JSON object on a line"),
+        ("-q --quiet", "no notes; of results only the names"),
+        ("--no-color", "no colour, as with NO_COLOR=1"),
+        ("--no-input", "never ask, never read from a terminal"),
+        ("-v --verbose", "say more, and where a bug is"),
+    ]
+    place = "the tmux server to use (default: tmuxctl)"
+    return [
+        click.Option(["global_socket", "--socket"], metavar="NAME", help=place, hidden=hidden),
+        *(
+            click.Option([_stored(names), *names.split()], is_flag=True, help=about, hidden=hidden)
+            for names, about in flags
+        ),
+        click.Option(
+            ["global_version", "--version"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_version,
+            help="print the version",
+            hidden=hidden,
+        ),
+    ]
+
+
+def _stored(names: str) -> str:
+    return "global_" + names.rpartition("--")[2].replace("-", "_")
+
+
+def _version(ctx: click.Context, option: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        from tmuxctl import __version__
+
+        write(f"tmuxctl {__version__}\n")
+        ctx.exit()
+
+
+def help_option(command: click.Command, ctx: click.Context) -> click.Parameter:
+    """The command's own -h, as one of its options."""
+    option = command.get_help_option(ctx)
+    assert option is not None
+    return option
+
+
+def given(ctx: click.Context, name: str) -> bool:
+    """True if the words of the command line say something of this option."""
+    return ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def merged(options: Options, ctx: click.Context) -> Options:
+    """The options with what these words add."""
+    values = ctx.params
+    if given(ctx, "global_socket"):
+        options = options._replace(socket=values["global_socket"])
+    return options._replace(
+        json=options.json or bool(values.get("global_json")),
+        quiet=options.quiet or bool(values.get("global_quiet")),
+        color=options.color and not values.get("global_no_color"),
+        prompt=options.prompt and not values.get("global_no_input"),
+        verbose=options.verbose or bool(values.get("global_verbose")),
+    )

@@ -1,0 +1,162 @@
+"""Help for people: examples first, then what it does, then every word and option."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from tmuxctl import operations
+from tmuxctl.operations import Operation, Parameter
+from tmuxctl.surfaces.cli.command import BARE, TO_FILE, OperationCommand, spelling
+from tmuxctl.surfaces.cli.group import GROUPS, global_options
+
+if TYPE_CHECKING:
+    from tmuxctl.surfaces.cli.group import App
+
+FIRST = ("new db -- sqlite3 shop.db", "send db 'select count(*) from orders;'", "screen db", "attach db", "kill db")
+
+ROOM = 62
+
+ELSEWHERE = "Every command also takes, before or after its name: "
+
+
+def of_app(app: App, formatter: click.HelpFormatter) -> None:
+    """Write the page of `tmuxctl --help`."""
+    _examples(formatter, FIRST)
+    formatter.write_paragraph()
+    formatter.write_text("Drive any interactive terminal program; tmux keeps it alive.")
+    formatter.write_paragraph()
+    formatter.write_usage("tmuxctl", "[OPTIONS] COMMAND [WORDS]")
+    for group, lines in groups(app):
+        with formatter.section(group):
+            formatter.write_dl(lines)
+    with formatter.section("Options, before or after the command"):
+        formatter.write_dl(globals_of_app())
+    formatter.write_paragraph()
+    formatter.write_text("tmuxctl COMMAND --help says more of each. Text that begins with - goes after --.")
+
+
+def groups(app: App) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Each group that has commands, with their names and what they do in a line."""
+    lines: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
+    for service in app.services():
+        for name in operations.names(service.operations):
+            function: Any = getattr(service.operations, name)
+            summary = _summary((inspect.getdoc(function) or "").split("\n", 1)[0].rstrip("."))
+            lines[function.__operation__.group].append((name.replace("_", "-"), summary))
+    return ((group, found) for group, found in lines.items() if found)
+
+
+def _summary(text: str) -> str:
+    """As many of a line's clauses as fit beside the names of the commands."""
+    while len(text) > ROOM and (ends := [text.rfind(end) for end in ("; ", ": ", ", ")]) != [-1, -1, -1]:
+        text = text[: max(ends)]
+    return text
+
+
+def of_command(command: OperationCommand, formatter: click.HelpFormatter) -> None:
+    """Write one command's page."""
+    operation = command.operation
+    if operation.meta.examples:
+        _examples(formatter, operation.meta.examples)
+    formatter.write_paragraph()
+    formatter.write_usage("tmuxctl", synopsis(operation))
+    for paragraph in operation.help.split("\n\n"):
+        formatter.write_paragraph()
+        formatter.write_text(" ".join(paragraph.split()))
+    arguments = [(metavar(operation, one), one.help) for one in operation.parameters if one.positional]
+    if arguments:
+        with formatter.section("Words"):
+            formatter.write_dl(arguments)
+    with formatter.section("Options"):
+        formatter.write_dl([*options(command), ("-h, --help", "this")])
+    formatter.write_paragraph()
+    formatter.write_text(ELSEWHERE + ", ".join(_spelled(one, 1) for one in global_options()))
+
+
+def synopsis(operation: Operation) -> str:
+    """A command's words in order: `send [OPTIONS] NAME [TEXT|-]`."""
+    words = [operation.name.replace("_", "-"), "[OPTIONS]"]
+    for one in (one for one in operation.parameters if one.positional):
+        shown = metavar(operation, one)
+        shown = f"-- {shown}" if one.many and is_command(one) else shown
+        shown = f"{shown}|-" if one.kind.word == "input" else shown
+        words.append(shown if one.required else f"[{shown}]")
+    return " ".join(words)
+
+
+def is_command(one: Parameter) -> bool:
+    """True for words that are a command of their own, with options of its own."""
+    return one.kind.word == "text" and one.name != "session"
+
+
+def metavar(operation: Operation, one: Parameter) -> str:
+    """How an argument is called: NAME for a session, else its own name; two dots where many may stand."""
+    before = [other.kind.word for other in operation.parameters if other.positional and other.name != one.name]
+    shown = spelling(one.name).upper()
+    if one.choices:
+        shown = "|".join(one.choices)
+    elif one.kind.word == "name" or one.name == "session":
+        shown = "NAME"
+    elif one.kind.word == "newname" and "name" in before:
+        shown = "NEW-NAME"
+    elif one.kind.word == "key":
+        shown = "KEY"
+    return f"{shown}.." if one.many else shown
+
+
+def options(command: OperationCommand) -> list[tuple[str, str]]:
+    """Each option with its values, and what it means with its default."""
+    rows = [_option(command.operation.name, one) for one in command.operation.parameters if not one.positional]
+    rows += [_record(one) for one in command.options() if one.name == "format_"]
+    return rows
+
+
+def _option(verb: str, one: Parameter) -> tuple[str, str]:
+    name = f"--{spelling(one.name)}"
+    value = "|".join(one.choices) or one.kind.word
+    about = one.help
+    if (verb, one.name) in TO_FILE:
+        value, about = "FILE", f"write it to FILE {one.help} (- is standard output)"
+    elif not value:
+        name = f"--no-{spelling(one.name)}" if one.default is True else name
+        about = f"do not {one.help}" if one.default is True else one.help
+    elif one.default not in (None, "", ()):
+        about = f"{one.help} (default: {_default(one)})"
+    value = f"[{value.upper()}]" if (verb, one.name) in BARE else value if one.choices else value.upper()
+    more = " (repeatable)" if one.many else ""
+    return " ".join(filter(None, (", ".join((*one.flags, name)), value))), about + more
+
+
+def _default(one: Parameter) -> str:
+    if one.kind.word == "bytes" and isinstance(one.default, int) and not one.default % (1 << 20):
+        return f"{one.default >> 20}M"
+    return f"{one.default:g}s" if one.kind.word == "duration" else str(one.default)
+
+
+def _examples(formatter: click.HelpFormatter, examples: tuple[str, ...]) -> None:
+    with formatter.section("Examples"):
+        for example in examples:
+            formatter.write(f"{'':{formatter.current_indent}}{example_line(example)}\n")
+
+
+def example_line(example: str) -> str:
+    """An example as one types it."""
+    return example if "tmuxctl " in example else f"tmuxctl {example}"
+
+
+def globals_of_app() -> list[tuple[str, str]]:
+    """The options of every command, as they stand in `tmuxctl --help`."""
+    return [*map(_record, global_options()), ("-h, --help", "this, or a command's own page")]
+
+
+def _record(one: click.Option) -> tuple[str, str]:
+    return _spelled(one), one.help or ""
+
+
+def _spelled(one: click.Option, names: int | None = None) -> str:
+    spelled = one.opts[-names:] if names else one.opts
+    return " ".join(filter(None, (", ".join(spelled), one.metavar)))

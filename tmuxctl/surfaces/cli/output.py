@@ -1,0 +1,138 @@
+"""Writes results to standard output and all else to standard error; nothing in a message can steer the terminal."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import IO, Any, NamedTuple
+
+from tmuxctl.errors import Failed, TmuxctlError
+
+
+class Options(NamedTuple):
+    """What was said of every command: the options that stand before or after its name."""
+
+    socket: str | None = None
+    json: bool = False
+    quiet: bool = False
+    color: bool = True
+    prompt: bool = True
+    verbose: bool = False
+
+
+class ReaderGone(Exception):
+    """Nobody reads our standard output any more."""
+
+
+def write(data: bytes | str) -> None:
+    """Put a result on standard output, now. Text goes in the encoding of the place, bytes as they are.
+
+    Raises ReaderGone for a closed pipe, Failed `output` for a closed or full one.
+    """
+    stream = sys.stdout
+    if stream is None:
+        raise Failed("standard output is closed", reason="output")
+    if isinstance(data, str):
+        data = data.encode(stream.encoding or "utf-8", "replace")
+    try:
+        stream.buffer.write(data)
+        stream.buffer.flush()
+    except BrokenPipeError:
+        _drop_rest(stream)
+        raise ReaderGone from None
+    except OSError as error:
+        _drop_rest(stream)
+        raise Failed(f"standard output: {error.strerror}", reason="output") from None
+
+
+def _drop_rest(stream: IO[str]) -> None:
+    # what is still buffered would be tried again when Python ends, with a traceback
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def write_json(value: Any) -> None:
+    """Put one object on a line of standard output."""
+    write(as_json(value).encode() + b"\n")
+
+
+def as_json(value: Any) -> str:
+    """One line of UTF-8-safe JSON; control characters, C1 too, are escaped."""
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=ascii)
+    return re.sub("[\x7f-\x9f\ud800-\udfff\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def tell(text: str) -> None:
+    """Put lines on standard error, whatever they hold; a closed one is no error."""
+    if sys.stderr is not None:
+        try:
+            sys.stderr.write("".join(f"{clean(line)}\n" for line in text.split("\n")))
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            pass
+
+
+def note(text: str, options: Options) -> None:
+    """Tell a person something beside the result; not with --quiet or --json."""
+    if not options.quiet and not options.json:
+        tell(f"tmuxctl: {text}")
+
+
+def report(error: TmuxctlError, options: Options) -> None:
+    """Tell an error: what happened, and below it what would work. With --json as the documented object."""
+    if options.json:
+        from tmuxctl.operations import plain
+
+        tell(as_json({"error": plain(error.to_json())}))
+        return
+    head = "tmuxctl:"
+    if sys.stderr is not None and colorful(sys.stderr, options):
+        sys.stderr.write("\x1b[31mtmuxctl:\x1b[39m")
+        head = ""
+    lines = [f"{head} {flat(error.message)}"]
+    if error.hint:
+        lines.append(f"  {flat(error.hint)}")
+    tell("\n".join(lines))
+
+
+def clean(text: str) -> str:
+    r"""The text with every character that is not printed written as an escape: ESC as `\x1b`."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else _escape(one) for one in text)
+
+
+def flat(text: str) -> str:
+    """The text on one line, clean."""
+    return clean(text.replace("\n", " "))
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode()
+
+
+def colorful(stream: IO[str], options: Options) -> bool:
+    """True if colour may go there: a terminal that is not dumb, and nobody said no (https://no-color.org)."""
+    return (
+        options.color
+        and not os.environ.get("NO_COLOR")
+        and os.environ.get("TERM", "dumb") != "dumb"
+        and stream.isatty()
+    )
+
+
+def unicode_out() -> bool:
+    """True if standard output takes characters beyond ASCII."""
+    return sys.stdout is not None and (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+
+
+def width() -> int | None:
+    """Columns of the terminal that standard output is, None if it is none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or None if sys.stdout.isatty() else None
+    except (OSError, ValueError, AttributeError):
+        return None
