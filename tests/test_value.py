@@ -20,7 +20,9 @@ def test_fields_come_in_order_with_their_defaults() -> None:
     assert repr(Point(1)) == "Point(x=1, y=7)"
 
 
-@pytest.mark.parametrize("make", [lambda: Point(), lambda: Point(1, 2, 3), lambda: Point(1, z=2), lambda: Point(1, x=1)])
+@pytest.mark.parametrize(
+    "make", [lambda: Point(), lambda: Point(1, 2, 3), lambda: Point(1, z=2), lambda: Point(1, x=1)]
+)
 def test_a_wrong_call_is_a_type_error(make) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(TypeError):
         make()

@@ -114,7 +114,9 @@ def parse_size(text: str) -> Size:
         size = Size(int(found[1]), int(found[2]))
         if 2 <= size.cols <= 1000 and 2 <= size.rows <= 1000:
             return size
-    raise Usage(f"{ascii(text[:40])} is no size", reason="bad_size", hint="columns x rows, each 2 to 1000, as in 120x40")
+    raise Usage(
+        f"{ascii(text[:40])} is no size", reason="bad_size", hint="columns x rows, each 2 to 1000, as in 120x40"
+    )
 
 
 UNITS = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -129,7 +131,9 @@ def parse_seconds(value: str | int | float | None) -> float | None:
     found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)(ms|s|m|h|d|)", value) if isinstance(value, str) else None
     if not found:
         raise Usage(
-            f"{ascii(str(value)[:40])} is no duration", reason="bad_duration", hint="write 500ms, 30, 30s, 5m, 2h or none"
+            f"{ascii(str(value)[:40])} is no duration",
+            reason="bad_duration",
+            hint="write 500ms, 30, 30s, 5m, 2h or none",
         )
     return float(found[1]) * UNITS[found[2]]
 
@@ -138,5 +142,7 @@ def parse_bytes(value: str | int) -> int:
     """`64M`, `1M`, `8k`, `100` as a number of bytes, or Usage."""
     found = re.fullmatch(r"(\d{1,15})([kKmMgG]?)[bB]?", str(value))
     if not found:
-        raise Usage(f"{ascii(str(value)[:40])} is no number of bytes", reason="bad_bytes", hint="write 4096, 8k, 64M or 1G")
+        raise Usage(
+            f"{ascii(str(value)[:40])} is no number of bytes", reason="bad_bytes", hint="write 4096, 8k, 64M or 1G"
+        )
     return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2].lower()]

@@ -91,7 +91,9 @@ def _input(value: Any) -> bytes:
         return value
     text = _text(value)
     if "\0" in text:
-        raise Usage("the text holds NUL", reason="bad_text", hint="give raw bytes on standard input: tmuxctl send NAME -")
+        raise Usage(
+            "the text holds NUL", reason="bad_text", hint="give raw bytes on standard input: tmuxctl send NAME -"
+        )
     return text.encode()
 
 
@@ -188,7 +190,9 @@ class Operation(NamedTuple):
         """Checked and converted arguments for a call; Usage for a strange, missing or wrong one."""
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in given.keys() - known.keys():
-            raise Usage(f"{self.name} does not take {ascii(name)}", reason="bad_parameter", hint=_nearest(name, list(known)))
+            raise Usage(
+                f"{self.name} does not take {ascii(name)}", reason="bad_parameter", hint=_nearest(name, list(known))
+            )
         for parameter in self.parameters:
             if parameter.required and parameter.name not in given:
                 raise Usage(f"{self.name} needs {parameter.name}", reason="missing", hint=f"tmuxctl {self.name} --help")
@@ -331,7 +335,7 @@ def invoke(
     cancelled: threading.Event | None = None,
 ) -> Any:
     """Call an operation of a service by name: the one place where rights, arguments, deadline and id are looked after."""
-    found = find(type(service), name)
+    found: Operation = find(type(service), name)  # type: ignore[arg-type]  # a class is hashable
     if found.meta.right not in rights:
         raise Denied(
             f"{name} needs the right to {found.meta.right}",

@@ -31,7 +31,16 @@ PROMPT_SECONDS = 0.25
 READY_SECONDS = 10.0
 """How long a shell that is still starting is waited for."""
 
-WAITING = ("wait_woken", "n_tty_read", "poll_schedule_timeout", "do_sys_poll", "do_select", "do_poll", "ep_poll", "do_epoll_wait")
+WAITING = (
+    "wait_woken",
+    "n_tty_read",
+    "poll_schedule_timeout",
+    "do_sys_poll",
+    "do_select",
+    "do_poll",
+    "ep_poll",
+    "do_epoll_wait",
+)
 """Where in the kernel a process sleeps that waits for its terminal (proc(5), wchan)."""
 
 
@@ -42,9 +51,7 @@ class Shell(NamedTuple):
     kind: str
 
 
-def execute(
-    control: Control, session: str, command: tuple[str, ...], *, timeout: float | None, max_bytes: int
-) -> Ran:
+def execute(control: Control, session: str, command: tuple[str, ...], *, timeout: float | None, max_bytes: int) -> Ran:
     """Run a command in the session's shell."""
     if not command or not any(command):
         raise Usage("no command given", reason="missing", hint="tmuxctl exec NAME -- CMD")
@@ -133,7 +140,9 @@ def _foreground(control: Control, pane: Pane) -> tuple[Shell | None, str]:
     kind = shells.kind_of(leader.name)
     if leader.name == "sh":
         # bash called as sh needs bash's own way to notice an interrupt
-        program = control.transport.shell('readlink "/proc/$1/exe"', str(leader.pid))[1].decode(errors="replace").strip()
+        program = (
+            control.transport.shell('readlink "/proc/$1/exe"', str(leader.pid))[1].decode(errors="replace").strip()
+        )
         kind = shells.kind_of(program) or kind
     return (Shell(leader, kind) if kind else None), leader.name
 
@@ -156,7 +165,9 @@ def _last_mark(journal: Journal, token: str) -> str | None:
 
 def _busy(pane: Pane, running: str, starting: bool) -> Conflict:
     if starting:
-        return Conflict(f"the shell in {pane.name} has not shown its prompt yet", reason="busy", hint="try again in a moment")
+        return Conflict(
+            f"the shell in {pane.name} has not shown its prompt yet", reason="busy", hint="try again in a moment"
+        )
     return Conflict(
         f"{ascii(running)} has the terminal of {pane.name}, not a waiting shell",
         reason="busy",

@@ -117,7 +117,8 @@ def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
     )
     session_id = str(uuid.uuid4())
     folder = f"{control.transport.home}/sessions/{session_id}"
-    token, extra = "", {}
+    token = ""
+    extra: dict[str, bytes] = {}
     if wanted.shell_marks:
         spec, token, extra = _marked(spec, folder)
     _check(control, spec)
@@ -172,8 +173,10 @@ def _name(control: Control, wanted: Wanted, taken: dict[str, bool]) -> tuple[str
 
 def exists(name: str, dead: bool) -> Conflict:
     """The error for a name that is taken."""
-    hint = "look: tmuxctl screen {0}; or replace it: tmuxctl new {0} --if-exists replace" if dead else (
-        "use it: tmuxctl attach {0}; or replace it: tmuxctl new {0} --if-exists replace"
+    hint = (
+        "look: tmuxctl screen {0}; or replace it: tmuxctl new {0} --if-exists replace"
+        if dead
+        else ("use it: tmuxctl attach {0}; or replace it: tmuxctl new {0} --if-exists replace")
     )
     state = " (its program has ended)" if dead else ""
     return Conflict(f"a session named {name} exists{state}", reason="exists", hint=hint.format(name))
@@ -187,7 +190,11 @@ def _default_name(wanted: Wanted) -> str:
 
 def _login(command: tuple[str, ...]) -> tuple[str, ...]:
     if os.path.basename(command[0]) not in SHELLS:
-        raise Usage(f"--login is for shells, not for {ascii(command[0])}", reason="bad_option", hint="tmuxctl new NAME --login -- bash")
+        raise Usage(
+            f"--login is for shells, not for {ascii(command[0])}",
+            reason="bad_option",
+            hint="tmuxctl new NAME --login -- bash",
+        )
     return (command[0], "-l", *command[1:])
 
 
@@ -206,14 +213,21 @@ def _check(control: Control, spec: SessionSpec) -> None:
     if any("\0" in word or not isinstance(word, str) for word in spec.argv) or not spec.argv[0]:
         raise Usage("a command's words are text without NUL, the first not empty", reason="bad_command")
     if spec.argv[0].startswith("-"):
-        raise Usage(f"{ascii(spec.argv[0])} is no program", reason="bad_command", hint="options come before --, the command after it")
+        raise Usage(
+            f"{ascii(spec.argv[0])} is no program",
+            reason="bad_command",
+            hint="options come before --, the command after it",
+        )
     if "\0" in spec.cwd or not control.transport.which(spec.cwd + "/.", "", "/"):
         raise Usage(f"there is no folder {ascii(spec.cwd)} to start in", reason="bad_cwd", hint="give --cwd DIR")
     if not 0 <= spec.history <= 10_000_000:
         raise Usage(f"history {spec.history} is not between 0 and 10,000,000 lines", reason="bad_number")
     if not control.transport.which(spec.argv[0], spec.env.get("PATH", os.defpath), spec.cwd):
         raise Failed(
-            f"{ascii(spec.argv[0])} was not found", reason="command_not_found", hint="is it installed and in PATH?", argv=list(spec.argv)
+            f"{ascii(spec.argv[0])} was not found",
+            reason="command_not_found",
+            hint="is it installed and in PATH?",
+            argv=list(spec.argv),
         )
 
 

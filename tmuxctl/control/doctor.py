@@ -20,7 +20,11 @@ OLDEST = (3, 2)
 
 def examine(control: Control) -> Doctor:
     """Every check; one that cannot be made counts as failed, with its reason."""
-    checks = [check for look in (_python, _tmux, _folders, _server, _sessions, _kernel, _terminal) for check in _each(control, look)]
+    checks = [
+        check
+        for look in (_python, _tmux, _folders, _server, _sessions, _kernel, _terminal)
+        for check in _each(control, look)
+    ]
     return Doctor(all(check.ok is not False for check in checks), tuple(checks))
 
 
@@ -71,13 +75,22 @@ def _sessions(control: Control) -> Iterator[Check]:
     living = [pane for pane in panes if not pane.dead]
     limit = control.settings.limits_sessions
     few = len(living) < 0.8 * limit
-    yield Check("sessions", few, f"{len(living)} of {limit}, {len(panes) - len(living)} ended", None if few else "tmuxctl kill")
+    yield Check(
+        "sessions", few, f"{len(living)} of {limit}, {len(panes) - len(living)} ended", None if few else "tmuxctl kill"
+    )
     lost = sessions.lost(control, panes)
     if lost:
-        yield Check("lost sessions", None, ", ".join(one.name for one in lost), "their output is kept: tmuxctl log NAME; tmuxctl prune")
+        yield Check(
+            "lost sessions",
+            None,
+            ", ".join(one.name for one in lost),
+            "their output is kept: tmuxctl log NAME; tmuxctl prune",
+        )
     silent = [pane.name for pane in living if not pane.piped]
     if silent:
-        yield Check("journals", False, "not written: " + ", ".join(silent), "is the disk full? df -h " + control.transport.home)
+        yield Check(
+            "journals", False, "not written: " + ", ".join(silent), "is the disk full? df -h " + control.transport.home
+        )
 
 
 def _kernel(control: Control) -> Iterator[Check]:
@@ -88,8 +101,6 @@ def _kernel(control: Control) -> Iterator[Check]:
         return
     seen = bool(control.transport.processes([panes[0].pid]))
     yield Check("process table", seen, where)
-
-
 
 
 def _terminal(control: Control) -> Iterator[Check]:

@@ -18,6 +18,7 @@ from tmuxctl.terminal.server import Pane
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
 
+
 def kill(control: Control, names: Sequence[str], *, everything: bool, signal: str, grace: float) -> Killed:
     """End sessions by name, or all; a name that is not there is an error before anything is ended."""
     word = signal.upper().removeprefix("SIG")
@@ -81,7 +82,9 @@ def _tombstone(control: Control, pane: Pane, now: Pane) -> None:
             control, pane.name, ansi=False, html=False, svg=False, scrollback=None, trim=True, wide=False
         ).text
     with suppress(TmuxctlError, OSError):
-        control.transport.put(f"{sessions.folder(control, pane.id)}/ended.json", json.dumps(about).encode(), durable=True)
+        control.transport.put(
+            f"{sessions.folder(control, pane.id)}/ended.json", json.dumps(about).encode(), durable=True
+        )
 
 
 def _clean_up(control: Control, pane: Pane, now: Pane) -> None:

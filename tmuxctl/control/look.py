@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tmuxctl.control import sessions
 from tmuxctl.errors import Conflict, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.model import State
+from tmuxctl.model import NAME, State, check_name
 from tmuxctl.results import CursorPosition, Output, Screen
 from tmuxctl.terminal import screen as screens
 from tmuxctl.terminal import server
@@ -39,12 +39,12 @@ def screen(
         raise Usage(f"{scrollback} lines cannot be shown", reason="bad_number")
     pane, title, rows, back = capture(control, session, scrollback=scrollback, trim=trim, wide=wide)
     offset = sessions.journal(control, pane).end()
-    drawn = {}
+    page = picture = None
     if html or svg:
-        from tmuxctl.terminal import replay
+        from tmuxctl.terminal import render
 
-        drawn["html"] = replay.html(rows, pane.cols, title) if html else None
-        drawn["svg"] = replay.svg(rows, pane.cols, pane.rows, title) if svg else None
+        page = render.html(rows, pane.cols, title) if html else None
+        picture = render.svg(rows, pane.cols, pane.rows, title) if svg else None
     return Screen(
         session=pane.name,
         text=screens.text(rows, trim=trim),
@@ -58,7 +58,8 @@ def screen(
         position=sessions.cursor(pane, offset),
         scrollback=None if scrollback is None else tuple(screens.text(back, trim=trim).split("\n")) if back else (),
         ansi=screens.ansi(rows) if ansi else None,
-        **drawn,
+        html=page,
+        svg=picture,
     )
 
 
@@ -66,7 +67,7 @@ def capture(
     control: Control, session: str, *, scrollback: int | None = None, trim: bool = True, wide: bool = False
 ) -> tuple[Pane, str, bytes, bytes]:
     """A session's facts, title, visible rows and rows that scrolled away, as tmux draws them (capture-pane -e)."""
-    found = sessions.check_name(session) if not sessions.NAME.fullmatch(session) else session
+    found = session if NAME.fullmatch(session) else check_name(session)
     try:
         return _capture(control, found, scrollback, trim, wide)
     except (NotFound, Unreachable) as error:
@@ -75,7 +76,9 @@ def capture(
         return _capture(control, sessions.find(control, session).name, scrollback, trim, wide)
 
 
-def _capture(control: Control, name: str, scrollback: int | None, trim: bool, wide: bool) -> tuple[Pane, str, bytes, bytes]:
+def _capture(
+    control: Control, name: str, scrollback: int | None, trim: bool, wide: bool
+) -> tuple[Pane, str, bytes, bytes]:
     here = server.target(name)
     # a program chooses its title: only a line it cannot guess may end it
     end = os.urandom(8).hex()
@@ -95,9 +98,7 @@ def _capture(control: Control, name: str, scrollback: int | None, trim: bool, wi
     return pane, screens.clean(title).replace("\n", " "), rows, back if pane.history else b""
 
 
-def read(
-    control: Control, session: str, *, since: str | None, follow: bool, raw: bool
-) -> Output | Iterator[Output]:
+def read(control: Control, session: str, *, since: str | None, follow: bool, raw: bool) -> Output | Iterator[Output]:
     """Output after a cursor, or after the last input."""
     pane, journal = locate(control, session, since)
     start = 0 if since == "screen" else offset_of(pane, since)
@@ -107,9 +108,7 @@ def read(
     return _output(control, pane, journal, start, follow=follow, raw=raw)
 
 
-def log(
-    control: Control, session: str, *, tail: int | None, follow: bool, raw: bool
-) -> Output | Iterator[Output]:
+def log(control: Control, session: str, *, tail: int | None, follow: bool, raw: bool) -> Output | Iterator[Output]:
     """The whole journal, or the last lines of it."""
     if tail is not None and tail < 0:
         raise Usage(f"{tail} lines cannot be shown", reason="bad_number")
@@ -140,7 +139,9 @@ def _ended(control: Control, session: str, since: str | None) -> tuple[Pane, Jou
     for place in ("sessions", "ended"):
         for session_id, about in control.transport.files(f"{home}/{place}").items():
             spec = sessions.spec(control, session_id, place)
-            if session in (spec.get("spec", {}).get("name"), session_id) and session_id.startswith(wanted.partition(".")[0]):
+            if session in (spec.get("spec", {}).get("name"), session_id) and session_id.startswith(
+                wanted.partition(".")[0]
+            ):
                 found.append((about.modified, place, session_id))
     if not found:
         return None
@@ -177,12 +178,18 @@ def last_input(control: Control, pane: Pane) -> Input | None:
     return Input.parse(reply.decode(errors="replace"))
 
 
-def _output(control: Control, pane: Pane, journal: Journal, start: int, *, follow: bool, raw: bool) -> Output | Iterator[Output]:
+def _output(
+    control: Control, pane: Pane, journal: Journal, start: int, *, follow: bool, raw: bool
+) -> Output | Iterator[Output]:
     if follow:
         return _following(control, pane, journal, start, raw)
     part = journal.read(start)
     return Output(
-        pane.name, plain(part.data, pane), sessions.cursor(pane, part.end), part.truncated, data=part.data if raw else b""
+        pane.name,
+        plain(part.data, pane),
+        sessions.cursor(pane, part.end),
+        part.truncated,
+        data=part.data if raw else b"",
     )
 
 

@@ -82,9 +82,7 @@ class Control:
         `rights` is what the caller may (read, write, create, kill); `request_id` makes a repeated write happen once;
         `timeout` (seconds) bounds the whole call; setting `cancelled` ends a wait, not the program. Raises TmuxctlError.
         """
-        return invoke(
-            self, name, arguments, rights=rights, request_id=request_id, timeout=timeout, cancelled=cancelled
-        )
+        return invoke(self, name, arguments, rights=rights, request_id=request_id, timeout=timeout, cancelled=cancelled)
 
     def close(self) -> None:
         """End what this process keeps open; sessions go on."""
@@ -149,7 +147,11 @@ class Control:
     @operation(
         right="write",
         group="Drive",
-        examples=("exec build -- make -j4", "exec build 'cd src && git status'", "exec build --timeout 10m -- ./run-tests"),
+        examples=(
+            "exec build -- make -j4",
+            "exec build 'cd src && git status'",
+            "exec build --timeout 10m -- ./run-tests",
+        ),
     )
     def exec(
         self,
@@ -172,7 +174,12 @@ class Control:
         right="read",
         group="Drive",
         idempotent=True,
-        examples=("wait build --exit --timeout 10m", "wait db --text 'rows? in set'", "wait db --settle 500ms", "wait db --exit --now"),
+        examples=(
+            "wait build --exit --timeout 10m",
+            "wait db --text 'rows? in set'",
+            "wait db --settle 500ms",
+            "wait db --exit --now",
+        ),
     )
     def wait(
         self,
@@ -193,13 +200,17 @@ class Control:
         """
         from tmuxctl.control import waits
 
-        return waits.wait(
-            self, session, exit=exit, text=text, settle=settle, timeout=timeout, since=since, now=now
-        )
+        return waits.wait(self, session, exit=exit, text=text, settle=settle, timeout=timeout, since=since, now=now)
 
     # Look
 
-    @operation(right="read", group="Look", idempotent=True, hot=True, examples=("screen db", "screen db --svg db.svg", "screen db --scrollback 200"))
+    @operation(
+        right="read",
+        group="Look",
+        idempotent=True,
+        hot=True,
+        examples=("screen db", "screen db --svg db.svg", "screen db --scrollback 200"),
+    )
     def screen(
         self,
         session: SessionName,
@@ -216,7 +227,13 @@ class Control:
 
         return look.screen(self, session, ansi=ansi, html=html, svg=svg, scrollback=scrollback, trim=trim, wide=wide)
 
-    @operation(right="read", group="Look", idempotent=True, streams=True, examples=("read db", "read db --since c1:9f2c.1:118", "read build --follow"))
+    @operation(
+        right="read",
+        group="Look",
+        idempotent=True,
+        streams=True,
+        examples=("read db", "read db --since c1:9f2c.1:118", "read build --follow"),
+    )
     def read(
         self,
         session: SessionName,
@@ -230,7 +247,13 @@ class Control:
 
         return look.read(self, session, since=since, follow=follow, raw=raw)
 
-    @operation(right="read", group="Look", idempotent=True, streams=True, examples=("log build", "log build --tail 20 --follow"))
+    @operation(
+        right="read",
+        group="Look",
+        idempotent=True,
+        streams=True,
+        examples=("log build", "log build --tail 20 --follow"),
+    )
     def log(
         self,
         session: SessionName,
@@ -318,11 +341,20 @@ class Control:
         from tmuxctl.control import commands, creation
 
         wanted = creation.Wanted(
-            name=name, command=command, cwd=cwd, env=env or {}, size=size, clean_env=clean_env, plugins=with_, shell_marks=False
+            name=name,
+            command=command,
+            cwd=cwd,
+            env=env or {},
+            size=size,
+            clean_env=clean_env,
+            plugins=with_,
+            shell_marks=False,
         )
         return commands.run(self, wanted, timeout=timeout, max_bytes=max_bytes)
 
-    @operation(right="read", group="Sessions", idempotent=True, hot=True, examples=("ls", "ls --state exited", "ls --json"))
+    @operation(
+        right="read", group="Sessions", idempotent=True, hot=True, examples=("ls", "ls --state exited", "ls --json")
+    )
     def ls(
         self,
         *,
@@ -335,7 +367,12 @@ class Control:
 
         return sessions.ls(self, state=state)
 
-    @operation(right="kill", group="Sessions", idempotent=True, examples=("kill db", "kill --all", "kill build --signal INT --grace 10s"))
+    @operation(
+        right="kill",
+        group="Sessions",
+        idempotent=True,
+        examples=("kill db", "kill --all", "kill build --signal INT --grace 10s"),
+    )
     def kill(
         self,
         session: Annotated[tuple[str, ...], "names or ids"] = (),

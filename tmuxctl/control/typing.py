@@ -57,7 +57,9 @@ def send(
     return _write(control, pane, one, echo, typed=b"" if secret is not None else data)
 
 
-def keys(control: Control, session: str, names: tuple[str, ...], *, repeat: int, write_id: str | None = None) -> Written:
+def keys(
+    control: Control, session: str, names: tuple[str, ...], *, repeat: int, write_id: str | None = None
+) -> Written:
     """Press named keys, all checked first."""
     if not 1 <= repeat <= REPEAT_LIMIT:
         raise Usage(f"repeat {repeat} is not between 1 and {REPEAT_LIMIT}", reason="bad_number")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmuxctl.control import look, sessions
 from tmuxctl.control.alarm import searching
@@ -131,8 +131,7 @@ class _Waiter:
                 return self.result(None, self._missing(limit), timed_out=True)
             if moment - asked >= LOOK_SECONDS or finished or not self._alive():
                 asked = moment
-                self._ask()
-                if self.pane.dead:
+                if self._ask():
                     continue
             self.watch.wait(self._nap(moment, deadline))
 
@@ -160,15 +159,15 @@ class _Waiter:
     def _alive(self) -> bool:
         return bool(self.pane.dead or self.control.transport.processes([self.pane.pid]))
 
-    def _ask(self) -> None:
-        """Look whether the session is still there and whether its program has ended."""
+    def _ask(self) -> bool:
+        """Look whether the session is still there; True if its program has ended."""
         try:
             now = server.pane(self.control.transport, self.pane.name)
             if now.id != self.pane.id:
                 now = next(one for one in server.panes(self.control.transport) if one.id == self.pane.id)
         except (NotFound, StopIteration):
             self.pane = self._killed()
-            return
+            return True
         except Unreachable as error:
             if error.reason != "no_server":
                 raise
@@ -178,15 +177,16 @@ class _Waiter:
                 hint=f"its output is still there: tmuxctl log {self.pane.name}",
             ) from None
         if now.dead and not self.journal.finished() and self.changed + 2.0 > time.monotonic():
-            return
+            return False
         self.pane = now
+        return now.dead
 
     def _killed(self) -> Pane:
         """The facts of a session that was killed meanwhile: its tombstone knows how it ended."""
         import json
 
         path = f"{self.control.transport.home}/ended/{self.pane.id}/ended.json"
-        about = {}
+        about: dict[str, Any] = {}
         deadline = time.monotonic() + 1.0
         while not about and time.monotonic() < deadline:
             try:
@@ -249,9 +249,7 @@ class _Waiter:
 class Seen:
     """The text a pattern may match: output after the cursor without the echo, or the whole screen."""
 
-    def __init__(
-        self, control: Control, pane: Pane, journal: Journal, since: str | None, given: Input | None
-    ) -> None:
+    def __init__(self, control: Control, pane: Pane, journal: Journal, since: str | None, given: Input | None) -> None:
         self.control, self.pane, self.journal = control, pane, journal
         offset = look.offset_of(pane, since)
         self.whole = offset is None and given is None

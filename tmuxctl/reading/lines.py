@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 import unicodedata
+from collections.abc import Callable
 from typing import NamedTuple
 
 TOKEN = re.compile(
@@ -284,8 +285,12 @@ class Lines:
             self._touched = {row - over for row in self._touched if row >= over}
 
 
-_SEQUENCES = {
-    **{final: lambda lines, count, _, final=final: lines._move(final, count) for final in "ABCDEFae"},
+def _mover(final: str) -> Callable[[Lines, int, list[int]], None]:
+    return lambda lines, count, _: lines._move(final, count)
+
+
+_SEQUENCES: dict[str, Callable[[Lines, int, list[int]], None]] = {
+    **{final: _mover(final) for final in "ABCDEFae"},
     "G": lambda lines, count, _: lines._column(count),
     "`": lambda lines, count, _: lines._column(count),
     "d": lambda lines, count, _: lines._go(lines._top + max(1, count) - 1),

@@ -132,7 +132,22 @@ def commands(
     made: list[Command] = [
         # fixed when the session is created, and only by the global value (facts)
         ("set-option", "-g", "history-limit", str(spec.history)),
-        ("new-session", "-d", "-s", spec.name, "-x", cols, "-y", rows, "-c", "/", "sh", "-c", start, folder + "/launch.sh"),
+        (
+            "new-session",
+            "-d",
+            "-s",
+            spec.name,
+            "-x",
+            cols,
+            "-y",
+            rows,
+            "-c",
+            "/",
+            "sh",
+            "-c",
+            start,
+            folder + "/launch.sh",
+        ),
         ("resize-window", "-t", here, "-x", cols, "-y", rows),
         ("pipe-pane", "-IO", "-t", here, journal.pipe_command(folder)),
     ]

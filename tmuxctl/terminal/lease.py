@@ -95,5 +95,7 @@ def give_back(transport: Transport, holder: Holder, name: str, *, timeout: float
 def held(name: str) -> Conflict:
     """The error for a session somebody else is typing into."""
     return Conflict(
-        f"another writer is typing into {name}", reason="leased", hint="try again in a moment, or tmuxctl wait NAME --settle"
+        f"another writer is typing into {name}",
+        reason="leased",
+        hint="try again in a moment, or tmuxctl wait NAME --settle",
     )

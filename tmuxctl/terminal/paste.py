@@ -80,7 +80,9 @@ def check_text(data: bytes, *, canonical: bool, bracketed: bool, multiline: bool
         )
     if bracketed and b"\x1b[201~" in data:
         raise Usage(
-            "the text holds ESC[201~, which would end the bracketed paste", reason="bad_text", hint="send it without --paste"
+            "the text holds ESC[201~, which would end the bracketed paste",
+            reason="bad_text",
+            hint="send it without --paste",
         )
     lines = re.split(rb"[\r\n]", data)
     if canonical and max(map(len, lines)) > LINE_LIMIT:
@@ -182,7 +184,9 @@ def _outcome(reply: str, pane: Pane, one: Write) -> str:
         raise lease.held(name)
     if facts["mode"] != "0":
         raise Conflict(
-            f"a person is reading the history of {name} (copy mode)", reason="copy_mode", hint="try again when they are done"
+            f"a person is reading the history of {name} (copy mode)",
+            reason="copy_mode",
+            hint="try again when they are done",
         )
     raise NotFound(f"no session {name!r}", reason="no_session", hint="tmuxctl ls")
 

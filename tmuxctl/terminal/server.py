@@ -10,7 +10,8 @@ from tmuxctl.errors import NotFound
 from tmuxctl.terminal import journal
 from tmuxctl.transport.base import Command, Transport
 
-CONFIG = b"""\
+CONFIG = (
+    b"""\
 # tmuxctl's own server; your ~/.tmux.conf is not read. Every option with -q: a version that does not know one goes on.
 set -sq exit-empty off
 set -sq escape-time 0
@@ -41,7 +42,10 @@ set -gq window-status-current-format ''
 set-hook -g client-attached 'if -F "#{&&:#{@tmuxctl_id},#{!=:#{@tmuxctl_keep_size},1}}" "set -w window-size latest"'
 set-hook -g client-detached 'run-shell -C "#{S:#{?#{&&:#{@tmuxctl_id},#{&&:#{==:#{session_attached_list},},#{==:#{window-size},latest}}},resize-window -t =#{session_name}: -x #{@tmuxctl_cols} -y #{@tmuxctl_rows} ;,}}"'
 set -sq @tmuxctl_config 1
-""" + journal.HOOK.encode() + b"\n"
+"""
+    + journal.HOOK.encode()
+    + b"\n"
+)
 
 FIELDS = (
     "session_name",

@@ -102,7 +102,9 @@ class LocalTransport:
         with self._opening:
             if not isinstance(self._channel, control_mode.Channel) or self._channel.closed:
                 try:
-                    self._channel = control_mode.Channel(self.socket, tmux=self._tmux, timeout=min(timeout, OPEN_SECONDS))
+                    self._channel = control_mode.Channel(
+                        self.socket, tmux=self._tmux, timeout=min(timeout, OPEN_SECONDS)
+                    )
                 except Unreachable as error:
                     if error.reason != "backend_timeout":
                         raise
@@ -171,7 +173,9 @@ class LocalTransport:
     def _locked(self, timeout: float) -> Iterator[None]:
         import fcntl
 
-        lock = os.open(os.path.join(self.home, "start.lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        lock = os.open(
+            os.path.join(self.home, "start.lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+        )
         deadline = time.monotonic() + timeout
         try:
             while True:
@@ -381,4 +385,6 @@ def _silent(timeout: float) -> Unreachable:
 
 
 def _no_tmux() -> TmuxctlError:
-    return Unreachable("tmux is not installed", reason="no_tmux", hint="apt install tmux, or brew install tmux; 3.2 or later")
+    return Unreachable(
+        "tmux is not installed", reason="no_tmux", hint="apt install tmux, or brew install tmux; 3.2 or later"
+    )
