@@ -7,10 +7,10 @@ The command line, `Control.call`, the reference and every later surface are made
 from __future__ import annotations
 
 import inspect
+import os
 import threading
 import time
 import types
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar

@@ -259,12 +259,11 @@ class _Run:
                 self._keep(data[at : mark.start])
                 self.result = self._ran(mark.status)
                 return
-            elif self.own and mark.token == self.own and self.begun and mark.letter in "AD":
+            elif self.own and mark.token == self.own and self.begun and mark.letter == "D":
                 # the prompt is back without our end: the command was interrupted
-                if mark.letter == "D":
-                    self._keep(data[at : mark.start])
-                    self.result = self._ran(mark.status if mark.status is not None else 130)
-                    return
+                self._keep(data[at : mark.start])
+                self.result = self._ran(130 if mark.status is None else mark.status)
+                return
         self.tail = data[found.resume :]
         if self.begun:
             self._keep(data[at : found.resume])

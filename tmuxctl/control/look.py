@@ -211,7 +211,7 @@ def _following(control: Control, pane: Pane, journal: Journal, start: int, raw: 
     rest = b""
     try:
         while True:
-            finished = journal.finished() or pane.dead and not pane.pid
+            finished = journal.finished() or (pane.dead and not pane.pid)
             part = journal.read(start, 1 << 20)
             start = part.end
             data = rest + part.data

@@ -47,7 +47,7 @@ class Control:
 
         self.settings = settings or config.load()
         if transport is None:
-            from tmuxctl.terminal.server import CONFIG
+            from tmuxctl.terminal.tmux_conf import CONFIG
             from tmuxctl.transport.local import LocalTransport
 
             transport = LocalTransport(

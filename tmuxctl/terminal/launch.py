@@ -80,7 +80,11 @@ EXPIRE = """\
 cd "$1" && [ "$(cat id)" = "$2" ] && pid=$(cat pid) && [ -n "$pid" ] || exit 0
 grep -qs "TMUXCTL_SESSION=$2" "/proc/$pid/environ" || [ ! -d /proc/self ] || exit 0
 echo lifetime >ended
-tree() { ps -A -o pid= -o ppid= | awk -v root="$1" '{up[$1]=$2} END {for (p in up) for (q=p; q>1; q=up[q]) if (q==root) {print p; break}}'; }
+tree() {
+    ps -A -o pid= -o ppid= | awk -v root="$1" '
+        { up[$1] = $2 }
+        END { for (p in up) for (q = p; q > 1; q = up[q]) if (q == root) { print p; break } }'
+}
 all=$(tree "$pid")
 kill -TERM $all 2>/dev/null; kill -CONT $all 2>/dev/null
 n=0; while [ $n -lt 30 ] && kill -0 $pid 2>/dev/null; do sleep 0.1; n=$((n+1)); done

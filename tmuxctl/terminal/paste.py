@@ -26,7 +26,10 @@ SIZE_LIMIT = 16 << 20
 ECHO_LIMIT = 2000
 """Bytes of the typed text remembered, so that a wait can leave its echo out."""
 
-REPORT = "id=#{@tmuxctl_id} dead=#{pane_dead} mode=#{pane_in_mode} off=#{pane_input_off} attached=#{session_attached} lease=#{@tmuxctl_lease}"
+REPORT = (
+    "id=#{@tmuxctl_id} dead=#{pane_dead} mode=#{pane_in_mode} off=#{pane_input_off} attached=#{session_attached}"
+    " lease=#{@tmuxctl_lease}"
+)
 
 
 class Input(NamedTuple):

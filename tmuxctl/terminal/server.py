@@ -1,4 +1,4 @@
-"""What tmux knows: our server's configuration, and one session's facts read in one query."""
+"""What tmux knows: a session's facts, read in one query."""
 
 from __future__ import annotations
 
@@ -7,45 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tmuxctl.errors import NotFound
-from tmuxctl.terminal import journal
 from tmuxctl.transport.base import Command, Transport
-
-CONFIG = (
-    b"""\
-# tmuxctl's own server; your ~/.tmux.conf is not read. Every option with -q: a version that does not know one goes on.
-set -sq exit-empty off
-set -sq escape-time 0
-# its log would keep what is typed
-set -sq message-limit 0
-set -sq set-clipboard off
-set -sq default-terminal tmux-256color
-set -sq command-alias ''
-set -gq default-shell /bin/sh
-set -gq default-command ''
-set -gq update-environment ''
-set -gq allow-passthrough off
-set -gq allow-rename off
-set -gq automatic-rename off
-set -gq set-titles off
-set -gq visual-activity off
-set -gq visual-bell off
-set -gq mouse on
-set -gq display-time 2000
-set -gq remain-on-exit on
-set -gq remain-on-exit-format ''
-set -gq status-left-length 60
-set -gq status-right-length 60
-set -gq status-left '#{session_name} '
-set -gq status-right '#{?@tmuxctl_driver,driven by #{@tmuxctl_driver} ,}#{?client_readonly,read-only ,}C-b d leaves'
-set -gq window-status-format ''
-set -gq window-status-current-format ''
-set-hook -g client-attached 'if -F "#{&&:#{@tmuxctl_id},#{!=:#{@tmuxctl_keep_size},1}}" "set -w window-size latest"'
-set-hook -g client-detached 'run-shell -C "#{S:#{?#{&&:#{@tmuxctl_id},#{&&:#{==:#{session_attached_list},},#{==:#{window-size},latest}}},resize-window -t =#{session_name}: -x #{@tmuxctl_cols} -y #{@tmuxctl_rows} ;,}}"'
-set -sq @tmuxctl_config 1
-"""
-    + journal.HOOK.encode()
-    + b"\n"
-)
 
 FIELDS = (
     "session_name",

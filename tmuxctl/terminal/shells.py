@@ -82,7 +82,8 @@ def exec_script(kind: str, command: str, token: str, path: str, show: bytes = b"
     """The text of a file that, when `typed_line` is typed, removes itself and runs `command` in that very shell.
 
     It writes `OSC 133;C;tmuxctl=TOKEN` before the command and `OSC 133;D;STATUS;tmuxctl=TOKEN` right after it, to
-    /dev/tty; `show` is written before the first. Without D the shell has ended, was replaced (`exec`), or is a bash called as `sh` that was interrupted.
+    /dev/tty; `show` is written before the first. Without D the shell has ended, was replaced (`exec`), or is a
+    bash called as `sh` that was interrupted.
     `token` should be fresh for every command, and the file's mode 0600: the shell's own user must be able to read it.
     Usage for a command that no shell can hold (NUL) and for an unknown kind.
     """

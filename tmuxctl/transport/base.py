@@ -137,7 +137,8 @@ SAFE = re.compile(r"[A-Za-z0-9_./@=:+,-]+")
 
 
 def quote(argument: str) -> str:
-    r"""One argument as tmux's own command parser reads it back: bare, or in double quotes with octal escapes (tmux(1), PARSING SYNTAX)."""
+    r"""One argument as tmux's own command parser reads it back (tmux(1), PARSING SYNTAX): bare, or in double quotes with
+    octal escapes. A `~` is expanded even there (measured), so it is escaped too."""
     if SAFE.fullmatch(argument):
         return argument
     plain = re.sub(r'[\\"$~]', r"\\\g<0>", argument)
@@ -167,7 +168,7 @@ FAILURES: Sequence[tuple[str, type[TmuxctlError], str, str]] = (
     (r"fork failed: No space left|forkpty|openpty|out of pty", Failed, "no_ptys", "end some sessions: tmuxctl kill NAME"),
     (r"fork failed", Failed, "no_processes", "end some programs, or raise the process limit"),
     (r"Too many open files|too many open files", Failed, "no_descriptors", "end some sessions: tmuxctl kill NAME"),
-    (r"unknown command|unknown option|unknown flag|usage:", Failed, "tmux_too_old", "tmuxctl needs tmux 3.2 or later: tmuxctl doctor"),
+    (r"unknown command|unknown option|unknown flag|usage:", Failed, "tmux_too_old", "it needs tmux 3.2 or later: tmuxctl doctor"),
 )  # fmt: skip
 
 
