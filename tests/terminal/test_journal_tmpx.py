@@ -1,0 +1,473 @@
+"""The journal: every byte once, bounded, readable at any time, and honest about what is missing."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tmuxctl.errors import NotFound, Usage
+from tmuxctl.terminal import journal
+from tmuxctl.terminal.journal import Cursor, Journal, Slice
+from tmuxctl.transport.base import File
+
+NUMBERS = itertools.count()
+HOSTILE = [
+    "a#{x}b",
+    "x##y",
+    "%H",
+    "%%x",
+    "#(touch pwned)",
+    "it's",
+    '"q"',
+    "line\nbreak\n",
+    "two  words",
+    "$HOME`id`\\",
+    "ü\udcff",
+]
+
+
+class Folder:
+    """The two calls a reader makes, over plain files."""
+
+    def files(self, folder: str) -> dict[str, File]:
+        found = {}
+        for name in os.listdir(folder):
+            with contextlib.suppress(FileNotFoundError):
+                found[name] = File(os.stat(f"{folder}/{name}").st_size, 0.0)
+        return found
+
+    def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
+        try:
+            with open(path, "rb") as file:
+                file.seek(offset)
+                return file.read(-1 if limit is None else limit)
+        except FileNotFoundError:
+            raise NotFound("no such file", reason="no_file") from None
+
+
+def until(true: Callable[[], object], seconds: float = 15.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.002)
+
+
+# the reader
+
+
+def kept(tmp_path: Path, **segments: bytes) -> Journal:
+    """A journal of segments given as s0=b"...", s100=b"..."."""
+    folder = tmp_path / "journal"
+    folder.mkdir()
+    for name, data in segments.items():
+        (folder / f"seg.{int(name[1:]):015d}").write_bytes(data)
+    return Journal(Folder(), str(tmp_path))
+
+
+def test_an_empty_journal_is_empty(tmp_path):
+    read = kept(tmp_path)
+    assert read.extent() == (0, 0, False)
+    assert read.read(0) == read.tail(10) == Slice(b"", 0, 0, False)
+
+
+def test_segments_are_read_as_one_stream(tmp_path):
+    read = kept(tmp_path, s0=b"abc", s3=b"defg", s7=b"h")
+    assert (read.start(), read.end(), read.finished()) == (0, 8, False)
+    assert read.read(0) == Slice(b"abcdefgh", 0, 8, False)
+    assert read.read(2, 3) == Slice(b"cde", 2, 5, False)
+    assert read.read(3, 4) == Slice(b"defg", 3, 7, False)
+    assert read.read(4, 0) == Slice(b"", 4, 4, False)
+    assert read.tail(5) == Slice(b"defgh", 3, 8, False)
+    assert read.read(8) == Slice(b"", 8, 8, False)
+    assert read.read(100) == Slice(b"", 100, 100, False)
+    (tmp_path / "journal" / "end").touch()
+    assert read.finished()
+
+
+def test_what_was_rotated_away_is_told(tmp_path):
+    read = kept(tmp_path, s100=b"abc", s103=b"de")
+    assert read.start() == 100
+    assert read.read(7) == Slice(b"abcde", 100, 105, True)
+    assert read.read(7, 2) == Slice(b"ab", 100, 102, True)
+    assert read.read(100) == Slice(b"abcde", 100, 105, False)
+    assert read.tail(1000) == Slice(b"abcde", 100, 105, False)
+
+
+def test_a_gap_is_told_and_read_over(tmp_path):
+    read = kept(tmp_path, s0=b"abc", s4=b"def")
+    assert read.end() == 7
+    assert read.read(0) == Slice(b"abcdef", 0, 7, True)
+    assert read.read(0, 4) == Slice(b"abcd", 0, 5, True)
+    assert read.read(0, 3) == Slice(b"abc", 0, 3, False)
+    assert read.read(3) == Slice(b"def", 4, 7, True)
+    assert read.read(4) == Slice(b"def", 4, 7, False)
+    assert read.tail(5) == Slice(b"cdef", 2, 7, True)
+
+
+def test_a_gap_with_nothing_behind_it_yet_is_told_once(tmp_path):
+    read = kept(tmp_path, s0=b"abc", s4=b"")
+    assert read.read(3) == Slice(b"", 4, 4, True)
+    assert read.read(4) == Slice(b"", 4, 4, False)
+
+
+def test_segments_that_vanish_under_the_reader_are_no_error(tmp_path):
+    read = kept(tmp_path, s0=b"abc", s3=b"def", s6=b"ghi", s9=b"j")
+
+    class Vanishing(Folder):
+        left = 3
+
+        def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
+            if self.left:
+                self.left -= 1
+                os.unlink(min((tmp_path / "journal").iterdir()))
+            return super().read(path, offset, limit)
+
+    read.transport = Vanishing()
+    found = read.read(1)
+    assert found.truncated
+    assert found.end == 10
+    assert found.data
+    assert b"abcdefghij".endswith(found.data)
+
+
+def test_a_segment_that_grew_after_the_listing_makes_no_gap(tmp_path):
+    read = kept(tmp_path, s0=b"abcdef", s6=b"ghi")
+
+    class Stale(Folder):
+        def files(self, folder: str) -> dict[str, File]:
+            return {name: File(1, 0.0) for name in super().files(folder)}
+
+    read.transport = Stale()
+    assert read.read(0) == Slice(b"abcdefghi", 0, 9, False)
+
+
+def test_cursors_survive_their_text():
+    cursor = Cursor("2", 118)
+    assert journal.cursor_text(cursor) == "c1:2:118"
+    assert journal.parse_cursor("c1:2:118") == cursor
+    assert journal.parse_cursor("c1:0af.9:0") == Cursor("0af.9", 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "c1", "c1::1", "c1:A:1", "c2:2:118", "c1:2:-1", "c1:2:", "c1:2:1\n", "c1:" + "a" * 33 + ":1", "c1:2:٣", "1"],
+)
+def test_what_is_no_cursor_is_refused_with_a_hint(text):
+    with pytest.raises(Usage) as caught:
+        journal.parse_cursor(text)
+    assert caught.value.reason == "bad_cursor"
+    assert caught.value.hint
+
+
+# the writer alone
+
+
+class Writer:
+    """A writer fed by the test through a pipe."""
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        (folder / "journal").mkdir(exist_ok=True)
+        (folder / "journal.sh").write_text(journal.writer(limit))
+        self.folder = folder
+        self.process = subprocess.Popen(
+            ["sh", "-c", journal.pipe_command(str(folder))], stdin=subprocess.PIPE, bufsize=0
+        )
+        self.journal = Journal(Folder(), str(folder))
+
+    def write(self, data: bytes) -> None:
+        assert self.process.stdin
+        while data:
+            data = data[self.process.stdin.write(data) :]
+
+    def end(self) -> None:
+        assert self.process.stdin
+        self.process.stdin.close()
+        self.process.wait(15)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Writer]]:
+    writers: list[Writer] = []
+
+    def make(folder: Path = tmp_path, limit: int = 1 << 20) -> Writer:
+        writers.append(Writer(folder, limit))
+        return writers[-1]
+
+    yield make
+    for writer in writers:
+        writer.end()
+
+
+def test_every_byte_comes_at_once_and_the_end_is_told(start):
+    writer = start()
+    for count in range(1, 200):
+        writer.write(bytes([count]))
+        until(lambda count=count: writer.journal.end() == count)
+    assert not writer.journal.finished()
+    writer.end()
+    assert writer.journal.finished()
+    assert writer.journal.read(0) == Slice(bytes(range(1, 200)), 0, 199, False)
+    assert [segment.stat().st_mode & 0o777 for segment in writer.folder.glob("journal/seg.*")] == [0o600]
+
+
+def test_it_keeps_the_limit_and_not_much_more(start):
+    writer, limit = start(limit=64 << 10), 64 << 10
+    data = b"".join(b"%07d\n" % number for number in range(50_000))
+    for position in range(0, len(data), 1000):
+        writer.write(data[position : position + 1000])
+        held = sum(file.size for file in Folder().files(writer.journal.folder).values())
+        assert held <= limit * 1.25
+    writer.end()
+    found = writer.journal.read(0)
+    assert found.truncated
+    assert found.data == data[found.start :]
+    assert limit <= len(found.data) <= limit * 1.25
+    assert found.end == len(data)
+
+
+def test_told_of_the_end_it_keeps_what_still_waits(start):
+    writer = start()
+    data = os.urandom(3 << 20)
+    writer.write(data)
+    done = subprocess.run(["sh", writer.folder / "journal.sh", "end"], timeout=30)
+    assert done.returncode == 0
+    assert writer.process.wait(15) == 0
+    found = writer.journal.tail(1 << 20)
+    assert found.end == len(data)
+    assert found.data == data[-(1 << 20) :]
+
+
+def test_told_of_the_end_when_it_is_dead_it_says_so_and_harms_nobody(start):
+    writer = start()
+    until((writer.folder / "journal.pid").exists)
+    writer.process.kill()
+    writer.end()
+    with subprocess.Popen(["sleep", "1000"]) as other:
+        (writer.folder / "journal.pid").write_text(f"{other.pid}\n")
+        assert subprocess.run(["sh", writer.folder / "journal.sh", "end"], timeout=30).returncode == 1
+        assert other.poll() is None
+        other.kill()
+
+
+def test_after_a_writers_death_the_next_leaves_a_gap(start):
+    first = start()
+    first.write(b"before")
+    until(lambda: first.journal.end() == 6)
+    first.process.kill()
+    first.end()
+    assert not first.journal.finished()
+    second = start(first.folder)
+    second.write(b"after")
+    second.end()
+    assert second.journal.read(0) == Slice(b"beforeafter", 0, 12, True)
+    assert second.journal.read(7) == Slice(b"after", 7, 12, False)
+    assert second.journal.finished()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+def test_a_full_disk_ends_the_writer_and_a_new_one_marks_the_gap(start, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True).returncode:
+        pytest.skip("mount is refused here")
+    try:
+        writer = start(disk, limit=64 << 20)
+        data = os.urandom(2 << 20)
+        with pytest.raises(BrokenPipeError):
+            writer.write(data)
+        assert writer.process.wait(15) == 1
+        assert not writer.journal.finished()
+        before = writer.journal.read(0)
+        assert data.startswith(before.data)
+        assert not before.truncated
+        ballast = next(disk.glob("journal/seg.*"))
+        shutil.move(ballast, tmp_path / "aside")
+        (disk / "journal" / ballast.name).write_bytes(before.data[:1000])
+        again = start(disk, limit=64 << 20)
+        again.write(b"room again")
+        again.end()
+        assert again.journal.finished()
+        assert again.journal.read(0) == Slice(before.data[:1000] + b"room again", 0, 1011, True)
+    finally:
+        for writer in [one for one in (locals().get("writer"), locals().get("again")) if one]:
+            writer.end()
+        subprocess.run(["umount", disk], check=True)
+
+
+# the writer in tmux
+
+
+class Server:
+    """A tmux server of the test's own, with the hook that ends a dead pane's writer."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.socket = f"tmuxctl-test-{os.getpid()}-{next(NUMBERS)}"
+        conf = folder / "conf"
+        conf.write_text(
+            f"set -g exit-empty off\nset -g remain-on-exit on\nset -g remain-on-exit-format ''\n{journal.HOOK}\n"
+        )
+        names = {"PATH": os.environ["PATH"], "HOME": str(folder), "TMUX_TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
+        self.environment = names
+        self.prefix = ["tmux", "-L", self.socket, "-f", str(conf)]
+        self("start-server")
+
+    def __call__(self, *words: str) -> str:
+        done = subprocess.run(
+            [*self.prefix, *words], env=self.environment, cwd=self.folder, capture_output=True, text=True, timeout=30
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def start(self, name: str, program: str, *, folder: Path | None = None, limit: int = 64 << 20) -> Journal:
+        place = folder or self.folder / name
+        (place / "journal").mkdir(parents=True)
+        (place / "journal.sh").write_text(journal.writer(limit))
+        here = f"={name}:"
+        self(
+            *("new-session", "-d", "-s", name, "-x", "200", "-c", "/", program, ";"),
+            *("pipe-pane", "-IO", "-t", here, journal.pipe_command(str(place)), ";"),
+            *("set-option", "-t", here, "@tmuxctl_folder", journal.encoded(str(place))),
+        )
+        return Journal(Folder(), str(place))
+
+    def ended(self, kept: Journal, seconds: float = 30.0) -> None:
+        """Wait until the journal is finished; a run-shell makes tmux 3.3a see an exit it overlooked."""
+        nudge = itertools.count(1)
+        until(lambda: kept.finished() or (next(nudge) % 100 == 0 and self("run-shell", "true")), seconds)
+
+
+def gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return True
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    folder = Path(tempfile.mkdtemp(prefix="tj-", dir="/tmp"))
+    made = Server(folder)
+    pid = int(made("display-message", "-p", "#{pid}"))
+    yield made
+    made("kill-server")
+    until(lambda: gone(pid))
+    until(lambda: shutil.rmtree(folder, ignore_errors=True) or not folder.exists())
+
+
+LINES = "seq -f 'line %.0f of a flood that is quite long, so that there are many bytes in it and few lines' "
+
+
+def lines(last: int) -> bytes:
+    return b"".join(
+        b"line %d of a flood that is quite long, so that there are many bytes in it and few lines\r\n" % number
+        for number in range(1, last + 1)
+    )
+
+
+def test_a_flood_is_bounded_exact_and_readable_meanwhile(server):
+    limit, count = 4 << 20, 340_000
+    kept = server.start("flood", f"{LINES} {count}; exit 3", limit=limit)
+    expected = lines(count)
+    position, largest = 0, 0
+    while not kept.finished() or position < kept.end():
+        found = kept.read(position, 200_000)
+        assert found.data == expected[found.start : found.end]
+        assert found.truncated == (found.start > position)
+        position = found.end
+        extent = kept.extent()
+        largest = max(largest, extent.end - extent.start)
+    assert len(expected) > 30e6
+    assert kept.end() == position == len(expected)
+    assert limit <= largest <= limit * 1.3
+    assert kept.tail(limit).data == expected[-limit:]
+    assert server("display-message", "-p", "-t", "=flood:", "#{pane_pipe} #{pane_in_mode}") == "0 0"
+
+
+def test_a_cursor_holds_across_rotation_and_exit(server):
+    go = server.folder / "go"
+    program = f"{LINES} 20000; while [ ! -e {go} ]; do sleep 0.01; done; {LINES} 5000; exit 3"
+    kept, first = server.start("turn", program, limit=1 << 20), lines(20000)
+    until(lambda: kept.end() == len(first))
+    cursor = journal.parse_cursor(journal.cursor_text(Cursor("7", kept.end())))
+    go.touch()
+    server.ended(kept)
+    found = kept.read(cursor.offset)
+    assert found == Slice(lines(5000), len(first), len(first) + len(lines(5000)), False)
+    assert kept.start() > 0
+
+
+def test_a_stopped_reader_stops_nobody(server):
+    kept = server.start("free", f"{LINES} 20000; exit 0", limit=1 << 20)
+    with open(f"{kept.folder}/../journal.sh", "rb"), subprocess.Popen(["tail", "-f", f"{kept.folder}/x"]) as reader:
+        reader.send_signal(signal.SIGSTOP)
+        server.ended(kept)
+        reader.kill()
+    assert kept.end() == len(lines(20000))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_folder_is_only_a_folder(server, name):
+    kept = server.start("odd", "echo hello; sleep 0.2; exit 3", folder=server.folder / "state" / name)
+    server.ended(kept)
+    assert kept.read(0) == Slice(b"hello\r\n", 0, 7, False)
+    assert not list(server.folder.rglob("pwned"))
+    assert server("display-message", "-p", "-t", "=odd:", "#{pane_in_mode}") == "0"
+
+
+def test_fifteen_sessions_at_once_are_each_complete(server):
+    journals = {number: server.start(f"s{number}", f"seq -f '{number} %.0f' 20000; exit 3") for number in range(15)}
+    for number, kept in journals.items():
+        server.ended(kept)
+        expected = b"".join(b"%d %d\r\n" % (number, line) for line in range(1, 20001))
+        found = kept.read(0)
+        shown = server("capture-pane", "-p", "-t", f"=s{number}:")
+        import sys; print("LOSS" if found.data != expected else "ok", len(expected)-len(found.data), shown.split()[-1], file=sys.stderr)
+        assert not found.truncated
+        assert expected.startswith(found.data)
+        assert found.data[-40:].split()[-1].decode() == shown.split()[-1]
+
+
+def test_programs_that_end_at_once_end_their_journals(server):
+    """What tmux showed is in the journal: 3.3a itself overlooks the output of about one in 300 of these."""
+    for number in range(24):
+        kept = server.start(f"s{number}", f"printf 'only %s' {number}; exit 3")
+        server.ended(kept)
+        shown = server("capture-pane", "-p", "-t", f"=s{number}:")
+        assert kept.read(0).data.decode() == shown
+        assert shown in (f"only {number}", "")
+
+
+def test_killing_a_session_ends_its_journal(server):
+    kept = server.start("gone", "echo hello; exec sleep 1000")
+    until(lambda: kept.end() == 7)
+    server("kill-session", "-t", "=gone")
+    until(kept.finished)
+    assert kept.read(0).data == b"hello\r\n"
+
+
+def test_a_dead_writer_is_seen_and_another_goes_on_behind_a_gap(server):
+    kept = server.start("hurt", "echo hello; exec cat")
+    until(lambda: kept.end() == 7)
+    pid = int(Path(kept.folder, "..", "journal.pid").read_text())
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    for one in [pid, *map(int, children)]:
+        os.kill(one, signal.SIGKILL)
+    until(lambda: server("display-message", "-p", "-t", "=hurt:", "#{pane_pipe}") == "0")
+    server("pipe-pane", "-IO", "-t", "=hurt:", journal.pipe_command(os.path.dirname(kept.folder)))
+    server("send-keys", "-t", "=hurt:", "again", "Enter")
+    until(lambda: kept.read(7).data.endswith(b"again\r\n"))
+    found = kept.read(0)
+    assert found.truncated
+    assert found.data.startswith(b"hello\r\nagain")

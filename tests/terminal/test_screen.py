@@ -1,0 +1,222 @@
+"""The text of a screen, its styled cells, its pictures, and what may not come through them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import xml.etree.ElementTree as Tree
+from html.parser import HTMLParser
+
+import pytest
+
+from tmuxctl.results import CursorPosition
+from tmuxctl.terminal import screen
+from tmuxctl.terminal.render import html, svg
+from tmuxctl.terminal.replay import Cell, Replay, cells
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+HOSTILE = [
+    b"\x1b]52;c;cm0gLXJm\x07x\x1b]0;title\x1b\\y",
+    b"\x1b[2J\x1b[31mred\x1b[0m\x1b[?1049h",
+    b"\x1bPq#0~~\x1b\\\x1b_apc\x1b\\\x1b^pm\x1b\\\x1bXsos\x1b\\z",
+    b"a\x1b]52;c;never ended\nnext line",
+    b"a\x1bPnever ended\nnext line",
+    b"a\xc2\x9b31mb\xc2\x9d52;c;x\xc2\x9cc\xc2\x85d",
+    b"\x9b31m\x90\xff\xfe",
+    b"\x1b\x1b\x1b[\x1b]",
+    b"bell\x07 back\x08 del\x7f nul\x00 \x0e\x0f",
+    b"\x1b",
+    b"\x1b[",
+    b"\x1b[31",
+    b"\x1b(0\x1b[1;2\x1b[3m",
+    b"\x1b[\x1b[31mm\x1b]\x1b]x\x07\x07",
+    bytes(range(256)),
+]
+
+
+def test_text_has_no_styles_no_links_and_no_trailing_blanks() -> None:
+    captured = b"\x1b[1;31mred\x1b[0m  \n\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \n  in \n\n \n"
+    assert screen.text(captured) == "red\nlink\n  in"
+    assert screen.text(captured, trim=False) == "red  \nlink \n  in \n\n \n"
+
+
+def test_text_draws_lines_across_rows() -> None:
+    captured = b"\x0elqqk\n\x0fx \x0ex\x1b[31mx\x1b[39m\nmqj\x0f m\n"
+    assert screen.text(captured) == "┌──┐\nx ││\n└─┘ m"
+
+
+def test_bytes_that_are_no_text_are_shown_as_such() -> None:
+    assert screen.text(b"a\xffb\xe4\xb8") == "a\ufffdb\ufffd"
+    assert screen.clean(b"a\xffb") == screen.clean("a\udcffb") == "a\ufffdb"
+
+
+@pytest.mark.parametrize("data", HOSTILE)
+def test_no_control_reaches_a_reader(data: bytes) -> None:
+    for shown in (screen.clean(data), screen.clean(data.decode("utf-8", "surrogateescape"))):
+        assert not CONTROL.search(shown)
+    assert not CONTROL.search(screen.text(data).replace("\t", "\x00"))
+    assert not CONTROL.search(re.sub(r"\x1b\[[0-9:;]*m", "", screen.ansi(data)))
+    for row in cells(data, 10):
+        assert not any(CONTROL.search(cell.text) or "\n" in cell.text for cell in row)
+
+
+def test_clean_keeps_what_follows_a_string_that_never_ends() -> None:
+    assert screen.clean("a\x1b]0;never ended\nnext\x1b[0m\tline\r\n") == "a\nnext\tline\n"
+    assert screen.clean("a\x1bPnever ended\nnext") == "a\nnext"
+    assert screen.clean("a\x1bPq\n#0\n\x1b\\b") == "ab"
+
+
+def test_clean_is_quick_on_output_full_of_escapes() -> None:
+    assert screen.clean("\x1b]" * 200_000 + "\nx") == "\nx"
+    assert screen.clean("\x1bP" * 20_000 + "\nx") == "\nx"
+
+
+def test_each_row_of_ansi_can_be_shown_by_itself() -> None:
+    captured = b"\x1b[1;38;5;208mone\ntwo \x1b[0m.\n\x1b[44m  \x1b[49m\n\n\x1b[31m\n"
+    assert screen.ansi(captured).split("\n") == [
+        "\x1b[1;38;5;208mone\x1b[0m",
+        "\x1b[1;38;5;208mtwo \x1b[0m.",
+        "\x1b[44m  \x1b[49m",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sequence", "ends"),
+    [
+        ("1;22", False), ("1", True), ("4:3", True), ("4:3;4:0", False), ("38:2::1:2:3", True),
+        ("38;2;1;2;0;39", False),
+        ("48;5;0", True), ("58:5:9;59", False), ("31;0", False), ("31;", False), ("0;31", True), ("53;55", False),
+        ("99999999999999999999", False), ("7;27;9;29;3;23;5;25;8;28;2;22", False),
+    ],
+)  # fmt: skip
+def test_a_row_ends_in_a_reset_if_a_style_is_on(sequence: str, ends: bool) -> None:
+    assert screen.ansi(f"\x1b[{sequence}mx".encode()).endswith("\x1b[0m") is ends
+
+
+def test_cells_know_their_style_and_width() -> None:
+    captured = (
+        b"\x1b[1;3;4;7;9;31;104mA\x1b[0m\x1b[38;5;208mB\x1b[48:2::1:2:3mC\x1b[m\xe4\xb8\xad\x0eq\x0f\n"
+        b"\x1b[33;58:5:9;4:3mx"
+    )
+    first, second = cells(captured, 8)
+    assert first[0] == Cell("A", 1, True, True, True, True, True, "red", "brightblue")
+    assert first[1] == Cell("B", 1, fg="#ff8700")
+    assert first[2] == Cell("C", 1, fg="#ff8700", bg="#010203")
+    assert first[3:] == [Cell("中", 2), Cell("─", 1), Cell(" ", 1), Cell(" ", 1)]
+    assert second[0] == Cell("x", 1, underline=True, fg="yellow")
+    assert sum(cell.width for cell in second) == 8
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "e\u0301x",
+        "👩\u200d👩\u200d👧x",
+        "❤\ufe0fx",
+        "1\ufe0f\u20e3x",
+        "🇩🇪x",
+        "\u0301x",
+        "\u200dx",
+        "نص",
+        "x\u0378\ue000",
+    ],
+)
+def test_cells_lose_no_text(text: str) -> None:
+    (row,) = cells(text.encode(), 20)
+    assert "".join(cell.text for cell in row).rstrip(" ") == text
+    assert [cell.text for cell in row][:1] != [""]
+
+
+def test_joined_rows_longer_than_the_screen_stay_whole() -> None:
+    (row,) = cells(b"x" * 30, 20)
+    assert len(row) == 30
+
+
+class Page(HTMLParser):
+    """Notes the elements, attributes and text of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.add(tag)
+        self.attributes.update(name for name, _ in attrs)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+EVIL = '</title></pre></svg><script>alert(1)</script>"onload="x" & \x1b]0;t\x07\u202eo\x00\ufffe\ud800'
+
+
+def test_a_page_shows_hostile_text_and_runs_none_of_it() -> None:
+    page = Page()
+    page.feed(html(EVIL.encode("utf-8", "replace") + "\n中 \x1b[31mred".encode(), 40, EVIL))
+    assert page.elements == {"html", "head", "meta", "title", "style", "body", "pre", "i", "span"}
+    assert page.attributes == {"lang", "charset", "http-equiv", "content", "class", "style"}
+    assert "<script>alert(1)</script>" in page.text
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\u202e]", page.text)
+
+
+def test_a_picture_is_sound_xml_whatever_it_shows() -> None:
+    root = Tree.fromstring(svg(EVIL.encode("utf-8", "replace") + b"\n\x1b[7;31mx\x1b[0m", 80, 24, EVIL))
+    names = {element.tag.rpartition("}")[2] for element in root.iter()}
+    assert names == {"svg", "title", "rect", "g", "text"}
+    assert "<script>alert(1)</script>" in "".join(root.itertext())
+    assert not any(name.startswith("on") or "href" in name for element in root.iter() for name in element.attrib)
+
+
+def test_wide_characters_keep_their_columns_in_pictures() -> None:
+    root = Tree.fromstring(svg("中a".encode(), 4, 1, "t"))
+    places = [(element.text, element.get("x")) for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert places == [("中", "8"), ("a", "26")]
+    assert 'style="width:2ch">中</i>a' in html("中a".encode(), 4, "t")
+
+
+def test_colours_of_a_page_are_those_of_the_screen() -> None:
+    page = html(b"\x1b[31ma\x1b[38;5;208mb\x1b[48;2;1;2;3mc\x1b[0;7md", 10, "t")
+    for rule in ("color:#cd3131", "color:#ff8700", "background:#010203", "background:#d4d4d4"):
+        assert rule in page
+
+
+def test_a_replay_tells_lines_history_cursor_and_screen() -> None:
+    replay = Replay(10, 2)
+    replay.feed(b"one\r\ntwo\r\nthree is longer")
+    assert replay.history() == ["one", "two"]
+    assert replay.lines() == ["three is l", "onger"]
+    assert replay.text() == "one\ntwo\nthree is longer"
+    assert replay.cursor == CursorPosition(5, 1, True)
+    replay.feed(b"\x1b[?1049h\x1b[?25l")
+    assert replay.alternate
+    assert replay.lines() == ["", ""]
+    assert not replay.cursor.visible
+
+
+def test_a_replay_keeps_no_more_history_than_asked() -> None:
+    replay = Replay(10, 2, history=50)
+    replay.feed(b"".join(b"%d\r\n" % number for number in range(1000)))
+    assert 40 <= len(replay.history()) <= 50
+    assert replay.history()[-1] == "998"
+    none = Replay(10, 2, history=0)
+    none.feed(b"1\r\n2\r\n3\r\n\x1b[H\x1b[2J4")
+    assert (none.history(), none.lines()) == ([], ["4", ""])
+
+
+@pytest.mark.parametrize("data", HOSTILE)
+def test_a_replay_survives_anything(data: bytes) -> None:
+    replay = Replay(5, 3)
+    for byte in data * 3:
+        replay.feed(bytes([byte]))
+        replay.resize(2 + byte % 7, 2 + byte % 5)
+    assert not any(CONTROL.search(line) for line in [*replay.lines(), *replay.history()])
+
+
+def test_reading_a_screen_imports_nothing_heavy() -> None:
+    heavy = "{'pyte', 'wcwidth', 'yaml', 'asyncio', 'ctypes', 'unicodedata', 'dataclasses', 'html'}"
+    code = f"import sys, tmuxctl.terminal.screen; sys.exit(', '.join({heavy} & set(sys.modules)) or 0)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr

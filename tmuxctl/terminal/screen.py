@@ -1,0 +1,152 @@
+"""What tmux printed of a screen, as text that is safe to show: pure functions over `capture-pane -p -e`."""
+
+from __future__ import annotations
+
+import re
+
+_SEQUENCE = re.compile(
+    r"\x1b(?:"
+    r"\[[0-?]*+[ -/]*+[@-~]?"  # CSI
+    r"|\][^\x07\x18\x1a\x1b\n]*+(?:\x07|\x1b\\)?"  # OSC
+    r"|[PX^_k](?:[^\x1b]*+\x1b\\|[^\x1b\n]*+)"  # DCS, SOS, PM, APC, title: newlines are part of a terminated one only
+    r"|[ -/]*+[0-~]"
+    r")?"
+)
+_STYLE = re.compile(r"\x1b\[([0-9:;]*)m")
+_DRAWN = re.compile(r"\x0e([^\x0f]*+)\x0f?")
+_STYLED_OR_DRAWN = re.compile(r"(\x1b\[[0-9:;]*m)|(\x0e)|(\x0f)")
+_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_CONTROL_BUT_TAB = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+
+_SEEN_ON_BLANKS = {"bg", "reverse", "underline", "strike", "overline"}
+
+LINE_DRAWING = dict(
+    zip(
+        map(ord, "+,-.0`abcdefghijklmnopqrstuvwxyz{|}~"),
+        "→←↑↓▮◆▒␉␌␍␊°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·",
+        strict=True,
+    )
+)
+"""DEC special graphics as tmux draws them (tty-acs.c): with arrows and a block that the VT100 had not."""
+
+
+def text(captured: bytes, *, trim: bool = True) -> str:
+    """The plain text of a captured screen, one line a row.
+
+    Line drawing (between SO and SI, in effect across rows) becomes Unicode; no control character but the newline is
+    left; bytes that are not UTF-8 become U+FFFD. `trim` removes each row's trailing blanks and trailing empty rows.
+    """
+    plain = captured.decode("utf-8", "replace")
+    if "\x1b" in plain:
+        plain = _SEQUENCE.sub("", plain)
+    if "\x0e" in plain:
+        plain = _DRAWN.sub(lambda found: found[1].translate(LINE_DRAWING), plain)
+    plain = _CONTROL.sub("", plain)
+    if not trim:
+        return plain
+    return "\n".join([row.rstrip(" ") for row in plain.split("\n")]).rstrip("\n")
+
+
+def ansi(captured: bytes) -> str:
+    """The captured screen with its colours and attributes (SGR) and no other control; each row can be shown by itself.
+
+    A row starts with what is in effect and ends in a reset if anything is. Trailing rows on which nothing is seen are
+    removed.
+    """
+    rows = styled_rows(captured)
+    while rows and not _seen(rows[-1]):
+        rows.pop()
+    return "\n".join(rows)
+
+
+def styled_rows(captured: bytes) -> list[str]:
+    """All rows of a captured screen, each as `ansi` has it."""
+    rows: list[str] = []
+    style: dict[str, str] = {}
+    drawing = False
+    for line in _keep_styles(captured.decode("utf-8", "replace")).removesuffix("\n").split("\n"):
+        parts = [_sequence(style)]
+        for piece in _STYLED_OR_DRAWN.split(line):
+            if not piece:
+                continue
+            if piece == "\x0e" or piece == "\x0f":
+                drawing = piece == "\x0e"
+            elif piece[0] == "\x1b":
+                _apply(style, piece[2:-1])
+                parts.append(piece)
+            else:
+                parts.append(piece.translate(LINE_DRAWING) if drawing else piece)
+        if style:
+            parts.append("\x1b[0m")
+        rows.append("".join(parts))
+    return rows
+
+
+def clean(data: str | bytes) -> str:
+    """A program's output made safe for a reader: no escape sequence, no control character but newline and tab.
+
+    Bytes that are not UTF-8 and lone surrogates become U+FFFD.
+    """
+    plain = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    if "\x1b" in plain:
+        plain = _SEQUENCE.sub("", plain)
+    return _CONTROL_BUT_TAB.sub(_replacement, plain)
+
+
+def _seen(row: str) -> bool:
+    """Whether a row holds text, or blanks with a style that shows on them."""
+    style: dict[str, str] = {}
+    for place, piece in enumerate(_STYLE.split(row)):
+        if place % 2:
+            _apply(style, piece)
+        elif piece and (piece.strip(" ") or not _SEEN_ON_BLANKS.isdisjoint(style)):
+            return True
+    return False
+
+
+def _replacement(found: re.Match[str]) -> str:
+    return "\ufffd" if found[0] >= "\ud800" else ""
+
+
+def _keep_styles(plain: str) -> str:
+    """The text without any sequence but SGR, and without controls but newline, SO and SI."""
+    plain = _SEQUENCE.sub(lambda found: found[0] if _STYLE.fullmatch(found[0]) else "", plain)
+    return re.sub(r"[\x00-\x09\x0b-\x0d\x10-\x1a\x1c-\x1f\x7f-\x9f\ud800-\udfff]", "", plain)
+
+
+_ON = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 5: "blink", 6: "blink", 7: "reverse", 8: "hidden", 9: "strike"}
+_ON.update({21: "underline", 53: "overline"})
+_ON.update(dict.fromkeys([*range(30, 38), *range(90, 98)], "fg"))
+_ON.update(dict.fromkeys([*range(40, 48), *range(100, 108)], "bg"))
+_OFF = {22: ("bold", "dim"), 23: ("italic",), 24: ("underline",), 25: ("blink",), 27: ("reverse",), 28: ("hidden",)}
+_OFF.update({29: ("strike",), 39: ("fg",), 49: ("bg",), 55: ("overline",), 59: ("line",)})
+_LONG = {38: "fg", 48: "bg", 58: "line"}
+_LENGTH = {"2": 5, "5": 3}
+
+
+def _apply(style: dict[str, str], parameters: str) -> None:
+    """Change the style in effect by one SGR (ECMA-48 8.3.117; colours as in ISO 8613-6 and with semicolons)."""
+    fields = parameters.split(";")
+    at = 0
+    while at < len(fields):
+        field = fields[at]
+        head = field.partition(":")[0]
+        code = int(head) if head and len(head) < 5 else 0 if not head else -1
+        length = 1
+        if code in _LONG:
+            if ":" not in field:
+                length = _LENGTH.get(fields[at + 1], 2) if at + 1 < len(fields) else 1
+            style[_LONG[code]] = ";".join(fields[at : at + length])
+        elif code == 0:
+            style.clear()
+        elif field == "4:0":
+            style.pop("underline", None)
+        elif code in _ON:
+            style[_ON[code]] = field
+        for name in _OFF.get(code, ()):
+            style.pop(name, None)
+        at += length
+
+
+def _sequence(style: dict[str, str]) -> str:
+    return f"\x1b[{';'.join(style.values())}m" if style else ""
