@@ -1,0 +1,108 @@
+"""When tmux hangs: what is reported is true, and nothing is typed twice."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import LINES
+
+from tmuxctl.control import Control
+from tmuxctl.errors import Denied, Unreachable
+from tmuxctl.terminal import paste, server
+
+pytestmark = pytest.mark.on("tmux", "pipe")
+
+
+@contextmanager
+def stopped(control: Control) -> Iterator[None]:
+    """The tmux server does not answer meanwhile."""
+    pid = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+def test_a_write_into_a_hanging_tmux_is_unknown_and_typed_at_most_once(control: Control) -> None:
+    control.new("t", LINES)
+    pane = server.pane(control.transport, "t")
+    one = paste.Write("abcdefgh12345678", data=b"only once", enter=True)
+    remember = paste.Input.remember(one.id, 0, "tty", one.data)
+    with stopped(control), pytest.raises(Unreachable) as unknown:
+        paste.write(control.transport, control.holder, pane, one, remember, timeout=0.5)
+    assert unknown.value.reason == "outcome_unknown"
+    assert unknown.value.details["id"] == one.id
+    assert one.id in unknown.value.hint
+    assert control.send("t", one.data, id=one.id).result in ("done", "dup")
+    assert control.send("t", one.data, id=one.id).result == "dup"
+    control.send("t", b"the end")
+    assert control.wait("t", text="^the end$").matched
+    assert control.log("t").text.count("only once") == 2  # type: ignore[union-attr]  # echo and answer
+
+
+def test_looking_at_a_hanging_tmux_ends_in_time(control: Control) -> None:
+    control.new("t", LINES)
+    with stopped(control), pytest.raises(Unreachable) as silent:
+        server.pane(control.transport, "t", timeout=0.3)
+    assert silent.value.reason == "backend_timeout"
+    assert control.show("t").state.value == "unknown"
+
+
+@pytest.mark.on("tmux")
+def test_a_socket_that_was_deleted_comes_back_with_its_sessions(control: Control, place: Path, until: Any) -> None:
+    control.new("t", LINES)
+    pid = control.transport.run([("display-message", "-p", "#{pid}")])
+    socket = next(place.glob("tmux-*/t"))
+    socket.unlink()
+    control.new("u", LINES)
+    assert [one.name for one in control.ls().sessions] == ["t", "u"]
+    assert control.transport.run([("display-message", "-p", "#{pid}")]) == pid
+
+
+@pytest.mark.on("tmux")
+def test_the_last_session_can_be_killed_and_another_started_again_and_again(control: Control) -> None:
+    for _ in range(5):
+        control.new("t", LINES)
+        control.kill(("t",), signal="KILL")
+    assert not control.ls().sessions
+
+
+@pytest.mark.on("tmux")
+def test_state_is_for_its_owner_only(control: Control, place: Path) -> None:
+    control.new("t", LINES)
+    control.send("t", b"x")
+    assert control.wait("t", text="^x$").matched
+    for one in (place / "state" / "tmuxctl").rglob("*"):
+        assert not one.lstat().st_mode & 0o077, one
+
+
+@pytest.mark.on("tmux")
+def test_a_state_folder_open_to_others_is_refused(control: Control, place: Path) -> None:
+    home = place / "state" / "tmuxctl"
+    home.mkdir(parents=True, mode=0o700)
+    home.chmod(0o755)
+    with pytest.raises(Denied) as refused:
+        control.new("t", LINES)
+    assert refused.value.reason == "bad_mode"
+
+
+@pytest.mark.on("tmux")
+def test_a_damaged_file_costs_no_other_session(control: Control, place: Path) -> None:
+    damaged = control.new("damaged", LINES)
+    control.new("good", LINES)
+    spec = next(place.rglob(f"{damaged.id}/spec.json"))
+    spec.write_text("{not json")
+    os.kill(int(control.transport.run([("display-message", "-p", "#{pid}")])), signal.SIGKILL)
+    deadline = time.monotonic() + 10
+    while [one.state.value for one in control.ls().sessions] != ["lost"]:
+        assert time.monotonic() < deadline
+    assert [one.name for one in control.ls().sessions] == ["good"]
+    assert spec.with_name("spec.json.corrupt").exists()

@@ -1,0 +1,132 @@
+"""Killing: everything a session started is gone, its words stay until they are pruned, and nobody else is touched."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import LINES, SHELL, program
+
+from tmuxctl.control import Control
+from tmuxctl.errors import NotFound, Usage
+
+
+def lives(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False
+
+
+def test_a_killed_session_is_gone(control: Control) -> None:
+    made = control.new("t", LINES)
+    control.new("other", LINES)
+    (end,) = control.kill(("t",)).killed
+    assert (end.session, end.id, end.exit_status, end.signal, end.escaped) == ("t", made.id, None, "TERM", ())
+    assert end.processes >= 1
+    assert [one.name for one in control.ls().sessions] == ["other"]
+    with pytest.raises(NotFound):
+        control.show("t")
+
+
+def test_several_can_be_killed_at_once(control: Control) -> None:
+    for name in ("a", "b", "c"):
+        control.new(name, LINES)
+    assert {end.session for end in control.kill(("a", "b")).killed} == {"a", "b"}
+    assert [end.session for end in control.kill(all=True).killed] == ["c"]
+    assert control.kill(all=True).killed == ()
+
+
+def test_nothing_is_killed_if_one_name_is_wrong(control: Control) -> None:
+    control.new("a", LINES)
+    with pytest.raises(NotFound):
+        control.kill(("a", "nobody"))
+    assert control.show("a").state.value == "unknown"
+
+
+@pytest.mark.on("memory")
+def test_what_to_kill_has_to_be_said(control: Control) -> None:
+    control.new("a", LINES)
+    for names, everything in ((), False), (("a",), True):
+        with pytest.raises(Usage):
+            control.kill(names, all=everything)
+    with pytest.raises(Usage) as refused:
+        control.kill(("a",), signal="NOSUCH")
+    assert refused.value.reason == "bad_signal"
+    assert control.show("a").state.value == "unknown"
+
+
+@pytest.mark.on("tmux", "pipe")
+def test_programs_that_ignore_polite_signals_end_too(control: Control, place: Path) -> None:
+    control.new("t", program("stubborn"))
+    assert control.wait("t", text=r"stubborn \d+", since="screen").matched
+    made = control.show("t")
+    (end,) = control.kill(("t",), grace=0.1).killed
+    assert end.processes == 3
+    assert end.escaped == ()
+    assert not lives(made.pid or 0)
+    assert not control.transport.marked(made.id)
+
+
+@pytest.mark.on("tmux")
+def test_what_a_shell_left_in_the_background_ends_too(control: Control, until: Callable[[Any], Any]) -> None:
+    made = control.new("t", ("sh", "-c", "setsid sleep 1000 & nohup sleep 1001 >/dev/null 2>&1 & (sleep 1002 &) ; echo up; cat"))
+    assert control.wait("t", text="up", since="screen").matched
+    until(lambda: len([row for row in control.transport.marked(made.id) if row.name == "sleep"]) == 3)
+    pids = [row.pid for row in control.transport.marked(made.id)]
+    assert control.kill(("t",), grace=0.5).killed[0].escaped == ()
+    assert not [pid for pid in pids if lives(pid)]
+
+
+@pytest.mark.on("tmux")
+def test_children_of_an_ended_program_end_with_its_session(control: Control, until: Callable[[Any], Any]) -> None:
+    made = control.new("t", ("sh", "-c", "setsid sh -c '>up; sleep 1000' & until [ -e up ]; do sleep 0.02; done"))
+    assert control.wait("t", exit=True).matched
+    assert control.transport.marked(made.id)
+    control.kill(("t",), grace=0.5)
+    assert not control.transport.marked(made.id)
+
+
+@pytest.mark.on("memory", "tmux")
+def test_an_interactive_shell_is_not_waited_for_in_vain(control: Control) -> None:
+    control.new("t", SHELL)
+    assert control.wait("t", settle=0.2).matched
+    (end,) = control.kill(("t",), signal="HUP").killed
+    assert end.signal == "HUP"
+
+
+def test_prune_removes_what_has_ended_and_nothing_else(control: Control) -> None:
+    control.new("living", LINES)
+    control.new("ended", ("sh", "-c", "exit 0"))
+    control.new("killed", LINES)
+    assert control.wait("ended", exit=True).matched
+    control.kill(("killed",))
+    assert control.prune(dry_run=True).pruned == ("ended",)
+    assert control.show("ended").state.value == "exited"
+    assert control.prune().pruned == ("ended",)
+    assert [one.name for one in control.ls().sessions] == ["living"]
+    for name in ("ended", "killed"):
+        with pytest.raises(NotFound):
+            control.log(name)
+    assert control.prune().pruned == ()
+    control.send("living", b"alive")
+    assert control.wait("living", text="alive").matched
+
+
+def test_a_name_is_free_again_after_a_kill(control: Control) -> None:
+    first = control.new("t", LINES)
+    control.kill(("t",))
+    assert control.new("t", LINES).id != first.id
+
+
+@pytest.mark.on("tmux")
+def test_another_process_with_the_same_pid_is_not_signalled(control: Control) -> None:
+    control.new("t", LINES)
+    me = next(row for row in control.transport.processes([os.getpid()]))
+    control.transport.signal([me._replace(started=me.started - 1)], "KILL")
+    assert re.match("cat", control.show("t").argv[0])

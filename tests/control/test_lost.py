@@ -1,0 +1,101 @@
+"""Lost sessions: when the tmux server dies, that is told, what was printed stays, and work goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+
+import pytest
+from programs import LINES
+
+from tmuxctl.control import Control
+from tmuxctl.errors import NotFound, Unreachable
+
+
+@pytest.fixture
+def crash(control: Control, backend: str) -> Callable[[], None]:
+    """Kills the tmux server, as kill -9 does."""
+
+    def kill() -> None:
+        if backend == "memory":
+            control.transport.kill_server()  # type: ignore[attr-defined]
+            return
+        pid = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+        os.kill(pid, signal.SIGKILL)
+        while os.path.exists(f"/proc/{pid}/exe"):
+            pass
+
+    return kill
+
+
+@pytest.fixture
+def lost(control: Control, crash: Callable[[], None]) -> Control:
+    """A Control whose session `t` printed `last words` and was lost."""
+    control.new("t", LINES)
+    control.send("t", b"last words")
+    assert control.wait("t", text="^last words$").matched
+    crash()
+    return control
+
+
+def test_a_lost_session_is_listed_as_lost(lost: Control) -> None:
+    (session,) = lost.ls().sessions
+    assert (session.name, session.state.value, session.argv) == ("t", "lost", LINES)
+    assert lost.show("t").state.value == "lost"
+    assert [one.name for one in lost.ls(state="lost").sessions] == ["t"]
+
+
+def test_what_a_lost_session_printed_stays(lost: Control) -> None:
+    assert lost.log("t").text.split("\n") == ["last words", "last words"]  # type: ignore[union-attr]
+
+
+def test_a_lost_session_cannot_be_used(lost: Control) -> None:
+    for use in (
+        lambda: lost.send("t", b"x"), lambda: lost.keys("t", ("x",)), lambda: lost.screen("t"),
+        lambda: lost.wait("t", text="x"), lambda: lost.exec("t", ("true",)), lambda: lost.rename("t", "u"),
+    ):  # fmt: skip
+        with pytest.raises(Unreachable) as refused:
+            use()
+        assert refused.value.reason == "lost"
+    with pytest.raises(NotFound):
+        lost.show("nobody")
+
+
+def test_the_name_of_a_lost_session_can_be_used_again(lost: Control) -> None:
+    before = lost.ls().sessions[0].id
+    again = lost.new("t", LINES)
+    assert again.id != before
+    lost.send("t", b"new life")
+    assert lost.wait("t", text="^new life$").matched
+    assert "last words" not in lost.log("t").text  # type: ignore[union-attr]
+
+
+def test_a_lost_session_can_be_pruned(lost: Control) -> None:
+    assert lost.prune().pruned == ("t",)
+    assert not lost.ls().sessions
+    with pytest.raises(NotFound):
+        lost.log("t")
+
+
+def test_a_lost_session_can_be_killed(lost: Control) -> None:
+    assert [end.session for end in lost.kill(("t",)).killed] == ["t"]
+    assert not lost.ls().sessions
+    assert lost.log("t").text.startswith("last words")  # type: ignore[union-attr]
+
+
+@pytest.mark.on("tmux")
+def test_processes_of_a_lost_session_do_not_outlive_its_kill(control: Control, crash: Callable[[], None]) -> None:
+    made = control.new("t", ("sh", "-c", "trap '' HUP; echo up; while :; do sleep 1; done"))
+    assert control.wait("t", text="up", since="screen").matched
+    crash()
+    control.kill(("t",), grace=0.2)
+    assert not control.transport.marked(made.id)
+
+
+def test_without_a_server_there_are_no_sessions(control: Control) -> None:
+    assert control.ls().sessions == ()
+    with pytest.raises(NotFound):
+        control.show("t")
+    assert control.kill(all=True).killed == ()
+    assert control.prune().pruned == ()

@@ -1,0 +1,97 @@
+"""Secrets: typed only where nothing shows them, and kept nowhere."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import LINES, program
+
+from tmuxctl.control import Control
+from tmuxctl.errors import Conflict, Usage
+from tmuxctl.operations import plain
+
+SECRET = "s3cret-but-long"
+
+
+@pytest.fixture
+def asking(control: Control) -> Control:
+    """A session `login` that asks for a password."""
+    control.new("login", program("secret"))
+    assert control.wait("login", text="password:", since="screen").matched
+    return control
+
+
+def test_a_secret_is_typed_from_the_environment(asking: Control, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PASSWORD", SECRET)
+    written = asking.send("login", secret_from_env="PASSWORD")
+    assert asking.wait("login", text=r"it has (\d+) bytes").groups == (str(len(SECRET)),)
+    assert SECRET not in repr(written) + repr(plain(written))
+
+
+def test_a_secret_is_typed_from_a_files_first_line(asking: Control, place: Path) -> None:
+    (place / "password").write_text(SECRET + "\nnot this\n")
+    asking.send("login", secret_from_file="~/password")
+    assert asking.wait("login", text=r"it has (\d+) bytes").groups == (str(len(SECRET)),)
+
+
+def test_a_secret_is_typed_from_a_descriptor(asking: Control) -> None:
+    reader, writer = os.pipe()
+    os.write(writer, SECRET.encode() + b"\n")
+    os.close(writer)
+    asking.send("login", secret_from_fd=reader)
+    os.close(reader)
+    assert asking.wait("login", text=r"it has (\d+) bytes").groups == (str(len(SECRET)),)
+
+
+def test_a_secret_is_kept_nowhere(asking: Control, monkeypatch: pytest.MonkeyPatch, backend: str, place: Path) -> None:
+    monkeypatch.setenv("PASSWORD", SECRET)
+    asking.send("login", secret_from_env="PASSWORD")
+    assert asking.wait("login", text="it has").matched
+    options = asking.transport.run([("display-message", "-p", "-t", "=login:", "#{@tmuxctl_input} #{@tmuxctl_spec}")])
+    assert SECRET.encode() not in options
+    assert SECRET.encode().hex().encode() not in options
+    assert SECRET not in asking.log("login").text + asking.screen("login", scrollback=0).text  # type: ignore[union-attr]
+    if backend != "memory":
+        kept = [one for one in place.rglob("*") if one.is_file() and SECRET.encode() in one.read_bytes()]
+        assert not kept
+        assert b"" == asking.transport.run([("list-buffers",)])
+    asking.kill(("login",), signal="KILL")
+    if backend != "memory":
+        assert not [one for one in place.rglob("*") if one.is_file() and SECRET.encode() in one.read_bytes()]
+
+
+def test_a_secret_is_not_typed_where_it_would_show(control: Control, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PASSWORD", SECRET)
+    for name, argv in (("cooked", LINES), ("raw", program("typed"))):
+        control.new(name, argv)
+        if name == "raw":
+            assert control.wait(name, text="ready", since="screen").matched
+        with pytest.raises(Conflict) as refused:
+            control.send(name, secret_from_env="PASSWORD")
+        assert refused.value.reason == "echo_on"
+        assert SECRET not in str(refused.value) + repr(refused.value.to_json())
+
+
+@pytest.mark.on("memory")
+def test_a_secret_that_is_none_is_refused(asking: Control, monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+    (place / "empty").write_text("\n")
+    monkeypatch.setenv("TWO", "a\nb")
+    wrong: tuple[dict[str, Any], ...] = (
+        {"secret_from_env": "NOT_THERE"}, {"secret_from_file": "nowhere"}, {"secret_from_fd": 999}, {"secret_from_env": "TWO"},
+        {"secret_from_file": "empty"}, {"secret_from_env": "HOME", "secret_from_file": "empty"},
+        {"secret_from_env": "HOME", "text": b"and text"},
+    )  # fmt: skip
+    for options in wrong:
+        with pytest.raises(Usage):
+            asking.send("login", **options)
+
+
+@pytest.mark.on("tmux")
+def test_values_that_look_secret_are_in_no_file(control: Control, place: Path) -> None:
+    control.new("t", LINES, env={"API_KEY": SECRET, "DB_PASSWORD": SECRET, "GH_TOKEN": SECRET})
+    control.send("t", b"up")
+    assert control.wait("t", text="up").matched
+    assert not [one for one in place.rglob("*") if one.is_file() and SECRET.encode() in one.read_bytes()]

@@ -1,0 +1,258 @@
+"""Waits: they end by what was asked for, by the program's end, or by the time given; never by an echo or by silence."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from programs import LINES, SHELL, program
+
+from tmuxctl.control import Control
+from tmuxctl.errors import Exited, NotFound, Timeout, Unreachable, Usage
+
+
+def in_background(work: Callable[[], Any]) -> Callable[[], Any]:
+    """Start something in a thread; the function returned waits for its result or error."""
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append(work())
+        except Exception as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+
+    def result() -> Any:
+        thread.join(20)
+        assert outcome, "it did not end"
+        return outcome[0]
+
+    return result
+
+
+@pytest.mark.parametrize("argv", [SHELL, ("bash", "--norc"), ("zsh", "-f"), ("fish", "--no-config")], ids=lambda argv: argv[0])
+@pytest.mark.on("tmux")
+def test_the_echo_of_what_was_typed_is_no_answer_in_any_shell(
+    control: Control, argv: tuple[str, ...], needs: Callable[..., None]
+) -> None:
+    needs(argv[0])
+    control.new("t", argv)
+    control.send("t", b"sleep 0.7; echo MARK")
+    found = control.wait("t", text="MARK")
+    assert found.matched == "text"
+    assert found.elapsed > 0.3, "it matched the echo"
+
+
+def test_the_echo_of_what_was_typed_is_no_answer(control: Control) -> None:
+    control.new("t", SHELL)
+    control.send("t", b"sleep 0.5; echo MARK")
+    found = control.wait("t", text="MARK", timeout=0.2)
+    assert (found.matched, found.timed_out) == (None, True)
+    found = control.wait("t", text="MARK")
+    assert (found.matched, found.text, found.timed_out) == ("text", "MARK", False)
+
+
+def test_what_an_earlier_command_printed_does_not_answer_a_later_one(control: Control) -> None:
+    control.new("t", LINES)
+    control.send("t", b"MARK")
+    assert control.wait("t", text="MARK").matched
+    control.send("t", b"other")
+    assert control.wait("t", text="^other$").matched
+    assert control.wait("t", text="MARK", timeout=0.2).timed_out
+
+
+def test_what_holds_already_returns_at_once(control: Control) -> None:
+    control.new("t", LINES)
+    control.send("t", b"MARK")
+    assert control.wait("t", text="MARK").matched
+    for _ in range(3):
+        assert control.wait("t", text="MARK", timeout=0).matched == "text"
+        assert control.wait("t", text="MARK", now=True).matched == "text"
+
+
+def test_if_nothing_was_sent_the_screen_counts(control: Control) -> None:
+    control.new("t", program("count", "3"))
+    assert control.wait("t", text="line 3").matched == "text"
+
+
+def test_the_whole_screen_counts_if_asked_for(control: Control) -> None:
+    control.new("t", program("count", "3"))
+    assert control.wait("t", text="line 3").matched
+    control.send("t", b"later")
+    assert control.wait("t", text="^later$").matched
+    assert control.wait("t", text="line 2", timeout=0.1).timed_out
+    assert control.wait("t", text="line 2", since="screen", timeout=0.1).matched == "text"
+
+
+def test_only_output_after_a_cursor_counts(control: Control) -> None:
+    control.new("t", LINES)
+    control.send("t", b"first")
+    after = control.wait("t", text="^first$").cursor
+    assert control.wait("t", text="first", since=after, timeout=0.2).timed_out
+    control.send("t", b"second")
+    assert control.wait("t", text="second", since=after).matched == "text"
+
+
+def test_another_process_sees_what_was_sent(control: Control, another: Callable[[], Control]) -> None:
+    control.new("t", SHELL)
+    control.send("t", b"sleep 0.5; echo MARK")
+    assert another().wait("t", text="MARK", timeout=0.2).timed_out
+    assert another().wait("t", text="MARK").matched == "text"
+
+
+def test_groups_of_a_pattern_come_with_the_match(control: Control) -> None:
+    control.new("t", LINES)
+    control.send("t", b"key=value")
+    found = control.wait("t", text=r"^(\w+)=(\w+)(!)?$")
+    assert (found.text, found.groups) == ("key=value", ("key", "value", None))
+
+
+def test_silence_never_ends_a_wait_for_text(control: Control) -> None:
+    control.new("t", LINES)
+    control.send("t", b"x")
+    found = control.wait("t", text="never", timeout=0.4)
+    assert (found.matched, found.timed_out) == (None, True)
+    assert "x" in str(found.text)
+    assert control.show("t").state.value == "unknown"
+
+
+def test_the_end_of_the_program_ends_a_wait_for_text(control: Control) -> None:
+    control.new("t", SHELL)
+    control.send("t", b"sleep 0.2; exit 3")
+    with pytest.raises(Exited) as ended:
+        assert control.wait("t", text="never").matched
+    assert ended.value.details["exit_status"] == 3
+
+
+def test_text_that_was_the_last_before_the_end_counts(control: Control) -> None:
+    control.new("t", SHELL)
+    control.send("t", b"sleep 0.2; echo MARK; exit 3")
+    assert control.wait("t", text="MARK").matched == "text"
+
+
+def test_the_first_of_several_conditions_wins(control: Control) -> None:
+    control.new("t", SHELL)
+    control.send("t", b"sleep 0.2; exit 3")
+    assert control.wait("t", text="never", exit=True).matched == "exit"
+    control.new("u", LINES)
+    assert control.wait("u", exit=True, settle=0.1).matched == "settle"
+
+
+def test_a_program_has_settled_when_it_printed_nothing_for_so_long(control: Control) -> None:
+    control.new("t", LINES)
+    control.send("t", b"x")
+    found = control.wait("t", settle=0.2)
+    assert (found.matched, found.by) == ("settle", "settle")
+    assert found.confidence == "guess"
+
+
+def test_a_condition_can_be_tested_once(control: Control) -> None:
+    control.new("t", LINES)
+    for condition in ({"text": "never"}, {"exit": True}, {"settle": 3600.0}):
+        found = control.wait("t", now=True, **condition)  # type: ignore[arg-type]
+        assert (found.matched, found.timed_out) == (None, False)
+    control.keys("t", ("C-d",))
+    assert control.wait("t", exit=True).matched
+    assert control.wait("t", exit=True, now=True).matched == "exit"
+
+
+@pytest.mark.parametrize("pattern", ["(", "[", "*", "(?P<", "a{2,1}", "\\"])
+@pytest.mark.on("memory")
+def test_a_bad_pattern_is_told_at_once(control: Control, pattern: str) -> None:
+    control.new("t", LINES)
+    with pytest.raises(Usage) as refused:
+        assert control.wait("t", text=pattern).matched
+    assert refused.value.reason == "bad_pattern"
+
+
+@pytest.mark.on("memory")
+@pytest.mark.timeout(60, method="thread")  # the alarm is what is tried here
+def test_a_pattern_that_goes_astray_costs_an_error(control: Control) -> None:
+    control.new("t", LINES)
+    control.send("t", b"a" * 40 + b"!")
+    assert control.wait("t", text="!$").matched
+    with pytest.raises(Timeout) as astray:
+        assert control.wait("t", text="^(a+)+$", timeout=0.5).matched
+    assert astray.value.reason == "pattern_timeout"
+
+
+@pytest.mark.on("memory")
+def test_a_wait_for_nothing_is_refused(control: Control) -> None:
+    control.new("t", LINES)
+    with pytest.raises(Usage):
+        assert control.wait("t").matched
+
+
+@pytest.mark.on("memory", "tmux", "resident")
+def test_a_kill_ends_a_wait(control: Control, another: Callable[[], Control]) -> None:
+    control.new("t", LINES)
+    result = in_background(lambda: another().wait("t", text="never"))
+    forever = in_background(lambda: another().wait("t", exit=True))
+    assert control.wait("t", settle=0.2).matched
+    control.kill(("t",))
+    assert isinstance(result(), Exited)
+    found = forever()
+    assert (found.matched, found.signal) == ("exit", "TERM")
+
+
+@pytest.mark.on("tmux", "resident")
+def test_the_death_of_the_server_ends_a_wait(control: Control, another: Callable[[], Control]) -> None:
+    control.new("t", LINES)
+    pid = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    results = [
+        in_background(lambda: another().wait("t", text="never")), in_background(lambda: another().wait("t", exit=True))
+    ]  # fmt: skip
+    assert control.wait("t", settle=0.3).matched
+    os.kill(pid, signal.SIGKILL)
+    for result in results:
+        error = result()
+        assert isinstance(error, Unreachable), error
+        assert error.reason == "lost"
+
+
+@pytest.mark.on("memory")
+def test_the_death_of_the_server_in_memory_ends_a_wait(control: Control, another: Callable[[], Control]) -> None:
+    control.new("t", LINES)
+    result = in_background(lambda: another().wait("t", text="never"))
+    assert control.wait("t", settle=0.1).matched
+    control.transport.kill_server()  # type: ignore[attr-defined]
+    error = result()
+    assert isinstance(error, Unreachable)
+    assert error.reason == "lost"
+
+
+@pytest.mark.on("memory", "tmux")
+def test_a_wait_survives_a_new_size_and_a_new_name(control: Control, another: Callable[[], Control]) -> None:
+    control.new("t", LINES)
+    result = in_background(lambda: another().wait("t", text="^MARK$"))
+    assert control.wait("t", settle=0.1).matched
+    control.resize("t", "90x20")
+    control.rename("t", "u")
+    control.send("u", b"MARK")
+    assert result().matched == "text"
+
+
+def test_text_is_found_although_the_terminal_wrapped_it(control: Control) -> None:
+    control.new("t", LINES, size="20x10")
+    control.send("t", b"0123456789 0123456789 MARK 0123456789")
+    assert control.wait("t", text="^0123456789 0123456789 MARK 0123456789$").matched == "text"
+    assert control.wait("t", text="9 MARK 0", since="screen").matched == "text"
+
+
+@pytest.mark.on("tmux")
+def test_colours_do_not_hide_text(control: Control) -> None:
+    control.new("t", ("sh", "-c", r"printf '\033[1mM\033[31mA\033[0mRK\n'; cat"))
+    assert control.wait("t", text="^MARK$").matched == "text"
+    control.send("t", b"x")
+    assert control.wait("t", text="MARK", since=control.show("t").cursor, timeout=0.1).timed_out
+
+
+def test_a_wait_for_a_session_that_is_not_there_is_an_error(control: Control) -> None:
+    with pytest.raises(NotFound):
+        assert control.wait("nobody", exit=True).matched

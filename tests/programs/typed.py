@@ -1,0 +1,20 @@
+"""Tells exactly what is typed: how many bytes, their hash, and the last of them; nothing is echoed or changed.
+
+With `bracketed` it asks for bracketed paste first.
+"""
+
+import hashlib
+import os
+import sys
+import termios
+import tty
+
+tty.setraw(0)
+modes = termios.tcgetattr(0)
+modes[1] |= termios.OPOST | termios.ONLCR
+termios.tcsetattr(0, termios.TCSANOW, modes)
+os.write(1, b"\033[?2004hready\n" if "bracketed" in sys.argv else b"ready\n")
+seen = b""
+while data := os.read(0, 1 << 16):
+    seen += data
+    print(f"got {len(seen)} {hashlib.sha1(seen).hexdigest()} {seen[-64:].hex()}.", flush=True)

@@ -1,0 +1,248 @@
+"""Wake-ups: none is lost, none is late, and many threads share one inotify instance."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tmuxctl.transport import notify
+from tmuxctl.transport.base import Watch
+
+KINDS = ["polling"] + (["kernel"] if sys.platform == "linux" else [])
+
+
+def watch(kind: str, folders: list[Path], pid: int | None = None) -> Watch:
+    names = [str(folder) for folder in folders]
+    return notify.watch(names, pid) if kind == "kernel" else notify.PollingWatch(names, pid)
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(["sleep", "1000"]) as process:
+        yield process
+        process.kill()
+
+
+def append(path: Path, text: str = "x") -> None:
+    with path.open("a") as file:
+        file.write(text)
+
+
+def asleep(threads: int) -> None:
+    """Wait until so many threads sleep in the hub."""
+    hub = notify._shared()
+    while len(hub.followers) + (hub.leader is not None) < threads:
+        time.sleep(0.001)
+
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linux's")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_wait_without_a_change_ends_with_its_time(kind, tmp_path):
+    watched = watch(kind, [tmp_path])
+    assert not watched.wait(0.03)
+    assert not watched.wait(0)
+    watched.close()
+    watched.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_growth_a_new_name_and_a_removal_wake(kind, tmp_path):
+    file = tmp_path / "seg"
+    file.touch()
+    watched = watch(kind, [tmp_path])
+    append(file)
+    assert watched.wait(10)
+    file.rename(tmp_path / "other")
+    assert watched.wait(10)
+    (tmp_path / "other").unlink()
+    assert watched.wait(10)
+    while watched.wait(0):
+        pass
+    assert not watched.wait(0.02)
+    watched.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_happened_before_the_wait_is_told_at_once(kind, tmp_path):
+    watched = watch(kind, [tmp_path])
+    append(tmp_path / "seg")
+    assert watched.wait(0)
+    watched.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_end_of_a_process_is_told_once(kind, tmp_path, sleeper):
+    watched = watch(kind, [tmp_path], sleeper.pid)
+    assert not watched.wait(0.02)
+    sleeper.kill()
+    sleeper.wait()
+    assert watched.wait(10)
+    assert not watched.wait(0.02)
+    late = watch(kind, [tmp_path], sleeper.pid)
+    assert late.wait(10)
+    watched.close()
+    late.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_closing_ends_a_wait(kind, tmp_path):
+    watched = watch(kind, [tmp_path])
+    thread = threading.Thread(target=watched.wait, args=(60,))
+    thread.start()
+    if kind == "kernel":
+        asleep(1)
+    watched.close()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_folder_that_comes_later_wakes(kind, tmp_path):
+    watched = watch(kind, [tmp_path / "later"])
+    (tmp_path / "later").mkdir()
+    append(tmp_path / "later" / "seg")
+    assert watched.wait(10)
+    watched.close()
+
+
+@linux
+def test_a_removed_folder_wakes_and_leaves_nothing(tmp_path):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    watched = watch("kernel", [folder])
+    folder.rmdir()
+    assert watched.wait(10)
+    assert not watched.wait(0.02)
+    watched.close()
+
+
+@linux
+def test_fifty_threads_are_each_woken_by_their_own_folder_on_one_instance(tmp_path):
+    folders = [tmp_path / str(number) for number in range(50)]
+    for folder in folders:
+        folder.mkdir()
+    watches = [watch("kernel", [folder]) for folder in folders]
+    woken = [threading.Semaphore(0) for _ in folders]
+    going = [True] * len(folders)
+
+    def body(number: int) -> None:
+        while going[number]:
+            if watches[number].wait(60):
+                woken[number].release()
+
+    threads = [threading.Thread(target=body, args=(number,)) for number in range(len(folders))]
+    for thread in threads:
+        thread.start()
+    asleep(len(threads))
+    inotify = [name for name in os.listdir("/proc/self/fd") if "inotify" in _link(name)]
+    assert len(inotify) == 1
+    for number in [*range(50), *reversed(range(50))]:
+        append(folders[number] / "seg")
+        assert woken[number].acquire(timeout=10)
+    # the leader goes first each time: another takes over, and the last still wakes
+    for number in range(50):
+        going[number] = False
+        append(folders[number] / "seg")
+        threads[number].join(10)
+        assert not threads[number].is_alive()
+    for watched in watches:
+        watched.close()
+
+
+def _link(name: str) -> str:
+    try:
+        return os.readlink(f"/proc/self/fd/{name}")
+    except FileNotFoundError:
+        return ""
+
+
+@linux
+def test_when_the_leader_times_out_the_others_are_still_woken(tmp_path, sleeper):
+    short, long = watch("kernel", [tmp_path]), watch("kernel", [tmp_path], sleeper.pid)
+    results: list[bool] = []
+    first = threading.Thread(target=short.wait, args=(0.1,))
+    first.start()
+    asleep(1)
+    second = threading.Thread(target=lambda: results.append(long.wait(60)))
+    second.start()
+    first.join(10)
+    sleeper.kill()
+    second.join(10)
+    assert results == [True]
+    short.close()
+    long.close()
+
+
+@linux
+def test_a_follower_does_not_sleep_past_its_time(tmp_path):
+    leader, follower = watch("kernel", [tmp_path]), watch("kernel", [tmp_path])
+    thread = threading.Thread(target=leader.wait, args=(60,))
+    thread.start()
+    asleep(1)
+    assert not follower.wait(0.03)
+    append(tmp_path / "seg")
+    thread.join(10)
+    assert not thread.is_alive()
+    assert follower.wait(0)
+    leader.close()
+    follower.close()
+
+
+@linux
+def test_two_watches_of_a_folder_are_both_told_and_one_may_go(tmp_path):
+    one, two = watch("kernel", [tmp_path]), watch("kernel", [tmp_path])
+    append(tmp_path / "seg")
+    assert one.wait(10)
+    assert two.wait(10)
+    one.close()
+    append(tmp_path / "seg")
+    assert two.wait(10)
+    two.close()
+
+
+@linux
+def test_a_forked_child_has_wake_ups_of_its_own_and_takes_none(tmp_path):
+    watched = watch("kernel", [tmp_path])
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            watched.wait(0)
+            mine = watch("kernel", [tmp_path])
+            append(tmp_path / "seg")
+            code = 0 if mine.wait(10) else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert watched.wait(10)
+    watched.close()
+
+
+@linux
+def test_where_the_kernel_has_no_room_it_looks_again_and_again(tmp_path):
+    code = """
+import ctypes, os, resource, sys
+from tmuxctl.transport import notify
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+kept = []
+try:
+    while True:
+        kept.append(os.open("/dev/null", os.O_RDONLY))
+except OSError:
+    pass
+os.close(kept.pop())
+watched = notify.watch([sys.argv[1]])
+open(sys.argv[1] + "/seg", "w").write("x")
+print(type(watched).__name__, watched.wait(10))
+"""
+    done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["PollingWatch", "True"], done.stderr
