@@ -18,7 +18,6 @@ from typing import Any
 import pytest
 
 from tmuxctl.control import Control
-from tmuxctl.errors import TmuxctlError
 from tmuxctl.terminal.tmux_conf import CONFIG
 from tmuxctl.transport.pipe import PipeTransport
 
@@ -55,7 +54,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("TMUXCTL_TIMEOUT", f"{PATIENCE:g}")
     monkeypatch.chdir(folder)
     yield folder
-    shutil.rmtree(folder)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture
@@ -84,56 +83,46 @@ def another(backend: str, place: Path) -> Iterator[Callable[[], Control]]:
 
 @pytest.fixture
 def control(backend: str, place: Path, another: Callable[[], Control]) -> Iterator[Control]:
-    """A Control with no session yet. What a test starts is ended behind it, and nothing may be left of it then."""
+    """A Control with no session yet. What a test starts is ended behind it; of a session it ended nothing may be left."""
+    before = _pids()
     made = another()
     yield made
-    try:
-        if backend != "memory" and _server(place):
-            with contextlib.suppress(TmuxctlError), Control() as last:
-                last.kill(all=True, signal="HUP", grace=1.0)
-            assert not (left := _marked(place)), f"left behind: {left}"
-    finally:
-        _sweep(place)
+    made.close()
+    if backend == "memory":
+        return
+    ended = {one.name for one in (place / "state" / "tmuxctl" / SOCKET / "ended").glob("*")}
+    left = [words for session, words in _sweep(place, before) if session in ended]
+    assert not left, f"left behind by a session that was ended: {left}"
 
 
-def _server(place: Path) -> int | None:
-    """The process of this place's tmux server, if it lives and answers to signals."""
-    try:
-        pid = int((place / "state" / "tmuxctl" / SOCKET / "server").read_text().split()[0])
-        os.kill(pid, signal.SIGCONT)
-    except (OSError, ValueError, IndexError):
-        return None
-    return pid
+def _pids() -> set[str]:
+    return {name for name in os.listdir("/proc") if name.isdigit()}
 
 
-def _marked(place: Path) -> dict[int, str]:
-    """The living processes of this place's sessions: they carry the marker of one of them."""
-    home = place / "state" / "tmuxctl" / SOCKET
-    ids = {one.name for folder in ("sessions", "ended") for one in home.glob(f"{folder}/*")}
-    return _carrying(lambda environment: any(f"TMUXCTL_SESSION={one}".encode() in environment for one in ids))
-
-
-def _carrying(wanted: Callable[[list[bytes]], bool]) -> dict[int, str]:
-    found = {}
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError):
-            if entry.name.isdigit() and wanted((entry / "environ").read_bytes().split(b"\0")):
-                words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-                if words and int(entry.name) != os.getpid():
-                    found[int(entry.name)] = words
-    return found
-
-
-def _sweep(place: Path) -> None:
-    """End the server of this place and all that was started with its home: they name it in their environment."""
-    marks = (f"HOME={place}".encode(), f"XDG_STATE_HOME={place}/state".encode())
+def _sweep(place: Path, before: set[str]) -> list[tuple[str, str]]:
+    """End all that was started with this place as its home: what each one's session was, and its command."""
+    found: dict[str, tuple[str, str]] = {}
     deadline = time.monotonic() + PATIENCE
-    while left := {**_carrying(lambda environment: any(mark in environment for mark in marks)), **_marked(place)}:
+    while left := {pid: about for pid in _pids() - before if (about := _about(pid, f"{place}".encode()))}:
+        found = {**left, **found}
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+                os.kill(int(pid), signal.SIGKILL)
         assert time.monotonic() < deadline, f"cannot be ended: {left}"
-        time.sleep(0.005)
+    return list(found.values())
+
+
+def _about(pid: str, place: bytes) -> tuple[str, str] | None:
+    """The session and command of a living process whose environment names the place."""
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+    except OSError:
+        return None
+    if place not in environment or not words:
+        return None
+    session = environment.partition(b"TMUXCTL_SESSION=")[2].partition(b"\0")[0].decode(errors="replace")
+    return session, words
 
 
 @pytest.hookimpl(wrapper=True)

@@ -109,7 +109,7 @@ def check_name(name: str) -> str:
 
 def parse_size(text: str) -> Size:
     """`120x40` as a Size; columns 2-1000, rows 2-1000, or Usage."""
-    found = re.fullmatch(r"(\d{1,4})x(\d{1,4})", text)
+    found = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", text)
     if found:
         size = Size(int(found[1]), int(found[2]))
         if 2 <= size.cols <= 1000 and 2 <= size.rows <= 1000:
@@ -128,7 +128,7 @@ def parse_seconds(value: str | int | float | None) -> float | None:
         return None
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e9:
         return float(value)
-    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,6})?)(ms|s|m|h|d|)", value) if isinstance(value, str) else None
+    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h|d|)", value) if isinstance(value, str) else None
     if not found:
         raise Usage(
             f"{ascii(str(value)[:40])} is no duration",
@@ -140,7 +140,7 @@ def parse_seconds(value: str | int | float | None) -> float | None:
 
 def parse_bytes(value: str | int) -> int:
     """`64M`, `1M`, `8k`, `100` as a number of bytes, or Usage."""
-    found = re.fullmatch(r"(\d{1,15})([kKmMgG]?)[bB]?", str(value))
+    found = re.fullmatch(r"([0-9]{1,15})([kKmMgG]?)[bB]?", str(value))
     if not found:
         raise Usage(
             f"{ascii(str(value)[:40])} is no number of bytes", reason="bad_bytes", hint="write 4096, 8k, 64M or 1G"

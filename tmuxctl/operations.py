@@ -171,9 +171,11 @@ class Parameter(NamedTuple):
         try:
             found = self.kind.parse(value)
         except Usage as error:
-            raise Usage(f"{self.name}: {error.message}", reason=error.reason, hint=error.hint) from None
+            hint = error.hint or "see the command's --help"
+            raise Usage(f"{self.name}: {error.message}", reason=error.reason, hint=hint) from None
         if self.choices and found not in self.choices:
-            raise Usage(f"{self.name}: {ascii(found)} is not one of {', '.join(self.choices)}", reason="bad_choice")
+            hint = _nearest(found, list(self.choices))
+            raise Usage(f"{self.name}: {ascii(found)} is none of its choices", reason="bad_choice", hint=hint)
         return found
 
 
@@ -343,7 +345,7 @@ def invoke(
             hint=f"this caller may: {', '.join(rights) or 'nothing'}",
         )
     if request_id is not None and not (8 <= len(request_id) <= 64 and request_id.isalnum() and request_id.isascii()):
-        raise Usage("a request id is 8 to 64 letters and digits", reason="bad_id")
+        raise Usage("a request id is 8 to 64 letters and digits", reason="bad_id", hint="leave it out to get one")
     checked = found.arguments(arguments)
     deadline = None if timeout is None else time.monotonic() + timeout
     with under(Call(request_id or os.urandom(8).hex(), deadline, cancelled)):

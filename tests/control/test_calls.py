@@ -14,12 +14,16 @@ from tmuxctl.errors import Denied, TmuxctlError, Usage
 
 pytestmark = pytest.mark.on("memory")
 
-NEEDS = {
-    "read": {"ls": {}, "show": {"session": "t"}, "screen": {"session": "t"}, "read": {"session": "t"}, "log": {"session": "t"}},
-    "write": {"send": {"session": "t", "text": "x"}, "keys": {"session": "t", "keys": ["x"]}, "resize": {"session": "t", "size": "80x24"}},
+NEEDS: dict[str, dict[str, dict[str, Any]]] = {
+    "read": {"ls": {}, **{name: {"session": "t"} for name in ("show", "screen", "read", "log")}},
+    "write": {
+        "send": {"session": "t", "text": "x"},
+        "keys": {"session": "t", "keys": ["x"]},
+        "resize": {"session": "t", "size": "80x24"},
+    },
     "create": {"new": {"name": "u", "command": ["cat"]}},
     "kill": {"kill": {"session": ["t"]}, "prune": {}},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("right", NEEDS)
@@ -66,7 +70,9 @@ def test_a_caller_may_do_only_what_it_has_the_right_to(control: Control, right: 
         ("exec", {"session": "t", "command": ["x"], "max_bytes": "lots"}, "bad_bytes"),
     ],
 )
-def test_a_wrong_argument_is_told_by_its_name(control: Control, name: str, arguments: dict[str, Any], reason: str) -> None:
+def test_a_wrong_argument_is_told_by_its_name(
+    control: Control, name: str, arguments: dict[str, Any], reason: str
+) -> None:
     control.new("t", LINES)
     with pytest.raises(Usage) as refused:
         control.call(name, arguments)

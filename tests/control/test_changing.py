@@ -19,6 +19,7 @@ def test_a_renamed_session_is_the_same_session(control: Control) -> None:
     assert control.wait("new", text="^alive$").matched
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_name_that_is_taken_is_not_taken_twice(control: Control) -> None:
     control.new("a", LINES)
     control.new("b", LINES)

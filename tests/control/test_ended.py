@@ -37,6 +37,7 @@ def test_an_end_is_seen_the_same_way_elsewhere(control: Control) -> None:
         assert (ended.exit_status, ended.signal) == (status, signal)
 
 
+@pytest.mark.on("memory", "tmux")
 def test_what_an_ended_program_printed_stays_readable(control: Control) -> None:
     control.new("t", ("sh", "-c", "echo some words; exit 4"))
     assert control.wait("t", exit=True).matched
@@ -53,6 +54,7 @@ def test_a_program_that_ended_early_never_looks_like_success(control: Control) -
     assert [control.wait(f"t{number}", exit=True).exit_status for number in range(12)] == list(range(1, 13))
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_program_ends_at_the_end_of_its_input(control: Control) -> None:
     control.new("t", LINES)
     control.send("t", b"last")
@@ -84,6 +86,7 @@ def test_how_a_shell_ends_is_its_last_word(control: Control) -> None:
     assert control.wait("t", exit=True).exit_status == 9
 
 
+@pytest.mark.on("memory", "tmux")
 def test_the_rows_of_a_program_that_ended_are_all_there(control: Control) -> None:
     control.new("t", program("count", "10"), size="40x10")
     assert control.wait("t", text="line 10", since="screen").matched

@@ -111,6 +111,7 @@ def test_nothing_is_typed_into_what_is_no_shell(control: Control) -> None:
     assert control.screen("t").text == ""
 
 
+@pytest.mark.on("memory", "tmux")
 def test_no_command_is_no_command(control: Control) -> None:
     control.new("t", SHELL)
     for command in ((), ("",)):

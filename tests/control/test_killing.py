@@ -34,6 +34,7 @@ def test_a_killed_session_is_gone(control: Control) -> None:
         control.show("t")
 
 
+@pytest.mark.on("memory", "tmux")
 def test_several_can_be_killed_at_once(control: Control) -> None:
     for name in ("a", "b", "c"):
         control.new(name, LINES)
@@ -42,6 +43,7 @@ def test_several_can_be_killed_at_once(control: Control) -> None:
     assert control.kill(all=True).killed == ()
 
 
+@pytest.mark.on("memory", "tmux")
 def test_nothing_is_killed_if_one_name_is_wrong(control: Control) -> None:
     control.new("a", LINES)
     with pytest.raises(NotFound):
@@ -75,7 +77,9 @@ def test_programs_that_ignore_polite_signals_end_too(control: Control, place: Pa
 
 @pytest.mark.on("tmux")
 def test_what_a_shell_left_in_the_background_ends_too(control: Control, until: Callable[[Any], Any]) -> None:
-    made = control.new("t", ("sh", "-c", "setsid sleep 1000 & nohup sleep 1001 >/dev/null 2>&1 & (sleep 1002 &) ; echo up; cat"))
+    made = control.new(
+        "t", ("sh", "-c", "setsid sleep 1000 & nohup sleep 1001 >/dev/null 2>&1 & (sleep 1002 &) ; echo up; cat")
+    )
     assert control.wait("t", text="up", since="screen").matched
     until(lambda: len([row for row in control.transport.marked(made.id) if row.name == "sleep"]) == 3)
     pids = [row.pid for row in control.transport.marked(made.id)]
@@ -118,6 +122,7 @@ def test_prune_removes_what_has_ended_and_nothing_else(control: Control) -> None
     assert control.wait("living", text="alive").matched
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_name_is_free_again_after_a_kill(control: Control) -> None:
     first = control.new("t", LINES)
     control.kill(("t",))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-
 from collections.abc import Callable
 
 import pytest
@@ -64,6 +63,7 @@ def test_a_pid_used_again_does_not_keep_a_dead_writers_lease(control: Control) -
     assert control.wait("t", text="^mine$").matched
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_lease_that_ran_out_counts_no_more(control: Control, living: Holder) -> None:
     control.new("t", LINES)
     assert holds(control, living)
@@ -73,6 +73,7 @@ def test_a_lease_that_ran_out_counts_no_more(control: Control, living: Holder) -
     assert control.wait("t", text="^mine$").matched
 
 
+@pytest.mark.on("memory", "tmux")
 def test_only_the_holder_gives_a_lease_back(control: Control, living: Holder) -> None:
     control.new("t", LINES)
     assert holds(control, living)
@@ -85,7 +86,9 @@ def test_of_many_writers_at_once_exactly_one_gets_it(control: Control, another: 
     control.new("t", LINES)
     got: list[bool] = []
     controls = [another() for _ in range(4)]
-    threads = [threading.Thread(target=lambda mine: got.append(holds(mine, mine.holder)), args=(one,)) for one in controls]
+    threads = [
+        threading.Thread(target=lambda mine: got.append(holds(mine, mine.holder)), args=(one,)) for one in controls
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -93,6 +96,7 @@ def test_of_many_writers_at_once_exactly_one_gets_it(control: Control, another: 
     assert sorted(got) == [False, False, False, True]
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_write_leaves_no_lease_behind(control: Control) -> None:
     control.new("t", LINES)
     control.send("t", b"x")

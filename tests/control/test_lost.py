@@ -39,6 +39,7 @@ def lost(control: Control, crash: Callable[[], None]) -> Control:
     return control
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_lost_session_is_listed_as_lost(lost: Control) -> None:
     (session,) = lost.ls().sessions
     assert (session.name, session.state.value, session.argv) == ("t", "lost", LINES)
@@ -62,6 +63,7 @@ def test_a_lost_session_cannot_be_used(lost: Control) -> None:
         lost.show("nobody")
 
 
+@pytest.mark.on("memory", "tmux")
 def test_the_name_of_a_lost_session_can_be_used_again(lost: Control) -> None:
     before = lost.ls().sessions[0].id
     again = lost.new("t", LINES)
@@ -71,6 +73,7 @@ def test_the_name_of_a_lost_session_can_be_used_again(lost: Control) -> None:
     assert "last words" not in lost.log("t").text  # type: ignore[union-attr]
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_lost_session_can_be_pruned(lost: Control) -> None:
     assert lost.prune().pruned == ("t",)
     assert not lost.ls().sessions
@@ -93,6 +96,7 @@ def test_processes_of_a_lost_session_do_not_outlive_its_kill(control: Control, c
     assert not control.transport.marked(made.id)
 
 
+@pytest.mark.on("memory", "tmux")
 def test_without_a_server_there_are_no_sessions(control: Control) -> None:
     assert control.ls().sessions == ()
     with pytest.raises(NotFound):

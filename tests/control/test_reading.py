@@ -28,6 +28,7 @@ def test_a_read_gives_what_came_after_the_last_input(control: Control) -> None:
     assert text(control.log("t")).split() == ["first", "first", "second", "second"]
 
 
+@pytest.mark.on("memory", "tmux")
 def test_reading_on_from_cursor_to_cursor_misses_and_repeats_nothing(control: Control) -> None:
     control.new("t", LINES)
     cursor, seen = control.show("t").cursor, ""
@@ -43,7 +44,9 @@ def test_reading_on_from_cursor_to_cursor_misses_and_repeats_nothing(control: Co
 def test_a_cursor_outlives_a_new_name_and_the_programs_end(control: Control) -> None:
     control.new("t", SHELL)
     control.send("t", b"echo one")
-    cursor = control.wait("t", text=r"^one\n[^\n]*\$").cursor
+    answered = control.wait("t", text=r"one\n[^\n]*\$")
+    assert answered.matched
+    cursor = answered.cursor
     control.rename("t", "u")
     control.send("u", b"echo two; exit 0")
     assert control.wait("u", exit=True).matched
@@ -64,6 +67,7 @@ def test_a_killed_session_can_still_be_read(control: Control) -> None:
         control.screen("t")
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_cursor_of_an_earlier_life_is_told_apart(control: Control) -> None:
     cursor = control.new("t", LINES).cursor
     control.new("t", LINES, if_exists="replace")
@@ -91,6 +95,7 @@ def test_the_last_lines_can_be_read(control: Control) -> None:
     assert text(control.log("t", tail=9999)).startswith("line 1\n")
 
 
+@pytest.mark.on("memory", "tmux")
 def test_what_scrolled_away_can_be_seen(control: Control) -> None:
     control.new("t", program("count", "50"), size="80x10")
     assert control.wait("t", text="line 50", since="screen").matched
@@ -108,6 +113,7 @@ def test_output_can_be_followed_to_the_programs_end(control: Control) -> None:
     assert all(not part.complete for part in parts)
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_log_can_be_followed_from_its_last_lines(control: Control) -> None:
     control.new("t", ("sh", "-c", "echo one; echo two; sleep 0.3; echo three; exit 0"))
     assert control.wait("t", text="two", since="screen").matched
@@ -117,7 +123,8 @@ def test_a_log_can_be_followed_from_its_last_lines(control: Control) -> None:
 
 @pytest.mark.on("tmux")
 def test_no_control_character_reaches_a_reader(control: Control) -> None:
-    hostile = r"\033]52;c;aGk=\007\033]0;title\007\033[31mred\033[0m\a\033Pdcs\033\\\033_apc\033\\ \302\233 \302\205 \016lqk\017 \r\nend\n"
+    hostile = r"\033]52;c;aGk=\007\033]0;title\007\033[31mred\033[0m\a\033Pdcs\033\\\033_apc\033\\ "
+    hostile += r"\302\233 \302\205 \016lqk\017 \r\nend\n"
     control.new("t", ("sh", "-c", f"printf '{hostile}'; cat"))
     assert control.wait("t", text="^end$", since="screen").matched
     for shown in (control.screen("t").text, text(control.read("t")), text(control.log("t")), control.screen("t").title):
@@ -145,6 +152,7 @@ def test_a_number_of_lines_that_makes_no_sense_is_refused(control: Control) -> N
             look()
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_screen_has_the_cursor_and_the_size(control: Control) -> None:
     control.new("t", LINES, size="40x10")
     control.send("t", b"ab", enter=False)
@@ -155,6 +163,7 @@ def test_a_screen_has_the_cursor_and_the_size(control: Control) -> None:
     assert screen.position == control.show("t").cursor
 
 
+@pytest.mark.on("memory", "tmux")
 def test_wrapped_rows_can_be_joined(control: Control) -> None:
     control.new("t", LINES, size="10x10")
     control.send("t", b"0123456789abc", enter=False)

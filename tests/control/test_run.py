@@ -18,6 +18,7 @@ def test_a_run_gives_output_and_status_and_leaves_nothing(control: Control) -> N
     assert control.prune().pruned == ()
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_signal_is_told(control: Control) -> None:
     ran = control.run(("sh", "-c", "kill -TERM $$"))
     assert (ran.exit_status, ran.signal) == (None, "TERM")

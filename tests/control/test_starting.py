@@ -16,7 +16,19 @@ from programs import LINES, SHELL, program
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Usage
 
-HOSTILE = ("x##y", "#(touch x)", "#{pid}", "new\nline", "%H %%", "it's \"two\" words", "$(touch x)", ";", "-c", "ünï", "tail ")
+HOSTILE = (
+    "x##y",
+    "#(touch x)",
+    "#{pid}",
+    "new\nline",
+    "%H %%",
+    'it\'s "two" words',
+    "$(touch x)",
+    ";",
+    "-c",
+    "ünï",
+    "tail ",
+)
 
 
 def about(control: Control, session: str) -> dict[str, Any]:
@@ -38,15 +50,18 @@ def test_a_session_has_the_name_it_was_given(control: Control) -> None:
     assert control.show("db").id == made.id
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_session_without_a_name_is_called_after_its_command(control: Control) -> None:
     assert [control.new(command=LINES).name for _ in range(3)] == ["cat", "cat-2", "cat-3"]
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_session_without_a_command_runs_the_users_shell(control: Control, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHELL", "cat")
     assert control.new().argv == ("cat",)
 
 
+@pytest.mark.on("memory", "tmux")
 def test_an_id_is_as_good_as_a_name(control: Control) -> None:
     made = control.new("db", LINES)
     assert control.show(made.id).name == "db"
@@ -55,7 +70,8 @@ def test_an_id_is_as_good_as_a_name(control: Control) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "-x", "..", "a.b", "a:b", "#(touch x)", "#{pid}", "a b", "a\nb", "a\x1b", "ü", "=a", "a" * 64, "x" * 5000]
+    "name",
+    ["", "-x", "..", "a.b", "a:b", "#(touch x)", "#{pid}", "a b", "a\nb", "a\x1b", "ü", "=a", "a" * 64, "x" * 5000],
 )
 @pytest.mark.on("memory", "tmux")
 def test_a_name_that_tmux_might_read_is_refused(control: Control, place: Path, name: str) -> None:
@@ -70,6 +86,7 @@ def test_a_name_that_tmux_might_read_is_refused(control: Control, place: Path, n
     assert not (place / "x").exists()
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_session_is_never_found_by_a_part_of_its_name(control: Control) -> None:
     control.new("foobar", LINES)
     for name in ("foo", "foob", "foobarr"):
@@ -104,6 +121,7 @@ def test_a_program_behind_a_pipe_starts_in_exactly_the_folder_named(control: Con
     assert not (place / "x").exists()
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_folder_that_is_not_there_is_an_error_before_anything_starts(control: Control) -> None:
     with pytest.raises(Usage) as refused:
         control.new("here", LINES, cwd="nowhere")
@@ -118,6 +136,7 @@ def test_values_of_variables_arrive_as_they_are(control: Control, place: Path) -
     assert not (place / "x").exists()
 
 
+@pytest.mark.on("memory", "tmux")
 def test_arguments_arrive_as_they_are(control: Control, place: Path) -> None:
     arguments = [*HOSTILE, "", "--", "*", "a  b"]
     made = control.new("here", program("about", *arguments), size=BIG)
@@ -126,6 +145,7 @@ def test_arguments_arrive_as_they_are(control: Control, place: Path) -> None:
     assert not (place / "x").exists()
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_name_that_no_variable_can_have_is_refused(control: Control) -> None:
     for bad in ({"A B": "x"}, {"1A": "x"}, {"A": "x\0y"}, {"": "x"}):
         with pytest.raises(Usage) as refused:
@@ -150,6 +170,7 @@ def test_a_session_gets_its_callers_environment_but_for_the_terminals(
     assert "/nowhere" not in env.get("TMUX", "")
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_clean_environment_is_a_short_list(control: Control, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINE", "yes")
     control.new("here", program("about"), clean_env=True, env={"GIVEN": "too"}, size=BIG)
@@ -191,6 +212,7 @@ def test_a_size_that_no_terminal_has_is_refused(control: Control, size: str) -> 
     assert refused.value.reason == "bad_size"
 
 
+@pytest.mark.on("memory", "tmux")
 def test_as_much_history_is_kept_as_was_asked_for(control: Control) -> None:
     for name, lines in (("little", 10), ("none", 0)):
         control.new(name, program("count", "60"), size="80x10", history=lines)
@@ -201,6 +223,7 @@ def test_as_much_history_is_kept_as_was_asked_for(control: Control) -> None:
     assert control.screen("much", scrollback=0).scrollback == tuple(f"line {number}" for number in range(1, 52))
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_dry_run_tells_all_and_writes_nothing(control: Control, place: Path) -> None:
     plan: Any = control.new("db", LINES, size="100x30", env={"A": "b"}, dry_run=True)
     assert (plan.name, plan.argv, plan.size, plan.cwd) == ("db", LINES, "100x30", str(place))
@@ -212,6 +235,7 @@ def test_a_dry_run_tells_all_and_writes_nothing(control: Control, place: Path) -
     assert not control.transport.files(control.transport.home + "/sessions")
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_name_that_is_taken_is_an_error_and_harms_nobody(control: Control) -> None:
     first = control.new("db", LINES)
     with pytest.raises(Conflict) as refused:
@@ -222,11 +246,13 @@ def test_a_name_that_is_taken_is_an_error_and_harms_nobody(control: Control) -> 
     assert list(control.transport.files(control.transport.home + "/sessions")) == [first.id]
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_session_that_is_there_can_be_used_again(control: Control) -> None:
     first = control.new("db", LINES)
     assert control.new("db", SHELL, if_exists="reuse").id == first.id
 
 
+@pytest.mark.on("memory", "tmux")
 def test_an_ended_session_is_not_used_again_but_started_anew(control: Control) -> None:
     first = control.new("db", ("sh", "-c", "exit 1"))
     assert control.wait("db", exit=True).matched

@@ -16,7 +16,8 @@ from tmuxctl.errors import Conflict, Exited, Usage
 TEXTS = (
     b"ls;", b"select 1;", b";", b"\\;", b";;", b"#{pid}", b"#S", b"%H", b"#(touch x)", b"-R", b"--help", b"-", b"Enter", b"C-c",
     b"\"quoted\" 'words' `touch x` $(touch x) ${HOME} \\", b"!! ~ * ? [a]", b"\t tab", b"~.", b"a" * 5000, b"x;\\;;",
-    "ünïcödé 漢字 👩‍👩‍👧 e\u0301 ✌️".encode(), b"\0nul\0", b"\xff\xfe not \x80 UTF-8", b"\x1b[31m\x1b]52;c;eA==\x07", b"\x03\x04\x15",
+    "ünïcödé 漢字 👩‍👩‍👧 e\u0301 ✌️".encode(), b"\0nul\0",
+    b"\xff\xfe not \x80 UTF-8", b"\x1b[31m\x1b]52;c;eA==\x07", b"\x03\x04\x15",
 )  # fmt: skip
 
 
@@ -34,6 +35,7 @@ def typed(control: Control) -> Control:
     return control
 
 
+@pytest.mark.on("memory", "tmux", "pipe", "resident")
 def test_every_text_arrives_as_it_is(typed: Control, place: Any) -> None:
     seen = b""
     for text in TEXTS:
@@ -44,18 +46,21 @@ def test_every_text_arrives_as_it_is(typed: Control, place: Any) -> None:
     assert not (place / "x").exists()
 
 
+@pytest.mark.on("memory", "tmux")
 def test_without_enter_nothing_is_added(typed: Control) -> None:
     typed.send("t", b"a;", enter=False)
     typed.send("t", b"b", enter=False)
     arrives(typed, "t", b"a;b")
 
 
+@pytest.mark.on("memory", "tmux", "pipe", "resident")
 def test_a_megabyte_arrives_as_it_is(typed: Control) -> None:
     text = bytes(range(256)) * 4096
     typed.send("t", text, enter=False, multiline=True)
     arrives(typed, "t", text)
 
 
+@pytest.mark.on("memory", "tmux")
 def test_nothing_is_typed_for_an_empty_text(typed: Control) -> None:
     assert typed.send("t", b"").result == "done"
     typed.send("t", b"next")
@@ -69,6 +74,7 @@ def test_a_paste_is_bracketed_for_a_program_that_asked(control: Control) -> None
     arrives(control, "t", b"\x1b[200~two\nlines\x1b[201~\r")
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_paste_into_a_program_that_did_not_ask_is_plain(typed: Control) -> None:
     typed.send("t", b"one line", paste=True)
     arrives(typed, "t", b"one line\r")
@@ -77,6 +83,7 @@ def test_a_paste_into_a_program_that_did_not_ask_is_plain(typed: Control) -> Non
     assert refused.value.reason == "multiline"
 
 
+@pytest.mark.on("memory", "tmux")
 def test_the_end_of_a_bracket_cannot_be_pasted(typed: Control) -> None:
     with pytest.raises(Usage) as refused:
         typed.send("t", b"a\x1b[201~b", paste=True)
@@ -85,6 +92,7 @@ def test_the_end_of_a_bracket_cannot_be_pasted(typed: Control) -> None:
     arrives(typed, "t", b"next\r")
 
 
+@pytest.mark.on("memory", "tmux")
 def test_several_lines_have_to_be_asked_for(typed: Control) -> None:
     for text in (b"two\nlines", b"two\rlines", b"line\n"):
         with pytest.raises(Usage) as refused:
@@ -94,6 +102,7 @@ def test_several_lines_have_to_be_asked_for(typed: Control) -> None:
     arrives(typed, "t", b"two\nlines\r")
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_line_the_terminal_would_cut_is_refused_whole(control: Control) -> None:
     control.new("t", LINES)
     with pytest.raises(Usage) as refused:
@@ -112,6 +121,7 @@ def test_the_longest_line_a_terminal_takes_arrives_whole(control: Control, place
     until(lambda: (place / "got").read_bytes() == b"y" * 4095 + b"\n")
 
 
+@pytest.mark.on("memory", "tmux")
 def test_more_than_a_write_holds_is_refused_whole(typed: Control) -> None:
     with pytest.raises(Usage) as refused:
         typed.send("t", b"x" * ((16 << 20) + 1))
@@ -128,11 +138,13 @@ def test_what_is_no_text_is_refused(control: Control, text: Any) -> None:
         control.call("send", {"session": "t", "text": [text] if text is None else text})
 
 
+@pytest.mark.on("memory", "tmux")
 def test_keys_arrive_in_either_spelling(typed: Control) -> None:
     typed.keys("t", ("a", "ctrl+a", "C-b", "Enter", "esc", "tab", ";", "Up"))
     arrives(typed, "t", b"a\x01\x02\r\x1b\t;\x1b[A")
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_key_can_be_pressed_many_times(typed: Control) -> None:
     typed.keys("t", ("x", "Enter"), repeat=3)
     arrives(typed, "t", b"x\rx\rx\r")
@@ -200,6 +212,7 @@ def test_an_id_is_typed_once_however_often_it_is_asked_for(typed: Control) -> No
     arrives(typed, "t", b"once\rx")
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_request_id_makes_a_repeated_call_happen_once(typed: Control) -> None:
     results = [
         typed.call("send", {"session": "t", "text": "once"}, request_id="request1234567").result for _ in range(2)

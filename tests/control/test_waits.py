@@ -36,7 +36,9 @@ def in_background(work: Callable[[], Any]) -> Callable[[], Any]:
     return result
 
 
-@pytest.mark.parametrize("argv", [SHELL, ("bash", "--norc"), ("zsh", "-f"), ("fish", "--no-config")], ids=lambda argv: argv[0])
+@pytest.mark.parametrize(
+    "argv", [SHELL, ("bash", "--norc"), ("zsh", "-f"), ("fish", "--no-config")], ids=lambda argv: argv[0]
+)
 @pytest.mark.on("tmux")
 def test_the_echo_of_what_was_typed_is_no_answer_in_any_shell(
     control: Control, argv: tuple[str, ...], needs: Callable[..., None]
@@ -58,6 +60,7 @@ def test_the_echo_of_what_was_typed_is_no_answer(control: Control) -> None:
     assert (found.matched, found.text, found.timed_out) == ("text", "MARK", False)
 
 
+@pytest.mark.on("memory", "tmux")
 def test_what_an_earlier_command_printed_does_not_answer_a_later_one(control: Control) -> None:
     control.new("t", LINES)
     control.send("t", b"MARK")
@@ -76,11 +79,13 @@ def test_what_holds_already_returns_at_once(control: Control) -> None:
         assert control.wait("t", text="MARK", now=True).matched == "text"
 
 
+@pytest.mark.on("memory", "tmux")
 def test_if_nothing_was_sent_the_screen_counts(control: Control) -> None:
     control.new("t", program("count", "3"))
     assert control.wait("t", text="line 3").matched == "text"
 
 
+@pytest.mark.on("memory", "tmux")
 def test_the_whole_screen_counts_if_asked_for(control: Control) -> None:
     control.new("t", program("count", "3"))
     assert control.wait("t", text="line 3").matched
@@ -106,6 +111,7 @@ def test_another_process_sees_what_was_sent(control: Control, another: Callable[
     assert another().wait("t", text="MARK").matched == "text"
 
 
+@pytest.mark.on("memory", "tmux")
 def test_groups_of_a_pattern_come_with_the_match(control: Control) -> None:
     control.new("t", LINES)
     control.send("t", b"key=value")
@@ -113,6 +119,7 @@ def test_groups_of_a_pattern_come_with_the_match(control: Control) -> None:
     assert (found.text, found.groups) == ("key=value", ("key", "value", None))
 
 
+@pytest.mark.on("memory", "tmux")
 def test_silence_never_ends_a_wait_for_text(control: Control) -> None:
     control.new("t", LINES)
     control.send("t", b"x")
@@ -130,12 +137,14 @@ def test_the_end_of_the_program_ends_a_wait_for_text(control: Control) -> None:
     assert ended.value.details["exit_status"] == 3
 
 
+@pytest.mark.on("memory", "tmux")
 def test_text_that_was_the_last_before_the_end_counts(control: Control) -> None:
     control.new("t", SHELL)
     control.send("t", b"sleep 0.2; echo MARK; exit 3")
     assert control.wait("t", text="MARK").matched == "text"
 
 
+@pytest.mark.on("memory", "tmux")
 def test_the_first_of_several_conditions_wins(control: Control) -> None:
     control.new("t", SHELL)
     control.send("t", b"sleep 0.2; exit 3")
@@ -152,6 +161,7 @@ def test_a_program_has_settled_when_it_printed_nothing_for_so_long(control: Cont
     assert found.confidence == "guess"
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_condition_can_be_tested_once(control: Control) -> None:
     control.new("t", LINES)
     for condition in ({"text": "never"}, {"exit": True}, {"settle": 3600.0}):
@@ -238,6 +248,7 @@ def test_a_wait_survives_a_new_size_and_a_new_name(control: Control, another: Ca
     assert result().matched == "text"
 
 
+@pytest.mark.on("memory", "tmux")
 def test_text_is_found_although_the_terminal_wrapped_it(control: Control) -> None:
     control.new("t", LINES, size="20x10")
     control.send("t", b"0123456789 0123456789 MARK 0123456789")
@@ -253,6 +264,7 @@ def test_colours_do_not_hide_text(control: Control) -> None:
     assert control.wait("t", text="MARK", since=control.show("t").cursor, timeout=0.1).timed_out
 
 
+@pytest.mark.on("memory", "tmux")
 def test_a_wait_for_a_session_that_is_not_there_is_an_error(control: Control) -> None:
     with pytest.raises(NotFound):
         assert control.wait("nobody", exit=True).matched

@@ -104,5 +104,8 @@ def _unquoted(body: str) -> str:
     if re.search(r"(?<!\\)(?:\\\\)*\$", body):
         raise Unknown(f"unescaped $ in {body!r}")
     return re.sub(
-        r"\\([0-7]{3}|.)", lambda found: chr(int(found[1], 8)) if len(found[1]) == 3 else found[1], body, flags=re.DOTALL
+        r"\\([0-7]{3}|.)",
+        lambda found: chr(int(found[1], 8)) if len(found[1]) == 3 else found[1],
+        body,
+        flags=re.DOTALL,
     )

@@ -63,16 +63,21 @@ class Program:
         elif piece == b"\x04" and not self.pending:
             self.end_of_input()
         elif piece == b"\x15":
-            self.print("\b \b" * len(self.pending) if self.echo else "")
+            self.print("\b \b" * len(_shown(self.pending)) if self.echo else "")
             self.pending = b""
         else:
             piece = b"\n" if piece == b"\r" else piece
             if self.echo:
-                self.print(piece)
+                self.print(_shown(piece))
             self.pending += piece
             if piece == b"\n":
                 line, self.pending = self.pending, b""
                 self.line(line)
+
+
+def _shown(typed: bytes) -> bytes:
+    """What a terminal echoes: control characters as ^X (termios(3), ECHOCTL)."""
+    return re.sub(rb"[\x00-\x08\x0b-\x1f]", lambda found: b"^" + bytes([found[0][0] ^ 64]), typed)
 
 
 class Cat(Program):
@@ -178,7 +183,7 @@ class Shell(Program):
 
     def done(self) -> None:
         if self.token:
-            self.mark("D;%d;" % self.status)
+            self.mark(f"D;{self.status};")
         if self.argv[1:2] == ["-c"]:
             self.pane.exit(self.status)
         else:

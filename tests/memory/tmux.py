@@ -17,8 +17,17 @@ from tmuxctl.transport.base import Command
 if TYPE_CHECKING:
     from memory.transport import MemoryTransport
 
-KEYS = {"Enter": b"\r", "Tab": b"\t", "Space": b" ", "Escape": b"\x1b", "BSpace": b"\x7f", "Up": b"\x1b[A", "Down": b"\x1b[B"}
+KEYS = {
+    "Enter": b"\r",
+    "Tab": b"\t",
+    "Space": b" ",
+    "Escape": b"\x1b",
+    "BSpace": b"\x7f",
+    "Up": b"\x1b[A",
+    "Down": b"\x1b[B",
+}
 FIRST_PID = 1000
+LIFETIME = re.compile(r"p=\$\(printf '((?:\\\d{3})+)x'\) && exec sh \"\$\{p%%x\}/expire\.sh\" \"\$\{p%%x\}\" ([\w-]+)")
 
 
 class Pane:
@@ -188,8 +197,7 @@ class Tmux:
         options, (command,) = _options(words, "b", "d")
         if command == "true":
             return
-        found = re.fullmatch(r"p=\$\(printf '((?:\\\d{3})+)x'\) && exec sh \"\$\{p%%x\}/expire\.sh\" \"\$\{p%%x\}\" ([\w-]+)", command)
-        if not found:
+        if not LIFETIME.fullmatch(command):
             raise Unknown(f"run-shell {command!r}")
         pane = list(self.panes.values())[-1]
         self.machine.later(float(options["-d"]), lambda: pane.program.signal("TERM") if pane.program else None)

@@ -93,7 +93,7 @@ class MemoryTransport:
     def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
         with self._lock:
             self._tmux = self._tmux or Tmux(self)
-            return self.run(commands)
+        return self.run(commands)
 
     def shell(self, script: str, *arguments: str, stdin: bytes = b"", timeout: float = 10.0) -> tuple[int, bytes]:
         if "/proc/" in script:
@@ -140,7 +140,9 @@ class MemoryTransport:
     def files(self, folder: str) -> dict[str, File]:
         with self._lock:
             self._settle()
-            found = {os.path.basename(one): File(0, time.time()) for one in self._folders if os.path.dirname(one) == folder}
+            found = {
+                os.path.basename(one): File(0, time.time()) for one in self._folders if os.path.dirname(one) == folder
+            }
             for one, data in self._files.items():
                 if os.path.dirname(one) == folder:
                     found[os.path.basename(one)] = File(len(data), self._times[one])
@@ -186,7 +188,9 @@ class MemoryTransport:
 
     def marked(self, session_id: str) -> list[Process]:
         with self._lock:
-            ours = [pane.pid for pane in self._panes() if pane.program and pane.program.env["TMUXCTL_SESSION"] == session_id]
+            ours = [
+                pane.pid for pane in self._panes() if pane.program and pane.program.env["TMUXCTL_SESSION"] == session_id
+            ]
             return self.processes([pid + more for pid in ours for more in (0, 1)])
 
     def signal(self, processes: Sequence[Process], name: str) -> None:

@@ -29,7 +29,7 @@ HOSTILE = [
     "#(touch pwned)",
     "it's",
     '"q"',
-    "line\nbreak\n",
+    "line\n1break\n",
     "two  words",
     "$HOME`id`\\",
     "ü\udcff",

@@ -214,6 +214,8 @@ class _Run:
 
     def follow(self, deadline: float | None, *, until_begun: bool = False) -> Ran:
         """Take in output until the command's end, or only its beginning."""
+        if self.result:
+            return self.result
         begin_by = time.monotonic() + START_SECONDS
         watch = self.control.transport.watch([self.journal.folder], self.pane.pid)
         try:
@@ -311,6 +313,9 @@ class _Run:
             return self._ran(None)
         until = time.monotonic() + 5.0
         while not self.journal.finished() and time.monotonic() < until:
+            # tmux may not have noticed the end: asking it of a dead pane without a status nudges it
+            with suppress(TmuxctlError):
+                server.pane(self.control.transport, self.pane.name)
             time.sleep(0.01)
         while self._grow():
             pass
@@ -364,6 +369,8 @@ def run(control: Control, wanted: Wanted, *, timeout: float | None, max_bytes: i
     if not wanted.command:
         raise Usage("no command given", reason="missing", hint="tmuxctl run -- CMD")
     began = time.monotonic()
+    if wanted.name is None:
+        wanted = wanted._replace(name=f"run-{os.urandom(4).hex()}")
     session = new(control, wanted)
     pane = None
     try:

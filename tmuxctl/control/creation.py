@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmuxctl.control import sessions
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.model import Session, SessionSpec, check_name, parse_size
+from tmuxctl.model import Session, SessionSpec, check_name, parse_seconds, parse_size
 from tmuxctl.terminal import launch, server
 from tmuxctl.transport.base import check_environment, source
 
@@ -40,6 +40,8 @@ class Wanted(NamedTuple):
     shell_marks: bool = True
     if_exists: str = "error"
     plugins: tuple[str, ...] = ()
+    linger: bool = False
+    """Keep the terminal 30 ms longer than the program, so that none of its output is lost."""
 
 
 class Prepared(NamedTuple):
@@ -57,6 +59,16 @@ class Prepared(NamedTuple):
 
 def new(control: Control, wanted: Wanted) -> Session:
     """Start the program and return its session; every step before tmux is undone if a later one fails."""
+    while True:
+        try:
+            return _new(control, wanted)
+        except Conflict as error:
+            # a name of our own choosing that another process took meanwhile
+            if error.reason != "exists" or wanted.name is not None:
+                raise
+
+
+def _new(control: Control, wanted: Wanted) -> Session:
     taken = _taken(control)
     name, reused = _name(control, wanted, taken)
     if reused:
@@ -78,11 +90,22 @@ def new(control: Control, wanted: Wanted) -> Session:
     return sessions.summary(pane, sessions.cursor(pane, 0))
 
 
+def lifetime_plugin(lifetime: str | None) -> tuple[str, ...]:
+    """The timeout plugin for `--lifetime`, checked under that name."""
+    if lifetime is None:
+        return ()
+    try:
+        seconds = parse_seconds(lifetime)
+    except Usage as error:
+        raise Usage(f"lifetime: {error.message}", reason=error.reason, hint=error.hint) from None
+    return () if seconds is None else (f"timeout={seconds:g}",)
+
+
 def plan(control: Control, wanted: Wanted) -> Plan:
     """What `new` would do; nothing is written and nothing starts."""
     from tmuxctl.results import Plan
 
-    name = check_name(wanted.name) if wanted.name else _default_name(wanted)
+    name = _default_name(wanted) if wanted.name is None else check_name(wanted.name)
     made = prepare(control, wanted, name)
     if made.applied:
         undo(control, made, None)
@@ -122,6 +145,8 @@ def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
     if wanted.shell_marks:
         spec, token, extra = _marked(spec, folder)
     _check(control, spec)
+    if wanted.linger:
+        spec = replace(spec, notes={**spec.notes, "linger": True})
     applied: tuple[Applied, ...] = ()
     if wanted.plugins:
         from tmuxctl import plugin
@@ -153,7 +178,7 @@ def _taken(control: Control) -> dict[str, bool]:
 
 def _name(control: Control, wanted: Wanted, taken: dict[str, bool]) -> tuple[str, server.Pane | None]:
     """The name to take, or the session to reuse instead."""
-    if not wanted.name:
+    if wanted.name is None:
         first = _default_name(wanted)
         names = (first, *(f"{first}-{number}" for number in range(2, 10_000)))
         return next(name for name in names if name not in taken), None
@@ -211,7 +236,11 @@ def _marked(spec: SessionSpec, folder: str) -> tuple[SessionSpec, str, dict[str,
 
 def _check(control: Control, spec: SessionSpec) -> None:
     if any("\0" in word or not isinstance(word, str) for word in spec.argv) or not spec.argv[0]:
-        raise Usage("a command's words are text without NUL, the first not empty", reason="bad_command")
+        raise Usage(
+            "a command's words are text without NUL, the first not empty",
+            reason="bad_command",
+            hint="tmuxctl new NAME -- CMD",
+        )
     if spec.argv[0].startswith("-"):
         raise Usage(
             f"{ascii(spec.argv[0])} is no program",
@@ -221,7 +250,9 @@ def _check(control: Control, spec: SessionSpec) -> None:
     if "\0" in spec.cwd or not control.transport.which(spec.cwd + "/.", "", "/"):
         raise Usage(f"there is no folder {ascii(spec.cwd)} to start in", reason="bad_cwd", hint="give --cwd DIR")
     if not 0 <= spec.history <= 10_000_000:
-        raise Usage(f"history {spec.history} is not between 0 and 10,000,000 lines", reason="bad_number")
+        raise Usage(
+            f"history {spec.history} is not between 0 and 10,000,000 lines", reason="bad_number", hint="--history 20000"
+        )
     if not control.transport.which(spec.argv[0], spec.env.get("PATH", os.defpath), spec.cwd):
         raise Failed(
             f"{ascii(spec.argv[0])} was not found",

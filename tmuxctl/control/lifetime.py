@@ -40,8 +40,9 @@ def kill(control: Control, names: Sequence[str], *, everything: bool, signal: st
                 forgotten += [one for one in sessions.lost(control, []) if name in (one.name, one.id)]
     ended = [end(control, pane, signal=word, grace=grace) for pane in panes]
     for one in forgotten:
+        seen, left = process.end_marked(control.transport, one.id, signal=word, grace=grace)
         bury(control, one.id)
-        ended.append(End(one.name, one.id, None, None, 0))
+        ended.append(End(one.name, one.id, None, None, seen, tuple(left)))
     return Killed(tuple(ended))
 
 

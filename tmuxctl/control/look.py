@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tmuxctl.control import sessions
 from tmuxctl.errors import Conflict, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.model import NAME, State, check_name
+from tmuxctl.model import NAME, State
 from tmuxctl.results import CursorPosition, Output, Screen
 from tmuxctl.terminal import screen as screens
 from tmuxctl.terminal import server
@@ -36,7 +36,7 @@ def screen(
 ) -> Screen:
     """The screen and its facts from one instant: one chained query."""
     if scrollback is not None and scrollback < 0:
-        raise Usage(f"{scrollback} lines cannot be shown", reason="bad_number")
+        raise Usage(f"{scrollback} lines cannot be shown", reason="bad_number", hint="0 shows all, 200 the last 200")
     pane, title, rows, back = capture(control, session, scrollback=scrollback, trim=trim, wide=wide)
     offset = sessions.journal(control, pane).end()
     page = picture = None
@@ -67,13 +67,13 @@ def capture(
     control: Control, session: str, *, scrollback: int | None = None, trim: bool = True, wide: bool = False
 ) -> tuple[Pane, str, bytes, bytes]:
     """A session's facts, title, visible rows and rows that scrolled away, as tmux draws them (capture-pane -e)."""
-    found = session if NAME.fullmatch(session) else check_name(session)
     try:
-        return _capture(control, found, scrollback, trim, wide)
+        if NAME.fullmatch(session):
+            return _capture(control, session, scrollback, trim, wide)
     except (NotFound, Unreachable) as error:
         if error.reason not in ("no_session", "no_server"):
             raise
-        return _capture(control, sessions.find(control, session).name, scrollback, trim, wide)
+    return _capture(control, sessions.find(control, session).name, scrollback, trim, wide)
 
 
 def _capture(
@@ -111,7 +111,7 @@ def read(control: Control, session: str, *, since: str | None, follow: bool, raw
 def log(control: Control, session: str, *, tail: int | None, follow: bool, raw: bool) -> Output | Iterator[Output]:
     """The whole journal, or the last lines of it."""
     if tail is not None and tail < 0:
-        raise Usage(f"{tail} lines cannot be shown", reason="bad_number")
+        raise Usage(f"{tail} lines cannot be shown", reason="bad_number", hint="--tail 100")
     pane, journal = locate(control, session, None)
     start = journal.start() if tail is None else _lines_back(journal, tail)
     return _output(control, pane, journal, start, follow=follow, raw=raw)

@@ -303,7 +303,7 @@ class Control:
         """Start a program in a session of its own, which lives on when this command and your terminal are gone."""
         from tmuxctl.control import creation
 
-        plugins = (*with_, *([f"env={env_file}"] if env_file else []), *([f"timeout={lifetime}"] if lifetime else []))
+        plugins = (*with_, *([f"env={env_file}"] if env_file else []), *creation.lifetime_plugin(lifetime))
         wanted = creation.Wanted(
             name=name,
             command=command,
@@ -349,6 +349,7 @@ class Control:
             clean_env=clean_env,
             plugins=with_,
             shell_marks=False,
+            linger=True,
         )
         return commands.run(self, wanted, timeout=timeout, max_bytes=max_bytes)
 

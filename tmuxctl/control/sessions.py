@@ -25,7 +25,7 @@ UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 def find(control: Control, session: str) -> Pane:
     """The pane of a session by its exact name or its id; NotFound with the nearest name otherwise."""
     if not NAME.fullmatch(session):
-        check_name(session)
+        raise NotFound(f"no session {ascii(session[:60])}", reason="no_session", hint="tmuxctl ls")
     try:
         pane = server.pane(control.transport, session)
     except (NotFound, Unreachable) as error:

@@ -33,7 +33,7 @@ def send(
 ) -> Written:
     """Type text and Enter in one guarded write."""
     if secret is not None and text:
-        raise Usage("give either text or a secret", reason="bad_option")
+        raise Usage("give either text or a secret", reason="bad_option", hint="leave the text out")
     data = text if secret is None else secret
     write_id = _id(write_id)
     pane = sessions.known(control, session)
@@ -62,7 +62,7 @@ def keys(
 ) -> Written:
     """Press named keys, all checked first."""
     if not 1 <= repeat <= REPEAT_LIMIT:
-        raise Usage(f"repeat {repeat} is not between 1 and {REPEAT_LIMIT}", reason="bad_number")
+        raise Usage(f"repeat {repeat} is not between 1 and {REPEAT_LIMIT}", reason="bad_number", hint="--repeat 3")
     from tmuxctl.terminal.keys import tmux_keys
 
     found = tmux_keys(names)
@@ -102,14 +102,19 @@ def _id(given: str | None) -> str:
         call = _current.get()
         return call.request_id if call else os.urandom(8).hex()
     if not (8 <= len(given) <= 64 and given.isalnum() and given.isascii()):
-        raise Usage("an id is 8 to 64 letters and digits, as an earlier error gave it", reason="bad_id")
+        raise Usage(
+            "an id is 8 to 64 letters and digits, as an earlier error gave it",
+            reason="bad_id",
+            hint="leave it out for a new write",
+        )
     return given
 
 
 def secret(env: str | None, file: str | None, fd: int | None) -> bytes | None:
     """A secret from the one place named: a variable, a file's first line, a descriptor. None if none is."""
     if sum(place is not None for place in (env, file, fd)) > 1:
-        raise Usage("name one place for the secret", reason="bad_option")
+        hint = "--secret-from-env, --secret-from-file or --secret-from-fd"
+        raise Usage("name one place for the secret", reason="bad_option", hint=hint)
     try:
         if env is not None:
             found = os.environb[env.encode()]
@@ -123,8 +128,10 @@ def secret(env: str | None, file: str | None, fd: int | None) -> bytes | None:
             return None
     except (KeyError, OSError) as error:
         reason = error.strerror if isinstance(error, OSError) else "no such variable"
-        raise Usage(f"the secret cannot be read: {reason}", reason="no_secret") from None
+        hint = "set the variable, or name a file or descriptor that can be read"
+        raise Usage(f"the secret cannot be read: {reason}", reason="no_secret", hint=hint) from None
     line = found.rstrip(b"\r\n")
     if not line or len(line) > SECRET_LIMIT or b"\n" in line or b"\r" in line or b"\0" in line:
-        raise Usage("the secret is empty, too long, or more than one line", reason="bad_secret")
+        hint = f"one line of at most {SECRET_LIMIT} bytes"
+        raise Usage("the secret is empty, too long, or more than one line", reason="bad_secret", hint=hint)
     return line

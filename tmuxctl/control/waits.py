@@ -108,8 +108,9 @@ class _Waiter:
     def test(self) -> Wait:
         """Whether it holds now."""
         if self.settle is not None:
-            modified = max(one.modified for one in self.control.transport.files(self.journal.folder).values())
-            self.changed -= max(0.0, time.time() - modified)
+            files = self.control.transport.files(self.journal.folder).values()
+            newest = max((one.modified for one in files), default=self.pane.created)
+            self.changed -= max(0.0, time.time() - newest)
         return self.holds(None) or self.result(None, "it does not hold now")
 
     def until(self, limit: float | None) -> Wait:
@@ -124,8 +125,10 @@ class _Waiter:
             if found := self.holds(deadline):
                 return found
             moment = time.monotonic()
-            if self.pane.dead or (finished and not grown):
+            if self.pane.dead:
                 raise self._ended()
+            if finished and not grown and self._ask():
+                continue
             call.check()
             if deadline is not None and moment >= deadline:
                 return self.result(None, self._missing(limit), timed_out=True)
@@ -162,12 +165,7 @@ class _Waiter:
     def _ask(self) -> bool:
         """Look whether the session is still there; True if its program has ended."""
         try:
-            now = server.pane(self.control.transport, self.pane.name)
-            if now.id != self.pane.id:
-                now = next(one for one in server.panes(self.control.transport) if one.id == self.pane.id)
-        except (NotFound, StopIteration):
-            self.pane = self._killed()
-            return True
+            now = next((one for one in server.panes(self.control.transport) if one.id == self.pane.id), None)
         except Unreachable as error:
             if error.reason != "no_server":
                 raise
@@ -176,6 +174,9 @@ class _Waiter:
                 reason="lost",
                 hint=f"its output is still there: tmuxctl log {self.pane.name}",
             ) from None
+        if now is None:
+            self.pane = self._killed()
+            return True
         if now.dead and not self.journal.finished() and self.changed + 2.0 > time.monotonic():
             return False
         self.pane = now
@@ -196,8 +197,6 @@ class _Waiter:
         return self.pane._replace(dead=True, status=about.get("exit_status"), signal=about.get("signal"))
 
     def _ended(self) -> Exited:
-        if not self.pane.dead:
-            self._ask()
         error = ended(self.pane)
         error.details["elapsed"] = round(time.monotonic() - self.began, 3)
         return error
@@ -311,7 +310,10 @@ class Seen:
 
     def _rows(self) -> str:
         """A full-screen program's rows that changed since the input, as tmux shows them; all of them for the whole screen."""
-        pane, _, rows, _ = look.capture(self.control, self.pane.name, wide=self.whole)
+        try:
+            pane, _, rows, _ = look.capture(self.control, self.pane.id, wide=self.whole)
+        except NotFound:
+            return ""
         text = screens.text(rows)
         given = self.input
         if self.whole or given is None or not given.alternate or (given.cols, given.rows) != (pane.cols, pane.rows):

@@ -131,7 +131,16 @@ def pipe_command(folder: str) -> str:
     With -I tmux notices at once when the writer died (`pane_pipe` 0), without it only when the pane prints again.
     The script's name stands inside the printf, so that `$(...)` finds no newline of the folder's to take away.
     """
-    return f"exec sh \"$(printf '{encoded(folder)}/journal.sh')\""
+    return "exec " + script_command(folder, "journal.sh")
+
+
+def script_command(folder: str, script: str, *arguments: str) -> str:
+    """The shell command that runs one of a session's scripts, safe in `pipe-pane` and `run-shell`, whatever the path holds.
+
+    Both expand their string as a format and by strftime(3), and `#(...)` would run a program (tmux(1), FORMATS): none of
+    it is left. Script and arguments are our own plain words.
+    """
+    return " ".join((f"sh \"$(printf '{encoded(folder)}/{script}')\"", *arguments))
 
 
 class Files(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tmuxctl.terminal.server import Pane
 from tmuxctl.transport.base import Process, Transport
@@ -40,13 +40,25 @@ def end_tree(transport: Transport, pane: Pane, *, signal: str, grace: float) -> 
 
     How many were ended, and the pids of those that are still there.
     """
-    first = belonging(transport, pane)
+    return _end(transport, lambda: belonging(transport, pane), signal, grace)
+
+
+def end_marked(transport: Transport, session_id: str, *, signal: str, grace: float) -> tuple[int, list[int]]:
+    """The same for what is left of a session whose tmux server is gone: the processes that carry its marker."""
+    return _end(transport, lambda: transport.marked(session_id), signal, grace)
+
+
+def _end(transport: Transport, find: Callable[[], list[Process]], signal: str, grace: float) -> tuple[int, list[int]]:
+    first = find()
     seen = {(row.pid, row.started) for row in first}
     transport.signal(first, signal)
+    if signal == "TERM":
+        # what a closing terminal sends: an interactive shell ignores TERM and ends on this
+        transport.signal(first, "HUP")
     transport.signal(first, "CONT")
     left = _wait(transport, first, grace)
     deadline = time.monotonic() + 3.0
-    while left := _still(transport, [*left, *belonging(transport, pane)]):
+    while left := _still(transport, [*left, *find()]):
         seen |= {(row.pid, row.started) for row in left}
         transport.signal(left, "KILL")
         left = _wait(transport, left, 0.5)

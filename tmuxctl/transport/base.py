@@ -163,7 +163,7 @@ def argv(commands: Sequence[Command]) -> list[str]:
 FAILURES: Sequence[tuple[str, type[TmuxctlError], str, str]] = (
     (r"no server running|error connecting to|server exited|lost server|no current client", Unreachable, "no_server", "tmuxctl ls"),
     (r"duplicate session", Conflict, "exists", "choose another name, or --if-exists reuse"),
-    (r"no current target", NotFound, "no_sessions", "tmuxctl new"),
+    (r"no current target|^no sessions$", NotFound, "no_sessions", "tmuxctl new"),
     (r"can't find (session|pane|window)|no such (session|pane|window)", NotFound, "no_session", "tmuxctl ls"),
     (r"fork failed: No space left|forkpty|openpty|out of pty", Failed, "no_ptys", "end some sessions: tmuxctl kill NAME"),
     (r"fork failed", Failed, "no_processes", "end some programs, or raise the process limit"),
@@ -184,4 +184,6 @@ def check_environment(values: Mapping[str, str]) -> None:
     """Usage if a name or value cannot be part of an environment (POSIX: no `=` in a name, no NUL)."""
     for name, value in values.items():
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or "\0" in value:
-            raise Usage(f"{ascii(name[:40])} cannot be an environment variable", reason="bad_env")
+            raise Usage(
+                f"{ascii(name[:40])} cannot be an environment variable", reason="bad_env", hint="write -e NAME=VALUE"
+            )

@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from tmuxctl.errors import TmuxctlError, Unreachable
+from tmuxctl.errors import NotFound, TmuxctlError, Unreachable
 from tmuxctl.transport.base import Command, failure, quote, source
 
 SESSION = "_tmuxctl"
@@ -25,8 +25,11 @@ BUFFER_LIMIT = 16 * 1024
 CHUNK = 8 * 1024
 READ = 256 * 1024
 
+# Not `new-session -A`: a session that is made tells the other control clients, which must not be opening then (local.py).
+ATTACH = ("attach-session", "-E", "-t", f"={SESSION}", "-f", "no-output,ignore-size")
+
 # `cat -` in two words is executed without a shell; it sleeps on its terminal with 0.1 MB of its own.
-ATTACH = ("new-session", "-A", "-E", "-s", SESSION, "-f", "no-output,ignore-size", "cat", "-")
+MAKE = ("new-session", "-d", "-s", SESSION, "-x", "80", "-y", "24", "cat", "-")
 
 ELSEWHERE = re.compile(
     r"attach(-session)?|detach(-client)?|kill-server|load(b|-buffer)|new(-session)?|run(-shell)?|save(b|-buffer)"
@@ -50,8 +53,17 @@ class Channel:
     """
 
     def __init__(self, socket: str, *, tmux: str = "tmux", timeout: float = 10.0) -> None:
-        self.closed = False
         self._lock = threading.Lock()
+        try:
+            self._open(socket, tmux, timeout)
+        except NotFound:
+            # another process may make it at the same moment: attaching again tells
+            with suppress(subprocess.TimeoutExpired):
+                subprocess.run([tmux, "-N", "-L", socket, *MAKE], capture_output=True, timeout=timeout, check=False)
+            self._open(socket, tmux, timeout)
+
+    def _open(self, socket: str, tmux: str, timeout: float) -> None:
+        self.closed = False
         self._received = bytearray()
         environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
         try:

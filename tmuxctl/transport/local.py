@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -9,15 +10,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 
-from tmuxctl.errors import Denied, NotFound, TmuxctlError, Unreachable
+from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable
 from tmuxctl.transport import base, spawn
 from tmuxctl.transport.base import Command, File, Process, Tty, Watch
 
 SERVER_ENVIRONMENT = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TMUX_TMPDIR|XDG_\w+|SystemRoot")
 """What the server may know of the environment it was started from; sessions bring their own."""
+
+CONTROL_LOCK = "control.lock"
+NOISY = ("kill-session", "rename-session")
+"""Commands of which tmux tells every control client."""
 
 OPEN_SECONDS, SPAWN_SECONDS = 3.0, 30.0
 """How long a control client may take to open, and how long calls are spawned instead when it did not."""
@@ -57,6 +62,12 @@ class LocalTransport:
     def run(
         self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 10.0
     ) -> bytes:
+        if any(command[0] in NOISY for command in commands):
+            with self._settled(timeout):
+                return self._run(commands, buffer, timeout)
+        return self._run(commands, buffer, timeout)
+
+    def _run(self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float) -> bytes:
         if self._resident and time.monotonic() >= self._spawn_until:
             from tmuxctl.transport import control_mode
 
@@ -89,7 +100,8 @@ class LocalTransport:
         server = Server(socket_name=self.socket, tmux_bin=self._tmux if "/" in self._tmux else None)
         try:
             # -N: never the start of a server here, so that a lost socket is not answered with a second one
-            done = _within(timeout, lambda: server.cmd("-N", *base.argv(commands)))
+            with self._settled(timeout):
+                done = _within(timeout, lambda: server.cmd("-N", *base.argv(commands)))
         except exc.TmuxCommandNotFound:
             raise _no_tmux() from None
         if done.returncode:
@@ -102,9 +114,10 @@ class LocalTransport:
         with self._opening:
             if not isinstance(self._channel, control_mode.Channel) or self._channel.closed:
                 try:
-                    self._channel = control_mode.Channel(
-                        self.socket, tmux=self._tmux, timeout=min(timeout, OPEN_SECONDS)
-                    )
+                    with self._locked(CONTROL_LOCK, timeout):
+                        self._channel = control_mode.Channel(
+                            self.socket, tmux=self._tmux, timeout=min(timeout, OPEN_SECONDS)
+                        )
                 except Unreachable as error:
                     if error.reason != "backend_timeout":
                         raise
@@ -123,7 +136,7 @@ class LocalTransport:
 
     def _start_server(self, timeout: float) -> None:
         """Start the server unless another process just did, or bring back the socket of one that lost it."""
-        with self._locked(timeout):
+        with self._locked("start.lock", timeout):
             if self._answers() or self._recover():
                 return
             conf = os.path.join(self.home, "tmux.conf")
@@ -170,25 +183,34 @@ class LocalTransport:
         return False
 
     @contextmanager
-    def _locked(self, timeout: float) -> Iterator[None]:
+    def _locked(self, name: str, timeout: float, *, shared: bool = False) -> Iterator[None]:
+        """Hold a lock file of this server's, alone or with others who share it."""
         import fcntl
 
-        lock = os.open(
-            os.path.join(self.home, "start.lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-        )
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with _told(os.path.join(self.home, name)):
+            lock = os.open(os.path.join(self.home, name), flags, 0o600)
         deadline = time.monotonic() + timeout
         try:
             while True:
                 try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
                     if time.monotonic() > deadline:
                         raise _silent(timeout) from None
-                    time.sleep(0.01)
+                    time.sleep(0.002)
             yield
         finally:
             os.close(lock)
+
+    def _settled(self, timeout: float) -> AbstractContextManager[None]:
+        """For what tells control clients of sessions that come, go or change their name.
+
+        tmux before 3.7 writes that to a client that has said it is one and is not yet set up, through a null pointer:
+        the server dies with every session (measured on 3.3a; docs/adr/0008). So no client opens meanwhile.
+        """
+        return self._locked(CONTROL_LOCK, timeout, shared=True)
 
     # files
 
@@ -198,6 +220,10 @@ class LocalTransport:
 
     def put(self, path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
         new = f"{path}.{os.getpid()}.{threading.get_ident()}.new"
+        with _told(path):
+            self._put(path, new, data, mode, durable)
+
+    def _put(self, path: str, new: str, data: bytes, mode: int, durable: bool) -> None:
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -212,8 +238,8 @@ class LocalTransport:
             raise
 
     def make_folder(self, path: str) -> None:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        with suppress(FileExistsError):
+        with _told(path), suppress(FileExistsError):
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             os.mkdir(path, 0o700)
         found = os.lstat(path)
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
@@ -316,8 +342,26 @@ class LocalTransport:
     def close(self) -> None:
         with self._opening:
             if self._channel is not None:
-                self._channel.close()  # type: ignore[attr-defined]
+                with self._settled(5.0):
+                    self._channel.close()  # type: ignore[attr-defined]
                 self._channel = None
+
+
+@contextmanager
+def _told(path: str) -> Iterator[None]:
+    """What keeps us from writing, as an error that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise Failed(
+                f"no room to write {path}", reason="disk_full", hint=f"df -h {os.path.dirname(path)}"
+            ) from None
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ELOOP):
+            raise Denied(
+                f"{path} cannot be written: {error.strerror}", reason="bad_folder", hint="ls -ld its folder"
+            ) from None
+        raise
 
 
 def _rows(pids: Sequence[int]) -> Iterator[Process]:

@@ -97,15 +97,17 @@ class PipeTransport:
         return _told(*self._call(body, data=buffer[1] if buffer else None, timeout=timeout))
 
     def _start(self, commands: Sequence[Command], timeout: float) -> bytes:
-        """Start the server with the list that makes its first session, and write down which process it is."""
+        """Start the server, write down which process it is, and run the list: its words would stay in ps for ever."""
         configuration = f"{self.home}/tmux.conf"
         self.put(configuration, self._config)
-        body = words("start", self._tmux, "-u", "-f", configuration, "-L", self.socket, *base.argv(commands))
-        answer = self._call(body, private=True, timeout=timeout)
+        stay = ("set-option", "-s", "exit-empty", "off")
+        command = base.argv([("start-server",), stay])
+        body = words("start", self._tmux, "-u", "-f", configuration, "-L", self.socket, *command)
+        _told(*self._call(body, private=True, timeout=timeout))
         with suppress(TmuxctlError):
             pid = self._run([("display-message", "-p", "#{pid}")], None, timeout).decode().strip()
             self._call(words("record", self.home, pid))
-        return _told(*answer)
+        return self._run(commands, None, timeout)
 
     def _revived(self, deadline: float) -> bool:
         """A server whose socket file was deleted makes it anew on SIGUSR1 (tmux(1)); True once it answers again."""
@@ -186,10 +188,19 @@ class PipeTransport:
         flags = set(shown.replace(b";", b" ").split())
         return None if status or not flags else Tty(b"icanon" in flags, b"echo" in flags, 0)
 
-    def processes(self) -> list[Process]:
+    def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
         if self._facts():
-            return parse_table(self._do("cat /proc/[0-9]*/stat 2>/dev/null || :"))
-        return parse_ps(self._do("LC_ALL=C ps -A -o", PS_COLUMNS).decode(errors="replace"))
+            files = "/proc/[0-9]*/stat" if pids is None else " ".join(f"/proc/{int(pid)}/stat" for pid in pids)
+            return parse_table(self._do(f"cat {files} 2>/dev/null || :")) if files else []
+        table = parse_ps(self._do("LC_ALL=C ps -A -o", PS_COLUMNS).decode(errors="replace"))
+        return table if pids is None else [row for row in table if row.pid in pids]
+
+    def which(self, program: str, path: str, folder: str) -> bool:
+        if "/" in program:
+            found = f"cd {quote(folder)} && [ -x {quote(program)} ]"
+        else:
+            found = f"PATH={quote(path)}; command -v {quote(program)} >/dev/null"
+        return self._call(f"( {found} )")[0] == 0
 
     def marked(self, session_id: str) -> list[Process]:
         return parse_table(self._do("marked", session_id))
@@ -253,7 +264,10 @@ class PipeTransport:
                 self._shell = Shell(self._argv, PRELUDE.encode())
             request = b"" if data is None else fill(data)
             source = '"$T/d"' if data is not None else "/dev/null"
-            call = f'( {body}\n) <{source} >"$T/o{serial}" 2>"$T/e{serial}"; reply {nonce} $? {serial} </dev/null\n'
+            # nothing that was typed stays on that machine's disk: it may have been a secret
+            drop = 'rm -f "$T/d"; ' if data is not None else ""
+            call = f'( {body}\n) <{source} >"$T/o{serial}" 2>"$T/e{serial}"; status=$?; {drop}'
+            call += f"reply {nonce} $status {serial} </dev/null\n"
             request += call.encode(errors="surrogateescape")
             return self._shell.exchange(request, nonce.encode(), timeout)
         except TimeoutError:
