@@ -285,6 +285,8 @@ class Call(NamedTuple):
     request_id: str
     deadline: float | None = None
     cancelled: threading.Event | None = None
+    repeated: bool = False
+    """The caller chose the id: this may be a call that was made before."""
 
     def left(self, wanted: float | None) -> float | None:
         """Seconds a wait may still last: what it wants, cut at the caller's deadline. None is without end."""
@@ -348,7 +350,7 @@ def invoke(
         raise Usage("a request id is 8 to 64 letters and digits", reason="bad_id", hint="leave it out to get one")
     checked = found.arguments(arguments)
     deadline = None if timeout is None else time.monotonic() + timeout
-    with under(Call(request_id or os.urandom(8).hex(), deadline, cancelled)):
+    with under(Call(request_id or os.urandom(8).hex(), deadline, cancelled, request_id is not None)):
         return found.function(service, **checked)
 
 

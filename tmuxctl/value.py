@@ -37,22 +37,20 @@ class Value:
 
     __dataclass_fields__: ClassVar[dict[str, Any]] = _Fields()  # type: ignore[assignment]
     _names: ClassVar[tuple[str, ...]] = ()
+    _defaults: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls) -> None:
         cls._names = tuple(cls.__annotations__)
+        cls._defaults = {name: cls.__dict__[name] for name in cls._names if name in cls.__dict__}
 
     def __init__(self, *given: Any, **named: Any) -> None:
-        names = self._names
-        values = dict(zip(names, given, strict=False))
-        if len(given) > len(names) or values.keys() & named.keys() or named.keys() - set(names):
-            raise TypeError(f"{type(self).__name__} takes {', '.join(names)}")
+        names, values = self._names, self.__dict__
+        values.update(self._defaults)
+        if given:
+            values.update(zip(names, given, strict=False))
         values.update(named)
-        for name in names:
-            if name not in values:
-                if name not in type(self).__dict__:
-                    raise TypeError(f"{type(self).__name__} needs {name}")
-                values[name] = type(self).__dict__[name]
-        self.__dict__.update(values)
+        if len(values) != len(names) or len(given) > len(names) or not named.keys().isdisjoint(names[: len(given)]):
+            raise TypeError(f"{type(self).__name__} takes {', '.join(names)}")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen: use dataclasses.replace")

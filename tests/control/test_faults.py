@@ -35,7 +35,7 @@ def test_a_write_into_a_hanging_tmux_is_unknown_and_typed_at_most_once(control: 
     control.new("t", LINES)
     pane = server.pane(control.transport, "t")
     one = paste.Write("abcdefgh12345678", data=b"only once", enter=True)
-    remember = paste.Input.remember(one.id, 0, "tty", one.data)
+    remember = paste.Input.remember(1, one.id, 0, "tty", one.data)
     with stopped(control), pytest.raises(Unreachable) as unknown:
         paste.write(control.transport, control.holder, pane, one, remember, timeout=0.5)
     assert unknown.value.reason == "outcome_unknown"

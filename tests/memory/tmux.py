@@ -27,7 +27,7 @@ KEYS = {
     "Down": b"\x1b[B",
 }
 FIRST_PID = 1000
-LIFETIME = re.compile(r"p=\$\(printf '((?:\\\d{3})+)x'\) && exec sh \"\$\{p%%x\}/expire\.sh\" \"\$\{p%%x\}\" ([\w-]+)")
+LIFETIME = re.compile(r"sh \"\$\(printf '[^']+/expire\.sh'\)\" ([\w-]+)")
 
 
 class Pane:
@@ -55,6 +55,10 @@ class Pane:
         place = words[words.index("cd") + 1]
         pairs = [words[at + 1].partition("=") for at, word in enumerate(words) if word == "export"]
         argv = words[len(words) - words[::-1].index("exec") : -1]
+        if "set" in words:
+            # `run` keeps the terminal a moment longer than the program; there is nothing to wait for here
+            start = words.index("set") + 2
+            argv = words[start : words.index("\n", start)]
         self.machine.remove(folder + "/launch.sh")
         self.machine.put(folder + "/pid", b"%d\n" % self.pid)
         kind = programs.find(argv)
@@ -259,7 +263,8 @@ class Tmux:
             pane.typed(bytes.fromhex(key) if "-H" in options else _key(key))
 
     def do_copy_mode(self, words: list[str]) -> None:
-        self.one(_options(words, "", "t")[0]).in_mode = True
+        options = _options(words, "q", "t")[0]
+        self.one(options).in_mode = "-q" not in options
 
     def do_select_pane(self, words: list[str]) -> None:
         options, _ = _options(words, "de", "t")

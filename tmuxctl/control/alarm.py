@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
 
 from tmuxctl.errors import Timeout
@@ -14,8 +15,16 @@ from tmuxctl.errors import Timeout
 SEARCH_SECONDS = 5.0
 
 
+REPEATS = re.compile(r"[*+{]")
+
+
+def searching(pattern: str, deadline: float | None) -> AbstractContextManager[None]:
+    """A guard for a search with this pattern; one that repeats nothing cannot go astray and needs none."""
+    return _guarded(deadline) if REPEATS.search(pattern) else nullcontext()
+
+
 @contextmanager
-def searching(deadline: float | None) -> Iterator[None]:
+def _guarded(deadline: float | None) -> Iterator[None]:
     """Interrupt the search inside after five seconds, or at the deadline (monotonic seconds) if that is sooner.
 
     Only the main thread can be interrupted (signal(7)); in others the size of the text bounds the search.

@@ -95,7 +95,7 @@ def _lease(control: Control, pane: Pane, deadline: float | None) -> None:
 
 def _ready(control: Control, pane: Pane, journal: Journal, deadline: float | None) -> Shell:
     """The shell that waits at its prompt; one that is just starting is given a moment, anything else is a conflict."""
-    token = sessions.spec(control, pane.id).get("asked", {}).get("marks", "")
+    token = pane.spec.get("marks", "")
     began = time.monotonic()
     until = began + READY_SECONDS
     if deadline is not None:
@@ -185,7 +185,7 @@ class _Run:
         self.max_bytes = max_bytes
         self.id, self.token = os.urandom(8).hex(), os.urandom(8).hex()
         self.path = f"{sessions.folder(control, pane.id)}/x{self.token}"
-        self.own = sessions.spec(control, pane.id).get("asked", {}).get("marks", "")
+        self.own = pane.spec.get("marks", "")
         self.start = self.first = self.offset = journal.end()
         self.tail = b""
         self.kept = bytearray()
@@ -204,12 +204,12 @@ class _Run:
         self.control.transport.put(self.path, script.encode(errors="surrogateescape"))
         # to the end of the line and delete it: what somebody left there would become part of ours (measured: all shells)
         one = paste.Write(self.id, data=b"\x05\x15" + line.encode(), enter=True)
-        remember = paste.Input.remember(self.id, self.start, "editor", line.encode())
+        remember = paste.Input.remember(self.control.holder.pid, self.id, self.start, "editor", line.encode())
         paste.write(self.control.transport, self.control.holder, self.pane, one, remember)
 
     def hand_over(self) -> None:
         """The command has begun: others may type again, and its output is what came after the last input."""
-        remember = paste.Input.remember(self.id, self.first, "none", b"")
+        remember = paste.Input.remember(self.control.holder.pid, self.id, self.first, "none", b"")
         self.control.transport.run([("set-option", "-F", "-t", self.pane.target, "@tmuxctl_input", remember)])
 
     def follow(self, deadline: float | None, *, until_begun: bool = False) -> Ran:

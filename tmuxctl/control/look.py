@@ -69,7 +69,8 @@ def capture(
     """A session's facts, title, visible rows and rows that scrolled away, as tmux draws them (capture-pane -e)."""
     try:
         if NAME.fullmatch(session):
-            return _capture(control, session, scrollback, trim, wide)
+            before = control.panes.get(session) if control.panes else None
+            return _capture(control, session, scrollback, trim, wide, before)
     except (NotFound, Unreachable) as error:
         if error.reason not in ("no_session", "no_server"):
             raise
@@ -77,22 +78,21 @@ def capture(
 
 
 def _capture(
-    control: Control, name: str, scrollback: int | None, trim: bool, wide: bool
+    control: Control, name: str, scrollback: int | None, trim: bool, wide: bool, before: Pane | None = None
 ) -> tuple[Pane, str, bytes, bytes]:
     here = server.target(name)
     # a program chooses its title: only a line it cannot guess may end it
     end = os.urandom(8).hex()
+    facts = server.CHANGES if before else server.FORMAT
     grab = ("capture-pane", "-p", "-e", *(() if trim else ("-N",)), *(("-J",) if wide else ()), "-t", here)
-    commands: list[Command] = [
-        ("display-message", "-p", "-t", here, server.FORMAT),
-        ("display-message", "-p", "-t", here, f"#{{pane_title}}{end}"),
-        grab,
-    ]
+    commands: list[Command] = [("display-message", "-p", "-t", here, f"{facts}\t{end}#{{pane_title}}{end}"), grab]
     if scrollback is not None:
         commands += [("display-message", "-p", end), (*grab, "-S", f"-{scrollback}" if scrollback else "-", "-E", "-1")]
-    reply = control.transport.run(commands)
-    first, _, rest = reply.partition(b"\n")
-    pane = server.known(server.settle(control.transport, first.decode(errors="replace"), 10.0), name)
+    first, _, rest = control.transport.run(commands).partition(f"\t{end}".encode())
+    line = first.decode(errors="replace")
+    pane = server.renewed(before, line) if before else server.known(server.settle(control.transport, line, 10.0), name)
+    if pane is None:
+        return _capture(control, name, scrollback, trim, wide)
     title, _, rest = rest.partition(end.encode() + b"\n")
     rows, _, back = rest.partition(end.encode() + b"\n") if scrollback is not None else (rest, b"", b"")
     return pane, screens.clean(title).replace("\n", " "), rows, back if pane.history else b""

@@ -49,7 +49,8 @@ def find_with_input(control: Control, session: str) -> tuple[Pane, str]:
     """`find`, together with what was last sent to the session."""
     if NAME.fullmatch(session):
         try:
-            pane, given = server.pane_and_input(control.transport, session)
+            before = control.panes.get(session) if control.panes else None
+            pane, given = server.pane_and_input(control.transport, session, before)
             return (pane if pane.piped or pane.dead else resume(control, pane)), given
         except (NotFound, Unreachable) as error:
             if error.reason == "backend_timeout":

@@ -35,7 +35,7 @@ def send(
     if secret is not None and text:
         raise Usage("give either text or a secret", reason="bad_option", hint="leave the text out")
     data = text if secret is None else secret
-    write_id = _id(write_id)
+    own, write_id = write_id, _id(write_id)
     pane = sessions.known(control, session)
     if pane.dead:
         raise pasting.ended(pane)
@@ -52,7 +52,9 @@ def send(
     pasting.check_text(data, canonical=bool(tty and tty.canonical), bracketed=bracketed or paste, multiline=multiline)
     if paste and not bracketed and (b"\n" in data or b"\r" in data) and not multiline:
         pasting.check_text(data, canonical=False, bracketed=False, multiline=False)
-    one = Write(write_id, data=data, enter=enter, bracketed=bracketed, secret=secret is not None)
+    call = _current.get()
+    fresh = own is None and control.panes is not None and not (call and call.repeated)
+    one = Write(write_id, data=data, enter=enter, bracketed=bracketed, fresh=fresh)
     echo = "none" if tty and tty.canonical and not tty.echo else "tty" if tty and tty.canonical else "editor"
     return _write(control, pane, one, echo, typed=b"" if secret is not None else data)
 
@@ -77,7 +79,7 @@ def keys(
 
 def _write(control: Control, pane: Pane, one: Write, echo: str, *, typed: bytes) -> Written:
     offset = sessions.journal(control, pane).end()
-    remember = Input.remember(one.id, offset, echo, typed)
+    remember = Input.remember(control.holder.pid, one.id, offset, echo, typed)
     try:
         result = pasting.write(control.transport, control.holder, pane, one, remember)
     except (Exited, NotFound):

@@ -116,6 +116,8 @@ class _Waiter:
     def until(self, limit: float | None) -> Wait:
         """Sleep until it holds; `limit` in seconds."""
         call = current()
+        if found := self.holds(None if limit is None else self.began + limit):
+            return found
         self.watch = self.control.transport.watch([self.journal.folder], None if self.pane.dead else self.pane.pid)
         deadline = None if limit is None else self.began + limit
         asked = time.monotonic()
@@ -255,7 +257,7 @@ class Seen:
         self.input = given
         self.offset = offset if offset is not None else given.offset if given else journal.end()
         self.lines = _lines(pane, given)
-        self.marks = sessions.spec(control, pane.id).get("asked", {}).get("marks", "") if given else ""
+        self.marks = pane.spec.get("marks", "")
         self.at_prompt = bool(given and given.echo == "editor" and self.marks)
         self.fresh = True
         self.feed()
@@ -271,6 +273,8 @@ class Seen:
             if self.at_prompt:
                 data = self._after_command_mark(data)
             self.lines.feed(data)
+            if len(part.data) < STEP and not part.truncated:
+                return self.offset
 
     def _after_command_mark(self, data: bytes) -> bytes:
         """Output begins where the marked shell says that the command it was given starts."""
@@ -289,7 +293,7 @@ class Seen:
             return None
         self.fresh = False
         text = self.text()
-        with searching(deadline):
+        with searching(pattern.pattern, deadline):
             found = pattern.search(text, max(0, len(text) - WINDOW))
         return Found(found[0], found.groups()) if found else None
 

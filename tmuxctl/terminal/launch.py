@@ -137,7 +137,8 @@ def facts(spec: SessionSpec, asked: Mapping[str, Any]) -> str:
     """What `ls` and `show` say of a session, as one line of ASCII JSON short enough for a tmux option."""
     plugins, argv, cwd = list(asked.get("plugins", ())), list(asked["argv"]), spec.cwd
     while True:
-        line = json.dumps({"argv": argv, "cwd": cwd, "plugins": plugins, "profile": asked.get("profile")})
+        about = {"argv": argv, "cwd": cwd, "plugins": plugins, "profile": asked.get("profile"), "marks": asked["marks"]}
+        line = json.dumps(about)
         if len(line) <= FACTS_LIMIT:
             return line
         longest = max((cwd, *argv), key=len)

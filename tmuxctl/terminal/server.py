@@ -41,6 +41,22 @@ FORMAT = "\t".join("#{" + field + "}" for field in FIELDS)
 """Only numbers, names of ours, a device path and our ASCII JSON: nothing a program chose can hold the tab."""
 
 
+CHANGING = (
+    "@tmuxctl_id",
+    "pane_dead",
+    "pane_pipe",
+    "cursor_x",
+    "cursor_y",
+    "cursor_flag",
+    "alternate_on",
+    "pane_width",
+    "pane_height",
+    "history_size",
+)
+"""What changes while a program lives: of a session known before no more is asked, for half the time."""
+CHANGES = "\t".join("#{" + field + "}" for field in CHANGING)
+
+
 class Pane(NamedTuple):
     """One session's facts, from one instant. Times are seconds of the wall clock; `spec` is what `facts` wrote."""
 
@@ -121,6 +137,17 @@ def parse(line: str) -> Pane | None:
     )
 
 
+def renewed(before: Pane, line: str) -> Pane | None:
+    """A known session's facts with one line of CHANGES; None if it ended, is another one, or lost its journal's writer."""
+    values = line.split("\t")
+    if len(values) != len(CHANGING) or values[:3] != [before.id, "0", "1"]:
+        return None
+    x, y, visible, alternate, cols, rows, history = (int(value or 0) for value in values[3:])
+    return before._replace(
+        x=x, y=y, cursor_visible=bool(visible), alternate=bool(alternate), cols=cols, rows=rows, history=history
+    )
+
+
 def signal_name(value: str) -> str:
     """A signal as POSIX names it, without SIG: tmux gives a number (3.3a) or a name."""
     if value.isdigit():
@@ -139,12 +166,20 @@ def pane(transport: Transport, name: str, *, timeout: float = 10.0) -> Pane:
     return known(settle(transport, reply.decode(errors="replace").rstrip("\n"), timeout), name)
 
 
-def pane_and_input(transport: Transport, name: str, *, timeout: float = 10.0) -> tuple[Pane, str]:
-    """The facts of one session with what was last sent to it (`paste.Input.parse` reads it), from one instant."""
-    here = target(name)
-    asked = [("display-message", "-p", "-t", here, FORMAT), ("display-message", "-p", "-t", here, "#{@tmuxctl_input}")]
-    facts, _, given = transport.run(asked, timeout=timeout).decode(errors="replace").partition("\n")
-    return known(settle(transport, facts, timeout), name), given.strip()
+def pane_and_input(
+    transport: Transport, name: str, before: Pane | None = None, *, timeout: float = 10.0
+) -> tuple[Pane, str]:
+    """The facts of one session with what was last sent to it (`paste.Input.parse` reads it), from one instant.
+
+    With what was known of it `before` only the changes are asked for, and all if it is not that session any more.
+    """
+    wanted = CHANGES if before else FORMAT
+    query = ("display-message", "-p", "-t", target(name), "#{@tmuxctl_input}\t" + wanted)
+    given, _, facts = transport.run([query], timeout=timeout).decode(errors="replace").rstrip("\n").partition("\t")
+    if before:
+        now = renewed(before, facts)
+        return (now, given) if now else pane_and_input(transport, name, timeout=timeout)
+    return known(settle(transport, facts, timeout), name), given
 
 
 def names(transport: Transport, *, timeout: float = 10.0) -> dict[str, bool]:

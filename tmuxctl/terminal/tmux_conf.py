@@ -28,7 +28,7 @@ set -gq remain-on-exit-format ''
 set -gq status-left-length 60
 set -gq status-right-length 60
 set -gq status-left '#{session_name} '
-set -gq status-right '#{?@tmuxctl_driver,driven by #{@tmuxctl_driver} ,}#{?client_readonly,read-only ,}C-b d leaves'
+set -gq status-right '#{?@tmuxctl_input,driven by tmuxctl #{s/:.*//:@tmuxctl_input} ,}#{?client_readonly,read-only ,}C-b d leaves'
 set -gq window-status-format ''
 set -gq window-status-current-format ''
 set -sq @tmuxctl_config 1

@@ -133,16 +133,14 @@ class Transport(Protocol):
         """End what the transport keeps open. Sessions go on."""
 
 
-SAFE = re.compile(r"[A-Za-z0-9_./@=:+,-]+")
+SAFE = re.compile(r"[A-Za-z0-9_./@=:+,-]+").fullmatch
+ESCAPES = {code: f"\\{code:03o}" for code in (*range(0x20), 0x7F)} | {ord(one): f"\\{one}" for one in '\\"$~'}
 
 
 def quote(argument: str) -> str:
     r"""One argument as tmux's own command parser reads it back (tmux(1), PARSING SYNTAX): bare, or in double quotes with
     octal escapes. A `~` is expanded even there (measured), so it is escaped too."""
-    if SAFE.fullmatch(argument):
-        return argument
-    plain = re.sub(r'[\\"$~]', r"\\\g<0>", argument)
-    return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\{ord(found[0]):03o}", plain) + '"'
+    return argument if SAFE(argument) else f'"{argument.translate(ESCAPES)}"'
 
 
 def source(commands: Sequence[Command]) -> str:
