@@ -145,7 +145,7 @@ def _dropped(one: Write) -> list[Command]:
 
 
 def _typed(pane: Pane, one: Write, remember: str) -> list[Command]:
-    """What types, acknowledges and remembers."""
+    """What acknowledges, remembers and types: the typing last, for the program wakes at once and wants the processor."""
     here = pane.target
     typing: list[Command] = []
     if one.data:
@@ -155,9 +155,9 @@ def _typed(pane: Pane, one: Write, remember: str) -> list[Command]:
     if one.enter and (one.bracketed or not one.data):
         typing.append(("send-keys", "-t", here, "-H", "0d"))
     return [
-        *typing,
         ("set-option", "-F", "-t", here, "@tmuxctl_ack", f"#{{=-240:@tmuxctl_ack}} {one.id}"),
         ("set-option", "-F", "-t", here, "@tmuxctl_input", remember),
+        *typing,
     ]
 
 

@@ -38,6 +38,9 @@ ELSEWHERE = re.compile(
 """Commands that mean the client itself, wait for others, or print otherwise to a control client than to a spawned one.
 A `run-shell` hidden in the text of an `if-shell` is not seen here: what it prints is lost in the hidden session."""
 
+SILENT = frozenset(("if-shell", "set-option", "set-buffer", "paste-buffer", "delete-buffer", "send-keys", "resize-window"))
+"""Commands that print nothing a program chose, so that their blocks need no telling apart."""
+
 # `~` is a home folder to tmux even behind an opening quote (measured on 3.3a)
 UNSAFE = re.compile(rb"[^ !#%-\[\]-}]")
 
@@ -197,8 +200,10 @@ def _request(commands: Sequence[Command], buffer: tuple[str, bytes] | None, mark
     """
     words = _fill(*buffer) if buffer else []
     for command in commands:
-        words += [source([command]), f"display-message -p {mark}"]
-    if commands:
+        words.append(source([command]))
+        if command[0] not in SILENT:
+            words.append(f"display-message -p {mark}")
+    if commands and words[-1].endswith(mark):
         words.pop()
     ending = f"display-message -p {last}\n".encode()
     return " ; ".join(words).encode(errors="surrogateescape") + b"\n" + ending if words else ending
