@@ -268,3 +268,21 @@ def test_colours_do_not_hide_text(control: Control) -> None:
 def test_a_wait_for_a_session_that_is_not_there_is_an_error(control: Control) -> None:
     with pytest.raises(NotFound):
         assert control.wait("nobody", exit=True).matched
+
+
+@pytest.mark.on("tmux")
+def test_a_program_inside_a_marked_shell_is_waited_for_too(control: Control) -> None:
+    control.new("t", ("bash",))
+    control.send("t", b"python3 -q")
+    assert control.wait("t", text="^>>>", timeout=20).matched == "text"
+    control.send("t", b"print(40 + 2)")
+    assert control.wait("t", text="^42$", timeout=20).matched == "text"
+
+
+@pytest.mark.on("tmux")
+def test_a_continuation_prompt_of_a_marked_shell_is_seen(control: Control) -> None:
+    control.new("t", ("bash",), env={"PS2": "more> "})
+    control.send("t", b"if true")
+    assert control.wait("t", text="more>", timeout=20).matched == "text"
+    control.send("t", b"then echo yes; fi")
+    assert control.wait("t", text="^yes$", timeout=20).matched == "text"

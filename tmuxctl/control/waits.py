@@ -162,11 +162,15 @@ class _Waiter:
         return grown
 
     def _alive(self) -> bool:
-        return bool(self.pane.dead or self.control.transport.processes([self.pane.pid]))
+        rows = self.control.transport.processes([self.pane.pid])
+        return self.pane.dead or any(row.state not in ("Z", "X") for row in rows)
 
     def _ask(self) -> bool:
         """Look whether the session is still there; True if its program has ended."""
         try:
+            if not self._alive():
+                # tmux 3.3a may not have noticed yet: a job of its own makes it look (measured)
+                self.control.transport.run([("run-shell", "true")])
             now = next((one for one in server.panes(self.control.transport) if one.id == self.pane.id), None)
         except Unreachable as error:
             if error.reason != "no_server":
@@ -258,9 +262,19 @@ class Seen:
         self.offset = offset if offset is not None else given.offset if given else journal.end()
         self.lines = _lines(pane, given)
         self.marks = pane.spec.get("marks", "")
-        self.at_prompt = bool(given and given.echo == "editor" and self.marks)
+        self.pending: bytes | None = b"" if given and given.echo == "editor" and self._at_prompt(given) else None
         self.fresh = True
         self.feed()
+
+    def _at_prompt(self, given: Input) -> bool:
+        """True if the input went to the marked shell itself, not to a program it runs."""
+        if not self.marks:
+            return False
+        from tmuxctl.reading.marks import marks
+
+        before = self.journal.read(max(0, given.offset - STEP), min(STEP, given.offset)).data
+        found = marks(before, self.marks)
+        return bool(found) and found[-1].letter != "C"
 
     def feed(self) -> int:
         """Take in new output; how far the journal was read."""
@@ -268,24 +282,25 @@ class Seen:
             part = self.journal.read(self.offset, STEP)
             if not part.data:
                 return self.offset
-            data = part.data
             self.offset, self.fresh = part.end, True
-            if self.at_prompt:
-                data = self._after_command_mark(data)
-            self.lines.feed(data)
+            self.lines.feed(part.data)
+            if self.pending is not None:
+                self._look_for_command(part.data)
             if len(part.data) < STEP and not part.truncated:
                 return self.offset
 
-    def _after_command_mark(self, data: bytes) -> bytes:
-        """Output begins where the marked shell says that the command it was given starts."""
+    def _look_for_command(self, data: bytes) -> None:
+        """Where the marked shell says that the command it was given starts, output begins; what was before is echo."""
         from tmuxctl.reading.marks import marks
 
-        self.pending = getattr(self, "pending", b"") + data
-        begun = next((mark for mark in marks(self.pending, self.marks) if mark.letter == "C"), None)
+        pending = (self.pending or b"") + data
+        begun = next((mark for mark in marks(pending, self.marks) if mark.letter == "C"), None)
         if begun is None:
-            return b""
-        self.at_prompt, self.input = False, None
-        return self.pending[begun.end :]
+            self.pending = pending[-STEP:]
+            return
+        self.pending = self.input = None
+        self.lines = _lines(self.pane, None)
+        self.lines.feed(pending[begun.end :])
 
     def search(self, pattern: re.Pattern[str], deadline: float | None) -> Found | None:
         """Try the pattern on what has been seen, if anything came since the last time."""

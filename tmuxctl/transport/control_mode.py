@@ -38,7 +38,9 @@ ELSEWHERE = re.compile(
 """Commands that mean the client itself, wait for others, or print otherwise to a control client than to a spawned one.
 A `run-shell` hidden in the text of an `if-shell` is not seen here: what it prints is lost in the hidden session."""
 
-SILENT = frozenset(("if-shell", "set-option", "set-buffer", "paste-buffer", "delete-buffer", "send-keys", "resize-window"))
+SILENT = frozenset(
+    ("if-shell", "set-option", "set-buffer", "paste-buffer", "delete-buffer", "send-keys", "resize-window")
+)
 """Commands that print nothing a program chose, so that their blocks need no telling apart."""
 
 # `~` is a home folder to tmux even behind an opening quote (measured on 3.3a)
