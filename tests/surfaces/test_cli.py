@@ -720,7 +720,10 @@ def test_a_full_or_closed_output_is_no_traceback(shell, cat):
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_a_wait_not_the_program(shell, cat, number, status):
     command = [sys.executable, "-m", "tmuxctl", "wait", cat, "--exit", "-v"]
-    with subprocess.Popen(command, env=shell.environment, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as waiting:
+    # as a shell's background job this suite would have SIGINT ignored, and so would what it starts
+    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=shell.environment, **pipes, **heard) as waiting:
         # it waits once it listens to the journal
         deadline = time.monotonic() + 20
         while b"inotify" not in b"".join(_links(waiting.pid)) and time.monotonic() < deadline:
