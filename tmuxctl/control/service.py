@@ -136,9 +136,9 @@ class Control:
         repeat: Annotated[int, "press them so many times"] = 1,
         id: Annotated[str | None, "repeat an earlier write that ended unknown: it is typed at most once"] = None,
     ) -> Written:
-        """Press named keys, in tmux's spelling (C-c, Up, M-x) or ptyai's (ctrl+c, up, alt+x).
+        """Press named keys.
 
-        Every name is checked before the first key is sent.
+        In tmux's spelling (C-c, Up, M-x) or ptyai's (ctrl+c, up, alt+x). Every name is checked before the first key is sent.
         """
         from tmuxctl.control import typing
 
