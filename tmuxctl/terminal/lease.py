@@ -6,7 +6,7 @@ import os
 from typing import NamedTuple
 
 from tmuxctl.errors import Conflict
-from tmuxctl.terminal.server import Pane, target
+from tmuxctl.terminal.server import Pane, asked, target
 from tmuxctl.transport.base import Command, Transport, source
 
 SECONDS = 10
@@ -65,7 +65,7 @@ def foreign(holder: Holder, pane: Pane, *, now: float, machine: str | None) -> s
 
 def human(wall: float) -> str:
     """A tmux condition: a person is attached and pressed a key in the last two seconds. `wall` is the wall clock."""
-    recent = f"#{{e|>=:#{{session_activity}},{int(wall) - HUMAN_SECONDS}}}"
+    recent = f"#{{e|>=:{asked('session_activity')},{int(wall) - HUMAN_SECONDS}}}"
     return f"#{{&&:#{{session_attached}},{recent}}}"
 
 

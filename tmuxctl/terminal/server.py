@@ -37,7 +37,15 @@ FIELDS = (
     "pid",
     "@tmuxctl_spec",
 )
-FORMAT = "\t".join("#{" + field + "}" for field in FIELDS)
+
+
+def asked(field: str) -> str:
+    """The format that asks for a field."""
+    # tmux 3.2a dies of a time that belongs to no session, as when the target is missing (format_find, measured)
+    return f"#{{?session_name,#{{{field}}},0}}" if field.endswith("_activity") else f"#{{{field}}}"
+
+
+FORMAT = "\t".join(map(asked, FIELDS))
 """Only numbers, names of ours, a device path and our ASCII JSON: nothing a program chose can hold the tab."""
 
 
