@@ -138,7 +138,8 @@ def facts(spec: SessionSpec, asked: Mapping[str, Any]) -> str:
     plugins, argv, cwd = list(asked.get("plugins", ())), list(asked["argv"]), spec.cwd
     while True:
         about = {"argv": argv, "cwd": cwd, "plugins": plugins, "profile": asked.get("profile"), "marks": asked["marks"]}
-        line = json.dumps(about)
+        # 3.4 puts a backslash before a dollar when it prints an option (measured), which JSON does not know
+        line = json.dumps(about).replace("$", "\\u0024").replace("#", "\\u0023")
         if len(line) <= FACTS_LIMIT:
             return line
         longest = max((cwd, *argv), key=len)

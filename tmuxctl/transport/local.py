@@ -22,7 +22,7 @@ SERVER_ENVIRONMENT = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TM
 
 CONTROL_LOCK = "control.lock"
 NOISY = ("kill-session", "rename-session")
-"""Commands of which tmux tells every control client."""
+"""Commands of which tmux tells every control client; since 3.4 also of every buffer that comes or goes."""
 
 OPEN_SECONDS, SPAWN_SECONDS = 3.0, 30.0
 """How long a control client may take to open, and how long calls are spawned instead when it did not."""
@@ -62,7 +62,7 @@ class LocalTransport:
     def run(
         self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 10.0
     ) -> bytes:
-        if any(command[0] in NOISY for command in commands):
+        if buffer or any(command[0] in NOISY for command in commands):
             with self._settled(timeout):
                 return self._run(commands, buffer, timeout)
         return self._run(commands, buffer, timeout)
