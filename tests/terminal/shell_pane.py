@@ -12,8 +12,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
+from terminal.stretch import Stretch, stretch
 
-from tmuxctl.reading.marks import Stretch, marks, output, stretch
+from tmuxctl.reading.marks import marks, output
 from tmuxctl.terminal.shells import exec_script, integrate, typed_line
 
 SOCKET = f"tmuxctl-test-{os.getpid()}-shells"

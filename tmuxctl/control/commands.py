@@ -17,6 +17,7 @@ from tmuxctl.results import Ran
 from tmuxctl.terminal import lease, paste, server, shells
 from tmuxctl.terminal.journal import Journal
 from tmuxctl.terminal.server import Pane
+from tmuxctl.transport.base import shell_word
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
@@ -81,7 +82,7 @@ def _quoted(kind: str, word: str) -> str:
 
     if re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII):
         return word
-    return shells.fish_quote(word) if kind == "fish" else shells.quote(word)
+    return shells.fish_quote(word) if kind == "fish" else shell_word(word)
 
 
 def _lease(control: Control, pane: Pane, deadline: float | None) -> None:
@@ -191,7 +192,6 @@ class _Run:
         self.kept = bytearray()
         self.begun = self.truncated = False
         self.result: Ran | None = None
-        self.aborted: int | None = None
 
     def type(self, text: str) -> None:
         """Put the command into a file and type the line that reads it."""

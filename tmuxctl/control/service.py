@@ -20,7 +20,6 @@ from tmuxctl.operations import (
     Seconds,
     SessionName,
     SizeText,
-    current,
     invoke,
     operation,
 )
@@ -419,7 +418,3 @@ class Control:
         from tmuxctl.control import doctor
 
         return doctor.examine(self)
-
-    def left(self, wanted: float | None) -> float | None:
-        """Seconds a wait may last under the call in progress."""
-        return current().left(wanted)

@@ -10,7 +10,7 @@ from typing import Any
 from tmuxctl.model import SessionSpec
 from tmuxctl.terminal import journal
 from tmuxctl.terminal.server import FORMAT, target
-from tmuxctl.transport.base import Command
+from tmuxctl.transport.base import Command, shell_word
 
 SECRET = re.compile(r"(?i).*(secret|token|passw|passphrase|credential|api_?key|private_?key|access_?key).*")
 """Names whose values are never written to a state file: only where they come from."""
@@ -38,27 +38,22 @@ def environment(caller: Mapping[str, str], *, clean: bool) -> dict[str, str]:
     }
 
 
-def shell_quote(text: str) -> str:
-    """One word for a POSIX shell (XCU 2.2.2): single quotes, which keep every byte but their own."""
-    return "'" + text.replace("'", "'\\''") + "'"
-
-
 def launcher(spec: SessionSpec, folder: str, session_id: str, *, descriptors: int | None = None) -> str:
     """The POSIX script that becomes the program: right size first, then folder, environment and limits, then exec.
 
     It removes itself and runs under `env -i`, so nothing shows in ps and no tmux format ever sees a path.
     """
-    here = shell_quote(folder)
+    here = shell_word(folder)
     env = {"TERM": "tmux-256color", "COLORTERM": "truecolor", **spec.env, "TMUXCTL_SESSION": session_id}
-    size = shell_quote(f"{spec.size.rows} {spec.size.cols}")
+    size = shell_word(f"{spec.size.rows} {spec.size.cols}")
     lines = [
         f"rm -f {here}/launch.sh",
         f"(umask 077; echo $$ >{here}/pid)",
         "n=0",
         f'while [ "$(stty size 2>/dev/null)" != {size} ] && [ $n -lt 50 ]; do sleep 0.02; n=$((n+1)); done',
-        f"cd {shell_quote(spec.cwd)} || exit 126",
+        f"cd {shell_word(spec.cwd)} || exit 126",
         "unset n OLDPWD",
-        *(f"export {name}={shell_quote(value)}" for name, value in env.items()),
+        *(f"export {name}={shell_word(value)}" for name, value in env.items()),
     ]
     if "TERM" not in spec.env:
         lines.append(
@@ -67,8 +62,8 @@ def launcher(spec: SessionSpec, folder: str, session_id: str, *, descriptors: in
         )
     if descriptors:
         lines.append(f"ulimit -S -n {descriptors} 2>/dev/null")
-    program = shell_quote(spec.argv[0])
-    words = " ".join(shell_quote(word) for word in spec.argv)
+    program = shell_word(spec.argv[0])
+    words = " ".join(shell_word(word) for word in spec.argv)
     lines += [
         f"command -v {program} >/dev/null 2>&1 || {{ printf 'tmuxctl: %s: not found\\n' {program} >&2; exit 127; }}",
         f"set -- {words}\n{LINGER}" if spec.notes.get("linger") else f"exec {words}",

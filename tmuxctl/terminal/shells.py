@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tmuxctl.errors import Usage
 from tmuxctl.terminal import shell_marks, shell_scripts
+from tmuxctl.transport.base import shell_word
 
 KINDS = {"bash": "bash", "zsh": "zsh", "fish": "fish"} | dict.fromkeys(
     ("sh", "dash", "ash", "ksh", "mksh", "lksh"), "sh"
@@ -68,7 +69,7 @@ def typed_line(kind: str, path: str) -> str:
         raise Usage(
             "a control character in a path cannot be typed at a prompt", reason="bad_text", hint="choose another folder"
         )
-    return f" source {fish_quote(path)}; eval $tmuxctl_run" if kind == "fish" else f" . {quote(path)}"
+    return f" source {fish_quote(path)}; eval $tmuxctl_run" if kind == "fish" else f" . {shell_word(path)}"
 
 
 def retyped(line: str, command: str, *, x: int, cols: int) -> bytes:
@@ -93,7 +94,7 @@ def exec_script(kind: str, command: str, token: str, path: str, show: bytes = b"
     template = shell_scripts.SCRIPTS.get(kind)
     if template is None:
         raise Usage(f"{ascii(kind[:40])} is no kind of shell", reason="bad_shell", hint="bash, zsh, fish or sh")
-    quoted = fish_quote if kind == "fish" else quote
+    quoted = fish_quote if kind == "fish" else shell_word
     values = {"TOKEN": token, "COMMAND": quoted(command), "WORD": quoted(quoted(command))}
     places = {"PATH": quoted(path), "RUN": quoted(path + ".run"), "TRAPS": quoted(path + ".trap")}
     # as octal for printf(1), which would take a percent sign for a conversion even so
@@ -105,11 +106,6 @@ def check_token(token: str) -> None:
     """Usage unless the token is 1 to 64 letters and digits: it stands unquoted in escape sequences and shell texts."""
     if not re.fullmatch(r"[A-Za-z0-9]{1,64}", token):
         raise Usage("a mark's token is 1 to 64 letters and digits", reason="bad_token")
-
-
-def quote(text: str) -> str:
-    """One word of a POSIX shell, whatever it holds."""
-    return "'" + text.replace("'", "'\\''") + "'"
 
 
 def fish_quote(text: str) -> str:
@@ -129,7 +125,7 @@ def _bash(argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str
     flags, others = options
     rcfile = next((value for name, value in reversed(others) if name in ("--rcfile", "--init-file")), "~/.bashrc")
     kept = [word for name, value in others if name not in ("--rcfile", "--init-file") for word in (name, value) if word]
-    text = shell_marks.bash_rc(token, login or "l" in flags, rcfile if rcfile == "~/.bashrc" else quote(rcfile))
+    text = shell_marks.bash_rc(token, login or "l" in flags, rcfile if rcfile == "~/.bashrc" else shell_word(rcfile))
     # bash wants its long options before the single-letter ones (bash(1), OPTIONS)
     kept.sort(key=lambda word: 0 if word.startswith("--") else 1)
     words = (argv[0].removeprefix("-"), "--rcfile", f"{folder}/bashrc", *kept, "-i")
@@ -147,7 +143,7 @@ def _zsh(argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str,
         words.append("-d")
     if login or "l" in flags:
         words.append("-l")
-    files = shell_marks.zsh_files(token, quote(folder), quote(env["ZDOTDIR"]) if "ZDOTDIR" in env else None)
+    files = shell_marks.zsh_files(token, shell_word(folder), shell_word(env["ZDOTDIR"]) if "ZDOTDIR" in env else None)
     return Integration((*words, "-i"), {"ZDOTDIR": folder}, files)
 
 

@@ -143,6 +143,13 @@ def quote(argument: str) -> str:
     return argument if SAFE(argument) else f'"{argument.translate(ESCAPES)}"'
 
 
+def shell_word(text: str) -> str:
+    """One word for a POSIX shell (XCU 2.2.2): single quotes keep every byte but their own. Usage for a NUL."""
+    if "\0" in text:
+        raise Usage("a shell word cannot hold a NUL byte", reason="bad_text", hint="send it as data")
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
 def source(commands: Sequence[Command]) -> str:
     """A command list as text for `if-shell`, `run-shell -C` and control mode."""
     return " ; ".join(" ".join(quote(argument) for argument in command) for command in commands)

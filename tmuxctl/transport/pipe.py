@@ -16,9 +16,9 @@ from contextlib import contextmanager, suppress
 
 from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.transport import base
-from tmuxctl.transport.base import Command, File, Process, Tty
+from tmuxctl.transport.base import Command, File, Process, Tty, shell_word
 from tmuxctl.transport.proc import PS_COLUMNS, parse_ps, parse_table
-from tmuxctl.transport.shell import EXISTS, KIND, MISSING, MODE, OWNER, PRELUDE, Shell, fill, quote, words
+from tmuxctl.transport.shell import EXISTS, KIND, MISSING, MODE, OWNER, PRELUDE, Shell, fill, words
 
 PIECE = 4 * 1024 * 1024
 
@@ -93,7 +93,7 @@ class PipeTransport:
     def _run(self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float) -> bytes:
         if buffer:
             commands = [("load-buffer", "-b", buffer[0], "-"), *commands]
-        body = words("LC_ALL=C.UTF-8 " + quote(self._tmux), "-u", "-N", "-L", self.socket, *base.argv(commands))
+        body = words("LC_ALL=C.UTF-8 " + shell_word(self._tmux), "-u", "-N", "-L", self.socket, *base.argv(commands))
         return _told(*self._call(body, data=buffer[1] if buffer else None, timeout=timeout))
 
     def _start(self, commands: Sequence[Command], timeout: float) -> bytes:
@@ -160,7 +160,7 @@ class PipeTransport:
         self._do("move", path.rstrip("/"), to.rstrip("/"))
 
     def files(self, folder: str) -> dict[str, File]:
-        listing = self._do(f"cd -- {quote(folder)} 2>/dev/null || exit 0; look * .* || :")
+        listing = self._do(f"cd -- {shell_word(folder)} 2>/dev/null || exit 0; look * .* || :")
         found = {}
         for kind, size, seconds, precise, name in ENTRY.findall(listing):
             if name not in (b".", b".."):
@@ -184,7 +184,7 @@ class PipeTransport:
     # terminals and processes
 
     def tty(self, path: str) -> Tty | None:
-        status, shown, _ = self._call(f"[ -c {quote(path)} ] && LC_ALL=C stty -a <{quote(path)}")
+        status, shown, _ = self._call(f"[ -c {shell_word(path)} ] && LC_ALL=C stty -a <{shell_word(path)}")
         flags = set(shown.replace(b";", b" ").split())
         return None if status or not flags else Tty(b"icanon" in flags, b"echo" in flags, 0)
 
@@ -197,9 +197,9 @@ class PipeTransport:
 
     def which(self, program: str, path: str, folder: str) -> bool:
         if "/" in program:
-            found = f"cd {quote(folder)} && [ -x {quote(program)} ]"
+            found = f"cd {shell_word(folder)} && [ -x {shell_word(program)} ]"
         else:
-            found = f"PATH={quote(path)}; command -v {quote(program)} >/dev/null"
+            found = f"PATH={shell_word(path)}; command -v {shell_word(program)} >/dev/null"
         return self._call(f"( {found} )")[0] == 0
 
     def marked(self, session_id: str) -> list[Process]:

@@ -14,7 +14,8 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from tmuxctl.errors import Unreachable, Usage
+from tmuxctl.errors import Unreachable
+from tmuxctl.transport.base import shell_word
 
 LINE = 16 * 1024
 
@@ -220,16 +221,9 @@ def _framed(received: bytearray, nonce: bytes) -> tuple[int, bytes, bytes] | Non
     return int(lines[0][1]), bytes(received[at : at + output]), bytes(received[at + output : at + output + errors])
 
 
-def quote(word: str) -> str:
-    """One word as sh reads it back; Usage for a NUL, which no shell word can hold."""
-    if "\0" in word:
-        raise Usage("an argument cannot hold a NUL byte", reason="bad_text", hint="send it as data")
-    return "'" + word.replace("'", "'\\''") + "'"
-
-
 def words(function: str, *arguments: str) -> str:
     """A call of one of PRELUDE's functions, or of a program."""
-    return " ".join([function, *map(quote, arguments)])
+    return " ".join([function, *map(shell_word, arguments)])
 
 
 def fill(data: bytes) -> bytes:
