@@ -135,3 +135,16 @@ def test_another_process_with_the_same_pid_is_not_signalled(control: Control) ->
     me = next(row for row in control.transport.processes([os.getpid()]))
     control.transport.signal([me._replace(started=me.started - 1)], "KILL")
     assert re.match("cat", control.show("t").argv[0])
+
+
+@pytest.mark.on("resident")
+def test_a_resident_process_whose_control_client_is_gone_can_end_sessions_and_type(control: Control) -> None:
+    control.new("t", LINES)
+    control.new("u", LINES)
+    control.send("t", b"before")
+    control.transport.close()
+    control.send("t", b"after")
+    assert control.wait("t", text="after").matched == "text"
+    control.transport.close()
+    control.transport.run([("kill-session", "-t", "=u")], timeout=5)
+    assert [(one.name, one.state.value) for one in control.ls().sessions] == [("t", "unknown"), ("u", "exited")]

@@ -10,7 +10,7 @@ import pytest
 from programs import LINES
 
 from tmuxctl.control import Control
-from tmuxctl.errors import NotFound, Unreachable
+from tmuxctl.errors import Exited, NotFound, Unreachable
 
 
 @pytest.fixture
@@ -103,3 +103,18 @@ def test_without_a_server_there_are_no_sessions(control: Control) -> None:
         control.show("t")
     assert control.kill(all=True).killed == ()
     assert control.prune().pruned == ()
+
+
+@pytest.mark.on("tmux", "pipe")
+def test_a_session_that_somebody_ended_with_tmux_itself_is_not_called_lost(control: Control) -> None:
+    control.new("t", LINES)
+    control.send("t", b"last words")
+    control.wait("t", text="last words")
+    control.transport.run([("kill-session", "-t", "=t")])
+    assert [(one.state.value, one.exit_status) for one in control.ls().sessions] == [("exited", None)]
+    with pytest.raises(Exited) as ended:
+        control.send("t", b"more")
+    assert ended.value.reason == "ended_elsewhere"
+    assert "last words" in control.log("t").text  # type: ignore[union-attr]
+    assert control.prune().pruned == ("t",)
+    assert control.new("t", LINES).name == "t"

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tmuxctl.control import sessions
-from tmuxctl.errors import NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.errors import Exited, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.results import End, Killed, Pruned
 from tmuxctl.terminal import process, server
 from tmuxctl.terminal.server import Pane
@@ -34,8 +34,8 @@ def kill(control: Control, names: Sequence[str], *, everything: bool, signal: st
         for name in dict.fromkeys(names):
             try:
                 panes.append(sessions.find(control, name))
-            except Unreachable as error:
-                if error.reason != "lost":
+            except (Unreachable, Exited) as error:
+                if error.reason not in sessions.GONE:
                     raise
                 forgotten += [one for one in sessions.lost(control, []) if name in (one.name, one.id)]
     ended = [end(control, pane, signal=word, grace=grace) for pane in panes]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tmuxctl.control import sessions
-from tmuxctl.errors import Conflict, NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import NAME, State
 from tmuxctl.results import CursorPosition, Output, Screen
 from tmuxctl.terminal import screen as screens
@@ -122,8 +122,8 @@ def locate(control: Control, session: str, since: str | None) -> tuple[Pane, Jou
     try:
         pane = sessions.find(control, session)
         return pane, sessions.journal(control, pane)
-    except (NotFound, Unreachable) as error:
-        if error.reason not in ("no_session", "lost"):
+    except (NotFound, Unreachable, Exited) as error:
+        if error.reason not in ("no_session", *sessions.GONE):
             raise
         ended = _ended(control, session, since)
         if ended is None:

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tmuxctl.errors import NotFound, TmuxctlError, Unreachable
+from tmuxctl.errors import Exited, NotFound, TmuxctlError, Unreachable
 from tmuxctl.model import NAME, Confidence, Session, State, check_name, parse_size
 from tmuxctl.terminal import server
 from tmuxctl.terminal.journal import Cursor, Journal, cursor_text, pipe_command
@@ -18,6 +18,9 @@ from tmuxctl.transport.base import source
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
     from tmuxctl.results import Sessions
+
+GONE = ("lost", "ended_elsewhere")
+"""Reasons for which a session is known and not there."""
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -72,7 +75,14 @@ def _other(control: Control, session: str) -> Pane:
     for pane in there:
         if pane.id == session:
             return pane
-    if any(session in (one.name, one.id) for one in lost(control, there)):
+    gone = next((one for one in lost(control, there) if session in (one.name, one.id)), None)
+    if gone and gone.state is State.EXITED:
+        raise Exited(
+            f"session {session} was ended without tmuxctl",
+            reason="ended_elsewhere",
+            hint=f"its output is still there: tmuxctl log {session}; start it anew: tmuxctl new {session}",
+        )
+    if gone:
         raise Unreachable(
             f"session {session} was lost: its tmux server died",
             reason="lost",
@@ -107,8 +117,8 @@ def show(control: Control, session: str) -> Session:
     """One session, with its cursor."""
     try:
         return describe(control, find(control, session))
-    except Unreachable as error:
-        if error.reason != "lost":
+    except (Unreachable, Exited) as error:
+        if error.reason not in GONE:
             raise
         return next(one for one in lost(control, panes(control)) if session in (one.name, one.id))
 
@@ -166,14 +176,29 @@ def panes(control: Control) -> list[Pane]:
 
 
 def lost(control: Control, panes: list[Pane]) -> list[Session]:
-    """Sessions whose folder is there and whose tmux server is not: it died, or the machine was started anew."""
+    """Sessions whose folder is there and which tmux does not know: lost with their server, which died or went with the
+    machine; or, if that server lives, ended by somebody without tmuxctl (exited, nobody knows how)."""
     names = control.transport.files(f"{control.transport.home}/sessions")
-    missing = names.keys() - {pane.id for pane in panes}
-    found = [_lost(control, name) for name in missing if UUID.fullmatch(name)]
+    missing = [name for name in names.keys() - {pane.id for pane in panes} if UUID.fullmatch(name)]
+    if not missing:
+        return []
+    began = _server_began(control)
+    found = [_lost(control, name, State.EXITED if names[name].modified > began else State.LOST) for name in missing]
     return sorted((one for one in found if one), key=lambda one: one.name)
 
 
-def _lost(control: Control, session_id: str) -> Session | None:
+def _server_began(control: Control) -> float:
+    """When the server that is running was started, by the wall clock; infinitely late if the one recorded is gone."""
+    home = control.transport.home
+    try:
+        pid, started = (int(word) for word in control.transport.read(f"{home}/server").split())
+    except (NotFound, ValueError):
+        return float("inf")
+    alive = any(row.started == started and row.state not in ("Z", "X") for row in control.transport.processes([pid]))
+    return control.transport.files(home)["server"].modified if alive else float("inf")
+
+
+def _lost(control: Control, session_id: str, state: State) -> Session | None:
     kept = spec(control, session_id)
     asked, had = kept.get("asked", {}), kept.get("spec", {})
     if not had:
@@ -183,7 +208,8 @@ def _lost(control: Control, session_id: str) -> Session | None:
         name=str(had.get("name")),
         id=session_id,
         incarnation=session_id[:8] + ".1",
-        state=State.LOST,
+        state=state,
+        by="exit" if state is State.EXITED else None,
         confidence=Confidence.SURE,
         profile=asked.get("profile"),
         argv=tuple(asked.get("argv", ())),

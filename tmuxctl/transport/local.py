@@ -11,11 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable
 from tmuxctl.transport import base, spawn
 from tmuxctl.transport.base import Command, File, Process, Tty, Watch
+
+if TYPE_CHECKING:
+    from tmuxctl.transport.control_mode import Channel
 
 SERVER_ENVIRONMENT = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TMUX_TMPDIR|XDG_\w+|SystemRoot")
 """What the server may know of the environment it was started from; sessions bring their own."""
@@ -40,7 +43,7 @@ class LocalTransport:
         self._tmux = tmux
         self._config = config
         self._resident = resident
-        self._channel: object | None = None
+        self._channel: Channel | None = None
         self._opening = threading.Lock()
         self._spawn_until = 0.0
         self._home = ""
@@ -62,18 +65,21 @@ class LocalTransport:
     def run(
         self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 10.0
     ) -> bytes:
+        # opened before the lock is shared: opening wants it alone
+        channel = self._ready_channel(timeout)
         if buffer or any(command[0] in NOISY for command in commands):
             with self._settled(timeout):
-                return self._run(commands, buffer, timeout)
-        return self._run(commands, buffer, timeout)
+                return self._run(channel, commands, buffer, timeout)
+        return self._run(channel, commands, buffer, timeout)
 
-    def _run(self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float) -> bytes:
-        if self._resident and time.monotonic() >= self._spawn_until:
-            from tmuxctl.transport import control_mode
+    def _run(
+        self, channel: Channel | None, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float
+    ) -> bytes:
+        if channel:
+            from tmuxctl.transport.control_mode import NotHere
 
-            with suppress(control_mode.NotHere):
-                printed: bytes = self._open_channel(timeout).run(commands, buffer=buffer, timeout=timeout)
-                return printed
+            with suppress(NotHere):
+                return channel.run(commands, buffer=buffer, timeout=timeout)
         if buffer:
             commands = [("load-buffer", "-b", buffer[0], "-"), *commands]
         words, stdin = base.argv(commands), buffer[1] if buffer else b""
@@ -108,22 +114,23 @@ class LocalTransport:
             raise base.failure(" ".join(done.stderr))
         return "".join(line + "\n" for line in done.stdout).encode(errors="surrogateescape")
 
-    def _open_channel(self, timeout: float):  # type: ignore[no-untyped-def]
-        from tmuxctl.transport import control_mode
+    def _ready_channel(self, timeout: float) -> Channel | None:
+        """The control client of a resident process, opened if need be; None where calls are spawned."""
+        if not self._resident or time.monotonic() < self._spawn_until:
+            return None
+        from tmuxctl.transport.control_mode import Channel
 
         with self._opening:
-            if not isinstance(self._channel, control_mode.Channel) or self._channel.closed:
+            if self._channel is None or self._channel.closed:
                 try:
                     with self._locked(CONTROL_LOCK, timeout):
-                        self._channel = control_mode.Channel(
-                            self.socket, tmux=self._tmux, timeout=min(timeout, OPEN_SECONDS)
-                        )
+                        self._channel = Channel(self.socket, tmux=self._tmux, timeout=min(timeout, OPEN_SECONDS))
                 except Unreachable as error:
-                    if error.reason != "backend_timeout":
-                        raise
-                    # control mode wedges on some versions; an answer by a spawned tmux tells whether it is that
-                    self._spawn_until = time.monotonic() + SPAWN_SECONDS
-                    raise control_mode.NotHere("control mode does not answer") from None
+                    if error.reason == "backend_timeout":
+                        # control mode wedges on some versions; an answer by a spawned tmux tells whether it is that
+                        self._spawn_until = time.monotonic() + SPAWN_SECONDS
+                    # a spawned tmux says it better, and finds a server that only lost its socket
+                    return None
             return self._channel
 
     def _spawn(self, words: Sequence[str], *, stdin: bytes = b"", timeout: float) -> bytes:
@@ -343,7 +350,7 @@ class LocalTransport:
         with self._opening:
             if self._channel is not None:
                 with self._settled(5.0):
-                    self._channel.close()  # type: ignore[attr-defined]
+                    self._channel.close()
                 self._channel = None
 
 
