@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import time
 import uuid
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from tmuxctl.control.service import Control
     from tmuxctl.plugin import Applied
     from tmuxctl.results import Plan
+
+SPEC = "spec.json"
 
 SHELLS = ("bash", "zsh", "fish", "sh", "dash", "ksh", "mksh", "ash")
 
@@ -83,7 +86,9 @@ def _new(control: Control, wanted: Wanted) -> Session:
     made = prepare(control, wanted, name)
     try:
         _put(control, made)
-        pane = _create(control, made)
+        # the disk may take as long for what a restart must find as tmux for the whole session
+        with _meanwhile(lambda: _keep_spec(control, made)):
+            pane = _create(control, made)
     except BaseException as error:
         undo(control, made, error)
         raise
@@ -268,11 +273,38 @@ def _put(control: Control, made: Prepared) -> None:
     for folder in (made.folder, f"{made.folder}/journal", f"{made.folder}/events"):
         transport.make_folder(folder)
     for name, data in made.files.items():
+        if name == SPEC:
+            continue
         if "/" in name:
             transport.make_folder(os.path.dirname(f"{made.folder}/{name}"))
-        transport.put(f"{made.folder}/{name}", data, durable=name == "spec.json")
+        transport.put(f"{made.folder}/{name}", data)
     script = launch.launcher(made.spec, made.folder, made.id, descriptors=_descriptors())
     transport.put(f"{made.folder}/launch.sh", script.encode(errors="surrogateescape"))
+
+
+def _keep_spec(control: Control, made: Prepared) -> None:
+    control.transport.put(f"{made.folder}/{SPEC}", made.files[SPEC], durable=True)
+
+
+@contextmanager
+def _meanwhile(work: Callable[[], None]) -> Iterator[None]:
+    """Do the work beside what is done inside, and wait for it; its error is raised at the end."""
+    errors: list[BaseException] = []
+
+    def attempt() -> None:
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=attempt)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+    if errors:
+        raise errors[0]
 
 
 def _descriptors() -> int | None:
