@@ -118,3 +118,11 @@ def test_a_session_that_somebody_ended_with_tmux_itself_is_not_called_lost(contr
     assert "last words" in control.log("t").text  # type: ignore[union-attr]
     assert control.prune().pruned == ("t",)
     assert control.new("t", LINES).name == "t"
+
+
+@pytest.mark.on("tmux")
+def test_a_new_session_takes_the_place_of_a_lost_one_of_its_name(lost: Control) -> None:
+    before = lost.ls().sessions[0]
+    made = lost.new(before.name, LINES)
+    assert [(one.name, one.id) for one in lost.ls().sessions if one.name == before.name] == [(made.name, made.id)]
+    assert "last words" in lost.log(before.id).text  # type: ignore[union-attr]

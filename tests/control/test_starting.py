@@ -351,3 +351,10 @@ def test_no_more_sessions_start_than_the_settings_allow(control: Control) -> Non
     with pytest.raises(Failed) as refused:
         control.new("c", LINES)
     assert refused.value.reason == "too_many_sessions"
+
+
+@pytest.mark.on("memory")
+def test_a_profile_that_is_not_there_is_an_error_before_anything_starts(control: Control) -> None:
+    with pytest.raises(NotFound):
+        control.new("t", LINES, profile="no-such-program")
+    assert not control.ls().sessions

@@ -66,6 +66,8 @@ def execute(control: Control, session: str, command: tuple[str, ...], *, timeout
     _lease(control, pane, deadline)
     try:
         shell = _ready(control, pane, journal, deadline)
+        # a shell that was still starting may have taken the lease's time
+        _lease(control, pane, deadline)
         text = command[0] if len(command) == 1 else " ".join(_quoted(shell.kind, word) for word in command)
         run = _Run(control, pane, journal, shell, began, max_bytes)
         run.type(text)

@@ -76,7 +76,7 @@ def _new(control: Control, wanted: Wanted) -> Session:
     name, reused = _name(control, wanted, taken)
     if reused:
         return sessions.describe(control, reused)
-    living = sum(not dead for name, dead in taken.items() if not name.startswith("_"))
+    living = sum(not one.dead for name, one in taken.items() if not name.startswith("_"))
     if living >= control.settings.limits_sessions:
         raise Failed(
             f"{living} sessions are running, as many as [limits] sessions allows",
@@ -92,7 +92,18 @@ def _new(control: Control, wanted: Wanted) -> Session:
     except BaseException as error:
         undo(control, made, error)
         raise
+    _bury_namesakes(control, made, taken)
     return sessions.summary(pane, sessions.cursor(pane, 0))
+
+
+def _bury_namesakes(control: Control, made: Prepared, taken: Mapping[str, server.Taken]) -> None:
+    """A lost session of this name gives way to the new one; what it printed stays readable by its id until `prune`."""
+    from tmuxctl.control import lifetime
+
+    folders = control.transport.files(f"{control.transport.home}/sessions")
+    for session_id in folders.keys() - {made.id} - {one.id for one in taken.values()}:
+        if sessions.spec(control, session_id).get("spec", {}).get("name") == made.spec.name:
+            lifetime.bury(control, session_id)
 
 
 def lifetime_plugin(lifetime: str | None) -> tuple[str, ...]:
@@ -131,6 +142,10 @@ def plan(control: Control, wanted: Wanted) -> Plan:
 def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
     """Defaults, checks, plugins and shell marks: the session as it will be, nothing written yet."""
     settings = control.settings
+    if wanted.profile not in ("auto", "none"):
+        from tmuxctl.extensions import find_profile
+
+        find_profile(wanted.profile)
     command = wanted.command or (os.environ.get("SHELL") or "/bin/sh",)
     env = {**launch.environment(os.environ, clean=wanted.clean_env), **wanted.env}
     check_environment(wanted.env)
@@ -172,7 +187,7 @@ def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
     return Prepared(spec, session_id, session_id[:8] + ".1", folder, asked, files, applied, token)
 
 
-def _taken(control: Control) -> dict[str, bool]:
+def _taken(control: Control) -> dict[str, server.Taken]:
     try:
         return server.names(control.transport)
     except Unreachable as error:
@@ -181,7 +196,7 @@ def _taken(control: Control) -> dict[str, bool]:
         return {}
 
 
-def _name(control: Control, wanted: Wanted, taken: dict[str, bool]) -> tuple[str, server.Pane | None]:
+def _name(control: Control, wanted: Wanted, taken: Mapping[str, server.Taken]) -> tuple[str, server.Pane | None]:
     """The name to take, or the session to reuse instead."""
     if wanted.name is None:
         first = _default_name(wanted)

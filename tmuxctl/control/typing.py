@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tmuxctl.control import sessions
 from tmuxctl.errors import Conflict, Exited, NotFound, Usage
-from tmuxctl.operations import _current
+from tmuxctl.operations import current
 from tmuxctl.results import Written
 from tmuxctl.terminal import paste as pasting
 from tmuxctl.terminal.paste import Input, Write
@@ -52,8 +52,7 @@ def send(
     pasting.check_text(data, canonical=bool(tty and tty.canonical), bracketed=bracketed or paste, multiline=multiline)
     if paste and not bracketed and (b"\n" in data or b"\r" in data) and not multiline:
         pasting.check_text(data, canonical=False, bracketed=False, multiline=False)
-    call = _current.get()
-    fresh = own is None and control.panes is not None and not (call and call.repeated)
+    fresh = own is None and control.panes is not None and not current().repeated
     one = Write(write_id, data=data, enter=enter, bracketed=bracketed, fresh=fresh)
     echo = "none" if tty and tty.canonical and not tty.echo else "tty" if tty and tty.canonical else "editor"
     return _write(control, pane, one, echo, typed=b"" if secret is not None else data)
@@ -101,8 +100,7 @@ def _knows_paste(control: Control, pane: Pane) -> bool:
 
 def _id(given: str | None) -> str:
     if given is None:
-        call = _current.get()
-        return call.request_id if call else os.urandom(8).hex()
+        return current().request_id
     if not (8 <= len(given) <= 64 and given.isalnum() and given.isascii()):
         raise Usage(
             "an id is 8 to 64 letters and digits, as an earlier error gave it",

@@ -190,10 +190,18 @@ def pane_and_input(
     return known(settle(transport, facts, timeout), name), given
 
 
-def names(transport: Transport, *, timeout: float = 10.0) -> dict[str, bool]:
-    """The names that are taken on the server, and whether their program has ended."""
-    lines = _listed(transport, [("list-panes", "-a", "-F", "#{pane_dead} #{session_name}")], timeout)
-    return {line[2:]: line.startswith("1") for line in lines if line}
+class Taken(NamedTuple):
+    """Who has a name: whether its program has ended, and the session's id if it is one of ours."""
+
+    dead: bool
+    id: str
+
+
+def names(transport: Transport, *, timeout: float = 10.0) -> dict[str, Taken]:
+    """The names that are taken on the server."""
+    lines = _listed(transport, [("list-panes", "-a", "-F", "#{pane_dead} #{@tmuxctl_id} #{session_name}")], timeout)
+    rows = [line.split(" ", 2) for line in lines if line]
+    return {name: Taken(dead == "1", session_id) for dead, session_id, name in rows}
 
 
 def panes(transport: Transport, *, timeout: float = 10.0) -> list[Pane]:
