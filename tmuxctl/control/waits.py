@@ -6,13 +6,11 @@ import re
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tmuxctl.control import look, sessions
-from tmuxctl.control.alarm import searching
+from tmuxctl.control import sessions
 from tmuxctl.errors import Exited, NotFound, Unreachable, Usage
 from tmuxctl.model import Confidence, State
 from tmuxctl.operations import current
 from tmuxctl.results import Wait
-from tmuxctl.terminal import screen as screens
 from tmuxctl.terminal import server
 from tmuxctl.terminal.journal import Journal
 from tmuxctl.terminal.paste import Input, ended
@@ -255,6 +253,8 @@ class Seen:
     """The text a pattern may match: output after the cursor without the echo, or the whole screen."""
 
     def __init__(self, control: Control, pane: Pane, journal: Journal, since: str | None, given: Input | None) -> None:
+        from tmuxctl.control import look
+
         self.control, self.pane, self.journal = control, pane, journal
         offset = look.offset_of(pane, since)
         self.whole = offset is None and given is None
@@ -306,6 +306,8 @@ class Seen:
         """Try the pattern on what has been seen, if anything came since the last time."""
         if not self.fresh and not self.whole:
             return None
+        from tmuxctl.control.alarm import searching
+
         self.fresh = False
         text = self.text()
         with searching(pattern.pattern, deadline):
@@ -316,6 +318,8 @@ class Seen:
         """The text a pattern is tried on."""
         if self.whole or self.lines.alternate or (self.input and self.input.alternate):
             return self._rows()
+        from tmuxctl.terminal import screen as screens
+
         text = screens.clean(self.lines.text())
         if self.input is None or self.input.echo == "none":
             return text
@@ -329,6 +333,9 @@ class Seen:
 
     def _rows(self) -> str:
         """A full-screen program's rows that changed since the input, as tmux shows them; all of them for the whole screen."""
+        from tmuxctl.control import look
+        from tmuxctl.terminal import screen as screens
+
         try:
             pane, _, rows, _ = look.capture(self.control, self.pane.id, wide=self.whole)
         except NotFound:
