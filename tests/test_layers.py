@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "tmuxctl"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "value", "model", "results"),
+    ("errors", "value", "model", "evidence", "results"),
     ("config", "extensions", "profile", "plugin", "operations"),
     ("transport",),
     ("terminal", "reading"),
@@ -38,6 +38,8 @@ HEAVY = ("asyncio", "importlib.metadata", "libtmux", "psutil", "pyte", "yaml")
 HOT = (
     "errors",
     "model",
+    "evidence",
+    "profile",
     "results",
     "config",
     "extensions",

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from tmuxctl.model import Confidence, Session, State
 from tmuxctl.value import Value
 
@@ -59,6 +56,30 @@ class Written(Value):
     cursor: str | None = None
 
 
+class Option(Value):
+    """One way to answer a question: its `id` (what `decide` takes), the label on the screen, and the keys that choose it."""
+
+    id: str
+    label: str
+    keys: tuple[str, ...]
+
+
+class Asking(Value):
+    """A decision a program wants before it goes on.
+
+    `kind` is confirm, choice, approval, trust, password, pager, keys or question; `id` names this very question, `default`
+    is the id of the option that plain Enter would choose, None if there is none or nobody knows; `risk` is low, high or
+    unknown. `options` is empty where any text is an answer.
+    """
+
+    kind: str
+    id: str
+    question: str
+    options: tuple[Option, ...] = ()
+    default: str | None = None
+    risk: str = "unknown"
+
+
 class Wait(Value):
     """How a wait ended. `matched` is the condition that held, or None; `why` says it in words; `elapsed` is in seconds."""
 
@@ -72,7 +93,7 @@ class Wait(Value):
     detail: str | None = None
     by: str | None = None
     confidence: Confidence | None = None
-    asking: Mapping[str, Any] | None = None
+    asking: Asking | None = None
     elapsed: float = 0.0
     cursor: str | None = None
     timed_out: bool = False

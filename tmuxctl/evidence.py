@@ -1,0 +1,215 @@
+"""What was seen of a program: one instant is a look, a few seconds of looks are the evidence a state is judged by.
+
+Data only. terminal/ makes it through a transport, reading/ judges it, and as JSON it is recorded and judged again: what a
+machine could not tell is None, never a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+FULL, WCHAN, NONE = "full", "wchan", "none"
+"""How much the kernel tells of a process: its system call with the descriptors it waits for; only where in the kernel it
+sleeps (an ordinary user under ptrace restrictions); nothing (no /proc, or another user's process)."""
+
+
+class Tty(NamedTuple):
+    """How a terminal treats input: whole lines or not, echoed or not, how many typed bytes wait unread, and how many
+    printed bytes its reader has not taken."""
+
+    canonical: bool
+    echo: bool
+    unread: int
+    unsent: int = 0
+
+
+class Thread(NamedTuple):
+    """One thread. `state` and `wchan` are proc(5)'s; `call` is the system call it sleeps in (`read`, `poll`, ...),
+    `running`, or None where the kernel does not tell; `tty` whether that call waits for the terminal, None if unknown;
+    `alone` whether for nothing else and without a timeout; `switches` counts how often it gave up the processor."""
+
+    id: int
+    state: str
+    wchan: str = ""
+    call: str | None = None
+    tty: bool | None = None
+    alone: bool = False
+    switches: int = 0
+
+
+class Program(NamedTuple):
+    """One process at the terminal. `foreground`: in the process group the terminal listens to; `cpu` is in clock ticks
+    (proc(5), utime + stime); `level` is how much the kernel told (FULL, WCHAN, NONE); `sockets` counts its open sockets,
+    None if unknown; `holds` whether it has the terminal open, None if unknown; `started` is in clock ticks since boot."""
+
+    pid: int
+    parent: int
+    name: str
+    state: str
+    foreground: bool
+    cpu: int
+    started: int
+    level: str
+    sockets: int | None
+    holds: bool | None
+    threads: tuple[Thread, ...]
+
+
+class Kernel(NamedTuple):
+    """What the kernel tells of one terminal: its settings, its foreground process group with all that descends from it,
+    and, where one of those holds the master of another terminal (script, sudo, expect), that inner terminal; `via` is
+    the name of the process that holds it."""
+
+    tty: Tty | None
+    group: int
+    programs: tuple[Program, ...]
+    inner: Kernel | None = None
+    via: str | None = None
+
+
+class Mark(NamedTuple):
+    """The last shell mark (OSC 133) that carries the session's token: its letter, D's exit status, and its offset."""
+
+    letter: str
+    status: int | None
+    offset: int
+
+
+class Look(NamedTuple):
+    """One instant of a session.
+
+    `at` is the machine's monotonic clock in seconds; `journal` the offset behind the last byte that was printed; `quiet`
+    how many seconds ago that was, None if nobody knows. `x`, `y`, `visible` are the cursor's, `alternate` the alternate
+    screen's; `title` and `screen` (rows without trailing blanks) are text of the program: data. `mark` is the last shell
+    mark, `hook` the last event the program told of itself; `kernel` is None where there is no /proc.
+    """
+
+    at: float
+    journal: int
+    quiet: float | None
+    x: int
+    y: int
+    visible: bool
+    alternate: bool
+    cols: int
+    rows: int
+    title: str
+    screen: str
+    dead: bool
+    status: int | None
+    signal: str | None
+    mark: Mark | None
+    hook: str | None
+    kernel: Kernel | None
+
+    @property
+    def left(self) -> str:
+        """The text left of the cursor, on its row."""
+        rows = self.screen.split("\n")
+        return _cells(rows[self.y] if self.y < len(rows) else "", self.x)
+
+
+class Evidence(NamedTuple):
+    """What a state is judged by: the looks of the last seconds, oldest first, and what can be known here at all.
+
+    `proc` is FULL, WCHAN or NONE; `marks`: the shell marks its prompts; `hooks`: the program tells its turns; `program` is
+    the name of what was started; `age` is how many seconds the session exists, None if unknown; `typed`: something was
+    sent to it.
+    """
+
+    looks: tuple[Look, ...]
+    proc: str = FULL
+    marks: bool = False
+    hooks: bool = False
+    program: str = ""
+    age: float | None = None
+    typed: bool = False
+
+    @property
+    def last(self) -> Look:
+        """The newest look."""
+        return self.looks[-1]
+
+
+def _cells(row: str, count: int) -> str:
+    """The first `count` cells of a row: a wide character takes two."""
+    if row.isascii():
+        return row[:count]
+    from unicodedata import combining, east_asian_width
+
+    kept = 0
+    for index, character in enumerate(row):
+        if not combining(character):
+            kept += 2 if east_asian_width(character) in "WF" else 1
+        if kept > count:
+            return row[:index]
+    return row
+
+
+# Recorded as JSON: a header, then for each look what differs from the one before it.
+
+
+def to_json(evidence: Evidence) -> list[dict[str, Any]]:
+    """Evidence as JSON objects, the first about the session, then one for each look."""
+    about = {name: value for name, value in evidence._asdict().items() if name != "looks"}
+    return [{"format": 1, **about}, *differences(evidence.looks)]
+
+
+def from_json(lines: Iterable[Mapping[str, Any]]) -> Evidence:
+    """The evidence `to_json` wrote; ValueError if it is no such thing."""
+    try:
+        about, *rest = lines
+        known = {name: about[name] for name in Evidence._fields if name in about}
+        return Evidence(looks=tuple(looks(rest)), **known)
+    except (TypeError, KeyError, IndexError, AttributeError) as error:
+        raise ValueError(f"no recorded evidence: {error}") from None
+
+
+def differences(seen: Iterable[Look]) -> Iterator[dict[str, Any]]:
+    """Each look as what is new in it."""
+    before: dict[str, Any] = {}
+    for look in seen:
+        now = look._asdict()
+        yield {name: value for name, value in now.items() if name not in before or before[name] != value}
+        before = now
+
+
+def looks(lines: Iterable[Mapping[str, Any]]) -> Iterator[Look]:
+    """The looks that `differences` told."""
+    fields: dict[str, Any] = {}
+    for line in lines:
+        fields |= {name: line[name] for name in Look._fields if name in line}
+        yield Look(**{**fields, "mark": _mark(fields["mark"]), "kernel": _kernel(fields["kernel"])})
+
+
+def _mark(value: Any) -> Mark | None:
+    return None if value is None else Mark(*value)
+
+
+def _kernel(value: Any) -> Kernel | None:
+    if value is None or isinstance(value, Kernel):
+        return value
+    tty, group, programs, inner, via = value
+    return Kernel(Tty(*tty) if tty else None, group, tuple(map(_program, programs)), _kernel(inner), via)
+
+
+def _program(value: Any) -> Program:
+    *fields, threads = value
+    return Program(*fields, tuple(Thread(*thread) for thread in threads))
+
+
+def degraded(kernel: Kernel | None, level: str) -> Kernel | None:
+    """The same as a machine that tells less would have told it: how an observation is judged for several machines."""
+    if kernel is None or level == FULL:
+        return kernel
+    if level == NONE:
+        return None
+    programs = tuple(
+        one._replace(
+            level=WCHAN if one.level == FULL else one.level,
+            threads=tuple(thread._replace(call=None, tty=None, alone=False) for thread in one.threads),
+        )
+        for one in kernel.programs
+    )
+    return kernel._replace(programs=programs, inner=degraded(kernel.inner, level))
