@@ -1,6 +1,7 @@
 # make hero     see it work: sqlite3 and Python driven in real sessions
 # make test     everything, quick tests first
 # make          check and test: run before you push
+# make states   play real programs whose state is known, and score what is said of it (ten minutes)
 # make dev | check | docs | bench | measure | dist | clean
 
 PYTHON ?= python3
@@ -8,6 +9,7 @@ PYTHON ?= python3
 DIST_PYTHON ?= /usr/bin/python3
 VENV ?= .venv
 PYTEST_ARGS ?=
+STATES_ARGS ?=
 
 BIN := $(VENV)/bin
 SETUP := tools/setup.sh
@@ -17,8 +19,12 @@ REFERENCE := $(BIN)/python -m tmuxctl.surfaces.cli.reference
 # program, or program=Debian package; after `--`: without these some tests are skipped
 HERO_NEEDS := tmux sqlite3
 TEST_NEEDS := tmux -- dash fish git less ps=procps sqlite3 zsh
+STATES_NEEDS := tmux -- curl dash dialog expect fish gdb git htop irb=ruby less lua5.4 man=man-db nano node=nodejs \
+	pg_createcluster=postgresql ps=procps psql=postgresql-client redis-cli=redis-tools redis-server script=bsdutils \
+	sqlite3 ssh=openssh-client sshd=openssh-server sudo vim whiptail zsh
+STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary
 
-.PHONY: all hero dev test check docs bench measure dist clean
+.PHONY: all hero dev test check docs bench measure states dist clean
 .DEFAULT_GOAL := all
 
 all:
@@ -54,6 +60,11 @@ bench: $(VENV)/.dev
 measure: $(VENV)/.dev
 	$(BIN)/python bench/measure.py
 
+states: $(VENV)/.dev
+	@$(SETUP) system $(STATES_NEEDS)
+	@$(MAKE) -s --no-print-directory $(VENV)/states/.made
+	$(BIN)/python -m tools.states $(STATES_ARGS)
+
 dist: $(VENV)/.dev
 	@$(SETUP) system tmux
 	@$(SETUP) ensurepip $(DIST_PYTHON)
@@ -79,3 +90,9 @@ $(VENV)/.dev: $(VENV)/.made pyproject.toml
 	@$(PIP) install -e '.[test,dev]'
 	@$(BIN)/python -m compileall -q tmuxctl plugins
 	@touch $(VENV)/.base $@
+
+# scenarios are played in the system's own Python, which an ordinary user can reach too
+$(VENV)/states/.made: $(VENV)/.made
+	@$(SETUP) venv "$(DIST_PYTHON)" "$(VENV)/states"
+	@$(VENV)/states/bin/python -m pip --disable-pip-version-check -qq install -e . $(STATES_LIBRARIES)
+	@touch $@

@@ -49,7 +49,7 @@ def _ended(control: Control, number: int) -> End | str:
         if number % 2:
             ran = control.run(command, name=f"r{number}", timeout=60)
             return End(ran.exit_status, ran.signal)
-        control.new(f"n{number}", command)
+        control.new(f"n{number}", command, wait=False)
         found = control.wait(f"n{number}", exit=True, timeout=60)
         shown = control.show(f"n{number}")
         told = End(found.exit_status, found.signal)

@@ -25,7 +25,7 @@ def new(place: Place) -> list[Row]:
             subprocess.run([*plain, "new-session", "-d", "-s", name, "-x", "120", "-y", "40", "cat"], check=True)
 
         def ours() -> None:
-            control.new(f"s{next(numbers)}", ("cat",))
+            control.new(f"s{next(numbers)}", ("cat",), wait=False)
 
         seen = interleaved(ROUNDS, {"ours": timed(ours), "tmux": timed(bare)})
     ratio = seen["ours"] / seen["tmux"]
@@ -43,7 +43,7 @@ def ls200(place: Place) -> list[Row]:
         place.sockets.append(socket)
         controls[number] = Control(resident=True)
         for index in range(number):
-            controls[number].new(f"s{index}", ("cat",), shell_marks=False)
+            controls[number].new(f"s{index}", ("cat",), shell_marks=False, wait=False)
     rows = []
     for what, call, rounds in (("cold", _cold, 15), ("warm", lambda number: len(controls[number].ls().sessions), 30)):
         assert [call(number) for number in controls] == list(controls)

@@ -74,7 +74,7 @@ def _at_once(control: Control) -> Row:
 
 def _ended(control: Control) -> Row:
     """Silence and other output do not end it; the program's end and the timeout do."""
-    control.new("end", ("sh", "-c", "sleep 1; exit 3"))
+    control.new("end", ("sh", "-c", "sleep 1; exit 3"), wait=False)
     told = []
     try:
         control.wait("end", text="never", timeout=15)

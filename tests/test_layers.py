@@ -14,7 +14,7 @@ PACKAGE = ROOT / "tmuxctl"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "value", "model", "evidence", "results"),
-    ("config", "extensions", "profile", "plugin", "operations"),
+    ("config", "extensions", "profile", "profile_files", "plugin", "operations"),
     ("transport",),
     ("terminal", "reading"),
     ("control",),
@@ -40,6 +40,7 @@ HOT = (
     "model",
     "evidence",
     "profile",
+    "profile_files",
     "results",
     "config",
     "extensions",

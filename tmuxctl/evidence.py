@@ -195,8 +195,7 @@ def _kernel(value: Any) -> Kernel | None:
 
 
 def _program(value: Any) -> Program:
-    *fields, threads = value
-    return Program(*fields, tuple(Thread(*thread) for thread in threads))
+    return Program._make([*value[:-1], tuple(Thread(*thread) for thread in value[-1])])
 
 
 def degraded(kernel: Kernel | None, level: str) -> Kernel | None:

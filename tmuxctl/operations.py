@@ -24,6 +24,9 @@ from tmuxctl.value import items
 
 RIGHTS = ("read", "write", "create", "kill")
 
+FAMILIES = ("connect", "machine", "plugin", "profile", "token")
+"""First words of operations that are two words as commands."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -127,6 +130,10 @@ def _pairs(value: Any) -> dict[str, str]:
     return {name: one for name, _, one in pairs}
 
 
+def _names(value: Any) -> tuple[str, ...]:
+    return tuple(_text(value).split(",")) if isinstance(value, str) else _texts(value)
+
+
 TEXT = Kind("text", {"type": "string"}, _text)
 WHOLE = Kind("number", {"type": "integer"}, _whole)
 TRUTH = Kind("", {"type": "boolean"}, _truth)
@@ -142,6 +149,10 @@ SizeText = Annotated[str, Kind("colsxrows", {"type": "string"}, lambda value: st
 Bytes = Annotated[int, Kind("bytes", {"type": ["integer", "string"]}, parse_bytes)]
 Pattern = Annotated[str, Kind("re", {"type": "string"}, _text)]
 CursorText = Annotated[str, Kind("cursor", {"type": "string"}, _text)]
+Names = Annotated[
+    tuple[str, ...],
+    Kind("names", {"type": ["array", "string"], "items": {"type": "string"}}, _names),
+]
 Key = Annotated[tuple[str, ...], Kind("key", {"type": "array", "items": {"type": "string"}}, _texts)]
 FileName = Annotated[str, Kind("file", {"type": "string"}, _text)]
 
@@ -193,11 +204,14 @@ class Operation(NamedTuple):
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in given.keys() - known.keys():
             raise Usage(
-                f"{self.name} does not take {ascii(name)}", reason="bad_parameter", hint=_nearest(name, list(known))
+                f"{spoken(self.name)} does not take {ascii(name)}",
+                reason="bad_parameter",
+                hint=_nearest(name, list(known)),
             )
         for parameter in self.parameters:
             if parameter.required and parameter.name not in given:
-                raise Usage(f"{self.name} needs {parameter.name}", reason="missing", hint=f"tmuxctl {self.name} --help")
+                verb = spoken(self.name)
+                raise Usage(f"{verb} needs {parameter.name}", reason="missing", hint=f"tmuxctl {verb} --help")
         return {name: known[name].convert(value) for name, value in given.items()}
 
     def schema(self) -> dict[str, Any]:
@@ -221,6 +235,12 @@ def _nearest(word: str, known: list[str]) -> str:
 
     near = get_close_matches(word, known, 1)
     return f"did you mean {near[0]}?" if near else "it takes " + ", ".join(known)
+
+
+def spoken(name: str) -> str:
+    """An operation's name as one types it: `profile_ls` is `profile ls`, `wait_idle` is `wait-idle`."""
+    family, _, rest = name.partition("_")
+    return f"{family} {spoken(rest)}" if rest and family in FAMILIES else name.replace("_", "-")
 
 
 def names(service: type) -> list[str]:

@@ -1,19 +1,27 @@
-"""What is known of one program beforehand: its prompts, questions, busy signs and manners, as data from a YAML file."""
+"""What is known of one program beforehand: its prompts, questions, busy signs and manners, as data from a YAML file.
+
+`frozen` and `thaw` keep it in a session's folder as JSON, so that no command has to read YAML.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tmuxctl.model import NOTHING
 from tmuxctl.value import Value
+
+FORMAT = 1
+"""The form of `frozen`: another one is no profile to us."""
 
 
 class Rule(NamedTuple):
     """A pattern (`re`, Python's, multi-line) and where it counts: `screen`, `bottom:N`, `cursor-line`, `last-line`, `title`.
 
     `kind`, `question` (a pattern whose group `q` is the question's text), `options` (id to keys), `default` and `risk` are
-    for questions; `detail` refines a state (`shell`, `repl`, `agent` for prompts; `streaming`, `thinking` for busy).
+    for questions; `detail` refines a state (`shell`, `repl`, `agent` for prompts; `streaming`, `thinking` for busy);
+    `retry` is for errors: `none` where trying again is of no use, else after how long (`30s`), None if nobody knows.
     """
 
     id: str
@@ -25,6 +33,7 @@ class Rule(NamedTuple):
     default: str | None = None
     risk: str = "unknown"
     detail: str | None = None
+    retry: str | None = None
 
 
 class Submit(NamedTuple):
@@ -74,3 +83,55 @@ class Profile(Value):
     cost: float | None = None
     resume: tuple[str, ...] = ()
     notes: str = ""
+
+
+RULES = ("prompt", "continuation", "busy", "asking", "errors")
+"""The fields of a Profile that hold rules."""
+
+
+def frozen(profile: Profile | None) -> bytes:
+    """The profile as JSON: what differs from the defaults. None, where there is no profile, is kept as that."""
+    if profile is None:
+        return b"{}"
+    given = {name: value for name, value in vars(profile).items() if value != Profile._defaults.get(name)}
+    for name in RULES:
+        if name in given:
+            given[name] = [_given(rule) for rule in given[name]]
+    given |= {name: _given(given[name]) for name in ("submit", "answer") if name in given}
+    return json.dumps({"format": FORMAT, **given}, default=dict, ensure_ascii=False).encode()
+
+
+def _given(record: Any) -> dict[str, Any]:
+    """The fields of a record that were given a value of their own."""
+    default = record._field_defaults
+    return {name: value for name, value in record._asdict().items() if name not in default or value != default[name]}
+
+
+def thaw(data: bytes) -> Profile | None:
+    """The profile that `frozen` wrote. None if it says that there is none, or is nothing this version can read: then a
+    state is judged without it."""
+    try:
+        kept = json.loads(data)
+        if kept.pop("format", None) != FORMAT:
+            return None
+        fields: dict[str, Any] = _tuples(kept)
+        for name in RULES:
+            if name in fields:
+                fields[name] = tuple(_thawed(Rule, one) for one in fields[name])
+        for name, kind in (("submit", Submit), ("answer", Answer)):
+            if name in fields:
+                fields[name] = _thawed(kind, fields[name])
+        return Profile(**fields) if "name" in fields else None
+    except (ValueError, TypeError, AttributeError):
+        return None
+
+
+def _thawed(kind: Any, fields: Mapping[str, Any]) -> Any:
+    found = _tuples(fields)
+    if "options" in found:
+        found["options"] = _tuples(found["options"])
+    return kind(**found)
+
+
+def _tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
 from tmuxctl.model import Confidence, Session, State
 from tmuxctl.value import Value
+
+NO_USAGE: Mapping[str, int | None] = MappingProxyType({"output_tokens": None})
 
 
 class CursorPosition(Value):
@@ -101,6 +107,110 @@ class Wait(Value):
     signal: str | None = None
 
 
+class Waits(Value):
+    """How a wait for several sessions ended: those that hold (with `--all`, all of them), and whether that was enough."""
+
+    waits: tuple[Wait, ...]
+    ok: bool
+
+
+class Submitted(Value):
+    """Whether the program took what was typed, and what showed it: shell-mark, output or kernel."""
+
+    ok: bool
+    evidence: str
+
+
+class Answer(Value):
+    """A turn: what the program wrote for an input, and the state it ended in.
+
+    `complete` is False where the turn did not end in a prompt or some of its output is gone; `exit_status` is the
+    command's in a marked shell, the program's if it ended; `source` is marks or screen; `elapsed` is in seconds.
+    """
+
+    session: str
+    answer: str
+    state: State
+    kind: str | None = None
+    detail: str | None = None
+    by: str | None = None
+    confidence: Confidence | None = None
+    asking: Asking | None = None
+    turn: int = 0
+    submitted: Submitted = Submitted(False, "")
+    complete: bool = True
+    elapsed: float = 0.0
+    cursor: str | None = None
+    truncated: bool = False
+    exit_status: int | None = None
+    signal: str | None = None
+    usage: Mapping[str, int | None] = NO_USAGE
+    answered_by: str | None = None
+    source: str | None = None
+    timed_out: bool = False
+
+
+class Decided(Value):
+    """A question (`asked`), the option chosen or None if it was only looked at, and the state after that."""
+
+    session: str
+    asked: Asking
+    option: str | None
+    state: State
+    kind: str | None = None
+    detail: str | None = None
+    by: str | None = None
+    confidence: Confidence | None = None
+    asking: Asking | None = None
+    exit_status: int | None = None
+
+
+class Event(Value):
+    """A change of state `watch` tells; `time` is ISO-8601 UTC."""
+
+    time: str
+    session: str
+    state: State
+    kind: str | None = None
+    detail: str | None = None
+    by: str | None = None
+    confidence: Confidence | None = None
+    why: str | None = None
+    cursor: str | None = None
+    asking: Asking | None = None
+    exit_status: int | None = None
+    signal: str | None = None
+
+
+class Reason(Value):
+    """One piece of evidence: what it is, what was seen, how many seconds ago, the state it argued for, and whether the
+    verdict rests on it."""
+
+    source: str
+    seen: str
+    age: float | None
+    state: str | None
+    used: bool
+
+
+class Explained(Value):
+    """A state with every piece of evidence, in the order in which the rules look at them."""
+
+    session: str | None
+    state: State
+    kind: str | None
+    detail: str | None
+    by: str | None
+    confidence: Confidence
+    why: str
+    profile: str | None
+    proc: str
+    reasons: tuple[Reason, ...]
+    asking: Asking | None = None
+    answer: str | None = None
+    evidence: tuple[Mapping[str, Any], ...] | None = None
+
+
 class Ran(Value):
     """A command's exact output and exit status. `elapsed` is in seconds; `data` holds the bytes as they were, `output_base64` too
     where they are no UTF-8 (then `output` has replacement characters)."""
@@ -175,3 +285,55 @@ class Doctor(Value):
 
     ok: bool
     checks: tuple[Check, ...]
+
+
+class ProfileLine(Value):
+    """One profile that can be had by its name: where it is from, what it says of itself, and the programs it is for;
+    `problem` is what is wrong with its file."""
+
+    name: str
+    source: str
+    description: str
+    path: str
+    programs: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+class Profiles(Value):
+    """All profiles, by name."""
+
+    profiles: tuple[ProfileLine, ...]
+
+
+class ProfileFile(Value):
+    """A profile with all it extends, as the text of a file (YAML) and as the same in plain values. `source` is user, path,
+    shipped, package, file, or new for one that was just made; `path` is None if it was not written."""
+
+    name: str
+    source: str
+    path: str | None
+    text: str
+    profile: Mapping[str, Any]
+
+
+class ProfileTested(Value):
+    """A saved screen of a profile, and whether it was judged as its test says. `path` and `line` are where the test stands;
+    `screen` is told if it failed."""
+
+    profile: str
+    path: str
+    line: int
+    ok: bool
+    expected: str
+    judged: str
+    why: str
+    screen: str | None = None
+
+
+class ProfilesTested(Value):
+    """What the tests of profiles gave."""
+
+    ok: bool
+    passed: int
+    failed: int
+    tests: tuple[ProfileTested, ...]

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, dataclass_transform
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 
 def _same(value: Any) -> Any:
@@ -74,3 +74,11 @@ class Value:
 def items(value: object) -> dict[str, Any] | None:
     """A value's fields by name, or None for anything else."""
     return {name: value.__dict__[name] for name in value._names} if isinstance(value, Value) else None
+
+
+V = TypeVar("V", bound=Value)
+
+
+def changed(value: V, **fields: Any) -> V:
+    """The value with other fields: `dataclasses.replace` without loading that module."""
+    return type(value)(**{**value.__dict__, **fields})

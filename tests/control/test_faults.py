@@ -53,7 +53,7 @@ def test_looking_at_a_hanging_tmux_ends_in_time(control: Control) -> None:
     with stopped(control), pytest.raises(Unreachable) as silent:
         server.pane(control.transport, "t", timeout=0.3)
     assert silent.value.reason == "backend_timeout"
-    assert control.show("t").state.value == "unknown"
+    assert control.show("t").state.value == "idle"
 
 
 @pytest.mark.on("tmux")

@@ -48,7 +48,7 @@ def test_nothing_is_killed_if_one_name_is_wrong(control: Control) -> None:
     control.new("a", LINES)
     with pytest.raises(NotFound):
         control.kill(("a", "nobody"))
-    assert control.show("a").state.value == "unknown"
+    assert control.show("a").state.value == "idle"
 
 
 @pytest.mark.on("memory")
@@ -60,7 +60,7 @@ def test_what_to_kill_has_to_be_said(control: Control) -> None:
     with pytest.raises(Usage) as refused:
         control.kill(("a",), signal="NOSUCH")
     assert refused.value.reason == "bad_signal"
-    assert control.show("a").state.value == "unknown"
+    assert control.show("a").state.value == "idle"
 
 
 @pytest.mark.on("tmux", "pipe")
@@ -147,4 +147,4 @@ def test_a_resident_process_whose_control_client_is_gone_can_end_sessions_and_ty
     assert control.wait("t", text="after").matched == "text"
     control.transport.close()
     control.transport.run([("kill-session", "-t", "=u")], timeout=5)
-    assert [(one.name, one.state.value) for one in control.ls().sessions] == [("t", "unknown"), ("u", "exited")]
+    assert [(one.name, one.state.value) for one in control.ls().sessions] == [("t", "busy"), ("u", "exited")]

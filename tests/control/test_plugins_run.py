@@ -42,7 +42,7 @@ def test_a_single_variable_can_be_set_by_the_plugin(control: Control) -> None:
 def test_a_lifetime_ends_the_program(control: Control) -> None:
     made = control.new("t", LINES, lifetime="500ms")
     assert made.plugins == ("timeout",)
-    assert made.state.value == "unknown"
+    assert made.state.value == "idle"
     ended = control.wait("t", exit=True)
     assert (ended.matched, ended.signal) == ("exit", "TERM")
 

@@ -105,7 +105,7 @@ def test_what_scrolled_away_can_be_seen(control: Control) -> None:
 
 
 def test_output_can_be_followed_to_the_programs_end(control: Control) -> None:
-    control.new("t", ("sh", "-c", "echo one; sleep 0.2; echo two; sleep 0.2; echo three"))
+    control.new("t", ("sh", "-c", "echo one; sleep 0.2; echo two; sleep 0.2; echo three"), wait=False)
     following = control.read("t", follow=True, since="screen")
     assert isinstance(following, Iterator)
     parts = list(following)
@@ -115,7 +115,7 @@ def test_output_can_be_followed_to_the_programs_end(control: Control) -> None:
 
 @pytest.mark.on("memory", "tmux")
 def test_a_log_can_be_followed_from_its_last_lines(control: Control) -> None:
-    control.new("t", ("sh", "-c", "echo one; echo two; sleep 0.3; echo three; exit 0"))
+    control.new("t", ("sh", "-c", "echo one; echo two; sleep 0.3; echo three; exit 0"), wait=False)
     assert control.wait("t", text="two", since="screen").matched
     following: Any = control.log("t", tail=1, follow=True)
     assert "".join(part.text for part in following).split() == ["two", "three"]

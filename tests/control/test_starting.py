@@ -45,7 +45,7 @@ BIG = "1000x60"
 
 def test_a_session_has_the_name_it_was_given(control: Control) -> None:
     made = control.new("db", LINES)
-    assert (made.name, made.argv, made.state.value) == ("db", LINES, "unknown")
+    assert (made.name, made.argv, made.state.value) == ("db", LINES, "idle")
     assert [one.name for one in control.ls().sessions] == ["db"]
     assert control.show("db").id == made.id
 
@@ -98,7 +98,7 @@ def test_a_session_is_never_found_by_a_part_of_its_name(control: Control) -> Non
     with pytest.raises(NotFound, match="foobr") as near:
         control.show("foobr")
     assert "foobar" in near.value.hint
-    assert control.show("foobar").state.value == "unknown"
+    assert control.show("foobar").state.value == "idle"
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -258,7 +258,7 @@ def test_an_ended_session_is_not_used_again_but_started_anew(control: Control) -
     assert control.wait("db", exit=True).matched
     again = control.new("db", LINES, if_exists="reuse")
     assert again.id != first.id
-    assert again.state.value == "unknown"
+    assert again.state.value == "idle"
 
 
 def test_a_session_that_is_there_can_be_replaced(control: Control) -> None:

@@ -126,7 +126,7 @@ def test_silence_never_ends_a_wait_for_text(control: Control) -> None:
     found = control.wait("t", text="never", timeout=0.4)
     assert (found.matched, found.timed_out) == (None, True)
     assert "x" in str(found.text)
-    assert control.show("t").state.value == "unknown"
+    assert control.show("t").state.value == "idle"
 
 
 def test_the_end_of_the_program_ends_a_wait_for_text(control: Control) -> None:
@@ -192,11 +192,9 @@ def test_a_pattern_that_goes_astray_costs_an_error(control: Control) -> None:
     assert astray.value.reason == "pattern_timeout"
 
 
-@pytest.mark.on("memory")
-def test_a_wait_for_nothing_is_refused(control: Control) -> None:
+def test_without_a_condition_idle_is_waited_for(control: Control) -> None:
     control.new("t", LINES)
-    with pytest.raises(Usage):
-        assert control.wait("t").matched
+    assert control.wait("t").matched == "idle"
 
 
 @pytest.mark.on("memory", "tmux", "resident")

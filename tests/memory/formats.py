@@ -39,7 +39,7 @@ def _value(body: str, look: Look) -> str:
         condition, yes, no = _parts(body[1:])
         asked = expand(condition, look) if "#" in condition else look(condition)
         return expand(yes if truth(asked) else no, look)
-    two = re.match(r"(==|!=|&&|\|\||m|e\|>=?):", body)
+    two = re.match(r"(==|!=|&&|\|\||m|e\|>=?|e\|\+\|):", body)
     if two:
         left, right = (expand(part, look) for part in _parts(body[two.end() :]))
         return str(int(COMPARE[two[1]](left, right)))
@@ -51,7 +51,7 @@ def _value(body: str, look: Look) -> str:
     raise Unknown(f"format #{{{body}}}")
 
 
-COMPARE: dict[str, Callable[[str, str], bool]] = {
+COMPARE: dict[str, Callable[[str, str], int]] = {
     "==": lambda left, right: left == right,
     "!=": lambda left, right: left != right,
     "&&": lambda left, right: truth(left) and truth(right),
@@ -59,6 +59,7 @@ COMPARE: dict[str, Callable[[str, str], bool]] = {
     "m": lambda pattern, text: fnmatchcase(text, pattern),
     "e|>": lambda left, right: float(left or 0) > float(right or 0),
     "e|>=": lambda left, right: float(left or 0) >= float(right or 0),
+    "e|+|": lambda left, right: int(left or 0) + int(right or 0),
 }
 
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 
 class Program:
-    """A program on a pane. `canonical` and `echo` are its terminal's modes; `job` is a child that has the terminal."""
+    """A program on a pane. `canonical` and `echo` are its terminal's modes; `job` is a child that has the terminal and
+    sleeps; `unread` counts the bytes of lines it has not taken, `woken` how often it has."""
 
     name = "program"
     canonical = echo = True
@@ -26,6 +27,7 @@ class Program:
         self.pane, self.argv, self.env, self.cwd = pane, argv, env, cwd
         self.job: str | None = None
         self.pending = b""
+        self.unread = self.woken = 0
 
     def start(self) -> None:
         """What it does first."""
@@ -50,6 +52,7 @@ class Program:
     def typed(self, data: bytes) -> None:
         """The line discipline: echo, line editing, signals (termios(3))."""
         if not self.canonical:
+            self.woken += 1
             self.raw(data)
             return
         for piece in re.findall(rb"[\x03\x04\x15\r\n]|[^\x03\x04\x15\r\n]+", data):
@@ -72,6 +75,7 @@ class Program:
             self.pending += piece
             if piece == b"\n":
                 line, self.pending = self.pending, b""
+                self.woken += 1
                 self.line(line)
 
 
@@ -162,8 +166,15 @@ class Shell(Program):
 
     def line(self, line: bytes) -> None:
         self.ahead.append(line.decode(errors="replace"))
+        self.unread += len(line)
         if not self.job:
-            self.run(self.ahead.pop(0))
+            self.run(self.taken())
+
+    def taken(self) -> str:
+        """The next of the lines that were typed ahead."""
+        line = self.ahead.pop(0)
+        self.unread = sum(len(one.encode()) for one in self.ahead)
+        return line
 
     def run(self, text: str) -> None:
         self.waiting = _commands(text) + self.waiting
@@ -189,7 +200,7 @@ class Shell(Program):
         else:
             self.print("$ ")
             if self.ahead:
-                self.run(self.ahead.pop(0))
+                self.run(self.taken())
 
     def mark(self, what: str) -> None:
         self.pane.output(f"\x1b]133;{what}tmuxctl={self.token}\x07".encode())

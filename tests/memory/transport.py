@@ -16,8 +16,10 @@ from memory import programs
 from memory.formats import Unknown
 from memory.tmux import FIRST_PID, Pane, Tmux
 from tmuxctl.errors import NotFound
+from tmuxctl.evidence import FULL, NONE, WCHAN, Kernel, Thread, Tty
+from tmuxctl.evidence import Program as Running
 from tmuxctl.transport import base
-from tmuxctl.transport.base import Command, File, Process, Tty
+from tmuxctl.transport.base import Command, File, Probe, Process
 
 
 class MemoryTransport:
@@ -51,7 +53,7 @@ class MemoryTransport:
 
     def append(self, path: str, data: bytes) -> None:
         self._files.setdefault(path, bytearray()).extend(data)
-        self._times[path] = time.time()
+        self._times[path] = time.time() + self._ahead
 
     def _settle(self) -> None:
         """Carry out what is due by now."""
@@ -107,7 +109,7 @@ class MemoryTransport:
             if os.path.dirname(path) not in self._folders:
                 raise NotFound(f"no folder for {path}", reason="no_file")
             self._files[path] = bytearray(data)
-            self._times[path] = time.time()
+            self._times[path] = time.time() + self._ahead
 
     def make_folder(self, path: str) -> None:
         with self._lock:
@@ -163,8 +165,35 @@ class MemoryTransport:
         with self._lock:
             for pane in self._panes():
                 if pane.look("pane_tty") == path and pane.program and not pane.dead:
-                    return Tty(pane.program.canonical, pane.program.echo, 0)
+                    return Tty(pane.program.canonical, pane.program.echo, pane.program.unread)
             return None
+
+    def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL) -> list[Probe]:
+        with self._lock:
+            self._settle()
+            at, wall = self.clock(), time.time() + self._ahead
+            return [Probe(at, wall, self._kernel(pid, path, level)) for pid, path in panes]
+
+    def _kernel(self, pid: int, path: str, level: str) -> Kernel:
+        tty = self.tty(path)
+        pane = next((pane for pane in self._panes() if pane.pid == pid and pane.look("pane_tty") == path), None)
+        if pane is None or pane.program is None or pane.dead:
+            return Kernel(tty, 0, ())
+        program = pane.program
+        (row,) = self.processes([pid + bool(program.job)])
+        if program.job:
+            thread = Thread(row.pid, "S", "hrtimer_nanosleep", "clock_nanosleep", False, switches=1)
+        elif program.canonical:
+            thread = Thread(row.pid, "S", "wait_woken", "read", True, True, program.woken)
+        else:
+            thread = Thread(row.pid, "S", "poll_schedule_timeout", "poll", True, True, program.woken)
+        if level != FULL:
+            thread = thread._replace(wchan=thread.wchan if level == WCHAN else "", call=None, tty=None, alone=False)
+        sockets, holds = (None, None) if level == NONE else (0, True)
+        running = Running(
+            row.pid, row.parent, row.name, row.state, True, 0, row.started, level, sockets, holds, (thread,)
+        )
+        return Kernel(tty, row.group, (running,))
 
     def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
         with self._lock:

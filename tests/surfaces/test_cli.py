@@ -330,7 +330,7 @@ def test_ls_is_a_table(line, monkeypatch):
     head, build, db = line.out.splitlines()
     assert head.split() == ["NAME", "STATE", "PROFILE", "IDLE", "CMD", "CWD"]
     assert build.split() == ["build", "exited", "2", "-", "-", "make", "/tmp"]
-    assert db.split()[:2] == ["db", "running"]
+    assert db.split()[:2] == ["db", "unknown"]
     assert db.endswith("/usr/bin/sqlite3 'shop 1.db'  ~/shop")
 
 
@@ -359,7 +359,7 @@ def test_quiet_prints_names(line):
 def test_new_says_how_to_attach(line):
     line.answers["new"] = DB
     line("--socket", "mine", "new")
-    assert line.out == "db  running  sqlite3  120x40      attach: tmuxctl --socket mine attach db\n"
+    assert line.out == "db  unknown  sqlite3  120x40      attach: tmuxctl --socket mine attach db\n"
 
 
 def test_json_is_one_object_with_the_words_of_the_model(line):
@@ -380,7 +380,7 @@ def test_json_holds_no_control_character(line):
 def test_show_aligns_what_is_known(line):
     line.answers["show"] = DB
     line("show", "db")
-    assert "state:  running\n" in line.out
+    assert "state:  unknown\n" in line.out
     assert "profile" not in line.out
 
 

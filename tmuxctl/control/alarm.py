@@ -1,50 +1,46 @@
-"""A pattern's deadline: a search that goes astray ends as an error, not as a hung process."""
+"""An alarm for work in the main thread that would not end by itself."""
 
 from __future__ import annotations
 
-import re
 import signal
 import threading
-import time
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
 from types import FrameType
+from typing import TypeVar
 
-from tmuxctl.errors import Timeout
-
-SEARCH_SECONDS = 5.0
-
-
-REPEATS = re.compile(r"[*+{]")
+T = TypeVar("T")
 
 
-def searching(pattern: str, deadline: float | None) -> AbstractContextManager[None]:
-    """A guard for a search with this pattern; one that repeats nothing cannot go astray and needs none."""
-    return _guarded(deadline) if REPEATS.search(pattern) else nullcontext()
+class Rang(Exception):
+    """The time is up."""
 
 
-@contextmanager
-def _guarded(deadline: float | None) -> Iterator[None]:
-    """Interrupt the search inside after five seconds, or at the deadline (monotonic seconds) if that is sooner.
+def possible() -> bool:
+    """True in a main thread whose alarm nobody uses and which would hear it: signals reach no other (signal(7))."""
+    return (
+        threading.current_thread() is threading.main_thread()
+        and not signal.getitimer(signal.ITIMER_REAL)[0]
+        and signal.getsignal(signal.SIGALRM) is not None
+        and signal.SIGALRM not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    )
 
-    Only the main thread can be interrupted (signal(7)); in others the size of the text bounds the search.
-    """
-    if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_REAL)[0]:
-        yield
-        return
-    left = SEARCH_SECONDS if deadline is None else min(SEARCH_SECONDS, max(0.05, deadline - time.monotonic()))
-    before = signal.signal(signal.SIGALRM, _stop)
-    signal.setitimer(signal.ITIMER_REAL, left)
+
+def within(seconds: float, work: Callable[[], T]) -> T:
+    """What `work` returns; raises Rang if it takes longer. Only where an alarm is `possible`."""
+    working = True
+
+    def ring(number: int, frame: FrameType | None) -> None:
+        if working:
+            raise Rang
+
+    before = signal.signal(signal.SIGALRM, ring)
     try:
-        yield
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        try:
+            return work()
+        finally:
+            # it rings once: from here on for nobody, so that the rest is done whole
+            working = False
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-
-
-def _stop(number: int, frame: FrameType | None) -> None:
-    raise Timeout(
-        "the pattern takes too long on this output",
-        reason="pattern_timeout",
-        hint="make it simpler: no repetition inside a repetition",
-    )

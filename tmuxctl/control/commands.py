@@ -206,12 +206,16 @@ class _Run:
         self.control.transport.put(self.path, script.encode(errors="surrogateescape"))
         # to the end of the line and delete it: what somebody left there would become part of ours (measured: all shells)
         one = paste.Write(self.id, data=b"\x05\x15" + line.encode(), enter=True)
-        remember = paste.Input.remember(self.control.holder.pid, self.id, self.start, "editor", line.encode())
+        remember = paste.Input.remember(
+            self.control.holder.pid, self.id, self.start, "editor", line.encode(), self.control.transport.clock()
+        )
         paste.write(self.control.transport, self.control.holder, self.pane, one, remember)
 
     def hand_over(self) -> None:
         """The command has begun: others may type again, and its output is what came after the last input."""
-        remember = paste.Input.remember(self.control.holder.pid, self.id, self.first, "none", b"")
+        remember = paste.Input.remember(
+            self.control.holder.pid, self.id, self.first, "none", b"", self.control.transport.clock()
+        )
         self.control.transport.run([("set-option", "-F", "-t", self.pane.target, "@tmuxctl_input", remember)])
 
     def follow(self, deadline: float | None, *, until_begun: bool = False) -> Ran:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tmuxctl.control import sessions
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import Session, SessionSpec, check_name, parse_seconds, parse_size
+from tmuxctl.profile import Profile, frozen
 from tmuxctl.terminal import launch, server
 from tmuxctl.transport.base import check_environment, source
 
@@ -45,6 +46,8 @@ class Wanted(NamedTuple):
     plugins: tuple[str, ...] = ()
     linger: bool = False
     """Keep the terminal 30 ms longer than the program, so that none of its output is lost."""
+    resolved: Profile | None = None
+    """The profile that was found for it, by `with_profile`."""
 
 
 class Prepared(NamedTuple):
@@ -62,6 +65,7 @@ class Prepared(NamedTuple):
 
 def new(control: Control, wanted: Wanted) -> Session:
     """Start the program and return its session; every step before tmux is undone if a later one fails."""
+    wanted = with_profile(wanted)
     while True:
         try:
             return _new(control, wanted)
@@ -121,6 +125,7 @@ def plan(control: Control, wanted: Wanted) -> Plan:
     """What `new` would do; nothing is written and nothing starts."""
     from tmuxctl.results import Plan
 
+    wanted = with_profile(wanted)
     name = _default_name(wanted) if wanted.name is None else check_name(wanted.name)
     made = prepare(control, wanted, name)
     if made.applied:
@@ -139,21 +144,29 @@ def plan(control: Control, wanted: Wanted) -> Plan:
     )
 
 
+def with_profile(wanted: Wanted) -> Wanted:
+    """What is wanted together with its profile, and with the profile's command where none was given."""
+    if wanted.profile == "none":
+        return wanted
+    from tmuxctl.control import profiles
+
+    found = profiles.chosen(wanted.profile, wanted.command or (_shell(),))
+    named = found.command if found and wanted.profile != "auto" else ()
+    return wanted._replace(resolved=found, command=wanted.command or named)
+
+
 def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
     """Defaults, checks, plugins and shell marks: the session as it will be, nothing written yet."""
-    settings = control.settings
-    if wanted.profile not in ("auto", "none"):
-        from tmuxctl.extensions import find_profile
-
-        find_profile(wanted.profile)
-    command = wanted.command or (os.environ.get("SHELL") or "/bin/sh",)
-    env = {**launch.environment(os.environ, clean=wanted.clean_env), **wanted.env}
+    settings, profile = control.settings, wanted.resolved or Profile("")
+    size = wanted.size or profile.size
+    command = wanted.command or (_shell(),)
+    env = {**launch.environment(os.environ, clean=wanted.clean_env), **profile.env, **wanted.env}
     check_environment(wanted.env)
     spec = SessionSpec(
         argv=_login(command) if wanted.login else command,
         cwd=os.path.join(os.getcwd(), os.path.expanduser(wanted.cwd or "")).rstrip("/") or "/",
         env=env,
-        size=parse_size(wanted.size) if wanted.size else settings.tmux_size,
+        size=parse_size(size) if size else settings.tmux_size,
         name=name,
         machine=control.transport.machine,
         history=settings.tmux_history if wanted.history is None else wanted.history,
@@ -178,11 +191,12 @@ def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
         "env": sorted(wanted.env),
         "clean_env": wanted.clean_env,
         "login": wanted.login,
-        "profile": None if wanted.profile in ("none", "auto") else wanted.profile,
+        "profile": profile.name or None,
         "plugins": [one.name for one in applied],
         "applied": [one._asdict() for one in applied],
         "marks": token,
     }
+    extra["profile.json"] = frozen(wanted.resolved)
     files = {**launch.files(spec, asked, folder, session_id, settings.journal_limit), **extra}
     return Prepared(spec, session_id, session_id[:8] + ".1", folder, asked, files, applied, token)
 
@@ -228,9 +242,13 @@ def exists(name: str, dead: bool) -> Conflict:
 
 
 def _default_name(wanted: Wanted) -> str:
-    program = os.path.basename(wanted.command[0] if wanted.command else os.environ.get("SHELL", "sh"))
+    program = os.path.basename(wanted.command[0] if wanted.command else _shell())
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", program).strip("-_")[:50]
     return plain or "session"
+
+
+def _shell() -> str:
+    return os.environ.get("SHELL") or "/bin/sh"
 
 
 def _login(command: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,15 +9,16 @@ from tmuxctl.control import sessions
 from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import NAME, State
 from tmuxctl.results import CursorPosition, Output, Screen
+from tmuxctl.terminal import observer, server
 from tmuxctl.terminal import screen as screens
-from tmuxctl.terminal import server
 from tmuxctl.terminal.journal import Journal, parse_cursor
+from tmuxctl.terminal.observer import Capture
 from tmuxctl.terminal.paste import Input
 from tmuxctl.terminal.server import Pane
-from tmuxctl.transport.base import Command
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
+    from tmuxctl.reading.state import Verdict
 
 FOLLOW_SECONDS = 1.0
 
@@ -37,8 +37,10 @@ def screen(
     """The screen and its facts from one instant: one chained query."""
     if scrollback is not None and scrollback < 0:
         raise Usage(f"{scrollback} lines cannot be shown", reason="bad_number", hint="0 shows all, 200 the last 200")
-    pane, title, rows, back = capture(control, session, scrollback=scrollback, trim=trim, wide=wide)
+    drawn = capture(control, session, scrollback=scrollback, trim=trim, wide=wide)
+    pane, title, rows, back, _ = drawn
     offset = sessions.journal(control, pane).end()
+    verdict = _state(control, drawn)
     page = picture = None
     if html or svg:
         from tmuxctl.terminal import render
@@ -53,8 +55,8 @@ def screen(
         cursor=CursorPosition(pane.x, pane.y, pane.cursor_visible),
         alt=pane.alternate,
         title=title,
-        state=State.EXITED if pane.dead else State.UNKNOWN,
-        by="exit" if pane.dead else None,
+        state=verdict.state if verdict else State.EXITED,
+        by=verdict.by if verdict else "exit",
         position=sessions.cursor(pane, offset),
         scrollback=None if scrollback is None else tuple(screens.text(back, trim=trim).split("\n")) if back else (),
         ansi=screens.ansi(rows) if ansi else None,
@@ -63,39 +65,28 @@ def screen(
     )
 
 
+def _state(control: Control, drawn: Capture) -> Verdict | None:
+    """The state by one look beside a screen that was captured; None of a program that has ended."""
+    if drawn.pane.dead:
+        return None
+    from tmuxctl.control import observing
+
+    return observing.beside(control, drawn)
+
+
 def capture(
     control: Control, session: str, *, scrollback: int | None = None, trim: bool = True, wide: bool = False
-) -> tuple[Pane, str, bytes, bytes]:
+) -> Capture:
     """A session's facts, title, visible rows and rows that scrolled away, as tmux draws them (capture-pane -e)."""
     try:
         if NAME.fullmatch(session):
             before = control.panes.get(session) if control.panes else None
-            return _capture(control, session, scrollback, trim, wide, before)
+            return observer.capture(control.transport, session, before, scrollback=scrollback, trim=trim, wide=wide)
     except (NotFound, Unreachable) as error:
         if error.reason not in ("no_session", "no_server"):
             raise
-    return _capture(control, sessions.find(control, session).name, scrollback, trim, wide)
-
-
-def _capture(
-    control: Control, name: str, scrollback: int | None, trim: bool, wide: bool, before: Pane | None = None
-) -> tuple[Pane, str, bytes, bytes]:
-    here = server.target(name)
-    # a program chooses its title: only a line it cannot guess may end it
-    end = os.urandom(8).hex()
-    facts = server.CHANGES if before else server.FORMAT
-    grab = ("capture-pane", "-p", "-e", *(() if trim else ("-N",)), *(("-J",) if wide else ()), "-t", here)
-    commands: list[Command] = [("display-message", "-p", "-t", here, f"{facts}\t{end}#{{pane_title}}{end}"), grab]
-    if scrollback is not None:
-        commands += [("display-message", "-p", end), (*grab, "-S", f"-{scrollback}" if scrollback else "-", "-E", "-1")]
-    first, _, rest = control.transport.run(commands).partition(f"\t{end}".encode())
-    line = first.decode(errors="replace")
-    pane = server.renewed(before, line) if before else server.known(server.settle(control.transport, line, 10.0), name)
-    if pane is None:
-        return _capture(control, name, scrollback, trim, wide)
-    title, _, rest = rest.partition(end.encode() + b"\n")
-    rows, _, back = rest.partition(end.encode() + b"\n") if scrollback is not None else (rest, b"", b"")
-    return pane, screens.clean(title).replace("\n", " "), rows, back if pane.history else b""
+    name = sessions.find(control, session).name
+    return observer.capture(control.transport, name, scrollback=scrollback, trim=trim, wide=wide)
 
 
 def read(control: Control, session: str, *, since: str | None, follow: bool, raw: bool) -> Output | Iterator[Output]:

@@ -7,14 +7,19 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from tmuxctl.errors import Usage
 from tmuxctl.operations import (
     RIGHTS,
+    TEXT,
+    TEXTS,
     Bytes,
     CursorText,
     FileName,
     Flag,
     Input,
     Key,
+    Kind,
+    Names,
     NewName,
     Pattern,
     Seconds,
@@ -27,10 +32,33 @@ from tmuxctl.operations import (
 if TYPE_CHECKING:
     from tmuxctl.config import Settings
     from tmuxctl.model import Session
-    from tmuxctl.results import Doctor, Killed, Output, Plan, Pruned, Ran, Screen, Sessions, Wait, Written
+    from tmuxctl.profile import Profile
+    from tmuxctl.results import (
+        Answer,
+        Decided,
+        Doctor,
+        Event,
+        Explained,
+        Killed,
+        Output,
+        Plan,
+        ProfileFile,
+        Profiles,
+        ProfilesTested,
+        Pruned,
+        Ran,
+        Screen,
+        Sessions,
+        Wait,
+        Waits,
+        Written,
+    )
     from tmuxctl.terminal.lease import Holder
     from tmuxctl.terminal.server import Pane
     from tmuxctl.transport.base import Transport
+
+ProfileName = Annotated[str, Kind("profile", TEXT.schema, TEXT.parse)]
+ProfileNames = Annotated[tuple[str, ...], Kind("profile", TEXTS.schema, TEXTS.parse)]
 
 
 class Control:
@@ -56,6 +84,8 @@ class Control:
         self._holder: Holder | None = None
         self.panes: dict[str, Pane] | None = {} if resident else None
         """What a resident process remembers of sessions it wrote to; never trusted for more than where to look."""
+        self.profiles: dict[str, Profile | None] | None = {} if resident else None
+        """The profiles a resident process read, by the session's id: they never change."""
 
     @property
     def holder(self) -> Holder:
@@ -170,28 +200,104 @@ class Control:
         return commands.execute(self, session, command, timeout=timeout, max_bytes=max_bytes)
 
     @operation(
+        right="write",
+        group="Drive",
+        examples=(
+            "ask db 'select count(*) from orders;'",
+            "ask py 'sum(range(10))' --timeout 10s",
+            "ask build 'apt-get install mc' --decide confirm=yes",
+        ),
+    )
+    def ask(
+        self,
+        session: SessionName,
+        text: Annotated[Input | None, "what to type; - reads standard input"] = None,
+        *,
+        timeout: Annotated[Seconds | None, "give up after this long; the program goes on"] = None,
+        decide: Annotated[tuple[str, ...], "answer questions: allow, deny, KIND=OPTION, *=stop"] = (),
+        raw: Annotated[bool, "the answer with everything that was drawn, echo and prompts too"] = False,
+        file: Annotated[FileName | None, "type what this file holds"] = None,
+        queue: Annotated[bool, "wait for the program to be ready, as long as the timeout allows"] = False,
+        interrupt: Annotated[bool, "stop what is running first"] = False,
+        strict: Annotated[bool, "go on waiting where nothing tells whether it is done"] = False,
+        new: Annotated[str | None, "start this command in the session if there is none"] = None,
+    ) -> Answer:
+        """Type a text into a program that waits for it, wait until it is done, and print what it wrote.
+
+        The answer is without prompt and echo. A question on the way ends the turn (exit status 6) unless --decide
+        covers it. Refused (4) while something else runs, or after a turn that took too long, until that is over.
+        """
+        from tmuxctl.control import deciding, turns
+
+        given = turns.text(text, file)
+        policies = deciding.parse_policies(decide)
+        if new is not None:
+            turns.create(self, session, new)
+        asked = turns.Asked(timeout=timeout, decide=policies, raw=raw, queue=queue, interrupt=interrupt, strict=strict)
+        return turns.ask(self, session, given, asked)
+
+    @operation(
+        right="write",
+        group="Drive",
+        examples=(
+            "decide fix",
+            "decide fix allow",
+            "decide setup yes --id 3f2a91c0",
+            "decide box --secret-from-env PW",
+        ),
+    )
+    def decide(
+        self,
+        session: SessionName,
+        option: Annotated[str | None, "an option's id, label or number; text where any text is an answer"] = None,
+        *,
+        id: Annotated[str | None, "only if this very question still stands"] = None,
+        secret_from_env: Annotated[str | None, "a password: this variable's value"] = None,
+        secret_from_file: Annotated[FileName | None, "a password: this file's first line"] = None,
+        secret_from_fd: Annotated[int | None, "a password: what this descriptor gives"] = None,
+    ) -> Decided:
+        """Answer the question a program asks; without an answer, print it and its options.
+
+        Nothing is typed if no question stands, or another one than --id names.
+        """
+        from tmuxctl.control import deciding, typing
+
+        secret = typing.secret(secret_from_env, secret_from_file, secret_from_fd)
+        return deciding.decide(self, session, option, id=id, secret=secret)
+
+    @operation(
         right="read",
         group="Drive",
         idempotent=True,
         examples=(
+            "wait db",
             "wait build --exit --timeout 10m",
             "wait db --text 'rows? in set'",
-            "wait db --settle 500ms",
-            "wait db --exit --now",
+            "wait --any web,worker --asking",
+            "wait db --now",
         ),
     )
     def wait(
         self,
-        session: SessionName,
+        session: Annotated[SessionName | None, "name or id of the session"] = None,
         *,
+        idle: Annotated[bool, "until it takes the next input (the default)"] = False,
+        asking: Annotated[bool, "until it asks a question"] = False,
         exit: Annotated[bool, "until the program has ended"] = False,
         text: Annotated[Pattern | None, "until its output matches this regular expression"] = None,
+        gone: Annotated[Pattern | None, "until its screen does not match this regular expression"] = None,
+        change: Annotated[bool, "until it prints anything"] = False,
         settle: Annotated[Seconds | None, "until it has printed nothing for this long"] = None,
         timeout: Annotated[Seconds | None, "give up after this long"] = None,
         since: Annotated[CursorText | None, "look at output after this cursor, or at the whole `screen`"] = None,
         now: Annotated[bool, "test once, do not wait: exit status 1 if it does not hold"] = False,
-    ) -> Wait:
+        any: Annotated[Names | None, "until it holds for one of these sessions: A,B,C"] = None,
+        all: Annotated[Names | None, "until it holds for all of these sessions: A,B,C"] = None,
+    ) -> Wait | Waits:
         """Block until something holds; the first condition that holds wins.
+
+        Idle is known from what the program does, not from silence: from its shell's marks, from the kernel (who waits
+        for this terminal) and from its prompts. A question on the way to idle is exit status 6, the program's end 5.
 
         A text counts only in output after the last input sent, its echo left out; if nothing was ever sent, or with
         --since screen, in all that is visible. It is never ended by silence. The pattern is Python's, ^ and $ match
@@ -199,7 +305,12 @@ class Control:
         """
         from tmuxctl.control import waits
 
-        return waits.wait(self, session, exit=exit, text=text, settle=settle, timeout=timeout, since=since, now=now)
+        wanted = waits.Conditions(idle, asking, exit, text, gone, change, settle)
+        names = waits.sessions_of(session, any, all)
+        if session is None:
+            every = all is not None
+            return waits.several(self, names, wanted, every=every, timeout=timeout, since=since, now=now)
+        return waits.wait(self, session, wanted, timeout=timeout, since=since, now=now)
 
     # Look
 
@@ -240,8 +351,13 @@ class Control:
         since: Annotated[CursorText | None, "output after this cursor; default: after the last input"] = None,
         follow: Annotated[bool, "go on until the program ends"] = False,
         raw: Annotated[bool, "the bytes as they came, escape sequences and all"] = False,
+        answer_to: Annotated[str | None, "the answer to the last input that holds this text"] = None,
     ) -> Output | Iterator[Output]:
         """A session's output after a point, as text; the cursor for the next read comes with it."""
+        if answer_to is not None:
+            from tmuxctl.control import turns
+
+            return turns.answer_to(self, session, answer_to)
         from tmuxctl.control import look
 
         return look.read(self, session, since=since, follow=follow, raw=raw)
@@ -265,6 +381,47 @@ class Control:
         from tmuxctl.control import look
 
         return look.log(self, session, tail=tail, follow=follow, raw=raw)
+
+    @operation(
+        right="read",
+        group="Look",
+        idempotent=True,
+        streams=True,
+        examples=("watch", "watch db fix --json"),
+    )
+    def watch(
+        self, session: Annotated[tuple[str, ...], "names or ids; default: all, new ones too"] = ()
+    ) -> Iterator[Event]:
+        """Tell each change of a session's state, the present state first; ends when all that were named have ended."""
+        from tmuxctl.control import watching
+
+        return watching.watch(self, session)
+
+    @operation(
+        right="read",
+        group="Look",
+        idempotent=True,
+        examples=("explain db", "explain --file screen.txt --profile python", "explain db --evidence --json >why.json"),
+    )
+    def explain(
+        self,
+        session: Annotated[SessionName | None, "name or id of the session"] = None,
+        *,
+        file: Annotated[FileName | None, "a saved screen, or what --evidence gave"] = None,
+        profile: Annotated[str | None, "judge the file as this program's"] = None,
+        title: Annotated[str | None, "the terminal's title with that screen"] = None,
+        cursor: Annotated[str | None, "X,Y of the cursor on that screen, from 0; default: behind its last text"] = None,
+        before: Annotated[FileName | None, "the screen before the last input: prints what was answered between"] = None,
+        evidence: Annotated[bool, "with the evidence itself, to be judged again from a file"] = False,
+    ) -> Explained:
+        """Why a session's state is what it is: every piece of evidence, how old it is, and what it argued for."""
+        from tmuxctl.control import explaining
+
+        if file is not None and session is None:
+            return explaining.saved(file, profile=profile, title=title, cursor=cursor, before=before, evidence=evidence)
+        if session is None or file is not None:
+            raise Usage("name a session or a file", reason="missing", hint="tmuxctl explain NAME, or --file SCREEN")
+        return explaining.live(self, session, evidence=evidence)
 
     @operation(right="read", group="Look", idempotent=True, hot=True, examples=("show db", "show db --json"))
     def show(self, session: SessionName) -> Session:
@@ -297,6 +454,7 @@ class Control:
         with_: Annotated[tuple[str, ...], "apply a plugin: NAME, NAME=VALUE or NAME:option=value"] = (),
         env_file: Annotated[FileName | None, "the env plugin: variables from a file"] = None,
         lifetime: Annotated[str | None, "the timeout plugin: end it after this long"] = None,
+        wait: Annotated[bool, "return when it is ready, asks, has ended, or has been busy for 2 s"] = True,
         dry_run: Annotated[bool, "print what would be done, and do nothing"] = False,
     ) -> Session | Plan:
         """Start a program in a session of its own, which lives on when this command and your terminal are gone."""
@@ -317,7 +475,14 @@ class Control:
             if_exists=if_exists,
             plugins=plugins,
         )
-        return creation.plan(self, wanted) if dry_run else creation.new(self, wanted)
+        if dry_run:
+            return creation.plan(self, wanted)
+        made = creation.new(self, wanted)
+        if not wait:
+            return made
+        from tmuxctl.control import observing
+
+        return observing.ready(self, made)
 
     @operation(right="create", group="Sessions", examples=("run -- make test", "run --timeout 10m -- ./deploy.sh"))
     def run(
@@ -418,3 +583,58 @@ class Control:
         from tmuxctl.control import doctor
 
         return doctor.examine(self)
+
+    @operation(right="read", group="Set up", idempotent=True, examples=("profile ls", "profile ls --json"))
+    def profile_ls(self) -> Profiles:
+        """List the profiles: what is known of programs beforehand, yours before ours."""
+        from tmuxctl.control import profiles
+
+        return profiles.ls()
+
+    @operation(
+        right="read",
+        group="Set up",
+        idempotent=True,
+        examples=("profile show python", "profile show bash >~/.config/tmuxctl/profiles/mine.yaml"),
+    )
+    def profile_show(self, name: Annotated[ProfileName, "its name, or a file"]) -> ProfileFile:
+        """Print a profile with all it extends, as a file that says the same."""
+        from tmuxctl.control import profiles
+
+        return profiles.show(name)
+
+    @operation(
+        right="read",
+        group="Set up",
+        idempotent=True,
+        examples=("profile test", "profile test mine", "profile test ./mine.yaml"),
+    )
+    def profile_test(
+        self, name: Annotated[ProfileNames, "names, or files; default: every profile"] = ()
+    ) -> ProfilesTested:
+        """Judge the saved screens of profiles; exit status 1 if one is taken for something else than it is."""
+        from tmuxctl.control import profiles
+
+        return profiles.test(name)
+
+    @operation(
+        right="create",
+        group="Set up",
+        examples=("profile new irb -- irb", "profile new shop --stdout -- ./shop --console"),
+    )
+    def profile_new(
+        self,
+        name: Annotated[ProfileName, "the name it gets"],
+        command: Annotated[tuple[str, ...], "executed as given, without a shell"],
+        *,
+        timeout: Annotated[Seconds, "how long the program may take to start"] = 20.0,
+        stdout: Annotated[bool, "print it, write no file"] = False,
+        force: Annotated[bool, "write over a profile of this name"] = False,
+    ) -> ProfileFile:
+        """Start a program once and write a profile to go on from, with its prompt and its screen as the first test.
+
+        It goes into your folder, where it comes before one of ours of the same name.
+        """
+        from tmuxctl.control import first_profile
+
+        return first_profile.new(self, name, command, timeout=timeout, print_only=stdout, force=force)

@@ -14,13 +14,18 @@ from tmuxctl.terminal import server
 from tmuxctl.terminal.journal import Cursor, Journal, cursor_text, pipe_command
 from tmuxctl.terminal.server import Pane
 from tmuxctl.transport.base import source
+from tmuxctl.value import changed
 
 if TYPE_CHECKING:
+    from tmuxctl.control.observing import Observed
     from tmuxctl.control.service import Control
     from tmuxctl.results import Sessions
 
 GONE = ("lost", "ended_elsewhere")
 """Reasons for which a session is known and not there."""
+
+MARKS_BACK = 1 << 18
+"""Bytes before an input searched for the shell's last mark."""
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -108,6 +113,16 @@ def journal(control: Control, pane: Pane) -> Journal:
     return Journal(control.transport, folder(control, pane.id))
 
 
+def at_prompt(journal: Journal, token: str, offset: int) -> bool:
+    """True if the marked shell itself, and no program it runs, had the terminal when its output had come to `offset`."""
+    if not token:
+        return False
+    from tmuxctl.reading.marks import marks
+
+    found = marks(journal.read(max(0, offset - MARKS_BACK), min(MARKS_BACK, offset)).data, token)
+    return bool(found) and found[-1].letter != "C"
+
+
 def cursor(pane: Pane, offset: int) -> str:
     """A point in this life of the session's output."""
     return cursor_text(Cursor(pane.incarnation, offset))
@@ -116,7 +131,13 @@ def cursor(pane: Pane, offset: int) -> str:
 def show(control: Control, session: str) -> Session:
     """One session, with its cursor."""
     try:
-        return describe(control, find(control, session))
+        from tmuxctl.control import observing
+        from tmuxctl.terminal.paste import Input
+
+        pane, given = find_with_input(control, session)
+        if pane.dead:
+            return describe(control, pane)
+        return known_state(observing.now(control, pane, Input.parse(given)))
     except (Unreachable, Exited) as error:
         if error.reason not in GONE:
             raise
@@ -126,6 +147,22 @@ def show(control: Control, session: str) -> Session:
 def describe(control: Control, pane: Pane) -> Session:
     """What is known of a session, with the point its output has reached."""
     return summary(pane, cursor(pane, journal(control, pane).end()))
+
+
+def known_state(seen: Observed) -> Session:
+    """What is known of a session, with its state."""
+    from tmuxctl.operations import plain
+
+    verdict = seen.verdict
+    return changed(
+        summary(seen.pane, cursor(seen.pane, seen.look.journal)),
+        state=verdict.state,
+        kind=verdict.kind,
+        detail=verdict.detail or (None if seen.pane.piped or seen.pane.dead else "journal_stopped"),
+        by=verdict.by,
+        confidence=verdict.confidence,
+        asking=plain(verdict.asking) if verdict.asking else None,
+    )
 
 
 def summary(pane: Pane, point: str | None = None) -> Session:
@@ -161,8 +198,18 @@ def ls(control: Control, *, state: str | None = None) -> Sessions:
     from tmuxctl.results import Sessions
 
     there = panes(control)
-    found = [summary(pane) for pane in there] + lost(control, there)
+    found = [*_seen(control, there), *lost(control, there)]
     return Sessions(tuple(one for one in found if state is None or one.state.value == state))
+
+
+def _seen(control: Control, panes: list[Pane]) -> list[Session]:
+    """The sessions with their states, each judged by one look."""
+    if all(pane.dead for pane in panes):
+        return [summary(pane) for pane in panes]
+    from tmuxctl.control import observing
+
+    seen = observing.glance(control, [pane for pane in panes if not pane.dead])
+    return [known_state(seen[pane.id]) if pane.id in seen else summary(pane) for pane in panes]
 
 
 def panes(control: Control) -> list[Pane]:

@@ -76,9 +76,22 @@ def keys(
     return _write(control, pane, one, "none", typed=b"")
 
 
+def line(control: Control, pane: Pane, text: bytes, offset: int) -> Input:
+    """Type one line of a turn and Enter, and return it as an input; `offset` is how far the output had come before."""
+    tty = control.transport.tty(pane.tty)
+    canonical = bool(tty and tty.canonical)
+    pasting.check_text(text, canonical=canonical, bracketed=False, multiline=False)
+    echo = "tty" if tty and canonical and tty.echo else "none" if canonical else "editor"
+    one = Write(os.urandom(8).hex(), data=text, enter=True)
+    at = control.transport.clock()
+    remember = Input.remember(control.holder.pid, one.id, offset, echo, text, at)
+    pasting.write(control.transport, control.holder, pane, one, remember)
+    return Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, echo, text, at)
+
+
 def _write(control: Control, pane: Pane, one: Write, echo: str, *, typed: bytes) -> Written:
     offset = sessions.journal(control, pane).end()
-    remember = Input.remember(control.holder.pid, one.id, offset, echo, typed)
+    remember = Input.remember(control.holder.pid, one.id, offset, echo, typed, control.transport.clock())
     try:
         result = pasting.write(control.transport, control.holder, pane, one, remember)
     except (Exited, NotFound):

@@ -1,102 +1,196 @@
-"""Waits that cannot lie: a text counts only after the last input and never in its echo; silence ends none but `settle`."""
+"""Waits that cannot lie: a state counts when what was typed was taken and two looks agree, a text only after the last
+input and never in its echo; silence ends none but `settle`."""
 
 from __future__ import annotations
 
-import re
+import threading
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmuxctl.control import sessions
-from tmuxctl.errors import Exited, NotFound, Unreachable, Usage
+from tmuxctl.errors import Asking, Exited, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import Confidence, State
-from tmuxctl.operations import current
-from tmuxctl.results import Wait
+from tmuxctl.operations import Call, current, under
+from tmuxctl.results import Wait, Waits
 from tmuxctl.terminal import server
 from tmuxctl.terminal.journal import Journal
 from tmuxctl.terminal.paste import Input, ended
 from tmuxctl.terminal.server import Pane
 
 if TYPE_CHECKING:
+    from tmuxctl.control.observing import Steady
+    from tmuxctl.control.searching import Search
+    from tmuxctl.control.seen import Seen
     from tmuxctl.control.service import Control
-    from tmuxctl.reading.lines import Lines
+    from tmuxctl.reading.state import Verdict
     from tmuxctl.transport.base import Watch
 
 LOOK_SECONDS = 1.0
 """So often tmux is asked whether the session is still there when nothing else is heard."""
 
-WINDOW = 200_000
-"""Characters of the newest output a pattern is tried on at once."""
-
-STEP = 1 << 18
+MOMENT_SECONDS = 0.5
+"""How long `--now` looks at a state before it says that it does not hold."""
 
 
-class Found(NamedTuple):
-    """What a pattern matched."""
+class Conditions(NamedTuple):
+    """What a wait is for; the first that holds ends it. `settle` is in seconds."""
 
-    text: str
-    groups: tuple[str | None, ...]
+    idle: bool = False
+    asking: bool = False
+    exit: bool = False
+    text: str | None = None
+    gone: str | None = None
+    change: bool = False
+    settle: float | None = None
+    unknown: bool = False
+
+    @property
+    def state(self) -> bool:
+        """True if it is for what the program does."""
+        return self.idle or self.asking
+
+    def words(self) -> str:
+        """What is waited for, for a message."""
+        wanted = [
+            *(["the program to be idle"] if self.idle else []),
+            *(["a question"] if self.asking else []),
+            *(["the end of the program"] if self.exit else []),
+            *([f"text {ascii(self.text[:60])}"] if self.text is not None else []),
+            *([f"text {ascii(self.gone[:60])} to go"] if self.gone is not None else []),
+            *(["a change"] if self.change else []),
+            *([f"{self.settle:g} s of silence"] if self.settle is not None else []),
+        ]
+        return " or ".join(wanted)
 
 
 def wait(
-    control: Control,
-    session: str,
-    *,
-    exit: bool,
-    text: str | None,
-    settle: float | None,
-    timeout: float | None,
-    since: str | None,
-    now: bool,
+    control: Control, session: str, wanted: Conditions, *, timeout: float | None, since: str | None, now: bool
 ) -> Wait:
-    """Wait until the first of the conditions holds. Raises Exited when the program ends without, Usage for a bad pattern."""
-    if not exit and text is None and settle is None:
-        raise Usage(
-            "say what to wait for", reason="missing", hint="tmuxctl wait NAME --exit, --text RE or --settle 500ms"
-        )
-    pattern = _compiled(text)
+    """Wait until the first of the conditions holds; for idle if none is given.
+
+    Raises Exited when the program ends without, Asking when it asks while idle is waited for, Usage for a bad pattern.
+    """
+    if wanted == Conditions():
+        wanted = Conditions(idle=True)
     call = current()
     limit = call.left(control.settings.wait_timeout if timeout is None else timeout)
     pane, given = sessions.find_with_input(control, session)
-    last = Input.parse(given) if since is None else None
-    waiter = _Waiter(control, pane, pattern, since, last, settle, exit)
-    with waiter:
+    with Waiter(control, pane, wanted, since, Input.parse(given)) as waiter:
         return waiter.test() if now else waiter.until(limit)
 
 
-def _compiled(text: str | None) -> re.Pattern[str] | None:
-    if text is None:
-        return None
-    try:
-        return re.compile(text, re.MULTILINE)
-    except (re.error, RecursionError, OverflowError) as error:
+def sessions_of(session: str | None, one_of: tuple[str, ...] | None, all_of: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The sessions of a wait; Usage unless they are named in exactly one way."""
+    if sum(given is not None for given in (session, one_of, all_of)) != 1:
         raise Usage(
-            f"{ascii(text[:60])} is no pattern: {error}", reason="bad_pattern", hint="it is a Python regular expression"
-        ) from None
+            "name one session, or several with --any or --all",
+            reason="missing",
+            hint="tmuxctl wait NAME, tmuxctl wait --any A,B",
+        )
+    return one_of or all_of or ((session,) if session else ())
 
 
-class _Waiter:
-    """One wait: the output since its cursor, fed as it comes, and the conditions tried on it."""
+def several(
+    control: Control,
+    names: tuple[str, ...],
+    wanted: Conditions,
+    *,
+    every: bool,
+    timeout: float | None,
+    since: str | None,
+    now: bool,
+) -> Waits:
+    """Wait for several sessions at once: until it holds for one of them, or for `every` one.
+
+    Raises what a wait for one raises: with `every` at once, else when none is left that could end well.
+    """
+    names = tuple(dict.fromkeys(names))
+    if not names or not all(names):
+        raise Usage("name the sessions: A,B,C", reason="missing", hint="tmuxctl wait --any A,B")
+    for name in names:
+        sessions.find(control, name)
+    if since is not None and since != "screen":
+        raise Usage("a cursor belongs to one session", reason="bad_option", hint="leave --since out, or --since screen")
+    call = current()
+    enough = threading.Event()
+    ends: dict[str, Wait | BaseException] = {}
+
+    def one(name: str) -> None:
+        try:
+            with under(Call(call.request_id, call.deadline, enough, call.repeated)):
+                ends[name] = wait(control, name, wanted, timeout=timeout, since=since, now=now)
+        except BaseException as error:
+            ends[name] = error
+        found = ends[name]
+        if isinstance(found, Wait) and found.matched is not None if not every else isinstance(found, BaseException):
+            enough.set()
+
+    threads = [threading.Thread(target=one, args=(name,), daemon=True) for name in names]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            while thread.is_alive():
+                thread.join(0.2)
+                call.check()
+    finally:
+        enough.set()
+    return _together(names, ends, every)
+
+
+def _together(names: tuple[str, ...], ends: dict[str, Wait | BaseException], every: bool) -> Waits:
+    found = [end for name in names if isinstance(end := ends[name], Wait)]
+    held = [end for end in found if end.matched is not None]
+    errors = [end for end in ends.values() if isinstance(end, BaseException) and _reason(end) != "cancelled"]
+    if errors and (every or not (held or found)):
+        raise errors[0]
+    return Waits(tuple(found if every else held[:1] or found), len(held) == len(names) if every else bool(held))
+
+
+def _reason(error: BaseException) -> str:
+    return error.reason if isinstance(error, TmuxctlError) else ""
+
+
+class Waiter:
+    """One wait: the output since its cursor, fed as it comes, the looks at the program, and the conditions tried on both."""
 
     def __init__(
         self,
         control: Control,
         pane: Pane,
-        pattern: re.Pattern[str] | None,
+        wanted: Conditions,
         since: str | None,
-        last: Input | None,
-        settle: float | None,
-        exit: bool,
+        given: Input | None,
+        *,
+        steady: Steady | None = None,
     ) -> None:
-        self.control, self.pane, self.pattern, self.settle, self.exit = control, pane, pattern, settle, exit
+        self.control, self.pane, self.wanted = control, pane, wanted
         self.began = self.changed = time.monotonic()
         self.journal: Journal = sessions.journal(control, pane)
         self.seen: Seen | None = None
-        if pattern:
-            self.seen = Seen(control, pane, self.journal, since, last)
+        self.text, self.gone = _search(wanted.text), _search(wanted.gone)
+        if self.text:
+            from tmuxctl.control.seen import Seen
+
+            self.seen = Seen(control, pane, self.journal, since, given if since is None else None)
         self.offset = self.seen.offset if self.seen else self.journal.end()
+        self.base = self._base(since)
+        self.steady = steady
+        if wanted.state and not steady:
+            from tmuxctl.control.observing import Observer, Steady
+
+            self.steady = Steady(control, Observer(control, pane), given)
+            self.steady.recall()
         self.watch: Watch | None = None
 
-    def __enter__(self) -> _Waiter:
+    def _base(self, since: str | None) -> int:
+        """The offset after which output is a change."""
+        from tmuxctl.control import look
+
+        found = look.offset_of(self.pane, since)
+        return self.offset if found is None else found
+
+    def __enter__(self) -> Waiter:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -105,19 +199,24 @@ class _Waiter:
 
     def test(self) -> Wait:
         """Whether it holds now."""
-        if self.settle is not None:
-            files = self.control.transport.files(self.journal.folder).values()
-            newest = max((one.modified for one in files), default=self.pane.created)
+        if self.wanted.settle is not None:
+            newest = self.journal.extent().grown or self.pane.created
             self.changed -= max(0.0, time.time() - newest)
-        return self.holds(None) or self.result(None, "it does not hold now")
+        while not (found := self.holds(None)):
+            if self.steady is None or self.steady.holds or time.monotonic() - self.began > MOMENT_SECONDS:
+                return self.result(None, "it does not hold now")
+            time.sleep(self.steady.due())
+        return found
 
-    def until(self, limit: float | None) -> Wait:
-        """Sleep until it holds; `limit` in seconds."""
+    def until(self, limit: float | None, *, anew: bool = False) -> Wait:
+        """Sleep until it holds; `limit` in seconds since the wait began, or with `anew` since now."""
         call = current()
-        if found := self.holds(None if limit is None else self.began + limit):
+        deadline = None if limit is None else limit + (time.monotonic() if anew else self.began)
+        if found := self.holds(deadline):
             return found
-        self.watch = self.control.transport.watch([self.journal.folder], None if self.pane.dead else self.pane.pid)
-        deadline = None if limit is None else self.began + limit
+        self.watch = self.watch or self.control.transport.watch(
+            [self.journal.folder], None if self.pane.dead else self.pane.pid
+        )
         asked = time.monotonic()
         while True:
             finished = self.journal.finished()
@@ -131,24 +230,81 @@ class _Waiter:
                 continue
             call.check()
             if deadline is not None and moment >= deadline:
-                return self.result(None, self._missing(limit), timed_out=True)
+                return self.result(None, f"timeout: {self.wanted.words()} not seen within {limit:g} s", timed_out=True)
             if moment - asked >= LOOK_SECONDS or finished or not self._alive():
                 asked = moment
                 if self._ask():
                     continue
             self.watch.wait(self._nap(moment, deadline))
+            if self.steady and not self.seen:
+                # output may come without end: looking at each piece of it would cost more than it tells
+                rest = self.steady.rested()
+                time.sleep(rest if deadline is None else max(0.0, min(rest, deadline - time.monotonic())))
 
     def holds(self, deadline: float | None) -> Wait | None:
         """The result if a condition holds at this moment."""
-        if self.pattern and self.seen:
-            found = self.seen.search(self.pattern, deadline)
+        if self.text and self.seen:
+            found = self.seen.search(self.text, deadline)
             if found:
                 return self.result("text", f"text: {ascii(found.text[:60])}", text=found.text, groups=found.groups)
-        if self.exit and self.pane.dead:
+        if self.wanted.exit and self.pane.dead:
             return self.result("exit", "exit: " + _how(self.pane))
-        quiet = time.monotonic() - self.changed
-        if self.settle is not None and quiet >= self.settle:
-            return self.result("settle", f"settle: nothing printed for {self.settle:g} s")
+        if self.wanted.change and self.offset > self.base:
+            return self.result("change", "change: it printed something")
+        if self.gone and (gone := self._gone(self.gone, deadline)):
+            return gone
+        settle = self.wanted.settle
+        if settle is not None and time.monotonic() - self.changed >= settle:
+            return self.result("settle", f"settle: nothing printed for {settle:g} s")
+        return self._state()
+
+    def _gone(self, pattern: Search, deadline: float | None) -> Wait | None:
+        """The screen without the text. It is looked at again when something was printed."""
+        if self.offset == self._looked_for:
+            return None
+        self._looked_for = self.offset
+        from tmuxctl.control import look
+        from tmuxctl.terminal import screen as screens
+
+        try:
+            text = screens.text(look.capture(self.control, self.pane.id).rows)
+        except NotFound:
+            return None
+        if pattern.find(text, deadline=deadline):
+            return None
+        return self.result("gone", f"gone: {ascii(pattern.pattern[:60])} is not on the screen")
+
+    _looked_for = -1
+
+    def _state(self) -> Wait | None:
+        """What the program does, if that is what is waited for and it holds. Asking and Exited are raised where they are
+        not waited for."""
+        steady = self.steady
+        if steady is None or self.pane.dead:
+            return None
+        try:
+            held = steady.look()
+        except (NotFound, Unreachable) as error:
+            if error.reason == "backend_timeout":
+                raise
+            if not self._ask():
+                steady.observer.pane = self.pane
+            return None
+        verdict = steady.verdict
+        if verdict.state is State.EXITED:
+            self.pane = steady.observer.pane
+            return self.result("exit", "exit: " + _how(self.pane)) if self.wanted.exit else None
+        if not held:
+            return None
+        if verdict.state is State.ASKING:
+            if self.wanted.asking:
+                return self.result("asking", f"asking: {verdict.why}")
+            if self.wanted.idle:
+                raise asks(self.pane.name, verdict)
+        if verdict.state is State.IDLE and self.wanted.idle:
+            return self.result("idle", f"idle: {verdict.why}")
+        if verdict.state is State.UNKNOWN and self.wanted.unknown:
+            return self.result("unknown", f"unknown: {verdict.why}")
         return None
 
     def _grow(self) -> bool:
@@ -209,17 +365,11 @@ class _Waiter:
         left = [LOOK_SECONDS]
         if deadline is not None:
             left.append(deadline - moment)
-        if self.settle is not None:
-            left.append(self.changed + self.settle - moment)
+        if self.wanted.settle is not None:
+            left.append(self.changed + self.wanted.settle - moment)
+        if self.steady:
+            left.append(self.steady.due())
         return max(0.0005, min(left))
-
-    def _missing(self, limit: float | None) -> str:
-        wanted = [
-            *(["the end of the program"] if self.exit else []),
-            *([f"text {ascii(self.pattern.pattern[:60])}"] if self.pattern else []),
-            *([f"{self.settle:g} s of silence"] if self.settle is not None else []),
-        ]
-        return f"timeout: {' or '.join(wanted)} not seen within {limit:g} s"
 
     def result(
         self,
@@ -232,15 +382,26 @@ class _Waiter:
     ) -> Wait:
         """What the caller gets."""
         dead = self.pane.dead
+        verdict = self.steady.verdict if self.steady and not dead else None
+        settled = matched == "settle"
         return Wait(
             session=self.pane.name,
             matched=matched,
             why=why,
             text=text if matched else self.seen.tail() if self.seen else None,
             groups=groups,
-            state=State.EXITED if dead else State.UNKNOWN,
-            by="exit" if dead else "settle" if matched == "settle" else None,
-            confidence=Confidence.SURE if dead else Confidence.GUESS if matched == "settle" else None,
+            state=State.EXITED if dead else verdict.state if verdict else State.UNKNOWN,
+            kind=verdict.kind if verdict else None,
+            detail=verdict.detail if verdict else None,
+            by="exit" if dead else verdict.by if verdict else "settle" if settled else None,
+            confidence=Confidence.SURE
+            if dead
+            else verdict.confidence
+            if verdict
+            else Confidence.GUESS
+            if settled
+            else None,
+            asking=verdict.asking if verdict else None,
             elapsed=round(time.monotonic() - self.began, 3),
             cursor=sessions.cursor(self.pane, self.offset),
             timed_out=timed_out,
@@ -249,114 +410,31 @@ class _Waiter:
         )
 
 
-class Seen:
-    """The text a pattern may match: output after the cursor without the echo, or the whole screen."""
+def asks(name: str, verdict: Verdict) -> Asking:
+    """The error for a program that wants a decision first."""
+    asking = verdict.asking
+    question = asking.question if asking else verdict.why
+    kind = asking.kind if asking else verdict.kind
+    options = ", ".join(option.id for option in asking.options) if asking else ""
+    answer = (
+        f"options: {options}       answer: tmuxctl decide {name} {asking.options[0].id}" if asking and options else ""
+    )
+    from tmuxctl.operations import plain
 
-    def __init__(self, control: Control, pane: Pane, journal: Journal, since: str | None, given: Input | None) -> None:
-        from tmuxctl.control import look
-
-        self.control, self.pane, self.journal = control, pane, journal
-        offset = look.offset_of(pane, since)
-        self.whole = offset is None and given is None
-        self.input = given
-        self.offset = offset if offset is not None else given.offset if given else journal.end()
-        self.lines = _lines(pane, given)
-        self.marks = pane.spec.get("marks", "")
-        self.pending: bytes | None = b"" if given and given.echo == "editor" and self._at_prompt(given) else None
-        self.fresh = True
-        self.feed()
-
-    def _at_prompt(self, given: Input) -> bool:
-        """True if the input went to the marked shell itself, not to a program it runs."""
-        if not self.marks:
-            return False
-        from tmuxctl.reading.marks import marks
-
-        before = self.journal.read(max(0, given.offset - STEP), min(STEP, given.offset)).data
-        found = marks(before, self.marks)
-        return bool(found) and found[-1].letter != "C"
-
-    def feed(self) -> int:
-        """Take in new output; how far the journal was read."""
-        while True:
-            part = self.journal.read(self.offset, STEP)
-            if not part.data:
-                return self.offset
-            self.offset, self.fresh = part.end, True
-            self.lines.feed(part.data)
-            if self.pending is not None:
-                self._look_for_command(part.data)
-            if len(part.data) < STEP and not part.truncated:
-                return self.offset
-
-    def _look_for_command(self, data: bytes) -> None:
-        """Where the marked shell says that the command it was given starts, output begins; what was before is echo."""
-        from tmuxctl.reading.marks import marks
-
-        pending = (self.pending or b"") + data
-        begun = next((mark for mark in marks(pending, self.marks) if mark.letter == "C"), None)
-        if begun is None:
-            self.pending = pending[-STEP:]
-            return
-        self.pending = self.input = None
-        self.lines = _lines(self.pane, None)
-        self.lines.feed(pending[begun.end :])
-
-    def search(self, pattern: re.Pattern[str], deadline: float | None) -> Found | None:
-        """Try the pattern on what has been seen, if anything came since the last time."""
-        if not self.fresh and not self.whole:
-            return None
-        from tmuxctl.control.alarm import searching
-
-        self.fresh = False
-        text = self.text()
-        with searching(pattern.pattern, deadline):
-            found = pattern.search(text, max(0, len(text) - WINDOW))
-        return Found(found[0], found.groups()) if found else None
-
-    def text(self) -> str:
-        """The text a pattern is tried on."""
-        if self.whole or self.lines.alternate or (self.input and self.input.alternate):
-            return self._rows()
-        from tmuxctl.terminal import screen as screens
-
-        text = screens.clean(self.lines.text())
-        if self.input is None or self.input.echo == "none":
-            return text
-        from tmuxctl.reading.echo import without_echo
-
-        return without_echo(text, self.input.typed, again=self.input.echo == "tty")
-
-    def tail(self) -> str:
-        """The last of what was seen, for a result that is not a match."""
-        return self.text()[-4000:].strip()
-
-    def _rows(self) -> str:
-        """A full-screen program's rows that changed since the input, as tmux shows them; all of them for the whole screen."""
-        from tmuxctl.control import look
-        from tmuxctl.terminal import screen as screens
-
-        try:
-            pane, _, rows, _ = look.capture(self.control, self.pane.id, wide=self.whole)
-        except NotFound:
-            return ""
-        text = screens.text(rows)
-        given = self.input
-        if self.whole or given is None or not given.alternate or (given.cols, given.rows) != (pane.cols, pane.rows):
-            return text
-        from tmuxctl.reading.echo import without_echo
-
-        touched = self.lines.touched()
-        kept = "\n".join(row for index, row in enumerate(text.split("\n")) if index in touched)
-        return without_echo(kept, given.typed, again=False) if given.echo != "none" else kept
+    return Asking(
+        f"{name} is asking ({kind}): {question}",
+        reason=kind or "question",
+        hint=answer or f"answer: tmuxctl decide {name}",
+        asking=plain(asking) if asking else None,
+    )
 
 
-def _lines(pane: Pane, given: Input | None) -> Lines:
-    from tmuxctl.reading.lines import Lines
+def _search(pattern: str | None) -> Search | None:
+    if pattern is None:
+        return None
+    from tmuxctl.control.searching import Search
 
-    if given is None:
-        return Lines(pane.cols, pane.rows)
-    return Lines(given.cols, given.rows, x=given.x, y=given.y)
+    return Search(pattern)
 
 
 def _how(pane: Pane) -> str:

@@ -74,6 +74,11 @@ class Lines:
             parts.append(line if continued or not parts else "\n" + line)
         return "\n".join(line.rstrip() for line in "".join(parts).split("\n")).rstrip("\n")
 
+    def left(self, row: int = 0) -> str:
+        """All that stands before the cursor, from a row on (counted from the first one fed), rows joined."""
+        rows = [*self._rows[row : self._y], self._rows[self._y][: self._x]]
+        return "".join("".join(cells) for cells in rows)
+
     def feed(self, data: bytes) -> None:
         """Go on with more output; a sequence or character may be cut anywhere."""
         text = self._rest + self._decode(data)

@@ -164,11 +164,13 @@ class Slice(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """How far a journal reaches: the oldest kept offset, the offset behind its last byte, whether more may come."""
+    """How far a journal reaches: the oldest kept offset, the offset behind its last byte, whether nothing more will come,
+    and when it last grew, in seconds of the machine's wall clock (0: never)."""
 
     start: int
     end: int
     finished: bool
+    grown: float = 0.0
 
 
 class Journal:
@@ -179,12 +181,15 @@ class Journal:
         self.folder = f"{folder}/journal"
 
     def extent(self) -> Extent:
-        """Start, end and finished from one look at the folder; all zero for a journal that is not there."""
+        """Start, end, finished and growth from one look at the folder; all zero for a journal that is not there."""
         files = self.transport.files(self.folder)
         starts = _starts(files)
         if not starts:
             return Extent(0, 0, "end" in files)
-        return Extent(starts[0], starts[-1] + files[_segment(starts[-1])].size, "end" in files)
+        # a segment that was just begun is empty: the one before it holds the last byte
+        newest = next((one for start in reversed(starts) if (one := files[_segment(start)]).size), None)
+        end = starts[-1] + files[_segment(starts[-1])].size
+        return Extent(starts[0], end, "end" in files, newest.modified if newest else 0.0)
 
     def start(self) -> int:
         """The oldest offset that is kept, in bytes since the session's beginning."""

@@ -120,7 +120,6 @@ def files(spec: SessionSpec, asked: Mapping[str, Any], folder: str, session_id: 
     }
     written = {
         "spec.json": json.dumps({"asked": asked, "spec": kept, "id": session_id}).encode(),
-        "profile.json": json.dumps({"name": asked.get("profile")}).encode(),
         "journal.sh": journal.writer(limit).encode(),
     }
     if spec.notes.get("lifetime"):

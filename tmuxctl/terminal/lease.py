@@ -12,6 +12,9 @@ from tmuxctl.transport.base import Command, Transport, source
 SECONDS = 10
 """How long a lease lasts unless renewed."""
 
+TURN = "asker"
+"""The name of the lease that one turn holds to its end."""
+
 HUMAN_SECONDS = 2
 """A person who pressed a key so recently is still typing; tmux counts in whole seconds."""
 
@@ -51,13 +54,13 @@ def broken(pane: Pane, machine: str | None) -> bool:
     return started(int(pid)) not in (int(began), -1)
 
 
-def foreign(holder: Holder, pane: Pane, *, now: float, machine: str | None) -> str:
+def foreign(holder: Holder, pane: Pane, *, now: float, machine: str | None, name: str = "lease") -> str:
     """A tmux condition: somebody else holds a lease that has neither run out nor lost its holder."""
-    others = [f"#{{!=:#{{@tmuxctl_lease}},{holder}}}"]
+    others = [f"#{{!=:#{{@tmuxctl_{name}}},{holder}}}"]
     if broken(pane, machine):
-        others.append(f"#{{!=:#{{@tmuxctl_lease}},{pane.lease}}}")
-    others.append(f"#{{e|>:#{{@tmuxctl_lease_until}},{int(now)}}}")
-    condition = "#{@tmuxctl_lease}"
+        others.append(f"#{{!=:#{{@tmuxctl_{name}}},{pane.lease}}}")
+    others.append(f"#{{e|>:#{{@tmuxctl_{name}_until}},{int(now)}}}")
+    condition = f"#{{@tmuxctl_{name}}}"
     for other in others:
         condition = f"#{{&&:{condition},{other}}}"
     return condition
@@ -69,14 +72,14 @@ def human(wall: float) -> str:
     return f"#{{&&:#{{session_attached}},{recent}}}"
 
 
-def take(transport: Transport, holder: Holder, pane: Pane, *, timeout: float = 10.0) -> bool:
+def take(transport: Transport, holder: Holder, pane: Pane, *, name: str = "lease", timeout: float = 10.0) -> bool:
     """Take or renew the lease in one list; False if another writer has it."""
     now = transport.clock()
-    condition = foreign(holder, pane, now=now, machine=transport.machine)
+    condition = foreign(holder, pane, now=now, machine=transport.machine, name=name)
     here = target(pane.name)
     mine: list[Command] = [
-        ("set-option", "-t", here, "@tmuxctl_lease", str(holder)),
-        ("set-option", "-t", here, "@tmuxctl_lease_until", str(int(now) + SECONDS)),
+        ("set-option", "-t", here, f"@tmuxctl_{name}", str(holder)),
+        ("set-option", "-t", here, f"@tmuxctl_{name}_until", str(int(now) + SECONDS)),
         ("display-message", "-p", "TAKEN"),
     ]
     refused: list[Command] = [("display-message", "-p", "HELD")]
@@ -84,11 +87,20 @@ def take(transport: Transport, holder: Holder, pane: Pane, *, timeout: float = 1
     return reply.strip() == b"TAKEN"
 
 
-def give_back(transport: Transport, holder: Holder, name: str, *, timeout: float = 10.0) -> None:
+def take_turn(transport: Transport, holder: Holder, pane: Pane) -> bool:
+    """Take or renew the right to have a turn, as `take`: it keeps out other turns, and no keys."""
+    reply = transport.run([("display-message", "-p", "-t", target(pane.name), f"#{{@tmuxctl_{TURN}}}")])
+    holds = pane._replace(lease=reply.decode(errors="replace").strip())
+    return take(transport, holder, holds, name=TURN)
+
+
+def give_back(
+    transport: Transport, holder: Holder, session: str, *, name: str = "lease", timeout: float = 10.0
+) -> None:
     """Release the lease if it is still ours."""
-    here = target(name)
-    mine = f"#{{==:#{{@tmuxctl_lease}},{holder}}}"
-    release: list[Command] = [("set-option", "-u", "-t", here, "@tmuxctl_lease")]
+    here = target(session)
+    mine = f"#{{==:#{{@tmuxctl_{name}}},{holder}}}"
+    release: list[Command] = [("set-option", "-u", "-t", here, f"@tmuxctl_{name}")]
     transport.run([("if-shell", "-F", "-t", here, mine, source(release))], timeout=timeout)
 
 

@@ -41,21 +41,25 @@ class Input(NamedTuple):
     echo: str
     """`tty` (the terminal echoes), `editor` (raw mode: the program does), `none`."""
     typed: bytes
+    at: float = 0.0
+    """When it was sent, by the machine's monotonic clock in seconds."""
 
     @staticmethod
-    def remember(pid: int, id: str, offset: int, echo: str, typed: bytes) -> str:
-        """The tmux format that keeps an input: who sent it, and tmux itself fills in where the cursor stands then."""
+    def remember(pid: int, id: str, offset: int, echo: str, typed: bytes, at: float = 0.0) -> str:
+        """The tmux format that keeps an input: who sent it and when, and tmux itself fills in where the cursor stands."""
         place = "#{cursor_x}:#{cursor_y}:#{pane_width}:#{pane_height}:#{alternate_on}"
-        return f"{pid}:{id}:{offset}:{place}:{echo}:{typed[:ECHO_LIMIT].hex()}"
+        return f"{pid}:{id}:{offset}:{place}:{echo}:{typed[:ECHO_LIMIT].hex()}:{at:.3f}"
 
     @classmethod
     def parse(cls, text: str) -> Input | None:
         """What `remember` made; None if nothing was ever sent."""
         parts = text.strip().split(":")[1:]
-        if len(parts) != 9:
+        if len(parts) != 10:
             return None
         offset, x, y, cols, rows, alternate = (int(part) for part in parts[1:7])
-        return cls(parts[0], offset, x, y, cols, rows, bool(alternate), parts[7], bytes.fromhex(parts[8]))
+        return cls(
+            parts[0], offset, x, y, cols, rows, bool(alternate), parts[7], bytes.fromhex(parts[8]), float(parts[9])
+        )
 
 
 class Write(NamedTuple):

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.evidence import FULL, Kernel
+from tmuxctl.evidence import Tty as Tty
 
 Command = Sequence[str]
 """One tmux command with its arguments, as in `("kill-session", "-t", "=db")`."""
@@ -21,14 +23,6 @@ class File(NamedTuple):
 
     size: int
     modified: float
-
-
-class Tty(NamedTuple):
-    """How a terminal treats input: whole lines or not, echoed or not, and how many typed bytes wait unread."""
-
-    canonical: bool
-    echo: bool
-    unread: int
 
 
 class Process(NamedTuple):
@@ -44,6 +38,16 @@ class Process(NamedTuple):
     state: str
     started: int
     name: str
+
+
+class Probe(NamedTuple):
+    """What the kernel told of a terminal, and when: `at` by the machine's monotonic clock (the same as `clock()`), `wall`
+    by its wall clock in seconds, to compare with `File.modified`. Where there is no /proc, `kernel` has the settings of
+    the terminal only, and is None where they are not to be had either."""
+
+    at: float
+    wall: float
+    kernel: Kernel | None
 
 
 class Watch(Protocol):
@@ -110,6 +114,11 @@ class Transport(Protocol):
 
     def tty(self, path: str) -> Tty | None:
         """How the terminal device treats input, or None when it cannot be asked."""
+
+    def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL) -> list[Probe]:
+        """What the kernel tells of these panes' terminals, each given as the pid of the pane's first process and the
+        path of its terminal; `level` (FULL, WCHAN, NONE) caps how much is asked. Without programs if that process has
+        ended; what ends meanwhile is left out, and no process or terminal makes it raise."""
 
     def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
         """The machine's process table, as much of it as may be seen; only these processes if `pids` is given."""

@@ -6,7 +6,6 @@ import errno
 import os
 import re
 import stat
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -14,8 +13,9 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable
+from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.transport import base, spawn
-from tmuxctl.transport.base import Command, File, Process, Tty, Watch
+from tmuxctl.transport.base import Command, File, Probe, Process, Watch
 
 if TYPE_CHECKING:
     from tmuxctl.transport.control_mode import Channel
@@ -289,22 +289,24 @@ class LocalTransport:
     # terminals and processes
 
     def tty(self, path: str) -> Tty | None:
-        import fcntl
-        import termios
+        from tmuxctl.transport.procfs import settings
 
-        try:
-            # never held open, never our controlling terminal: states.md
-            handle = os.open(path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
-        except OSError:
-            return None
-        try:
-            flags = termios.tcgetattr(handle)[3]
-            unread = int.from_bytes(fcntl.ioctl(handle, termios.FIONREAD, b"\0" * 4), sys.byteorder)
-        except (OSError, termios.error):
-            return None
-        finally:
-            os.close(handle)
-        return Tty(bool(flags & termios.ICANON), bool(flags & termios.ECHO), unread)
+        return settings(path)
+
+    def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL) -> list[Probe]:
+        from tmuxctl.transport import probe, procfs
+
+        files = procfs.Here() if os.path.isdir("/proc/self") else None
+        found = []
+        for pid, path in panes:
+            kernel: Kernel | None
+            if files:
+                kernel = probe.kernel(files, pid, path, level)
+            else:
+                tty = procfs.settings(path)
+                kernel = Kernel(tty, 0, ()) if tty else None
+            found.append(Probe(self.clock(), time.time(), kernel))
+        return found
 
     def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
         if pids is not None:

@@ -2,7 +2,8 @@
 
 Each call is a piece of script sent down the pipe; its answer is a line with an unguessable word and the exit status,
 the sizes of what it wrote to standard output and error as `wc -c` tells them, then those bytes. Beyond POSIX the other
-side uses `mktemp -d`, `head -c`, `readlink`, `stat -c` (GNU, BusyBox) or `stat -f` (BSD), and /proc where it is.
+side uses `mktemp -d`, `head -c`, `readlink`, `stat -c` (GNU, BusyBox) or `stat -f` (BSD), and /proc where it is, with
+`grep -s` over it and `dd` for the sets of descriptors that poll(2) and select(2) were given.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.transport import base
-from tmuxctl.transport.base import Command, File, Process, Tty, shell_word
+from tmuxctl.transport.base import Command, File, Probe, Process, shell_word
 from tmuxctl.transport.proc import PS_COLUMNS, parse_ps, parse_table
 from tmuxctl.transport.shell import EXISTS, KIND, MISSING, MODE, OWNER, PRELUDE, Shell, fill, words
 
@@ -49,6 +51,7 @@ class PipeTransport:
         self._shell: Shell | None = None
         self._serial = 0
         self._state_home = ""
+        self._machine = ""
         self._ahead: float | None = None
         self._home = ""
 
@@ -164,10 +167,10 @@ class PipeTransport:
         found = {}
         for kind, size, seconds, precise, name in ENTRY.findall(listing):
             if name not in (b".", b".."):
-                fraction = re.search(rb"\.\d+", precise)
-                modified = float(seconds + (fraction[0] if fraction else b""))
                 # st_mode's file type, S_IFDIR: a folder
-                found[os.fsdecode(name)] = File(0 if int(kind, 16) & 0o170000 == 0o040000 else int(size), modified)
+                found[os.fsdecode(name)] = File(
+                    0 if int(kind, 16) & 0o170000 == 0o040000 else int(size), _modified(seconds, precise)
+                )
         return found
 
     def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
@@ -184,9 +187,30 @@ class PipeTransport:
     # terminals and processes
 
     def tty(self, path: str) -> Tty | None:
-        status, shown, _ = self._call(f"[ -c {shell_word(path)} ] && LC_ALL=C stty -a <{shell_word(path)}")
-        flags = set(shown.replace(b";", b" ").split())
-        return None if status or not flags else Tty(b"icanon" in flags, b"echo" in flags, 0)
+        from tmuxctl.transport.snapshot import stty
+
+        status, shown, _ = self._call(words("settings", path))
+        return None if status else stty(shown)
+
+    def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL) -> list[Probe]:
+        from tmuxctl.transport import calls, probe, snapshot
+
+        proc = self._facts()
+        asked = [word for pid, path in dict.fromkeys(panes) for word in (str(pid), path)]
+        numbers = {name: str(number) for number, name in calls.named(self._machine).items()}
+        sets = [" ".join(numbers.get(name, "") for name in names) for names in (calls.POLLS, calls.SELECTS)]
+        sent = time.monotonic()
+        printed = self._do("probe", level if proc else "tty", *sets, *asked)
+        at = (sent + time.monotonic()) / 2 + (self._ahead or 0.0)
+        files = snapshot.Snapshot(self._machine, printed)
+        now = ENTRY.match(printed)
+        wall = _modified(now[3], now[4]) if now else time.time()
+        found = []
+        for pid, path in panes:
+            tty = files.tty(path)
+            bare = Kernel(tty, 0, ()) if tty else None
+            found.append(Probe(at, wall, probe.kernel(files, pid, path, level) if proc else bare))
+        return found
 
     def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
         if self._facts():
@@ -234,7 +258,7 @@ class PipeTransport:
         """Whether there is a /proc, after asking once for what stays the same over there."""
         if not self._state_home:
             sent = time.monotonic()
-            uptime, _, state = self._do("facts").decode(errors="surrogateescape").partition("\n")
+            uptime, self._machine, state = self._do("facts").decode(errors="surrogateescape").split("\n", 2)
             middle = (sent + time.monotonic()) / 2
             self._ahead = float(uptime) - middle if uptime != "-" else None
             self._state_home = state
@@ -317,6 +341,12 @@ class PollingWatch:
 
     def close(self) -> None:
         self._closed.set()
+
+
+def _modified(seconds: bytes, precise: bytes) -> float:
+    """Seconds of the wall clock, with the fraction where stat(1) prints one."""
+    fraction = re.search(rb"\.\d+", precise)
+    return float(seconds + (fraction[0] if fraction else b""))
 
 
 def _told(status: int, output: bytes, complaint: bytes) -> bytes:

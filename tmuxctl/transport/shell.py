@@ -41,7 +41,8 @@ if [ -r /proc/self/stat ]; then
   begun() {
     line=
     { while IFS= read -r more || [ -n "$more" ]; do line="$line $more"; done <"/proc/$1/stat"; } 2>/dev/null || return 1
-    set -f; set -- ${line##*) }; set +f; state=$1 now=${20}
+    set -f; set -- ${line##*) }; set +f
+    state=$1 group=$3 session=$4 terminal=$5 foreground=$6 now=${20}
   }
 else
   begun() { now=$(LC_ALL=C ps -o lstart= -p "$1" | tr ' ' _); state=$(ps -o state= -p "$1"); [ -n "$now" ]; }
@@ -50,7 +51,7 @@ alive() { begun "$1" && [ "$now" = "$2" ] && case $state in [ZX]*) false ;; esac
 facts() {
   case ${XDG_STATE_HOME-} in /*) state=$XDG_STATE_HOME ;; *) state=$(cd && pwd)/.local/state ;; esac
   up=-; [ ! -r /proc/uptime ] || read -r up rest </proc/uptime
-  printf '%s\n%s' "$up" "$state"
+  printf '%s\n%s\n%s' "$up" "$(uname -m)" "$state"
 }
 folder() {
   [ -d "$1" ] || mkdir -p -- "$1" || exit 73
@@ -89,6 +90,74 @@ send() {
 peek() {
   if [ "$1" != 0 ]; then begun "$1" || say 0 dead; case $state in [ZX]*) say 0 dead ;; esac; printf '%s\n' "$now"; fi
   shift; for one do look "$one"/*; done; :
+}
+settings() { [ ! -c "$1" ] || LC_ALL=C stty -a <"$1"; }
+probe() {
+  asked=$1 polls=" $2 " selects=" $3 " stats= told= files= lines= links= sets=0; shift 3
+  cd "$T"; : >w; look w
+  while [ $# -gt 1 ]; do
+    printf 'tty %s\n' "$2"; settings "$2"
+    if [ "$asked" != tty ] && begun "$1" && [ "$terminal" != 0 ]; then
+      at=$terminal home=$session front=$foreground seen= count=0
+      below "$1"
+      [ -n "$seen" ] || below $(members)
+    fi
+    shift 2
+  done 2>/dev/null
+  for one in $told; do
+    lines="$lines /proc/$one/task/*/status"
+    case $asked in full) files="$files /proc/$one/task/*/syscall" ;; esac
+    case $asked in full | wchan)
+      files="$files /proc/$one/task/*/wchan" info=/proc/$one/fdinfo link=/proc/$one/fd
+      lines="$lines $info/? $info/?? $info/[12]??" links="$links $link/? $link/?? $link/[12]??" ;;
+    esac
+  done
+  echo files
+  LC_ALL=C grep -s '' /dev/null $stats $files
+  LC_ALL=C grep -s -e '^State:' -e '^voluntary_ctxt' -e '^tfd:' -e '^tty-index:' /dev/null $lines
+  echo memory
+  [ "$asked" != full ] || for one in $told; do
+    for file in "/proc/$one/task"/*/syscall; do
+      number=; read -r number first second third fourth rest <"$file" && [ "$sets" -lt 64 ] || continue
+      case $polls in *" $number "*) memory "$first" $((second < 256 ? second * 8 : 2048)) ;; esac
+      case $selects in *" $number "*)
+        for address in "$second" "$third" "$fourth"; do
+          memory "$address" $((first < 1024 ? (first + 63) / 64 * 8 : 128))
+        done ;;
+      esac
+    done
+  done 2>/dev/null
+  echo links
+  [ -z "$links" ] || LC_ALL=C ls -ldn $links 2>/dev/null; :
+}
+memory() {
+  [ "$1" != 0x0 ] && [ "$2" -gt 0 ] || return 0
+  sets=$((sets + 1)); printf '%s %s\n' "$one" "$1"
+  dd if="/proc/$one/mem" bs=4 skip=$(($1 / 4)) count=$(($2 / 4)) | od -An -v -tx1
+}
+below() {
+  while [ $# -gt 0 ] && [ "$count" -lt 128 ]; do
+    next=
+    for one do
+      begun "$one" || continue
+      stats="$stats /proc/$one/stat" count=$((count + 1))
+      if [ "$group" = "$front" ] && [ "$terminal" = "$at" ]; then told="$told $one" seen=1
+      elif [ "$terminal" != "$at" ] || [ "$session" != "$home" ]; then told="$told $one"; fi
+      if [ "$terminal" != "$at" ] && [ "$terminal" != 0 ] && [ "$session" = "$one" ]; then
+        path=/proc/$one/root/dev/pts/$((terminal & 255 | terminal >> 12 & 1048320))
+        printf 'tty %s\n' "$path"; settings "$path"
+      fi
+      for file in "/proc/$one/task"/*/children; do
+        line=; read -r line <"$file"; next="$next $line"
+      done
+    done
+    set -- $next
+  done
+}
+members() {
+  for one in $(LC_ALL=C grep -slE "\\) . [0-9]+ $front [0-9]+ $at " /proc/[0-9]*/stat); do
+    one=${one#/proc/}; printf '%s ' "${one%/stat}"
+  done
 }
 lock() {
   begun $$; holder=$$:$now

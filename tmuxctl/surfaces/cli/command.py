@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from tmuxctl.errors import Failed, Timeout, TmuxctlError, Usage
-from tmuxctl.operations import Operation, Parameter
+from tmuxctl.operations import Operation, Parameter, spoken
 from tmuxctl.surfaces.cli import group
 from tmuxctl.surfaces.cli.output import Options, report, write
 
@@ -38,13 +38,15 @@ class OperationCommand(click.Command):
         self.connect = connect
         self.positional = tuple(one for one in operation.parameters if one.positional)
         words = click.Argument([WORDS], nargs=-1, type=click.UNPROCESSED, required=False, shell_complete=_complete)
-        super().__init__(operation.name.replace("_", "-"), params=[words], context_settings=group.SETTINGS)
+        super().__init__(spoken(operation.name), params=[words], context_settings=group.SETTINGS)
 
     def options(self) -> list[click.Option]:
         """The operation's own options, and those that only a command line has."""
         found = [_option(self.operation.name, one) for one in self.operation.parameters if not one.positional]
         if self.operation.name == "ls":
             found.append(click.Option(["format_", "-F", "--format"], metavar="FORMAT", help=FORMAT_HELP))
+        if self.operation.name == "watch":
+            found += [click.Option([name, flag], metavar="CMD", help=about) for name, flag, about in REACTIONS]
         return found
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
@@ -83,7 +85,9 @@ class OperationCommand(click.Command):
             if (self.operation.name, one.name) in TO_FILE:
                 files[one.name], arguments[one.name] = ctx.params[one.name], True
         self._read_input(arguments, ctx, options)
-        return perform(self.operation, self.connect, arguments, options, files, ctx.params.get("format_"))
+        reactions = {name.removeprefix("on_"): ctx.params[name] for name, *_ in REACTIONS if ctx.params.get(name)}
+        form = ctx.params.get("format_")
+        return perform(self.operation, self.connect, arguments, options, files, form, reactions)
 
     def _positional(self, head: Sequence[str], tail: Sequence[str] | None) -> dict[str, Any]:
         """The words as arguments. Where a single one may be left out, those that many take stand behind `--` only."""
@@ -120,6 +124,10 @@ class OperationCommand(click.Command):
                 arguments[one.name] = data.removesuffix(b"\n") if pressed else data
 
 
+REACTIONS = (
+    ("on_asking", "--on-asking", "run this in a shell when a session asks; TMUXCTL_EVENT holds the line of --json"),
+    ("on_idle", "--on-idle", "run this in a shell when a session becomes idle"),
+)
 FORMAT_HELP = r"each session as this text: {name}, {state}, any field of `ls --json`, \t and \n"
 
 
@@ -174,11 +182,12 @@ def perform(
     options: Options,
     files: dict[str, str],
     form: str | None,
+    reactions: dict[str, str],
 ) -> int:
     """Call the operation, print its result, and say the exit status."""
     from tmuxctl.surfaces.cli import progress, show
 
-    printer = show.Printer(operation.name, options, form)
+    printer = show.Printer(operation.name, options, form, reactions)
     try:
         service = connect(options)
         try:

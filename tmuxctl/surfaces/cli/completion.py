@@ -58,6 +58,10 @@ def values(ctx: click.Context, one: Parameter, incomplete: str) -> list[Completi
         from tmuxctl.terminal.keys import key_names
 
         known = list(key_names())
+    elif one.kind.word == "profile" or one.name == "profile":
+        from tmuxctl.extensions import profiles
+
+        known = [found.name for found in profiles()]
     else:
         return [CompletionItem(incomplete, type="file")] if one.kind.word == "file" else []
     return [CompletionItem(name) for name in known if name.startswith(incomplete)]

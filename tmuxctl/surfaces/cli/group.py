@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from tmuxctl import operations
 from tmuxctl.errors import Usage
+from tmuxctl.operations import FAMILIES, spoken
 from tmuxctl.surfaces.cli.output import Options, write
 
 GROUPS = ("Drive", "Look", "Sessions", "Teams", "Set up")
@@ -23,27 +24,19 @@ class Service(NamedTuple):
     connect: Callable[[Options], Any]
 
 
-class App(click.Group):
-    """`tmuxctl` itself. A command is named after an operation of the first of `services` that has it."""
+class _Commands(click.Group):
+    """Commands made of operations, by the word that names each."""
 
-    def __init__(self, services: Callable[[], Iterable[Service]] | None = None) -> None:
-        super().__init__("tmuxctl", context_settings=SETTINGS)
-        self.services = services or _services
+    services: Callable[[], Iterable[Service]]
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         return self.params
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name.replace("_", "-") for service in self.services() for name in operations.names(service.operations)]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        from tmuxctl.surfaces.cli.command import OperationCommand
-
-        name = cmd_name.replace("-", "_")
+    def commands_of(self) -> Iterator[tuple[str, str, Service]]:
+        """Each operation as it is typed, its name, and whose it is."""
         for service in self.services():
-            if hasattr(getattr(service.operations, name, None), "__operation__"):
-                return OperationCommand(operations.find(service.operations, name), service.connect)
-        return None
+            for name in operations.names(service.operations):
+                yield spoken(name), name, service
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -52,9 +45,64 @@ class App(click.Group):
         if command is None and not ctx.resilient_parsing:
             from tmuxctl.config import near
 
-            hint = near(args[0], self.list_commands(ctx)) or "tmuxctl --help lists them"
+            hint = near(args[0], self.list_commands(ctx)) or f"{ctx.command_path} --help lists them"
             raise Usage(f"no command {ascii(args[0][:40])}", reason="no_command", hint=hint)
         return (args[0] if command else None), command, args[1:]
+
+
+class Family(_Commands):
+    """The commands that share a first word, as `profile ls` and `profile show`."""
+
+    def __init__(self, name: str, services: Callable[[], Iterable[Service]]) -> None:
+        super().__init__(name, context_settings=SETTINGS)
+        self.services = services
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [typed.partition(" ")[2] for typed, _, _ in self.commands_of() if typed.startswith(f"{self.name} ")]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        return _command(self, f"{self.name} {cmd_name}")
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing or has_options(args[:1]):
+            self.params += [*global_options(hidden=True), help_option(self, ctx)]
+        rest = super().parse_args(ctx, args)
+        if not ctx.resilient_parsing:
+            ctx.obj = merged(ctx.obj, ctx)
+        return rest
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from tmuxctl.surfaces.cli import help
+
+        help.of_family(self, formatter)
+
+
+def _command(group: _Commands, typed: str) -> click.Command | None:
+    """The command of an operation that is typed so."""
+    from tmuxctl.surfaces.cli.command import OperationCommand
+
+    name = typed.replace(" ", "_").replace("-", "_")
+    for service in group.services():
+        if hasattr(getattr(service.operations, name, None), "__operation__"):
+            return OperationCommand(operations.find(service.operations, name), service.connect)
+    return None
+
+
+class App(_Commands):
+    """`tmuxctl` itself. A command is named after an operation of the first of `services` that has it."""
+
+    def __init__(self, services: Callable[[], Iterable[Service]] | None = None) -> None:
+        super().__init__("tmuxctl", context_settings=SETTINGS)
+        self.services = services or _services
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(dict.fromkeys(typed.partition(" ")[0] for typed, _, _ in self.commands_of()))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in FAMILIES:
+            family = Family(cmd_name, self.services)
+            return family if family.list_commands(ctx) else None
+        return _command(self, cmd_name) if spoken(cmd_name.replace("-", "_")) == cmd_name else None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing or has_options(args[:1]):
@@ -82,6 +130,9 @@ def _services() -> Iterator[Service]:
     from tmuxctl.surfaces.cli.here import Here
 
     yield Service(Here, lambda options: Here(connect, options))
+    from tmuxctl.surfaces.adapters.niia import Niia
+
+    yield Service(Niia, lambda options: Niia(connect(options)))
 
 
 def has_options(words: Sequence[str]) -> bool:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tmuxctl import operations
-from tmuxctl.operations import Operation, Parameter
+from tmuxctl.operations import Operation, Parameter, spoken
 from tmuxctl.surfaces.cli.command import BARE, TO_FILE, OperationCommand, spelling
 from tmuxctl.surfaces.cli.group import GROUPS, global_options
 
 if TYPE_CHECKING:
-    from tmuxctl.surfaces.cli.group import App
+    from tmuxctl.surfaces.cli.group import App, Family
 
 FIRST = ("new db -- sqlite3 shop.db", "send db 'select count(*) from orders;'", "screen db", "attach db", "kill db")
 
@@ -42,12 +41,27 @@ def of_app(app: App, formatter: click.HelpFormatter) -> None:
 def groups(app: App) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Each group that has commands, with their names and what they do in a line."""
     lines: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
-    for service in app.services():
-        for name in operations.names(service.operations):
-            function: Any = getattr(service.operations, name)
-            summary = _summary((inspect.getdoc(function) or "").split("\n", 1)[0].rstrip("."))
-            lines[function.__operation__.group].append((name.replace("_", "-"), summary))
+    for typed, name, service in app.commands_of():
+        function: Any = getattr(service.operations, name)
+        lines[function.__operation__.group].append((typed, _first_line(function)))
     return ((group, found) for group, found in lines.items() if found)
+
+
+def of_family(family: Family, formatter: click.HelpFormatter) -> None:
+    """Write the page of commands that share a first word."""
+    members = [(typed, getattr(service.operations, name)) for typed, name, service in family.commands_of()]
+    members = [(typed, function) for typed, function in members if typed.startswith(f"{family.name} ")]
+    _examples(formatter, tuple(one for _, function in members for one in function.__operation__.examples[:1]))
+    formatter.write_paragraph()
+    formatter.write_usage("tmuxctl", f"{family.name} COMMAND [OPTIONS] [WORDS]")
+    with formatter.section("Commands"):
+        formatter.write_dl([(typed, _first_line(function)) for typed, function in members])
+    formatter.write_paragraph()
+    formatter.write_text(f"tmuxctl {family.name} COMMAND --help says more of each.")
+
+
+def _first_line(function: Any) -> str:
+    return _summary((inspect.getdoc(function) or "").split("\n", 1)[0].rstrip("."))
 
 
 def _summary(text: str) -> str:
@@ -79,7 +93,7 @@ def of_command(command: OperationCommand, formatter: click.HelpFormatter) -> Non
 
 def synopsis(operation: Operation) -> str:
     """A command's words in order: `send [OPTIONS] NAME [TEXT|-]`."""
-    words = [operation.name.replace("_", "-"), "[OPTIONS]"]
+    words = [spoken(operation.name), "[OPTIONS]"]
     for one in (one for one in operation.parameters if one.positional):
         shown = metavar(operation, one)
         shown = f"-- {shown}" if one.many and is_command(one) else shown

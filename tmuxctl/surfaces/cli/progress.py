@@ -38,8 +38,16 @@ def _what(verb: str, arguments: Mapping[str, Any]) -> str:
     session = arguments.get("session", "")
     command = arguments.get("command") or [""]
     if verb == "wait" and not arguments.get("now"):
-        ends = {"exit": "to end", "text": "to print it", "settle": "to fall silent"}
-        return flat(f"waiting for {session} {' or '.join(end for name, end in ends.items() if name in arguments)}")
+        ends = {"asking": "to ask", "exit": "to end", "text": "to print it", "gone": "to clear it"}
+        ends |= {"change": "to print something", "settle": "to fall silent", "idle": "to be idle"}
+        named = session or arguments.get("any") or arguments.get("all") or ""
+        return flat(
+            f"waiting for {named} {' or '.join(end for name, end in ends.items() if name in arguments) or 'to be idle'}"
+        )
+    if verb == "ask":
+        return flat(f"waiting for {session} to answer")
+    if verb == "new" and arguments.get("wait", True) and not arguments.get("dry_run"):
+        return flat(f"waiting for {arguments.get('name') or 'the program'} to be ready")
     if verb == "exec":
         return flat(f"waiting for {session} to run {command[0]}")
     return flat(f"waiting for {os.path.basename(command[0])} to end") if verb == "run" else ""

@@ -9,9 +9,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-import click
-
-from tmuxctl import errors, model, results
+from tmuxctl import errors, model, operations, results
 from tmuxctl.operations import Operation
 from tmuxctl.surfaces.cli import help
 from tmuxctl.surfaces.cli.command import OperationCommand
@@ -75,9 +73,11 @@ def text() -> str:
     """The whole page."""
     app = App()
     parts = [INTRODUCTION, _rows("## Options of every command", "option", help.globals_of_app())]
-    commands = [app.get_command(click.Context(app), name) for name in app.list_commands(click.Context(app))]
+    commands = [
+        OperationCommand(operations.find(one.operations, name), one.connect) for _, name, one in app.commands_of()
+    ]
     for group in GROUPS:
-        found = [one for one in commands if isinstance(one, OperationCommand) and one.operation.meta.group == group]
+        found = [one for one in commands if one.operation.meta.group == group]
         if found:
             parts += [f"## {group}\n", *(_command(one) for one in found)]
     parts += [EXITS, _reasons()]

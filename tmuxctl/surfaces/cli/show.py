@@ -6,16 +6,22 @@ from collections.abc import Mapping
 from typing import Any
 
 from tmuxctl.operations import plain
-from tmuxctl.surfaces.cli.output import Options, clean, flat, note, tell, write, write_json
+from tmuxctl.surfaces.cli.output import Options, as_json, clean, flat, note, tell, write, write_json
 
 TIMED_OUT, UNTOLD = 124, 125
+
+ENDS = {"asking": 6, "exited": 5}
+"""What a turn's exit status is where it did not end with the program waiting for the next."""
 
 
 class Printer:
     """Prints what one command gives: one result, or a stream of them."""
 
-    def __init__(self, verb: str, options: Options, form: str | None = None) -> None:
+    def __init__(
+        self, verb: str, options: Options, form: str | None = None, reactions: Mapping[str, str] | None = None
+    ) -> None:
         self.verb = verb
+        self.reactions = reactions or {}
         self.options = options
         self.form = form
         self._line_open = False
@@ -29,6 +35,8 @@ class Printer:
         """Print one result; returns the exit status it means."""
         if result is None:
             return 0
+        if self.reactions:
+            self._react(result)
         if self.options.json and self.form is None:
             write_json(plain(result))
         else:
@@ -40,6 +48,23 @@ class Printer:
         if last:
             self.end()
         return exit_status(result)
+
+    def _react(self, event: Any) -> None:
+        """Run the user's command for this state; what the program shows reaches it as data in its environment only."""
+        command = self.reactions.get(event.state.value)
+        if command is None:
+            return
+        import os
+        import subprocess
+
+        told = {
+            "TMUXCTL_SESSION": event.session,
+            "TMUXCTL_STATE": event.state.value,
+            "TMUXCTL_EVENT": as_json(plain(event)),
+        }
+        done = subprocess.run(["/bin/sh", "-c", command], env={**os.environ, **told}, stdin=subprocess.DEVNULL)
+        if done.returncode:
+            note(f"--on-{event.state.value} for {event.session}: exit status {done.returncode}", self.options)
 
     def end(self) -> None:
         """Finish the last line of a stream, and tell the cursor behind it."""
@@ -89,6 +114,50 @@ class Printer:
             self._lines(flat(result.why))
             if result.timed_out:
                 self._text(result.text or "")
+
+    def print_waits(self, result: Any) -> None:
+        if not self.options.quiet:
+            self._lines(*(f"{one.session}: {flat(one.why)}" for one in result.waits))
+        else:
+            self._lines(*(one.session for one in result.waits if one.matched))
+
+    def print_answer(self, result: Any) -> None:
+        if result.answer:
+            self._text(result.answer + "\n")
+        if result.truncated:
+            note("older output is gone: more was printed than is kept", self.options)
+        if result.asking is not None:
+            note(f"{result.session} is asking ({result.kind}): {flat(result.asking.question)}", self.options)
+            ids = ", ".join(flat(one.id) for one in result.asking.options)
+            answer = f"tmuxctl decide {result.session}"
+            note(f"options: {ids}       answer: {answer} OPTION" if ids else f"answer: {answer}", self.options)
+        elif result.timed_out:
+            note(f"{result.session} is still {result.state.value} after {result.elapsed:.3g} s", self.options)
+        elif result.state.value == "unknown":
+            note(f"nothing tells whether {result.session} is done; --strict goes on waiting", self.options)
+        elif result.state.value == "exited":
+            note(f"the program in {result.session} has ended", self.options)
+
+    def print_decided(self, result: Any) -> None:
+        asked = result.asked
+        if result.option is not None:
+            self._lines(f"{result.session}: {flat(result.option)}, now {result.state.value}")
+            return
+        self._lines(f"{flat(asked.question)}   ({asked.kind}, {asked.id})")
+        for one in asked.options:
+            default = "  (default)" if one.id == asked.default else ""
+            label = f"  {flat(one.label)}" if one.label != one.id else ""
+            self._lines(f"  {flat(one.id)}{label}{default}")
+
+    def print_event(self, result: Any) -> None:
+        kind = f" ({result.kind})" if result.kind else ""
+        question = f"  ? {flat(result.asking.question)}" if result.asking else ""
+        self._lines(f"{result.time[11:19]}  {result.session}  {result.state.value}{kind}  {flat(result.why)}{question}")
+
+    def print_explained(self, result: Any) -> None:
+        from tmuxctl.surfaces.cli import table
+
+        self._lines(*table.explained(result))
 
     def print_ran(self, result: Any) -> None:
         write(result.data)
@@ -149,6 +218,24 @@ class Printer:
 
         self._lines(*(table.settings(result["settings"]) if "settings" in result else [clean(result["path"])]))
 
+    def print_profiles(self, result: Any) -> None:
+        from tmuxctl.surfaces.cli import table
+
+        quiet = self.options.quiet
+        self._lines(*([one.name for one in result.profiles] if quiet else table.profiles(result.profiles)))
+
+    def print_profilefile(self, result: Any) -> None:
+        if result.source != "new" or result.path is None:
+            self._text(result.name + "\n" if self.options.quiet else result.text)
+            return
+        self._lines(clean(result.path))
+        note(f"what is to be filled in stands there; then: tmuxctl profile test {result.name}", self.options)
+
+    def print_profilestested(self, result: Any) -> None:
+        from tmuxctl.surfaces.cli import table
+
+        self._lines(*table.tested(result, self.options))
+
     def print_details(self, result: Any) -> None:
         from tmuxctl.surfaces.cli import table
 
@@ -163,7 +250,11 @@ def exit_status(result: Any) -> int:
         return TIMED_OUT if result.timed_out else int(result.matched is None)
     if kind == "Ran":
         return _status(result)
-    return int(kind == "Doctor" and not result.ok)
+    if kind == "Answer":
+        return TIMED_OUT if result.timed_out else ENDS.get(result.state.value, 0)
+    if kind == "Waits":
+        return 0 if result.ok else TIMED_OUT if any(one.timed_out for one in result.waits) else 1
+    return int(getattr(result, "ok", True) is False)
 
 
 def _status(ran: Any) -> int:

@@ -43,7 +43,8 @@ def line(one: Session, options: Options) -> str:
     color = COLORS.get(one.state.value) if stdout is not None and colorful(stdout, options) else None
     socket = f" --socket {options.socket}" if options.socket else ""
     program = one.profile or (os.path.basename(one.argv[0]) if one.argv else "-")
-    facts = f"{one.name}  {_paint(shown, color)}  {flat(program)}  {one.cols}x{one.rows}"
+    kind = f"  ({one.kind})" if one.kind else ""
+    facts = f"{one.name}  {_paint(shown, color)}  {flat(program)}  {one.cols}x{one.rows}{kind}"
     return f"{facts}      attach: tmuxctl{socket} attach {one.name}"
 
 
@@ -81,12 +82,64 @@ def checks(found: Sequence[Any], options: Options) -> list[str]:
     return lines
 
 
+def explained(found: Any) -> list[str]:
+    """What `explain` says: the state, then each piece of evidence, those it rests on marked."""
+    words = [found.kind, found.detail, f"by {found.by}" if found.by else None, found.confidence.value]
+    lines = [f"{found.state.value}  ({', '.join(word for word in words if word)})  {flat(found.why)}"]
+    rows = [
+        (
+            "*" if one.used else " ",
+            one.source,
+            f"{one.age:.1f} s" if one.age is not None else "-",
+            one.state or "-",
+            flat(one.seen),
+        )
+        for one in found.reasons
+    ]
+    sizes = [max((len(row[number]) for row in rows), default=0) for number in range(4)]
+    lines += [
+        "  ".join(f"{cell:{size}}" for cell, size in zip(row, sizes, strict=False)) + "  " + row[4] for row in rows
+    ]
+    if found.asking is not None:
+        lines.append(f"asking: {flat(found.asking.question)}")
+        lines += [f"  {flat(one.id)}: {' '.join(map(flat, one.keys))}" for one in found.asking.options]
+    if found.answer is not None:
+        lines += ["answer:", *map(flat, found.answer.split("\n"))]
+    return lines
+
+
+def profiles(found: Sequence[Any]) -> list[str]:
+    """What `profile ls` says: name, source and description of each, or what is wrong with it."""
+    head = ("NAME", "SOURCE", "PROGRAMS", "DESCRIPTION")
+    told = [f"! {one.problem}" if one.problem else one.description for one in found]
+    names = [" ".join(one.programs) for one in found]
+    rows = [
+        head,
+        *((one.name, one.source, flat(two), flat(three)) for one, two, three in zip(found, names, told, strict=True)),
+    ]
+    sizes = [max(_columns(row[number]) for row in rows) for number in range(2)]
+    sizes.append(min(24, max(_columns(row[2]) for row in rows)))
+    fitted = ([_fit(cell, size) for cell, size in zip(row, sizes, strict=False)] for row in rows)
+    return ["  ".join([*cells, row[3]]).rstrip() for cells, row in zip(fitted, rows, strict=True)]
+
+
+def tested(result: Any, options: Options) -> list[str]:
+    """What `profile test` says: each screen that was taken for something else, then how many there were."""
+    lines = []
+    for one in (one for one in result.tests if not one.ok):
+        lines.append(f"{flat(one.profile)}: {flat(one.path)} line {one.line}: {flat(one.expected)} was expected")
+        lines.append(f"  judged: {flat(one.judged or '-')} ({flat(one.why)})")
+        if not options.quiet:
+            lines += [f"  | {flat(row)}" for row in (one.screen or "").rstrip().split("\n")[-12:]]
+    return lines if options.quiet else [*lines, f"{result.passed} passed, {result.failed} failed"]
+
+
 def state(one: Session) -> str:
-    """A session's state in a word a person expects: with the exit status if it ended, `running` if no more is known."""
+    """A session's state in a word, with the exit status if it ended."""
     if one.state is State.EXITED:
         end = one.exit_status if one.signal is None else one.signal
         return f"exited {end}" if end is not None else "exited"
-    return "running" if one.state is State.UNKNOWN else one.state.value
+    return str(one.state.value)
 
 
 def check_form(form: str) -> None:

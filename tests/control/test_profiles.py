@@ -1,0 +1,247 @@
+"""Profiles in use: a session gets one, their saved screens hold, and a first one is made for a program that has none."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tmuxctl.control import Control, profiles
+from tmuxctl.control.first_profile import guessed
+from tmuxctl.errors import Conflict, Exited, NotFound, Usage
+from tmuxctl.profile import thaw
+from tmuxctl.profile_files import library, schema
+from tmuxctl.profile_files.yaml_tree import tree
+from tmuxctl.terminal.keys import tmux_keys
+
+SCREENS = Path(__file__).resolve().parent.parent / "screens"
+PROGRAM = Path(__file__).resolve().parent.parent / "programs" / "typed.py"
+HEAD = "schema: tmuxctl/profile@1\n"
+
+
+def cases():
+    for file in sorted(SCREENS.glob("*/expected.yaml")):
+        lines = tree(file.read_bytes(), str(file))
+        for case in schema.cases(lines, str(file)):
+            yield pytest.param(file.parent, case, id=f"{file.parent.name}-{case.file}")
+
+
+def own(place: Path, name: str, text: str) -> Path:
+    path = place / ".config/tmuxctl/profiles" / f"{name}.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(HEAD + text)
+    return path
+
+
+def kept(place: Path, session) -> object:
+    [path] = place.glob(f"state/**/sessions/{session.id}/profile.json")
+    return thaw(path.read_bytes())
+
+
+@pytest.mark.parametrize(("folder", "case"), list(cases()))
+def test_a_real_screen_is_taken_for_what_it_is(place, folder, case):
+    profile = library.load(folder.name, keys=tmux_keys)
+    tested = profiles.run(case, profile, f"{folder.name}/expected.yaml", str(folder))
+    assert tested.ok, f"{case.file}: {tested.expected}; judged {tested.judged}: {tested.why}\n{tested.screen}"
+
+
+def test_every_profile_has_screens_of_what_it_is_for():
+    for name in ("bash", "zsh", "python", "sqlite3", "gdb", "ssh", "psql", "node", "sh"):
+        listed = schema.cases(tree((SCREENS / name / "expected.yaml").read_bytes(), name), name)
+        states = [(case.state, case.kind) for case in listed]
+        assert states.count(("idle", "prompt")) >= 2, name
+        assert sum(case.state == "asking" for case in listed) >= 2 or name in ("python", "sqlite3", "node"), name
+        assert sum("idle" in case.never for case in listed) >= 2, name
+
+
+@pytest.mark.on("tmux", "pipe")
+def test_a_session_keeps_the_profile_of_its_command(control: Control, place: Path):
+    session = control.new("t", ("python3", "-q"))
+    assert session.profile == "python"
+    assert control.show("t").profile == "python"
+    assert kept(place, session) == library.load("python")
+
+
+@pytest.mark.on("tmux")
+def test_a_session_keeps_its_profile_when_the_file_changes(control: Control, place: Path):
+    path = own(place, "shop", "interrupt: Escape")
+    session = control.new("t", ("cat",), profile="shop")
+    path.unlink()
+    assert kept(place, session).interrupt == ("Escape",)
+
+
+@pytest.mark.on("tmux")
+def test_a_session_without_profile_has_none(control: Control, place: Path):
+    bare = control.new("bare", ("python3", "-q"), profile="none")
+    other = control.new("other", ("cat",))
+    assert (bare.profile, other.profile) == (None, None)
+    assert kept(place, bare) is None
+    assert kept(place, other) is None
+
+
+@pytest.mark.on("tmux")
+def test_a_shell_that_nobody_named_gets_its_profile(control: Control):
+    assert control.new("t").profile == "sh"
+
+
+@pytest.mark.on("tmux")
+def test_a_profile_gives_command_size_and_variables(control: Control, place: Path, until):
+    own(place, "shop", "command: [sh, -c, 'echo $A-$B; cat']\nsize: 90x20\nenv: {A: '1', B: '2'}")
+    session = control.new(None, profile="shop", env={"B": "3"})
+    assert (session.name, session.cols, session.rows) == ("sh", 90, 20)
+    until(lambda: "1-3" in control.screen("sh").text)
+    mine = control.new("mine", ("cat",), profile="shop", size="70x20")
+    assert (mine.argv, mine.cols) == (("cat",), 70)
+
+
+@pytest.mark.on("tmux")
+def test_a_file_can_be_the_profile(control: Control, place: Path):
+    (place / "mine.yaml").write_text(f"{HEAD}interrupt: Escape\n")
+    assert kept(place, control.new("t", ("cat",), profile="./mine.yaml")).interrupt == ("Escape",)
+
+
+@pytest.mark.on("tmux")
+def test_a_broken_profile_is_an_error_before_anything_starts(control: Control, place: Path):
+    own(place, "cat", "interrupt: Escpae")
+    with pytest.raises(Usage, match=r"cat\.yaml' line 2: .*Escpae") as caught:
+        control.new("t", ("cat",))
+    assert "--profile none" in caught.value.hint
+    assert control.ls().sessions == ()
+    assert control.new("t", ("cat",), profile="none").name == "t"
+
+
+@pytest.mark.on("tmux")
+def test_a_dry_run_finds_what_is_wrong_with_a_profile(control: Control, place: Path):
+    own(place, "cat", "nmae: x")
+    with pytest.raises(Usage, match="nmae"):
+        control.new("t", ("cat",), dry_run=True)
+
+
+@pytest.mark.on("memory")
+def test_profiles_are_listed_with_what_is_wrong_with_them(control: Control, place: Path):
+    own(place, "shop", "notes: the shop's console")
+    own(place, "wrong", "promt: x")
+    listed = {one.name: one for one in control.profile_ls().profiles}
+    assert (listed["shop"].source, listed["shop"].description, listed["shop"].problem) == (
+        "user",
+        "the shop's console",
+        None,
+    )
+    assert "no key 'promt'" in listed["wrong"].problem
+    assert listed["bash"].source == "shipped"
+    assert "bash" in listed["bash"].programs
+
+
+@pytest.mark.on("memory")
+def test_a_profile_is_shown_with_what_it_extends(control: Control, place: Path):
+    own(place, "shop", "extends: sqlite3\ninterrupt: Escape")
+    shown = control.profile_show("shop")
+    assert ".quit" in shown.text
+    assert shown.profile["interrupt"] == ["Escape"]
+    assert json.dumps(shown.profile)
+    with pytest.raises(NotFound, match="no profile named 'shpo'"):
+        control.profile_show("shpo")
+
+
+@pytest.mark.on("memory")
+def test_the_tests_of_every_profile_of_ours_hold(control: Control):
+    tested = control.profile_test()
+    assert tested.ok, [one for one in tested.tests if not one.ok]
+    assert tested.passed == len(tested.tests) > 30
+
+
+@pytest.mark.on("memory")
+def test_a_screen_that_is_taken_for_something_else_fails_its_profile(control: Control, place: Path):
+    own(place, "shop", "prompt: {id: p, re: '^shop>', where: cursor-line}\n"
+        "asking: {id: sure, re: '^Sure', kind: confirm}\ntests:\n  - {screen: 'shop>', state: idle}\n"
+        "  - {screen: 'shop>', state: asking, asking: nothing}\n  - {screen_file: menu.txt, state: idle}\n"
+        "  - {screen: 'shop>', not: idle}\n  - {screen_file: gone.txt, state: idle}\n"
+        "  - {screen: 'Sure?', asking: sure, state: asking}\n  - {screen: 'Sure?', state: asking, asking: other}")  # fmt: skip
+    (place / ".config/tmuxctl/profiles/menu.txt").write_text("welcome\nshop>\n")
+    tested = control.profile_test(("shop",))
+    assert [one.ok for one in tested.tests] == [True, False, True, False, False, True, False]
+    assert (tested.ok, tested.passed, tested.failed) == (False, 3, 4)
+    assert [one.line for one in tested.tests] == [5, 6, 7, 8, 9, 10, 11]
+    assert tested.tests[1].screen == "shop>"
+    assert tested.tests[1].judged.startswith("idle prompt")
+    assert "gone.txt" in tested.tests[4].why
+
+
+@pytest.mark.on("memory")
+def test_a_profile_that_cannot_be_read_fails_its_test(control: Control, place: Path):
+    own(place, "shop", "promt: x")
+    tested = control.profile_test(("shop",))
+    assert not tested.ok
+    assert "no key 'promt'" in tested.tests[0].why
+
+
+@pytest.mark.on("tmux")
+def test_a_first_profile_is_made_by_looking_at_the_program(control: Control, place: Path, needs):
+    needs("sqlite3")
+    made = control.profile_new("shop", ("sqlite3",))
+    assert made.path == str(place / ".config/tmuxctl/profiles/shop.yaml")
+    assert Path(made.path).read_text() == made.text
+    assert made.profile["prompt"][0]["re"] == r"^\s*sqlite>(?:\s|$)"
+    assert made.profile["detect"]["argv0"] == ["sqlite3"]
+    assert control.profile_test(("shop",)).ok
+    assert control.new("t", ("sqlite3",)).profile == "shop"
+    assert [one.name for one in control.ls().sessions] == ["t"]
+
+
+@pytest.mark.on("tmux")
+def test_a_first_profile_is_not_written_over_another(control: Control, place: Path):
+    path = own(place, "shop", "notes: mine")
+    program = ("sh", "-c", "printf 'shop> '; exec cat")
+    with pytest.raises(Conflict, match="there is a profile") as caught:
+        control.profile_new("shop", program)
+    assert "--force" in caught.value.hint
+    printed = control.profile_new("shop", program, stdout=True)
+    assert printed.path is None
+    assert "shop>" in printed.text
+    assert "mine" in path.read_text()
+    control.profile_new("shop", program, force=True)
+    assert "mine" not in path.read_text()
+    assert os.listdir(path.parent) == ["shop.yaml"]
+
+
+@pytest.mark.on("tmux")
+def test_a_program_that_ends_at_once_gets_no_profile(control: Control, place: Path):
+    with pytest.raises(Exited, match="no such table"):
+        control.profile_new("shop", ("sh", "-c", "echo no such table"))
+    assert not (place / ".config").exists()
+    assert control.ls().sessions == ()
+
+
+@pytest.mark.on("tmux")
+def test_a_program_without_prompt_gets_a_profile_to_fill_in(control: Control, place: Path, needs):
+    needs("less")
+    (place / "text").write_text("".join(f"{number}\n" for number in range(100)))
+    made = control.profile_new("pages", ("less", "text"))
+    assert "prompt" not in made.profile
+    assert "# prompt:" in made.text
+
+
+@pytest.mark.parametrize(
+    ("left", "fits", "not_"),
+    [
+        ("sqlite> ", ["sqlite>", "sqlite> select"], ["sqlite", "select sqlite>"]),
+        ("(gdb) ", ["(gdb)"], ["gdb"]),
+        (">>> ", [">>>", ">>> 1"], [">>", ">>>>"]),
+        ("In [1]: ", ["In [1]:", "In [27]: x"], ["In []:"]),
+        ("me@vm:~/src/shop$ ", ["me@vm:~/src/shop$", "you@far:/$"], ["$", "me@vm"]),
+        ("Name: ", ["Name:"], ["Names"]),
+        ("login", ["login"], ["logins"]),
+    ],
+)
+def test_a_prompt_is_guessed_without_what_changes(left, fits, not_):
+    import re
+
+    pattern = guessed(left)
+    assert [text for text in fits if not re.search(pattern, text)] == []
+    assert [text for text in not_ if re.search(pattern, text)] == []
+
+
+def test_nothing_left_of_the_cursor_is_no_prompt():
+    assert guessed("   ") is None

@@ -1,0 +1,222 @@
+"""Turns: a text in, the whole answer out; questions on the way are told, and answered only as decided."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from programs import SHELL, program
+
+from tmuxctl.control import Control
+from tmuxctl.control.deciding import parse_policies
+from tmuxctl.errors import Asking, Conflict, Exited, Usage
+from tmuxctl.model import State
+
+
+def test_ask_returns_what_the_program_wrote(control: Control) -> None:
+    control.new("s", SHELL)
+    found = control.ask("s", b"echo one; echo two")
+    assert (found.answer, found.state, found.complete) == ("one\ntwo", State.IDLE, True)
+    assert found.submitted.ok
+
+
+def test_ask_keeps_the_session_between_turns_and_counts_them(control: Control) -> None:
+    control.new("s", SHELL)
+    assert control.ask("s", b"echo a").turn == 1
+    assert control.ask("s", b"true").answer == ""
+    assert control.ask("s", b"echo c").turn == 3
+
+
+def test_a_slow_answer_is_waited_for(control: Control) -> None:
+    control.new("s", SHELL)
+    assert control.ask("s", b"sleep 0.5; echo late").answer == "late"
+
+
+def test_a_turn_that_takes_too_long_must_be_over_before_the_next(control: Control) -> None:
+    control.new("s", SHELL)
+    found = control.ask("s", b"sleep 3; echo late", timeout=0.5)
+    assert found.timed_out
+    assert found.state is State.BUSY
+    with pytest.raises(Conflict) as error:
+        control.ask("s", b"echo next")
+    assert error.value.reason == "needs_recovery"
+    control.wait("s")
+    assert control.ask("s", b"echo next").answer == "next"
+
+
+def test_a_busy_program_is_not_typed_into(control: Control) -> None:
+    control.new("s", SHELL)
+    control.send("s", b"sleep 3")
+    with pytest.raises(Conflict) as error:
+        control.ask("s", b"echo x")
+    assert error.value.reason == "busy"
+    assert control.ask("s", b"echo x", queue=True).answer == "x"
+
+
+def test_ask_can_stop_what_runs_first(control: Control) -> None:
+    control.new("s", SHELL)
+    control.send("s", b"sleep 30")
+    assert control.ask("s", b"echo x", interrupt=True).answer == "x"
+
+
+def test_two_askers_do_not_mix(control: Control, another: Callable[[], Control]) -> None:
+    control.new("s", SHELL)
+    found: dict[str, str] = {}
+
+    def one(word: str) -> None:
+        found[word] = another().ask("s", f"sleep 0.1; echo {word}".encode(), queue=True).answer
+
+    threads = [threading.Thread(target=one, args=(word,)) for word in ("a", "b", "c")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {"a": "a", "b": "b", "c": "c"}
+
+
+def test_the_end_of_the_program_is_a_result(control: Control) -> None:
+    control.new("s", SHELL)
+    found = control.ask("s", b"exit 3")
+    assert (found.state, found.exit_status) == (State.EXITED, 3)
+    with pytest.raises(Exited):
+        control.ask("s", b"echo")
+
+
+def test_a_question_on_the_way_ends_the_turn(control: Control) -> None:
+    control.new("s", program("secret"))
+    with pytest.raises(Asking):
+        control.ask("s", b"hunter2")
+
+
+def test_a_text_comes_from_one_place(control: Control, place: Path) -> None:
+    control.new("s", SHELL)
+    (place / "text").write_text("echo file\n")
+    assert control.ask("s", file=str(place / "text")).answer == "file"
+    for arguments in ({}, {"text": b"x", "file": "y"}, {"file": "/nosuch"}):
+        with pytest.raises(Usage):
+            control.ask("s", **arguments)
+
+
+def test_ask_makes_the_session_if_told_how(control: Control) -> None:
+    assert control.ask("s", b"echo made", new="sh").answer == "made"
+    assert control.ask("s", b"echo kept", new="sh").turn == 2
+
+
+def test_the_answer_to_an_earlier_input_is_found_again(control: Control) -> None:
+    control.new("s", SHELL)
+    control.ask("s", b"echo hello")
+    assert control.read("s", answer_to="echo hello").text == "hello"
+
+
+@pytest.mark.on("tmux", "resident")
+@pytest.mark.parametrize(
+    "argv", [("bash", "--norc"), ("bash",), ("zsh", "-f"), ("fish",)], ids=lambda argv: " ".join(argv)
+)
+def test_shells_answer(control: Control, argv: tuple[str, ...], needs: Callable[..., None]) -> None:
+    needs(argv[0])
+    control.new("s", argv)
+    assert control.ask("s", b"echo one; echo two").answer == "one\ntwo"
+    assert control.ask("s", b"printf 'no newline'").answer == "no newline"
+    if argv == ("bash",):
+        found = control.ask("s", b"(exit 7)")
+        assert (found.exit_status, found.source) == (7, "marks")
+
+
+@pytest.mark.on("tmux", "resident")
+def test_python_answers(control: Control) -> None:
+    control.new("p", ("python3", "-q"))
+    assert control.ask("p", b"6*7").answer == "42"
+    assert control.ask("p", b"x = 5").answer == ""
+    assert control.ask("p", b"def f():\n    return x * 2\n").answer == ""
+    assert control.ask("p", b"f()").answer == "10"
+    assert control.ask("p", b"import time; time.sleep(0.6); print('late')").answer == "late"
+    assert control.ask("p", "print('日本 ▓ é')".encode()).answer == "日本 ▓ é"
+
+
+@pytest.mark.on("tmux")
+def test_sqlite_answers(control: Control, needs: Callable[..., None]) -> None:
+    needs("sqlite3")
+    control.new("db", ("sqlite3",))
+    assert control.ask("db", b"create table t(n);").answer == ""
+    assert control.ask("db", b"insert into t values (1), (2);").answer == ""
+    assert control.ask("db", b"select n from t;").answer == "1\n2"
+    found = control.ask("db", b"select n")
+    assert (found.kind, found.answer) == ("continuation", "")
+    assert control.ask("db", b"from t;").answer == "1\n2"
+
+
+QUESTION = (
+    b'answer=; while [ "$answer" != y ] && [ "$answer" != n ]; do printf \'Remove the file? [y/N] \'; read answer; done;'
+    b' echo "answered $answer"'
+)
+
+
+@pytest.fixture
+def asks(control: Control) -> Control:
+    control.new("s", SHELL)
+    return control
+
+
+@pytest.mark.on("tmux", "pipe")
+def test_a_question_can_be_looked_at_and_answered(asks: Control) -> None:
+    found = asks.ask("s", QUESTION)
+    assert (found.state, found.kind) == (State.ASKING, "confirm")
+    assert found.asking
+    assert [one.id for one in found.asking.options] == ["yes", "no"]
+    looked = asks.decide("s")
+    assert looked.asked.id == found.asking.id
+    assert looked.option is None
+    with pytest.raises(Usage):
+        asks.decide("s", "perhaps")
+    with pytest.raises(Conflict):
+        asks.decide("s", "yes", id="00000000")
+    done = asks.decide("s", "yes", id=found.asking.id)
+    assert done.option == "yes"
+    asks.wait("s", text="answered y")
+    asks.wait("s")
+    with pytest.raises(Conflict) as error:
+        asks.decide("s", "yes")
+    assert error.value.reason == "no_question"
+
+
+@pytest.mark.on("tmux")
+def test_a_policy_answers_only_what_it_covers(asks: Control) -> None:
+    text = QUESTION
+    found = asks.ask("s", text, decide=("password=allow",))
+    assert found.state is State.ASKING
+    asks.decide("s", "no")
+    asks.wait("s")
+    found = asks.ask("s", text, decide=("confirm=yes",))
+    assert found.state is State.IDLE
+    assert "answered y" in found.answer
+
+
+@pytest.mark.on("tmux")
+def test_a_password_is_decided_by_a_secret_only(control: Control, monkeypatch: pytest.MonkeyPatch) -> None:
+    control.new("s", program("secret"))
+    with pytest.raises(Usage):
+        control.decide("s", "hunter2")
+    monkeypatch.setenv("WORD", "hunter2")
+    assert control.decide("s", secret_from_env="WORD").option == "secret"
+    control.wait("s", text="it has 7 bytes")
+    assert "hunter2" not in control.log("s").text
+
+
+@pytest.mark.parametrize(
+    ("texts", "found"),
+    [
+        ((), {}),
+        (("allow",), {"*": "allow"}),
+        (("tool=allow,trust=deny", "*=stop"), {"tool": "allow", "trust": "deny", "*": "stop"}),
+    ],
+)
+def test_policies_are_read(texts: tuple[str, ...], found: dict[str, str]) -> None:
+    assert parse_policies(texts) == found
+
+
+@pytest.mark.parametrize("text", ["=allow", "tool=", ","])
+def test_a_bad_policy_is_told(text: str) -> None:
+    with pytest.raises(Usage):
+        parse_policies((text,))

@@ -1,0 +1,121 @@
+"""Evidence for tests of reading/, in few words: a screen with its cursor behind the last text, and who waits for what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Kernel, Look, Mark, Program, Thread, Tty
+
+LINES = Tty(canonical=True, echo=True, unread=0)
+KEYS = Tty(canonical=False, echo=False, unread=0)
+SECRET = Tty(canonical=True, echo=False, unread=0)
+
+STEP = 0.06
+"""Seconds from look to look."""
+
+PLACES = {"poll": "do_poll.constprop.0", "select": "do_select", "pselect6": "do_select", "epoll_wait": "do_epoll_wait"}
+
+
+def thread(call: str, *, tty: bool | None = None, alone: bool = False, state: str = "S", id: int = 100) -> Thread:
+    """A thread in a system call; `read`, `poll` and so on wait for the terminal unless `tty` says otherwise."""
+    waits = call in ("read", *PLACES) if tty is None else tty
+    place = "wait_woken" if call == "read" else PLACES.get(call, f"do_{call}")
+    return Thread(id, "R" if call == "running" else state, place, call, waits, alone)
+
+
+def program(name: str, *calls: str | Thread, **known: Any) -> Program:
+    """A process in the foreground, its threads each in one system call."""
+    pid = known.pop("pid", 100)
+    threads = tuple(
+        one if isinstance(one, Thread) else thread(one, id=pid + index) for index, one in enumerate(calls or ("read",))
+    )
+    fields: dict[str, Any] = {
+        "pid": pid,
+        "parent": 1,
+        "name": name,
+        "state": threads[0].state,
+        "foreground": True,
+        "cpu": 10,
+        "started": 1000,
+        "level": FULL,
+        "sockets": 0,
+        "holds": True,
+        "threads": threads,
+    }
+    return Program(**{**fields, **known})
+
+
+def kernel(*programs: Program, tty: Tty = LINES, inner: Kernel | None = None, via: str | None = None) -> Kernel:
+    return Kernel(tty, programs[0].pid, programs, inner, via)
+
+
+def by_place(seen: Kernel) -> Kernel:
+    """The same as an ordinary user under ptrace restrictions gets it: only where in the kernel each thread sleeps."""
+    programs = tuple(
+        one._replace(level=WCHAN, threads=tuple(t._replace(call=None, tty=None, alone=False) for t in one.threads))
+        for one in seen.programs
+    )
+    return seen._replace(programs=programs)
+
+
+def unreadable(name: str, *, tty: Tty = LINES, cpu: int = 10) -> Kernel:
+    """A process of another user."""
+    return kernel(program(name, Thread(100, "S"), level=NONE, sockets=None, holds=None, cpu=cpu), tty=tty)
+
+
+def look(screen: str = "", seen: Kernel | None = None, **known: Any) -> Look:
+    """One look: the cursor behind the screen's last text, two seconds quiet, unless told otherwise."""
+    rows = screen.split("\n")
+    fields: dict[str, Any] = {
+        "at": 10.0,
+        "journal": 100,
+        "quiet": 2.0,
+        "x": len(rows[-1]),
+        "y": len(rows) - 1,
+        "visible": True,
+        "alternate": False,
+        "cols": 120,
+        "rows": 40,
+        "title": "",
+        "screen": "\n".join(row.rstrip() for row in rows),
+        "dead": False,
+        "status": None,
+        "signal": None,
+        "mark": None,
+        "hook": None,
+        "kernel": seen,
+    }
+    return Look(**{**fields, **known})
+
+
+def evidence(*looks: Look, **known: Any) -> Evidence:
+    told = any(one.kernel and one.kernel.programs for one in looks)
+    return Evidence(**{"looks": looks, "proc": FULL if told else NONE, **known})
+
+
+def steady(
+    screen: str = "", seen: Kernel | None = None, *, count: int = 40, about: dict[str, Any] | None = None, **known: Any
+) -> Evidence:
+    """The same look again and again, for as long as a window is."""
+    last = look(screen, seen, **known)
+    looks = (
+        last._replace(
+            at=last.at - STEP * back, quiet=None if last.quiet is None else max(0.0, last.quiet - STEP * back)
+        )
+        for back in reversed(range(count))
+    )
+    return evidence(*looks, **(about or {}))
+
+
+def drawing(screen: str, seen: Kernel | None, *, every: float, seconds: float = 3.3, **known: Any) -> Evidence:
+    """A program that prints something every so many seconds, watched all the time."""
+    looks = []
+    for number in range(round(seconds / STEP)):
+        at = 10.0 + number * STEP
+        printed = int(at / every)
+        looks.append(look(screen, seen, **{**known, "at": at, "journal": 100 + printed, "quiet": at - printed * every}))
+    return evidence(*looks)
+
+
+def marked(letter: str, status: int | None = None) -> Mark:
+    return Mark(letter, status, 50)

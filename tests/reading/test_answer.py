@@ -1,0 +1,219 @@
+"""What a program wrote in a turn, byte for byte: recorded exchanges, and the traps one by one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tmuxctl.profile import Answer, Profile, Rule
+from tmuxctl.reading.answer import Answered, Given, answer
+
+RECORDED = sorted(Path(__file__).with_name("answers").glob("*.jsonl"))
+ON, OFF = "\x1b[?2004h", "\x1b[?2004l"
+PYTHON = Profile(
+    name="python",
+    prompt=(Rule("prompt", r"^>>>(?:\s|$)", "cursor-line"),),
+    continuation=(Rule("more", r"^\.\.\.(?:\s|$)", "cursor-line"),),
+)
+
+
+def said(data: str, typed: str = "x", *, prompt: str | None = ">>> ", echo: str = "editor", **more: Any) -> Answered:
+    given = Given(typed.encode(), len(prompt or ""), 3, 40, 10, echo)
+    return answer(data.replace("\n", "\r\n").encode(), given, prompt_before=prompt, **more)
+
+
+def exchanges(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("known", ["prompt", "prompt without its blank", "prompt and profile"])
+@pytest.mark.parametrize("path", RECORDED, ids=[path.stem for path in RECORDED])
+def test_recorded_exchanges_give_what_the_program_printed(path: Path, known: str) -> None:
+    wrong = []
+    for one in exchanges(path):
+        given = Given(**{**one["given"], "typed": one["given"]["typed"].encode()})
+        prompt = one["prompt_before"] if known == "prompt" else one["prompt_before"].rstrip()
+        profile = PYTHON if known == "prompt and profile" and path.stem.startswith("python") else None
+        found = answer(one["data"].encode("latin-1"), given, prompt_before=prompt, token=one["token"], profile=profile)
+        if (found.text, found.complete) != (one["truth"], True):
+            wrong.append((one["given"]["typed"], found.text[:200], one["truth"][:200]))
+        assert found.source == ("marks" if one["token"] else "screen")
+    assert not wrong
+
+
+def test_there_are_thirty_exchanges_for_each_program() -> None:
+    counts = {path.stem: len(exchanges(path)) for path in RECORDED}
+    wanted = ("python-80", "sqlite3-80", "psql-80", "gdb-80", "node-80", "bash-80")
+    assert all(counts.get(name, 0) >= 30 for name in wanted), counts
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        ("", ""),
+        ("\n", ""),
+        ("a\n", "a"),
+        ("a", "a"),
+        ("\n\na\n\n\n", "\n\na\n\n"),
+        ("a  \nb\t\n", "a  \nb\t"),
+        (">>> \n", ">>> "),
+        (">>> ", ">>> "),
+        ("... \n>>> x\n", "... \n>>> x"),
+        ("\r 10%\r100%\n", "100%"),
+        (" 10%\r100%", "100%"),
+        ("50%\r", "50%"),
+        ("gone\r\x1b[K\n", ""),
+        ("abc\b\bX\n", "aXc"),
+        ("\x1b[1;31mred  \x1b[0m\n", "red  "),
+        ("\x1b[01;31m\x1b[Kfound\x1b[m\x1b[K  here  \n", "found  here  "),
+        ("\x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\\n", "link"),
+        ("\x1b[2K\x1b[1Gstep  \n", "step  "),
+        ("one\ntwo\n\x1b[2A\x1b[2KONE\n\x1b[2KTWO\n", "ONE\nTWO"),
+        ("日本\x1b[32m語\x1b[0m\n", "日本語"),
+        ("y" * 500 + "\n", "y" * 500),
+        ("\x1b[?1049h\x1b[Hfull screen\x1b[?1049lback\n", "back"),
+    ],
+)
+@pytest.mark.parametrize("editor", ["plain", "bracketed"])
+def test_all_that_was_printed_stays(output: str, text: str, editor: str) -> None:
+    data = f"x\n{output}>>> " if editor == "plain" else f"x\n{OFF}\r{output}{ON}>>> "
+    assert said(data) == Answered(text, True, None, "screen")
+
+
+@pytest.mark.parametrize(
+    ("prompt", "data", "text"),
+    [
+        ("In [2]: ", "x\nout\nIn [3]: ", "out"),
+        ("postgres=# ", "x\nBEGIN\npostgres=*# ", "BEGIN"),
+        ("postgres=*# ", "x\nab postgres=!# ", "ab "),
+        ("ab>>> ", "x\n>>> ", ""),
+        ("ab>>> ", "x\nb>>> ", "b"),
+        ("me@box:~$ ", "x\nme@box:/tmp$ ", ""),
+        ("ab# ", "x\na b  # ", "a b  "),
+        ("(gdb) ", "x\nout(gdb) ", "out"),
+        ("", "x\n100% ", "100% "),
+        ("(gdb) ", "x\nName: ", "Name: "),
+        (None, "x\nout\n$ ", "out"),
+        (None, "x\nab>>> ", "ab"),
+    ],
+)
+def test_the_prompt_is_cut_once_and_may_change(prompt: str | None, data: str, text: str) -> None:
+    assert said(data, prompt=prompt).text == text
+
+
+def test_a_profile_tells_the_prompt_from_what_stands_before_it() -> None:
+    profile = Profile(name="p", prompt=(Rule("prompt", r"^p\d+> "),))
+    assert said("x\nabp7> ", prompt="zzp6> ", profile=profile).text == "ab"
+
+
+@pytest.mark.parametrize(
+    ("data", "typed", "text"),
+    [
+        ("def f():\n...   return 1\n... \n>>> ", "def f():\n  return 1\n", ""),
+        ("1\n1\n>>> 1\n1\n>>> ", "1\n1", "1\n1"),
+        ("p(1)\na>>> p(2)\nb>>> ", "p(1)\np(2)", "ab"),
+        ("'''\n... a\n... '''\n... \n>>> ", "'''\na\n'''", "... "),
+        (f"a\n{OFF}\r{ON}   ...> b\n{OFF}\rout\n{ON}>>> ", "a\nb", "out"),
+        (f"a\n{OFF}\rone\n{ON}>>> b\n{OFF}\rtwo{ON}>>> ", "a\nb", "one\ntwo"),
+        (f"\x1b[7ma\nb\x1b[27m\n{OFF}\rone\n{ON}>>> ", "a\nb", "one"),
+        (
+            "a{\r\n\x1b[1G\x1b[0J... \x1b[5Gb\r\n\x1b[1G\x1b[0J... \x1b[5G}\r\nout\n\x1b[1G\x1b[0J> \x1b[3G",
+            "a{\nb\n}",
+            "out",
+        ),
+    ],
+)
+def test_each_typed_line_is_taken_out_with_its_prompt(data: str, typed: str, text: str) -> None:
+    assert said(data, typed).text == text
+
+
+@pytest.mark.parametrize(
+    ("data", "typed", "text"),
+    [
+        ("for\ndo\ndone\n> > 1\n2\n# ", "for\ndo\ndone", "1\n2"),
+        ("for\n> do\n> done\n1\n# ", "for\ndo\ndone", "1"),
+        ("a\nb\none\n# two\n# ", "a\nb", "one\ntwo"),
+        ("a\nb\n1# 2# ", "a\nb", "12"),
+    ],
+)
+def test_a_terminal_echoes_all_lines_before_the_program_asks_for_them(data: str, typed: str, text: str) -> None:
+    assert said(data, typed, prompt="# ", echo="tty").text == text
+
+
+def test_an_echo_that_was_wrapped_or_drawn_again_is_an_echo() -> None:
+    line = "y" * 50
+    assert said(f"{line[:36]} \r{line[36:]}\nout\n>>> ", line).text == "out"
+    assert said("y\by" + line[1:] + "\nout\n>>> ", line).text == "out"
+    preview = "1+1\n\x1b[90m2\x1b[39m\x1b[8G\x1b[1A\x1b[1B\x1b[2K\x1b[1A\r\nout\n>>> "
+    assert said(preview, "1+1").text == "out"
+
+
+def test_without_an_echo_all_is_output() -> None:
+    assert said("x\n>>> ", "x", echo="none").text == "x"
+
+
+def marked(*parts: str) -> str:
+    marks = {"C": "C;tmuxctl=t0", "D": "D;{};tmuxctl=t0", "A": "A;tmuxctl=t0", "B": "B;tmuxctl=t0"}
+    named = {"A": marks["A"], "B": marks["B"], "C": marks["C"], "D0": marks["D"].format(0), "D7": marks["D"].format(7)}
+    return "".join(f"\x1b]133;{named[part]}\x07" if part in named else part for part in parts)
+
+
+def test_marks_say_what_is_output_and_how_it_ended() -> None:
+    data = marked("x\n", "C", "$ out  \n\n", "D7", "A", "$ ", "B")
+    assert said(data, prompt="$ ", token="t0") == Answered("$ out  \n", True, 7, "marks")
+
+
+def test_marks_of_another_token_say_nothing() -> None:
+    data = marked("x\n", "C", "out\n", "D7", "A", "$ ", "B")
+    assert said(data, prompt="$ ", token="other") == Answered("out", True, None, "screen")
+
+
+def test_several_commands_give_all_their_outputs_and_the_last_status() -> None:
+    one = marked("a\n", "C", "one\n", "D0", "A", "$ ", "B")
+    data = one + marked("b\n", "C", "two", "D7", "A", "$ ", "B")
+    assert said(data, "a\nb", prompt="$ ", token="t0") == Answered("one\ntwo", True, 7, "marks")
+
+
+def test_a_line_the_shell_cannot_read_is_answered_by_what_it_says() -> None:
+    data = marked(f"x (\n{OFF}\rsyntax error\n", "D7", ON, "A", "$ ", "B")
+    assert said(data, "x (", prompt="$ ", token="t0") == Answered("syntax error", True, 7, "marks")
+
+
+def test_a_command_that_still_runs_is_not_complete() -> None:
+    data = marked("x\n", "C", "so far\n")
+    assert said(data, prompt="$ ", token="t0") == Answered("so far", False, None, "marks")
+
+
+def test_a_program_that_waits_at_its_own_prompt_has_answered() -> None:
+    data = marked("x\n", "C", "Welcome\n>>> ")
+    assert said(data, prompt="$ ", token="t0") == Answered("Welcome", True, None, "marks")
+
+
+def test_zsh_signs_a_missing_newline_and_that_is_not_output() -> None:
+    sign = "\x1b[1m\x1b[7m%\x1b[27m\x1b[1m\x1b[0m" + " " * 39 + "\r \r"
+    drawn = "\r\x1b[0m\x1b[27m\x1b[24m\x1b[J$ \x1b[K"
+    assert said(marked("x\n", "C", "ab", sign, "D0", drawn), prompt="$ ", token="t0").text == "ab"
+    assert said(f"x{OFF}\r\nab{sign}{drawn}{ON}", prompt="$ ").text == "ab"
+
+
+def test_a_program_on_the_alternate_screen_keeps_its_text_to_itself() -> None:
+    assert not said("x\n\x1b[?1049h\x1b[Hfull screen").complete
+
+
+def test_raw_is_everything_as_it_came() -> None:
+    data = "x\n\x1b[31mred\x1b[0m\n>>> "
+    assert said(data, raw=True).text == data.replace("\n", "\r\n")
+
+
+def test_a_profile_says_where_an_answer_begins_and_ends_and_what_is_no_part_of_it() -> None:
+    manner = Profile(name="p", answer=Answer(begin="^⏺ ", strip=("^│", "^$"), until="^─"))
+    assert said("x\nthinking\n⏺ one\n\n│ box\ntwo\n\n────\nrest\n>>> ", profile=manner).text == "one\n\ntwo"
+
+
+def test_a_sequence_cut_at_the_end_and_bytes_that_are_no_text_do_no_harm() -> None:
+    given = Given(b"x", 4, 0, 40, 10, "editor")
+    assert answer(b"x\r\na\xffb\r\n>>> ", given, prompt_before=">>> ").text == "a\ufffdb"
+    assert answer(b"x\r\nab\r\n\x1b[3", given, prompt_before=">>> ").text == "ab"

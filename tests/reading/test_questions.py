@@ -1,0 +1,259 @@
+"""The questions programs ask: what they are, how each answer is given, and that a question keeps its id."""
+
+from __future__ import annotations
+
+import pytest
+from reading.looks import KEYS, LINES, evidence, kernel, look, program, steady, thread
+
+from tmuxctl.evidence import Tty
+from tmuxctl.model import State
+from tmuxctl.profile import Profile, Rule
+from tmuxctl.reading.state import judge
+from tmuxctl.results import Asking
+
+READS_LINES = kernel(program("setup", "read"), tty=LINES)
+READS_KEYS = kernel(program("setup", "read"), tty=KEYS)
+LISTENS = kernel(program("setup", thread("epoll_wait")), tty=KEYS)
+
+
+def asked(screen: str, seen: object = READS_LINES, **known: object) -> Asking:
+    verdict = judge(steady(screen, seen, **known))  # type: ignore[arg-type]
+    assert verdict.state is State.ASKING, verdict
+    assert verdict.asking is not None
+    assert verdict.kind == verdict.asking.kind
+    return verdict.asking
+
+
+def keys(found: Asking) -> dict[str, tuple[str, ...]]:
+    return {one.id: one.keys for one in found.options}
+
+
+@pytest.mark.parametrize(
+    ("text", "default"),
+    [
+        ("Overwrite file? [y/N] ", "no"),
+        ("Do you want to continue? [Y/n] ", "yes"),
+        ("Continue? (y/n) ", None),
+        ("Continue? (y/n): ", None),
+        ("Quit anyway? (y or n) ", None),
+        ("Make breakpoint pending? (y or [n]) ", "no"),
+        ("Use it? ([y] or n) ", "yes"),
+        ("Really? y/n ", None),
+        ("Is this ok [y/N]: ", "no"),
+        ("Proceed ([y]/n)? ", "yes"),
+    ],
+)
+def test_yes_or_no_is_answered_with_a_letter_and_enter(text: str, default: str | None) -> None:
+    found = asked(text)
+    assert (found.kind, found.default) == ("confirm", default)
+    assert keys(found) == {"yes": ("y", "Enter"), "no": ("n", "Enter")}
+    assert found.question == text.strip()
+
+
+def test_words_are_typed_as_they_are_wanted_and_a_text_of_ones_own_is_no_option() -> None:
+    found = asked("Are you sure you want to continue connecting (yes/no/[fingerprint])? ")
+    assert keys(found) == {"yes": ("y", "e", "s", "Enter"), "no": ("n", "o", "Enter")}
+    assert found.default is None
+
+
+def test_a_program_that_reads_single_keys_gets_no_enter() -> None:
+    assert keys(asked("Delete it? [y/n] ", READS_KEYS)) == {"yes": ("y",), "no": ("n",)}
+    assert keys(asked("Delete it? [y/n] ", LISTENS)) == {"yes": ("y", "Enter"), "no": ("n", "Enter")}
+
+
+def test_spelled_answers_are_chosen_by_the_letter_in_brackets() -> None:
+    found = asked("Add file to the chat? (Y)es/(N)o/(D)on't ask again [Yes]: ")
+    assert keys(found) == {"yes": ("y", "Enter"), "no": ("n", "Enter"), "dont-ask-again": ("d", "Enter")}
+    assert found.default == "yes"
+
+
+def test_single_letters_are_an_approval() -> None:
+    found = asked("+40\n(1/2) Stage this hunk [y,n,q,a,d,j,J,g,/,e,?]? ")
+    assert found.kind == "approval"
+    assert keys(found)["y"] == ("y", "Enter")
+    assert len(found.options) == 11
+    assert keys(asked("What would you like to do (Y/I/N/O/D/Z) [default=N] ? "))["O"] == ("O", "Enter")
+
+
+def test_a_question_that_wraps_is_told_whole() -> None:
+    text = "Are you sure " + "that you really want this " * 5 + "(yes/no)? "
+    rows = "\n".join(text[at : at + 80] for at in range(0, len(text), 80))
+    assert asked(rows, cols=80).question == text.strip()
+
+
+def test_a_short_question_brings_the_row_above() -> None:
+    assert asked("The following will be removed: vim\n[y/N] ").question == "The following will be removed: vim [y/N]"
+
+
+def test_what_was_typed_behind_a_question_is_no_part_of_it() -> None:
+    first, second = asked("Overwrite? [y/N] "), asked("Overwrite? [y/N] y")
+    assert first.id == second.id
+    assert second.question == "Overwrite? [y/N]"
+
+
+def test_a_password_has_no_options() -> None:
+    found = asked("Enter passphrase: ", kernel(program("gpg", "read"), tty=Tty(True, False, 0)))
+    assert (found.kind, found.options, found.question) == ("password", (), "Enter passphrase:")
+
+
+@pytest.mark.parametrize(
+    "text", ["Press any key to continue", "Press ENTER to continue", "Hit return to go on ", "-- Press RETURN --"]
+)
+def test_press_any_key_is_answered_with_enter(text: str) -> None:
+    found = asked(text)
+    assert (found.kind, keys(found)) == ("keys", {"continue": ("Enter",)})
+
+
+@pytest.mark.parametrize("row", [":", "(END)", "--More--", "lines 1-39", "--More--(12%)"])
+def test_a_pager_goes_on_with_space_and_ends_with_q(row: str) -> None:
+    found = asked(f"text\n{row}", READS_KEYS)
+    assert (found.kind, keys(found)) == ("pager", {"more": ("Space",), "quit": ("q",)})
+
+
+def test_a_numbered_list_is_answered_with_its_numbers() -> None:
+    found = asked("1) red\n2) green\n3) blue\n#? ", kernel(program("bash", "read")))
+    assert (found.kind, keys(found)) == ("choice", {"1": ("1", "Enter"), "2": ("2", "Enter"), "3": ("3", "Enter")})
+    assert [one.label for one in found.options] == ["red", "green", "blue"]
+    assert [one.id for one in asked("1) red    2) green\n#? ").options] == ["1", "2"]
+    assert asked("  1. Debian\n  2. Ubuntu\nEnter your choice: ").kind == "choice"
+
+
+MENU = "● Bash(make)\n\nDo you want to proceed?\n❯ 1. Yes\n  2. Yes, and don't ask again\n  3. No, and tell me (esc)\n"
+
+
+def test_a_menu_is_answered_from_the_marked_option_on() -> None:
+    found = asked(MENU, LISTENS, visible=False)
+    assert (found.kind, found.question, found.default) == ("approval", "Do you want to proceed?", "1")
+    assert keys(found) == {"1": ("Enter",), "2": ("Down", "Enter"), "3": ("Down", "Down", "Enter")}
+    assert found.risk == "unknown"
+    moved = MENU.replace("❯ 1", "  1").replace("  2", "❯ 2")
+    assert keys(asked(moved, LISTENS, visible=False)) == {"1": ("Up", "Enter"), "2": ("Enter",), "3": ("Down", "Enter")}
+
+
+def test_options_without_numbers_go_by_their_words() -> None:
+    found = asked("? Pick a framework (Use arrow keys)\n » react\n   vue\n   svelte", LISTENS, visible=False)
+    assert (found.kind, list(keys(found))) == ("choice", ["react", "vue", "svelte"])
+    assert found.question == "? Pick a framework (Use arrow keys)"
+
+
+def test_a_menu_in_a_box_loses_its_frame() -> None:
+    rows = ["╭──────────────╮", "│ Trust it?    │", "│ ❯ 1. Trust   │", "│   2. Exit    │", "╰──────────────╯"]
+    found = asked("\n".join(rows), LISTENS, visible=False)
+    assert (found.kind, found.question) == ("trust", "Trust it?")
+    assert [one.label for one in found.options] == ["Trust", "Exit"]
+
+
+def test_options_of_several_rows_are_one() -> None:
+    rows = "Choose:\n❯ 1. Alpha\n     the first\n  2. Beta\n     the second"
+    assert [one.label for one in asked(rows, LISTENS, visible=False).options] == ["Alpha", "Beta"]
+
+
+def test_a_prompt_that_looks_like_a_marked_option_is_no_menu() -> None:
+    zsh = kernel(program("zsh", "read"), tty=KEYS)
+    assert judge(steady("  one\n  two\n❯ git st", zsh)).state is State.IDLE
+    assert judge(steady("> first\n  second\n> ", LISTENS)).state is State.IDLE
+
+
+def test_buttons_are_reached_from_the_one_that_has_the_cursor() -> None:
+    box = "┌──────────────┐\n│ Go on?       │\n│ <Yes>   <No> │\n└──────────────┘"
+    first = asked(box, LISTENS, x=3, y=2)
+    assert (first.kind, first.question, first.default) == ("approval", "Go on?", "yes")
+    assert keys(first) == {"yes": ("Enter",), "no": ("Tab", "Enter")}
+    second = asked(box, LISTENS, x=11, y=2)
+    assert (second.default, keys(second)) == ("no", {"yes": ("BTab", "Enter"), "no": ("Enter",)})
+    unseen = asked(box, LISTENS, x=0, y=3, visible=False)
+    assert (unseen.default, keys(unseen)) == (None, {"yes": ("Enter",), "no": ("Escape",)})
+
+
+def test_a_question_without_answers_takes_any_text() -> None:
+    found = asked("Are you sure you want to delete all files? ")
+    assert (found.kind, found.options) == ("question", ())
+    assert judge(steady("How old are you? ", READS_LINES)).kind == "line"
+
+
+@pytest.mark.parametrize(
+    ("text", "risk"),
+    [
+        ("Delete all 40 files? [y/N] ", "high"),
+        ("rm: remove regular file 'notes'? (y/n) ", "high"),
+        ("Format /dev/sda? [y/N] ", "high"),
+        ("Permanently erase the disk? [y/N] ", "high"),
+        ("Install vim? [Y/n] ", "unknown"),
+    ],
+)
+def test_words_of_destruction_are_a_hint(text: str, risk: str) -> None:
+    assert asked(text).risk == risk
+
+
+def test_the_risk_of_a_menu_counts_what_stands_above_it() -> None:
+    assert asked(MENU.replace("make", "rm -rf build"), LISTENS, visible=False).risk == "high"
+
+
+def test_the_same_question_for_another_thing_is_another_question() -> None:
+    first, second = (asked(f"@@ -{n} @@\n+line {n}\nStage this hunk [y,n,q]? ") for n in (1, 2))
+    assert first.question == second.question
+    assert first.id != second.id
+    assert len(first.id) == 8
+    assert int(first.id, 16) >= 0
+
+
+def test_a_question_keeps_its_id_while_a_clock_or_spinner_goes_on() -> None:
+    one, other = (asked(f"⠋ 12:00:0{n} ({n}s)\nOverwrite? [y/N] ") for n in (1, 2))
+    assert one.id == other.id
+
+
+def test_a_line_being_typed_at_a_prompt_is_no_question() -> None:
+    bash = kernel(program("bash", thread("pselect6", alone=True)), tty=KEYS)
+    assert judge(steady('user@host:~$ echo "really? [y/n] ', bash)).state is State.IDLE
+    python = kernel(program("python3", thread("pselect6", alone=True)), tty=KEYS)
+    assert judge(steady(">>> if token:", python)).state is State.IDLE
+
+
+# By a profile's rules
+
+
+RULES = Profile(
+    name="agent",
+    prompt=(Rule("p", "^> ?$", "cursor-line"),),
+    asking=(
+        Rule(
+            "tool",
+            "Do you want to proceed",
+            "bottom:8",
+            kind="approval",
+            question=r"(?m)^● (?P<q>.+)$",
+            options={"allow": ("1",), "deny": ("Escape",)},
+            default="deny",
+            risk="high",
+        ),
+        Rule("free", r"^What next\?", "cursor-line"),
+    ),
+)
+
+
+def by_rule(screen: str) -> Asking:
+    found = judge(steady(screen, LISTENS, visible=False), RULES).asking
+    assert found is not None
+    return found
+
+
+def test_a_rule_tells_kind_question_options_default_and_risk() -> None:
+    found = by_rule(MENU)
+    assert (found.kind, found.question, found.default, found.risk) == ("approval", "Bash(make)", "deny", "high")
+    assert keys(found) == {"allow": ("1",), "deny": ("Escape",)}
+
+
+def test_a_rule_without_a_question_pattern_tells_the_row_that_fits() -> None:
+    found = by_rule("thinking done\nWhat next? ")
+    assert (found.kind, found.question, found.options, found.risk) == ("question", "What next?", (), "unknown")
+
+
+def test_a_rules_question_has_an_id_of_its_own_for_each_thing_it_asks_about() -> None:
+    assert by_rule(MENU).id != by_rule(MENU.replace("make", "ls")).id
+    assert by_rule(MENU).id == by_rule(MENU).id
+
+
+def test_what_an_answer_quotes_is_no_question_of_a_program_with_a_profile() -> None:
+    quoted = "It shows:\n❯ 1. Yes\n  2. No\n\n> "
+    assert judge(steady(quoted, LISTENS), RULES).state is State.IDLE
+    assert judge(evidence(look("❯ 1. Yes\n  2. No\nworking\n", LISTENS)), RULES).state is State.BUSY

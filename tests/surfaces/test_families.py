@@ -1,0 +1,168 @@
+"""Commands of two words: operations that share their first word are found, explained and completed below it."""
+
+from __future__ import annotations
+
+import json
+import signal
+from typing import Annotated, ClassVar
+
+import pytest
+from click.shell_completion import ShellComplete
+
+from tmuxctl.operations import invoke, operation, spoken
+from tmuxctl.results import ProfileLine, Profiles, ProfilesTested, ProfileTested
+from tmuxctl.surfaces.cli import app, group, reference
+
+LINE = ProfileLine("shop", "user", "the shop's console", "/p/shop.yaml", ("shop", "shop-*"))
+WRONG = ProfileLine("wrong", "user", "", "/p/wrong.yaml", (), "line 2: no key\x1b[31m")
+
+
+class Shop:
+    tested = ProfilesTested(True, 2, 0, ())
+
+    def call(self, name, arguments):
+        self.called.append((name, dict(arguments)))
+        return invoke(self, name, arguments)
+
+    called: ClassVar[list] = []
+
+    def close(self):
+        pass
+
+    @operation(right="read", group="Set up", examples=("profile ls",))
+    def profile_ls(self) -> Profiles:
+        """List the profiles."""
+        return Profiles((LINE, WRONG))
+
+    @operation(right="read", group="Set up", examples=("profile test shop",))
+    def profile_test(
+        self, name: Annotated[tuple[str, ...], "which"] = (), *, all_of_them: bool = False
+    ) -> ProfilesTested:
+        """Judge saved screens."""
+        return self.tested
+
+    @operation(right="create", group="Set up")
+    def profile_new(self, name: str, command: tuple[str, ...], *, force: bool = False) -> None:
+        """Write one."""
+
+    @operation(right="read", group="Drive")
+    def wait_idle(self, session: str) -> None:
+        """Wait."""
+
+
+@pytest.fixture
+def line(capsys):
+    before = signal.getsignal(signal.SIGTERM)
+
+    def run(*words):
+        Shop.called = []
+        status = app.run(words, group.App(lambda: [group.Service(Shop, lambda options: Shop())]))
+        found = capsys.readouterr()
+        assert "Traceback" not in found.err
+        return status, found.out, found.err
+
+    yield run
+    signal.signal(signal.SIGTERM, before)
+
+
+def test_an_operation_of_a_family_is_two_words():
+    assert [spoken(name) for name in ("profile_ls", "wait_idle", "send", "machine_key_add")] == [
+        "profile ls", "wait-idle", "send", "machine key-add"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "called"),
+    [
+        (["profile", "ls"], ("profile_ls", {})),
+        (["profile", "test", "a", "b"], ("profile_test", {"name": ["a", "b"]})),
+        (["profile", "test", "a", "--all-of-them"], ("profile_test", {"name": ["a"], "all_of_them": True})),
+        (["profile", "new", "a", "--force", "--", "x", "-y"],
+         ("profile_new", {"name": "a", "command": ["x", "-y"], "force": True})),
+        (["wait-idle", "db"], ("wait_idle", {"session": "db"})),
+    ],
+)  # fmt: skip
+def test_words_reach_the_operation(line, words, called):
+    assert line(*words)[0] == 0
+    assert Shop.called == [called]
+
+
+@pytest.mark.parametrize(
+    "words", [["--json", "profile", "ls"], ["profile", "--json", "ls"], ["profile", "ls", "--json"]]
+)
+def test_options_of_every_command_stand_anywhere(line, words):
+    _, out, _ = line(*words)
+    assert [one["name"] for one in json.loads(out)["profiles"]] == ["shop", "wrong"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["profile", "tset"], "did you mean 'test'"),
+        (["profile", "xyzzy"], "tmuxctl profile --help"),
+        (["profil"], "did you mean 'profile'"),
+        (["profile-ls"], "no command 'profile-ls'"),
+        (["machine"], "no command 'machine'"),
+        (["profile", "new"], "profile new needs name"),
+        (["profile", "new", "a"], "tmuxctl profile new --help"),
+        (["profile", "ls", "--frce"], "profile ls: no option --frce"),
+    ],
+)
+def test_what_is_no_command_is_told_with_what_would_be(line, words, said):
+    status, out, err = line(*words)
+    assert (status, out) == (2, "")
+    assert said in err
+
+
+def test_a_family_alone_shows_what_it_has(line):
+    status, _, err = line("profile")
+    assert status == 2
+    assert "profile test" in err
+    status, out, _ = line("profile", "--help")
+    assert status == 0
+    assert "tmuxctl profile test shop" in out
+    assert "Judge saved screens" in out
+
+
+def test_help_lists_both_words(line):
+    assert "  profile ls " in line("--help")[1]
+    assert "Usage: tmuxctl profile test [OPTIONS] [-- NAME..]" in line("profile", "test", "--help")[1]
+
+
+def test_the_reference_has_both_words():
+    assert "### profile ls\n\n    tmuxctl profile ls [OPTIONS]\n" in reference.text()
+
+
+@pytest.mark.parametrize(
+    ("typed", "start", "offered"),
+    [
+        ([], "pro", ["profile"]),
+        (["profile"], "", ["ls", "test", "new"]),
+        (["profile"], "t", ["test"]),
+        (["profile", "new"], "--fo", ["--force"]),
+    ],
+)
+def test_the_shell_completes_the_second_word(typed, start, offered):
+    made = group.App(lambda: [group.Service(Shop, lambda options: Shop())])
+    assert [one.value for one in ShellComplete(made, {}, "tmuxctl", "_X").get_completions(typed, start)] == offered
+
+
+def test_profiles_are_a_table_that_cannot_steer_the_terminal(line):
+    _, out, _ = line("profile", "ls")
+    assert out.split("\n")[1] == "shop   user    shop shop-*  the shop's console"
+    assert "\x1b" not in out
+    assert line("profile", "ls", "-q")[1] == "shop\nwrong\n"
+
+
+def test_a_failed_test_shows_its_screen_and_ends_with_1(line, monkeypatch):
+    one = ProfileTested(
+        "shop", "/p/shop.yaml", 7, False, "asking", "idle prompt", "prompt \x1b]0;", "row\x1b[2J\nshop>"
+    )
+    monkeypatch.setattr(Shop, "tested", ProfilesTested(False, 3, 1, (one,)))
+    status, out, _ = line("profile", "test")
+    assert status == 1
+    assert out.split("\n")[0] == "shop: /p/shop.yaml line 7: asking was expected"
+    assert "| shop>" in out
+    assert "3 passed, 1 failed" in out
+    assert "\x1b" not in out
+    assert line("profile", "test", "--json")[0] == 1

@@ -1,0 +1,168 @@
+"""Questions a program asks: which stands now, how it is answered, and what a policy says to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tmuxctl.control import sessions, typing
+from tmuxctl.errors import Conflict, Usage
+from tmuxctl.model import State
+from tmuxctl.results import Asking, Decided, Option
+from tmuxctl.terminal.paste import Input, ended
+
+if TYPE_CHECKING:
+    from tmuxctl.control.observing import Steady
+    from tmuxctl.control.service import Control
+    from tmuxctl.reading.state import Verdict
+
+ALLOW = ("allow", "yes", "y", "ok", "continue")
+DENY = ("deny", "no", "n", "cancel", "quit")
+STOP = "stop"
+
+GONE_SECONDS = 3.0
+"""How long a question that was answered may stay before the decision is told as it stands."""
+
+
+def decide(control: Control, session: str, option: str | None, *, id: str | None, secret: bytes | None) -> Decided:
+    """Answer the question that stands, or tell it if no answer is given.
+
+    Raises Conflict `no_question`, `other_question` if another has taken its place, Usage `bad_option` for an answer it
+    does not know, Exited if the program has ended.
+    """
+    from tmuxctl.control.observing import Observer, Steady
+
+    pane, given = sessions.find_with_input(control, session)
+    if pane.dead:
+        raise ended(pane)
+    steady = Steady(control, Observer(control, pane), Input.parse(given))
+    steady.recall()
+    asking = _standing(steady, id)
+    name = steady.observer.pane.name
+    if option is None and secret is None:
+        return _decided(name, steady.verdict, asking, None)
+    if secret is not None:
+        if asking.kind != "password":
+            raise Conflict(
+                f"{name} does not ask for a password: {asking.question}",
+                reason="other_question",
+                hint=f"tmuxctl decide {name}",
+            )
+        typing.send(control, name, b"", enter=True, paste=False, multiline=False, secret=secret)
+        chosen = "secret"
+    else:
+        chosen = _press(control, name, asking, option or "")
+    return _after(control, steady, asking, chosen)
+
+
+def _standing(steady: Steady, id: str | None) -> Asking:
+    """The question that stands now."""
+    began = time.monotonic()
+    while not steady.look() and time.monotonic() - began < 1.0:
+        time.sleep(steady.due())
+    verdict, name = steady.verdict, steady.observer.pane.name
+    if verdict.state is State.EXITED:
+        raise ended(steady.observer.pane)
+    if verdict.state is not State.ASKING or verdict.asking is None:
+        raise Conflict(
+            f"{name} asks nothing: it is {verdict.state.value} ({verdict.why})",
+            reason="no_question",
+            hint=f"tmuxctl wait {name} --asking",
+        )
+    if id is not None and verdict.asking.id != id:
+        raise Conflict(
+            f"another question has taken the place of {ascii(id[:40])}: {verdict.asking.question}",
+            reason="other_question",
+            hint=f"look at it: tmuxctl decide {name}",
+        )
+    return verdict.asking
+
+
+def _press(control: Control, name: str, asking: Asking, given: str) -> str:
+    """Choose an option, or type a text where any text is an answer."""
+    if asking.kind == "password":
+        raise Usage(
+            f"{name} asks for a password, which never stands on a command line",
+            reason="no_secret",
+            hint=f"tmuxctl decide {name} --secret-from-env NAME, --secret-from-file or --secret-from-fd",
+        )
+    option = find(asking, given)
+    if option:
+        typing.keys(control, name, option.keys, repeat=1)
+        return option.id
+    if asking.options:
+        known = ", ".join(one.id for one in asking.options)
+        raise Usage(f"{ascii(given[:40])} is no answer to {name}", reason="bad_option", hint=f"it takes: {known}")
+    typing.send(control, name, given.encode(), enter=True, paste=False, multiline=False)
+    return given
+
+
+def find(asking: Asking, given: str) -> Option | None:
+    """The option of this id, label or number (from 1), or the only one that is meant by allow, deny, yes or no."""
+    wanted = given.strip().casefold()
+    for one in asking.options:
+        if wanted in (one.id.casefold(), one.label.casefold()):
+            return one
+    if wanted.isdigit() and 1 <= int(wanted) <= len(asking.options):
+        return asking.options[int(wanted) - 1]
+    words = next((group for group in (ALLOW, DENY) if wanted in group), ())
+    return next((one for word in words for one in asking.options if one.id.casefold() == word), None)
+
+
+def parse_policies(texts: Sequence[str]) -> dict[str, str]:
+    """`allow`, `deny`, `tool=allow,*=stop` as question to option; `*` is any question. Usage for anything else."""
+    found: dict[str, str] = {}
+    for text in ",".join(texts).split(",") if texts else ():
+        question, equals, option = text.strip().partition("=")
+        if not equals:
+            question, option = "*", question
+        if not question or not option:
+            raise Usage(
+                f"{ascii(text[:40])} is no decision",
+                reason="bad_decision",
+                hint="--decide allow, --decide deny, or --decide KIND=OPTION, as in confirm=yes",
+            )
+        found[question] = option
+    return found
+
+
+def by_policy(verdict: Verdict, policies: Mapping[str, str]) -> Option | None:
+    """The option a policy chooses for the question that stands, by its rule, id or kind; None to leave it standing."""
+    asking = verdict.asking
+    if asking is None or asking.kind == "password":
+        return None
+    for key in (verdict.rule, asking.id, asking.kind, "*"):
+        if key is not None and key in policies:
+            return None if policies[key] == STOP else find(asking, policies[key])
+    return None
+
+
+def _after(control: Control, steady: Steady, asking: Asking, chosen: str) -> Decided:
+    """Look until the program has taken the answer."""
+    _, given = sessions.find_with_input(control, steady.observer.pane.name)
+    steady.typed(Input.parse(given), None)
+    began = time.monotonic()
+    while time.monotonic() - began < GONE_SECONDS:
+        held = steady.look()
+        now = steady.verdict.asking
+        if held and not (now and now.id == asking.id):
+            break
+        time.sleep(steady.due())
+    steady.leave()
+    return _decided(steady.observer.pane.name, steady.verdict, asking, chosen)
+
+
+def _decided(name: str, verdict: Verdict, asking: Asking, chosen: str | None) -> Decided:
+    return Decided(
+        session=name,
+        asked=asking,
+        option=chosen,
+        state=verdict.state,
+        kind=verdict.kind,
+        detail=verdict.detail,
+        by=verdict.by,
+        confidence=verdict.confidence,
+        asking=verdict.asking,
+        exit_status=verdict.status,
+    )

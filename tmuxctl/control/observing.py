@@ -1,0 +1,296 @@
+"""Knowing what a session's program does: looks taken by terminal/, judged by reading/, kept for the next process."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmuxctl import evidence as evidences
+from tmuxctl.control import sessions
+from tmuxctl.errors import NotFound, TmuxctlError
+from tmuxctl.evidence import FULL, Kernel, Look, Mark
+from tmuxctl.model import Confidence, Session, State
+from tmuxctl.operations import current
+from tmuxctl.reading import marks
+from tmuxctl.reading.state import Verdict, judge
+from tmuxctl.terminal import observer
+from tmuxctl.terminal.observer import WINDOW_SECONDS, Capture
+from tmuxctl.terminal.paste import Input
+from tmuxctl.terminal.server import Pane
+
+if TYPE_CHECKING:
+    from tmuxctl.control.service import Control
+    from tmuxctl.profile import Profile
+
+LAST = "last.json"
+
+SETTLED = (State.IDLE, State.ASKING)
+
+AGAIN_SECONDS = 0.03
+"""The pause before the look that confirms another."""
+
+MOMENT_SECONDS = 0.4
+"""How long a command that only tells a state looks at it, if the first looks do not agree."""
+
+LIVELY_SECONDS = 0.35
+"""So long after output the next look follows soon."""
+
+FLOOD_SECONDS = 0.1
+"""The pause between two looks at a program that prints without end."""
+
+TAKEN_SECONDS = 0.35
+"""After so long an input counts as taken though nothing showed it (a program need not echo or answer)."""
+
+RECENT_SECONDS = 1.0
+"""A look of another process within the last second confirms ours."""
+
+UNSEEN = Verdict(State.UNKNOWN, None, None, None, Confidence.GUESS, "not looked at yet")
+
+TAKING = Verdict(State.BUSY, None, "silent", "kernel", Confidence.LIKELY, "what was typed has not been taken yet")
+
+START_SECONDS = 30.0
+"""How long a new program is waited for, if neither its profile nor the settings say."""
+
+BUSY_SECONDS = 2.0
+"""After so long a new program that works is left to it."""
+
+KEPT_LOOKS = 12
+"""How many looks are left for the next process."""
+
+
+class Observer(observer.Observer):
+    """A session watched with its shell's marks and its profile."""
+
+    def __init__(
+        self, control: Control, pane: Pane, *, level: str = FULL, profile: Profile | None = None, marked: bool = True
+    ) -> None:
+        token = pane.spec.get("marks", "") if marked else ""
+
+        def find_mark(data: bytes, start: int) -> Mark | None:
+            found = marks.marks(data, token)
+            return Mark(found[-1].letter, found[-1].status, start + found[-1].start) if found else None
+
+        folder = sessions.folder(control, pane.id)
+        super().__init__(control.transport, pane, folder, find_mark=find_mark if token else None, level=level)
+        self.folder, self.token = folder, token
+        self._prompts: dict[int, bool] = {}
+        self.profile = profile or profile_of(control, pane)
+
+    def verdict(self) -> Verdict:
+        """What the looks so far say."""
+        return judge(self.evidence, self.profile)
+
+    def at_prompt(self, offset: int) -> bool:
+        """True if a marked shell stood at its prompt when its output had come so far."""
+        if offset not in self._prompts:
+            self._prompts = {offset: sessions.at_prompt(self.journal, self.token, offset)}
+        return self._prompts[offset]
+
+
+def profile_of(control: Control, pane: Pane) -> Profile | None:
+    """The profile that was frozen into the session when it was created, or None."""
+    if not pane.spec.get("profile"):
+        return None
+    known = control.profiles
+    if known is not None and pane.id in known:
+        return known[pane.id]
+    from tmuxctl.profile import thaw
+
+    try:
+        found = thaw(control.transport.read(f"{sessions.folder(control, pane.id)}/profile.json"))
+    except (NotFound, ValueError):
+        found = None
+    if known is not None:
+        known[pane.id] = found
+    return found
+
+
+class Observed(NamedTuple):
+    """A state, and the look it was judged by."""
+
+    verdict: Verdict
+    look: Look
+    pane: Pane
+
+
+def now(control: Control, pane: Pane, given: Input | None = None, *, moment: float = MOMENT_SECONDS) -> Observed:
+    """The state at this moment: looked at until two looks agree, for at most `moment` seconds (0: one look).
+
+    `given` is the last input. What another process saw just before counts, and what is seen here is left for the next.
+    """
+    steady = Steady(control, Observer(control, pane), given)
+    steady.watch(moment)
+    return Observed(steady.verdict, steady.observer.looks[-1], steady.observer.pane)
+
+
+def glance(control: Control, panes: Sequence[Pane]) -> dict[str, Observed]:
+    """The states of many living sessions by one look at each, by id: one query of tmux for all of them."""
+    watched = [Observer(control, pane) for pane in panes]
+    extents = [one.journal.extent() for one in watched]
+    probes = control.transport.probe([(pane.pid, pane.tty) for pane in panes])
+    drawn = observer.captures(control.transport, panes)
+    seen = {}
+    for one, extent, probe, capture in zip(watched, extents, probes, drawn, strict=True):
+        look = one.see(extent, probe, capture)
+        seen[one.pane.id] = Observed(one.verdict(), look, one.pane)
+    return seen
+
+
+def beside(control: Control, drawn: Capture) -> Verdict:
+    """The state by one look beside a screen that was captured just now."""
+    watched = Observer(control, drawn.pane)
+    extent = watched.journal.extent()
+    watched.see(extent, control.transport.probe([(drawn.pane.pid, drawn.pane.tty)])[0], drawn)
+    return watched.verdict()
+
+
+def ready(control: Control, session: Session) -> Session:
+    """A session just made, once its program waits, asks, has ended, or has plainly been busy for two seconds."""
+    pane, given = sessions.find_with_input(control, session.id)
+    if pane.dead:
+        return sessions.summary(pane, session.cursor)
+    steady = Steady(control, Observer(control, pane), Input.parse(given))
+    profile = steady.observer.profile
+    patience = (profile and profile.start_timeout) or control.settings.wait_timeout or START_SECONDS
+    began = time.monotonic()
+    deadline = began + (current().left(patience) or 0.0)
+    busy: float | None = None
+    watch = control.transport.watch([steady.observer.journal.folder], pane.pid)
+    try:
+        while not steady.look() or steady.verdict.state not in (*SETTLED, State.EXITED):
+            moment = time.monotonic()
+            busy = (busy or moment) if steady.verdict.state in (State.BUSY, State.UNKNOWN) else None
+            if moment > deadline or (busy and moment - busy > BUSY_SECONDS):
+                break
+            current().check()
+            watch.wait(steady.due())
+            time.sleep(steady.rested())
+    finally:
+        watch.close()
+    steady.leave()
+    return sessions.known_state(Observed(steady.verdict, steady.observer.looks[-1], steady.observer.pane))
+
+
+class Steady:
+    """A state that holds: what was typed has been taken, and two looks in a row agree.
+
+    A program that was just given something seems to wait until it begins with it: so after an input, waiting counts
+    only once something shows that the input arrived.
+    """
+
+    def __init__(self, control: Control, observer: Observer, given: Input | None) -> None:
+        self.control, self.observer, self.given = control, observer, given
+        self.verdict = UNSEEN
+        self.holds = False
+        self.readers: dict[tuple[int, int], int] | None = None
+        """How often each thread had slept before the input, where this process looked then."""
+        self._taken = given is None
+        self._looked = self._grown = self._began = time.monotonic()
+        self._journal = -1
+
+    def look(self) -> bool:
+        """Look once; True if what `verdict` says now holds."""
+        look = self.observer.look()
+        self._looked = time.monotonic()
+        if look.journal != self._journal:
+            self._journal, self._grown = look.journal, self._looked
+        self._taken = self._taken or self._arrived(look)
+        before, self.verdict = self.verdict, self.observer.verdict()
+        if certain(self.verdict) and (self._taken or self.verdict.state is State.EXITED):
+            self.holds = True
+        elif self.verdict.state in SETTLED and not self._taken:
+            self.verdict, self.holds = TAKING, False
+        else:
+            self.holds = same(before, self.verdict)
+        return self.holds
+
+    def watch(self, moment: float = MOMENT_SECONDS) -> None:
+        """Look until the state holds, for at most `moment` seconds (0: once), and leave what was seen for the next."""
+        self.recall()
+        began = time.monotonic()
+        while not self.look() and time.monotonic() - began < moment:
+            time.sleep(AGAIN_SECONDS)
+        self.leave()
+
+    def typed(self, given: Input | None, readers: dict[tuple[int, int], int] | None) -> None:
+        """Something was typed just now: what was seen before says nothing about what comes."""
+        self.given, self.readers = given, readers
+        self.observer.forget()
+        self.verdict, self.holds, self._taken = UNSEEN, False, given is None
+        self._grown = self._began = time.monotonic()
+
+    def due(self) -> float:
+        """Seconds until the next look is worth its cost, if nothing happens before: soon after something happened, then
+        less and less often, at last once a second."""
+        moment = time.monotonic()
+        if (self.verdict.state in SETTLED and not self.holds) or moment - self._grown < LIVELY_SECONDS:
+            pause = AGAIN_SECONDS
+        else:
+            # a silent end of a long computation is worth less haste than that of a short one
+            pause = min(1.0, max(AGAIN_SECONDS, (moment - max(self._grown, self._began)) / 8))
+        return max(0.0, self._looked + pause - moment)
+
+    def rested(self) -> float:
+        """Seconds until another look may be taken at all: output may come without end."""
+        pause = AGAIN_SECONDS if self._looked - self._began < 1.0 else FLOOD_SECONDS
+        return max(0.0, self._looked + pause - time.monotonic())
+
+    def _arrived(self, look: Look) -> bool:
+        """Whether the last input reached the program, as far as this look can tell."""
+        given = self.given
+        if given is None or look.at - given.at > TAKEN_SECONDS:
+            return True
+        if look.kernel and look.kernel.tty and look.kernel.tty.unread:
+            return False
+        if self.observer.at_prompt(given.offset):
+            # a marked shell says itself when it begins with a line
+            return bool(look.mark and look.mark.offset >= given.offset)
+        if self.readers is not None and look.kernel and readers(look.kernel) != self.readers:
+            return True
+        return look.journal > given.offset and (self.readers is None or given.echo != "tty")
+
+    def recall(self) -> None:
+        """Take in what another process left of the last seconds, as far as it saw it after the last input."""
+        began = self.given.at if self.given else 0.0
+        try:
+            about = json.loads(self.observer.transport.read(f"{self.observer.folder}/{LAST}"))
+            clock = self.observer.transport.clock()
+            fresh = [one for one in evidences.looks(about["looks"]) if 0 <= clock - one.at < WINDOW_SECONDS]
+            if about["incarnation"] == self.observer.pane.incarnation and fresh:
+                self.observer.recall([one for one in fresh if one.at > began and not one.dead])
+            if self.observer.looks and clock - self.observer.looks[-1].at < RECENT_SECONDS:
+                self.verdict = self.observer.verdict()
+        except (TmuxctlError, OSError, ValueError, KeyError, TypeError, IndexError):
+            return
+
+    def leave(self) -> None:
+        """Keep the last looks in the session's folder, for the next process that asks."""
+        kept = list(evidences.differences(list(self.observer.looks)[-KEPT_LOOKS:]))
+        about = {"incarnation": self.observer.pane.incarnation, "state": self.verdict.state.value, "looks": kept}
+        with suppress(TmuxctlError, OSError):
+            self.observer.transport.put(f"{self.observer.folder}/{LAST}", json.dumps(about).encode())
+
+
+def readers(kernel: Kernel | None) -> dict[tuple[int, int], int]:
+    """How often each thread at the terminal gave up the processor: it moves when one takes what was typed."""
+    found: dict[tuple[int, int], int] = {}
+    while kernel is not None:
+        found |= {(one.pid, thread.id): thread.switches for one in kernel.programs for thread in one.threads}
+        kernel = kernel.inner
+    return found
+
+
+def certain(verdict: Verdict) -> bool:
+    """True if one look is enough: the program's end, and the marks of a shell."""
+    return verdict.state in (State.EXITED, State.LOST) or (
+        verdict.by == "shell-mark" and verdict.confidence is Confidence.SURE
+    )
+
+
+def same(one: Verdict, other: Verdict) -> bool:
+    """True if two verdicts say the same, so that the second confirms the first."""
+    ids = [verdict.asking.id if verdict.asking else None for verdict in (one, other)]
+    return one.state == other.state and one.kind == other.kind and ids[0] == ids[1]

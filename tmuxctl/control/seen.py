@@ -1,0 +1,119 @@
+"""What a wait for text looks at: output after a cursor without the echo of what was typed, or the whole screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmuxctl.control import sessions
+from tmuxctl.errors import NotFound
+from tmuxctl.terminal.journal import Journal
+from tmuxctl.terminal.paste import Input
+from tmuxctl.terminal.server import Pane
+
+if TYPE_CHECKING:
+    from tmuxctl.control.searching import Found, Search
+    from tmuxctl.control.service import Control
+    from tmuxctl.reading.lines import Lines
+
+WINDOW = 200_000
+"""Characters of the newest output a pattern is tried on at once."""
+
+STEP = 1 << 18
+
+
+class Seen:
+    """The text a pattern may match: output after the cursor without the echo, or the whole screen."""
+
+    def __init__(self, control: Control, pane: Pane, journal: Journal, since: str | None, given: Input | None) -> None:
+        from tmuxctl.control import look
+
+        self.control, self.pane, self.journal = control, pane, journal
+        offset = look.offset_of(pane, since)
+        self.whole = offset is None and given is None
+        self.input = given
+        self.offset = offset if offset is not None else given.offset if given else journal.end()
+        self.lines = _lines(pane, given)
+        self.marks = pane.spec.get("marks", "")
+        self.pending: bytes | None = (
+            b"" if given and given.echo == "editor" and sessions.at_prompt(journal, self.marks, given.offset) else None
+        )
+        self.fresh = True
+        self.feed()
+
+    def feed(self) -> int:
+        """Take in new output; how far the journal was read."""
+        while True:
+            part = self.journal.read(self.offset, STEP)
+            if not part.data:
+                return self.offset
+            self.offset, self.fresh = part.end, True
+            self.lines.feed(part.data)
+            if self.pending is not None:
+                self._look_for_command(part.data)
+            if len(part.data) < STEP and not part.truncated:
+                return self.offset
+
+    def _look_for_command(self, data: bytes) -> None:
+        """Where the marked shell says that the command it was given starts, output begins; what was before is echo."""
+        from tmuxctl.reading.marks import marks
+
+        pending = (self.pending or b"") + data
+        begun = next((mark for mark in marks(pending, self.marks) if mark.letter == "C"), None)
+        if begun is None:
+            self.pending = pending[-STEP:]
+            return
+        self.pending = self.input = None
+        self.lines = _lines(self.pane, None)
+        self.lines.feed(pending[begun.end :])
+
+    def search(self, pattern: Search, deadline: float | None) -> Found | None:
+        """Try the pattern on what has been seen, if anything came since the last time."""
+        if not self.fresh and not self.whole:
+            return None
+        self.fresh = False
+        text = self.text()
+        return pattern.find(text, start=max(0, len(text) - WINDOW), deadline=deadline)
+
+    def text(self) -> str:
+        """The text a pattern is tried on."""
+        if self.whole or self.lines.alternate or (self.input and self.input.alternate):
+            return self._rows()
+        from tmuxctl.terminal import screen as screens
+
+        text = screens.clean(self.lines.text())
+        if self.input is None or self.input.echo == "none":
+            return text
+        from tmuxctl.reading.echo import without_echo
+
+        return without_echo(text, self.input.typed, again=self.input.echo == "tty")
+
+    def tail(self) -> str:
+        """The last of what was seen, for a result that is not a match."""
+        return self.text()[-4000:].strip()
+
+    def _rows(self) -> str:
+        """A full-screen program's rows that changed since the input, as tmux shows them; all of them for the whole screen."""
+        from tmuxctl.control import look
+        from tmuxctl.terminal import screen as screens
+
+        try:
+            pane, _, rows, *_ = look.capture(self.control, self.pane.id, wide=self.whole)
+        except NotFound:
+            return ""
+        text = screens.text(rows)
+        given = self.input
+        if self.whole or given is None or not given.alternate or (given.cols, given.rows) != (pane.cols, pane.rows):
+            return text
+        from tmuxctl.reading.echo import without_echo
+
+        touched = self.lines.touched()
+        kept = "\n".join(row for index, row in enumerate(text.split("\n")) if index in touched)
+        return without_echo(kept, given.typed, again=False) if given.echo != "none" else kept
+
+
+def _lines(pane: Pane, given: Input | None) -> Lines:
+    from tmuxctl.reading.lines import Lines
+
+    if given is None:
+        return Lines(pane.cols, pane.rows)
+    return Lines(given.cols, given.rows, x=given.x, y=given.y)

@@ -1,0 +1,427 @@
+"""A turn: text given to a program that waits for it, the wait for its end, and the answer that came between."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmuxctl.control import deciding, observing, sessions, typing
+from tmuxctl.control.observing import Observer, Steady, readers
+from tmuxctl.control.waits import Conditions, Waiter, asks
+from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Usage
+from tmuxctl.evidence import Look
+from tmuxctl.model import State
+from tmuxctl.operations import current
+from tmuxctl.reading import answer as answers
+from tmuxctl.reading.marks import marks
+from tmuxctl.results import Answer, Output, Submitted, Wait
+from tmuxctl.terminal import lease, paste
+from tmuxctl.terminal.paste import Input
+
+if TYPE_CHECKING:
+    from tmuxctl.control.service import Control
+    from tmuxctl.reading.state import Verdict
+    from tmuxctl.terminal.server import Pane
+
+READY_SECONDS = 1.0
+"""How long a program that is just finishing something is waited for before a turn is refused."""
+
+STARTING_SECONDS = 10.0
+"""How long a program that has only been started is waited for."""
+
+SUBMIT_SECONDS = 5.0
+"""How long an input may take to show that it was taken."""
+
+RENEW_SECONDS = 4.0
+"""So often a turn under way says that it still is."""
+
+LINES_LIMIT = 500
+"""Lines of one turn, where each is typed when the program is ready for it."""
+
+DECISIONS_LIMIT = 50
+"""Questions answered by a policy in one turn."""
+
+ANSWER_LIMIT = 16 << 20
+"""Bytes of output an answer is made from."""
+
+
+class Asked(NamedTuple):
+    """What a turn was called with, beside its text."""
+
+    timeout: float | None = None
+    decide: Mapping[str, str] = {}
+    raw: bool = False
+    queue: bool = False
+    interrupt: bool = False
+    strict: bool = False
+
+
+def ask(control: Control, session: str, text: bytes, asked: Asked) -> Answer:
+    """Type a text, wait for the end of the turn, and return what the program wrote.
+
+    Raises Conflict `busy` or `needs_recovery` if something is still running, Asking if a question stands before the
+    turn, Exited if the program has ended. A turn that ends in a question, an exit or a timeout is a result.
+    """
+    lines = _lines(text)
+    began = time.monotonic()
+    limit = current().left(control.settings.wait_ask_timeout if asked.timeout is None else asked.timeout)
+    pane, given = sessions.find_with_input(control, session)
+    if pane.dead:
+        raise paste.ended(pane)
+    turn = _Turn(control, pane, Input.parse(given), asked, began, None if limit is None else began + limit)
+    try:
+        turn.begin()
+        turn.ready()
+        return turn.take(lines)
+    finally:
+        turn.give_back()
+        turn.end()
+
+
+def _lines(text: bytes) -> list[bytes]:
+    lines = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
+    if len(lines) > LINES_LIMIT:
+        raise Usage(
+            f"a turn of {len(lines)} lines is too long (at most {LINES_LIMIT})",
+            reason="too_large",
+            hint="write it to a file, and let the program read it",
+        )
+    for line in lines:
+        paste.check_text(line, canonical=False, bracketed=False, multiline=False)
+    return lines
+
+
+def text(given: bytes | None, file: str | None) -> bytes:
+    """The text of a turn, given or in a file; one newline at its end is only the file's."""
+    if (given is None) == (file is None):
+        raise Usage("give a text or --file", reason="missing", hint="tmuxctl ask NAME TEXT")
+    if file is None:
+        return given or b""
+    try:
+        with open(os.path.expanduser(file), "rb") as handle:
+            return handle.read(paste.SIZE_LIMIT + 1).removesuffix(b"\n")
+    except OSError as error:
+        raise Usage(f"{ascii(file)} cannot be read: {error.strerror}", reason="bad_file", hint="name a file") from None
+
+
+def create(control: Control, session: str, command: str) -> None:
+    """Start the command in a session of this name if there is none."""
+    import shlex
+
+    from tmuxctl.control.creation import Wanted, new
+
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        raise Usage(f"--new: {error}", reason="bad_command", hint="--new 'sqlite3 shop.db'") from None
+    observing.ready(control, new(control, Wanted(name=session, command=words, if_exists="reuse")))
+
+
+def answer_to(control: Control, session: str, holding: str) -> Output:
+    """What a program wrote for the last input that holds this text; NotFound `no_input` if nothing kept does."""
+    pane, remembered = sessions.find_with_input(control, session)
+    wanted = holding.encode()
+    watched = Observer(control, pane)
+    last = Input.parse(remembered)
+    if last and wanted in last.typed:
+        offset, prompt = last.offset, None
+        given = answers.Given(last.typed, last.x, last.y, last.cols, last.rows, last.echo)
+    else:
+        kept = watched.journal.tail(ANSWER_LIMIT)
+        at = kept.data.rfind(wanted) if wanted else -1
+        if at < 0:
+            raise NotFound(
+                f"no input into {pane.name} holds {ascii(holding[:40])}", reason="no_input", hint="tmuxctl log"
+            )
+        line = kept.data.rfind(b"\n", 0, at) + 1
+        from tmuxctl.control import look
+
+        offset, prompt = kept.start + at, look.plain(kept.data[line:at], pane)
+        given = answers.Given(wanted, len(prompt), 0, pane.cols, pane.rows, "editor")
+    part = watched.journal.read(offset, ANSWER_LIMIT)
+    ends = [mark.end for mark in marks(part.data, watched.token) if mark.letter == "D"] if watched.token else []
+    data = part.data[: ends[0]] if ends else part.data
+    found = answers.answer(data, given, prompt_before=prompt, token=watched.token or None, profile=watched.profile)
+    text = found.text
+    if prompt and prompt.strip() and not ends:
+        # an earlier input's answer ends where its program was given the next
+        text = text.partition("\n" + prompt.strip())[0]
+    return Output(pane.name, text, sessions.cursor(pane, part.end), part.truncated, found.complete)
+
+
+class _Turn:
+    """One turn on its way."""
+
+    def __init__(
+        self, control: Control, pane: Pane, given: Input | None, asked: Asked, began: float, deadline: float | None
+    ) -> None:
+        self.control, self.pane, self.asked = control, pane, asked
+        self.began, self.deadline = began, deadline
+        self.steady = Steady(control, Observer(control, pane), given)
+        self.steady.recall()
+        self.first: Input | None = None
+        self.prompt: str | None = None
+        self.typed = b""
+        self.evidence: str | None = None
+        self.number = 0
+        self.decided = 0
+        self.leased = self.begun = False
+        self.renewed = 0.0
+        # two threads of one process are two askers
+        self.holder = lease.Holder.new()
+
+    # before
+
+    def begin(self) -> None:
+        """Be the only turn of this session."""
+        while not self._renew():
+            current().check()
+            left = self._left()
+            if not self.asked.queue or (left is not None and left <= 0):
+                raise Conflict(
+                    f"another turn is under way in {self.pane.name}",
+                    reason="busy",
+                    hint="wait for yours with --queue",
+                )
+            time.sleep(0.05)
+            self.pane = sessions.find(self.control, self.pane.name)
+
+    def _renew(self) -> bool:
+        self.renewed = time.monotonic()
+        self.begun = lease.take_turn(self.control.transport, self.holder, self.pane)
+        return self.begun
+
+    def end(self) -> None:
+        """Let another turn begin."""
+        if self.begun:
+            with suppress(TmuxctlError):
+                lease.give_back(self.control.transport, self.holder, self.pane.name, name=lease.TURN)
+
+    def ready(self) -> None:
+        """Wait for the program to wait for the next thing, as long as that may reasonably be, else refuse."""
+        watch = self.control.transport.watch([self.steady.observer.journal.folder], self.pane.pid)
+        began = time.monotonic()
+        interrupted = False
+        try:
+            while not (self._may_type(time.monotonic() - began, interrupted) and self._alone()):
+                if self.asked.interrupt and self.steady.holds and not interrupted:
+                    interrupted = True
+                    self._interrupt()
+                current().check()
+                left = self._left()
+                if left is not None and left <= 0:
+                    raise self._busy()
+                watch.wait(self.steady.due())
+                time.sleep(self.steady.rested())
+        finally:
+            watch.close()
+        # what the turn begins from: the look before the first key
+        self.prompt = self.steady.observer.looks[-1].left
+
+    def _alone(self) -> bool:
+        """True once nobody else may type, and nobody did since this turn looked."""
+        self._lease()
+        _, now = sessions.find_with_input(self.control, self.pane.name)
+        given, before = Input.parse(now), self.steady.given
+        if given is None or (before and before.id == given.id):
+            return True
+        self.steady.typed(given, None)
+        return False
+
+    def _may_type(self, waited: float, interrupted: bool) -> bool:
+        """True if the program takes a next input now; the errors say why it will not soon."""
+        held = self._look()
+        verdict = self.steady.verdict
+        if not held:
+            return False
+        if verdict.state is State.IDLE or (verdict.state is State.UNKNOWN and waited > READY_SECONDS):
+            return True
+        if verdict.state is State.ASKING:
+            if not self._decide(verdict):
+                raise asks(self.pane.name, verdict)
+            return False
+        patience = STARTING_SECONDS if verdict.state is State.STARTING else READY_SECONDS
+        if waited > patience and not (self.asked.queue or interrupted):
+            raise self._busy()
+        return False
+
+    def _look(self) -> bool:
+        try:
+            held = self.steady.look()
+        except NotFound:
+            self.pane = self.steady.observer.pane = sessions.find(self.control, self.pane.id)
+            return False
+        self.pane = self.steady.observer.pane
+        if self.pane.dead:
+            raise paste.ended(self.pane)
+        return held
+
+    def _interrupt(self) -> None:
+        profile = self.steady.observer.profile
+        typing.keys(self.control, self.pane.name, profile.interrupt if profile else ("C-c",), repeat=1)
+
+    def _busy(self) -> Conflict:
+        name = self.pane.name
+        if self._recovering():
+            return Conflict(
+                f"an earlier turn in {name} took too long and is still running",
+                reason="needs_recovery",
+                hint=f"tmuxctl wait {name}; or end it: tmuxctl keys {name} C-c, or --interrupt",
+            )
+        return Conflict(
+            f"{name} is {self.steady.verdict.state.value}: {self.steady.verdict.why}",
+            reason="busy",
+            hint=f"tmuxctl wait {name}; or wait for your turn with --queue; or stop what runs with --interrupt",
+        )
+
+    def _recovering(self) -> bool:
+        told = self.control.transport.run([("display-message", "-p", "-t", self.pane.target, "#{@tmuxctl_recovery}")])
+        return told.strip() == b"1"
+
+    # the turn
+
+    def take(self, lines: list[bytes]) -> Answer:
+        """Type the lines, each when the program is ready for it, and wait for the end."""
+        end: Wait | None = None
+        for index, line in enumerate(lines):
+            self._lease()
+            self._type(line, last=index == len(lines) - 1)
+            if index < len(lines) - 1 and (end := self._between()):
+                break
+        self._count()
+        self.give_back()
+        return self._answer(end or self._end())
+
+    def _lease(self) -> None:
+        while not lease.take(self.control.transport, self.control.holder, self.pane):
+            current().check()
+            if (left := self._left()) is not None and left <= 0:
+                raise lease.held(self.pane.name)
+            time.sleep(0.03)
+            self.pane = sessions.find(self.control, self.pane.name)
+        self.leased = True
+
+    def give_back(self) -> None:
+        """Let others type again."""
+        if self.leased:
+            self.leased = False
+            with suppress(TmuxctlError):
+                lease.give_back(self.control.transport, self.control.holder, self.pane.name)
+
+    def _type(self, line: bytes, *, last: bool) -> None:
+        observer = self.steady.observer
+        look = observer.looks[-1]
+        sent = typing.line(self.control, self.pane, line, look.journal)
+        self.first = self.first or sent
+        self.typed += line if last else line + b"\n"
+        self.steady.typed(sent, readers(look.kernel))
+
+    def _between(self) -> Wait | None:
+        """After a line that is not the last: None once the program takes the next, else how the turn ended."""
+        end = self._wait(Conditions(idle=True, asking=True, exit=True, unknown=not self.asked.strict))
+        return None if end.matched in ("idle", "unknown") else end
+
+    def _end(self) -> Wait:
+        """Wait for the end of the turn; questions a policy decides are answered on the way."""
+        while True:
+            end = self._wait(Conditions(idle=True, asking=True, exit=True, unknown=not self.asked.strict))
+            if end.matched != "asking" or not self._decide(self.steady.verdict):
+                return end
+
+    def _wait(self, wanted: Conditions) -> Wait:
+        given = self.steady.given
+        with Waiter(self.control, self.pane, wanted, "screen", given, steady=self.steady) as waiter:
+            while True:
+                left = self._left()
+                try:
+                    end = waiter.until(RENEW_SECONDS if left is None else min(left, RENEW_SECONDS), anew=True)
+                except Exited:
+                    end = waiter.result("exit", "exit")
+                self.pane = waiter.pane
+                left = self._left()
+                if not end.timed_out or (left is not None and left <= 0):
+                    return end
+                self._renew()
+
+    def _decide(self, verdict: Verdict) -> bool:
+        """Answer a question by policy; False if none covers it."""
+        option = deciding.by_policy(verdict, self.asked.decide)
+        if option is None or self.decided >= DECISIONS_LIMIT:
+            return False
+        self.decided += 1
+        typing.keys(self.control, self.pane.name, option.keys, repeat=1)
+        _, given = sessions.find_with_input(self.control, self.pane.name)
+        self.steady.typed(Input.parse(given), readers(self.steady.observer.looks[-1].kernel))
+        return True
+
+    def _left(self) -> float | None:
+        return None if self.deadline is None else self.deadline - time.monotonic()
+
+    def _count(self) -> None:
+        """Number the turn, and take back what an earlier timeout noted."""
+        here = self.pane.target
+        told = self.control.transport.run(
+            [
+                ("set-option", "-F", "-t", here, "@tmuxctl_turn", "#{e|+|:0#{@tmuxctl_turn},1}"),
+                ("set-option", "-u", "-t", here, "@tmuxctl_recovery"),
+                ("display-message", "-p", "-t", here, "#{@tmuxctl_turn}"),
+            ]
+        )
+        self.number = int(told.strip() or 0)
+
+    # after
+
+    def _answer(self, end: Wait) -> Answer:
+        first = self.first
+        assert first is not None
+        looks = self.steady.observer.looks
+        stop = looks[-1].journal if looks and end.matched in ("idle", "asking") else self.steady.observer.journal.end()
+        part = self.steady.observer.journal.read(first.offset, min(ANSWER_LIMIT, max(0, stop - first.offset)))
+        found = answers.answer(
+            part.data,
+            answers.Given(self.typed, first.x, first.y, first.cols, first.rows, first.echo),
+            prompt_before=self.prompt,
+            token=self.steady.observer.token if self.steady.observer.at_prompt(first.offset) else None,
+            profile=self.steady.observer.profile,
+            raw=self.asked.raw,
+        )
+        if end.timed_out:
+            self._note_timeout()
+        return Answer(
+            session=self.pane.name,
+            answer=found.text,
+            state=end.state,
+            kind=end.kind,
+            detail=end.detail,
+            by=end.by,
+            confidence=end.confidence,
+            asking=end.asking,
+            turn=self.number,
+            submitted=self._submitted(looks[-1] if looks else None),
+            complete=found.complete and end.matched in ("idle", "unknown") and not part.truncated,
+            elapsed=round(time.monotonic() - self.began, 3),
+            cursor=sessions.cursor(self.pane, stop),
+            truncated=part.truncated or stop - first.offset > ANSWER_LIMIT,
+            exit_status=end.exit_status if end.matched == "exit" else found.status,
+            signal=end.signal,
+            source=found.source,
+            timed_out=end.timed_out,
+        )
+
+    def _submitted(self, look: Look | None) -> Submitted:
+        first = self.first
+        assert first is not None
+        if self.steady.observer.at_prompt(first.offset) and look and look.mark and look.mark.offset >= first.offset:
+            return Submitted(True, "shell-mark")
+        if self.steady.observer.journal.end() > first.offset:
+            return Submitted(True, "output")
+        if self.steady.readers is not None and look and readers(look.kernel) != self.steady.readers:
+            return Submitted(True, "kernel")
+        return Submitted(False, "nothing shows that it was taken")
+
+    def _note_timeout(self) -> None:
+        with suppress(TmuxctlError):
+            self.control.transport.run([("set-option", "-t", self.pane.target, "@tmuxctl_recovery", "1")])

@@ -1,0 +1,173 @@
+"""Changes of state as they happen: the one stream of events everything else uses."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tmuxctl.control import sessions
+from tmuxctl.control.observing import Observer, Steady
+from tmuxctl.errors import Exited, NotFound, TmuxctlError, Unreachable
+from tmuxctl.model import Confidence, State
+from tmuxctl.operations import Call, current, under
+from tmuxctl.reading.state import Verdict
+from tmuxctl.results import Event
+from tmuxctl.terminal.server import Pane
+
+if TYPE_CHECKING:
+    from tmuxctl.control.service import Control
+
+PASSING = ("printing", "computing", "silent")
+"""Details that come and go while a program works: no change worth telling."""
+
+LIST_SECONDS = 1.0
+"""So often it is looked whether sessions came or went."""
+
+
+def watch(control: Control, names: tuple[str, ...]) -> Iterator[Event]:
+    """The present state of each session, then every change; of all sessions, new ones too, if none is named.
+
+    Ends when every named session has ended. A question that takes the place of another is a change.
+    """
+    for name in names:
+        sessions.show(control, name)
+    watching = _Watching(control, names)
+    try:
+        yield from watching.events()
+    finally:
+        watching.over.set()
+
+
+class _Watching:
+    """One thread for each session, and what they saw, in order."""
+
+    def __init__(self, control: Control, names: tuple[str, ...]) -> None:
+        self.control, self.names = control, names
+        self.over = threading.Event()
+        self.seen: queue.Queue[Event | TmuxctlError] = queue.Queue()
+        self.threads: dict[str, threading.Thread] = {}
+        self.finished: set[str] = set()
+
+    def events(self) -> Iterator[Event]:
+        """What the threads see, until there is nothing left to watch."""
+        call = current()
+        while True:
+            self._start()
+            try:
+                found = self.seen.get(timeout=LIST_SECONDS)
+            except queue.Empty:
+                call.check()
+                if self.names and not any(thread.is_alive() for thread in self.threads.values()) and self.seen.empty():
+                    return
+                continue
+            if isinstance(found, TmuxctlError):
+                raise found
+            yield found
+
+    def _start(self) -> None:
+        """Begin with sessions that are not watched yet."""
+        there = {pane.id: pane for pane in sessions.panes(self.control)}
+        gone = [] if self.threads else sessions.lost(self.control, list(there.values()))
+        for one in gone:
+            if not self.names or one.name in self.names or one.id in self.names:
+                self.threads[one.id] = threading.Thread()
+                self.seen.put(_event(one.name, _lost(one.state), one.cursor))
+        for pane in there.values():
+            wanted = not self.names or pane.name in self.names or pane.id in self.names
+            if wanted and pane.id not in self.threads:
+                thread = threading.Thread(target=self._watch, args=(pane, current()), daemon=True)
+                self.threads[pane.id] = thread
+                thread.start()
+
+    def _watch(self, pane: Pane, call: Call) -> None:
+        try:
+            with under(call._replace(cancelled=self.over)):
+                _One(self, pane).run()
+        except TmuxctlError as error:
+            if not self.over.is_set():
+                self.seen.put(error)
+
+
+class _One:
+    """One session under watch."""
+
+    def __init__(self, watching: _Watching, pane: Pane) -> None:
+        self.watching, self.control, self.pane = watching, watching.control, pane
+        self.steady = Steady(self.control, Observer(self.control, pane), None)
+        self.told: tuple[object, ...] | None = None
+
+    def run(self) -> None:
+        """Look and tell until the session has ended."""
+        folder = self.steady.observer.journal.folder
+        watch = self.control.transport.watch([folder], None if self.pane.dead else self.pane.pid)
+        try:
+            self.steady.watch()
+            self._tell(self.steady.verdict)
+            while not self.watching.over.is_set():
+                if not self._look():
+                    return
+                watch.wait(min(1.0, self.steady.due()))
+                time.sleep(self.steady.rested())
+        finally:
+            watch.close()
+
+    def _look(self) -> bool:
+        """Look once and tell what changed; False when there is nothing more to come."""
+        try:
+            held = self.steady.look()
+        except (NotFound, Unreachable, Exited) as error:
+            if error.reason == "backend_timeout":
+                return True
+            return self._gone()
+        verdict = self.steady.verdict
+        if held:
+            self._tell(verdict)
+        return verdict.state is not State.EXITED
+
+    def _tell(self, verdict: Verdict) -> None:
+        detail = None if verdict.detail in PASSING else verdict.detail
+        about = (verdict.state, verdict.kind, detail, verdict.asking and verdict.asking.id)
+        if about == self.told:
+            return
+        self.told = about
+        looks, pane = self.steady.observer.looks, self.steady.observer.pane
+        self.steady.leave()
+        cursor = sessions.cursor(pane, looks[-1].journal) if looks else None
+        self.watching.seen.put(_event(pane.name, verdict, cursor))
+
+    def _gone(self) -> bool:
+        """Renamed, killed or lost: follow it, or tell its end."""
+        try:
+            self.pane = self.steady.observer.pane = sessions.find(self.control, self.pane.id)
+            return True
+        except (NotFound, Unreachable, Exited) as error:
+            lost = error.reason in ("lost", "no_server")
+        verdict = _lost(State.LOST if lost else State.EXITED)
+        self._tell(verdict)
+        return False
+
+
+def _lost(state: State) -> Verdict:
+    why = "its tmux server died" if state is State.LOST else "it was ended"
+    return Verdict(state, None, None, "exit" if state is State.EXITED else None, Confidence.SURE, why)
+
+
+def _event(name: str, verdict: Verdict, cursor: str | None) -> Event:
+    now = time.time()
+    return Event(
+        time=time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z",
+        session=name,
+        state=verdict.state,
+        kind=verdict.kind,
+        detail=verdict.detail,
+        by=verdict.by,
+        confidence=verdict.confidence,
+        why=verdict.why,
+        cursor=cursor,
+        asking=verdict.asking,
+        exit_status=verdict.status,
+        signal=verdict.signal,
+    )

@@ -1,0 +1,226 @@
+"""Profiles by their name, or by the command they are for; what was read once is kept while its file stays the same.
+
+What reads a file is loaded with the first file that is read: most commands have no profile.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmuxctl import extensions
+from tmuxctl.config import refuse_foreign
+from tmuxctl.errors import NotFound, Usage
+from tmuxctl.extensions import Found
+from tmuxctl.model import NAME
+
+if TYPE_CHECKING:
+    from tmuxctl.profile import Profile
+    from tmuxctl.profile_files.schema import Document, Keys
+
+SOURCES = ("user", "path", "package", "shipped")
+"""Whose profile a command gets when several are for it: the user's before ours."""
+
+Stamp = tuple[int, int]
+
+
+class Wrapper(NamedTuple):
+    """A program that runs another: the options that take a value, and how many words stand before the command."""
+
+    valued: str
+    long: tuple[str, ...] = ()
+    words: int = 0
+
+
+WRAPPERS: Mapping[str, Wrapper] = {
+    "env": Wrapper("uCS", ("--unset", "--chdir", "--split-string")),
+    "sudo": Wrapper("CDghpRrTtUu", ("--user", "--group", "--host", "--prompt", "--chdir", "--close-from")),
+    "doas": Wrapper("Cu"),
+    "nice": Wrapper("n", ("--adjustment",)),
+    "ionice": Wrapper("cn", ("--class", "--classdata")),
+    "nohup": Wrapper(""),
+    "setsid": Wrapper(""),
+    "time": Wrapper("fo", ("--format", "--output")),
+    "stdbuf": Wrapper("ioe", ("--input", "--output", "--error")),
+    "timeout": Wrapper("ks", ("--kill-after", "--signal"), words=1),
+}
+
+_documents: dict[str, tuple[Stamp, Document]] = {}
+_patterns: dict[str, tuple[Stamp, tuple[str, ...] | None]] = {}
+_profiles: dict[str, tuple[tuple[tuple[str, Stamp], ...], Profile]] = {}
+
+
+def load(name: str, *, keys: Keys | None = None) -> Profile:
+    """The profile of this name, with all that it extends. A name with a `/` or at whose end `.yaml` stands is a file.
+
+    NotFound `no_profile`; Usage `bad_profile` for a file with something wrong in it, `bad_name`; Denied `unsafe_file`.
+    """
+    return load_found(found(name), keys=keys)
+
+
+def found(name: str) -> Found:
+    """Where the profile of this name is, or the file of this path; errors as `load`."""
+    if "/" not in name and not name.endswith(".yaml"):
+        return extensions.find_profile(name)
+    path = os.path.abspath(os.path.expanduser(name))
+    stem = os.path.basename(path).removesuffix(".yaml")
+    if not NAME.fullmatch(stem):
+        raise Usage(f"{ascii(name[:80])}: {ascii(stem[:40])} is no profile name", reason="bad_name", hint="NAME.yaml")
+    try:
+        refuse_foreign(path, os.stat(path))
+    except OSError as error:
+        message = f"{ascii(path)}: {error.strerror}"
+        raise NotFound(message, reason="no_profile", hint="tmuxctl profile ls") from None
+    return Found(stem, "file", "profile", path, os.path.dirname(path))
+
+
+def load_found(one: Found, *, keys: Keys | None = None) -> Profile:
+    """As `load`, of a profile that was found before."""
+    kept = _profiles.get(one.path)
+    if kept and all(_stamp(path) == stamp for path, stamp in kept[0]):
+        return kept[1]
+    from tmuxctl.profile_files import resolved
+
+    chain: list[tuple[str, Stamp, Document]] = []
+    names: list[str] = []
+    following: Found | None = one
+    while following is not None:
+        names.append(following.name)
+        stamp, document = _read(following, keys)
+        chain.append((following.path, stamp, document))
+        following = _extended(document, names)
+    given: Mapping[str, object] = {}
+    for _, _, document in reversed(chain):
+        given = resolved.merged(document.given, given)
+    made = resolved.profile(given)
+    _profiles[one.path] = tuple((path, stamp) for path, stamp, _ in chain), made
+    return made
+
+
+def read(one: Found, *, keys: Keys | None = None) -> Document:
+    """One file, as it stands; errors as `load`."""
+    return _read(one, keys)[1]
+
+
+def _read(one: Found, keys: Keys | None) -> tuple[Stamp, Document]:
+    stamp = _stamp(one.path)
+    kept = _documents.get(one.path)
+    if kept is None or kept[0] != stamp:
+        from tmuxctl.profile_files.schema import parse
+
+        kept = stamp, parse(_content(one), ascii(one.path), one.name, keys=keys)
+        _documents[one.path] = kept
+    return kept
+
+
+def detect(argv: Sequence[str], *, keys: Keys | None = None) -> str | None:
+    """The name of the profile that is for this command, None if there is none.
+
+    A user's own comes before ours, a name written out before one with `*`. Only files whose text seems to name the
+    program are parsed; Usage `bad_profile` if one of these has something wrong in it.
+    """
+    program = program_of(argv)
+    if not program:
+        return None
+    likely = [one for one in extensions.profiles() if _may_fit(one, program)]
+    for source in SOURCES:
+        fitting = []
+        for one in (one for one in likely if one.source == source):
+            names = _argv0(read(one, keys=keys))
+            if any(fnmatchcase(program, pattern) for pattern in names):
+                fitting.append((program not in names, one.name != program, one.name))
+        if fitting:
+            return min(fitting)[2]
+    return None
+
+
+def _argv0(document: Document) -> tuple[str, ...]:
+    """The programs one file is for: those it names itself, else the one of its own name; never its parent's."""
+    found: tuple[str, ...] = document.given.get("detect", {}).get("argv0", (document.given["name"],))
+    return found
+
+
+def program_of(argv: Sequence[str]) -> str:
+    """The name of the program that a command is about, past `env`, `sudo -u X`, `timeout 5` and the like; may be empty."""
+    words = list(argv)
+    while words:
+        name = os.path.basename(words.pop(0))
+        wrapper = WRAPPERS.get(name)
+        if wrapper is None:
+            return name
+        _drop_options(words, wrapper)
+        del words[: wrapper.words]
+    return ""
+
+
+def _drop_options(words: list[str], wrapper: Wrapper) -> None:
+    """Leave out what stands before the wrapped command: options, their values, and variables."""
+    while words and (words[0].startswith("-") or re.match(r"[A-Za-z_]\w*=", words[0])):
+        word = words.pop(0)
+        if word == "--":
+            return
+        if words and _takes_value(word, wrapper):
+            words.pop(0)
+
+
+def _takes_value(option: str, wrapper: Wrapper) -> bool:
+    """True if the next word is this option's value: `-u`, not `-uroot` and not `--user=root`."""
+    if option.startswith("--"):
+        return option in wrapper.long
+    valued = [place for place, letter in enumerate(option) if letter in wrapper.valued]
+    return option.startswith("-") and valued[:1] == [len(option) - 1]
+
+
+def _extended(document: Document, names: list[str]) -> Found | None:
+    name = document.given.get("extends")
+    if name is None:
+        return None
+    if name in names:
+        circle = " -> ".join((*names, name))
+        raise Usage(f"{document.where}: extends goes round in a circle: {circle}", reason="bad_profile")
+    try:
+        return extensions.find_profile(name)
+    except NotFound as error:
+        raise Usage(f"{document.where}: extends: {error.message}", reason="bad_profile", hint=error.hint) from None
+
+
+def _content(one: Found) -> bytes:
+    try:
+        return extensions.read(one)
+    except OSError as error:
+        raise Usage(f"{ascii(one.path)}: {error.strerror}", reason="bad_profile") from None
+
+
+def _stamp(path: str) -> Stamp:
+    """What changes with a file's content. Inside a one-file application nothing does."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return 0, 0
+    return status.st_mtime_ns, status.st_size
+
+
+DETECT = re.compile(rb"^detect:.*(?:\n(?:[ \t#].*)?)*", re.MULTILINE)
+ARGV0 = re.compile(rb"argv0['\"]?\s*:\s*(\[[^\]]*\]|[^,}\n]*(?:\n\s*-.*)*)")
+
+
+def _may_fit(one: Found, program: str) -> bool:
+    """Whether a file may be for this program, by its text alone: parsing all of them would take 20 times as long."""
+    stamp = _stamp(one.path)
+    kept = _patterns.get(one.path)
+    if kept is None or kept[0] != stamp:
+        kept = _patterns[one.path] = stamp, _seen_patterns(one)
+    return kept[1] is None or any(fnmatchcase(program, pattern) for pattern in kept[1])
+
+
+def _seen_patterns(one: Found) -> tuple[str, ...] | None:
+    """The names that `detect` seems to hold; None if only parsing can tell."""
+    data = _content(one)
+    section = DETECT.search(data)
+    listed = ARGV0.search(section[0]) if section else None
+    if listed:
+        return tuple(re.findall(r"[\w.+@*?-]+", listed[1].decode(errors="replace")))
+    return None if section or b"detect" in data else (one.name,)

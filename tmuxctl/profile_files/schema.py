@@ -1,0 +1,341 @@
+"""What a profile's file may say: every key, what it takes, and what is wrong with it if it is wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tmuxctl.config import near
+from tmuxctl.errors import TmuxctlError, Usage
+from tmuxctl.model import NAME, State, parse_seconds, parse_size
+from tmuxctl.profile import Rule
+from tmuxctl.profile_files.patterns import matches_nothing, problem
+from tmuxctl.profile_files.yaml_tree import Node, bad, tree
+
+SCHEMA = "tmuxctl/profile@1"
+
+IDLE_KINDS = ("prompt", "continuation", "line", "editor", "tui")
+ASKING_KINDS = ("confirm", "choice", "approval", "trust", "password", "pager", "keys", "question")
+RISKS = ("low", "high", "unknown")
+PROMPT_DETAILS = ("shell", "repl", "agent")
+BUSY_DETAILS = ("printing", "computing", "silent", "streaming", "thinking", "retrying", "limited", "stopped")
+
+PROGRAM = re.compile(r"[\w.+@*?-]{1,100}")
+"""A name of a program in `detect`; `*` and `?` stand for any text and any character."""
+
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+Keys = Callable[[Sequence[str]], Any]
+"""Raises Usage for a name of a key that there is not."""
+
+
+class Case(NamedTuple):
+    """A saved screen and what it is to be judged as. `cursor` is its column and row from 0, None: behind the last text;
+    `asking` is the id of the rule that has to find the question; `never` are states it may not be taken for."""
+
+    line: int
+    screen: str | None
+    file: str | None
+    title: str
+    cursor: tuple[int, int] | None
+    state: str | None
+    kind: str | None
+    detail: str | None
+    asking: str | None
+    never: tuple[str, ...]
+
+
+class Document(NamedTuple):
+    """One file as it was written: its keys with their values, checked; nothing of what it extends."""
+
+    where: str
+    given: Mapping[str, Any]
+    tests: tuple[Case, ...] = ()
+
+
+def parse(data: bytes, where: str, name: str, *, keys: Keys | None = None) -> Document:
+    """A profile's file, which is to hold the profile of this name. `where` names it in errors, `keys` knows the keys.
+
+    Usage `bad_profile` names the line, what is wrong there, and what would be right.
+    """
+    reader = _Reader(where, keys)
+    root = tree(data, where)
+    entries = reader.entries(root, "the profile", KEYS)
+    said = entries.pop("schema", None)
+    if said is None or said.value != SCHEMA:
+        what = "no `schema`" if said is None else f"schema {ascii(said.value)[:60]} is not known"
+        raise bad(where, said.line if said else 1, what, f"schema: {SCHEMA}")
+    tests = reader.tests(entries.pop("tests", Node(1, [])))
+    given = {key: KEYS[key](reader, node, key) for key, node in entries.items()}
+    if given.setdefault("name", name) != name:
+        line = entries["name"].line
+        raise bad(where, line, f"name {given['name']!r} is not the file's", f"name: {name}, or rename the file")
+    return Document(where, given, tests)
+
+
+def cases(root: Node, where: str) -> tuple[Case, ...]:
+    """A list of saved screens, as it stands under `tests` or in a file of its own."""
+    return _Reader(where, None).tests(root)
+
+
+class _Reader:
+    """Makes values of nodes; every error has a place."""
+
+    def __init__(self, where: str, keys: Keys | None) -> None:
+        self.where = where
+        self.check_keys = keys
+
+    def wrong(self, node: Node, what: str, message: str, hint: str = "") -> Usage:
+        return bad(self.where, node.line, f"{what}: {message}", hint)
+
+    def entries(self, node: Node, what: str, known: Mapping[str, Any] | Sequence[str]) -> dict[str, Node]:
+        """A map whose keys are all known and not empty."""
+        if not isinstance(node.value, dict):
+            raise self.wrong(node, what, f"a map of key: value is wanted here, not {node.kind}")
+        for key, value in node.value.items():
+            if known and key not in known:
+                hint = near(key, known) or f"there are: {', '.join(known)}"
+                raise self.wrong(value, what, f"no key {ascii(key[:40])}", hint)
+            if value.value is None:
+                raise self.wrong(value, key, "is empty", "leave it out")
+        return dict(node.value)
+
+    def text(self, node: Node, what: str) -> str:
+        if not isinstance(node.value, str):
+            raise self.wrong(node, what, f"text is wanted here, not {node.kind}")
+        if "\0" in node.value:
+            raise self.wrong(node, what, "NUL is not allowed")
+        return node.value
+
+    def texts(self, node: Node, what: str) -> tuple[str, ...]:
+        """A list of texts; a single one may stand for itself."""
+        items = node.value if isinstance(node.value, list) else [node]
+        return tuple(self.text(one, what) for one in items)
+
+    def one_of(self, node: Node, what: str, choices: Sequence[str]) -> str:
+        found = self.text(node, what)
+        if found not in choices:
+            hint = near(found, choices) or f"there are: {', '.join(choices)}"
+            raise self.wrong(node, what, f"{ascii(found[:40])} is none of its values", hint)
+        return found
+
+    def checked(self, node: Node, what: str, check: Callable[[str], Any]) -> Any:
+        """What `check` makes of the text; its error gets this place."""
+        try:
+            return check(self.text(node, what))
+        except TmuxctlError as error:
+            raise self.wrong(node, what, error.message, error.hint) from None
+
+    def word(self, node: Node, what: str) -> str:
+        """A name: of a profile, a rule or an option."""
+        found = self.text(node, what)
+        if not NAME.fullmatch(found):
+            hint = "letters, digits, _ and -, starting with a letter or digit"
+            raise self.wrong(node, what, f"{ascii(found[:40])} is no name", hint)
+        return found
+
+    def size(self, node: Node, what: str) -> str:
+        return str(self.checked(node, what, parse_size))
+
+    def seconds(self, node: Node, what: str) -> float | None:
+        return self.checked(node, what, parse_seconds)  # type: ignore[no-any-return]
+
+    def retry(self, node: Node, what: str) -> str:
+        self.seconds(node, what)
+        return self.text(node, what)
+
+    def number(self, node: Node, what: str) -> float:
+        found = self.text(node, what)
+        if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", found):
+            raise self.wrong(node, what, f"{ascii(found[:40])} is no number", "0, 3 or 1.5")
+        return float(found)
+
+    def keys(self, node: Node, what: str) -> tuple[str, ...]:
+        found = self.texts(node, what)
+        if self.check_keys:
+            try:
+                self.check_keys(found)
+            except TmuxctlError as error:
+                raise self.wrong(node, what, error.message, error.hint) from None
+        return found
+
+    def pattern(self, node: Node, what: str) -> str:
+        found = self.text(node, what)
+        if wrong := problem(found):
+            raise self.wrong(node, what, wrong, "Python's syntax, ^ and $ match at lines; put it into '...'")
+        return found
+
+    def patterns(self, node: Node, what: str) -> tuple[str, ...]:
+        items = node.value if isinstance(node.value, list) else [node]
+        return tuple(self.pattern(one, what) for one in items)
+
+    def sign(self, node: Node, what: str) -> str:
+        """A pattern that says something by being found: it may not be found everywhere."""
+        found = self.pattern(node, what)
+        if matches_nothing(found):
+            raise self.wrong(node, what, "this matches an empty line, so it would always hold")
+        return found
+
+    def question(self, node: Node, what: str) -> str:
+        found = self.pattern(node, what)
+        if "q" not in re.compile(found).groupindex:
+            raise self.wrong(node, what, "it has no group named q", "question: '(?P<q>Overwrite .+)'")
+        return found
+
+    def where_(self, node: Node, what: str) -> str:
+        found = self.text(node, what)
+        if not re.fullmatch(r"screen|cursor-line|last-line|title|bottom:[1-9][0-9]{0,2}", found):
+            known = ("screen", "bottom:6", "cursor-line", "last-line", "title")
+            raise self.wrong(node, what, f"{ascii(found[:40])} is no place", near(found, known) or ", ".join(known))
+        return found
+
+    def programs(self, node: Node, what: str) -> tuple[str, ...]:
+        found = self.texts(node, what)
+        for one in found:
+            if not PROGRAM.fullmatch(one):
+                hint = "the name without its folder; * and ? stand for anything, as in python3*"
+                raise self.wrong(node, what, f"{ascii(one[:40])} is no name of a program", hint)
+        return found
+
+    def variables(self, node: Node, what: str) -> dict[str, str]:
+        found = {key: self.text(one, key) for key, one in self.entries(node, what, ()).items()}
+        for name in found:
+            if not VARIABLE.fullmatch(name):
+                raise self.wrong(node, what, f"{ascii(name[:40])} is no name of a variable")
+        return found
+
+    def options(self, node: Node, what: str) -> dict[str, tuple[str, ...]]:
+        entries = self.entries(node, what, ())
+        found = {self.word(one._replace(value=key), what): self.keys(one, what) for key, one in entries.items()}
+        if empty := next((key for key, keys in found.items() if not keys), None):
+            raise self.wrong(entries[empty], what, f"{empty!r} has no keys", "an answer that is a text has no option")
+        return found
+
+    def record(self, node: Node, what: str, fields: Mapping[str, Field]) -> dict[str, Any]:
+        """A map with these fields."""
+        found = self.entries(node, what, fields)
+        return {key: fields[key](self, one, f"{what}.{key}") for key, one in found.items()}
+
+    def rules(self, node: Node, what: str, fields: Mapping[str, Field]) -> tuple[Rule, ...]:
+        """Rules; a single one may stand without a list."""
+        rules: dict[str, Rule] = {}
+        for one in node.value if isinstance(node.value, list) else [node]:
+            rule = self._rule(one, what, fields)
+            if rule.id in rules:
+                raise self.wrong(one, what, f"two rules with the id {rule.id!r}")
+            rules[rule.id] = rule
+        return tuple(rules.values())
+
+    def _rule(self, node: Node, what: str, fields: Mapping[str, Field]) -> Rule:
+        found = self.record(node, what, fields)
+        for key in ("id", "re", "kind") if fields is ASKING else ("id", "re"):
+            if key not in found:
+                hint = f"there are: {', '.join(ASKING_KINDS)}" if key == "kind" else "- {id: input, re: '^> '}"
+                raise self.wrong(node, what, f"a rule needs `{key}`", hint)
+        if "default" in found and found["default"] not in found.get("options", {}):
+            raise self.wrong(node, what, f"the default {found['default']!r} is none of the options")
+        return Rule(**found)
+
+    def tests(self, node: Node) -> tuple[Case, ...]:
+        if not isinstance(node.value, list):
+            raise self.wrong(node, "tests", f"a list is wanted here, not {node.kind}")
+        return tuple(self._test(one) for one in node.value)
+
+    def _test(self, node: Node) -> Case:
+        found = self.record(node, "tests", TEST)
+        if ("screen" in found) == ("screen_file" in found):
+            raise self.wrong(node, "tests", "a test has either `screen` or `screen_file`")
+        if not {"state", "not"} & found.keys():
+            raise self.wrong(node, "tests", "a test says the `state`, or which states it is `not`")
+        renamed = {"file": found.pop("screen_file", None), "never": found.pop("not", ())}
+        empty = {"screen": None, "title": "", **dict.fromkeys(("cursor", "state", "kind", "detail", "asking"))}
+        return Case(line=node.line, **{**empty, **found, **renamed})
+
+    def cursor(self, node: Node, what: str) -> tuple[int, int]:
+        found = re.fullmatch(r"([0-9]{1,4}), ?([0-9]{1,4})", self.text(node, what))
+        if not found:
+            raise self.wrong(node, what, "is written COLUMN,ROW, both from 0", "cursor: 4,0")
+        return int(found[1]), int(found[2])
+
+    def states(self, node: Node, what: str) -> tuple[str, ...]:
+        items = node.value if isinstance(node.value, list) else [node]
+        return tuple(self.one_of(one, what, STATES) for one in items)
+
+
+STATES = tuple(one.value for one in State)
+
+Field = Callable[[_Reader, Node, str], Any]
+
+
+def _one_of(*choices: str) -> Field:
+    return lambda reader, node, what: reader.one_of(node, what, choices)
+
+
+def _record(fields: Mapping[str, Field]) -> Field:
+    return lambda reader, node, what: reader.record(node, what, fields)
+
+
+def _rules(fields: Mapping[str, Field]) -> Field:
+    return lambda reader, node, what: reader.rules(node, what, fields)
+
+
+RULE: Mapping[str, Field] = {"id": _Reader.word, "re": _Reader.sign, "where": _Reader.where_}
+
+ASKING: Mapping[str, Field] = {
+    **RULE,
+    "kind": _one_of(*ASKING_KINDS),
+    "question": _Reader.question,
+    "options": _Reader.options,
+    "default": _Reader.word,
+    "risk": _one_of(*RISKS),
+}
+
+TEST: Mapping[str, Field] = {
+    "screen": _Reader.text,
+    "screen_file": _Reader.text,
+    "title": _Reader.text,
+    "cursor": _Reader.cursor,
+    "state": _one_of(*STATES),
+    "kind": _one_of(*IDLE_KINDS, *ASKING_KINDS),
+    "detail": _Reader.text,
+    "asking": _Reader.word,
+    "not": _Reader.states,
+}
+
+KEYS: Mapping[str, Field] = {
+    "schema": _Reader.text,
+    "name": _Reader.word,
+    "extends": _Reader.word,
+    "detect": _record({"argv0": _Reader.programs, "foreground": _Reader.programs}),
+    "command": _Reader.texts,
+    "size": _Reader.size,
+    "env": _Reader.variables,
+    "start": _record({"timeout": _Reader.seconds}),
+    "prompt": _rules({**RULE, "detail": _one_of(*PROMPT_DETAILS), "kind": _one_of("prompt", "line", "editor", "tui")}),
+    "continuation": _rules({**RULE, "detail": _one_of(*PROMPT_DETAILS)}),
+    "busy": _rules({**RULE, "detail": _one_of(*BUSY_DETAILS)}),
+    "asking": _rules(ASKING),
+    "errors": _rules({**RULE, "retry": _Reader.retry}),
+    "title": _record({"busy": _Reader.sign, "idle": _Reader.sign}),
+    "idle": _record({"settle": _Reader.seconds}),
+    "cost": _Reader.number,
+    "resume": _record({"argv": _Reader.texts}),
+    "submit": _record(
+        {
+            "mode": _one_of("type", "paste"),
+            "newline": _Reader.keys,
+            "enter": _Reader.keys,
+            "delay": _Reader.seconds,
+            "verify": _one_of("echo", "none"),
+            "clear": _Reader.keys,
+        }
+    ),
+    "answer": _record({"from": _Reader.pattern, "strip": _Reader.patterns, "until": _Reader.pattern}),
+    "interrupt": _Reader.keys,
+    "exit": _record({"send": _Reader.text, "keys": _Reader.keys}),
+    "hooks": _Reader.word,
+    "notes": _Reader.text,
+    "tests": _Reader.text,
+}
+"""Every key of a file in the order of the documentation, and what reads it."""

@@ -1,0 +1,117 @@
+"""YAML as a tree in which everything knows its line: maps, lists and text, nothing that could stand for something else.
+
+Every scalar is the text that was written: `yes` is an option's name here, not a truth. Aliases, anchors, tags, a second
+document and a key given twice are refused, so a small file can never become a large tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from tmuxctl.errors import Usage
+
+SIZE_LIMIT = 256 << 10
+"""Bytes a file may have."""
+
+DEPTH_LIMIT = 8
+"""Levels of maps and lists in each other; the deepest place of a profile is on the fourth."""
+
+
+class Node(NamedTuple):
+    """A piece of the file: its text, its items or its entries (None: empty), and the line its key or itself is on."""
+
+    line: int
+    value: str | list[Node] | dict[str, Node] | None
+
+    @property
+    def kind(self) -> str:
+        """What it is, in a word for messages."""
+        kinds: tuple[tuple[type, str], ...] = ((str, "text"), (list, "a list"), (dict, "a map"))
+        return next((name for kind, name in kinds if isinstance(self.value, kind)), "empty")
+
+
+def bad(where: str, line: int, message: str, hint: str = "") -> Usage:
+    """The error for a line of a file."""
+    hint = hint or "docs/profiles.md lists every field"
+    return Usage(f"{where} line {line}: {message}", reason="bad_profile", hint=hint)
+
+
+def tree(data: bytes, where: str) -> Node:
+    """The file's content; Usage `bad_profile` with `where` and the line for anything that is not plain YAML."""
+    if len(data) > SIZE_LIMIT:
+        raise bad(where, 1, f"the file is larger than {SIZE_LIMIT >> 10} KB", "a profile has a few hundred lines")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise bad(where, data.count(b"\n", 0, error.start) + 1, "not UTF-8", "save it as UTF-8") from None
+    import yaml
+
+    if found := yaml.reader.Reader.NON_PRINTABLE.search(text):
+        line = text.count("\n", 0, found.start()) + 1
+        raise bad(where, line, f"the character U+{ord(found[0]):04X} is not allowed in YAML")
+    try:
+        return _document(_events(text, where), where)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        said = error.problem or error.context or "no YAML"
+        line = mark.line if mark else 0
+        tab = "\t" in "".join(text.split("\n")[line : line + 1])
+        hint = "indent with blanks, not with tabs" if tab else "text with : # or quotes in it goes into '...'"
+        raise bad(where, line + 1, said, hint) from None
+
+
+def _events(text: str, where: str) -> Iterator[Any]:
+    """What YAML's parser finds, one thing after the other, without what could stand for something else."""
+    import yaml
+
+    # the same events from C, ten times as fast, where PyYAML was built with it; a one-file application has none
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    event: Any
+    for event in yaml.parse(text, Loader=loader):
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            raise bad(where, line, "aliases (*) and anchors (&) are not taken", "write it out, or use `extends`")
+        if getattr(event, "tag", None) is not None:
+            raise bad(where, line, f"tags ({event.tag}) are not taken", "text that begins with ! goes into '...'")
+        yield event
+
+
+def _document(events: Iterator[Any], where: str) -> Node:
+    import yaml
+
+    found: Node | None = None
+    for event in events:
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.DocumentStartEvent):
+            if found is not None:
+                raise bad(where, line, "a second document (---) in one file")
+            found = _node(next(events), events, where, 0)
+    if found is None:
+        raise bad(where, 1, "the file is empty", "it begins with: schema: tmuxctl/profile@1")
+    return found
+
+
+def _node(event: Any, events: Iterator[Any], where: str, depth: int) -> Node:
+    import yaml
+
+    line = event.start_mark.line + 1
+    if isinstance(event, yaml.ScalarEvent):
+        empty = not event.style and event.value in ("", "~", "null")
+        return Node(line, None if empty else event.value)
+    if depth >= DEPTH_LIMIT:
+        raise bad(where, line, "nested too deeply")
+    if isinstance(event, yaml.SequenceStartEvent):
+        items = []
+        while not isinstance(event := next(events), yaml.SequenceEndEvent):
+            items.append(_node(event, events, where, depth + 1))
+        return Node(line, items)
+    entries: dict[str, Node] = {}
+    while not isinstance(event := next(events), yaml.MappingEndEvent):
+        key, at = _node(event, events, where, depth + 1), event.start_mark.line + 1
+        if not isinstance(key.value, str):
+            raise bad(where, at, f"a key is text, not {key.kind}")
+        if key.value in entries:
+            raise bad(where, at, f"{ascii(key.value)} was given before, on line {entries[key.value].line}")
+        entries[key.value] = _node(next(events), events, where, depth + 1)._replace(line=at)
+    return Node(line, entries)

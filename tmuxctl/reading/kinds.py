@@ -1,0 +1,155 @@
+"""Which kind of input a waiting program takes: a decision, or the next line, text or key."""
+
+from __future__ import annotations
+
+from tmuxctl.model import Confidence
+from tmuxctl.reading import patterns, programs, questions
+from tmuxctl.reading.kernel import READS
+from tmuxctl.reading.lazy import Pattern
+from tmuxctl.reading.questions import Tells
+from tmuxctl.reading.scene import Scene, Verdict, asking, idle
+from tmuxctl.results import Asking
+
+SHELL_END = Pattern(r"[$#%❯➜λ]$")
+
+
+def waiting(seen: Scene, confidence: Confidence) -> Verdict:
+    """The verdict on a program that waits: what for."""
+    found = question(seen)
+    if found is not None:
+        by = "kernel" if seen.secret else "asking-mark"
+        return asking(found, _how(seen), by=by, confidence=confidence)
+    return idle_now(
+        seen, seen.how, by="prompt" if seen.prompt or seen.continuation else "kernel", confidence=confidence
+    )
+
+
+def asks(found: Asking, how: str, confidence: Confidence) -> Verdict:
+    """The verdict on a question told by its text."""
+    return asking(found, how, confidence=confidence)
+
+
+def _how(seen: Scene) -> str:
+    return "echo off" if seen.secret else seen.how
+
+
+def question(seen: Scene) -> Asking | None:
+    """The question a waiting program asks, or None if it waits for the next line or key."""
+    name = seen.now.name if seen.now else ""
+    tells = _tells(seen)
+    if tells.secret:
+        return questions.at_cursor(seen.text, tells)
+    if programs.is_editor(name) or seen.prompt or seen.continuation or _at_prompt(seen, name):
+        return None
+    dialog = _dialog(seen, name) if tells.raw and not tells.pager and not _profiled(seen) else None
+    return dialog or questions.at_cursor(seen.text, tells)
+
+
+def question_alone(seen: Scene) -> Asking | None:
+    """The same where nothing but the text tells that it waits."""
+    if _at_prompt(seen, ""):
+        return None
+    if patterns.alone_a_question(seen.text.left):
+        found = questions.at_cursor(seen.text, _tells(seen)._replace(raw=True))
+        if found is not None:
+            return found
+    return None if seen.raw is False else _dialog(seen, "")
+
+
+def _tells(seen: Scene) -> Tells:
+    now, raw = seen.now, seen.raw
+    reads_keys = bool(raw) and now is not None and now.word == READS and not now.opaque
+    pager = now is not None and programs.is_pager(now.name)
+    return Tells(single=reads_keys, raw=raw is not False, pager=pager, secret=seen.secret, line=not seen.full_screen)
+
+
+def _at_prompt(seen: Scene, name: str) -> bool:
+    """A command line is being written: what it says is no question."""
+    left = seen.text.left
+    if programs.is_shell(name):
+        return bool(seen.raw) and (patterns.ends_like_prompt(left) or patterns.typed_behind_prompt(left))
+    return patterns.typed_behind_prompt(left) and bool(patterns.REPL.search(patterns.prompt_of(left) or ""))
+
+
+def _dialog(seen: Scene, name: str) -> Asking | None:
+    """A menu or buttons on the screen of a program that reads keys."""
+    look = seen.look
+    if programs.is_shell(name) or (look.visible and patterns.ends_like_prompt(seen.text.left)):
+        return None
+    return questions.on_screen(seen.text, (look.x, look.y), visible=look.visible)
+
+
+def _profiled(seen: Scene) -> bool:
+    """A profile knows this program's dialogs: what else looks like one may be quoted in an answer."""
+    return seen.profile is not None and bool(seen.profile.prompt) and meant(seen)
+
+
+def meant(seen: Scene) -> bool:
+    """Whether the profile is meant for the program in the foreground."""
+    profile, now = seen.profile, seen.now
+    if profile is None or now is None or not profile.foreground:
+        return profile is not None
+    from fnmatch import fnmatchcase
+
+    return any(fnmatchcase(now.name, pattern) for pattern in profile.foreground)
+
+
+def idle_now(seen: Scene, how: str, *, by: str, confidence: Confidence) -> Verdict:
+    """The verdict on a program that takes input: of which kind."""
+    kind, detail = idle_kind(seen)
+    return idle(seen, kind, detail, how, by=by, confidence=confidence)
+
+
+def idle_kind(seen: Scene) -> tuple[str, str | None]:
+    """The kind of an idle program, and for a prompt whose it is."""
+    now = seen.now
+    name = now.name if now is not None and not now.opaque else ""
+    if programs.is_editor(name):
+        return "editor", None
+    if seen.prompt is not None:
+        return "prompt", seen.prompt.rule.detail or _whose(seen, name)
+    if seen.continuation is not None:
+        return "continuation", seen.continuation.rule.detail
+    if programs.is_shell(name) and not seen.look.alternate:
+        return _of_shell(seen, name)
+    if name and (seen.full_screen or (seen.raw and _laid_out(seen))):
+        return "tui", None
+    if patterns.continued(seen.text, shell=not name):
+        return "continuation", None
+    return _of_text(seen, name)
+
+
+def _laid_out(seen: Scene) -> bool:
+    """The cursor stands in a box, or in no prompt below one."""
+    left = seen.text.left
+    prompt = patterns.ends_like_prompt(left) or patterns.typed_behind_prompt(left)
+    return patterns.boxed(seen.text) or (patterns.framed(seen.text) and not prompt)
+
+
+def _of_shell(seen: Scene, name: str) -> tuple[str, str | None]:
+    reads_here = seen.now is not None and seen.now.word == READS
+    prompt = patterns.ends_like_prompt(seen.text.left) or patterns.typed_behind_prompt(seen.text.left)
+    if seen.raw:
+        # bash edits its command line in pselect: what it blocks for is `read`
+        line = reads_here and programs.bare(name) in ("bash", "rbash") and not prompt
+    else:
+        line = not SHELL_END.search(seen.text.bare) and not patterns.continued(seen.text, shell=True)
+        line = line or (programs.edits_lines(name) and not patterns.alone_a_prompt(seen.text.left))
+    if line:
+        return "line", None
+    return ("continuation" if patterns.continued(seen.text, shell=True) else "prompt"), "shell"
+
+
+def _of_text(seen: Scene, name: str) -> tuple[str, str | None]:
+    prompt = patterns.prompt_of(seen.text.left) or ""
+    if patterns.REPL.search(prompt) or (name and patterns.ENDS.search(prompt)):
+        return "prompt", "repl"
+    if SHELL_END.search(prompt) or (not name and patterns.ENDS.search(prompt)):
+        return "prompt", "shell"
+    return "line", None
+
+
+def _whose(seen: Scene, name: str) -> str:
+    if programs.is_shell(name):
+        return "shell"
+    return _of_text(seen, name)[1] or "repl"

@@ -1,0 +1,204 @@
+"""Looks at one session again and again: tmux only when something was printed, the kernel each time.
+
+The order within a look is what makes it true: first how far the output reached, then what the kernel says, then the
+screen. So a program that seems to wait has read what came before, and the screen is never older than the output told of.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from tmuxctl.errors import NotFound
+from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Kernel, Look, Mark
+from tmuxctl.terminal import screen as screens
+from tmuxctl.terminal import server
+from tmuxctl.terminal.journal import Extent, Journal
+from tmuxctl.terminal.server import Pane
+from tmuxctl.transport.base import Command, Probe, Transport, source
+
+WINDOW_SECONDS = 3.3
+"""How long looks are kept: an animation is judged over two seconds, and silence over three."""
+
+MARKS_BACK = 1 << 16
+"""Bytes of the newest output searched for the last shell mark."""
+
+
+class Capture(NamedTuple):
+    """A session's facts, title, visible rows and rows that scrolled away (capture-pane -e), from one instant."""
+
+    pane: Pane
+    title: str
+    rows: bytes
+    back: bytes = b""
+    typed: bool = False
+
+
+def capture(
+    transport: Transport,
+    name: str,
+    before: Pane | None = None,
+    *,
+    scrollback: int | None = None,
+    trim: bool = True,
+    wide: bool = False,
+) -> Capture:
+    """What tmux draws of a session: one chained query. `before`, what was known of it, makes that quicker.
+
+    `scrollback` is in rows, 0 for all, None for none. NotFound or Unreachable if it is not there.
+    """
+    here = server.target(name)
+    # a program chooses its title: only a line it cannot guess may end it
+    end = os.urandom(8).hex()
+    facts = server.CHANGES if before else server.FORMAT
+    grab = ("capture-pane", "-p", "-e", *(() if trim else ("-N",)), *(("-J",) if wide else ()), "-t", here)
+    about = f"{facts}\t{end}#{{?@tmuxctl_input,1,0}}#{{pane_title}}{end}"
+    commands: list[Command] = [("display-message", "-p", "-t", here, about), grab]
+    if scrollback is not None:
+        commands += [("display-message", "-p", end), (*grab, "-S", f"-{scrollback}" if scrollback else "-", "-E", "-1")]
+    first, _, rest = transport.run(commands).partition(f"\t{end}".encode())
+    line = first.decode(errors="replace")
+    pane = server.renewed(before, line) if before else server.known(server.settle(transport, line, 10.0), name)
+    if pane is None:
+        return capture(transport, name, scrollback=scrollback, trim=trim, wide=wide)
+    title, _, rest = rest.partition(end.encode() + b"\n")
+    rows, _, back = rest.partition(end.encode() + b"\n") if scrollback is not None else (rest, b"", b"")
+    text = screens.clean(title[1:]).replace("\n", " ")
+    return Capture(pane, text, rows, back if pane.history else b"", title[:1] == b"1")
+
+
+def captures(transport: Transport, panes: Sequence[Pane]) -> list[Capture]:
+    """What tmux draws of these sessions, in one query; one that went meanwhile has an empty screen."""
+    end = os.urandom(8).hex()
+    commands: list[Command] = []
+    for pane in panes:
+        about = f"{end}#{{?@tmuxctl_input,1,0}}#{{pane_title}}{end}"
+        # asked by the pane's own condition: a session that is gone would end the whole list
+        asked = [("display-message", "-p", "-t", pane.target, about), ("capture-pane", "-p", "-e", "-t", pane.target)]
+        commands.append(("if-shell", "-F", "-t", pane.target, "#{session_name}", source(asked), ""))
+        commands.append(("display-message", "-p", f"{end}{end}"))
+    found = []
+    for pane, part in zip(panes, transport.run(commands).split(f"{end}{end}\n".encode()), strict=False):
+        _, _, rest = part.partition(end.encode())
+        title, _, rows = rest.partition(end.encode() + b"\n")
+        found.append(Capture(pane, screens.clean(title[1:]).replace("\n", " "), rows, b"", title[:1] == b"1"))
+    return found
+
+
+class Observer:
+    """Watches one session. `find_mark` finds the last shell mark in output that begins at an offset (None: no marks are
+    expected); `level` caps what is asked of the kernel."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        pane: Pane,
+        folder: str,
+        *,
+        find_mark: Callable[[bytes, int], Mark | None] | None = None,
+        level: str = FULL,
+    ) -> None:
+        self.transport, self.pane, self.level = transport, pane, level
+        self.journal = Journal(transport, folder)
+        self.looks: deque[Look] = deque()
+        self._find_mark, self._searched = find_mark, 0
+        self._mark: Mark | None = None
+        self._drawn: Capture | None = None
+        self._screen = ""
+        self._asked = -1
+        self._wall = 0.0
+
+    def look(self, *, fresh: bool = False) -> Look:
+        """One observation, kept in the window. tmux is asked if output came since the last time, or if `fresh`.
+
+        NotFound or Unreachable when the session is not there any more.
+        """
+        extent = self.journal.extent()
+        probe = self.transport.probe([(self.pane.pid, self.pane.tty)], level=self.level)[0]
+        drawn = self._drawn
+        if fresh or drawn is None or extent.end != self._asked or extent.finished or self._ended(probe.kernel):
+            drawn = capture(self.transport, self.pane.name, self.pane if drawn and not self.pane.dead else None)
+        return self.see(extent, probe, drawn)
+
+    def see(self, extent: Extent, probe: Probe, drawn: Capture) -> Look:
+        """Put together what was asked in this order: how far the output reached, the kernel, the screen."""
+        if drawn.pane.id != self.pane.id:
+            name = self.pane.name
+            raise NotFound(f"session {name} is another one by now", reason="replaced", hint="tmuxctl ls")
+        if drawn is not self._drawn:
+            self._drawn, self._asked, self._screen = drawn, extent.end, screens.text(drawn.rows)
+        self.pane = pane = drawn.pane
+        if self._find_mark:
+            self._look_for_mark(extent.end)
+        look = Look(
+            at=probe.at,
+            journal=extent.end,
+            quiet=max(0.0, probe.wall - extent.grown) if extent.grown else None,
+            x=pane.x,
+            y=pane.y,
+            visible=pane.cursor_visible,
+            alternate=pane.alternate,
+            cols=pane.cols,
+            rows=pane.rows,
+            title=drawn.title,
+            screen=self._screen,
+            dead=pane.dead,
+            status=pane.status,
+            signal=pane.signal,
+            mark=self._mark,
+            hook=None,
+            kernel=None if pane.dead else probe.kernel,
+        )
+        self._wall = probe.wall
+        self._keep(look)
+        return look
+
+    def recall(self, looks: Sequence[Look]) -> None:
+        """Begin with what another process saw just before."""
+        self.looks.extend(looks)
+
+    @property
+    def evidence(self) -> Evidence:
+        """The looks of the last seconds, and what can be known of this session at all."""
+        return Evidence(
+            looks=tuple(self.looks),
+            proc=_level(self.looks),
+            marks=self._find_mark is not None,
+            program=os.path.basename(next(iter(self.pane.spec.get("argv") or ()), "")),
+            age=max(0.0, self._wall - self.pane.created) if self.pane.created else None,
+            typed=bool(self._drawn and self._drawn.typed),
+        )
+
+    def forget(self) -> None:
+        """Begin a new window: what was seen before something was typed says nothing about what comes after."""
+        self.looks.clear()
+
+    def _ended(self, kernel: Kernel | None) -> bool:
+        """The kernel told of programs before and knows none now: tmux should know how they ended."""
+        before = self.looks[-1].kernel if self.looks else None
+        return bool(before and before.programs and not (kernel and kernel.programs))
+
+    def _look_for_mark(self, end: int) -> None:
+        if end == self._searched:
+            return
+        assert self._find_mark is not None
+        # a mark may be cut by the end of what was searched before
+        start = max(self._searched - 300, end - MARKS_BACK, 0)
+        part = self.journal.read(start, end - start)
+        found = self._find_mark(part.data, part.start)
+        skipped = start > self._searched
+        self._mark = found if found or skipped else self._mark
+        self._searched = end
+
+    def _keep(self, look: Look) -> None:
+        self.looks.append(look)
+        while look.at - self.looks[0].at > WINDOW_SECONDS:
+            self.looks.popleft()
+
+
+def _level(looks: Sequence[Look]) -> str:
+    """How much the kernel tells here: the best it told of any process in the window."""
+    levels = {one.level for look in looks if look.kernel for one in look.kernel.programs}
+    return FULL if FULL in levels else WCHAN if WCHAN in levels else NONE

@@ -1,0 +1,195 @@
+"""What a sleeping thread waits for: its system call as /proc/PID/syscall shows it, and whether the terminal is in it.
+
+The numbers are those of linux/arch/x86/entry/syscalls/syscall_64.tbl and, for aarch64, of asm-generic/unistd.h.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import NamedTuple, Protocol
+
+DESCRIPTORS = 256
+"""How many of a set's descriptors are looked at."""
+
+NUMBERS = """
+read 0 63, readv 19 65, pread64 17 67, preadv 295 69, preadv2 327 286, splice 275 76, sendfile 40 71, tee 276 77,
+copy_file_range 326 285, recvfrom 45 207, recvmsg 47 212, recvmmsg 299 243,
+poll 7 -, ppoll 271 73, select 23 -, pselect6 270 72, epoll_wait 232 -, epoll_pwait 281 22, epoll_pwait2 441 441,
+io_uring_enter 426 426, restart_syscall 219 128,
+futex 202 98, futex_wait 455 455, futex_waitv 449 449, nanosleep 35 101, clock_nanosleep 230 115, wait4 61 260,
+waitid 247 95, pause 34 -, rt_sigsuspend 130 133, rt_sigtimedwait 128 137, sched_yield 24 124, write 1 64, writev 20 66,
+pwrite64 18 68, pwritev 296 70, pwritev2 328 287, sendto 44 206, sendmsg 46 211, sendmmsg 307 269, connect 42 203,
+accept 43 202, accept4 288 242, ioctl 16 29, fcntl 72 25, flock 73 32, fsync 74 82, fdatasync 75 83, sync 162 81,
+syncfs 306 267, sync_file_range 277 84, msync 26 227, fallocate 285 47, ftruncate 77 46, truncate 76 45, open 2 -,
+openat 257 56, openat2 437 437, close 3 57, close_range 436 436, getdents64 217 61, stat 4 -, lstat 6 -, fstat 5 80,
+newfstatat 262 79, statx 332 291, access 21 -, faccessat 269 48, faccessat2 439 439, readlink 89 -, readlinkat 267 78,
+unlink 87 -, unlinkat 263 35, rename 82 -, renameat 264 38, renameat2 316 276, mkdir 83 -, mkdirat 258 34, rmdir 84 -,
+link 86 -, linkat 265 37, symlink 88 -, symlinkat 266 36, mmap 9 222, munmap 11 215, mremap 25 216, mprotect 10 226,
+madvise 28 233, brk 12 214, fork 57 -, vfork 58 -, clone 56 220, clone3 435 435, execve 59 221, execveat 322 281,
+exit 60 93, exit_group 231 94, kill 62 129, tgkill 234 131, getrandom 318 278, msgrcv 70 188, msgsnd 69 189,
+semop 65 193, semtimedop 220 192, mq_timedreceive 243 183, mq_timedsend 242 182, io_getevents 208 4,
+io_pgetevents 333 292, mount 165 40, umount2 166 39, ptrace 101 117
+"""
+"""Name, number on x86-64, number on aarch64: what reads, then what waits for several, then what does neither."""
+
+POLLS, SELECTS = ("poll", "ppoll"), ("select", "pselect6")
+"""Calls that wait for a set of descriptors in the process's memory."""
+
+MACHINES = {"x86_64": 1, "aarch64": 2, "arm64": 2}
+
+READS = dict.fromkeys(("read", "readv", "pread64", "preadv", "preadv2", "splice", "tee", "copy_file_range"), 0) | {
+    "sendfile": 1,
+    "recvfrom": 0,
+    "recvmsg": 0,
+    "recvmmsg": 0,
+}
+"""Calls that read one descriptor: which argument it is."""
+
+UNKNOWN = ("io_uring_enter", "restart_syscall")
+"""Calls whose arguments do not say what is waited for."""
+
+# poll(2) and epoll(7): POLLIN or POLLRDNORM; the bits above belong to how epoll tells, not to what it waits for
+INPUT, EVENTS = 0x41, 0x0FFF_FFFF
+
+
+class Process(Protocol):
+    """What can be asked of a process and its descriptors."""
+
+    def terminal(self, descriptor: int) -> bool | None:
+        """Whether it is the terminal in question; None if it cannot be told."""
+
+    def watched(self, descriptor: int) -> list[tuple[int, int]] | None:
+        """The descriptors and events an epoll descriptor watches; None if it is not one."""
+
+    def memory(self, address: int, size: int) -> bytes:
+        """That much of its memory, or nothing."""
+
+
+class Wait(NamedTuple):
+    """`call`, `tty` and `alone` as evidence.Thread has them; `told` is False where the set of descriptors it waits for was
+    not to be read."""
+
+    call: str | None
+    tty: bool | None
+    alone: bool = False
+    told: bool = True
+
+
+class _Unreadable(Exception):
+    """The memory with a set of descriptors cannot be read."""
+
+
+def wait(line: bytes, process: Process, machine: str) -> Wait:
+    """What a thread waits for, by its line of /proc/PID/task/TID/syscall; `machine` as uname(2) names it."""
+    words = line.split()
+    if words[0] == b"running":
+        return Wait("running", False)
+    if len(words) < 9:
+        # asleep, but in no system call: a page fault, or it is being traced
+        return Wait(None, False)
+    if words[8] == b"0x0":
+        # a worker of io_uring: a thread without a program counter, the call is that of its maker
+        return Wait(None, None)
+    call = named(machine).get(int(words[0]))
+    arguments = [int(word, 16) for word in words[1:7]]
+    if call is None:
+        return Wait(words[0].decode(), None)
+    if call in UNKNOWN:
+        return Wait(call, None)
+    if call in READS:
+        tty = process.terminal(arguments[READS[call]] & 0xFFFF_FFFF)
+        return Wait(call, tty, tty is True)
+    try:
+        entries, forever = _several(call, arguments, process)
+    except _Unreadable:
+        return Wait(call, None, told=False)
+    tty, only = _among(entries, process, nested=True)
+    return Wait(call, tty, tty is True and only and forever)
+
+
+@cache
+def named(machine: str) -> dict[int, str]:
+    """The names of the system calls by their numbers on this kind of machine; empty where they are not known."""
+    column = MACHINES.get(machine)
+    if column is None:
+        return {}
+    rows = (row.split() for row in NUMBERS.split(","))
+    return {int(row[column]): row[0] for row in rows if row[column] != "-"}
+
+
+def epoll(descriptor: int, process: Process) -> bool | None:
+    """Whether an epoll descriptor waits for the terminal's input."""
+    return _among(_watched(descriptor, process), process, nested=True)[0]
+
+
+def _several(call: str, arguments: list[int], process: Process) -> tuple[list[tuple[int, bool]], bool]:
+    """The descriptors a call waits for, each with whether for input; and whether it has no timeout."""
+    first, second, third, fourth, fifth, _ = arguments
+    if call in POLLS:
+        forever = bool(third & 0x8000_0000) if call == "poll" else not third
+        return list(_polled(first, second, process)), forever
+    if call in SELECTS:
+        return list(_selected(first & 0xFFFF_FFFF, (second, third, fourth), process)), not fifth
+    if call.startswith("epoll"):
+        forever = not fourth if call == "epoll_pwait2" else bool(fourth & 0x8000_0000)
+        return _watched(first & 0xFFFF_FFFF, process), forever
+    return [], False
+
+
+def _polled(address: int, count: int, process: Process) -> Iterator[tuple[int, bool]]:
+    """The entries of an array of struct pollfd; one that is negative is skipped there too."""
+    count &= 0xFFFF_FFFF
+    for descriptor, events, _ in struct.iter_unpack("=ihh", _memory(address, 8 * min(count, DESCRIPTORS), process)):
+        if descriptor >= 0:
+            yield descriptor, bool(events & INPUT)
+    if count > DESCRIPTORS:
+        # the rest was not looked at: what it waits for is something else
+        yield -1, False
+
+
+def _selected(count: int, addresses: tuple[int, ...], process: Process) -> Iterator[tuple[int, bool]]:
+    """The members of up to three fd_sets: for input, for output, for exceptions."""
+    # the kernel knows no more descriptors than the process has room for, whatever is asked
+    size = (min(count, 1024) + 63) // 64 * 8
+    left = DESCRIPTORS
+    for reads, address in zip((True, False, True), addresses, strict=True):
+        bits = int.from_bytes(_memory(address, size, process), "little") if address else 0
+        bits &= (1 << min(count, 1024)) - 1
+        while bits and left:
+            lowest = bits & -bits
+            yield lowest.bit_length() - 1, reads
+            bits, left = bits ^ lowest, left - 1
+    if not left or count > 1024:
+        yield -1, False
+
+
+def _memory(address: int, size: int, process: Process) -> bytes:
+    found = process.memory(address, size) if size else b""
+    if len(found) != size:
+        raise _Unreadable
+    return found
+
+
+def _watched(descriptor: int, process: Process) -> list[tuple[int, bool]]:
+    return [
+        (one, bool(events & INPUT))
+        for one, events in (process.watched(descriptor) or ())[:DESCRIPTORS]
+        if events & EVENTS
+    ]
+
+
+def _among(entries: Iterable[tuple[int, bool]], process: Process, *, nested: bool) -> tuple[bool | None, bool]:
+    """Whether the terminal's input is waited for among these, and whether nothing else is (true of none at all)."""
+    found: list[tuple[bool | None, bool]] = []
+    for descriptor, reads in entries:
+        this: bool | None = False
+        solely = True
+        if descriptor >= 0 and reads:
+            this = process.terminal(descriptor)
+            if this is False and nested and (inside := _watched(descriptor, process)):
+                this, solely = _among(inside, process, nested=False)
+        found.append((this, solely))
+    waits = {this for this, _ in found}
+    return True if True in waits else None if None in waits else False, all(this and solely for this, solely in found)

@@ -1,0 +1,358 @@
+"""What the kernel tells of a terminal: who is in its foreground, what runs below that, and what each thread waits for.
+
+Linux tells it in /proc (proc(5)). `kernel` decides; where the files come from is left to `Files`: `Here` reads this
+machine's, snapshot.py those that a shell elsewhere printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+from tmuxctl.evidence import FULL, NONE, WCHAN, Kernel, Program, Thread, Tty
+from tmuxctl.transport import calls
+
+PROCESSES, THREADS, DEPTH = 64, 64, 3
+"""How many processes of a terminal are told of, how many threads of each, and how many terminals one in the other."""
+
+WALKED, PARENTS = 512, 256
+"""How many processes are looked through for them, and how many threads of one for children."""
+
+CONTROLLING = 5 << 8
+"""The device number of /dev/tty (linux/Documentation/admin-guide/devices.txt)."""
+
+EPOLL = "anon_inode:[eventpoll]"
+EPOLL_SLEEP = ("ep_poll", "do_epoll")
+"""What the places in the kernel begin with where a thread waits in epoll."""
+
+
+class Row(NamedTuple):
+    """What is needed of /proc/PID/stat. `cpu` is in clock ticks, `started` in clock ticks since boot."""
+
+    pid: int
+    name: str
+    state: str
+    parent: int
+    group: int
+    session: int
+    tty: int
+    foreground: int
+    cpu: int
+    threads: int
+    started: int
+
+
+class Device(NamedTuple):
+    """A device by its number, and the number of the file system it was found in, None if unknown."""
+
+    number: int
+    where: int | None
+
+    def same(self, other: Device) -> bool:
+        """Whether both are one: terminals of two containers may have the same number."""
+        return self.number == other.number and (self.where == other.where or self.where is None or other.where is None)
+
+
+class Files(Protocol):
+    """Where what the kernel tells is read. What is gone or refused is empty or None; nothing raises."""
+
+    machine: str
+    """uname(2)'s name of the machine's architecture."""
+
+    def processes(self) -> list[int]:
+        """Every process there is."""
+
+    def stat(self, pid: int) -> bytes:
+        """/proc/PID/stat."""
+
+    def threads(self, pid: int) -> list[int]:
+        """The threads of a process."""
+
+    def children(self, pid: int, threads: list[int]) -> list[int] | None:
+        """The children of these threads of a process; None where the kernel keeps no such list."""
+
+    def read(self, pid: int, thread: int, name: str) -> bytes:
+        """A file of a thread."""
+
+    def links(self, pid: int) -> dict[int, str] | None:
+        """Where the descriptors of a process lead to, some hundreds at most; None if that may not be known."""
+
+    def link(self, pid: int, descriptor: int) -> str:
+        """Where one descriptor leads to."""
+
+    def device(self, pid: int, descriptor: int) -> Device | None:
+        """Which device a descriptor is."""
+
+    def about(self, pid: int, descriptor: int) -> bytes:
+        """/proc/PID/fdinfo of a descriptor."""
+
+    def memory(self, pid: int, address: int, size: int) -> bytes:
+        """That much of a process's memory."""
+
+    def terminal(self, path: str) -> Device | None:
+        """Which device a path is."""
+
+    def tty(self, path: str) -> Tty | None:
+        """How the terminal there treats input."""
+
+
+def kernel(files: Files, pid: int, path: str, level: str = FULL) -> Kernel:
+    """What is told of the terminal at `path`, whose first process is `pid`, up to `level`.
+
+    Without programs where that process has ended, or has another terminal. Ended processes that nobody has waited for
+    yet are left out.
+    """
+    tty, device = files.tty(path), files.terminal(path)
+    table = Table(files)
+    root = table.row(pid)
+    if root is None or root.state in "ZX" or not root.tty or (device is not None and device.number != root.tty):
+        return Kernel(tty, 0, ())
+    table.walk([pid])
+    terminal = device or Device(root.tty, None)
+    return _kernel(files, table, root, terminal, tty, level, DEPTH)
+
+
+class Table:
+    """The processes below a terminal's first one, read once."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self.rows: dict[int, Row] = {}
+        self.children: dict[int, list[int]] = {}
+
+    def row(self, pid: int) -> Row | None:
+        """One process, read if need be; None if there is none."""
+        if pid not in self.rows and (found := parse(self._files.stat(pid))):
+            self.rows[pid] = found
+        return self.rows.get(pid)
+
+    def walk(self, pids: Iterable[int]) -> None:
+        """Take in these processes and all that descends from them, those nearest first."""
+        wave = [row for pid in pids if (row := self.row(pid)) and pid not in self.children]
+        while wave and len(self.rows) < WALKED:
+            below: list[int] = []
+            for row in wave:
+                threads = [row.pid] if row.threads == 1 else self._files.threads(row.pid)[:PARENTS]
+                found = self._files.children(row.pid, threads)
+                if found is None:
+                    self._whole()
+                    return
+                self.children[row.pid] = found
+                below += found
+            wave = [row for pid in below[:WALKED] if (row := self.row(pid)) and pid not in self.children]
+
+    def scan(self, group: int, tty: int) -> None:
+        """Take in the process group of this terminal wherever its processes hang, and what descends from them."""
+        for pid in self._files.processes():
+            if pid not in self.rows:
+                row = parse(self._files.stat(pid))
+                if row and row.group == group and row.tty == tty:
+                    self.rows[pid] = row
+        self.walk([row.pid for row in self.members(group, tty)])
+
+    def members(self, group: int, tty: int) -> list[Row]:
+        """The processes of a process group that have this terminal."""
+        return [row for row in self.rows.values() if row.group == group and row.tty == tty]
+
+    def _whole(self) -> None:
+        """Every process of the machine, each below its parent: where the kernel keeps no lists of children."""
+        for pid in self._files.processes():
+            self.row(pid)
+        self.children = {pid: [] for pid in self.rows}
+        for row in self.rows.values():
+            self.children.get(row.parent, []).append(row.pid)
+
+
+def parse(line: bytes) -> Row | None:
+    """One /proc/PID/stat; None if it is not one."""
+    opened, closed = line.find(b"("), line.rfind(b")")
+    fields = line[closed + 2 :].split()
+    if opened < 0 or len(fields) < 20:
+        return None
+    parent, group, session, tty, foreground = map(int, fields[1:6])
+    name = line[opened + 1 : closed].decode(errors="replace")
+    cpu = int(fields[11]) + int(fields[12])
+    state, threads, started = fields[0].decode(), int(fields[17]), int(fields[19])
+    return Row(int(line[:opened]), name, state, parent, group, session, tty, foreground, cpu, threads, started)
+
+
+def _kernel(files: Files, table: Table, root: Row, terminal: Device, tty: Tty | None, level: str, depth: int) -> Kernel:
+    group = root.foreground
+    if not table.members(group, root.tty):
+        table.scan(group, root.tty)
+    seen = [(Seen(files, row, terminal), _in_front(row, root)) for row in _chosen(table, root)]
+    programs = tuple(program for one, front in seen if (program := one.program(front, level)))
+    inner = None
+    if depth and level != NONE:
+        inside = (_inner(files, table, root, one, level, depth) for one, front in seen if front)
+        inner = next((found for found in inside if found), None)
+    return Kernel(tty, group, programs, inner)
+
+
+def _in_front(row: Row, root: Row) -> bool:
+    """Whether a process is in the foreground of the terminal that `root` has."""
+    return row.group == root.foreground and row.tty == root.tty
+
+
+def _chosen(table: Table, root: Row) -> list[Row]:
+    """The foreground and all that descends from it, but for the shell's jobs in the background; the oldest first."""
+    found: dict[int, Row] = {}
+    below = [row.pid for row in table.members(root.foreground, root.tty)]
+    while below:
+        pid = below.pop()
+        row = table.rows.get(pid)
+        if row is None or pid in found:
+            continue
+        if row.session != root.session or row.tty != root.tty or row.group == root.foreground:
+            found[pid] = row
+            below += table.children.get(pid, ())
+    living = (row for row in found.values() if row.state not in "ZX" or row.threads > 1)
+    return sorted(living, key=lambda row: (not _in_front(row, root), row.started, row.pid))[:PROCESSES]
+
+
+def _inner(files: Files, table: Table, outer: Row, holder: Seen, level: str, depth: int) -> Kernel | None:
+    """The terminal whose master a process holds, if there are processes on it."""
+    for index in holder.masters():
+        number = 136 << 8 | index & 0xFF | (index & ~0xFF) << 12
+        # a terminal belongs to one session: with the outer session it is another container's of the same number
+        there = [row for row in table.rows.values() if row.tty == number and row.session != outer.session]
+        living = [row for row in there if row.state not in "ZX"]
+        if living:
+            root = min(living, key=lambda row: (row.pid != row.session, row.started, row.pid))
+            # by way of the process: it may see other files than we do
+            path = f"/proc/{root.pid}/root/dev/pts/{index}"
+            device = files.terminal(path)
+            found = device is not None and device.number == number
+            tty = files.tty(path) if found else None
+            terminal = device if device and found else Device(number, None)
+            return _kernel(files, table, root, terminal, tty, level, depth - 1)._replace(via=holder.row.name)
+    return None
+
+
+class Seen:
+    """One process seen from one terminal (it is the calls.Process of its threads)."""
+
+    def __init__(self, files: Files, row: Row, terminal: Device) -> None:
+        self._files = files
+        self.row = row
+        self._terminal = terminal
+        self._linked: tuple[dict[int, str] | None] | None = None
+
+    # what calls.py asks
+
+    def terminal(self, descriptor: int) -> bool | None:
+        device = self._files.device(self.row.pid, descriptor)
+        if device is None:
+            return None
+        if device.number == CONTROLLING:
+            return self.row.tty == self._terminal.number
+        return device.same(self._terminal)
+
+    def watched(self, descriptor: int) -> list[tuple[int, int]] | None:
+        if self._files.link(self.row.pid, descriptor) != EPOLL:
+            return None
+        lines = (line.split() for line in self._files.about(self.row.pid, descriptor).splitlines())
+        return [(int(words[1]), int(words[3], 16)) for words in lines if len(words) > 3 and words[0] == b"tfd:"]
+
+    def memory(self, address: int, size: int) -> bytes:
+        return self._files.memory(self.row.pid, address, size)
+
+    # what is told
+
+    def program(self, foreground: bool, level: str) -> Program | None:
+        """The process with its threads; None if it ended meanwhile."""
+        row = self.row
+        ids = [row.pid] if row.threads == 1 else _first(self._files.threads(row.pid), row.pid)
+        seen = [found for one in ids if (found := self._thread(one, level))]
+        if not seen:
+            return None
+        # where one thread's call is told, a thread without has ended meanwhile
+        told = [(thread, wait) for thread, wait in seen if wait]
+        threads = [thread for thread, _ in told or seen]
+        sockets = holds = None
+        if level != NONE:
+            if foreground or not told or any(thread.tty is None for thread in threads):
+                sockets, holds = self._sockets(), self._holds()
+            if not all(wait.told for _, wait in told):
+                level = WCHAN
+            elif not told:
+                level = self._less(threads)
+            threads = list(self._epolls(threads))
+        about = (row.pid, row.parent, row.name, row.state, foreground, row.cpu, row.started)
+        return Program(*about, level, sockets, holds, tuple(threads))
+
+    def masters(self) -> Iterator[int]:
+        """The numbers of the terminals whose masters it holds."""
+        for descriptor, link in (self._links() or {}).items():
+            if link.endswith("/ptmx"):
+                for line in self._files.about(self.row.pid, descriptor).splitlines():
+                    if line.startswith(b"tty-index:"):
+                        yield int(line.split()[1])
+
+    def _thread(self, thread: int, level: str) -> tuple[Thread, calls.Wait | None] | None:
+        """A thread, and what it waits for where the kernel tells; None if it ended meanwhile."""
+        pid = self.row.pid
+        status = self._files.read(pid, thread, "status")
+        state = _field(status, b"State:")
+        if not state:
+            return None
+        seen = Thread(thread, state, switches=int(_field(status, b"voluntary_ctxt_switches:") or 0))
+        if level == NONE:
+            return seen, None
+        wchan = self._files.read(pid, thread, "wchan").strip().decode(errors="replace")
+        seen = seen._replace(wchan="" if wchan == "0" else wchan)
+        line = self._files.read(pid, thread, "syscall") if level == FULL else b""
+        if not line:
+            return seen, None
+        wait = calls.wait(line, self, self._files.machine)
+        if state in "TtZX" or (wait.call is None and wchan.startswith("io_")):
+            # stopped or ended, or a worker of io_uring without work: whatever it was in, it waits for no input
+            wait = wait._replace(tty=False, alone=False)
+        return seen._replace(call=wait.call, tty=wait.tty, alone=wait.alone), wait
+
+    def _less(self, threads: list[Thread]) -> str:
+        """The level of a process whose calls are not told."""
+        if any(thread.wchan for thread in threads):
+            return WCHAN
+        # what runs sleeps nowhere, and who may see a process's descriptors may see where it sleeps
+        running = all(thread.state == "R" for thread in threads)
+        return WCHAN if running and self._links() is not None else NONE
+
+    def _epolls(self, threads: list[Thread]) -> Iterator[Thread]:
+        """The threads, with what the process's epoll descriptors tell of those that sleep in epoll without a call."""
+        asleep = [one for one in threads if one.call is None and one.wchan.startswith(EPOLL_SLEEP)]
+        found = [one for one, link in (self._links() or {}).items() if link == EPOLL] if asleep else []
+        waits = {calls.epoll(one, self) for one in found}
+        # which of several it is nobody knows, but that none of them has the terminal is known
+        tty = waits.pop() if len(found) == 1 or waits == {False} else None
+        for one in threads:
+            yield one._replace(tty=tty) if one in asleep else one
+
+    def _sockets(self) -> int | None:
+        links = self._links()
+        return None if links is None else sum(link.startswith("socket:") for link in links.values())
+
+    def _holds(self) -> bool | None:
+        """Whether it has the terminal open."""
+        links = self._links()
+        if links is None:
+            return None
+        distinct = {link: descriptor for descriptor, link in links.items()}
+        return any(self.terminal(descriptor) for descriptor in distinct.values())
+
+    def _links(self) -> dict[int, str] | None:
+        if self._linked is None:
+            self._linked = (self._files.links(self.row.pid),)
+        return self._linked[0]
+
+
+def _first(threads: list[int], main: int) -> list[int]:
+    """The threads that are told of: the main one, then by number."""
+    return sorted(threads, key=lambda one: (one != main, one))[:THREADS]
+
+
+def _field(status: bytes, name: bytes) -> str:
+    """The first word behind a name in /proc/PID/status."""
+    start = status.find(b"\n" + name)
+    words = status[start + 1 + len(name) : start + 64 + len(name)].split(None, 1) if start >= 0 else ()
+    return words[0].decode() if words else ""

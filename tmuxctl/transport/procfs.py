@@ -1,0 +1,136 @@
+"""This machine's terminals and /proc, as `probe.Files`."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import sys
+import termios
+from itertools import islice
+
+from tmuxctl.evidence import Tty
+from tmuxctl.transport.probe import Device
+
+LINKS = 256
+"""How many descriptors of a process are looked at."""
+
+READ = os.O_RDONLY | os.O_CLOEXEC
+
+
+def settings(path: str) -> Tty | None:
+    """How the terminal at `path` treats input, or None when it cannot be asked."""
+    try:
+        # never held open, never our controlling terminal: it would keep a program from seeing its end
+        handle = os.open(path, READ | os.O_NOCTTY | os.O_NONBLOCK)
+    except OSError:
+        return None
+    try:
+        flags = termios.tcgetattr(handle)[3]
+        return Tty(
+            bool(flags & termios.ICANON),
+            bool(flags & termios.ECHO),
+            _count(handle, termios.FIONREAD),
+            _count(handle, termios.TIOCOUTQ),
+        )
+    except (OSError, termios.error):
+        return None
+    finally:
+        os.close(handle)
+
+
+def _count(handle: int, request: int) -> int:
+    return int.from_bytes(fcntl.ioctl(handle, request, b"\0" * 4), sys.byteorder)
+
+
+class Here:
+    """/proc of this machine."""
+
+    def __init__(self) -> None:
+        self.machine = os.uname().machine
+
+    def processes(self) -> list[int]:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+    def stat(self, pid: int) -> bytes:
+        return _read(f"/proc/{pid}/stat")
+
+    def threads(self, pid: int) -> list[int]:
+        try:
+            return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
+        except OSError:
+            return []
+
+    def children(self, pid: int, threads: list[int]) -> list[int] | None:
+        if not threads:
+            return []
+        lines = [_read(f"/proc/{pid}/task/{one}/children", 65536) for one in threads]
+        found = b" ".join(lines).split()
+        # nothing read: no children, or a kernel without CONFIG_PROC_CHILDREN
+        return [int(one) for one in found] if found or os.path.exists("/proc/thread-self/children") else None
+
+    def read(self, pid: int, thread: int, name: str) -> bytes:
+        return _read(f"/proc/{pid}/{name}" if thread == pid else f"/proc/{pid}/task/{thread}/{name}")
+
+    def links(self, pid: int) -> dict[int, str] | None:
+        try:
+            with os.scandir(f"/proc/{pid}/fd") as entries:
+                names = [entry.name for entry in islice(entries, LINKS)]
+        except OSError:
+            return None
+        return {int(name): self.link(pid, int(name)) for name in names}
+
+    def link(self, pid: int, descriptor: int) -> str:
+        try:
+            return os.readlink(f"/proc/{pid}/fd/{descriptor}")
+        except OSError:
+            return ""
+
+    def device(self, pid: int, descriptor: int) -> Device | None:
+        link = self.link(pid, descriptor)
+        if not link:
+            return None
+        # no other is asked: a file on a server that does not answer would hold us up; a terminal in another mount
+        # namespace may show as `/` or its bare number
+        if not link.startswith("/dev/") and link.rpartition("/")[2].strip("0123456789"):
+            return Device(0, None)
+        return self.terminal(f"/proc/{pid}/fd/{descriptor}")
+
+    def about(self, pid: int, descriptor: int) -> bytes:
+        return _read(f"/proc/{pid}/fdinfo/{descriptor}", 65536)
+
+    def memory(self, pid: int, address: int, size: int) -> bytes:
+        try:
+            handle = os.open(f"/proc/{pid}/mem", READ)
+        except OSError:
+            return b""
+        try:
+            return os.pread(handle, size, address)
+        except (OSError, OverflowError):
+            return b""
+        finally:
+            os.close(handle)
+
+    def terminal(self, path: str) -> Device | None:
+        try:
+            found = os.stat(path)
+        except OSError:
+            return None
+        return Device(found.st_rdev if stat.S_ISCHR(found.st_mode) else 0, found.st_dev)
+
+    def tty(self, path: str) -> Tty | None:
+        return settings(path)
+
+
+def _read(path: str, size: int = 8192) -> bytes:
+    """The first bytes of a file that the kernel makes as it is read; nothing if it cannot be."""
+    try:
+        handle = os.open(path, READ)
+    except OSError:
+        return b""
+    try:
+        return os.read(handle, size)
+    except OSError:
+        return b""
+    finally:
+        os.close(handle)

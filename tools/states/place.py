@@ -1,0 +1,176 @@
+"""What scenarios need of a machine: a folder with their files, the programs, a user; and which of it is missing."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tools.states import scenarios
+from tools.states.services import USER, Running, needed
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PROGRAMS = (
+    "apt-get bash curl dash dialog expect fish gdb git htop irb less lua5.4 man nano node passwd psql python3 redis-cli"
+    " runuser script sqlite3 ssh su sudo tmux vim watch whiptail zsh"
+)
+"""Programs that a scenario may name anywhere in what is run or typed."""
+
+PASSWORD = "secret123"
+COMMENT = "made by tmuxctl's scoring run"
+"""Tells a user of ours from one who was there before."""
+
+LIBRARIES = "IPython, textual, tqdm, prompt_toolkit, questionary"
+
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Scenarios run the system's own programs: a version manager's shims start slowly and are programs themselves."""
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Waits until no other run of this user's is on this machine: the ports and the user are the same for all."""
+    import fcntl
+
+    path = f"/tmp/tmuxctl-states-{os.getuid()}.lock"
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("-- waiting for another run to end", flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def place(fixtures: Mapping[str, str]) -> Iterator[Path]:
+    """A folder for a run that every user may enter, with the fixtures in `fixtures/`; removed behind it."""
+    folder = Path(tempfile.mkdtemp(prefix="tcs-", dir="/tmp"))
+    try:
+        folder.chmod(0o755)
+        (folder / "fixtures").mkdir()
+        for name, text in fixtures.items():
+            (folder / "fixtures" / name).write_text(text)
+        (folder / "work").mkdir()
+        (folder / "work").chmod(0o1777)
+        yield folder
+    finally:
+        _end_all(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end_all(folder: Path) -> None:
+    """End what scenarios left behind: every process whose environment names the folder."""
+    for about in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if int(about.parent.name) != os.getpid() and str(folder).encode() in about.read_bytes():
+                os.kill(int(about.parent.name), signal.SIGKILL)
+
+
+@contextmanager
+def user() -> Iterator[bool]:
+    """The ordinary user, made if root may and removed behind it; gives whether there is one."""
+    sudoers = Path("/etc/sudoers.d/tmuxctl-states")
+    there = _user(USER)
+    made = (there is None or there.pw_gecos == COMMENT) and os.getuid() == 0
+    if not made:
+        yield there is not None
+        return
+    try:
+        if there is None:
+            subprocess.run(["useradd", "-m", "-s", "/bin/bash", "-c", COMMENT, USER], check=True)
+        subprocess.run(["chpasswd"], input=f"{USER}:{PASSWORD}\n", text=True, check=True)
+        if sudoers.parent.is_dir():
+            sudoers.write_text(f"Defaults:{USER} !lecture\n{USER} ALL=(ALL) ALL\n")
+            sudoers.chmod(0o440)
+        yield True
+    finally:
+        sudoers.unlink(missing_ok=True)
+        subprocess.run(["userdel", "-r", USER], stderr=subprocess.DEVNULL, check=False)
+
+
+def _user(name: str) -> pwd.struct_passwd | None:
+    try:
+        return pwd.getpwnam(name)
+    except KeyError:
+        return None
+
+
+def environment(name: str | None) -> dict[str, str]:
+    """What a scenario's player has in its environment, as that user or (None) as who we are."""
+    there = pwd.getpwnam(name) if name else pwd.getpwuid(os.getuid())
+    known = {key: os.environ[key] for key in ("LANG", "LC_ALL") if key in os.environ}
+    about = {"USER": there.pw_name, "LOGNAME": there.pw_name, "SHELL": "/bin/bash", "PATH": SYSTEM_PATH}
+    own = {"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", "TMUXCTL_SOCKET": "s"}
+    return {"LANG": "C.UTF-8", **known, **about, **own}
+
+
+def placeholders(folder: Path, number: int) -> dict[str, str | None]:
+    """What stands for what in a scenario; None for what is not here."""
+    return {
+        "F": str(folder / "fixtures"),
+        "V": libraries_python(),
+        "P313": new_python(),
+        "ID": f"{os.getpid()}-{number}",
+    }
+
+
+@cache
+def libraries_python() -> str | None:
+    """A Python that has the libraries which scenarios use, or None."""
+    for path in (ROOT / ".venv/states/bin/python", Path(sys.executable)):
+        if path.exists() and not subprocess.run([path, "-c", f"import {LIBRARIES}"], capture_output=True).returncode:
+            return str(path)
+    return None
+
+
+@cache
+def new_python() -> str | None:
+    """A Python of 3.13 or later, or None."""
+    names = [name for minor in (15, 14, 13) if (name := shutil.which(f"python3.{minor}", path=SYSTEM_PATH))]
+    kept = sorted(Path.home().glob(".pyenv/versions/3.1[3-9].*/bin/python3"))
+    return next(iter([*names, *map(str, kept)]), None)
+
+
+class Missing:
+    """Says what a scenario lacks on this machine; starts the servers it needs."""
+
+    def __init__(self, running: Running, *, has_user: bool, player: str) -> None:
+        self.running, self.has_user, self.player = running, has_user, player
+        self._servers: dict[str, bool] = {}
+
+    def of(self, written: Mapping[str, Any], places: Mapping[str, str | None]) -> list[str]:
+        """What is not here, in words; empty if the scenario can be played."""
+        text = scenarios.texts([written["run"], written["steps"], written.get("env", {})])
+        words = set(re.findall(r"[\w.+-]+", text))
+        lacks = [name for name in PROGRAMS.split() if name in words and not shutil.which(name, path=SYSTEM_PATH)]
+        first = str(written["run"]).split()[0]
+        if not first.startswith("{") and not shutil.which(first, path=SYSTEM_PATH) and first not in lacks:
+            lacks.append(first)
+        if "{V}" in text and places["V"] is None:
+            lacks.append(f"a Python with {LIBRARIES}")
+        if "{P313}" in text and places["P313"] is None:
+            lacks.append("a Python of 3.13 or later")
+        if USER in words and not self.has_user:
+            lacks.append(f"the user {USER}")
+        if first in ("runuser", "apt-get") and self.player != "root":
+            lacks.append("the rights of root")
+        return lacks + [name for name in needed(text) if not self._server(name)]
+
+    def _server(self, name: str) -> bool:
+        if name not in self._servers:
+            self._servers[name] = self.running.start(name)
+        return self._servers[name]

@@ -1,0 +1,165 @@
+"""Plays one scenario in a session of its own and records what is seen of it; a process of its own: `python -m tools.states.play`.
+
+Reads a job as JSON from standard input, writes the recording to standard output.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from tmuxctl.control import Control, sessions
+from tmuxctl.control.observing import Observer
+from tmuxctl.errors import TmuxctlError
+from tmuxctl.evidence import Look
+from tools.states.recording import Recording, Window, to_lines
+from tools.states.scenarios import Expect, Pause, Press, Scenario, Step, Type, Until, parse
+
+STEP = 0.06
+"""Seconds between two looks."""
+SESSION = "scenario"
+
+
+class Broken(Exception):
+    """A scenario that did not get where its truth begins."""
+
+
+class Player:
+    """Does a scenario's steps in a session, looking at it all the while."""
+
+    def __init__(self, control: Control, observer: Observer) -> None:
+        self.control, self.observer = control, observer
+        self.looks: list[Look] = []
+        self.windows: list[Window] = []
+        self.typed: float | None = None
+        self.base = time.monotonic()
+
+    def do(self, step: Step) -> None:
+        """One step; an expectation is a stretch of looking. Broken if what it waits for does not come."""
+        if isinstance(step, Expect):
+            since = None if step.since is None else self.base + step.since
+            truth = step._replace(begin=self.base + step.begin, end=self.base + step.end, since=since)
+            self.windows.append(Window(truth, self.base))
+            self.watch(truth.end)
+        elif isinstance(step, Pause):
+            self.watch(time.monotonic() + step.seconds)
+        elif isinstance(step, Until):
+            pattern = re.compile(step.pattern, re.MULTILINE)
+            if not self.watch(time.monotonic() + step.timeout, lambda look: bool(pattern.search(look.screen.rstrip()))):
+                raise Broken(
+                    f"{step.pattern!r} did not come in {step.timeout:g} s; the screen:\n{self.looks[-1].screen}"
+                )
+            self.base = time.monotonic()
+        else:
+            self.give(step)
+
+    def give(self, step: Type | Press) -> None:
+        """Type or press, and count from now."""
+        if self.typed is None:
+            self.typed = time.monotonic()
+        if isinstance(step, Type):
+            self.control.send(SESSION, step.text.encode(), enter=False)
+        else:
+            self.control.keys(SESSION, step.keys)
+        self.base = time.monotonic()
+
+    def watch(self, end: float, found: Callable[[Look], bool] | None = None) -> bool:
+        """Look every STEP seconds until that moment, or until a look is what was to be found."""
+        while True:
+            began = time.monotonic()
+            look = self.observer.look()
+            self.looks.append(look)
+            if found and found(look):
+                return True
+            if look.at >= end:
+                return False
+            time.sleep(max(0.0, began + STEP - time.monotonic()))
+
+
+def play(control: Control, scenario: Scenario, folder: Path, options: Mapping[str, Any]) -> Recording:
+    """Play a scenario in this folder; what broke it is told in the recording."""
+    if scenario.setup:
+        subprocess.run(["sh", "-c", scenario.setup], cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    began = time.monotonic()
+    control.new(
+        SESSION,
+        tuple(shlex.split(scenario.run)),
+        cwd=str(folder / scenario.cwd),
+        env=dict(scenario.env),
+        size="120x40",
+        shell_marks=options["marks"],
+        profile=options["profile"],
+        wait=False,
+    )
+    player = Player(control, Observer(control, sessions.find(control, SESSION), level=options["level"]))
+    broken = ""
+    try:
+        for step in scenario.steps:
+            player.do(step)
+    except (Broken, TmuxctlError) as error:
+        broken = str(error)
+    about = {name: value for name, value in player.observer.evidence._asdict().items() if name != "looks"}
+    start = player.looks[0].at
+    return _from_start(
+        Recording(
+            scenario=scenario.id,
+            group=scenario.group,
+            hard=scenario.hard,
+            windows=tuple(player.windows),
+            typed=player.typed,
+            age=start - began,
+            about=about,
+            looks=tuple(player.looks),
+            profile=player.observer.profile.name if player.observer.profile else "",
+            broken=broken,
+        ),
+        start,
+    )
+
+
+def _from_start(recording: Recording, start: float) -> Recording:
+    """With moments counted from the first look."""
+    windows = []
+    for truth, base in recording.windows:
+        since = None if truth.since is None else truth.since - start
+        windows.append(
+            Window(truth._replace(begin=truth.begin - start, end=truth.end - start, since=since), base - start)
+        )
+    return recording._replace(
+        windows=tuple(windows),
+        typed=None if recording.typed is None else recording.typed - start,
+        looks=tuple(look._replace(at=look.at - start) for look in recording.looks),
+    )
+
+
+def main() -> int:
+    """Play the job on standard input; returns the exit status."""
+    job = json.load(sys.stdin)
+    folder = Path(job["folder"])
+    home = folder / "home"
+    home.mkdir(parents=True)
+    os.environ.update(HOME=str(home), XDG_STATE_HOME=str(folder / "state"), TMUX_TMPDIR=str(folder))
+    with Control(resident=True) as control:
+        try:
+            recording = play(control, parse(job["scenario"]), folder, job["options"])
+        finally:
+            with suppress(TmuxctlError):
+                control.kill(all=True, grace=0.5)
+            for socket in folder.glob("tmux-*/*"):
+                subprocess.run(["tmux", "-S", str(socket), "kill-server"], stderr=subprocess.DEVNULL, check=False)
+    for line in to_lines(recording):
+        print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
