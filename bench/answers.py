@@ -149,9 +149,8 @@ def typed(control: Control, session: str, one: Exchange) -> str | None:
 
 def show(name: str, size: str, turn: Turn, truth: str) -> None:
     print(f"-- {name} {size} {turn.exchange.typed[:70]!r} before {turn.prompt_before!r}")
-    print(
-        f"   answer {turn.text[:300]!r}\n   truth  {truth[:300]!r}\n   data   {turn.data[:400]!r} ... {turn.data[-200:]!r}"
-    )
+    print(f"   answer {turn.text[:300]!r}\n   truth  {truth[:300]!r}")
+    print(f"   data   {turn.data[:400]!r} ... {turn.data[-200:]!r}")
 
 
 def record(folder: Path, name: str, turns: list[Turn], truth: list[str]) -> None:

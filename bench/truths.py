@@ -1,4 +1,4 @@
-"""What programs print when no terminal is there to change it: the same exchanges through pipes, one process a program."""
+"""What programs print when no terminal is there to change it: the same exchanges through pipes."""
 
 from __future__ import annotations
 

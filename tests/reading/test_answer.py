@@ -203,6 +203,11 @@ def test_a_program_on_the_alternate_screen_keeps_its_text_to_itself() -> None:
     assert not said("x\n\x1b[?1049h\x1b[Hfull screen").complete
 
 
+def test_before_anything_is_echoed_there_is_no_answer_yet() -> None:
+    assert said("") == Answered("", False, None, "screen")
+    assert said("", echo="none").complete
+
+
 def test_raw_is_everything_as_it_came() -> None:
     data = "x\n\x1b[31mred\x1b[0m\n>>> "
     assert said(data, raw=True).text == data.replace("\n", "\r\n")

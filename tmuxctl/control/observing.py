@@ -32,6 +32,9 @@ SETTLED = (State.IDLE, State.ASKING)
 AGAIN_SECONDS = 0.03
 """The pause before the look that confirms another."""
 
+CONFIRM_SECONDS = 0.025
+"""So long a state must have been seen for a second look to confirm it."""
+
 MOMENT_SECONDS = 0.4
 """How long a command that only tells a state looks at it, if the first looks do not agree."""
 
@@ -188,7 +191,7 @@ class Steady:
         self.readers: dict[tuple[int, int], int] | None = None
         """How often each thread had slept before the input, where this process looked then."""
         self._taken = given is None
-        self._looked = self._grown = self._began = time.monotonic()
+        self._looked = self._grown = self._began = self._since = time.monotonic()
         self._journal = -1
 
     def look(self) -> bool:
@@ -204,7 +207,10 @@ class Steady:
         elif self.verdict.state in SETTLED and not self._taken:
             self.verdict, self.holds = TAKING, False
         else:
-            self.holds = same(before, self.verdict)
+            if not same(before, self.verdict):
+                self._since = self._looked
+            # what is in flight between program, tmux and journal needs a moment, however often it is looked at
+            self.holds = self._looked - self._since >= CONFIRM_SECONDS
         return self.holds
 
     def watch(self, moment: float = MOMENT_SECONDS) -> None:
@@ -248,9 +254,11 @@ class Steady:
         if self.observer.at_prompt(given.offset):
             # a marked shell says itself when it begins with a line
             return bool(look.mark and look.mark.offset >= given.offset)
-        if self.readers is not None and look.kernel and readers(look.kernel) != self.readers:
-            return True
-        return look.journal > given.offset and (self.readers is None or given.echo != "tty")
+        moved = self.readers is None or (look.kernel is not None and readers(look.kernel) != self.readers)
+        if given.echo == "none":
+            return look.journal > given.offset or (moved and self.readers is not None)
+        # the terminal echoes before the program reads; a program that edits its line echoes itself
+        return look.journal > given.offset and (moved or given.echo != "tty")
 
     def recall(self) -> None:
         """Take in what another process left of the last seconds, as far as it saw it after the last input."""
@@ -263,6 +271,7 @@ class Steady:
                 self.observer.recall([one for one in fresh if one.at > began and not one.dead])
             if self.observer.looks and clock - self.observer.looks[-1].at < RECENT_SECONDS:
                 self.verdict = self.observer.verdict()
+                self._since -= clock - self.observer.looks[-1].at
         except (TmuxctlError, OSError, ValueError, KeyError, TypeError, IndexError):
             return
 

@@ -378,7 +378,7 @@ class _Turn:
         first = self.first
         assert first is not None
         looks = self.steady.observer.looks
-        stop = looks[-1].journal if looks and end.matched in ("idle", "asking") else self.steady.observer.journal.end()
+        stop = self.steady.observer.journal.end()
         part = self.steady.observer.journal.read(first.offset, min(ANSWER_LIMIT, max(0, stop - first.offset)))
         found = answers.answer(
             part.data,

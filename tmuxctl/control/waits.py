@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmuxctl.control import sessions
@@ -343,17 +344,17 @@ class Waiter:
         return now.dead
 
     def _killed(self) -> Pane:
-        """The facts of a session that was killed meanwhile: its tombstone knows how it ended."""
+        """The facts of a session that is gone: if tmuxctl ended it, its tombstone knows how."""
         import json
 
-        path = f"{self.control.transport.home}/ended/{self.pane.id}/ended.json"
         about: dict[str, Any] = {}
-        deadline = time.monotonic() + 1.0
-        while not about and time.monotonic() < deadline:
-            try:
-                about = json.loads(self.control.transport.read(path))
-            except (NotFound, ValueError):
-                time.sleep(0.02)
+        # written before the session goes, and moved after that: it may move while it is looked for
+        for place in ("sessions", "ended", "sessions", "ended"):
+            with suppress(NotFound, ValueError):
+                about = json.loads(
+                    self.control.transport.read(f"{self.control.transport.home}/{place}/{self.pane.id}/ended.json")
+                )
+                break
         return self.pane._replace(dead=True, status=about.get("exit_status"), signal=about.get("signal"))
 
     def _ended(self) -> Exited:

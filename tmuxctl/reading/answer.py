@@ -40,8 +40,8 @@ class Given(NamedTuple):
 
 class Answered(NamedTuple):
     """The text; `complete` is False where more was written, or will be, than it holds: the program keeps it in the
-    alternate screen, or the command still runs. `status` is the shell command's exit status where marks told it,
-    `source` is `marks` or `screen`."""
+    alternate screen, the command still runs, or not even an echo is there yet. `status` is the shell command's exit
+    status where marks told it, `source` is `marks` or `screen`."""
 
     text: str
     complete: bool
@@ -61,8 +61,8 @@ def answer(
     """What was written in answer to an input.
 
     `data` is all that was printed from just before the input until the turn ended; `prompt_before` what stood left of
-    the cursor then, None if unknown; `token` that of the session's shell marks. With `raw` the text is all of `data` as it
-    came, echo, prompts and escape sequences too.
+    the cursor then, None if unknown; `token` that of the session's shell marks. With `raw` the text is all of `data` as
+    it came, echo, prompts and escape sequences too.
     """
     prompts = Prompts(prompt_before, profile)
     found = marks(data, token) if token else []
@@ -70,7 +70,8 @@ def answer(
         pieces, complete, status = _marked(data, found, given, prompts)
         source = "marks"
     else:
-        pieces, complete, status = _walked(data, given, prompts), True, None
+        unseen = not data and given.typed and given.echo != "none"
+        pieces, complete, status = _walked(data, given, prompts), not unseen, None
         source = "screen"
     if raw:
         return Answered(data.decode("utf-8", "replace"), complete, status, source)
@@ -151,7 +152,7 @@ MISSED = 8
 
 
 def _walked(data: bytes, given: Given, prompts: Prompts | None) -> list[bytes]:
-    """The stretches of output between the echoes of the typed lines and the last prompt; None: there is no such prompt."""
+    """The stretches of output between the echoes of the typed lines and the last prompt; None: there is none."""
     lines = re.split(r"\r\n|\r|\n", given.typed.decode("utf-8", "replace"))
     if given.echo == "none":
         return [_without_prompt(data, given, prompts)]

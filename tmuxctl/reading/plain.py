@@ -1,7 +1,7 @@
 """What a program printed, as exact text: escape sequences that only colour or switch are taken out, and nothing else.
 
-Line by line, because nearly every line needs no terminal to be understood. A line that goes back over itself (a progress
-bar) counts as it stood in the end, and only a stretch that moves the cursor to other rows is rendered as a whole.
+Line by line, because nearly every line needs no terminal to be understood. A line that goes back over itself (a
+progress bar) counts as it stood in the end, and only one that moves the cursor to other rows is rendered whole.
 """
 
 from __future__ import annotations

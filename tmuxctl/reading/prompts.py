@@ -94,7 +94,7 @@ class Prompts:
         return kept
 
     def without(self, text: str, count: int) -> str:
-        """The text without `count` prompts: those at its very beginning, then those at beginnings of lines, then others."""
+        """The text without `count` prompts: at its very beginning, then at beginnings of lines, then elsewhere."""
         while count and (found := self._opening.match(text) or AGAIN.match(text)):
             text, count = text[found.end() :], count - 1
         for begin in (r"^", r""):

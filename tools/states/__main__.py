@@ -148,7 +148,7 @@ def _jobs(
             continue
         # who is that user already need not become it first
         written = {**written, "run": str(written["run"]).removeprefix(f"runuser -u {options.user} -- ")}
-        places = placeholders(folder, number)
+        places = placeholders(folder, number, options.user)
         if lacks := missing.of(written, places):
             print(f"-- missing, not counted: {name}: no {', no '.join(lacks)}", flush=True)
             continue

@@ -118,12 +118,12 @@ def environment(name: str | None) -> dict[str, str]:
     return {"LANG": "C.UTF-8", **known, **about, **own}
 
 
-def placeholders(folder: Path, number: int) -> dict[str, str | None]:
-    """What stands for what in a scenario; None for what is not here."""
+def placeholders(folder: Path, number: int, name: str | None) -> dict[str, str | None]:
+    """What stands for what in a scenario that is played as that user or (None) as who we are; None for what is not here."""
     return {
         "F": str(folder / "fixtures"),
         "V": libraries_python(),
-        "P313": new_python(),
+        "P313": new_python(own=name is None),
         "ID": f"{os.getpid()}-{number}",
     }
 
@@ -138,11 +138,11 @@ def libraries_python() -> str | None:
 
 
 @cache
-def new_python() -> str | None:
-    """A Python of 3.13 or later, or None."""
+def new_python(*, own: bool) -> str | None:
+    """A Python of 3.13 or later, or None; `own`: one in our home will do, which is closed to others."""
     names = [name for minor in (15, 14, 13) if (name := shutil.which(f"python3.{minor}", path=SYSTEM_PATH))]
     kept = sorted(Path.home().glob(".pyenv/versions/3.1[3-9].*/bin/python3"))
-    return next(iter([*names, *map(str, kept)]), None)
+    return next(iter([*names, *(map(str, kept) if own else ())]), None)
 
 
 class Missing:

@@ -151,6 +151,9 @@ def main() -> int:
     with Control(resident=True) as control:
         try:
             recording = play(control, parse(job["scenario"]), folder, job["options"])
+        except TmuxctlError as error:
+            print(error, file=sys.stderr)
+            return 1
         finally:
             with suppress(TmuxctlError):
                 control.kill(all=True, grace=0.5)
