@@ -130,15 +130,26 @@ def now(control: Control, pane: Pane, given: Input | None = None, *, moment: flo
 
 
 def glance(control: Control, panes: Sequence[Pane]) -> dict[str, Observed]:
-    """The states of many living sessions by one look at each, by id: one query of tmux for all of them."""
+    """The states of many living sessions by one look at each, by id. A screen that was seen before and has not changed
+    since is not asked for again."""
     watched = [Observer(control, pane) for pane in panes]
     extents = [one.journal.extent() for one in watched]
     probes = control.transport.probe([(pane.pid, pane.tty) for pane in panes])
-    drawn = observer.captures(control.transport, panes)
+    before = [_left(one) for one in watched]
+    known = {
+        one.pane.id: Capture(one.pane, left[-1].title, left[-1].screen.encode(), b"", True)
+        for one, extent, left in zip(watched, extents, before, strict=True)
+        if left and left[-1].journal == extent.end and (left[-1].cols, left[-1].rows) == (one.pane.cols, one.pane.rows)
+    }
+    asked = [pane for pane in panes if pane.id not in known]
+    drawn = known | {one.pane.id: one for one in (observer.captures(control.transport, asked) if asked else ())}
     seen = {}
-    for one, extent, probe, capture in zip(watched, extents, probes, drawn, strict=True):
-        look = one.see(extent, probe, capture)
-        seen[one.pane.id] = Observed(one.verdict(), look, one.pane)
+    for one, extent, probe in zip(watched, extents, probes, strict=True):
+        look = one.see(extent, probe, drawn[one.pane.id])
+        verdict = one.verdict()
+        if one.pane.id not in known:
+            leave(one, verdict)
+        seen[one.pane.id] = Observed(verdict, look, one.pane)
     return seen
 
 
@@ -263,24 +274,35 @@ class Steady:
     def recall(self) -> None:
         """Take in what another process left of the last seconds, as far as it saw it after the last input."""
         began = self.given.at if self.given else 0.0
-        try:
-            about = json.loads(self.observer.transport.read(f"{self.observer.folder}/{LAST}"))
-            clock = self.observer.transport.clock()
-            fresh = [one for one in evidences.looks(about["looks"]) if 0 <= clock - one.at < WINDOW_SECONDS]
-            if about["incarnation"] == self.observer.pane.incarnation and fresh:
-                self.observer.recall([one for one in fresh if one.at > began and not one.dead])
-            if self.observer.looks and clock - self.observer.looks[-1].at < RECENT_SECONDS:
-                self.verdict = self.observer.verdict()
-                self._since -= clock - self.observer.looks[-1].at
-        except (TmuxctlError, OSError, ValueError, KeyError, TypeError, IndexError):
-            return
+        clock = self.observer.transport.clock()
+        fresh = [one for one in _left(self.observer) if 0 <= clock - one.at < WINDOW_SECONDS and one.at > began]
+        self.observer.recall(fresh)
+        if fresh and clock - fresh[-1].at < RECENT_SECONDS:
+            self.verdict = self.observer.verdict()
+            self._since -= clock - fresh[-1].at
 
     def leave(self) -> None:
         """Keep the last looks in the session's folder, for the next process that asks."""
-        kept = list(evidences.differences(list(self.observer.looks)[-KEPT_LOOKS:]))
-        about = {"incarnation": self.observer.pane.incarnation, "state": self.verdict.state.value, "looks": kept}
-        with suppress(TmuxctlError, OSError):
-            self.observer.transport.put(f"{self.observer.folder}/{LAST}", json.dumps(about).encode())
+        leave(self.observer, self.verdict)
+
+
+def leave(watched: Observer, verdict: Verdict) -> None:
+    """Keep the last looks and their verdict in the session's folder, for the next process that asks."""
+    kept = list(evidences.differences(list(watched.looks)[-KEPT_LOOKS:]))
+    about = {"incarnation": watched.pane.incarnation, "state": verdict.state.value, "looks": kept}
+    with suppress(TmuxctlError, OSError):
+        watched.transport.put(f"{watched.folder}/{LAST}", json.dumps(about).encode())
+
+
+def _left(watched: Observer) -> list[Look]:
+    """The looks another process left of this life of the session, oldest first, however old."""
+    try:
+        about = json.loads(watched.transport.read(f"{watched.folder}/{LAST}"))
+        if about["incarnation"] != watched.pane.incarnation:
+            return []
+        return [look for look in evidences.looks(about["looks"]) if not look.dead]
+    except (TmuxctlError, OSError, ValueError, KeyError, TypeError, IndexError):
+        return []
 
 
 def readers(kernel: Kernel | None) -> dict[tuple[int, int], int]:

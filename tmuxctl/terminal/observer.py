@@ -22,6 +22,9 @@ from tmuxctl.transport.base import Command, Probe, Transport, source
 WINDOW_SECONDS = 3.3
 """How long looks are kept: an animation is judged over two seconds, and silence over three."""
 
+LIST_BYTES = 10_000
+"""About the longest command list tmux takes in one message is 16 KB (measured), with what it adds to it."""
+
 MARKS_BACK = 1 << 16
 """Bytes of the newest output searched for the last shell mark."""
 
@@ -70,21 +73,30 @@ def capture(
 
 
 def captures(transport: Transport, panes: Sequence[Pane]) -> list[Capture]:
-    """What tmux draws of these sessions, in one query; one that went meanwhile has an empty screen."""
+    """What tmux draws of these sessions, in as few queries as its limit of a command list allows; one that went meanwhile
+    has an empty screen."""
     end = os.urandom(8).hex()
+    found: list[Capture] = []
     commands: list[Command] = []
-    for pane in panes:
+    size = 0
+    for index, pane in enumerate(panes):
         about = f"{end}#{{?@tmuxctl_input,1,0}}#{{pane_title}}{end}"
         # asked by the pane's own condition: a session that is gone would end the whole list
         asked = [("display-message", "-p", "-t", pane.target, about), ("capture-pane", "-p", "-e", "-t", pane.target)]
         commands.append(("if-shell", "-F", "-t", pane.target, "#{session_name}", source(asked), ""))
         commands.append(("display-message", "-p", f"{end}{end}"))
-    found = []
-    for pane, part in zip(panes, transport.run(commands).split(f"{end}{end}\n".encode()), strict=False):
-        _, _, rest = part.partition(end.encode())
-        title, _, rows = rest.partition(end.encode() + b"\n")
-        found.append(Capture(pane, screens.clean(title[1:]).replace("\n", " "), rows, b"", title[:1] == b"1"))
+        size += sum(len(word) + 1 for command in commands[-2:] for word in command)
+        if size > LIST_BYTES or index == len(panes) - 1:
+            printed = transport.run(commands).split(f"{end}{end}\n".encode())[:-1]
+            found += [_drawn(one, part, end.encode()) for one, part in zip(panes[len(found) :], printed, strict=False)]
+            commands, size = [], 0
     return found
+
+
+def _drawn(pane: Pane, printed: bytes, end: bytes) -> Capture:
+    _, _, rest = printed.partition(end)
+    title, _, rows = rest.partition(end + b"\n")
+    return Capture(pane, screens.clean(title[1:]).replace("\n", " "), rows, b"", title[:1] == b"1")
 
 
 class Observer:

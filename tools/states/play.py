@@ -108,7 +108,7 @@ def play(control: Control, scenario: Scenario, folder: Path, options: Mapping[st
     except (Broken, TmuxctlError) as error:
         broken = str(error)
     about = {name: value for name, value in player.observer.evidence._asdict().items() if name != "looks"}
-    start = player.looks[0].at
+    start = player.looks[0].at if player.looks else player.base
     return _from_start(
         Recording(
             scenario=scenario.id,
