@@ -1,7 +1,7 @@
 # make hero     see it work: sqlite3 and Python driven in real sessions
 # make test     everything, quick tests first
 # make          check and test: run before you push
-# make states   play real programs whose state is known, and score what is said of it (ten minutes)
+# make states   play real programs whose state is known, and score what is said of it (four minutes)
 # make dev | check | docs | bench | measure | dist | clean
 
 PYTHON ?= python3

@@ -16,18 +16,24 @@ sleeps (an ordinary user under ptrace restrictions); nothing (no /proc, or anoth
 
 class Tty(NamedTuple):
     """How a terminal treats input: whole lines or not, echoed or not, how many typed bytes wait unread, and how many
-    printed bytes its reader has not taken."""
+    printed bytes its reader has not taken. Where it takes no lines, a read waits for `vmin` bytes and gives up after
+    `vtime` seconds (termios(3)). `size` is columns and rows, 0 and 0 if nobody ever set it, None if unknown."""
 
     canonical: bool
     echo: bool
     unread: int
     unsent: int = 0
+    vmin: int = 1
+    vtime: float = 0.0
+    size: tuple[int, int] | None = None
 
 
 class Thread(NamedTuple):
     """One thread. `state` and `wchan` are proc(5)'s; `call` is the system call it sleeps in (`read`, `poll`, ...),
     `running`, or None where the kernel does not tell; `tty` whether that call waits for the terminal, None if unknown;
-    `alone` whether for nothing else and without a timeout; `switches` counts how often it gave up the processor."""
+    `alone` whether for nothing else and without a timeout; `switches` counts how often it gave up the processor;
+    `timeout` is after how many seconds the call gives up, None if never or unknown; `inward` whether there is no timeout
+    and, beside the terminal, it waits only for what its own process writes to (eventfd, signalfd, pipes)."""
 
     id: int
     state: str
@@ -36,6 +42,8 @@ class Thread(NamedTuple):
     tty: bool | None = None
     alone: bool = False
     switches: int = 0
+    timeout: float | None = None
+    inward: bool = False
 
 
 class Program(NamedTuple):
@@ -58,14 +66,18 @@ class Program(NamedTuple):
 
 class Kernel(NamedTuple):
     """What the kernel tells of one terminal: its settings, its foreground process group with all that descends from it,
-    and, where one of those holds the master of another terminal (script, sudo, expect), that inner terminal; `via` is
-    the name of the process that holds it."""
+    and, where one of those holds the master of another terminal (script, sudo, expect), that inner terminal. Of an inner
+    one `via` is the name of the process that holds its master, `holder` that process's id, and `masters` how many it
+    holds, 0 if unknown. `clock` is when this was, in clock ticks since boot as `Program.started`, None if unknown."""
 
     tty: Tty | None
     group: int
     programs: tuple[Program, ...]
     inner: Kernel | None = None
     via: str | None = None
+    holder: int = 0
+    masters: int = 0
+    clock: int | None = None
 
 
 class Mark(NamedTuple):
@@ -190,8 +202,13 @@ def _mark(value: Any) -> Mark | None:
 def _kernel(value: Any) -> Kernel | None:
     if value is None or isinstance(value, Kernel):
         return value
-    tty, group, programs, inner, via = value
-    return Kernel(Tty(*tty) if tty else None, group, tuple(map(_program, programs)), _kernel(inner), via)
+    tty, group, programs, inner, *rest = value
+    return Kernel(_tty(tty) if tty else None, group, tuple(map(_program, programs)), _kernel(inner), *rest)
+
+
+def _tty(value: Any) -> Tty:
+    tty = Tty(*value)
+    return tty if tty.size is None else tty._replace(size=(tty.size[0], tty.size[1]))
 
 
 def _program(value: Any) -> Program:
@@ -207,7 +224,9 @@ def degraded(kernel: Kernel | None, level: str) -> Kernel | None:
     programs = tuple(
         one._replace(
             level=WCHAN if one.level == FULL else one.level,
-            threads=tuple(thread._replace(call=None, tty=None, alone=False) for thread in one.threads),
+            threads=tuple(
+                thread._replace(call=None, tty=None, alone=False, timeout=None, inward=False) for thread in one.threads
+            ),
         )
         for one in kernel.programs
     )

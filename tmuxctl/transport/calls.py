@@ -37,6 +37,14 @@ io_pgetevents 333 292, mount 165 40, umount2 166 39, ptrace 101 117
 POLLS, SELECTS = ("poll", "ppoll"), ("select", "pselect6")
 """Calls that wait for a set of descriptors in the process's memory."""
 
+MILLISECONDS = ("poll", "epoll_wait", "epoll_pwait")
+"""Calls whose timeout is a number; the others' is in the process's memory, as TIME."""
+
+TIME = "=qq"
+
+NESTED = 3
+"""How deep one epoll descriptor is followed into the next."""
+
 MACHINES = {"x86_64": 1, "aarch64": 2, "arm64": 2}
 
 READS = dict.fromkeys(("read", "readv", "pread64", "preadv", "preadv2", "splice", "tee", "copy_file_range"), 0) | {
@@ -63,18 +71,37 @@ class Process(Protocol):
     def watched(self, descriptor: int) -> list[tuple[int, int]] | None:
         """The descriptors and events an epoll descriptor watches; None if it is not one."""
 
+    def inward(self, descriptor: int) -> bool:
+        """Whether it is one that the process itself writes to."""
+
     def memory(self, address: int, size: int) -> bytes:
         """That much of its memory, or nothing."""
 
 
 class Wait(NamedTuple):
-    """`call`, `tty` and `alone` as evidence.Thread has them; `told` is False where the set of descriptors it waits for was
-    not to be read."""
+    """`call`, `tty`, `alone`, `timeout` and `inward` as evidence.Thread has them; `told` is False where the set of
+    descriptors it waits for was not to be read."""
 
     call: str | None
     tty: bool | None
     alone: bool = False
     told: bool = True
+    timeout: float | None = None
+    inward: bool = False
+
+
+class Found(NamedTuple):
+    """What a set of descriptors has: the terminal, None if unknown; `alone`: nothing else; `inward`: nothing else but
+    what the process itself writes to."""
+
+    tty: bool | None
+    alone: bool
+    inward: bool
+
+
+FOREVER = None
+UNKNOWN_TIME = -1.0
+"""How long a call waits that has no timeout, and one of which it cannot be told."""
 
 
 class _Unreadable(Exception):
@@ -102,11 +129,16 @@ def wait(line: bytes, process: Process, machine: str) -> Wait:
         tty = process.terminal(arguments[READS[call]] & 0xFFFF_FFFF)
         return Wait(call, tty, tty is True)
     try:
-        entries, forever = _several(call, arguments, process)
+        entries = _several(call, arguments, process)
     except _Unreadable:
         return Wait(call, None, told=False)
-    tty, only = _among(entries, process, nested=True)
-    return Wait(call, tty, tty is True and only and forever)
+    found = _among(entries, process, NESTED)
+    if not found.tty:
+        return Wait(call, found.tty)
+    seconds = _seconds(call, arguments, process)
+    forever = seconds is FOREVER
+    timeout = None if seconds is FOREVER or seconds < 0 else seconds
+    return Wait(call, True, found.alone and forever, timeout=timeout, inward=found.inward and forever)
 
 
 @cache
@@ -121,21 +153,33 @@ def named(machine: str) -> dict[int, str]:
 
 def epoll(descriptor: int, process: Process) -> bool | None:
     """Whether an epoll descriptor waits for the terminal's input."""
-    return _among(_watched(descriptor, process), process, nested=True)[0]
+    return _among(_watched(descriptor, process), process, NESTED).tty
 
 
-def _several(call: str, arguments: list[int], process: Process) -> tuple[list[tuple[int, bool]], bool]:
-    """The descriptors a call waits for, each with whether for input; and whether it has no timeout."""
-    first, second, third, fourth, fifth, _ = arguments
+def _several(call: str, arguments: list[int], process: Process) -> list[tuple[int, bool]]:
+    """The descriptors a call waits for, each with whether for input."""
+    first, second, third, fourth, *_ = arguments
     if call in POLLS:
-        forever = bool(third & 0x8000_0000) if call == "poll" else not third
-        return list(_polled(first, second, process)), forever
+        return list(_polled(first, second, process))
     if call in SELECTS:
-        return list(_selected(first & 0xFFFF_FFFF, (second, third, fourth), process)), not fifth
-    if call.startswith("epoll"):
-        forever = not fourth if call == "epoll_pwait2" else bool(fourth & 0x8000_0000)
-        return _watched(first & 0xFFFF_FFFF, process), forever
-    return [], False
+        return list(_selected(first & 0xFFFF_FFFF, (second, third, fourth), process))
+    return _watched(first & 0xFFFF_FFFF, process) if call.startswith("epoll") else []
+
+
+def _seconds(call: str, arguments: list[int], process: Process) -> float | None:
+    """After how many seconds a call gives up: FOREVER, or UNKNOWN_TIME."""
+    _, _, third, fourth, fifth, _ = arguments
+    if call in MILLISECONDS:
+        count = (third if call == "poll" else fourth) & 0xFFFF_FFFF
+        return FOREVER if count & 0x8000_0000 else count / 1000
+    address = third if call == "ppoll" else fourth if call == "epoll_pwait2" else fifth
+    if not address:
+        return FOREVER
+    kept = process.memory(address, struct.calcsize(TIME))
+    if len(kept) != struct.calcsize(TIME):
+        return UNKNOWN_TIME
+    whole, part = struct.unpack(TIME, kept)
+    return max(0.0, whole + part / (1e6 if call == "select" else 1e9))
 
 
 def _polled(address: int, count: int, process: Process) -> Iterator[tuple[int, bool]]:
@@ -180,16 +224,23 @@ def _watched(descriptor: int, process: Process) -> list[tuple[int, bool]]:
     ]
 
 
-def _among(entries: Iterable[tuple[int, bool]], process: Process, *, nested: bool) -> tuple[bool | None, bool]:
-    """Whether the terminal's input is waited for among these, and whether nothing else is (true of none at all)."""
-    found: list[tuple[bool | None, bool]] = []
-    for descriptor, reads in entries:
-        this: bool | None = False
-        solely = True
-        if descriptor >= 0 and reads:
-            this = process.terminal(descriptor)
-            if this is False and nested and (inside := _watched(descriptor, process)):
-                this, solely = _among(inside, process, nested=False)
-        found.append((this, solely))
-    waits = {this for this, _ in found}
-    return True if True in waits else None if None in waits else False, all(this and solely for this, solely in found)
+def _among(entries: Iterable[tuple[int, bool]], process: Process, depth: int) -> Found:
+    """What is waited for among these (of none at all it is true that there is nothing else)."""
+    found = [_one(descriptor, process, depth) if descriptor >= 0 and reads else OTHER for descriptor, reads in entries]
+    waits = {one.tty for one in found}
+    tty = True if True in waits else None if None in waits else False
+    if not tty:
+        return Found(tty, False, False)
+    return Found(tty, all(one.alone for one in found), all(one.inward for one in found))
+
+
+OTHER = Found(False, False, False)
+
+
+def _one(descriptor: int, process: Process, depth: int) -> Found:
+    tty = process.terminal(descriptor)
+    if tty is not False:
+        return Found(tty, bool(tty), bool(tty))
+    if depth and (inside := _watched(descriptor, process)):
+        return _among(inside, process, depth - 1)
+    return OTHER._replace(inward=process.inward(descriptor))

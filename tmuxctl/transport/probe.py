@@ -15,15 +15,22 @@ from tmuxctl.transport import calls
 PROCESSES, THREADS, DEPTH = 64, 64, 3
 """How many processes of a terminal are told of, how many threads of each, and how many terminals one in the other."""
 
-WALKED, PARENTS = 512, 256
-"""How many processes are looked through for them, and how many threads of one for children."""
+WALKED, PARENTS, LISTED = 512, 256, 1024
+"""How many processes are looked through for them, how many threads of one for children, and how many for a reader."""
 
 CONTROLLING = 5 << 8
 """The device number of /dev/tty (linux/Documentation/admin-guide/devices.txt)."""
 
 EPOLL = "anon_inode:[eventpoll]"
+INWARD = ("anon_inode:[eventfd]", "anon_inode:[signalfd]", "pipe:")
+"""What descriptors lead to that a process itself writes to."""
+
 EPOLL_SLEEP = ("ep_poll", "do_epoll")
 """What the places in the kernel begin with where a thread waits in epoll."""
+
+WAITING = (b"wait_woken", b"n_tty_read", b"poll_sched", b"do_sys_poll", b"do_poll", b"do_select", b"core_sys_select",
+           b"ep_poll", b"do_epoll", b"epoll_wait")  # fmt: skip
+"""The same for all in which a thread may wait for a terminal."""
 
 
 class Row(NamedTuple):
@@ -95,6 +102,9 @@ class Files(Protocol):
     def tty(self, path: str) -> Tty | None:
         """How the terminal there treats input."""
 
+    def clock(self) -> int | None:
+        """Clock ticks since boot."""
+
 
 def kernel(files: Files, pid: int, path: str, level: str = FULL) -> Kernel:
     """What is told of the terminal at `path`, whose first process is `pid`, up to `level`.
@@ -109,7 +119,7 @@ def kernel(files: Files, pid: int, path: str, level: str = FULL) -> Kernel:
         return Kernel(tty, 0, ())
     table.walk([pid])
     terminal = device or Device(root.tty, None)
-    return _kernel(files, table, root, terminal, tty, level, DEPTH)
+    return _kernel(files, table, root, terminal, tty, level, DEPTH)._replace(clock=files.clock())
 
 
 class Table:
@@ -183,8 +193,9 @@ def _kernel(files: Files, table: Table, root: Row, terminal: Device, tty: Tty | 
     seen = [(Seen(files, row, terminal), _in_front(row, root)) for row in _chosen(table, root)]
     programs = tuple(program for one, front in seen if (program := one.program(front, level)))
     inner = None
-    if depth and level != NONE:
-        inside = (_inner(files, table, root, one, level, depth) for one, front in seen if front)
+    if depth and level != NONE and (below := _terminals(table, root)):
+        holders = [one for one, front in seen if front] + [one for one, front in seen if not front and not one.row.tty]
+        inside = (_inner(files, table, below, one, level, depth) for one in holders)
         inner = next((found for found in inside if found), None)
     return Kernel(tty, group, programs, inner)
 
@@ -210,14 +221,24 @@ def _chosen(table: Table, root: Row) -> list[Row]:
     return sorted(living, key=lambda row: (not _in_front(row, root), row.started, row.pid))[:PROCESSES]
 
 
-def _inner(files: Files, table: Table, outer: Row, holder: Seen, level: str, depth: int) -> Kernel | None:
-    """The terminal whose master a process holds, if there are processes on it."""
-    for index in holder.masters():
-        number = 136 << 8 | index & 0xFF | (index & ~0xFF) << 12
+def _terminals(table: Table, outer: Row) -> dict[int, list[Row]]:
+    """The living processes on other terminals, by the terminal's number."""
+    found: dict[int, list[Row]] = {}
+    for row in table.rows.values():
         # a terminal belongs to one session: with the outer session it is another container's of the same number
-        there = [row for row in table.rows.values() if row.tty == number and row.session != outer.session]
-        living = [row for row in there if row.state not in "ZX"]
-        if living:
+        if row.tty and row.session != outer.session and row.state not in "ZX":
+            found.setdefault(row.tty, []).append(row)
+    return found
+
+
+def _inner(
+    files: Files, table: Table, below: dict[int, list[Row]], holder: Seen, level: str, depth: int
+) -> Kernel | None:
+    """The terminal whose master a process holds, if there are processes on it."""
+    masters = dict.fromkeys(holder.masters())
+    for index in masters:
+        number = 136 << 8 | index & 0xFF | (index & ~0xFF) << 12
+        if living := below.get(number):
             root = min(living, key=lambda row: (row.pid != row.session, row.started, row.pid))
             # by way of the process: it may see other files than we do
             path = f"/proc/{root.pid}/root/dev/pts/{index}"
@@ -225,7 +246,8 @@ def _inner(files: Files, table: Table, outer: Row, holder: Seen, level: str, dep
             found = device is not None and device.number == number
             tty = files.tty(path) if found else None
             terminal = device if device and found else Device(number, None)
-            return _kernel(files, table, root, terminal, tty, level, depth - 1)._replace(via=holder.row.name)
+            inner = _kernel(files, table, root, terminal, tty, level, depth - 1)
+            return inner._replace(via=holder.row.name, holder=holder.row.pid, masters=len(masters))
     return None
 
 
@@ -236,12 +258,13 @@ class Seen:
         self._files = files
         self.row = row
         self._terminal = terminal
+        self._owner: int | None = None
         self._linked: tuple[dict[int, str] | None] | None = None
 
     # what calls.py asks
 
     def terminal(self, descriptor: int) -> bool | None:
-        device = self._files.device(self.row.pid, descriptor)
+        device = self._files.device(self.owner, descriptor)
         if device is None:
             return None
         if device.number == CONTROLLING:
@@ -249,20 +272,32 @@ class Seen:
         return device.same(self._terminal)
 
     def watched(self, descriptor: int) -> list[tuple[int, int]] | None:
-        if self._files.link(self.row.pid, descriptor) != EPOLL:
+        if self._files.link(self.owner, descriptor) != EPOLL:
             return None
-        lines = (line.split() for line in self._files.about(self.row.pid, descriptor).splitlines())
+        lines = (line.split() for line in self._files.about(self.owner, descriptor).splitlines())
         return [(int(words[1]), int(words[3], 16)) for words in lines if len(words) > 3 and words[0] == b"tfd:"]
 
+    def inward(self, descriptor: int) -> bool:
+        return self._files.link(self.owner, descriptor).startswith(INWARD)
+
     def memory(self, address: int, size: int) -> bytes:
-        return self._files.memory(self.row.pid, address, size)
+        return self._files.memory(self.owner, address, size)
+
+    @property
+    def owner(self) -> int:
+        """The thread that has the process's descriptors and memory: where the first one has ended, another."""
+        if self._owner is None:
+            ended = self.row.state in "ZX" and self.row.threads > 1
+            living = [one for one in self._files.threads(self.row.pid) if one != self.row.pid] if ended else []
+            self._owner = living[0] if living else self.row.pid
+        return self._owner
 
     # what is told
 
     def program(self, foreground: bool, level: str) -> Program | None:
         """The process with its threads; None if it ended meanwhile."""
         row = self.row
-        ids = [row.pid] if row.threads == 1 else _first(self._files.threads(row.pid), row.pid)
+        ids = [row.pid] if row.threads == 1 else self._first(self._files.threads(row.pid))
         seen = [found for one in ids if (found := self._thread(one, level))]
         if not seen:
             return None
@@ -285,7 +320,7 @@ class Seen:
         """The numbers of the terminals whose masters it holds."""
         for descriptor, link in (self._links() or {}).items():
             if link.endswith("/ptmx"):
-                for line in self._files.about(self.row.pid, descriptor).splitlines():
+                for line in self._files.about(self.owner, descriptor).splitlines():
                     if line.startswith(b"tty-index:"):
                         yield int(line.split()[1])
 
@@ -307,8 +342,18 @@ class Seen:
         wait = calls.wait(line, self, self._files.machine)
         if state in "TtZX" or (wait.call is None and wchan.startswith("io_")):
             # stopped or ended, or a worker of io_uring without work: whatever it was in, it waits for no input
-            wait = wait._replace(tty=False, alone=False)
-        return seen._replace(call=wait.call, tty=wait.tty, alone=wait.alone), wait
+            wait = calls.Wait(wait.call, False, told=wait.told)
+        return seen._replace(
+            call=wait.call, tty=wait.tty, alone=wait.alone, timeout=wait.timeout, inward=wait.inward
+        ), wait
+
+    def _first(self, threads: list[int]) -> list[int]:
+        """The threads that are told of: the main one, those that sleep where reading sleeps, then by number."""
+        main = self.row.pid
+        if len(threads) <= THREADS:
+            return sorted(threads, key=lambda one: (one != main, one))
+        places = {one: self._files.read(main, one, "wchan") for one in sorted(threads)[:LISTED]}
+        return sorted(places, key=lambda one: (one != main, not places[one].startswith(WAITING), one))[:THREADS]
 
     def _less(self, threads: list[Thread]) -> str:
         """The level of a process whose calls are not told."""
@@ -342,13 +387,8 @@ class Seen:
 
     def _links(self) -> dict[int, str] | None:
         if self._linked is None:
-            self._linked = (self._files.links(self.row.pid),)
+            self._linked = (self._files.links(self.owner),)
         return self._linked[0]
-
-
-def _first(threads: list[int], main: int) -> list[int]:
-    """The threads that are told of: the main one, then by number."""
-    return sorted(threads, key=lambda one: (one != main, one))[:THREADS]
 
 
 def _field(status: bytes, name: bytes) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
+import struct
 import sys
 import termios
+import time
 from itertools import islice
 
 from tmuxctl.evidence import Tty
@@ -26,17 +28,27 @@ def settings(path: str) -> Tty | None:
     except OSError:
         return None
     try:
-        flags = termios.tcgetattr(handle)[3]
+        modes = termios.tcgetattr(handle)
+        flags, letters = modes[3], modes[6]
+        rows, columns = struct.unpack("HH4x", fcntl.ioctl(handle, termios.TIOCGWINSZ, b"\0" * 8))
         return Tty(
             bool(flags & termios.ICANON),
             bool(flags & termios.ECHO),
             _count(handle, termios.FIONREAD),
             _count(handle, termios.TIOCOUTQ),
+            _number(letters[termios.VMIN]),
+            _number(letters[termios.VTIME]) / 10,
+            (columns, rows),
         )
     except (OSError, termios.error):
         return None
     finally:
         os.close(handle)
+
+
+def _number(letter: int | bytes) -> int:
+    """One of termios' control characters as the number it is where a terminal takes no lines."""
+    return letter if isinstance(letter, int) else letter[0]
 
 
 def _count(handle: int, request: int) -> int:
@@ -120,6 +132,10 @@ class Here:
 
     def tty(self, path: str) -> Tty | None:
         return settings(path)
+
+    def clock(self) -> int | None:
+        # what proc(5) counts from, where it counts in hundredths as everywhere but on alpha
+        return int(time.clock_gettime(time.CLOCK_BOOTTIME) * 100)
 
 
 def _read(path: str, size: int = 8192) -> bytes:

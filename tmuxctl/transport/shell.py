@@ -93,7 +93,7 @@ peek() {
 }
 settings() { [ ! -c "$1" ] || LC_ALL=C stty -a <"$1"; }
 probe() {
-  asked=$1 polls=" $2 " selects=" $3 " stats= told= files= lines= links= sets=0; shift 3
+  asked=$1 polls=" $2 " selects=" $3 " stats= told= files=/proc/uptime lines= links= sets=0; shift 3
   cd "$T"; : >w; look w
   while [ $# -gt 1 ]; do
     printf 'tty %s\n' "$2"; settings "$2"
@@ -118,12 +118,14 @@ probe() {
   echo memory
   [ "$asked" != full ] || for one in $told; do
     for file in "/proc/$one/task"/*/syscall; do
-      number=; read -r number first second third fourth rest <"$file" && [ "$sets" -lt 64 ] || continue
+      number=; read -r number first second third fourth fifth rest <"$file" && [ "$sets" -lt 64 ] || continue
       case $polls in *" $number "*) memory "$first" $((second < 256 ? second * 8 : 2048)) ;; esac
+      case $polls in *" $number ") memory "$third" 16 ;; esac
       case $selects in *" $number "*)
         for address in "$second" "$third" "$fourth"; do
           memory "$address" $((first < 1024 ? (first + 63) / 64 * 8 : 128))
-        done ;;
+        done
+        memory "$fifth" 16 ;;
       esac
     done
   done 2>/dev/null

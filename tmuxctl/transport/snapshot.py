@@ -14,13 +14,17 @@ from tmuxctl.evidence import Tty
 from tmuxctl.transport.probe import CONTROLLING, Device
 
 LINK = re.compile(rb" /proc/(\d+)/fd/(\d+) -> (.*)")
+SETTING = re.compile(rb"\b(rows|columns|min|time) =? ?(\d+);")
 PTY = re.compile(r"(?:/proc/\d+/root)?/dev/pts/(\d+)")
 
 
 def stty(shown: bytes) -> Tty | None:
     """What `stty -a` printed; None if that was nothing. It counts no bytes."""
     flags = set(shown.replace(b";", b" ").split())
-    return Tty(b"icanon" in flags, b"echo" in flags, 0) if flags else None
+    told = {name: int(number) for name, number in SETTING.findall(shown)}
+    size = (told[b"columns"], told[b"rows"]) if {b"columns", b"rows"} <= told.keys() else None
+    vmin, vtime = told.get(b"min", 1), told.get(b"time", 0) / 10
+    return Tty(b"icanon" in flags, b"echo" in flags, 0, vmin=vmin, vtime=vtime, size=size) if flags else None
 
 
 class Snapshot:
@@ -99,6 +103,10 @@ class Snapshot:
 
     def tty(self, path: str) -> Tty | None:
         return self._ttys.get(path)
+
+    def clock(self) -> int | None:
+        words = self._files.get("/proc/uptime", b"").split()
+        return int(float(words[0]) * 100) if words else None
 
 
 def _pieces(printed: bytes) -> Iterator[tuple[tuple[int, int], bytes]]:

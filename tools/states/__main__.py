@@ -77,9 +77,7 @@ def _options() -> argparse.Namespace:
         "--profiles", choices=("none", "auto"), default="none", help="judge with the programs' profiles"
     )
     parser.add_argument("--marks", action="store_true", help="let the shells mark their prompts")
-    parser.add_argument(
-        "--jobs", type=int, default=1, metavar="N", help="so many at once (default: 1; the truth is a matter of time)"
-    )
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="so many at once (default: 2)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the evidence behind every wrong stretch")
     options = parser.parse_args()
     if options.user and os.getuid() != 0:

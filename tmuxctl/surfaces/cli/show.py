@@ -110,7 +110,9 @@ class Printer:
             note(f"nothing typed: {flat(result.id)} was written before", self.options)
 
     def print_wait(self, result: Any) -> None:
-        if not self.options.quiet:
+        if hasattr(result, "waits"):
+            self.print_waits(result)
+        elif not self.options.quiet:
             self._lines(flat(result.why))
             if result.timed_out:
                 self._text(result.text or "")
