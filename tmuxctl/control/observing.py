@@ -41,6 +41,9 @@ MOMENT_SECONDS = 0.4
 LIVELY_SECONDS = 0.35
 """So long after output the next look follows soon."""
 
+RARELY_SECONDS = 3.0
+"""The longest pause between two looks at a program that works and prints nothing."""
+
 FLOOD_SECONDS = 0.1
 """The pause between two looks at a program that prints without end."""
 
@@ -207,8 +210,11 @@ class Steady:
 
     def look(self) -> bool:
         """Look once; True if what `verdict` says now holds."""
+        earlier = self.observer.looks[-1] if self.observer.looks else None
         look = self.observer.look()
         self._looked = time.monotonic()
+        if earlier and self.holds and self._unmoved(earlier, look):
+            return True
         if look.journal != self._journal:
             self._journal, self._grown = look.journal, self._looked
         self._taken = self._taken or self._arrived(look)
@@ -241,19 +247,29 @@ class Steady:
 
     def due(self) -> float:
         """Seconds until the next look is worth its cost, if nothing happens before: soon after something happened, then
-        less and less often, at last once a second."""
+        less and less often."""
         moment = time.monotonic()
         if (self.verdict.state in SETTLED and not self.holds) or moment - self._grown < LIVELY_SECONDS:
             pause = AGAIN_SECONDS
         else:
             # a silent end of a long computation is worth less haste than that of a short one
-            pause = min(1.0, max(AGAIN_SECONDS, (moment - max(self._grown, self._began)) / 8))
+            pause = min(RARELY_SECONDS, max(AGAIN_SECONDS, (moment - max(self._grown, self._began)) / 8))
         return max(0.0, self._looked + pause - moment)
+
+    def early(self) -> bool:
+        """True if nothing was printed since the last look, and the next one is not due."""
+        return self.due() > 0.001 and self.observer.journal.end() == self._journal
 
     def rested(self) -> float:
         """Seconds until another look may be taken at all: output may come without end."""
-        pause = AGAIN_SECONDS if self._looked - self._began < 1.0 else FLOOD_SECONDS
+        confirming = self.verdict.state in SETTLED and not self.holds
+        pause = AGAIN_SECONDS if confirming or self._looked - self._began < 1.0 else FLOOD_SECONDS
         return max(0.0, self._looked + pause - time.monotonic())
+
+    def _unmoved(self, earlier: Look, look: Look) -> bool:
+        """Nobody waited for the terminal, and since then not one thread has woken: there is nothing to judge anew."""
+        certain = self.verdict.state is State.BUSY and self.verdict.confidence is Confidence.SURE
+        return certain and look.journal == earlier.journal and look.kernel == earlier.kernel
 
     def _arrived(self, look: Look) -> bool:
         """Whether the last input reached the program, as far as this look can tell."""

@@ -26,8 +26,11 @@ if TYPE_CHECKING:
     from tmuxctl.reading.state import Verdict
     from tmuxctl.transport.base import Watch
 
-LOOK_SECONDS = 1.0
-"""So often tmux is asked whether the session is still there when nothing else is heard."""
+ASK_SECONDS = 5.0
+"""So often tmux is asked whether the session is still there when nothing is heard: its end is heard of otherwise."""
+
+NAP_SECONDS = 1.0
+"""So often it is looked whether the caller still wants it."""
 
 MOMENT_SECONDS = 0.5
 """How long `--now` looks at a state before it says that it does not hold."""
@@ -219,9 +222,10 @@ class Waiter:
             [self.journal.folder], None if self.pane.dead else self.pane.pid
         )
         asked = time.monotonic()
+        heard = True
         while True:
-            finished = self.journal.finished()
-            grown = self._grow()
+            finished = heard and self.journal.finished()
+            grown = heard and self._grow()
             if found := self.holds(deadline):
                 return found
             moment = time.monotonic()
@@ -232,12 +236,12 @@ class Waiter:
             call.check()
             if deadline is not None and moment >= deadline:
                 return self.result(None, f"timeout: {self.wanted.words()} not seen within {limit:g} s", timed_out=True)
-            if moment - asked >= LOOK_SECONDS or finished or not self._alive():
+            if moment - asked >= ASK_SECONDS or finished or (heard and not self._alive()):
                 asked = moment
                 if self._ask():
                     continue
-            self.watch.wait(self._nap(moment, deadline))
-            if self.steady and not self.seen:
+            heard = self.watch.wait(self._nap(moment, deadline))
+            if heard and self.steady and not self.seen:
                 # output may come without end: looking at each piece of it would cost more than it tells
                 rest = self.steady.rested()
                 time.sleep(rest if deadline is None else max(0.0, min(rest, deadline - time.monotonic())))
@@ -281,7 +285,7 @@ class Waiter:
         """What the program does, if that is what is waited for and it holds. Asking and Exited are raised where they are
         not waited for."""
         steady = self.steady
-        if steady is None or self.pane.dead:
+        if steady is None or self.pane.dead or steady.early():
             return None
         try:
             held = steady.look()
@@ -326,7 +330,7 @@ class Waiter:
             if not self._alive():
                 # tmux 3.3a may not have noticed yet: a job of its own makes it look (measured)
                 self.control.transport.run([("run-shell", "true")])
-            now = next((one for one in server.panes(self.control.transport) if one.id == self.pane.id), None)
+            now = self._now()
         except Unreachable as error:
             if error.reason != "no_server":
                 raise
@@ -342,6 +346,14 @@ class Waiter:
             return False
         self.pane = now
         return now.dead
+
+    def _now(self) -> Pane | None:
+        """The session's facts, under another name too; None if it is gone."""
+        with suppress(NotFound):
+            now = server.pane(self.control.transport, self.pane.name)
+            if now.id == self.pane.id:
+                return now
+        return next((one for one in server.panes(self.control.transport) if one.id == self.pane.id), None)
 
     def _killed(self) -> Pane:
         """The facts of a session that is gone: if tmuxctl ended it, its tombstone knows how."""
@@ -363,7 +375,7 @@ class Waiter:
         return error
 
     def _nap(self, moment: float, deadline: float | None) -> float:
-        left = [LOOK_SECONDS]
+        left = [NAP_SECONDS]
         if deadline is not None:
             left.append(deadline - moment)
         if self.wanted.settle is not None:
