@@ -1,7 +1,8 @@
 """Turns of real programs: `send` then `wait`, and `ask`, beside the true end, which each command tells itself.
 
 The last thing a command does is to make a file. A turn that ended before the file was there ended too early; what passed
-between the file and the return is the overhead. EACH=number in the environment sets how many turns of a kind.
+between the file and the return is the overhead. In the environment, EACH=number sets how many turns of a kind, and
+PROGRAMS=name,name of which programs.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ LIMIT = 20.0
 STEPS = 5
 """Lines of a command that prints, its time spread over them."""
 
+WHAT = "turns of {}: ended too early, missed; median and p95 after the true end"
 WORDS = [f"line {step}" for step in range(STEPS)]
 
 
@@ -143,9 +145,9 @@ PROGRAMS = {
 
 
 def measure(place: Place) -> list[Row]:
-    there = {name: program for name, program in PROGRAMS.items() if shutil.which(program.command[0])}
-    only = os.environ.get("PROGRAMS", "").split()
-    there = {name: program for name, program in there.items() if not only or name in only}
+    only = os.environ.get("PROGRAMS", "").replace(",", " ").split() or list(PROGRAMS)
+    there = [name for name in only if shutil.which(PROGRAMS[name].command[0])]
+    missing = [Row(WHAT.format(name), "0, 0", f"needs {name}", None) for name in only if name not in there]
     with ExitStack() as open_:
         Path(place.folder, "home", ".zshrc").touch()
         if "psql" in there:
@@ -155,7 +157,7 @@ def measure(place: Place) -> list[Row]:
         verbs: tuple[Verb, ...] = (_wait, _ask)
         plays = {name: [pool.submit(_play, control, name, verb, _kinds(EACH)) for verb in verbs] for name in there}
         rows = [_row(name, [one.result() for one in found]) for name, found in plays.items()]
-        return [*rows, *_spawned(control)]
+        return [*rows, *missing, *_spawned(control)]
 
 
 Verb = Callable[[Control, str, str], str | None]
@@ -252,8 +254,7 @@ def _row(name: str, plays: list[list[Turn]]) -> Row:
         detail += [turn.wrong for turn in turns if turn.wrong]
         detail.append(f"{verb}: {_by_kind(turns)}")
         holds = holds and not early and not missed and middle <= limit
-    what = f"turns of {name}: ended too early, missed; median and p95 after the true end"
-    return Row(what, f"0, 0; ≤ {limit * 1000:.0f} ms", " – ".join(told), holds, "\n".join(detail))
+    return Row(WHAT.format(name), f"0, 0; ≤ {limit * 1000:.0f} ms", " – ".join(told), holds, "\n".join(detail))
 
 
 def _spread(turns: Sequence[Turn]) -> tuple[float, float]:

@@ -182,7 +182,7 @@ def differences(seen: Iterable[Look]) -> Iterator[dict[str, Any]]:
     """Each look as what is new in it."""
     before: dict[str, Any] = {}
     for look in seen:
-        now = look._asdict()
+        now = _flat(look)
         yield {name: value for name, value in now.items() if name not in before or before[name] != value}
         before = now
 
@@ -190,9 +190,23 @@ def differences(seen: Iterable[Look]) -> Iterator[dict[str, Any]]:
 def looks(lines: Iterable[Mapping[str, Any]]) -> Iterator[Look]:
     """The looks that `differences` told."""
     fields: dict[str, Any] = {}
+    clock = None
     for line in lines:
         fields |= {name: line[name] for name in Look._fields if name in line}
-        yield Look(**{**fields, "mark": _mark(fields["mark"]), "kernel": _kernel(fields["kernel"])})
+        clock = line.get("clock", clock)
+        kernel = _kernel(fields["kernel"])
+        if kernel is not None and clock is not None:
+            kernel = kernel._replace(clock=clock)
+        yield Look(**{**fields, "mark": _mark(fields["mark"]), "kernel": kernel})
+
+
+def _flat(look: Look) -> dict[str, Any]:
+    """A look with the kernel's clock beside the kernel: it moves where nothing else does."""
+    fields = look._asdict()
+    clock = look.kernel.clock if look.kernel else None
+    if look.kernel is not None and clock is not None:
+        fields["kernel"] = look.kernel._replace(clock=None)
+    return {**fields, "clock": clock}
 
 
 def _mark(value: Any) -> Mark | None:

@@ -28,6 +28,16 @@ def test_states_are_told_as_well_as_ever(recordings: list[Recording], level: str
     assert not broken, f"{', '.join(broken)}\n{report.HEAD}\n{report.row(report.TITLES[level], figures)}\n{wrong}"
 
 
+@pytest.mark.parametrize("level", [FULL, WCHAN])
+def test_a_profile_never_makes_a_working_program_idle(recordings: list[Recording], level: str) -> None:
+    written = scenarios.read(HERE / "scenarios.yaml").scenarios
+    found = [score.with_profile(one, written[one.scenario]) for one in recordings]
+    assert {"bash", "python", "ssh"} <= {one.profile for one in found}
+    windows = [window for one in found for window in score.judged(one, level)]
+    false = [window for window in windows if any(sample.false_idle for sample in window.samples)]
+    assert not false, "\n".join(report.failures(false, verbose=False))
+
+
 def test_the_recordings_are_of_the_scenarios_there_are(recordings: list[Recording]) -> None:
     written = scenarios.read(HERE / "scenarios.yaml").scenarios
     recorded = {one.scenario: one for one in recordings}

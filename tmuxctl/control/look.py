@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tmuxctl.control import sessions
@@ -87,6 +88,15 @@ def capture(
             raise
     name = sessions.find(control, session).name
     return observer.capture(control.transport, name, scrollback=scrollback, trim=trim, wide=wide)
+
+
+def capture_of(control: Control, pane: Pane, *, wide: bool = False) -> Capture:
+    """The screen of this very session, whatever its name is by now; NotFound if it is gone."""
+    with suppress(NotFound):
+        found = observer.capture(control.transport, pane.name, wide=wide)
+        if found.pane.id == pane.id:
+            return found
+    return capture(control, pane.id, wide=wide)
 
 
 def read(control: Control, session: str, *, since: str | None, follow: bool, raw: bool) -> Output | Iterator[Output]:

@@ -41,6 +41,9 @@ MOMENT_SECONDS = 0.4
 LIVELY_SECONDS = 0.35
 """So long after output the next look follows soon."""
 
+PATIENCE = 4
+"""A silent program is looked at again when it has been silent a quarter longer."""
+
 RARELY_SECONDS = 3.0
 """The longest pause between two looks at a program that works and prints nothing."""
 
@@ -216,7 +219,9 @@ class Steady:
         if earlier and self.holds and self._unmoved(earlier, look):
             return True
         if look.journal != self._journal:
-            self._journal, self._grown = look.journal, self._looked
+            # before the first look it may have been silent for long, or for ever
+            silent = (LIVELY_SECONDS if look.quiet is None else look.quiet) if self._journal < 0 else 0.0
+            self._journal, self._grown = look.journal, self._looked - silent
         self._taken = self._taken or self._arrived(look)
         before, self.verdict = self.verdict, self.observer.verdict()
         if certain(self.verdict) and (self._taken or self.verdict.state is State.EXITED):
@@ -248,13 +253,18 @@ class Steady:
     def due(self) -> float:
         """Seconds until the next look is worth its cost, if nothing happens before: soon after something happened, then
         less and less often."""
-        moment = time.monotonic()
-        if (self.verdict.state in SETTLED and not self.holds) or moment - self._grown < LIVELY_SECONDS:
+        silent = self._looked - self._stirred()
+        if (self.verdict.state in SETTLED and not self.holds) or silent < LIVELY_SECONDS:
             pause = AGAIN_SECONDS
         else:
             # a silent end of a long computation is worth less haste than that of a short one
-            pause = min(RARELY_SECONDS, max(AGAIN_SECONDS, (moment - max(self._grown, self._began)) / 8))
-        return max(0.0, self._looked + pause - moment)
+            pause = min(RARELY_SECONDS, max(AGAIN_SECONDS, silent / PATIENCE))
+        return max(0.0, self._looked + pause - time.monotonic())
+
+    def _stirred(self) -> float:
+        """When something last happened: it printed, or was given something."""
+        given = self.given.at - self.observer.looks[-1].at + self._looked if self.given and self.observer.looks else 0.0
+        return max(self._grown, given)
 
     def early(self) -> bool:
         """True if nothing was printed since the last look, and the next one is not due."""

@@ -68,7 +68,7 @@ class Seen:
 
     def search(self, pattern: Search, deadline: float | None) -> Found | None:
         """Try the pattern on what has been seen, if anything came since the last time."""
-        if not self.fresh and not self.whole:
+        if not self.fresh:
             return None
         self.fresh = False
         text = self.text()
@@ -97,7 +97,7 @@ class Seen:
         from tmuxctl.terminal import screen as screens
 
         try:
-            pane, _, rows, *_ = look.capture(self.control, self.pane.id, wide=self.whole)
+            pane, _, rows, *_ = look.capture_of(self.control, self.pane, wide=self.whole)
         except NotFound:
             return ""
         text = screens.text(rows)

@@ -3,6 +3,7 @@ what it takes, who may, and what a person reads about it."""
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -116,6 +117,9 @@ class Control:
     def close(self) -> None:
         """End what this process keeps open; sessions go on."""
         self.transport.close()
+        searching = sys.modules.get("tmuxctl.control.searching")
+        if searching is not None:
+            searching.close()
 
     def __enter__(self) -> Control:
         return self

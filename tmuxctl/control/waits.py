@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmuxctl.control import sessions
-from tmuxctl.errors import Asking, Exited, NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.errors import Asking, Exited, NotFound, Unreachable, Usage
 from tmuxctl.model import Confidence, State
 from tmuxctl.operations import Call, current, under
 from tmuxctl.results import Wait, Waits
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 ASK_SECONDS = 5.0
 """So often tmux is asked whether the session is still there when nothing is heard: its end is heard of otherwise."""
 
-NAP_SECONDS = 1.0
-"""So often it is looked whether the caller still wants it."""
+NAP_SECONDS = 3.0
+"""So often it is looked whether the caller still wants it, if nothing else wakes the wait."""
 
 MOMENT_SECONDS = 0.5
 """How long `--now` looks at a state before it says that it does not hold."""
@@ -74,13 +74,18 @@ def wait(
 
     Raises Exited when the program ends without, Asking when it asks while idle is waited for, Usage for a bad pattern.
     """
-    if wanted == Conditions():
-        wanted = Conditions(idle=True)
-    call = current()
-    limit = call.left(control.settings.wait_timeout if timeout is None else timeout)
-    pane, given = sessions.find_with_input(control, session)
-    with Waiter(control, pane, wanted, since, Input.parse(given)) as waiter:
+    limit = _limit(control, timeout)
+    with _waiter(control, session, wanted, since) as waiter:
         return waiter.test() if now else waiter.until(limit)
+
+
+def _limit(control: Control, timeout: float | None) -> float | None:
+    return current().left(control.settings.wait_timeout if timeout is None else timeout)
+
+
+def _waiter(control: Control, session: str, wanted: Conditions, since: str | None) -> Waiter:
+    pane, given = sessions.find_with_input(control, session)
+    return Waiter(control, pane, Conditions(idle=True) if wanted == Conditions() else wanted, since, Input.parse(given))
 
 
 def sessions_of(session: str | None, one_of: tuple[str, ...] | None, all_of: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -116,43 +121,45 @@ def several(
     if since is not None and since != "screen":
         raise Usage("a cursor belongs to one session", reason="bad_option", hint="leave --since out, or --since screen")
     call = current()
-    enough = threading.Event()
+    limit = _limit(control, timeout)
     ends: dict[str, Wait | BaseException] = {}
+    waiters = {name: _waiter(control, name, wanted, since) for name in names}
+    over, enough = threading.Event(), threading.Event()
 
     def one(name: str) -> None:
         try:
-            with under(Call(call.request_id, call.deadline, enough, call.repeated)):
-                ends[name] = wait(control, name, wanted, timeout=timeout, since=since, now=now)
+            with under(Call(call.request_id, call.deadline, over, call.repeated)), waiters[name] as waiter:
+                ends[name] = waiter.test() if now else waiter.until(limit)
         except BaseException as error:
             ends[name] = error
         found = ends[name]
-        if isinstance(found, Wait) and found.matched is not None if not every else isinstance(found, BaseException):
+        if len(ends) == len(names) or isinstance(found, BaseException) if every else _held(found):
             enough.set()
 
     threads = [threading.Thread(target=one, args=(name,), daemon=True) for name in names]
-    for thread in threads:
-        thread.start()
     try:
         for thread in threads:
-            while thread.is_alive():
-                thread.join(0.2)
-                call.check()
+            thread.start()
+        while not enough.wait(0.2) and len(ends) < len(names):
+            call.check()
+        return _together(names, dict(ends), every)
     finally:
-        enough.set()
-    return _together(names, ends, every)
+        over.set()
+        for waiter in waiters.values():
+            waiter.wake()
+
+
+def _held(end: Wait | BaseException) -> bool:
+    return isinstance(end, Wait) and end.matched is not None
 
 
 def _together(names: tuple[str, ...], ends: dict[str, Wait | BaseException], every: bool) -> Waits:
-    found = [end for name in names if isinstance(end := ends[name], Wait)]
+    found = [end for name in names if isinstance(end := ends.get(name), Wait)]
     held = [end for end in found if end.matched is not None]
-    errors = [end for end in ends.values() if isinstance(end, BaseException) and _reason(end) != "cancelled"]
+    errors = [end for end in ends.values() if isinstance(end, BaseException)]
     if errors and (every or not (held or found)):
         raise errors[0]
     return Waits(tuple(found if every else held[:1] or found), len(held) == len(names) if every else bool(held))
-
-
-def _reason(error: BaseException) -> str:
-    return error.reason if isinstance(error, TmuxctlError) else ""
 
 
 class Waiter:
@@ -198,6 +205,13 @@ class Waiter:
         return self
 
     def __exit__(self, *_: object) -> None:
+        if self.watch:
+            self.watch.close()
+        if self.steady and self.steady.observer.looks:
+            self.steady.leave()
+
+    def wake(self) -> None:
+        """End the sleep of the thread that waits, so that it sees that nobody wants it any more."""
         if self.watch:
             self.watch.close()
 
@@ -272,7 +286,7 @@ class Waiter:
         from tmuxctl.terminal import screen as screens
 
         try:
-            text = screens.text(look.capture(self.control, self.pane.id).rows)
+            text = screens.text(look.capture_of(self.control, self.pane).rows)
         except NotFound:
             return None
         if pattern.find(text, deadline=deadline):

@@ -100,9 +100,12 @@ def _wanted(options: argparse.Namespace, name: str, group: str) -> bool:
 
 def _kept(options: argparse.Namespace) -> list[Recording]:
     found = [one for one in load_all(options.recordings) if _wanted(options, one.scenario, one.group)]
-    lacking = set(scenarios.read(options.scenarios).scenarios) - {one.scenario for one in found}
+    written = scenarios.read(options.scenarios).scenarios
+    lacking = set(written) - {one.scenario for one in found}
     if lacking and not options.only:
         print(f"-- not recorded, not counted: {', '.join(sorted(lacking))}")
+    if options.profiles == "auto":
+        return [score.with_profile(one, written[one.scenario]) for one in found if one.scenario in written]
     return found
 
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tmuxctl.control.profiles import chosen
 from tmuxctl.evidence import FULL, Evidence, Look
 from tmuxctl.model import Confidence, State
 from tmuxctl.reading.state import Verdict, judge
 from tools.states.recording import Recording, Window
-from tools.states.scenarios import Expect
+from tools.states.scenarios import Expect, filled
 
 SHARE = 0.9
 """A window is right if so many of its samples are."""
@@ -98,6 +99,13 @@ def judged(recording: Recording, level: str = FULL) -> list[Scored]:
     """Every window of a recording, judged as a machine would that tells so much."""
     profile = chosen(recording.profile or "none", ())
     return scored(recording.degraded(level), lambda evidence: judge(evidence, profile))
+
+
+def with_profile(recording: Recording, written: Mapping[str, Any]) -> Recording:
+    """The recording of a scenario, to be judged with the profile that its command would get."""
+    argv = shlex.split(filled(str(written["run"]), {"V": "python3", "P313": "python3"}))
+    found = chosen("auto", argv)
+    return recording._replace(profile=found.name if found else "")
 
 
 def scored(recording: Recording, judge: Judge) -> list[Scored]:
