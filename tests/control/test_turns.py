@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 from programs import SHELL, program
 
+from tmuxctl import errors
 from tmuxctl.control import Control
-from tmuxctl.control.deciding import parse_policies
-from tmuxctl.errors import Asking, Conflict, Exited, Usage
+from tmuxctl.control.deciding import find, parse_policies
+from tmuxctl.errors import Conflict, Exited, Usage
 from tmuxctl.model import State
+from tmuxctl.results import Asking, Option
 
 
 def test_ask_returns_what_the_program_wrote(control: Control) -> None:
@@ -86,7 +89,7 @@ def test_the_end_of_the_program_is_a_result(control: Control) -> None:
 
 def test_a_question_on_the_way_ends_the_turn(control: Control) -> None:
     control.new("s", program("secret"))
-    with pytest.raises(Asking):
+    with pytest.raises(errors.Asking):
         control.ask("s", b"hunter2")
 
 
@@ -191,6 +194,25 @@ def test_a_policy_answers_only_what_it_covers(asks: Control) -> None:
     found = asks.ask("s", text, decide=("confirm=yes",))
     assert found.state is State.IDLE
     assert "answered y" in found.answer
+
+
+@pytest.mark.on("tmux")
+def test_a_policy_answers_every_question_of_a_turn(asks: Control) -> None:
+    text = b'for i in 1 2 3; do printf "Remove $i? [y/n] "; read answer; echo "$i was $answer"; done'
+    found = asks.ask("s", text, decide=("confirm=no",))
+    assert (found.state, found.answer.count("was n")) == (State.IDLE, 3)
+
+
+def test_answers_that_differ_by_case_alone_are_two() -> None:
+    options = tuple(Option(one, one, (one, "Enter")) for one in ("y", "j", "J"))
+    asking = Asking("choice", "0", "?", options)
+    assert [found and found.id for found in map(partial(find, asking), ("j", "J", "Y", "3", "yes"))] == [
+        "j",
+        "J",
+        "y",
+        "J",
+        "y",
+    ]
 
 
 @pytest.mark.on("tmux")

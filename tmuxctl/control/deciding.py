@@ -89,7 +89,7 @@ def _press(control: Control, name: str, asking: Asking, given: str) -> str:
         )
     option = find(asking, given)
     if option:
-        typing.keys(control, name, option.keys, repeat=1)
+        typing.press(control, name, option.keys)
         return option.id
     if asking.options:
         known = ", ".join(one.id for one in asking.options)
@@ -100,10 +100,15 @@ def _press(control: Control, name: str, asking: Asking, given: str) -> str:
 
 def find(asking: Asking, given: str) -> Option | None:
     """The option of this id, label or number (from 1), or the only one that is meant by allow, deny, yes or no."""
-    wanted = given.strip().casefold()
+    exact = given.strip()
     for one in asking.options:
-        if wanted in (one.id.casefold(), one.label.casefold()):
+        if exact in (one.id, one.label):
             return one
+    wanted = exact.casefold()
+    alike = [one for one in asking.options if wanted in (one.id.casefold(), one.label.casefold())]
+    if alike:
+        # `j` and `J` are two answers
+        return alike[0] if len(alike) == 1 else None
     if wanted.isdigit() and 1 <= int(wanted) <= len(asking.options):
         return asking.options[int(wanted) - 1]
     words = next((group for group in (ALLOW, DENY) if wanted in group), ())

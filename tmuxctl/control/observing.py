@@ -186,7 +186,7 @@ def ready(control: Control, session: Session) -> Session:
             if moment > deadline or (busy and moment - busy > BUSY_SECONDS):
                 break
             current().check()
-            watch.wait(steady.due())
+            watch.wait(min(steady.due(), BUSY_SECONDS / 4))
             time.sleep(steady.rested())
     finally:
         watch.close()

@@ -261,7 +261,7 @@ class _Turn:
 
     def _interrupt(self) -> None:
         profile = self.steady.observer.profile
-        typing.keys(self.control, self.pane.name, profile.interrupt if profile else ("C-c",), repeat=1)
+        typing.press(self.control, self.pane.name, profile.interrupt if profile else ("C-c",))
 
     def _busy(self) -> Conflict:
         name = self.pane.name
@@ -352,7 +352,7 @@ class _Turn:
         if option is None or self.decided >= DECISIONS_LIMIT:
             return False
         self.decided += 1
-        typing.keys(self.control, self.pane.name, option.keys, repeat=1)
+        typing.press(self.control, self.pane.name, option.keys)
         _, given = sessions.find_with_input(self.control, self.pane.name)
         self.steady.typed(Input.parse(given), readers(self.steady.observer.looks[-1].kernel))
         return True

@@ -89,6 +89,11 @@ def line(control: Control, pane: Pane, text: bytes, offset: int) -> Input:
     return Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, echo, text, at)
 
 
+def press(control: Control, session: str, names: tuple[str, ...]) -> Written:
+    """Press keys as one of several writes of a call: it has an id of its own."""
+    return keys(control, session, names, repeat=1, write_id=os.urandom(8).hex())
+
+
 def _write(control: Control, pane: Pane, one: Write, echo: str, *, typed: bytes) -> Written:
     offset = sessions.journal(control, pane).end()
     remember = Input.remember(control.holder.pid, one.id, offset, echo, typed, control.transport.clock())

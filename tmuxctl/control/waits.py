@@ -193,6 +193,7 @@ class Waiter:
             self.steady = Steady(control, Observer(control, pane), given)
             self.steady.recall()
         self.watch: Watch | None = None
+        self.gone_session = False
 
     def _base(self, since: str | None) -> int:
         """The offset after which output is a change."""
@@ -354,7 +355,7 @@ class Waiter:
                 hint=f"its output is still there: tmuxctl log {self.pane.name}",
             ) from None
         if now is None:
-            self.pane = self._killed()
+            self.pane, self.gone_session = self._killed(), True
             return True
         if now.dead and not self.journal.finished() and self.changed + 2.0 > time.monotonic():
             return False
@@ -385,6 +386,8 @@ class Waiter:
 
     def _ended(self) -> Exited:
         error = ended(self.pane)
+        if self.gone_session:
+            error.hint = f"what it printed is still there: tmuxctl log {self.pane.name}"
         error.details["elapsed"] = round(time.monotonic() - self.began, 3)
         return error
 

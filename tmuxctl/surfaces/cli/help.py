@@ -138,7 +138,7 @@ def _option(verb: str, one: Parameter) -> tuple[str, str]:
     elif not value:
         name = f"--no-{spelling(one.name)}" if one.default is True else name
         about = f"do not {one.help}" if one.default is True else one.help
-    elif one.default not in (None, "", ()):
+    elif not one.required and one.default not in (None, "", ()):
         about = f"{one.help} (default: {_default(one)})"
     value = f"[{value.upper()}]" if (verb, one.name) in BARE else value if one.choices else value.upper()
     more = " (repeatable)" if one.many else ""

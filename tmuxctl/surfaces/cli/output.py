@@ -79,7 +79,12 @@ def tell(text: str) -> None:
 def note(text: str, options: Options) -> None:
     """Tell a person something beside the result; not with --quiet or --json."""
     if not options.quiet and not options.json:
-        tell(f"tmuxctl: {text}")
+        tell(f"tmuxctl: {with_socket(text, options)}")
+
+
+def with_socket(text: str, options: Options) -> str:
+    """A hint whose commands go to the server this command was told to use."""
+    return re.sub(r"\btmuxctl (?=[a-z])", f"tmuxctl --socket {options.socket} ", text) if options.socket else text
 
 
 def report(error: TmuxctlError, options: Options) -> None:
@@ -95,7 +100,7 @@ def report(error: TmuxctlError, options: Options) -> None:
         head = ""
     lines = [f"{head} {flat(error.message)}"]
     if error.hint:
-        lines.append(f"  {flat(error.hint)}")
+        lines.append(f"  {flat(with_socket(error.hint, options))}")
     tell("\n".join(lines))
 
 

@@ -132,11 +132,15 @@ class Printer:
             note(f"{result.session} is asking ({result.kind}): {flat(result.asking.question)}", self.options)
             ids = ", ".join(flat(one.id) for one in result.asking.options)
             answer = f"tmuxctl decide {result.session}"
+            answer += " --secret-from-env VARIABLE" if result.asking.kind == "password" else ""
             note(f"options: {ids}       answer: {answer} OPTION" if ids else f"answer: {answer}", self.options)
         elif result.timed_out:
             note(f"{result.session} is still {result.state.value} after {result.elapsed:.3g} s", self.options)
         elif result.state.value == "unknown":
             note(f"nothing tells whether {result.session} is done; --strict goes on waiting", self.options)
+        elif result.kind in ("line", "continuation"):
+            more = "the rest of its input" if result.kind == "continuation" else "a line of input"
+            note(f"{result.session} is not at its prompt: it waits for {more}", self.options)
         elif result.state.value == "exited":
             note(f"the program in {result.session} has ended", self.options)
 

@@ -222,7 +222,8 @@ def moment(text: str) -> float:
 def _question(one: Session) -> str:
     asking = one.asking or {}
     options = " | ".join(str(option.get("label", option.get("id"))) for option in asking.get("options") or ())
-    return "  ? " + flat(f"{asking.get('question') or asking.get('kind') or ''}" + (f": {options}" if options else ""))
+    question = str(asking.get("question") or asking.get("kind") or "").rstrip(": ")
+    return "  ? " + flat(question + (f": {options}" if options else ""))
 
 
 def _columns(text: str) -> int:
