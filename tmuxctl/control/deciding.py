@@ -10,7 +10,10 @@ from tmuxctl.control import sessions, typing
 from tmuxctl.errors import Conflict, Usage
 from tmuxctl.model import State
 from tmuxctl.results import Asking, Decided, Option
+from tmuxctl.terminal import lease
+from tmuxctl.terminal.lease import Holder
 from tmuxctl.terminal.paste import Input, ended
+from tmuxctl.terminal.server import Pane
 
 if TYPE_CHECKING:
     from tmuxctl.control.observing import Steady
@@ -39,20 +42,14 @@ def decide(control: Control, session: str, option: str | None, *, id: str | None
     steady = Steady(control, Observer(control, pane), Input.parse(given))
     steady.recall()
     asking = _standing(steady, id)
-    name = steady.observer.pane.name
     if option is None and secret is None:
-        return _decided(name, steady.verdict, asking, None)
-    if secret is not None:
-        if asking.kind != "password":
-            raise Conflict(
-                f"{name} does not ask for a password: {asking.question}",
-                reason="other_question",
-                hint=f"tmuxctl decide {name}",
-            )
-        typing.send(control, name, b"", enter=True, paste=False, multiline=False, secret=secret)
-        chosen = "secret"
-    else:
-        chosen = _press(control, name, asking, option or "")
+        return _decided(steady.observer.pane.name, steady.verdict, asking, None)
+    # each decision is a writer of its own: of two at once the second has to look again
+    holder = lease.Holder.new()
+    with typing.leased(control, steady.observer.pane, holder):
+        while not typing.untouched(control, steady):
+            asking = _standing(steady, id or asking.id)
+        chosen = _answer(control, steady.observer.pane, asking, option, secret, holder)
     return _after(control, steady, asking, chosen)
 
 
@@ -79,22 +76,34 @@ def _standing(steady: Steady, id: str | None) -> Asking:
     return verdict.asking
 
 
-def _press(control: Control, name: str, asking: Asking, given: str) -> str:
-    """Choose an option, or type a text where any text is an answer."""
-    if asking.kind == "password":
+def _answer(
+    control: Control, pane: Pane, asking: Asking, option: str | None, secret: bytes | None, holder: Holder
+) -> str:
+    """Choose an option, or type a text or a password where that is the answer; what was chosen."""
+    name = pane.name
+    if (secret is not None) != (asking.kind == "password"):
+        if secret is not None:
+            raise Conflict(
+                f"{name} does not ask for a password: {asking.question}",
+                reason="other_question",
+                hint=f"tmuxctl decide {name}",
+            )
         raise Usage(
             f"{name} asks for a password, which never stands on a command line",
             reason="no_secret",
             hint=f"tmuxctl decide {name} --secret-from-env NAME, --secret-from-file or --secret-from-fd",
         )
-    option = find(asking, given)
-    if option:
-        typing.press(control, name, option.keys)
-        return option.id
+    if secret is not None:
+        typing.into(control, pane, b"", secret=secret, holder=holder)
+        return "secret"
+    given = option or ""
+    if found := find(asking, given):
+        typing.press(control, pane, found.keys, holder)
+        return found.id
     if asking.options:
         known = ", ".join(one.id for one in asking.options)
         raise Usage(f"{ascii(given[:40])} is no answer to {name}", reason="bad_option", hint=f"it takes: {known}")
-    typing.send(control, name, given.encode(), enter=True, paste=False, multiline=False)
+    typing.into(control, pane, given.encode(), holder=holder)
     return given
 
 
@@ -109,7 +118,7 @@ def find(asking: Asking, given: str) -> Option | None:
     if alike:
         # `j` and `J` are two answers
         return alike[0] if len(alike) == 1 else None
-    if wanted.isdigit() and 1 <= int(wanted) <= len(asking.options):
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(asking.options):
         return asking.options[int(wanted) - 1]
     words = next((group for group in (ALLOW, DENY) if wanted in group), ())
     return next((one for word in words for one in asking.options if one.id.casefold() == word), None)

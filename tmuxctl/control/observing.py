@@ -279,7 +279,7 @@ class Steady:
     def _unmoved(self, earlier: Look, look: Look) -> bool:
         """Nobody waited for the terminal, and since then not one thread has woken: there is nothing to judge anew."""
         certain = self.verdict.state is State.BUSY and self.verdict.confidence is Confidence.SURE
-        return certain and look.journal == earlier.journal and look.kernel == earlier.kernel
+        return certain and look.journal == earlier.journal and _still(look.kernel) == _still(earlier.kernel)
 
     def _arrived(self, look: Look) -> bool:
         """Whether the last input reached the program, as far as this look can tell."""
@@ -338,6 +338,11 @@ def readers(kernel: Kernel | None) -> dict[tuple[int, int], int]:
         found |= {(one.pid, thread.id): thread.switches for one in kernel.programs for thread in one.threads}
         kernel = kernel.inner
     return found
+
+
+def _still(kernel: Kernel | None) -> Kernel | None:
+    """Without the time it was looked at."""
+    return kernel and kernel._replace(clock=None)
 
 
 def certain(verdict: Verdict) -> bool:

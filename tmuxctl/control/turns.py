@@ -207,6 +207,8 @@ class _Turn:
         interrupted = False
         try:
             while not (self._may_type(time.monotonic() - began, interrupted) and self._alone()):
+                if time.monotonic() - self.renewed > RENEW_SECONDS:
+                    self._renew()
                 if self.asked.interrupt and self.steady.holds and not interrupted:
                     interrupted = True
                     self._interrupt()
@@ -224,12 +226,7 @@ class _Turn:
     def _alone(self) -> bool:
         """True once nobody else may type, and nobody did since this turn looked."""
         self._lease()
-        _, now = sessions.find_with_input(self.control, self.pane.name)
-        given, before = Input.parse(now), self.steady.given
-        if given is None or (before and before.id == given.id):
-            return True
-        self.steady.typed(given, None)
-        return False
+        return typing.untouched(self.control, self.steady)
 
     def _may_type(self, waited: float, interrupted: bool) -> bool:
         """True if the program takes a next input now; the errors say why it will not soon."""
@@ -261,7 +258,7 @@ class _Turn:
 
     def _interrupt(self) -> None:
         profile = self.steady.observer.profile
-        typing.press(self.control, self.pane.name, profile.interrupt if profile else ("C-c",))
+        typing.press(self.control, self.pane, profile.interrupt if profile else ("C-c",), self.holder)
 
     def _busy(self) -> Conflict:
         name = self.pane.name
@@ -288,15 +285,17 @@ class _Turn:
         end: Wait | None = None
         for index, line in enumerate(lines):
             self._lease()
-            self._type(line, last=index == len(lines) - 1)
-            if index < len(lines) - 1 and (end := self._between()):
+            last = index == len(lines) - 1
+            self._type(line, last=last)
+            if not last and (end := self._end()).matched not in ("idle", "unknown"):
                 break
+            end = None
         self._count()
         self.give_back()
         return self._answer(end or self._end())
 
     def _lease(self) -> None:
-        while not lease.take(self.control.transport, self.control.holder, self.pane):
+        while not lease.take(self.control.transport, self.holder, self.pane):
             current().check()
             if (left := self._left()) is not None and left <= 0:
                 raise lease.held(self.pane.name)
@@ -309,23 +308,18 @@ class _Turn:
         if self.leased:
             self.leased = False
             with suppress(TmuxctlError):
-                lease.give_back(self.control.transport, self.control.holder, self.pane.name)
+                lease.give_back(self.control.transport, self.holder, self.pane.name)
 
     def _type(self, line: bytes, *, last: bool) -> None:
         observer = self.steady.observer
         look = observer.looks[-1]
-        sent = typing.line(self.control, self.pane, line, look.journal)
+        sent = typing.line(self.control, self.pane, line, look.journal, self.holder)
         self.first = self.first or sent
         self.typed += line if last else line + b"\n"
         self.steady.typed(sent, readers(look.kernel))
 
-    def _between(self) -> Wait | None:
-        """After a line that is not the last: None once the program takes the next, else how the turn ended."""
-        end = self._wait(Conditions(idle=True, asking=True, exit=True, unknown=not self.asked.strict))
-        return None if end.matched in ("idle", "unknown") else end
-
     def _end(self) -> Wait:
-        """Wait for the end of the turn; questions a policy decides are answered on the way."""
+        """Wait until the program takes the next line; questions a policy decides are answered on the way."""
         while True:
             end = self._wait(Conditions(idle=True, asking=True, exit=True, unknown=not self.asked.strict))
             if end.matched != "asking" or not self._decide(self.steady.verdict):
@@ -352,9 +346,10 @@ class _Turn:
         if option is None or self.decided >= DECISIONS_LIMIT:
             return False
         self.decided += 1
-        typing.press(self.control, self.pane.name, option.keys)
-        _, given = sessions.find_with_input(self.control, self.pane.name)
-        self.steady.typed(Input.parse(given), readers(self.steady.observer.looks[-1].kernel))
+        if not self._alone():
+            return True
+        kernel = self.steady.observer.looks[-1].kernel
+        self.steady.typed(typing.press(self.control, self.pane, option.keys, self.holder), readers(kernel))
         return True
 
     def _left(self) -> float | None:

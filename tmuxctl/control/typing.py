@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from tmuxctl.control import sessions
-from tmuxctl.errors import Conflict, Exited, NotFound, Usage
+from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Usage
 from tmuxctl.operations import current
 from tmuxctl.results import Written
+from tmuxctl.terminal import lease
 from tmuxctl.terminal import paste as pasting
+from tmuxctl.terminal.lease import Holder
 from tmuxctl.terminal.paste import Input, Write
 from tmuxctl.terminal.server import Pane
 
 if TYPE_CHECKING:
+    from tmuxctl.control.observing import Steady
     from tmuxctl.control.service import Control
 
 SECRET_LIMIT = 4000
@@ -35,14 +41,32 @@ def send(
     if secret is not None and text:
         raise Usage("give either text or a secret", reason="bad_option", hint="leave the text out")
     data = text if secret is None else secret
-    own, write_id = write_id, _id(write_id)
-    pane = sessions.known(control, session)
-    if pane.dead:
-        raise pasting.ended(pane)
+    one = Write(_id(write_id), data=data, enter=enter)
+    fresh = write_id is None and control.panes is not None and not current().repeated
+
+    def write(pane: Pane) -> Written:
+        return _send(
+            control, pane, one._replace(fresh=fresh), paste=paste, multiline=multiline, secret=secret is not None
+        )
+
+    return _into(control, session, write)
+
+
+def _send(
+    control: Control,
+    pane: Pane,
+    one: Write,
+    *,
+    paste: bool,
+    multiline: bool,
+    secret: bool,
+    holder: Holder | None = None,
+) -> Written:
+    data = one.data
     if not data:
-        return Written(pane.name, "done", write_id, 0, None)
+        return Written(pane.name, "done", one.id, 0, None)
     tty = control.transport.tty(pane.tty)
-    if secret is not None and (tty is None or tty.echo or not tty.canonical):
+    if secret and (tty is None or tty.echo or not tty.canonical):
         raise Conflict(
             f"{pane.name} does not ask for a secret: its terminal would show what is typed",
             reason="echo_on",
@@ -52,10 +76,8 @@ def send(
     pasting.check_text(data, canonical=bool(tty and tty.canonical), bracketed=bracketed or paste, multiline=multiline)
     if paste and not bracketed and (b"\n" in data or b"\r" in data) and not multiline:
         pasting.check_text(data, canonical=False, bracketed=False, multiline=False)
-    fresh = own is None and control.panes is not None and not current().repeated
-    one = Write(write_id, data=data, enter=enter, bracketed=bracketed, fresh=fresh)
     echo = "none" if tty and tty.canonical and not tty.echo else "tty" if tty and tty.canonical else "editor"
-    return _write(control, pane, one, echo, typed=b"" if secret is not None else data)
+    return _write(control, pane, one._replace(bracketed=bracketed), echo, typed=b"" if secret else data, holder=holder)
 
 
 def keys(
@@ -69,14 +91,21 @@ def keys(
     found = tmux_keys(names)
     if not found:
         raise Usage("no key given", reason="missing", hint="tmuxctl keys NAME C-c")
-    pane = sessions.known(control, session)
-    if pane.dead:
-        raise pasting.ended(pane)
     one = Write(_id(write_id), keys=[(key,) for key in found * repeat])
-    return _write(control, pane, one, "none", typed=b"")
+    return _into(control, session, lambda pane: _write(control, pane, one, "none", typed=b""))
 
 
-def line(control: Control, pane: Pane, text: bytes, offset: int) -> Input:
+def press(control: Control, pane: Pane, names: tuple[str, ...], holder: Holder) -> Input:
+    """Press keys in exactly this session, as an input of its own; NotFound `replaced` if its name is another's by now."""
+    from tmuxctl.terminal.keys import tmux_keys
+
+    one = Write(os.urandom(8).hex(), keys=[(key,) for key in tmux_keys(names)])
+    at, offset = control.transport.clock(), sessions.journal(control, pane).end()
+    pasting.write(control.transport, holder, pane, one, Input.remember(holder.pid, one.id, offset, "none", b"", at))
+    return Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "none", b"", at)
+
+
+def line(control: Control, pane: Pane, text: bytes, offset: int, holder: Holder) -> Input:
     """Type one line of a turn and Enter, and return it as an input; `offset` is how far the output had come before."""
     tty = control.transport.tty(pane.tty)
     canonical = bool(tty and tty.canonical)
@@ -84,29 +113,66 @@ def line(control: Control, pane: Pane, text: bytes, offset: int) -> Input:
     echo = "tty" if tty and canonical and tty.echo else "none" if canonical else "editor"
     one = Write(os.urandom(8).hex(), data=text, enter=True)
     at = control.transport.clock()
-    remember = Input.remember(control.holder.pid, one.id, offset, echo, text, at)
-    pasting.write(control.transport, control.holder, pane, one, remember)
+    remember = Input.remember(holder.pid, one.id, offset, echo, text, at)
+    pasting.write(control.transport, holder, pane, one, remember)
     return Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, echo, text, at)
 
 
-def press(control: Control, session: str, names: tuple[str, ...]) -> Written:
-    """Press keys as one of several writes of a call: it has an id of its own."""
-    return keys(control, session, names, repeat=1, write_id=os.urandom(8).hex())
+def into(control: Control, pane: Pane, text: bytes, *, holder: Holder, secret: bytes | None = None) -> Written:
+    """Type a text or a secret and Enter into exactly this session; errors as `send`, NotFound `replaced` as `press`."""
+    one = Write(os.urandom(8).hex(), data=text if secret is None else secret, enter=True)
+    return _send(control, pane, one, paste=False, multiline=False, secret=secret is not None, holder=holder)
 
 
-def _write(control: Control, pane: Pane, one: Write, echo: str, *, typed: bytes) -> Written:
-    offset = sessions.journal(control, pane).end()
-    remember = Input.remember(control.holder.pid, one.id, offset, echo, typed, control.transport.clock())
+def untouched(control: Control, steady: Steady) -> bool:
+    """True if nobody typed into the session since it was looked at; else what was seen counts no more."""
+    _, now = sessions.find_with_input(control, steady.observer.pane.name)
+    given, before = Input.parse(now), steady.given
+    if given is None or (before and before.id == given.id):
+        return True
+    steady.typed(given, None)
+    return False
+
+
+@contextmanager
+def leased(control: Control, pane: Pane, holder: Holder) -> Iterator[None]:
+    """Be the only writer. Conflict `leased` if another one is for a second."""
+    until = time.monotonic() + 1.0
+    while not lease.take(control.transport, holder, pane):
+        current().check()
+        if time.monotonic() > until:
+            raise lease.held(pane.name)
+        time.sleep(0.03)
     try:
-        result = pasting.write(control.transport, control.holder, pane, one, remember)
+        yield
+    finally:
+        with suppress(TmuxctlError):
+            lease.give_back(control.transport, holder, pane.name)
+
+
+def _into(control: Control, session: str, write: Callable[[Pane], Written]) -> Written:
+    """Write into what is known of the session; if that is of an earlier one, everything is looked at anew."""
+    pane = sessions.known(control, session)
+    try:
+        if pane.dead:
+            raise pasting.ended(pane)
+        return write(pane)
     except (Exited, NotFound):
-        fresh = sessions.find(control, pane.name)
+        fresh = sessions.find(control, session)
         if fresh.dead:
             raise pasting.ended(fresh) from None
-        if fresh.id == pane.id:
+        if (fresh.id, fresh.name) == (pane.id, pane.name) and not pane.dead:
             raise
-        # what was known of the name is of an earlier session: nothing was typed into the new one yet
-        return _write(control, fresh, one, echo, typed=typed)
+        return write(fresh)
+
+
+def _write(
+    control: Control, pane: Pane, one: Write, echo: str, *, typed: bytes, holder: Holder | None = None
+) -> Written:
+    offset = sessions.journal(control, pane).end()
+    holder = holder or control.holder
+    remember = Input.remember(holder.pid, one.id, offset, echo, typed, control.transport.clock())
+    result = pasting.write(control.transport, holder, pane, one, remember)
     return Written(pane.name, result, one.id, len(one.data), sessions.cursor(pane, offset))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tmuxctl.control import sessions
 from tmuxctl.control.observing import Observer, Steady
-from tmuxctl.errors import Exited, NotFound, TmuxctlError, Unreachable
+from tmuxctl.errors import Exited, NotFound, Unreachable
 from tmuxctl.model import Confidence, State
 from tmuxctl.operations import Call, current, under
 from tmuxctl.reading.state import Verdict
@@ -34,38 +34,36 @@ def watch(control: Control, names: tuple[str, ...]) -> Iterator[Event]:
     """
     for name in names:
         sessions.show(control, name)
-    watching = _Watching(control, names)
-    try:
-        yield from watching.events()
-    finally:
-        watching.over.set()
+    return _Watching(control, names, current()).events()
 
 
 class _Watching:
     """One thread for each session, and what they saw, in order."""
 
-    def __init__(self, control: Control, names: tuple[str, ...]) -> None:
-        self.control, self.names = control, names
+    def __init__(self, control: Control, names: tuple[str, ...], call: Call) -> None:
+        self.control, self.names, self.call = control, names, call
         self.over = threading.Event()
-        self.seen: queue.Queue[Event | TmuxctlError] = queue.Queue()
+        self.seen: queue.Queue[Event | BaseException] = queue.Queue()
         self.threads: dict[str, threading.Thread] = {}
-        self.finished: set[str] = set()
 
     def events(self) -> Iterator[Event]:
         """What the threads see, until there is nothing left to watch."""
-        call = current()
-        while True:
-            self._start()
-            try:
-                found = self.seen.get(timeout=LIST_SECONDS)
-            except queue.Empty:
-                call.check()
-                if self.names and not any(thread.is_alive() for thread in self.threads.values()) and self.seen.empty():
-                    return
-                continue
-            if isinstance(found, TmuxctlError):
-                raise found
-            yield found
+        try:
+            while self.call.left(None) != 0.0:
+                self.call.check()
+                self._start()
+                over = bool(self.names) and not any(thread.is_alive() for thread in self.threads.values())
+                try:
+                    found = self.seen.get(timeout=0.0 if over else self.call.left(LIST_SECONDS))
+                except queue.Empty:
+                    if over:
+                        return
+                    continue
+                if isinstance(found, BaseException):
+                    raise found
+                yield found
+        finally:
+            self.over.set()
 
     def _start(self) -> None:
         """Begin with sessions that are not watched yet."""
@@ -78,15 +76,16 @@ class _Watching:
         for pane in there.values():
             wanted = not self.names or pane.name in self.names or pane.id in self.names
             if wanted and pane.id not in self.threads:
-                thread = threading.Thread(target=self._watch, args=(pane, current()), daemon=True)
+                thread = threading.Thread(target=self._watch, args=(pane,), daemon=True)
                 self.threads[pane.id] = thread
                 thread.start()
 
-    def _watch(self, pane: Pane, call: Call) -> None:
+    def _watch(self, pane: Pane) -> None:
         try:
-            with under(call._replace(cancelled=self.over)):
+            with under(self.call._replace(cancelled=self.over)):
                 _One(self, pane).run()
-        except TmuxctlError as error:
+        except BaseException as error:
+            # a bug too is the consumer's: a thread that dies alone would leave a session silently unwatched
             if not self.over.is_set():
                 self.seen.put(error)
 
@@ -104,12 +103,11 @@ class _One:
         folder = self.steady.observer.journal.folder
         watch = self.control.transport.watch([folder], None if self.pane.dead else self.pane.pid)
         try:
-            self.steady.watch()
-            self._tell(self.steady.verdict)
+            self.steady.recall()
             while not self.watching.over.is_set():
                 if not self._look():
                     return
-                watch.wait(min(1.0, self.steady.due()))
+                watch.wait(min(LIST_SECONDS, self.steady.due()))
                 time.sleep(self.steady.rested())
         finally:
             watch.close()
