@@ -14,7 +14,7 @@ PACKAGE = ROOT / "tmuxctl"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "value", "model", "evidence", "results"),
-    ("config", "extensions", "profile", "profile_files", "plugin", "operations"),
+    ("config", "extensions", "effort", "profile", "profile_files", "plugin", "operations"),
     ("transport",),
     ("terminal", "reading"),
     ("control",),
@@ -44,6 +44,7 @@ HOT = (
     "results",
     "config",
     "extensions",
+    "effort",
     "plugin",
     "operations",
     "transport",

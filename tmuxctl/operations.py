@@ -307,6 +307,8 @@ class Call(NamedTuple):
     cancelled: threading.Event | None = None
     repeated: bool = False
     """The caller chose the id: this may be a call that was made before."""
+    rights: Sequence[str] = RIGHTS
+    """What the caller may."""
 
     def left(self, wanted: float | None) -> float | None:
         """Seconds a wait may still last: what it wants, cut at the caller's deadline. None is without end."""
@@ -314,6 +316,15 @@ class Call(NamedTuple):
             return wanted
         rest = max(0.0, self.deadline - time.monotonic())
         return rest if wanted is None else min(rest, wanted)
+
+    def demand(self, right: str, what: str) -> None:
+        """Raise Denied unless the caller has this right too."""
+        if right not in self.rights:
+            raise Denied(
+                f"{what} needs the right to {right}",
+                reason="right",
+                hint=f"this caller may: {', '.join(self.rights) or 'nothing'}",
+            )
 
     def check(self) -> None:
         """Raise when the caller gave up."""
@@ -360,17 +371,12 @@ def invoke(
 ) -> Any:
     """Call an operation of a service by name: the one place where rights, arguments, deadline and id are looked after."""
     found: Operation = find(type(service), name)  # type: ignore[arg-type]  # a class is hashable
-    if found.meta.right not in rights:
-        raise Denied(
-            f"{name} needs the right to {found.meta.right}",
-            reason="right",
-            hint=f"this caller may: {', '.join(rights) or 'nothing'}",
-        )
+    Call("", rights=rights).demand(found.meta.right, name)
     if request_id is not None and not (8 <= len(request_id) <= 64 and request_id.isalnum() and request_id.isascii()):
         raise Usage("a request id is 8 to 64 letters and digits", reason="bad_id", hint="leave it out to get one")
     checked = found.arguments(arguments)
     deadline = None if timeout is None else time.monotonic() + timeout
-    with under(Call(request_id or os.urandom(8).hex(), deadline, cancelled, request_id is not None)):
+    with under(Call(request_id or os.urandom(8).hex(), deadline, cancelled, request_id is not None, rights)):
         return found.function(service, **checked)
 
 

@@ -94,7 +94,7 @@ class Wait(Value):
     why: str
     text: str | None = None
     groups: tuple[str | None, ...] | None = None
-    state: State = State.UNKNOWN
+    state: State | None = None
     kind: str | None = None
     detail: str | None = None
     by: str | None = None
@@ -148,6 +148,11 @@ class Answer(Value):
     answered_by: str | None = None
     source: str | None = None
     timed_out: bool = False
+
+    @property
+    def text(self) -> str:
+        """The answer."""
+        return self.answer
 
 
 class Decided(Value):

@@ -82,7 +82,7 @@ def test_a_command_that_takes_longer_than_allowed_goes_on(control: Control) -> N
     ran = control.exec("t", ("echo first; sleep 0.6; echo second",), timeout=0.4)
     assert (ran.timed_out, ran.exit_status) == (True, None)
     assert ran.output in ("first\n", "")
-    assert control.wait("t", text="second", since="screen").matched
+    assert control.wait("t", text="^second", since="screen").matched
     assert control.exec("t", ("echo third",)).output == "third\n"
 
 

@@ -43,9 +43,9 @@ def _value(body: str, look: Look) -> str:
     if two:
         left, right = (expand(part, look) for part in _parts(body[two.end() :]))
         return str(int(COMPARE[two[1]](left, right)))
-    last = re.fullmatch(r"=-(\d+):(@?\w+)", body)
-    if last:
-        return look(last[2])[-int(last[1]) :]
+    part = re.fullmatch(r"=(-?)(\d+):(@?\w+)", body)
+    if part:
+        return look(part[3])[-int(part[2]) :] if part[1] else look(part[3])[: int(part[2])]
     if re.fullmatch(r"@?\w+", body):
         return look(body)
     raise Unknown(f"format #{{{body}}}")

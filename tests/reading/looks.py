@@ -16,11 +16,13 @@ STEP = 0.06
 PLACES = {"poll": "do_poll.constprop.0", "select": "do_select", "pselect6": "do_select", "epoll_wait": "do_epoll_wait"}
 
 
-def thread(call: str, *, tty: bool | None = None, alone: bool = False, state: str = "S", id: int = 100) -> Thread:
+def thread(
+    call: str, *, tty: bool | None = None, alone: bool = False, state: str = "S", id: int = 100, **known: Any
+) -> Thread:
     """A thread in a system call; `read`, `poll` and so on wait for the terminal unless `tty` says otherwise."""
     waits = call in ("read", *PLACES) if tty is None else tty
     place = "wait_woken" if call == "read" else PLACES.get(call, f"do_{call}")
-    return Thread(id, "R" if call == "running" else state, place, call, waits, alone)
+    return Thread(id, "R" if call == "running" else state, place, call, waits, alone, **known)
 
 
 def program(name: str, *calls: str | Thread, **known: Any) -> Program:
@@ -45,8 +47,8 @@ def program(name: str, *calls: str | Thread, **known: Any) -> Program:
     return Program(**{**fields, **known})
 
 
-def kernel(*programs: Program, tty: Tty = LINES, inner: Kernel | None = None, via: str | None = None) -> Kernel:
-    return Kernel(tty, programs[0].pid, programs, inner, via)
+def kernel(*programs: Program, tty: Tty = LINES, inner: Kernel | None = None, **known: Any) -> Kernel:
+    return Kernel(tty, programs[0].pid, programs, inner, **known)
 
 
 def by_place(seen: Kernel) -> Kernel:
@@ -114,6 +116,19 @@ def drawing(screen: str, seen: Kernel | None, *, every: float, seconds: float = 
         at = 10.0 + number * STEP
         printed = int(at / every)
         looks.append(look(screen, seen, **{**known, "at": at, "journal": 100 + printed, "quiet": at - printed * every}))
+    return evidence(*looks)
+
+
+def moving(screens: list[str], seen: Kernel | list[Kernel], *, every: float, **known: Any) -> Evidence:
+    """A program that draws the next of these screens every so many seconds, up to now; `seen` may be one for each look."""
+    looks = []
+    count = round(every * len(screens) / STEP)
+    for number in range(count):
+        at = number * STEP
+        drawn = int(at / every)
+        kernel = seen[number % len(seen)] if isinstance(seen, list) else seen
+        about = {**known, "at": 10.0 + at, "journal": 100 + drawn, "quiet": at - drawn * every}
+        looks.append(look(screens[drawn], kernel, **about))
     return evidence(*looks)
 
 

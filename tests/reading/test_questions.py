@@ -154,6 +154,56 @@ def test_a_prompt_that_looks_like_a_marked_option_is_no_menu() -> None:
     assert judge(steady("> first\n  second\n> ", LISTENS)).state is State.IDLE
 
 
+def test_circles_are_options_and_their_legend_is_none() -> None:
+    rows = "◆  Which template?\n│  ● Plain\n│  ○ With tests\n│  ↑/↓ to navigate • Enter: confirm\n└"
+    found = asked(rows, LISTENS, visible=False)
+    assert (found.kind, found.question, found.default) == ("choice", "◆  Which template?", "plain")
+    assert keys(found) == {"plain": ("Enter",), "with-tests": ("Down", "Enter")}
+    told = "● I looked at the folder.\n● It holds three files.\n"
+    assert judge(steady(told, LISTENS, visible=False)).state is not State.ASKING
+
+
+def test_a_list_of_which_the_marked_option_shows_by_colour_alone_has_no_keys() -> None:
+    found = asked("? What to build ›\n◯   docs\n◯   wheel", LISTENS, visible=False)
+    assert (found.kind, found.options, found.default) == ("choice", (), None)
+    assert "What to build" in found.question
+
+
+def test_yes_and_no_beside_each_other_are_chosen_with_the_arrows() -> None:
+    found = asked("◆  Install dependencies?\n│  ● Yes / ○ No\n└", LISTENS, visible=False)
+    assert (found.kind, found.question, found.default) == ("confirm", "◆  Install dependencies?", "yes")
+    assert keys(found) == {"yes": ("Enter",), "no": ("Right", "Enter")}
+    other = asked("? Upload? › no / yes", LISTENS, visible=False)
+    assert (other.kind, other.question, other.default) == ("confirm", "? Upload?", None)
+    assert keys(other) == {"no": ("Left", "Enter"), "yes": ("Right", "Enter")}
+
+
+def test_a_list_below_what_is_searched_for_is_a_choice() -> None:
+    rows = "? Which host\n❯   3/3\n❯ alpha\n  beta\n  gamma"
+    found = asked(rows, LISTENS, x=2, y=1)
+    assert (found.kind, found.question) == ("choice", "? Which host")
+    assert keys(found) == {"alpha": ("Enter",), "beta": ("Down", "Enter"), "gamma": ("Down", "Down", "Enter")}
+    # what a prompt offers to complete is no question
+    assert judge(steady(rows.replace("? Which host", "ready"), LISTENS, x=2, y=1)).state is State.IDLE
+
+
+def test_dots_behind_a_question_mark_want_yes_or_no() -> None:
+    found = asked("rm a b?...", kernel(program("xargs", "read")))
+    assert (found.kind, keys(found)) == ("confirm", {"yes": ("y", "Enter"), "no": ("n", "Enter")})
+
+
+def test_a_question_drawn_without_a_cursor_is_written_to_on_a_line() -> None:
+    verdict = judge(steady("◆  Project name?\n│  thing\n└", LISTENS, visible=False))
+    assert (verdict.state, verdict.kind) == (State.IDLE, "line")
+    assert judge(steady("ready\n╭────╮\n│ >  │\n╰────╯", LISTENS, visible=False)).kind == "tui"
+
+
+@pytest.mark.parametrize("text", ["? Package name ", "? Your PIN ‣ "])
+def test_what_libraries_ask_is_a_line(text: str) -> None:
+    verdict = judge(steady(text, LISTENS))
+    assert (verdict.state, verdict.kind) == (State.IDLE, "line")
+
+
 def test_buttons_are_reached_from_the_one_that_has_the_cursor() -> None:
     box = "┌──────────────┐\n│ Go on?       │\n│ <Yes>   <No> │\n└──────────────┘"
     first = asked(box, LISTENS, x=3, y=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from reading.looks import (
     KEYS,
@@ -14,6 +16,7 @@ from reading.looks import (
     kernel,
     look,
     marked,
+    moving,
     program,
     steady,
     thread,
@@ -198,7 +201,7 @@ def test_a_shell_without_a_line_editor_waits_at_its_prompt() -> None:
 
 def test_where_only_the_place_of_sleep_is_known_a_read_needs_a_moment_of_quiet() -> None:
     reading = by_place(kernel(program("python3", "read")))
-    assert told(steady("Name: ", reading, quiet=0.1)) == ("busy", None)
+    assert told(steady("Name: ", reading, quiet=0.06)) == ("busy", None)
     verdict = judge(steady("Name: ", reading))
     assert (verdict.state, verdict.confidence) == (State.IDLE, Confidence.LIKELY)
 
@@ -411,7 +414,8 @@ def test_a_busy_sign_says_nothing_of_a_blocked_read() -> None:
 
 
 def relay(via: str, inner: Kernel, tty: Tty = KEYS, waits: str = "poll") -> Kernel:
-    return kernel(program(via, waits), tty=tty, inner=inner, via=None)._replace(inner=inner._replace(via=via))
+    held = inner._replace(via=via, masters=1)
+    return kernel(program(via, waits, pid=inner.programs[0].pid - 1), tty=tty)._replace(inner=held)
 
 
 def test_behind_a_relay_the_inner_program_counts() -> None:
@@ -419,6 +423,63 @@ def test_behind_a_relay_the_inner_program_counts() -> None:
     assert told(steady(PROMPT + "sleep 4\n", relay("script", SLEEP))) == ("busy", None)
     assert told(steady(PROMPT, relay("sudo", relay("script", SLEEP)), quiet=9.0)) == ("busy", None)
     assert told(steady("Name: ", relay("python3", kernel(program("app", "read"))))) == ("idle", "line")
+
+
+def sized(seen: Kernel, columns: int, rows: int, **known: Any) -> Kernel:
+    assert seen.tty is not None
+    return seen._replace(tty=seen.tty._replace(size=(columns, rows)), **known)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (0, 0)])
+def test_a_relay_of_any_name_is_known_by_the_size_it_gives_the_inner_terminal(size: tuple[int, int]) -> None:
+    pump = relay("pump", sized(SLEEP, *size))
+    assert told(steady("Loading: ", sized(pump, 120, 40), quiet=9.0)) == ("busy", None)
+    # a window in it has a size of its own, and a program with windows draws a screen of its own
+    window = relay("pump", sized(SLEEP, 80, 20))
+    assert told(steady("Name: ", sized(window, 120, 40), quiet=9.0)) == ("idle", "line")
+    assert told(steady("Name: ", sized(pump, 120, 40), quiet=9.0, alternate=True)) == ("idle", "tui")
+
+
+def test_who_holds_several_terminals_is_no_relay() -> None:
+    several = relay("script", SLEEP)
+    assert several.inner is not None
+    several = several._replace(inner=several.inner._replace(masters=2))
+    assert told(steady("Name: ", several, quiet=9.0)) == ("idle", "line")
+
+
+def test_a_shell_stopped_in_its_own_terminal_hides_nothing() -> None:
+    stopped = kernel(program("bash", Thread(100, "T", "do_signal_stop"), state="T"))
+    assert told(steady("Name: ", relay("script", stopped), quiet=9.0)) == ("idle", "line")
+
+
+def test_a_terminal_that_is_there_for_the_password_alone_is_not_entered() -> None:
+    """sshpass gives ssh a terminal to ask for the password at; ssh keeps to the outer one, which only it listens to."""
+    inner = kernel(program("ssh", thread("poll", tty=False), pid=100))
+    outer = kernel(
+        program("sshpass", thread("pselect6", tty=False), pid=99),
+        program("ssh", thread("poll", timeout=300.0), pid=100, foreground=False, holds=None),
+        tty=KEYS,
+        inner=inner._replace(via="sshpass", masters=1),
+    )
+    assert told(steady("me@far:~$ ", outer)) == ("idle", "prompt")
+    held = tuple(one._replace(holds=True) for one in outer.programs)
+    assert told(steady("me@far:~$ ", by_place(outer._replace(programs=held)))) == ("idle", "prompt")
+    assert told(steady("me@far:~$ sleep 3\n", outer, quiet=9.0))[0] != "idle"
+
+
+def test_a_multiplexer_with_one_window_is_looked_into() -> None:
+    """Its server waits for the keys, and its client for nothing."""
+
+    def screen(inner: Kernel) -> Kernel:
+        return kernel(
+            program("screen", thread("pause", tty=False), pid=98),
+            program("screen", thread("pselect6"), pid=99, foreground=False),
+            tty=KEYS,
+            inner=inner._replace(via="screen", masters=1),
+        )
+
+    assert told(steady(PROMPT, screen(BASH), alternate=True)) == ("idle", "prompt")
+    assert told(steady("Mounting the disk > ", screen(SLEEP), alternate=True, quiet=9.0)) == ("busy", None)
 
 
 def test_a_relay_that_does_not_listen_passes_nothing_on() -> None:
@@ -484,6 +545,183 @@ def test_a_full_screen_program_far_away_is_unknown_unless_its_screen_tells_that_
     nano = "hello\n" + "\n" * 20 + "^G Help      ^O Write Out ^W Where Is  ^K Cut\n"
     assert told(steady(nano, SSH, alternate=True, x=5, y=0)) == ("idle", "editor")
     assert told(steady("hello\n~\n~\n~\n~", SSH, alternate=True, x=0, y=1)) == ("idle", "editor")
+
+
+def test_a_full_screen_around_a_hidden_cursor_that_is_drawn_anew_is_guessed_to_take_keys() -> None:
+    top = "\n".join(f"{number} some process" for number in range(40))
+    assert told(drawing(top, SSH, every=1.0, visible=False, x=0, y=6)) == ("idle", "tui")
+    assert judge(drawing(top, SSH, every=1.0, visible=False, x=0, y=6)).confidence is Confidence.GUESS
+    assert told(drawing("pulling\n layer 1\n layer 2", SSH, every=1.0, visible=False))[0] == "busy"
+
+
+# Listening, and working
+
+
+def test_a_read_that_gives_up_is_no_wait() -> None:
+    """The terminal lets a read return without input after half a second (VMIN 0, VTIME 5): the program works in between."""
+    keys = KEYS._replace(vmin=0, vtime=0.5)
+    working = moving([f"sector {one} of 8 " for one in range(7)], kernel(program("pack", "read"), tty=keys), every=0.5)
+    assert told(working) == ("busy", None)
+    assert told(steady("Label: ", kernel(program("pack", "read"), tty=keys))) == ("idle", "line")
+
+
+def test_who_prints_whenever_his_wait_for_a_key_ends_is_at_work() -> None:
+    """A bar that takes a key to cancel, one step a second."""
+    looks_for_keys = kernel(program("bar", thread("pselect6", timeout=1.0)), tty=KEYS)
+    bar = [f"{one * 20}% (press c to cancel) " for one in range(4)]
+    for seconds in (0.9, 1.0):
+        assert told(moving(bar, looks_for_keys, every=seconds)) == ("busy", None)
+    assert told(steady(bar[2], looks_for_keys, quiet=1.2)) == ("busy", None)
+    assert told(steady("Cancel? [y/N] ", looks_for_keys, quiet=1.6)) == ("asking", "confirm")
+
+
+def test_the_read_of_a_script_that_waits_a_moment_for_a_key_is_no_prompt() -> None:
+    reading = kernel(program("bash", thread("pselect6", timeout=1.0)), tty=KEYS)
+    assert told(steady("packing, q stops: ", reading, quiet=0.9)) == ("busy", None)
+    assert told(steady("Continue> ", reading, quiet=0.9)) == ("busy", None)
+
+
+def test_a_prompt_with_a_clock_is_no_work() -> None:
+    """It is drawn anew every second, and nothing of it but the time changes."""
+    clock = [f"2{one}:59:0{one} app> " for one in range(4)]
+    waits = kernel(program("app", thread("pselect6", timeout=1.0)), tty=KEYS)
+    assert told(moving(clock, waits, every=1.0)) == ("idle", "prompt")
+    counter = [f"{one} of 9 app> " for one in range(4)]
+    assert told(moving(counter, kernel(program("app", "epoll_wait"), tty=KEYS), every=0.96)) == ("busy", None)
+
+
+def test_output_line_by_line_is_work_while_the_keyboard_is_listened_to() -> None:
+    lines = ["a\n> ", "a\nb\n> ", "a\nb\nc\n> ", "a\nb\nc\nd\n> "]
+    assert told(moving(lines, AGENT, every=0.72)) == ("busy", None)
+    assert told(moving([*lines, lines[-1], lines[-1]], AGENT, every=0.72)) == ("busy", None)
+    assert told(steady(lines[-1], AGENT, quiet=2.0)) == ("idle", "prompt")
+
+
+def test_an_animation_is_known_by_its_first_three_frames() -> None:
+    """It follows what was typed and echoed a moment ago."""
+    frames = [0.0, 0.9, 1.02, 1.14, 1.26]
+    looks = []
+    for number in range(24):
+        at = number * STEP
+        drawn = [one for one in frames if one <= at]
+        about = {"at": 10.0 + at, "journal": 100 + len(drawn), "quiet": at - drawn[-1], "visible": False}
+        looks.append(look(f"frame {len(drawn)}", AGENT, **about))
+    assert told(evidence(*looks[:23])) == ("busy", None)
+    assert told(evidence(*looks[:14])) == ("idle", "tui")
+
+
+def busy_beside(*, cpu: int) -> Evidence:
+    """A debugger that listens, and a program that used so many clock ticks in three seconds."""
+    looks = []
+    for number in range(50):
+        program_below = program("node", "running", pid=2, cpu=100 + number * cpu // 50)
+        at = 10.0 + number * STEP
+        seen = kernel(program("node", thread("epoll_wait", timeout=0.15), pid=1), program_below, tty=KEYS)
+        looks.append(look("debug> ", seen, at=at, quiet=number * STEP))
+    return evidence(*looks)
+
+
+def test_a_debugger_is_busy_while_the_program_it_runs_computes() -> None:
+    assert told(busy_beside(cpu=290)) == ("busy", None)
+    assert told(busy_beside(cpu=0)) == ("idle", "prompt")
+
+
+def test_a_program_that_has_just_stopped_computing_is_idle_at_once() -> None:
+    looks = []
+    for number in range(50):
+        used = min(number, 45) * 6
+        seen = kernel(program("node", "epoll_wait", cpu=100 + used), tty=KEYS)
+        looks.append(
+            look("> ", seen, at=10.0 + number * STEP, journal=100 + (number > 40), quiet=max(0, number - 41) * STEP)
+        )
+    assert told(evidence(*looks)) == ("idle", "prompt")
+    assert told(evidence(*looks[:45])) == ("busy", None)
+
+
+def helped(*, started: int, quiet: float, screen: str = "Building the index: ") -> Evidence:
+    """A program that listens beside one that started at this clock tick; it is 1000 now."""
+    listens = program("python3", "epoll_wait", pid=1, started=500)
+    seen = kernel(listens, program("cc", "wait4", pid=2, started=started), clock=1000)
+    return steady(screen, seen, quiet=quiet)
+
+
+def test_a_process_that_began_after_the_last_output_is_what_is_waited_for() -> None:
+    assert told(helped(started=800, quiet=2.0)) == ("busy", None)
+    # one that was there before the question is none of its matter, and a prompt is a prompt
+    assert told(helped(started=600, quiet=2.0)) == ("idle", "line")
+    assert told(helped(started=800, quiet=2.0, screen="app> ")) == ("idle", "prompt")
+
+
+def test_a_program_that_looks_for_a_key_while_another_thread_of_it_sleeps_is_busy() -> None:
+    looks_for_keys = thread("pselect6", timeout=0.1)
+    copying = kernel(program("copy", looks_for_keys, thread("clock_nanosleep", id=101)))
+    assert told(steady("Copying (press c to cancel) ", copying)) == ("busy", None)
+    assert told(steady("copy> ", copying)) == ("idle", "prompt")
+    assert told(steady("Another folder: ", kernel(program("copy", looks_for_keys)))) == ("idle", "line")
+
+
+def inward(*others: str, **known: Any) -> Kernel:
+    """A program that waits for the terminal and for its own threads."""
+    main = thread("epoll_pwait", tty=True, inward=True)
+    threads = (thread(one, id=101 + index) for index, one in enumerate(others))
+    return kernel(program("node", main, *threads, **known), tty=KEYS)
+
+
+def test_what_nothing_but_input_can_wake_waits_wherever_its_cursor_stands() -> None:
+    for screen in ("Enter the message for all users:\n", "Progress 45%"):
+        assert judge(steady(screen, inward("futex", "futex"))).state is State.IDLE
+        assert told(steady(screen, inward("running"), quiet=2.5)) == ("busy", None)
+        assert told(steady(screen, inward(sockets=1), quiet=2.5)) == ("busy", None)
+        assert told(steady(screen, inward("futex"), quiet=0.05)) == ("busy", None)
+        child = kernel(*inward().programs, program("cc", "wait4", pid=2), tty=KEYS)
+        assert told(steady(screen, child, quiet=2.5)) == ("busy", None)
+
+
+def test_a_prompt_under_what_a_job_in_the_background_prints_is_idle() -> None:
+    shell = kernel(program("bash", thread("pselect6", alone=True, switches=9)), tty=KEYS)
+    assert told(steady("note 3\n", shell, quiet=0.0)) == ("idle", "prompt")
+    # by itself it has printed just now
+    woken = kernel(program("bash", thread("pselect6", alone=True, switches=10)), tty=KEYS)
+    assert told(evidence(*steady(PROMPT, shell).looks[:-1], look(PROMPT, woken, quiet=0.0))) == ("busy", None)
+
+
+def test_that_holds_where_only_the_place_of_sleep_is_known() -> None:
+    shell = by_place(kernel(program("bash", thread("pselect6", switches=9)), tty=KEYS))
+    assert told(drawing("note 3\n", shell, every=0.4)) == ("idle", "prompt")
+
+
+def test_a_full_screen_program_that_reads_may_wake_to_draw() -> None:
+    reads, draws = kernel(program("atop", "read"), tty=KEYS), kernel(program("atop", "running"), tty=KEYS)
+    looks = [look("table", reads, at=10.0 + number * STEP, alternate=True) for number in range(20)]
+    drawn = look("table", draws, at=looks[-1].at + STEP, quiet=0.02, alternate=True)
+    again = look("table", reads, at=drawn.at + STEP, journal=101, quiet=0.05, alternate=True)
+    assert told(evidence(*looks, drawn)) == ("idle", "tui")
+    assert told(evidence(*looks, drawn, again)) == ("idle", "tui")
+    assert told(evidence(*looks, drawn, drawn._replace(at=again.at), drawn._replace(at=again.at + STEP))) == (
+        "busy",
+        None,
+    )
+    # a line that was taken is worked on
+    plain = [one._replace(alternate=False) for one in (*looks, drawn)]
+    assert told(evidence(*plain)) == ("busy", None)
+
+
+def test_on_a_screen_of_its_own_a_read_by_its_place_needs_no_quiet() -> None:
+    reads = by_place(kernel(program("atop", "read"), tty=KEYS))
+    assert told(steady("table", reads, quiet=0.02, alternate=True)) == ("idle", "tui")
+    assert told(steady("table", reads, quiet=0.02)) == ("busy", None)
+
+
+def test_a_full_screen_program_may_sleep_from_tick_to_tick_beside_its_reader() -> None:
+    ticks = kernel(program("btop", "clock_nanosleep", thread("read", alone=True, id=101)), tty=KEYS)
+    assert told(steady("cpu", ticks, alternate=True, visible=False)) == ("idle", "tui")
+    assert told(steady("chunk 3\n", ticks)) == ("busy", None)
+
+
+def test_a_name_that_is_asked_for_is_guessed_to_be_read_where_only_the_place_of_sleep_is_known() -> None:
+    fetches = by_place(kernel(program("git", "wait4", pid=1), program("git-remote-http", "read", pid=2, sockets=2)))
+    assert told(steady("Username for 'https://host': ", fetches)) == ("idle", "line")
+    assert told(steady("Receiving objects: ", fetches)) == ("busy", None)
 
 
 # Shell marks
@@ -615,6 +853,29 @@ def test_a_profile_of_a_shell_says_nothing_of_the_programs_in_it() -> None:
     profile = Profile(name="bash", foreground=("bash",), prompt=(Rule("p", r"\$\s*$", "cursor-line", detail="shell"),))
     node = kernel(program("node", "epoll_wait"), tty=KEYS)
     assert told(steady("> ", node), profile) == ("idle", "prompt")
+
+
+INTERPRETER = Profile(
+    name="node", foreground=("node",), prompt=(Rule("p", r"^>(?:\s|$)", "cursor-line", detail="repl"),)
+)
+NODE = kernel(program("node", "epoll_wait"), tty=KEYS)
+
+
+def test_a_profile_of_an_interpreter_says_nothing_of_the_scripts_it_runs() -> None:
+    assert told(steady("? Package name ", NODE), INTERPRETER) == ("idle", "line")
+    assert told(steady("menu", NODE, alternate=True), INTERPRETER) == ("idle", "tui")
+    menu = "Which template?\n❯ Plain\n  With tests\n"
+    assert told(steady(menu, NODE, visible=False), INTERPRETER) == ("asking", "choice")
+    assert told(steady("Looking for the latest release: ", NODE), INTERPRETER) == ("busy", None)
+
+
+def test_a_shells_prompt_is_none_of_a_program_it_runs() -> None:
+    profile = Profile(
+        name="bash", foreground=("bash",), continuation=(Rule("c", r"^>\s*$", "cursor-line", detail="shell"),)
+    )
+    finder = kernel(program("fzf", "read"), tty=KEYS)
+    assert told(steady("  2\n> 1\n> ", finder, alternate=True), profile) == ("idle", "tui")
+    assert told(steady("$ echo 'a\n> ", BASH), profile) == ("idle", "continuation")
 
 
 def test_a_profile_may_want_more_quiet_of_an_event_loop() -> None:

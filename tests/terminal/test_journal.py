@@ -76,7 +76,7 @@ def kept(tmp_path: Path, **segments: bytes) -> Journal:
 
 def test_an_empty_journal_is_empty(tmp_path):
     read = kept(tmp_path)
-    assert read.extent() == (0, 0, False)
+    assert read.extent() == Extent(0, 0, False)
     assert read.read(0) == read.tail(10) == Slice(b"", 0, 0, False)
 
 

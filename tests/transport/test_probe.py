@@ -8,7 +8,9 @@ import json
 import os
 import re
 import signal
+import struct
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -424,7 +426,7 @@ def test_a_process_of_another_terminal_is_not_the_panes(start: Callable[..., Pan
         (found,) = one.transport.probe([(pid, one.path)])
         assert found.kernel is not None
         assert found.kernel.tty is not None
-        assert found.kernel[1:] == (0, (), None, None)
+        assert found.kernel[1:5] == (0, (), None, None)
     (found,) = one.transport.probe([(os.getpid(), "/dev/null")])
     assert found.kernel == Kernel(None, 0, ())
 
@@ -511,11 +513,78 @@ def test_what_was_told_can_be_kept_as_json(start: Callable[..., Pane], until: Un
     assert from_json(json.loads(json.dumps(to_json(evidence)))) == evidence
 
 
+def test_the_size_of_a_terminal_and_how_long_its_reads_wait_are_told(start: Callable[..., Pane], until: Until) -> None:
+    seen = start("sh", "-c", "stty -icanon min 0 time 7; exec sleep 600")
+    tty = until(lambda: (found := seen.kernel().tty) and not found.canonical and found)
+    assert (tty.vmin, tty.vtime, tty.size) == (0, 0.7, (80, 24))
+
+
+def test_the_time_since_a_process_began_is_told(start: Callable[..., Pane], until: Until) -> None:
+    seen = start("sleep", "600")
+    began = time.monotonic()
+    kernel = until(lambda: names(found := seen.kernel()) == ["sleep"] and found)
+    assert kernel.clock is not None
+    assert -0.1 <= (kernel.clock - kernel.programs[0].started) / 100 <= time.monotonic() - began + 5
+
+
+LEADERLESS = """
+import ctypes, threading, os
+threading.Thread(target=os.read, args=(0, 1)).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_program_whose_first_thread_has_ended_is_read_by_another(start: Callable[..., Pane], until: Until) -> None:
+    seen = start(*python(LEADERLESS))
+    until(lambda: (found := seen.kernel().programs) and found[0].state == "Z")
+    assert until(lambda: (thread := sleeping(seen.kernel(), "read")) and thread.tty)
+
+
+MANY = """
+import os, threading, time
+for one in range(90):
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+threading.Thread(target=os.read, args=(0, 1), daemon=True).start()
+time.sleep(600)
+"""
+
+
+def test_a_reader_among_very_many_threads_is_seen(start: Callable[..., Pane], until: Until) -> None:
+    seen = start(*python(MANY))
+    assert until(lambda: (thread := sleeping(seen.kernel(), "read")) and thread.tty)
+    assert len(threads(seen.kernel())) == probe.THREADS
+
+
+NESTED = """
+import select, time
+outer, inner = select.epoll(), select.epoll()
+inner.register(0, select.EPOLLIN), outer.register(inner.fileno(), select.EPOLLIN)
+outer.poll()
+"""
+
+
+def test_an_epoll_in_an_epoll_waits_for_the_terminal(start: Callable[..., Pane], until: Until) -> None:
+    seen = start(*python(NESTED))
+    thread = until(lambda: sleeping(seen.kernel(), "epoll_wait", "epoll_pwait"))
+    assert (thread.tty, thread.alone) == (True, True)
+
+
+TIMEOUT = "import select; [select.select([0], [], [], 7.5) for _ in range(99)]"
+
+
+def test_how_long_a_program_waits_for_a_key_is_told(start: Callable[..., Pane], until: Until) -> None:
+    seen = start(*python(TIMEOUT))
+    thread = until(lambda: sleeping(seen.kernel(), "select", "pselect6"))
+    assert (thread.tty, thread.alone) == (True, False)
+    assert thread.timeout == 7.5
+
+
 def test_without_proc_only_the_terminal_is_told(place: Path, until: Until) -> None:
     transport = PipeTransport(NO_PROC, socket=f"tmuxctl-probe-{os.getpid()}")
     transport.create([("new-session", "-d", "-s", "t", "stty -echo; exec cat")])
     seen = Pane(transport, "t")
-    assert until(lambda: seen.kernel() == Kernel(Tty(True, False, 0), 0, ()))
+    plain = Tty(True, False, 0, size=(80, 24))
+    assert until(lambda: seen.kernel() == Kernel(plain, 0, ()))
     assert [one.kernel for one in transport.probe([(seen.pid, "/dev/null"), (1, "/nowhere")])] == [None, None]
     transport.run([("kill-server",)])
     transport.close()
@@ -533,16 +602,21 @@ def test_a_terminal_is_not_held_open(start: Callable[..., Pane], until: Until) -
 
 
 class Descriptors:
-    """A process that has the terminal at 0 and an epoll with it at 5, and whose memory is one array."""
+    """A process that has the terminal at 0, a socket at 1, an epoll with the terminal at 5 (each next one has the one
+    before it), an eventfd at 10 and an epoll with both at 11, and whose memory is one array."""
 
     def __init__(self, memory: bytes = b"") -> None:
         self._memory = memory
 
     def terminal(self, descriptor: int) -> bool | None:
-        return {0: True, 1: False, 5: False, 6: False}.get(descriptor)
+        return {0: True, 9: None}.get(descriptor, False)
 
     def watched(self, descriptor: int) -> list[tuple[int, int]] | None:
-        return {5: [(0, 0x19)], 6: [(5, 0x1)]}.get(descriptor)
+        nested = {one: [(one - 1, 0x1)] for one in (6, 7, 8)}
+        return {**nested, 5: [(0, 0x19)], 11: [(0, 0x1), (10, 0x1)], 12: [(0, 0x1), (1, 0x1)]}.get(descriptor)
+
+    def inward(self, descriptor: int) -> bool:
+        return descriptor == 10
 
     def memory(self, address: int, size: int) -> bytes:
         return self._memory[address : address + size]
@@ -580,17 +654,56 @@ CALLS = {
 @pytest.mark.parametrize("case", CALLS)
 def test_a_line_of_proc_is_understood(case: str) -> None:
     machine, shown, expected = CALLS[case]
-    assert calls.wait(shown, Descriptors(), machine) == (*expected, True)
+    assert calls.wait(shown, Descriptors(), machine)[:4] == (*expected, True)
+
+
+TIMES = struct.pack("=qq", 2, 500_000_000)
+TIMED = {
+    "poll": (line(7, 16, 1, 250), 0.25),
+    "poll for ever": (line(7, 16, 1, FOREVER), None),
+    "ppoll": (line(271, 16, 1, 1024), 2.5),
+    "ppoll for ever": (line(271, 16, 1, 0), None),
+    "pselect6": (line(270, 1, 24, 0, 0, 1024), 2.5),
+    "select": (line(23, 1, 24, 0, 0, 1040), 0.2),
+    "select with a time that cannot be read": (line(23, 1, 24, 0, 0, 9000), None),
+    "epoll_wait": (line(232, 5, 1, 1, 1500), 1.5),
+    "epoll_pwait2": (line(441, 5, 1, 1, 1024), 2.5),
+}
+
+
+@pytest.mark.parametrize("case", TIMED)
+def test_after_how_long_a_call_gives_up_is_told(case: str) -> None:
+    shown, seconds = TIMED[case]
+    memory = bytes(16) + struct.pack("=ihhQ", 0, 1, 0, 1)
+    memory += bytes(1024 - len(memory)) + TIMES + struct.pack("=qq", 0, 200_000)
+    found = calls.wait(shown, Descriptors(memory), "x86_64")
+    assert (found.tty, found.timeout) == (True, seconds)
+    assert found.alone == ("for ever" in case)
+
+
+def test_what_a_process_writes_to_itself_is_told_from_what_others_do() -> None:
+    own, others = (calls.wait(line(232, one, 1, 1, FOREVER), Descriptors(), "x86_64") for one in (11, 12))
+    assert (own.tty, own.alone, own.inward) == (True, False, True)
+    assert (others.tty, others.alone, others.inward) == (True, False, False)
+    assert not calls.wait(line(232, 11, 1, 1, 500), Descriptors(), "x86_64").inward
+
+
+def test_an_epoll_in_an_epoll_is_followed_three_deep() -> None:
+    assert [calls.wait(line(232, one, 1, 1, FOREVER), Descriptors(), "x86_64").tty for one in (5, 8, 13)] == [
+        True,
+        True,
+        False,
+    ]
 
 
 def test_a_set_that_cannot_be_read_is_unknown() -> None:
-    assert calls.wait(line(7, 0, 2, FOREVER), Descriptors(bytes(8)), "x86_64") == ("poll", None, False, False)
+    assert calls.wait(line(7, 0, 2, FOREVER), Descriptors(bytes(8)), "x86_64")[:4] == ("poll", None, False, False)
 
 
 def test_of_a_large_set_only_a_part_is_looked_at() -> None:
     entries = b"\0\0\0\0\1\0\0\0" * 300
-    assert calls.wait(line(7, 0, 256, FOREVER), Descriptors(entries), "x86_64") == ("poll", True, True, True)
-    assert calls.wait(line(7, 0, 300, FOREVER), Descriptors(entries), "x86_64") == ("poll", True, False, True)
+    assert calls.wait(line(7, 0, 256, FOREVER), Descriptors(entries), "x86_64")[:4] == ("poll", True, True, True)
+    assert calls.wait(line(7, 0, 300, FOREVER), Descriptors(entries), "x86_64")[:4] == ("poll", True, False, True)
 
 
 @pytest.mark.parametrize(

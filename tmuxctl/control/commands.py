@@ -16,6 +16,7 @@ from tmuxctl.reading import marks
 from tmuxctl.results import Ran
 from tmuxctl.terminal import lease, paste, server, shells
 from tmuxctl.terminal.journal import Journal
+from tmuxctl.terminal.lease import Holder
 from tmuxctl.terminal.server import Pane
 from tmuxctl.transport.base import shell_word
 
@@ -63,19 +64,21 @@ def execute(control: Control, session: str, command: tuple[str, ...], *, timeout
     if pane.dead:
         raise paste.ended(pane)
     journal = sessions.journal(control, pane)
-    _lease(control, pane, deadline)
+    # threads of one process are as many writers
+    holder = lease.Holder.new()
+    _lease(control, pane, holder, deadline)
     try:
         shell = _ready(control, pane, journal, deadline)
         # a shell that was still starting may have taken the lease's time
-        _lease(control, pane, deadline)
+        _lease(control, pane, holder, deadline)
         text = command[0] if len(command) == 1 else " ".join(_quoted(shell.kind, word) for word in command)
-        run = _Run(control, pane, journal, shell, began, max_bytes)
+        run = _Run(control, pane, journal, shell, holder, began, max_bytes)
         run.type(text)
         run.follow(deadline, until_begun=True)
         run.hand_over()
     finally:
         with suppress(TmuxctlError):
-            lease.give_back(control.transport, control.holder, pane.name)
+            lease.give_back(control.transport, holder, pane.name)
     return run.follow(deadline)
 
 
@@ -87,8 +90,8 @@ def _quoted(kind: str, word: str) -> str:
     return shells.fish_quote(word) if kind == "fish" else shell_word(word)
 
 
-def _lease(control: Control, pane: Pane, deadline: float | None) -> None:
-    while not lease.take(control.transport, control.holder, pane):
+def _lease(control: Control, pane: Pane, holder: Holder, deadline: float | None) -> None:
+    while not lease.take(control.transport, holder, pane):
         current().check()
         if deadline is not None and time.monotonic() > deadline:
             raise lease.held(pane.name)
@@ -182,9 +185,17 @@ class _Run:
     """One command on its way: typed, begun, ended."""
 
     def __init__(
-        self, control: Control, pane: Pane, journal: Journal, shell: Shell, began: float, max_bytes: int
+        self,
+        control: Control,
+        pane: Pane,
+        journal: Journal,
+        shell: Shell,
+        holder: Holder,
+        began: float,
+        max_bytes: int,
     ) -> None:
         self.control, self.pane, self.journal, self.shell, self.began = control, pane, journal, shell, began
+        self.holder = holder
         self.max_bytes = max_bytes
         self.id, self.token = os.urandom(8).hex(), os.urandom(8).hex()
         self.path = f"{sessions.folder(control, pane.id)}/x{self.token}"
@@ -207,14 +218,14 @@ class _Run:
         # to the end of the line and delete it: what somebody left there would become part of ours (measured: all shells)
         one = paste.Write(self.id, data=b"\x05\x15" + line.encode(), enter=True)
         remember = paste.Input.remember(
-            self.control.holder.pid, self.id, self.start, "editor", line.encode(), self.control.transport.clock()
+            self.holder.pid, self.id, self.start, "editor", line.encode(), self.control.transport.clock()
         )
-        paste.write(self.control.transport, self.control.holder, self.pane, one, remember)
+        paste.write(self.control.transport, self.holder, self.pane, one, remember)
 
     def hand_over(self) -> None:
         """The command has begun: others may type again, and its output is what came after the last input."""
         remember = paste.Input.remember(
-            self.control.holder.pid, self.id, self.first, "none", b"", self.control.transport.clock()
+            self.holder.pid, self.id, self.first, "none", b"", self.control.transport.clock()
         )
         self.control.transport.run([("set-option", "-F", "-t", self.pane.target, "@tmuxctl_input", remember)])
 

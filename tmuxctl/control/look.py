@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tmuxctl.control import sessions
 from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import NAME, State
+from tmuxctl.operations import Call, current
 from tmuxctl.results import CursorPosition, Output, Screen
 from tmuxctl.terminal import observer, server
 from tmuxctl.terminal import screen as screens
@@ -183,7 +184,7 @@ def _output(
     control: Control, pane: Pane, journal: Journal, start: int, *, follow: bool, raw: bool
 ) -> Output | Iterator[Output]:
     if follow:
-        return _following(control, pane, journal, start, raw)
+        return _following(control, pane, journal, start, raw, current())
     part = journal.read(start)
     return Output(
         pane.name,
@@ -203,11 +204,8 @@ def plain(data: bytes, pane: Pane) -> str:
     return screens.clean(lines.text())
 
 
-def _following(control: Control, pane: Pane, journal: Journal, start: int, raw: bool) -> Iterator[Output]:
-    """Output as it comes, whole lines at a time, until the program ends or the session goes."""
-    from tmuxctl.operations import current
-
-    call = current()
+def _following(control: Control, pane: Pane, journal: Journal, start: int, raw: bool, call: Call) -> Iterator[Output]:
+    """Output as it comes, whole lines at a time, until the program ends, the session goes, or the caller gives up."""
     watch = control.transport.watch([journal.folder], pane.pid or None)
     rest = b""
     try:

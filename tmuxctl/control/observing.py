@@ -17,15 +17,17 @@ from tmuxctl.operations import current
 from tmuxctl.reading import marks
 from tmuxctl.reading.state import Verdict, judge
 from tmuxctl.terminal import observer
+from tmuxctl.terminal.journal import Extent
 from tmuxctl.terminal.observer import WINDOW_SECONDS, Capture
 from tmuxctl.terminal.paste import Input
 from tmuxctl.terminal.server import Pane
+from tmuxctl.transport.base import Probe
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
     from tmuxctl.profile import Profile
 
-LAST = "last.json"
+LAST, FORMAT = "last.json", 1
 
 SETTLED = (State.IDLE, State.ASKING)
 
@@ -143,7 +145,7 @@ def glance(control: Control, panes: Sequence[Pane]) -> dict[str, Observed]:
     probes = control.transport.probe([(pane.pid, pane.tty) for pane in panes])
     before = [_left(one) for one in watched]
     known = {
-        one.pane.id: Capture(one.pane, left[-1].title, left[-1].screen.encode(), b"", True)
+        one.pane.id: Capture(one.pane, left[-1].title, left[-1].screen.encode(), b"", "-")
         for one, extent, left in zip(watched, extents, before, strict=True)
         if left and left[-1].journal == extent.end and (left[-1].cols, left[-1].rows) == (one.pane.cols, one.pane.rows)
     }
@@ -151,25 +153,38 @@ def glance(control: Control, panes: Sequence[Pane]) -> dict[str, Observed]:
     drawn = known | {one.pane.id: one for one in (observer.captures(control.transport, asked) if asked else ())}
     seen = {}
     for one, extent, probe in zip(watched, extents, probes, strict=True):
-        look = one.see(extent, probe, drawn[one.pane.id])
-        verdict = one.verdict()
+        if one.pane.id not in drawn:
+            continue
+        verdict, look = _by_one_look(control, one, extent, probe, drawn[one.pane.id])
         if one.pane.id not in known:
             leave(one, verdict)
         seen[one.pane.id] = Observed(verdict, look, one.pane)
     return seen
 
 
+def _by_one_look(
+    control: Control, watched: Observer, extent: Extent, probe: Probe, drawn: Capture
+) -> tuple[Verdict, Look]:
+    """The state by a look that was put together elsewhere; what was just typed must have been taken here too."""
+    steady = Steady(control, watched, Input.parse(drawn.given))
+    look = watched.see(extent, probe, drawn)
+    verdict = watched.verdict()
+    return (verdict if verdict.state not in SETTLED or steady.arrived(look) else TAKING), look
+
+
 def beside(control: Control, drawn: Capture) -> Verdict:
     """The state by one look beside a screen that was captured just now."""
     watched = Observer(control, drawn.pane)
     extent = watched.journal.extent()
-    watched.see(extent, control.transport.probe([(drawn.pane.pid, drawn.pane.tty)])[0], drawn)
-    return watched.verdict()
+    probe = control.transport.probe([(drawn.pane.pid, drawn.pane.tty)])[0]
+    return _by_one_look(control, watched, extent, probe, drawn)[0]
 
 
 def ready(control: Control, session: Session) -> Session:
     """A session just made, once its program waits, asks, has ended, or has plainly been busy for two seconds."""
-    pane, given = sessions.find_with_input(control, session.id)
+    pane, given = sessions.find_with_input(control, session.name)
+    if pane.id != session.id:
+        return session
     if pane.dead:
         return sessions.summary(pane, session.cursor)
     steady = Steady(control, Observer(control, pane), Input.parse(given))
@@ -182,7 +197,9 @@ def ready(control: Control, session: Session) -> Session:
     try:
         while not steady.look() or steady.verdict.state not in (*SETTLED, State.EXITED):
             moment = time.monotonic()
-            busy = (busy or moment) if steady.verdict.state in (State.BUSY, State.UNKNOWN) else None
+            # a profile knows how long its program may take to start
+            plainly = steady.verdict.state is not State.STARTING or not (profile and profile.start_timeout)
+            busy = (busy or moment) if plainly and steady.verdict.state not in SETTLED else None
             if moment > deadline or (busy and moment - busy > BUSY_SECONDS):
                 break
             current().check()
@@ -222,7 +239,7 @@ class Steady:
             # before the first look it may have been silent for long, or for ever
             silent = (LIVELY_SECONDS if look.quiet is None else look.quiet) if self._journal < 0 else 0.0
             self._journal, self._grown = look.journal, self._looked - silent
-        self._taken = self._taken or self._arrived(look)
+        self._taken = self._taken or self.arrived(look)
         before, self.verdict = self.verdict, self.observer.verdict()
         if certain(self.verdict) and (self._taken or self.verdict.state is State.EXITED):
             self.holds = True
@@ -281,7 +298,7 @@ class Steady:
         certain = self.verdict.state is State.BUSY and self.verdict.confidence is Confidence.SURE
         return certain and look.journal == earlier.journal and _still(look.kernel) == _still(earlier.kernel)
 
-    def _arrived(self, look: Look) -> bool:
+    def arrived(self, look: Look) -> bool:
         """Whether the last input reached the program, as far as this look can tell."""
         given = self.given
         if given is None or look.at - given.at > TAKEN_SECONDS:
@@ -315,7 +332,7 @@ class Steady:
 def leave(watched: Observer, verdict: Verdict) -> None:
     """Keep the last looks and their verdict in the session's folder, for the next process that asks."""
     kept = list(evidences.differences(list(watched.looks)[-KEPT_LOOKS:]))
-    about = {"incarnation": watched.pane.incarnation, "state": verdict.state.value, "looks": kept}
+    about = {"format": FORMAT, "incarnation": watched.pane.incarnation, "state": verdict.state.value, "looks": kept}
     with suppress(TmuxctlError, OSError):
         watched.transport.put(f"{watched.folder}/{LAST}", json.dumps(about).encode())
 
@@ -324,11 +341,20 @@ def _left(watched: Observer) -> list[Look]:
     """The looks another process left of this life of the session, oldest first, however old."""
     try:
         about = json.loads(watched.transport.read(f"{watched.folder}/{LAST}"))
-        if about["incarnation"] != watched.pane.incarnation:
+        if about["format"] != FORMAT or about["incarnation"] != watched.pane.incarnation:
             return []
-        return [look for look in evidences.looks(about["looks"]) if not look.dead]
-    except (TmuxctlError, OSError, ValueError, KeyError, TypeError, IndexError):
+        found = [look for look in evidences.looks(about["looks"]) if not look.dead]
+        return found if all(map(_whole, found)) else []
+    except (TmuxctlError, OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
         return []
+
+
+def _whole(look: Look) -> bool:
+    """True if what a file said can be worked with."""
+    numbers = (look.at, look.journal, look.x, look.y, look.cols, look.rows)
+    return all(isinstance(one, (int, float)) for one in numbers) and all(
+        isinstance(one, str) for one in (look.screen, look.title)
+    )
 
 
 def readers(kernel: Kernel | None) -> dict[tuple[int, int], int]:

@@ -14,7 +14,7 @@ import warnings
 from math import inf
 from typing import NamedTuple
 
-from tmuxctl.control.effort import Bound
+from tmuxctl.effort import Bound
 from tmuxctl.errors import Timeout, Usage
 
 FLAGS = re.MULTILINE

@@ -32,8 +32,8 @@ READY_SECONDS = 1.0
 STARTING_SECONDS = 10.0
 """How long a program that has only been started is waited for."""
 
-SUBMIT_SECONDS = 5.0
-"""How long an input may take to show that it was taken."""
+STOP_SECONDS = 5.0
+"""How long a turn that was interrupted may take to end."""
 
 RENEW_SECONDS = 4.0
 """So often a turn under way says that it still is."""
@@ -113,6 +113,8 @@ def create(control: Control, session: str, command: str) -> None:
 
     from tmuxctl.control.creation import Wanted, new
 
+    current().demand("create", "ask --new")
+
     try:
         words = tuple(shlex.split(command))
     except ValueError as error:
@@ -165,7 +167,6 @@ class _Turn:
         self.first: Input | None = None
         self.prompt: str | None = None
         self.typed = b""
-        self.evidence: str | None = None
         self.number = 0
         self.decided = 0
         self.leased = self.begun = False
@@ -176,17 +177,24 @@ class _Turn:
     # before
 
     def begin(self) -> None:
-        """Be the only turn of this session."""
+        """Be the only turn of this session: wait for another one, stop it, or refuse, as asked."""
+        pause, until = 0.05, time.monotonic() + STOP_SECONDS
+        interrupted = False
         while not self._renew():
             current().check()
             left = self._left()
-            if not self.asked.queue or (left is not None and left <= 0):
+            if self.asked.interrupt and not interrupted:
+                interrupted = True
+                self._interrupt()
+            patient = self.asked.queue or (interrupted and time.monotonic() < until)
+            if not patient or (left is not None and left <= 0):
                 raise Conflict(
                     f"another turn is under way in {self.pane.name}",
                     reason="busy",
-                    hint="wait for yours with --queue",
+                    hint="wait for yours with --queue, or stop the other with --interrupt",
                 )
-            time.sleep(0.05)
+            time.sleep(pause)
+            pause = min(0.5, pause * 1.5)
             self.pane = sessions.find(self.control, self.pane.name)
 
     def _renew(self) -> bool:
@@ -216,7 +224,7 @@ class _Turn:
                 left = self._left()
                 if left is not None and left <= 0:
                     raise self._busy()
-                watch.wait(self.steady.due())
+                watch.wait(min(self.steady.due(), 1.0 if left is None else left, 1.0))
                 time.sleep(self.steady.rested())
         finally:
             watch.close()
@@ -234,7 +242,9 @@ class _Turn:
         verdict = self.steady.verdict
         if not held:
             return False
-        if verdict.state is State.IDLE or (verdict.state is State.UNKNOWN and waited > READY_SECONDS):
+        if verdict.state is State.IDLE:
+            return True
+        if verdict.state is State.UNKNOWN and waited > READY_SECONDS and not self._recovering():
             return True
         if verdict.state is State.ASKING:
             if not self._decide(verdict):
@@ -275,8 +285,9 @@ class _Turn:
         )
 
     def _recovering(self) -> bool:
+        """True if the turn that took too long was the last that was given: nobody typed since, and it was not seen to end."""
         told = self.control.transport.run([("display-message", "-p", "-t", self.pane.target, "#{@tmuxctl_recovery}")])
-        return told.strip() == b"1"
+        return self.steady.given is not None and told.decode(errors="replace").strip() == self.steady.given.id
 
     # the turn
 
@@ -388,7 +399,7 @@ class _Turn:
         return Answer(
             session=self.pane.name,
             answer=found.text,
-            state=end.state,
+            state=end.state or State.UNKNOWN,
             kind=end.kind,
             detail=end.detail,
             by=end.by,
@@ -418,5 +429,8 @@ class _Turn:
         return Submitted(False, "nothing shows that it was taken")
 
     def _note_timeout(self) -> None:
+        given = self.steady.given
+        if given is None:
+            return
         with suppress(TmuxctlError):
-            self.control.transport.run([("set-option", "-t", self.pane.target, "@tmuxctl_recovery", "1")])
+            self.control.transport.run([("set-option", "-t", self.pane.target, "@tmuxctl_recovery", given.id)])

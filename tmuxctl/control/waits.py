@@ -157,7 +157,7 @@ def _together(names: tuple[str, ...], ends: dict[str, Wait | BaseException], eve
     found = [end for name in names if isinstance(end := ends.get(name), Wait)]
     held = [end for end in found if end.matched is not None]
     errors = [end for end in ends.values() if isinstance(end, BaseException)]
-    if errors and (every or not (held or found)):
+    if errors and (every or not held):
         raise errors[0]
     return Waits(tuple(found if every else held[:1] or found), len(held) == len(names) if every else bool(held))
 
@@ -222,7 +222,12 @@ class Waiter:
             newest = self.journal.extent().grown or self.pane.created
             self.changed -= max(0.0, time.time() - newest)
         while not (found := self.holds(None)):
-            if self.steady is None or self.steady.holds or time.monotonic() - self.began > MOMENT_SECONDS:
+            if (
+                self.pane.dead
+                or self.steady is None
+                or self.steady.holds
+                or time.monotonic() - self.began > MOMENT_SECONDS
+            ):
                 return self.result(None, "it does not hold now")
             time.sleep(self.steady.due())
         return found
@@ -420,7 +425,7 @@ class Waiter:
             why=why,
             text=text if matched else self.seen.tail() if self.seen else None,
             groups=groups,
-            state=State.EXITED if dead else verdict.state if verdict else State.UNKNOWN,
+            state=State.EXITED if dead else verdict.state if verdict else None,
             kind=verdict.kind if verdict else None,
             detail=verdict.detail if verdict else None,
             by="exit" if dead else verdict.by if verdict else "settle" if settled else None,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from tmuxctl.evidence import Look
+from tmuxctl.value import Value
 
 SLOT = 0.1
 """Seconds: output within a slot counts as one update."""
@@ -35,11 +35,21 @@ BEGINNING = 0.7
 SETTLED = 0.3
 """Seconds of quiet that end any burst."""
 
+BURST, BURST_WINDOW = 3, 0.6
+"""So many updates within so many seconds are an animation that began just now."""
 
-class Activity(NamedTuple):
+PACE = (0.6, 1.6)
+"""Seconds between two updates of a program that prints about once a second."""
+
+MERGED = 0.13
+"""Seconds: output that is so close is of the same update."""
+
+
+class Activity(Value):
     """`quiet`: seconds since the last output, at least; `told`: that is known, not only the time since the first look;
     `rate`: updates a second; `pause`: how long an animation may be quiet; `began`: seconds since this output began after
-    silence or was first seen, None without any; `known`: seconds of history."""
+    silence or was first seen, None without any; `known`: seconds of history; `burst`: many updates within the last
+    moment; `paced`: the last three came about one a second, and the next is not overdue."""
 
     quiet: float
     told: bool
@@ -47,11 +57,13 @@ class Activity(NamedTuple):
     pause: float
     began: float | None
     known: float
+    burst: bool = False
+    paced: bool = False
 
     @property
     def animated(self) -> bool:
         """Something moves at the pace of a spinner or of output, and has not stopped."""
-        return self.rate >= ANIMATED and self.quiet < self.pause
+        return (self.burst or self.rate >= ANIMATED) and self.quiet < self.pause
 
     @property
     def beginning(self) -> bool:
@@ -76,6 +88,8 @@ def activity(looks: Sequence[Look]) -> Activity:
         pause=_pause([at for at in run or slots if now.at - at <= LONG_WINDOW]),
         began=now.at - run[0] if run else None,
         known=known,
+        burst=sum(now.at - at <= BURST_WINDOW for at in slots) >= BURST,
+        paced=_paced(found, now.at),
     )
 
 
@@ -138,6 +152,17 @@ def _rate(slots: Sequence[float], begun: Sequence[float], now: float) -> float:
     if len(since) >= ENOUGH:
         rate = max(rate, (len(since) - 1) / (since[-1] - since[0]))
     return rate
+
+
+def _paced(found: Sequence[float], now: float) -> bool:
+    updates: list[float] = []
+    end = -MERGED
+    for at in found:
+        if not updates or at - end > MERGED:
+            updates.append(at)
+        end = at
+    gaps = [later - earlier for earlier, later in pairwise(updates[-3:])]
+    return len(gaps) == 2 and all(PACE[0] <= gap <= PACE[1] for gap in gaps) and now - end < PACE[1] * max(gaps)
 
 
 def _pause(slots: Sequence[float]) -> float:

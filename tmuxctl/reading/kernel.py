@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tmuxctl.evidence import FULL, NONE, Kernel, Program, Thread, Tty
 from tmuxctl.reading import programs
+from tmuxctl.value import Value
 
 READS, POLLS = "reads", "polls"
 """A thread is blocked in a read of the terminal; a thread waits for it with poll, select or epoll."""
@@ -18,6 +18,7 @@ UNREADABLE = "unreadable"
 """What they wait for is not told, and none of them has the processor."""
 
 POLLING = frozenset(("poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2"))
+READING = frozenset(("read", "readv", "pread64", "preadv", "preadv2"))
 UNTOLD = frozenset(("restart_syscall", "io_uring_enter"))
 """Calls that do not say what they wait for."""
 
@@ -43,7 +44,7 @@ TICKS = 100.0
 """Clock ticks a second: USER_HZ is 100 on every machine Linux runs on today, but for alpha."""
 
 
-class Waiter(NamedTuple):
+class Waiter(Value):
     """A program and the thread of it that waits for the terminal."""
 
     program: Program
@@ -54,10 +55,12 @@ class Waiter(NamedTuple):
         return self.program.name
 
 
-class Says(NamedTuple):
+class Says(Value):
     """One look at one terminal. `waiters` read or poll it; `alone`: the first waits for nothing else and without a timeout;
     `certain`: by its system call; `opaque` names a carrier of another machine's or server's terminal; `asleep` is what the
-    others sleep in, `running` who has the processor; `maybe`: somebody sleeps where waiting for a terminal does, too."""
+    others sleep in, `running` who has the processor; `maybe`: somebody sleeps where waiting for a terminal does, too.
+    `timeout`: after how many seconds the first waiter gives up, None if never or unknown; `inward`: it waits for nothing
+    else but what its own process writes; `clock` as Program.started, None if unknown."""
 
     word: str
     waiters: tuple[Waiter, ...]
@@ -69,6 +72,9 @@ class Says(NamedTuple):
     maybe: bool
     tty: Tty | None
     programs: tuple[Program, ...]
+    timeout: float | None = None
+    inward: bool = False
+    clock: int | None = None
 
     @property
     def waits(self) -> bool:
@@ -126,7 +132,7 @@ def says(kernel: Kernel | None) -> Says | None:
     return Says(
         word=word,
         waiters=waiters,
-        alone=bool(waiters) and waiters[0].thread.alone,
+        alone=word in (READS, POLLS) and bool(waiters) and waiters[0].thread.alone and not _gives_up(kernel.tty),
         certain=certain or (not waiters and all(one.level == FULL for one in kernel.programs)),
         opaque=opaque,
         asleep=tuple(dict.fromkeys(asleep)),
@@ -134,7 +140,20 @@ def says(kernel: Kernel | None) -> Says | None:
         maybe=maybe,
         tty=kernel.tty,
         programs=kernel.programs,
+        timeout=_timeout(waiters[0].thread, kernel.tty) if waiters else None,
+        inward=bool(waiters) and waiters[0].thread.inward,
+        clock=kernel.clock,
     )
+
+
+def _gives_up(tty: Tty | None) -> bool:
+    """A read of the terminal comes back without input after a while."""
+    return tty is not None and not tty.canonical and tty.vmin == 0
+
+
+def _timeout(thread: Thread, tty: Tty | None) -> float | None:
+    reads = thread.call in READING if thread.call else thread.wchan.startswith(READ_PLACES)
+    return tty.vtime if tty is not None and reads and _gives_up(tty) else thread.timeout
 
 
 def place(thread: Thread) -> str:
@@ -156,7 +175,8 @@ def _doing(program: Program, thread: Thread, tty: Tty | None) -> str:
     if program.level == NONE:
         return UNREADABLE
     if thread.call is not None and thread.call not in UNTOLD and thread.tty is not None:
-        return (POLLS if thread.call in POLLING else READS) if thread.tty else NOBODY
+        polls = thread.call in POLLING or _gives_up(tty)
+        return (POLLS if polls else READS) if thread.tty else NOBODY
     return _by_place(program, thread, tty)
 
 
@@ -169,7 +189,7 @@ def _by_place(program: Program, thread: Thread, tty: Tty | None) -> str:
     if where in READ_PLACES and thread.tty is not False:
         secret = tty is not None and tty.canonical and not tty.echo
         if program.sockets == 0 or secret:
-            return READS
+            return POLLS if _gives_up(tty) else READS
         return POLLS if raw else NOBODY
     if where.startswith(POLL_PLACES) and thread.tty is not False:
         return POLLS if raw or thread.tty else NOBODY
@@ -204,24 +224,44 @@ def inside(kernels: Sequence[Kernel | None], *, alternate: bool, own: Sequence[s
     a terminal of their own in a window. `own` are names of the program itself, which is never taken for a relay."""
     found = list(kernels)
     while (newest := found[-1]) is not None and newest.inner is not None and newest.inner.programs:
-        via = newest.inner.via or ""
-        if not _passes_on(found, via, alternate=alternate, own=own):
+        if not _passes_on(found, newest, newest.inner, alternate=alternate, own=own):
             break
         found = [one.inner if one is not None and one.inner is not None else None for one in found]
     return found
 
 
-def _passes_on(kernels: Sequence[Kernel | None], via: str, *, alternate: bool, own: Sequence[str]) -> bool:
-    newest = kernels[-1]
-    assert newest is not None
-    raw = newest.tty is not None and not newest.tty.canonical
-    if not programs.is_relay(via) and (alternate or not raw or programs.is_editor(via) or via in own):
+def _passes_on(
+    kernels: Sequence[Kernel | None], outer: Kernel, inner: Kernel, *, alternate: bool, own: Sequence[str]
+) -> bool:
+    """Whether what is typed at the outer terminal goes to the inner one, and all that the inner one shows comes out."""
+    if inner.masters > 1 or _stopped(inner.programs) or not _may_relay(outer, inner, alternate=alternate, own=own):
         return False
-    # one that does not listen to the outer terminal passes nothing on: a script that expects, a wrapper for output only
-    outer = [found for one in kernels[-4:] if (found := says(one))]
-    if not all(found.certain for found in outer):
-        return raw or any(found.word == UNREADABLE for found in outer)
-    return any(one.name == via for found in outer for one in found.waiters)
+    within = {one.pid for one in inner.programs}
+    if any(one.holds for one in outer.programs if one.pid in within):
+        # it was given the outer terminal, too, and keeps to that: the inner one is there for a password alone
+        return False
+    # who does not listen to the outer terminal passes nothing on: a script that expects, a wrapper for output only
+    seen = [found for one in kernels[-4:] if (found := says(one))]
+    listens = any(one.program.pid not in within for found in seen for one in found.waiters)
+    if listens or all(found.certain for found in seen):
+        return listens
+    return _raw(outer) or any(found.word == UNREADABLE for found in seen)
+
+
+def _may_relay(outer: Kernel, inner: Kernel, *, alternate: bool, own: Sequence[str]) -> bool:
+    """Whether the holder of the inner terminal may be no more than a relay: by its name, or because it treats the inner
+    one as if it were the outer one."""
+    via = inner.via or ""
+    if programs.is_relay(via) or programs.is_opaque(via):
+        return True
+    if alternate or not _raw(outer) or programs.is_editor(via) or via in own:
+        return False
+    sizes = [one.tty.size if one.tty else None for one in (outer, inner)]
+    return None in sizes or sizes[0] == sizes[1] or sizes[1] == (0, 0)
+
+
+def _raw(kernel: Kernel) -> bool:
+    return kernel.tty is not None and not kernel.tty.canonical
 
 
 def works_beside(found: Says) -> bool:
@@ -231,6 +271,14 @@ def works_beside(found: Says) -> bool:
     if main is None or main.id == waiter.thread.id or any(one.thread.id == main.id for one in found.waiters):
         return False
     return main.state in ("R", "D") or not place(main).startswith(("?", *EVENT_LOOPS))
+
+
+def switches(kernel: Kernel | None, waiter: Waiter) -> int | None:
+    """How often the waiter had slept at another look; None if it was not seen there."""
+    for program in kernel.programs if kernel else ():
+        if program.pid == waiter.program.pid:
+            return next((one.switches for one in program.threads if one.id == waiter.thread.id), None)
+    return None
 
 
 def busy_share(before: Says | None, now: Says, seconds: float, pid: int | None = None) -> float:

@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tmuxctl.model import Confidence
-from tmuxctl.reading import patterns, programs, questions
+from tmuxctl.reading import patterns, programs
 from tmuxctl.reading.kernel import READS
 from tmuxctl.reading.lazy import Pattern
-from tmuxctl.reading.questions import Tells
 from tmuxctl.reading.scene import Scene, Verdict, asking, idle
-from tmuxctl.results import Asking
+from tmuxctl.value import Value, changed
+
+if TYPE_CHECKING:
+    from tmuxctl.profile import Profile
+    from tmuxctl.results import Asking
+
+
+class Tells(Value):
+    """What is known beside the text: `single`: keys count at once, without Enter; `raw`: the program reads keys, not lines;
+    `pager`: the reader shows a text page by page; `secret`: what is typed is not shown; `line`: an answer is written at the
+    cursor, which a program that draws a whole screen may keep anywhere."""
+
+    single: bool = False
+    raw: bool = False
+    pager: bool = False
+    secret: bool = False
+    line: bool = True
+
 
 SHELL_END = Pattern(r"[$#%❯➜λ]$")
 
@@ -38,11 +56,11 @@ def question(seen: Scene) -> Asking | None:
     name = seen.now.name if seen.now else ""
     tells = _tells(seen)
     if tells.secret:
-        return questions.at_cursor(seen.text, tells)
+        return _at_cursor(seen, tells)
     if programs.is_editor(name) or seen.prompt or seen.continuation or _at_prompt(seen, name):
         return None
     dialog = _dialog(seen, name) if tells.raw and not tells.pager and not _profiled(seen) else None
-    return dialog or questions.at_cursor(seen.text, tells)
+    return dialog or _at_cursor(seen, tells)
 
 
 def question_alone(seen: Scene) -> Asking | None:
@@ -50,10 +68,16 @@ def question_alone(seen: Scene) -> Asking | None:
     if _at_prompt(seen, ""):
         return None
     if patterns.alone_a_question(seen.text.left):
-        found = questions.at_cursor(seen.text, _tells(seen)._replace(raw=True))
+        found = _at_cursor(seen, changed(_tells(seen), raw=True))
         if found is not None:
             return found
     return None if seen.raw is False else _dialog(seen, "")
+
+
+def _at_cursor(seen: Scene, tells: Tells) -> Asking | None:
+    from tmuxctl.reading import questions
+
+    return questions.at_cursor(seen.text, tells)
 
 
 def _tells(seen: Scene) -> Tells:
@@ -74,14 +98,25 @@ def _at_prompt(seen: Scene, name: str) -> bool:
 def _dialog(seen: Scene, name: str) -> Asking | None:
     """A menu or buttons on the screen of a program that reads keys."""
     look = seen.look
-    if programs.is_shell(name) or (look.visible and patterns.ends_like_prompt(seen.text.left)):
+    if programs.is_shell(name):
         return None
-    return questions.on_screen(seen.text, (look.x, look.y), visible=look.visible)
+    from tmuxctl.reading import menus
+
+    if look.visible and patterns.ends_like_prompt(seen.text.left):
+        return menus.below_cursor(seen.text, (look.x, look.y))
+    return menus.on_screen(seen.text, (look.x, look.y), visible=look.visible)
 
 
 def _profiled(seen: Scene) -> bool:
     """A profile knows this program's dialogs: what else looks like one may be quoted in an answer."""
-    return seen.profile is not None and bool(seen.profile.prompt) and meant(seen)
+    profile = seen.profile
+    return profile is not None and bool(profile.prompt) and meant(seen) and not of_interpreter(profile)
+
+
+def of_interpreter(profile: Profile) -> bool:
+    """Whether a profile knows no more than the prompt of a shell or interpreter: what a script of it shows is its own."""
+    knows_busy = profile.busy or profile.title_busy
+    return not knows_busy and all(rule.detail in ("shell", "repl") for rule in profile.prompt)
 
 
 def meant(seen: Scene) -> bool:
@@ -110,10 +145,11 @@ def idle_kind(seen: Scene) -> tuple[str, str | None]:
         return "prompt", seen.prompt.rule.detail or _whose(seen, name)
     if seen.continuation is not None:
         return "continuation", seen.continuation.rule.detail
-    if programs.is_shell(name) and not seen.look.alternate:
+    # the alternate screen of a multiplexer is none of the shell's in it
+    if programs.is_shell(name) and (not seen.look.alternate or patterns.ends_like_prompt(seen.text.left)):
         return _of_shell(seen, name)
     if name and (seen.full_screen or (seen.raw and _laid_out(seen))):
-        return "tui", None
+        return ("line" if not seen.look.alternate and patterns.asks_above(seen.text) else "tui"), None
     if patterns.continued(seen.text, shell=not name):
         return "continuation", None
     return _of_text(seen, name)
@@ -142,6 +178,8 @@ def _of_shell(seen: Scene, name: str) -> tuple[str, str | None]:
 
 def _of_text(seen: Scene, name: str) -> tuple[str, str | None]:
     prompt = patterns.prompt_of(seen.text.left) or ""
+    if patterns.library_question(seen.text.left):
+        return "line", None
     if patterns.REPL.search(prompt) or (name and patterns.ENDS.search(prompt)):
         return "prompt", "repl"
     if SHELL_END.search(prompt) or (not name and patterns.ENDS.search(prompt)):

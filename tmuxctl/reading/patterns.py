@@ -9,11 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from tmuxctl.evidence import Look
-from tmuxctl.profile import Rule
 from tmuxctl.reading.lazy import Pattern
+from tmuxctl.value import Value
+
+if TYPE_CHECKING:
+    from tmuxctl.profile import Rule
 
 BOTTOM = 15
 """Rows above which no generic pattern looks."""
@@ -21,7 +24,7 @@ BOTTOM = 15
 LONGEST_ROW = 1000
 
 
-class Text(NamedTuple):
+class Text(Value):
     """A look's text: the rows, the cursor's row number, what stands left of the cursor with the rows it wrapped from."""
 
     rows: tuple[str, ...]
@@ -91,7 +94,7 @@ def region(seen: Text, where: str) -> str:
     return "\n".join(seen.rows)
 
 
-class Match(NamedTuple):
+class Match(Value):
     """A profile's rule that fits, where it was found and what it found."""
 
     rule: Rule
@@ -134,6 +137,9 @@ SLASHED = Pattern(r"[\[(]([A-Za-z0-9?](?:/[A-Za-z0-9?]){2,})[\])](?: ?\[[\w= ]{1
 SPELLED = Pattern(r"\(\w\)[\w' ]{1,20}(?:/ ?\(\w\)[\w' ]{1,20})+(?:\[(\w+)\])?:? ?\w?$")
 """`(Y)es/(N)o/(D)on't ask again [Yes]:`: the letter of each answer in brackets."""
 
+DOTTED = Pattern(r"\w\?\.{2,3}$")
+"""`rm a b?...`: yes or no."""
+
 KEYS = Pattern(
     r"\b(?:press|hit|strike|push|type|tap)\b[^\n]{0,30}\b(?:enter|return|any key|a key|space|spacebar|key)\b[^\n]{0,50}$"
     r"|\bpress any\b|\b(?:any key|enter) to (?:continue|proceed|exit|quit|close|return|go on)\b[^\n]{0,20}$",
@@ -165,14 +171,17 @@ ASKED_FOR = Pattern(
     r"|which|what|where|who|how many|please|number|path|file|directory|host|port|url|value)\b[^\n]{0,60}[:?]$",
     re.IGNORECASE,
 )
+NAME = Pattern(r"\b(?:user ?name|login|password|passphrase|enter|type)\b[^\n]{0,80}[:?]$", re.IGNORECASE)
+"""`Username for 'https://host':` is written by those who ask for it."""
+
 DOING = Pattern(r"^\W*\w+ing\b", re.IGNORECASE)
 """`Computing the answer:` tells what is being done, and asks for nothing."""
 
 # Prompts, left of the cursor
 
 ENDS = Pattern(
-    r"(?:(?<!#)#|%|\$|(?<![=-])>|(?<![=-])[=-]>|[❯»λ➜›⟩]"
-    r"|^\(\w*[A-Za-z]\w*\)|^In ?\[\d+\]:|^ {0,8}\.\.\.[:>]?|^[:*+&@?])$"
+    r"(?:(?<!#)#|%|\$|(?<![=-])>|(?<![=-])[=-]>|[❯»λ➜›⟩‣▸]"
+    r"|^\(\w*[A-Za-z]\w*\)|^In ?\[\d+\]:|^ {0,8}\.\.\.[:>]?|^\?-|^[:*+&@?])$"
 )
 """How prompts end."""
 
@@ -186,7 +195,8 @@ MIDDLE = Pattern(
 
 HALF = Pattern(r"^(?P<prompt>\(\w*[A-Za-z]\w*\)|In ?\[\d+\]:|.{0,80}?(?:[>$#❯»λ➜›]|(?<=[^\d\s])%))\s+\S")
 
-LABEL = Pattern(r"[:?\])}]$")
+LABEL = Pattern(r"[:?\])}]$|^\? \S")
+"""`Name:`, `[default]`, and what libraries of questions write: `? Package name`."""
 
 CONTINUED = Pattern(
     r"^(?:\.\.\.(?:>|:)?(?:\s|$)| {1,8}\.\.\.[:>]|[\w@]{0,40}[-('\"*$][#>](?:\s|$)|'[>]| {2,10}[-'\"`]>"
@@ -199,7 +209,7 @@ SECOND = Pattern(r"^>(?:\s|$)")
 SHELL_ROW = Pattern(r"^.{0,80}?[$#%❯➜λ]\s+\S")
 
 REPL = Pattern(
-    r"(?:>>>|\.\.\.|^In ?\[\d+\]:|^\(\w+\)|=[#>*!^]|^[\w.@-]{0,40}>|:\d+(?::\d+)?[>*]|DB<+\d+>+|\w\(\d+\)>|^[*:+?])$"
+    r"(?:>>>|\.\.\.|^In ?\[\d+\]:|^\(\w+\)|=[#>*!^]|^[\w.@-]{0,40}>|:\d+(?::\d+)?[>*]|DB<+\d+>+|\w\(\d+\)>|^\?-|^[*:+?])$"
 )
 
 WORDS = 5
@@ -231,9 +241,20 @@ def alone_a_command_line(left: str) -> bool:
     return typed_behind_prompt(left) and prompt is not None and alone_a_prompt(prompt)
 
 
+def a_name(left: str) -> bool:
+    """The text asks for a name or secret, in the words that are usual for it."""
+    bare = left.strip()
+    return bool(NAME.search(bare)) and not DOING.search(bare)
+
+
 def plain_question(left: str) -> bool:
     """The text names the answers it wants: nobody writes so who wants none."""
     return any(pattern.search(left.strip()) for pattern in (CONFIRM, LETTERS, SLASHED, SPELLED))
+
+
+def library_question(left: str) -> bool:
+    """The text is written as libraries of questions do: `? Package name`."""
+    return left.strip().startswith("? ")
 
 
 def pauses(left: str) -> bool:
@@ -327,6 +348,12 @@ def full_screen_sign(seen: Text) -> str | None:
     if legends:
         return "editor" if any(SAVES.search(row) for row in legends) else "tui"
     return None
+
+
+def asks_above(seen: Text) -> bool:
+    """A question stands in one of the last rows: what is written for it is drawn, without a cursor."""
+    rows = [row.strip(" \t│┃║|└╰") for row in seen.bottom(5)]
+    return any(row.endswith("?") for row in [row for row in rows if row][-2:])
 
 
 def boxed(seen: Text) -> bool:

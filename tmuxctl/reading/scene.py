@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.evidence import NONE, Evidence, Look, Tty
 from tmuxctl.model import Confidence, State
-from tmuxctl.profile import Profile
-from tmuxctl.reading import kernel, patterns
+from tmuxctl.reading import kernel, patterns, programs
 from tmuxctl.reading.activity import Activity, activity
 from tmuxctl.reading.kernel import NOBODY, POLLS, READS, RUNS, Says
 from tmuxctl.reading.patterns import Match, Text
-from tmuxctl.results import Asking
+from tmuxctl.value import Value
+
+if TYPE_CHECKING:
+    from tmuxctl.profile import Profile
+    from tmuxctl.results import Asking
 
 BLINK_SECONDS = 0.4
 """How far back a program that waited counts as still waiting, when it wakes to blink or to move a clock."""
 
 USED_SECONDS = 0.6
 """Seconds over which the use of the processor is looked at."""
+
+RECENTLY = 0.25
+"""Seconds in which a program that goes on computing uses it, too."""
 
 
 class Verdict(NamedTuple):
@@ -41,7 +47,7 @@ class Verdict(NamedTuple):
     rule: str | None = None
 
 
-class Scene(NamedTuple):
+class Scene(Value):
     """`looks` are at the innermost terminal that counts, `now` and `before` (newest first) what the kernel says there;
     `blinked`: `now` is an earlier look, because the program woke only for a moment; `prompt` and `continuation` are the
     profile's rules that fit."""
@@ -118,15 +124,32 @@ class Scene(NamedTuple):
             return f"waits in {now.call.partition('.')[0]} for the terminal{' alone' if now.alone else ''}"
         return "its process cannot be looked into"
 
-    def share(self, pid: int | None = None) -> float:
+    @property
+    def own_quiet(self) -> float:
+        """Seconds since the last output that can be of who waits now: it has woken since the look before that output."""
+        waiter = self.now.waiters[0] if self.now and self.now.waiters else None
+        if waiter is None or not waiter.thread.switches:
+            return self.activity.quiet
+        first = self.look
+        for look in reversed(self.looks):
+            if kernel.switches(look.kernel, waiter) != waiter.thread.switches:
+                break
+            first = look
+        return max(self.activity.quiet, self.look.at - first.at)
+
+    def share(self, pid: int | None = None, seconds: float = USED_SECONDS) -> float:
         """How much of a processor the program used in the last half second, 1.0 for one whole."""
         if self.now is None:
             return 0.0
-        near = [look for look in self.looks[:-1] if self.look.at - look.at <= USED_SECONDS and look.kernel]
-        if not near or self.look.at - near[0].at < USED_SECONDS / 3:
+        near = [look for look in self.looks[:-1] if self.look.at - look.at <= seconds and look.kernel]
+        if not near or self.look.at - near[0].at < seconds / 3:
             return 0.0
         newest = kernel.says(self.looks[-1].kernel)
         return kernel.busy_share(kernel.says(near[0].kernel), newest or self.now, self.look.at - near[0].at, pid)
+
+    def computes(self, pid: int, least: float) -> bool:
+        """Whether a program used so much of a processor, and has not stopped a moment ago."""
+        return self.share(pid) >= least and self.share(pid, RECENTLY) >= least
 
 
 def scene(evidence: Evidence, profile: Profile | None) -> Scene:
@@ -137,6 +160,7 @@ def scene(evidence: Evidence, profile: Profile | None) -> Scene:
     recent = [kernel.says(look.kernel) for look in looks[:-5:-1]]
     now, blinked = _or_blinked(recent, looks)
     text = patterns.text(looks[-1])
+    prompts = profile if profile and _prompts(profile, now) else None
     return Scene(
         evidence=evidence,
         profile=profile,
@@ -147,9 +171,16 @@ def scene(evidence: Evidence, profile: Profile | None) -> Scene:
         blinked=blinked,
         activity=activity(looks),
         text=text,
-        prompt=patterns.first(profile.prompt, text) if profile else None,
-        continuation=patterns.first(profile.continuation, text) if profile else None,
+        prompt=patterns.first(prompts.prompt, text) if prompts else None,
+        continuation=patterns.first(prompts.continuation, text) if prompts else None,
     )
+
+
+def _prompts(profile: Profile, now: Says | None) -> bool:
+    """Whether a prompt of the profile would be one of the program that waits: a shell's are not of what it runs."""
+    if now is None or not now.waits or now.opaque or programs.is_shell(now.name):
+        return True
+    return not any(programs.is_shell(name) for name in profile.foreground)
 
 
 def _inside(looks: tuple[Look, ...], profile: Profile | None) -> tuple[Look, ...]:
@@ -163,7 +194,8 @@ def _inside(looks: tuple[Look, ...], profile: Profile | None) -> tuple[Look, ...
 
 def _or_blinked(recent: Sequence[Says | None], looks: Sequence[Look]) -> tuple[Says | None, bool]:
     """What the kernel says now. An event loop that waited in two of the three looks before still does, though it has just
-    woken: unless it waited without a timeout for nothing else, or a process is new."""
+    woken: unless it waited without a timeout for nothing else, or a process is new. On a screen of its own a program that
+    reads may wake to draw, too."""
     now, before = recent[0], recent[1:]
     if now is None or now.word not in (RUNS, NOBODY):
         return now, False
@@ -172,7 +204,8 @@ def _or_blinked(recent: Sequence[Says | None], looks: Sequence[Look]) -> tuple[S
         for one, look in zip(before, looks[-2:-5:-1], strict=False)
         if one is not None and looks[-1].at - look.at <= BLINK_SECONDS
     ]
-    polled = [one for one in near if one.word == POLLS and not one.alone]
+    alternate = looks[-1].alternate
+    polled = [one for one in near if (one.word == POLLS and not one.alone) or (one.word == READS and alternate)]
     if len(polled) < 2:
         return now, False
     pids = {one.pid for one in now.programs}

@@ -6,7 +6,7 @@ They are heard only where the kernel leaves room: somebody waits for the termina
 from __future__ import annotations
 
 from tmuxctl.model import Confidence
-from tmuxctl.reading import patterns, programs, questions
+from tmuxctl.reading import patterns, programs
 from tmuxctl.reading.kernel import NOBODY, POLLS, READS, RUNS
 from tmuxctl.reading.patterns import Match
 from tmuxctl.reading.scene import Scene, Verdict, asking, busy
@@ -81,6 +81,8 @@ def asking_by_profile(seen: Scene) -> Verdict | None:
         return None
     if (now is None or not now.certain or now.opaque) and seen.activity.quiet < DRAWN_QUIET:
         return None
+    from tmuxctl.reading import questions
+
     sure = now is not None and now.word == READS and now.certain
     confidence = Confidence.SURE if sure else Confidence.LIKELY
     return asking(questions.by_rule(match, seen.text), seen.how, confidence=confidence, rule=match.rule.id)

@@ -7,14 +7,16 @@ call a waiting program busy costs time, to call a working one idle loses what is
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.evidence import Evidence
 from tmuxctl.model import Confidence, State
-from tmuxctl.profile import Profile
 from tmuxctl.reading import patterns, programs, screen_rules, waiting
 from tmuxctl.reading.kernel import POLLS, READS, STOPPED, UNREADABLE
 from tmuxctl.reading.scene import Scene, Verdict, busy, idle, scene
+
+if TYPE_CHECKING:
+    from tmuxctl.profile import Profile
 
 __all__ = ["Argument", "Verdict", "arguments", "judge"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tmuxctl.evidence import Look
 from tmuxctl.model import Confidence
-from tmuxctl.reading import kernel, kinds, patterns, programs
+from tmuxctl.reading import kernel, kinds, listening, patterns, programs
 from tmuxctl.reading.activity import ANIMATED, WINDOW, updates_between
 from tmuxctl.reading.kernel import NOBODY, POLLS, READS, RUNS, UNREADABLE, Says
 from tmuxctl.reading.scene import Scene, Verdict, busy, idle, unknown
@@ -21,7 +21,7 @@ SETTLE_UNKNOWN = 3.0
 
 # Seconds of quiet that each kind of evidence needs beside it
 READ_ONCE = 0.05
-READ_BY_PLACE = 0.15
+READ_BY_PLACE = 0.1
 SHELL_QUIET = ALONE_QUIET = 0.06
 SHELL_ODD_QUIET = 1.5
 PROMPT_QUIET = 0.12
@@ -59,6 +59,8 @@ def _may_wait(seen: Scene, now: Says) -> Verdict | None:
     left = seen.text.left
     if patterns.plain_question(left) and (question := kinds.question_alone(seen)):
         return kinds.asks(question, "its answer may be read", GUESS)
+    if now.maybe and patterns.a_name(left):
+        return kinds.idle_now(seen, "it may be read", by="prompt", confidence=GUESS)
     if len(now.programs) == 1 and patterns.alone_a_prompt(left):
         return kinds.idle_now(seen, "it may be read", by="prompt", confidence=GUESS)
     return None
@@ -91,15 +93,21 @@ def _read_confidence(seen: Scene, now: Says) -> Confidence:
 
 def _not_yet_read(seen: Scene, now: Says) -> Verdict | None:
     quiet, told = seen.activity.quiet, seen.activity.told
-    before = seen.before[0] if seen.before else None
-    if (told and quiet < READ_ONCE) if seen.one_look else (before is None or before.word != READS):
+    if (told and quiet < READ_ONCE) if seen.one_look else not _read_before(seen):
         return busy(seen, seen.doing, "seen to read the terminal for the first time")
-    if not now.certain and (quiet < READ_BY_PLACE or not (told or not seen.one_look)):
+    drawn = seen.look.alternate or seen.own_quiet >= READ_BY_PLACE
+    if not now.certain and (not drawn or not (told or not seen.one_look)):
         return busy(seen, seen.doing, "where it sleeps is also where writing waits")
     # output that a person stopped with C-s looks the same from there
     if not now.certain and not now.password and programs.is_shell(now.name) and not seen.text.bare:
         return busy(seen, seen.doing, "a shell that waits in its terminal without a prompt", confidence=GUESS)
     return None
+
+
+def _read_before(seen: Scene) -> bool:
+    """The look before saw it read, too; on a screen of its own, one of those before: it wakes to draw."""
+    before = seen.before if seen.look.alternate else seen.before[:1]
+    return seen.blinked or any(one is not None and one.word == READS for one in before)
 
 
 def _reads_and_works(seen: Scene, now: Says) -> Verdict | None:
@@ -114,9 +122,10 @@ def _reads_and_works(seen: Scene, now: Says) -> Verdict | None:
 
 
 def _works_beside(seen: Scene, now: Says) -> Verdict | None:
-    if kernel.works_beside(now):
+    # on a screen of its own the main thread may sleep from one tick to the next
+    if kernel.works_beside(now) and not (seen.look.alternate and not now.running):
         return busy(seen, seen.doing, f"{now.name} works beside the thread that reads the terminal", confidence=LIKELY)
-    if seen.share(now.waiters[0].program.pid if now.waiters else None) >= COMPUTES:
+    if now.waiters and seen.computes(now.waiters[0].program.pid, COMPUTES):
         return busy(seen, "computing", f"{now.name} computes while it listens", by="activity", confidence=LIKELY)
     return None
 
@@ -169,16 +178,22 @@ def shell_polls(seen: Scene) -> Verdict | None:
     """A shell's line editor listens: to nothing else, or behind its prompt. A script that waits a moment for a key does
     neither."""
     now = seen.now
-    if now is None or now.word != POLLS or not programs.is_shell(now.name) or seen.look.alternate or not seen.raw:
+    if now is None or now.word != POLLS or not programs.is_shell(now.name) or not seen.raw:
+        return None
+    if seen.look.alternate and not patterns.ends_like_prompt(seen.text.left):
+        return None
+    # a line editor waits without a timeout: who has one is the `read` of a script
+    if now.certain and listening.step_seconds(seen, now):
         return None
     left = seen.text.left
     at_prompt = patterns.ends_like_prompt(left) or patterns.typed_behind_prompt(left) or seen.prompt is not None
     # where it cannot be told whether it waits for something else, too, less quiet must do
-    if not now.alone and not at_prompt and seen.activity.quiet < (SHELL_ODD_QUIET if now.certain else RAW_QUIET):
+    quiet = seen.own_quiet
+    if not now.alone and not at_prompt and quiet < (SHELL_ODD_QUIET if now.certain else RAW_QUIET):
         return None
-    if not now.alone and _draws_while_waiting(seen):
+    if not now.alone and quiet == seen.activity.quiet and _draws_while_waiting(seen):
         return None
-    if not _polled_before(seen) or seen.activity.quiet < SHELL_QUIET:
+    if not _polled_before(seen) or quiet < SHELL_QUIET:
         return busy(seen, seen.doing, "the shell has only just printed")
     return kinds.waiting(seen, _poll_confidence(seen, now))
 
@@ -218,7 +233,7 @@ def polls(seen: Scene) -> Verdict | None:
     early = _not_yet_polled(seen, now)
     if early:
         return early
-    if now.alone and seen.activity.quiet >= max(ALONE_QUIET, seen.settle):
+    if now.alone and seen.own_quiet >= max(ALONE_QUIET, seen.settle):
         return (None if _prompt_like(seen) else _works_beside(seen, now)) or kinds.waiting(
             seen, _poll_confidence(seen, now)
         )
@@ -231,7 +246,7 @@ def _not_yet_polled(seen: Scene, now: Says) -> Verdict | None:
         return busy(seen, seen.doing, "seen to listen to the terminal for the first time")
     if seen.one_look and not now.alone and not (seen.activity.told and quiet >= ONE_LOOK_QUIET):
         return busy(seen, seen.doing, "an event loop, seen only once")
-    if now.alone and quiet < ALONE_QUIET:
+    if now.alone and seen.own_quiet < ALONE_QUIET:
         return busy(seen, "printing", f"printed {quiet:.2f} s ago")
     if quiet < seen.settle:
         return busy(
@@ -245,22 +260,44 @@ def _event_loop(seen: Scene, now: Says) -> Verdict:
     laid_out = seen.full_screen or any(row.strip() for row in seen.text.below())
     if seen.activity.beginning and laid_out and not programs.is_editor(now.name):
         return busy(seen, "printing", "began to print", by="activity")
-    if now.waiters and seen.share(now.waiters[0].program.pid) >= COMPUTES:
+    if now.waiters and seen.computes(now.waiters[0].program.pid, COMPUTES):
         return busy(seen, "computing", f"{now.name} computes while it listens", by="activity", confidence=LIKELY)
+    if beside := _works_though_it_listens(seen, now):
+        return beside
     if missing := _prompt_missing(seen):
         return missing
     if seen.full_screen:
         return kinds.waiting(seen, LIKELY)
-    if not seen.text.bare and not (quiet >= RAW_QUIET and kinds.question(seen)):
+    step = listening.step_seconds(seen, now)
+    if quiet >= PROMPT_QUIET and listening.nothing_else(now):
+        return kinds.waiting(seen, LIKELY)
+    if not seen.text.bare and not (quiet >= max(RAW_QUIET, step) and kinds.question(seen)):
         return busy(seen, seen.doing, f"{now.name} listens, but nothing stands left of the cursor")
     needed = _quiet_needed(seen)
     if needed is None and seen.raw and quiet >= SETTLE_UNKNOWN:
         return unknown(f"{now.name} listens, quiet for {quiet:.0f} s behind what is no prompt")
     if needed is None:
         return busy(seen, seen.doing, "no prompt stands left of the cursor")
-    if quiet < needed:
+    if quiet < max(needed, step):
         return busy(seen, "printing", f"printed {quiet:.2f} s ago")
     return kinds.waiting(seen, LIKELY)
+
+
+def _works_though_it_listens(seen: Scene, now: Says) -> Verdict | None:
+    """Another process of the foreground works, or output comes step by step."""
+    if name := listening.computes_beside(seen, now):
+        return busy(seen, "computing", f"{name} uses the processor", by="activity", confidence=LIKELY)
+    if seen.full_screen or seen.prompt or seen.continuation:
+        return None
+    if listening.steps(seen):
+        return busy(seen, "printing", "prints about once a second", by="activity", confidence=LIKELY)
+    if listening.asks_plainly(seen):
+        return None
+    if name := listening.begun_since(seen, now):
+        return busy(seen, seen.doing, f"{name} began after the last output and goes on", confidence=LIKELY)
+    if listening.idles_beside(seen, now):
+        return busy(seen, seen.doing, f"{now.name} looks for a key while another thread of it sleeps")
+    return None
 
 
 def _prompt_missing(seen: Scene) -> Verdict | None:
@@ -276,10 +313,20 @@ def _prompt_missing(seen: Scene) -> Verdict | None:
     knows_busy = profile.busy or profile.title_busy
     if not knows_busy and patterns.alone_a_prompt(seen.text.left):
         return None
+    if kinds.of_interpreter(profile) and not _weak(seen):
+        return None
     quiet = seen.activity.quiet
     if quiet >= SETTLE_UNKNOWN:
         return unknown(f"quiet for {quiet:.0f} s without a prompt of profile {profile.name}")
     return busy(seen, seen.doing, f"no prompt of profile {profile.name}", by="prompt")
+
+
+def _weak(seen: Scene) -> bool:
+    """What stands left of the cursor is no more than a label, which work may leave there, too."""
+    now, left = seen.now, seen.text.left
+    if seen.full_screen or patterns.library_question(left):
+        return False
+    return now is None or not (programs.is_shell(now.name) or listening.nothing_else(now))
 
 
 def _quiet_needed(seen: Scene) -> float | None:
@@ -312,6 +359,8 @@ def _by_text(seen: Scene, quiet_needed: float, how: str) -> Verdict:
     sign = patterns.full_screen_sign(seen.text) if seen.full_screen or seen.raw else None
     if sign and seen.activity.known >= WINDOW:
         return idle(seen, sign, None, f"{how}, {_pace(seen)}", by="prompt", confidence=GUESS)
+    if _drawn_anew(seen):
+        return idle(seen, "tui", None, f"{how}, {_pace(seen)}", by="prompt", confidence=GUESS)
     if not seen.activity.told and quiet < SETTLE_UNKNOWN:
         return busy(seen, seen.doing, f"{how}, its last output is of unknown age")
     if quiet < max(quiet_needed, seen.settle):
@@ -328,6 +377,11 @@ def _by_text(seen: Scene, quiet_needed: float, how: str) -> Verdict:
     if quiet >= SETTLE_UNKNOWN and _may_stand(seen):
         return unknown(f"{how}, quiet for {quiet:.0f} s behind what is no prompt")
     return busy(seen, seen.doing, f"{how}, no prompt left of the cursor")
+
+
+def _drawn_anew(seen: Scene) -> bool:
+    """A whole screen around a hidden cursor, drawn anew now and then for as long as it has been watched."""
+    return not seen.look.visible and len(seen.text.rows) >= seen.look.rows - 1 and seen.activity.known >= WINDOW
 
 
 def _may_stand(seen: Scene) -> bool:

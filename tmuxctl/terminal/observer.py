@@ -16,6 +16,7 @@ from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Kernel, Look, Mark
 from tmuxctl.terminal import screen as screens
 from tmuxctl.terminal import server
 from tmuxctl.terminal.journal import Extent, Journal
+from tmuxctl.terminal.paste import FACTS_SIZE
 from tmuxctl.terminal.server import Pane
 from tmuxctl.transport.base import Command, Probe, Transport, source
 
@@ -36,7 +37,8 @@ class Capture(NamedTuple):
     title: str
     rows: bytes
     back: bytes = b""
-    typed: bool = False
+    given: str = ""
+    """The last input, as `paste.Input.parse` reads it, without its text; empty if nothing was ever typed."""
 
 
 def capture(
@@ -57,7 +59,7 @@ def capture(
     end = os.urandom(8).hex()
     facts = server.CHANGES if before else server.FORMAT
     grab = ("capture-pane", "-p", "-e", *(() if trim else ("-N",)), *(("-J",) if wide else ()), "-t", here)
-    about = f"{facts}\t{end}#{{?@tmuxctl_input,1,0}}#{{pane_title}}{end}"
+    about = f"{facts}\t{end}#{{={FACTS_SIZE}:@tmuxctl_input}}\t#{{pane_title}}{end}"
     commands: list[Command] = [("display-message", "-p", "-t", here, about), grab]
     if scrollback is not None:
         commands += [("display-message", "-p", end), (*grab, "-S", f"-{scrollback}" if scrollback else "-", "-E", "-1")]
@@ -68,8 +70,12 @@ def capture(
         return capture(transport, name, scrollback=scrollback, trim=trim, wide=wide)
     title, _, rest = rest.partition(end.encode() + b"\n")
     rows, _, back = rest.partition(end.encode() + b"\n") if scrollback is not None else (rest, b"", b"")
-    text = screens.clean(title[1:]).replace("\n", " ")
-    return Capture(pane, text, rows, back if pane.history else b"", title[:1] == b"1")
+    given, _, title = title.partition(b"\t")
+    return Capture(pane, _plain(title), rows, back if pane.history else b"", given.decode(errors="replace"))
+
+
+def _plain(title: bytes) -> str:
+    return screens.clean(title).replace("\n", " ")
 
 
 def captures(transport: Transport, panes: Sequence[Pane]) -> list[Capture]:
@@ -80,7 +86,7 @@ def captures(transport: Transport, panes: Sequence[Pane]) -> list[Capture]:
     commands: list[Command] = []
     size = 0
     for index, pane in enumerate(panes):
-        about = f"{end}#{{?@tmuxctl_input,1,0}}#{{pane_title}}{end}"
+        about = f"{end}#{{={FACTS_SIZE}:@tmuxctl_input}}\t#{{pane_title}}{end}"
         # asked by the pane's own condition: a session that is gone would end the whole list
         asked = [("display-message", "-p", "-t", pane.target, about), ("capture-pane", "-p", "-e", "-t", pane.target)]
         commands.append(("if-shell", "-F", "-t", pane.target, "#{session_name}", source(asked), ""))
@@ -96,7 +102,8 @@ def captures(transport: Transport, panes: Sequence[Pane]) -> list[Capture]:
 def _drawn(pane: Pane, printed: bytes, end: bytes) -> Capture:
     _, _, rest = printed.partition(end)
     title, _, rows = rest.partition(end + b"\n")
-    return Capture(pane, screens.clean(title[1:]).replace("\n", " "), rows, b"", title[:1] == b"1")
+    given, _, title = title.partition(b"\t")
+    return Capture(pane, _plain(title), rows, b"", given.decode(errors="replace"))
 
 
 class Observer:
@@ -180,7 +187,7 @@ class Observer:
             marks=self._find_mark is not None,
             program=os.path.basename(next(iter(self.pane.spec.get("argv") or ()), "")),
             age=max(0.0, self._wall - self.pane.created) if self.pane.created else None,
-            typed=bool(self._drawn and self._drawn.typed),
+            typed=bool(self._drawn and self._drawn.given),
         )
 
     def forget(self) -> None:

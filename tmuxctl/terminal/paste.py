@@ -28,6 +28,10 @@ ECHO_LIMIT = 2000
 """Bytes of the typed text remembered, so that a wait can leave its echo out."""
 
 
+FACTS_SIZE = 200
+"""Characters of a remembered input that hold all of it but the text."""
+
+
 class Input(NamedTuple):
     """The last input of a session: where its output stood, and what the echo will look like. Kept as @tmuxctl_input."""
 
@@ -48,18 +52,21 @@ class Input(NamedTuple):
     def remember(pid: int, id: str, offset: int, echo: str, typed: bytes, at: float = 0.0) -> str:
         """The tmux format that keeps an input: who sent it and when, and tmux itself fills in where the cursor stands."""
         place = "#{cursor_x}:#{cursor_y}:#{pane_width}:#{pane_height}:#{alternate_on}"
-        return f"{pid}:{id}:{offset}:{place}:{echo}:{typed[:ECHO_LIMIT].hex()}:{at:.3f}"
+        return f"{pid}:{id}:{offset}:{place}:{echo}:{at:.3f}:{typed[:ECHO_LIMIT].hex()}"
 
     @classmethod
     def parse(cls, text: str) -> Input | None:
-        """What `remember` made; None if nothing was ever sent."""
+        """What `remember` made, or the first FACTS_SIZE characters of it; None if nothing was ever sent."""
         parts = text.strip().split(":")[1:]
         if len(parts) != 10:
             return None
-        offset, x, y, cols, rows, alternate = (int(part) for part in parts[1:7])
-        return cls(
-            parts[0], offset, x, y, cols, rows, bool(alternate), parts[7], bytes.fromhex(parts[8]), float(parts[9])
-        )
+        try:
+            offset, x, y, cols, rows, alternate = (int(part) for part in parts[1:7])
+            at, typed = float(parts[8]), bytes.fromhex(parts[9][: len(parts[9]) // 2 * 2])
+        except ValueError:
+            # another version of tmuxctl wrote it
+            return None
+        return cls(parts[0], offset, x, y, cols, rows, bool(alternate), parts[7], typed, at)
 
 
 class Write(NamedTuple):

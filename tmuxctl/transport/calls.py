@@ -179,7 +179,8 @@ def _seconds(call: str, arguments: list[int], process: Process) -> float | None:
     if len(kept) != struct.calcsize(TIME):
         return UNKNOWN_TIME
     whole, part = struct.unpack(TIME, kept)
-    return max(0.0, whole + part / (1e6 if call == "select" else 1e9))
+    seconds: float = whole + part / (1e6 if call == "select" else 1e9)
+    return max(0.0, seconds)
 
 
 def _polled(address: int, count: int, process: Process) -> Iterator[tuple[int, bool]]:

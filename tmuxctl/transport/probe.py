@@ -48,6 +48,11 @@ class Row(NamedTuple):
     threads: int
     started: int
 
+    @property
+    def ended(self) -> bool:
+        """It has ended, and not only its first thread."""
+        return self.state in "ZX" and self.threads <= 1
+
 
 class Device(NamedTuple):
     """A device by its number, and the number of the file system it was found in, None if unknown."""
@@ -115,7 +120,7 @@ def kernel(files: Files, pid: int, path: str, level: str = FULL) -> Kernel:
     tty, device = files.tty(path), files.terminal(path)
     table = Table(files)
     root = table.row(pid)
-    if root is None or root.state in "ZX" or not root.tty or (device is not None and device.number != root.tty):
+    if root is None or root.ended or not root.tty or (device is not None and device.number != root.tty):
         return Kernel(tty, 0, ())
     table.walk([pid])
     terminal = device or Device(root.tty, None)
@@ -217,7 +222,7 @@ def _chosen(table: Table, root: Row) -> list[Row]:
         if row.session != root.session or row.tty != root.tty or row.group == root.foreground:
             found[pid] = row
             below += table.children.get(pid, ())
-    living = (row for row in found.values() if row.state not in "ZX" or row.threads > 1)
+    living = (row for row in found.values() if not row.ended)
     return sorted(living, key=lambda row: (not _in_front(row, root), row.started, row.pid))[:PROCESSES]
 
 
@@ -226,7 +231,7 @@ def _terminals(table: Table, outer: Row) -> dict[int, list[Row]]:
     found: dict[int, list[Row]] = {}
     for row in table.rows.values():
         # a terminal belongs to one session: with the outer session it is another container's of the same number
-        if row.tty and row.session != outer.session and row.state not in "ZX":
+        if row.tty and row.session != outer.session and not row.ended:
             found.setdefault(row.tty, []).append(row)
     return found
 
@@ -289,7 +294,7 @@ class Seen:
         if self._owner is None:
             ended = self.row.state in "ZX" and self.row.threads > 1
             living = [one for one in self._files.threads(self.row.pid) if one != self.row.pid] if ended else []
-            self._owner = living[0] if living else self.row.pid
+            self._owner = next((one for one in living if self._files.links(one)), self.row.pid)
         return self._owner
 
     # what is told
@@ -352,7 +357,7 @@ class Seen:
         main = self.row.pid
         if len(threads) <= THREADS:
             return sorted(threads, key=lambda one: (one != main, one))
-        places = {one: self._files.read(main, one, "wchan") for one in sorted(threads)[:LISTED]}
+        places = {one: self._files.read(main, one, "wchan").strip() for one in sorted(threads)[:LISTED]}
         return sorted(places, key=lambda one: (one != main, not places[one].startswith(WAITING), one))[:THREADS]
 
     def _less(self, threads: list[Thread]) -> str:

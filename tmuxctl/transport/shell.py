@@ -93,7 +93,7 @@ peek() {
 }
 settings() { [ ! -c "$1" ] || LC_ALL=C stty -a <"$1"; }
 probe() {
-  asked=$1 polls=" $2 " selects=" $3 " stats= told= files=/proc/uptime lines= links= sets=0; shift 3
+  asked=$1 polls=" $2 " selects=" $3 " stats= told= ended= files=/proc/uptime lines= links= sets=0; shift 3
   cd "$T"; : >w; look w
   while [ $# -gt 1 ]; do
     printf 'tty %s\n' "$2"; settings "$2"
@@ -108,7 +108,7 @@ probe() {
     lines="$lines /proc/$one/task/*/status"
     case $asked in full) files="$files /proc/$one/task/*/syscall" ;; esac
     case $asked in full | wchan)
-      files="$files /proc/$one/task/*/wchan" info=/proc/$one/fdinfo link=/proc/$one/fd
+      owner; files="$files /proc/$one/task/*/wchan" info=/proc/$owner/fdinfo link=/proc/$owner/fd
       lines="$lines $info/? $info/?? $info/[12]??" links="$links $link/? $link/?? $link/[12]??" ;;
     esac
   done
@@ -117,6 +117,7 @@ probe() {
   LC_ALL=C grep -s -e '^State:' -e '^voluntary_ctxt' -e '^tfd:' -e '^tty-index:' /dev/null $lines
   echo memory
   [ "$asked" != full ] || for one in $told; do
+    owner
     for file in "/proc/$one/task"/*/syscall; do
       number=; read -r number first second third fourth fifth rest <"$file" && [ "$sets" -lt 64 ] || continue
       case $polls in *" $number "*) memory "$first" $((second < 256 ? second * 8 : 2048)) ;; esac
@@ -132,10 +133,14 @@ probe() {
   echo links
   [ -z "$links" ] || LC_ALL=C ls -ldn $links 2>/dev/null; :
 }
+owner() {
+  owner=$one
+  case "$ended " in *" $one "*) for owner in "/proc/$one/task"/*; do :; done; owner=${owner##*/} ;; esac
+}
 memory() {
   [ "$1" != 0x0 ] && [ "$2" -gt 0 ] || return 0
-  sets=$((sets + 1)); printf '%s %s\n' "$one" "$1"
-  dd if="/proc/$one/mem" bs=4 skip=$(($1 / 4)) count=$(($2 / 4)) | od -An -v -tx1
+  sets=$((sets + 1)); printf '%s %s\n' "$owner" "$1"
+  dd if="/proc/$owner/mem" bs=4 skip=$(($1 / 4)) count=$(($2 / 4)) | od -An -v -tx1
 }
 below() {
   while [ $# -gt 0 ] && [ "$count" -lt 128 ]; do
@@ -143,6 +148,7 @@ below() {
     for one do
       begun "$one" || continue
       stats="$stats /proc/$one/stat" count=$((count + 1))
+      [ "$state" != Z ] || ended="$ended $one"
       if [ "$group" = "$front" ] && [ "$terminal" = "$at" ]; then told="$told $one" seen=1
       elif [ "$terminal" != "$at" ] || [ "$session" != "$home" ]; then told="$told $one"; fi
       if [ "$terminal" != "$at" ] && [ "$terminal" != 0 ] && [ "$session" = "$one" ]; then

@@ -76,6 +76,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--profiles", choices=("none", "auto"), default="none", help="judge with the programs' profiles"
     )
+    parser.add_argument("--python", metavar="FILE", help="the Python with the libraries that scenarios use")
+    parser.add_argument("--modules", metavar="FOLDER", help="a folder with the node_modules that scenarios use")
     parser.add_argument("--marks", action="store_true", help="let the shells mark their prompts")
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="so many at once (default: 2)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the evidence behind every wrong stretch")
@@ -117,7 +119,14 @@ def _played(options: argparse.Namespace) -> Iterator[Recording]:
         folder = stack.enter_context(place(collection.fixtures))
         has_user = stack.enter_context(user())
         running = stack.enter_context(Running(folder))
-        wanted = _jobs(options, collection, folder, Missing(running, has_user=has_user, player=_player(options)))
+        missing = Missing(
+            running,
+            has_user=has_user,
+            player=_player(options),
+            services=collection.services,
+            places=_places(options, folder, 0),
+        )
+        wanted = _jobs(options, collection, folder, missing)
         pool = stack.enter_context(ThreadPoolExecutor(options.jobs))
         played = pool.map(lambda job: _play(job, options.user), wanted.values())
         for number, (name, recording) in enumerate(zip(wanted, played, strict=True), 1):
@@ -149,13 +158,17 @@ def _jobs(
             continue
         # who is that user already need not become it first
         written = {**written, "run": str(written["run"]).removeprefix(f"runuser -u {options.user} -- ")}
-        places = placeholders(folder, number, options.user)
+        places = _places(options, folder, number)
         if lacks := missing.of(written, places):
             print(f"-- missing, not counted: {name}: no {', no '.join(lacks)}", flush=True)
             continue
         filled = scenarios.filled(written, {key: text for key, text in places.items() if text is not None})
         found[name] = {"scenario": filled, "folder": str(folder / "work" / str(number)), "options": how}
     return found
+
+
+def _places(options: argparse.Namespace, folder: Path, number: int) -> dict[str, str | None]:
+    return placeholders(folder, number, options.user, python=options.python, modules=options.modules)
 
 
 def _play(job: dict[str, Any], name: str | None) -> Recording | str:

@@ -118,11 +118,18 @@ def environment(name: str | None) -> dict[str, str]:
     return {"LANG": "C.UTF-8", **known, **about, **own}
 
 
-def placeholders(folder: Path, number: int, name: str | None) -> dict[str, str | None]:
-    """What stands for what in a scenario that is played as that user or (None) as who we are; None for what is not here."""
+def placeholders(
+    folder: Path, number: int, name: str | None, *, python: str | None = None, modules: str | None = None
+) -> dict[str, str | None]:
+    """What stands for what in a scenario that is played as that user or (None) as who we are; None for what is not here.
+
+    `python` is one that has the libraries, `modules` a folder whose node_modules has them for node.
+    """
     return {
         "F": str(folder / "fixtures"),
-        "V": libraries_python(),
+        "S": str(folder / "services"),
+        "N": modules,
+        "V": python or libraries_python(),
         "P313": new_python(own=name is None),
         "ID": f"{os.getpid()}-{number}",
     }
@@ -148,18 +155,31 @@ def new_python(*, own: bool) -> str | None:
 class Missing:
     """Says what a scenario lacks on this machine; starts the servers it needs."""
 
-    def __init__(self, running: Running, *, has_user: bool, player: str) -> None:
+    def __init__(
+        self,
+        running: Running,
+        *,
+        has_user: bool,
+        player: str,
+        services: Mapping[str, Mapping[str, str]] | None = None,
+        places: Mapping[str, str | None] | None = None,
+    ) -> None:
         self.running, self.has_user, self.player = running, has_user, player
+        self._told, self._places = services or {}, places or {}
         self._servers: dict[str, bool] = {}
 
     def of(self, written: Mapping[str, Any], places: Mapping[str, str | None]) -> list[str]:
         """What is not here, in words; empty if the scenario can be played."""
-        text = scenarios.texts([written["run"], written["steps"], written.get("env", {})])
+        text = scenarios.texts([written["run"], written["steps"], written.get("env", {}), written.get("setup", "")])
         words = set(re.findall(r"[\w.+-]+", text))
         lacks = [name for name in PROGRAMS.split() if name in words and not shutil.which(name, path=SYSTEM_PATH)]
+        lacks += [name for name in written.get("needs", ()) if not _installed(name) and name not in lacks]
         first = str(written["run"]).split()[0]
-        if not first.startswith("{") and not shutil.which(first, path=SYSTEM_PATH) and first not in lacks:
+        # what begins with a dot is made by the scenario's own setup
+        if not first.startswith(("{", "./")) and not shutil.which(first, path=SYSTEM_PATH) and first not in lacks:
             lacks.append(first)
+        if "{N}" in text and places["N"] is None:
+            lacks.append("a folder with node_modules")
         if "{V}" in text and places["V"] is None:
             lacks.append(f"a Python with {LIBRARIES}")
         if "{P313}" in text and places["P313"] is None:
@@ -168,9 +188,18 @@ class Missing:
             lacks.append(f"the user {USER}")
         if first in ("runuser", "apt-get") and self.player != "root":
             lacks.append("the rights of root")
-        return lacks + [name for name in needed(text) if not self._server(name)]
+        servers = [written["service"]] if "service" in written else needed(text)
+        return lacks + [name for name in servers if not lacks and not self._server(name)]
 
     def _server(self, name: str) -> bool:
         if name not in self._servers:
-            self._servers[name] = self.running.start(name)
+            told = self._told.get(name)
+            known = {key: text for key, text in self._places.items() if text is not None}
+            self._servers[name] = (
+                self.running.start_told(name, scenarios.filled(told, known)) if told else self.running.start(name)
+            )
         return self._servers[name]
+
+
+def _installed(name: str) -> bool:
+    return shutil.which(name, path=SYSTEM_PATH) is not None

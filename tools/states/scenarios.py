@@ -67,10 +67,12 @@ class Scenario(NamedTuple):
 
 
 class Collection(NamedTuple):
-    """A file of scenarios: each as it was written, by id, and the files they need, by name."""
+    """A file of scenarios: each as it was written, by id, the files they need, by name, and the servers that are told how
+    to start (`start`, `ready`, `stop`: the file with its process), by name."""
 
     scenarios: dict[str, dict[str, Any]]
     fixtures: dict[str, str]
+    services: dict[str, dict[str, str]]
 
 
 def read(path: Path) -> Collection:
@@ -81,7 +83,9 @@ def read(path: Path) -> Collection:
     found = {str(one["id"]): one for one in loaded["scenarios"]}
     for one in found.values():
         parse(one)
-    return Collection(found, loaded["meta"]["fixtures"])
+    services = loaded["meta"].get("services", {})
+    told = {name: one for name, one in services.items() if isinstance(one, dict)}
+    return Collection(found, loaded["meta"]["fixtures"], told)
 
 
 def filled(value: Any, places: Mapping[str, str]) -> Any:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +31,8 @@ class Running:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.told: dict[str, Path] = {}
+        """The files with the process of each server that a list of scenarios tells how to start."""
 
     def __enter__(self) -> Running:
         return self
@@ -44,6 +47,9 @@ class Running:
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()
+        for file in self.told.values():
+            with suppress(OSError, ValueError):
+                os.kill(int(file.read_text()), signal.SIGTERM)
 
     def start(self, name: str) -> bool:
         """Start a server; False if it is not installed, its port is taken, or it does not answer."""
@@ -58,10 +64,33 @@ class Running:
         self.processes[name] = process
         return _answers(service.port, process)
 
+    def start_told(self, name: str, how: Mapping[str, str]) -> bool:
+        """Start a server by commands of a shell, run in a folder of its own; False if it does not get ready."""
+        folder = self.folder / "services" / name
+        folder.mkdir(parents=True)
+        if "stop" in how:
+            self.told[name] = folder / how["stop"]
+        deadline = time.monotonic() + PATIENCE
+        _done(how["start"], folder)
+        while not (ready := _done(how["ready"], folder)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return ready
+
 
 def needed(text: str) -> list[str]:
     """The servers whose ports a scenario names."""
     return [name for name, service in SERVICES.items() if str(service.port) in text]
+
+
+def _done(command: str, folder: Path) -> bool:
+    """Whether a command of a shell was done well. What it leaves running has no output of ours to hold open."""
+    return not subprocess.run(
+        ["sh", "-c", command],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ).returncode
 
 
 def _taken(port: int) -> bool:

@@ -56,13 +56,17 @@ class Printer:
             return
         import os
         import subprocess
+        import sys
 
         told = {
             "TMUXCTL_SESSION": event.session,
             "TMUXCTL_STATE": event.state.value,
             "TMUXCTL_EVENT": as_json(plain(event)),
         }
-        done = subprocess.run(["/bin/sh", "-c", command], env={**os.environ, **told}, stdin=subprocess.DEVNULL)
+        # its output must not stand between the lines of this command
+        done = subprocess.run(
+            ["/bin/sh", "-c", command], env={**os.environ, **told}, stdin=subprocess.DEVNULL, stdout=sys.stderr
+        )
         if done.returncode:
             note(f"--on-{event.state.value} for {event.session}: exit status {done.returncode}", self.options)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from math import inf
 from re import _constants as codes  # type: ignore[attr-defined]
-from re import _parser as parser
+from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 WORD, DIGIT, SPACE, REST = (1 << bit for bit in range(128, 132))

@@ -1,0 +1,91 @@
+"""Whether a program that listens to the terminal works nonetheless: what runs beside it, at which pace it prints, and what
+else could wake it."""
+
+from __future__ import annotations
+
+from tmuxctl.reading import kernel, patterns
+from tmuxctl.reading.kernel import POLLS, Says
+from tmuxctl.reading.lazy import Pattern
+from tmuxctl.reading.scene import Scene
+
+BESIDE = 0.2
+"""Of one processor: another process of the foreground that uses so much of it is at work."""
+
+JUST_BEFORE = 0.15
+"""Seconds: a process that began so short before the last output began with it."""
+
+LONGEST_STEP = 1.5
+"""Seconds: who waits longer for a key than this does not work in between."""
+
+SLEEPS = ("nanosleep", "clock_nanosleep", "hrtimer_nanosleep", "do_nanosleep")
+
+CLOCK = Pattern(r"\b\d{1,2}:\d{2}(?::\d{2})?\b")
+
+
+def computes_beside(seen: Scene, now: Says) -> str | None:
+    """The name of another program of the foreground that uses the processor."""
+    waiting = {one.program.pid for one in now.waiters}
+    for one in now.programs:
+        if one.foreground and one.pid not in waiting and seen.computes(one.pid, BESIDE):
+            return one.name
+    return None
+
+
+def begun_since(seen: Scene, now: Says) -> str | None:
+    """The name of another program of the foreground that began after the last output, and goes on."""
+    if now.clock is None or not seen.activity.told:
+        return None
+    waiting = {one.program.pid for one in now.waiters}
+    for one in now.programs:
+        age = (now.clock - one.started) / kernel.TICKS
+        if one.foreground and one.pid not in waiting and age < seen.activity.quiet + JUST_BEFORE:
+            return one.name
+    return None
+
+
+def steps(seen: Scene) -> bool:
+    """It prints about once a second, and more than a clock."""
+    return seen.activity.paced and not _only_a_clock(seen)
+
+
+def step_seconds(seen: Scene, now: Says) -> float:
+    """How long it must be quiet, in seconds, because it waits only so long for a key: who prints each time such a wait
+    ends is at work. Event loops that wake for other reasons do so by epoll."""
+    timeout = now.timeout
+    if timeout is None or timeout > LONGEST_STEP or now.call.startswith("epoll") or seen.full_screen:
+        return 0.0
+    return 0.0 if _only_a_clock(seen) else 1.3 * timeout + 0.1
+
+
+def _only_a_clock(seen: Scene) -> bool:
+    """All that changed on the screen is the time of day."""
+    screens = dict.fromkeys(look.screen for look in seen.looks)
+    return len(screens) > 1 and len({CLOCK.sub("", screen) for screen in screens}) == 1
+
+
+def idles_beside(seen: Scene, now: Says) -> bool:
+    """It looks for a key every moment, behind what is no prompt, while another thread of it sleeps as no event loop does."""
+    if not step_seconds(seen, now) or not now.waiters:
+        return False
+    waiter = now.waiters[0]
+    return any(
+        one.state == "S" and one.id != waiter.thread.id and kernel.place(one).startswith(SLEEPS)
+        for one in waiter.program.threads
+    )
+
+
+def nothing_else(now: Says) -> bool:
+    """Nothing but input can wake it: no timeout, nobody else writes to what it waits for, and no thread of it works."""
+    if now.word != POLLS or not now.inward or len(now.programs) != 1:
+        return False
+    waiter = now.waiters[0]
+    others = [one for one in waiter.program.threads if one.id != waiter.thread.id]
+    return waiter.program.sockets == 0 and all(
+        one.state == "S" and kernel.place(one).startswith(kernel.EVENT_LOOPS) for one in others
+    )
+
+
+def asks_plainly(seen: Scene) -> bool:
+    """A prompt stands there, so that a process which began since may be of any kind."""
+    left = seen.text.left
+    return bool(seen.prompt or seen.continuation) or patterns.ends_like_prompt(left) or patterns.plain_question(left)
