@@ -17,7 +17,7 @@ import pytest
 
 from tmuxctl.errors import NotFound, Usage
 from tmuxctl.terminal import journal
-from tmuxctl.terminal.journal import Cursor, Journal, Slice
+from tmuxctl.terminal.journal import Cursor, Extent, Journal, Slice
 from tmuxctl.transport.base import File
 
 NUMBERS = itertools.count()
