@@ -8,7 +8,8 @@ PYTHON ?= python3
 # what a release is tried with: the system's own Python
 DIST_PYTHON ?= /usr/bin/python3
 VENV ?= .venv
-PYTEST_ARGS ?=
+# tests wait more than they compute
+PYTEST_ARGS ?= -n 3
 STATES_ARGS ?=
 
 BIN := $(VENV)/bin

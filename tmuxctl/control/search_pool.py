@@ -228,11 +228,10 @@ class Pool:
         if not self._places.acquire(timeout=seconds):
             raise Late
         try:
-            with suppress(_Gone):
-                return self._ask(query, seconds)
-            # somebody ended the worker: once more, with another
-            with suppress(_Gone):
-                return self._ask(query, seconds)
+            # somebody may have ended all that were kept: then once more, with a new one
+            for _ in range(KEPT + 1):
+                with suppress(_Gone):
+                    return self._ask(query, seconds)
             raise Late
         finally:
             self._places.release()
