@@ -215,6 +215,13 @@ def test_answers_that_differ_by_case_alone_are_two() -> None:
     ]
 
 
+def test_a_single_key_is_the_answer_it_chooses() -> None:
+    asking = Asking("choice", "0", "?", (Option("edit-anyway", "Edit anyway", ("e",)), Option("quit", "Quit", ("q",))))
+    found = find(asking, "q")
+    assert found is not None
+    assert found.id == "quit"
+
+
 @pytest.mark.on("tmux")
 def test_a_password_is_decided_by_a_secret_only(control: Control, monkeypatch: pytest.MonkeyPatch) -> None:
     control.new("s", program("secret"))

@@ -67,10 +67,22 @@ def test_spelled_answers_are_chosen_by_the_letter_in_brackets() -> None:
     assert found.default == "yes"
 
 
+SWAP = "[O]pen Read-Only, (E)dit anyway, (Q)uit, (A)bort:"
+
+
+def test_an_editor_asks_on_its_last_rows_only() -> None:
+    at_work = kernel(program("vim", thread("pselect6", tty=True)), tty=KEYS)
+    found = judge(steady("\n" * 39 + SWAP, at_work, alternate=True)).asking
+    assert found is not None
+    assert keys(found) == {"open-read-only": ("o",), "edit-anyway": ("e",), "quit": ("q",), "abort": ("a",)}
+    assert judge(steady(SWAP, at_work, alternate=True)).state is State.IDLE
+
+
 def test_single_letters_are_an_approval() -> None:
     found = asked("+40\n(1/2) Stage this hunk [y,n,q,a,d,j,J,g,/,e,?]? ")
     assert found.kind == "approval"
     assert keys(found)["y"] == ("y", "Enter")
+    assert keys(found)["/"] == ("/", "Enter")
     assert len(found.options) == 11
     assert keys(asked("What would you like to do (Y/I/N/O/D/Z) [default=N] ? "))["O"] == ("O", "Enter")
 

@@ -113,6 +113,9 @@ def find(asking: Asking, given: str) -> Option | None:
     for one in asking.options:
         if exact in (one.id, one.label):
             return one
+    for one in asking.options:
+        if len(exact) == 1 and one.keys[:1] == (exact,):
+            return one
     wanted = exact.casefold()
     alike = [one for one in asking.options if wanted in (one.id.casefold(), one.label.casefold())]
     if alike:

@@ -28,6 +28,9 @@ class Tells(Value):
     line: bool = True
 
 
+EDITOR_ROWS = 3
+"""Rows at the bottom in which editors ask."""
+
 SHELL_END = Pattern(r"[$#%❯➜λ]$")
 
 
@@ -57,10 +60,19 @@ def question(seen: Scene) -> Asking | None:
     tells = _tells(seen)
     if tells.secret:
         return _at_cursor(seen, tells)
-    if programs.is_editor(name) or seen.prompt or seen.continuation or _at_prompt(seen, name):
+    if programs.is_editor(name):
+        return _of_editor(seen, tells)
+    if seen.prompt or seen.continuation or _at_prompt(seen, name):
         return None
     dialog = _dialog(seen, name) if tells.raw and not tells.pager and not _profiled(seen) else None
     return dialog or _at_cursor(seen, tells)
+
+
+def _of_editor(seen: Scene, tells: Tells) -> Asking | None:
+    """A question an editor asks on its last rows, below the text: with its answers spelled out."""
+    look = seen.look
+    spelled = look.y >= look.rows - EDITOR_ROWS and patterns.SPELLED.search(seen.text.left.rstrip())
+    return _at_cursor(seen, changed(tells, raw=True, single=True, line=False)) if spelled else None
 
 
 def question_alone(seen: Scene) -> Asking | None:

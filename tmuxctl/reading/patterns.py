@@ -134,8 +134,8 @@ LETTERS = Pattern(r"\[([A-Za-z0-9?](?:,[A-Za-z0-9?/!^$+-])+)\]\??:? ?\w?$")
 SLASHED = Pattern(r"[\[(]([A-Za-z0-9?](?:/[A-Za-z0-9?]){2,})[\])](?: ?\[[\w= ]{1,20}\])? ?[?:]{0,2} ?\w?$")
 """`(Y/I/N/O/D/Z) [default=N] ?`: the same with strokes."""
 
-SPELLED = Pattern(r"\(\w\)[\w' ]{1,20}(?:/ ?\(\w\)[\w' ]{1,20})+(?:\[(\w+)\])?:? ?\w?$")
-"""`(Y)es/(N)o/(D)on't ask again [Yes]:`: the letter of each answer in brackets."""
+SPELLED = Pattern(r"[\[(]\w[\])][\w' -]{1,20}(?:[/,] ?[\[(]\w[\])][\w' -]{1,20})+(?:\[(\w+)\])?:? ?\w?$")
+"""`(Y)es/(N)o/(D)on't ask again [Yes]:`, `[O]pen Read-Only, (E)dit anyway:`: the letter of each answer in brackets."""
 
 DOTTED = Pattern(r"\w\?\.{2,3}$")
 """`rm a b?...`: yes or no."""

@@ -143,7 +143,7 @@ def _yes_or_no(found: str, tells: Tells) -> tuple[tuple[Option, ...], str | None
 
 
 def _spelled(left: str, found: re.Match[str], tells: Tells) -> tuple[Option, ...]:
-    pairs = re.findall(r"\((\w)\)([\w' ]{1,20})", found[0])
+    pairs = re.findall(r"[\[(](\w)[\])]([\w' -]{1,20})", found[0])
     return tuple(Option(slug(a + b), (a + b).strip(), _typed(a.lower(), tells)) for a, b in pairs)
 
 
