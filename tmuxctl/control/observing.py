@@ -14,7 +14,6 @@ from tmuxctl.errors import NotFound, TmuxctlError
 from tmuxctl.evidence import FULL, Kernel, Look, Mark
 from tmuxctl.model import Confidence, Session, State
 from tmuxctl.operations import current
-from tmuxctl.reading import marks
 from tmuxctl.reading.state import Verdict, judge
 from tmuxctl.terminal import observer
 from tmuxctl.terminal.journal import Extent
@@ -81,6 +80,8 @@ class Observer(observer.Observer):
         token = pane.spec.get("marks", "") if marked else ""
 
         def find_mark(data: bytes, start: int) -> Mark | None:
+            from tmuxctl.reading import marks
+
             found = marks.marks(data, token)
             return Mark(found[-1].letter, found[-1].status, start + found[-1].start) if found else None
 
