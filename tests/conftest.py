@@ -22,7 +22,7 @@ from tmuxctl.terminal.tmux_conf import CONFIG
 from tmuxctl.transport.pipe import PipeTransport
 
 EVERYWHERE = ("memory", "tmux", "pipe")
-KEPT = ("PATH", "LANG", "LC_ALL", "TERM", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE")
+KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE")
 SOCKET = "t"
 PATIENCE = 20.0
 """Seconds after which a test gives up; no test may depend on how long anything takes."""
