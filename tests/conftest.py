@@ -28,6 +28,10 @@ PATIENCE = 20.0
 """Seconds after which a test gives up; no test may depend on how long anything takes."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--save-screens", action="store_true", help="keep the screens that plays of real programs name")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "on(*transports): run over these of memory, tmux, pipe and resident only")
 

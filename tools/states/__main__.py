@@ -24,10 +24,20 @@ from typing import Any
 
 from tmuxctl.evidence import FULL, NONE, WCHAN
 from tools.states import report, scenarios, score
-from tools.states.place import ROOT, Missing, alone, environment, libraries_python, place, placeholders, user
+from tools.states.place import (
+    PORTS,
+    ROOT,
+    USER,
+    Missing,
+    alone,
+    environment,
+    libraries_python,
+    place,
+    placeholders,
+    user,
+)
 from tools.states.recording import Recording, from_lines, load_all, save, thinned
 from tools.states.scenarios import Collection
-from tools.states.services import USER, Running
 
 SCENARIOS = ROOT / "tests/states/scenarios.yaml"
 RECORDINGS = ROOT / "tests/states/recordings"
@@ -118,7 +128,7 @@ def _played(options: argparse.Namespace) -> Iterator[Recording]:
         stack.enter_context(alone())
         folder = stack.enter_context(place(collection.fixtures))
         has_user = stack.enter_context(user())
-        running = stack.enter_context(Running(folder))
+        running = stack.enter_context(Running(folder, ports=PORTS, user=USER))
         missing = Missing(
             running,
             has_user=has_user,

@@ -11,13 +11,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tools.person import person
+from tools.services import SYSTEM_PATH, Running
 from tools.states import scenarios
-from tools.states.services import USER, Running, needed
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,14 +28,13 @@ PROGRAMS = (
 )
 """Programs that a scenario may name anywhere in what is run or typed."""
 
-PASSWORD = "secret123"
-COMMENT = "made by tmuxctl's scoring run"
-"""Tells a user of ours from one who was there before."""
+USER, PASSWORD = "idleu", "secret123"
+"""The ordinary user whom scenarios name."""
+
+PORTS = {"sshd": 22099, "postgres": 54399, "redis": 63799, "hang": 18099}
+"""The servers whose ports scenarios name."""
 
 LIBRARIES = "IPython, textual, tqdm, prompt_toolkit, questionary"
-
-SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Scenarios run the system's own programs: a version manager's shims start slowly and are programs themselves."""
 
 
 @contextmanager
@@ -80,33 +80,9 @@ def _end_all(folder: Path) -> None:
                 os.kill(int(about.parent.name), signal.SIGKILL)
 
 
-@contextmanager
-def user() -> Iterator[bool]:
+def user() -> AbstractContextManager[bool]:
     """The ordinary user, made if root may and removed behind it; gives whether there is one."""
-    sudoers = Path("/etc/sudoers.d/tmuxctl-states")
-    there = _user(USER)
-    made = (there is None or there.pw_gecos == COMMENT) and os.getuid() == 0
-    if not made:
-        yield there is not None
-        return
-    try:
-        if there is None:
-            subprocess.run(["useradd", "-m", "-s", "/bin/bash", "-c", COMMENT, USER], check=True)
-        subprocess.run(["chpasswd"], input=f"{USER}:{PASSWORD}\n", text=True, check=True)
-        if sudoers.parent.is_dir():
-            sudoers.write_text(f"Defaults:{USER} !lecture\n{USER} ALL=(ALL) ALL\n")
-            sudoers.chmod(0o440)
-        yield True
-    finally:
-        sudoers.unlink(missing_ok=True)
-        subprocess.run(["userdel", "-r", USER], stderr=subprocess.DEVNULL, check=False)
-
-
-def _user(name: str) -> pwd.struct_passwd | None:
-    try:
-        return pwd.getpwnam(name)
-    except KeyError:
-        return None
+    return person(USER, PASSWORD)
 
 
 def environment(name: str | None) -> dict[str, str]:
@@ -188,7 +164,8 @@ class Missing:
             lacks.append(f"the user {USER}")
         if first in ("runuser", "apt-get") and self.player != "root":
             lacks.append("the rights of root")
-        servers = [written["service"]] if "service" in written else needed(text)
+        named = [name for name, port in PORTS.items() if str(port) in text]
+        servers = [written["service"]] if "service" in written else named
         return lacks + [name for name in servers if not lacks and not self._server(name)]
 
     def _server(self, name: str) -> bool:
@@ -196,7 +173,9 @@ class Missing:
             told = self._told.get(name)
             known = {key: text for key, text in self._places.items() if text is not None}
             self._servers[name] = (
-                self.running.start_told(name, scenarios.filled(told, known)) if told else self.running.start(name)
+                self.running.start_told(name, scenarios.filled(told, known))
+                if told
+                else self.running.start(name) is not None
             )
         return self._servers[name]
 
