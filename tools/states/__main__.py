@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from tmuxctl.evidence import FULL, NONE, WCHAN
+from tools.services import Running
 from tools.states import report, scenarios, score
 from tools.states.place import (
     PORTS,
