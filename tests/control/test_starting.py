@@ -358,3 +358,10 @@ def test_a_profile_that_is_not_there_is_an_error_before_anything_starts(control:
     with pytest.raises(NotFound):
         control.new("t", LINES, profile="no-such-program")
     assert not control.ls().sessions
+
+
+@pytest.mark.on("tmux")
+@pytest.mark.parametrize("locale", ["C", "POSIX"])
+def test_a_session_starts_in_any_locale(control: Control, monkeypatch, locale):
+    monkeypatch.setenv("LC_ALL", locale)
+    assert control.new("t", ("cat",)).name == "t"

@@ -105,9 +105,10 @@ class LocalTransport:
 
         server = Server(socket_name=self.socket, tmux_bin=self._tmux if "/" in self._tmux else None)
         try:
-            # -N: never the start of a server here, so that a lost socket is not answered with a second one
+            # -u: in another locale tmux writes `_` for the tabs in its answers; -N: never the start of a server here, so
+            # that a lost socket is not answered with a second one
             with self._settled(timeout):
-                done = _within(timeout, lambda: server.cmd("-N", *base.argv(commands)))
+                done = _within(timeout, lambda: server.cmd("-u", "-N", *base.argv(commands)))
         except exc.TmuxCommandNotFound:
             raise _no_tmux() from None
         if done.returncode:
