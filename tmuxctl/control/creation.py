@@ -195,6 +195,7 @@ def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
         "plugins": [one.name for one in applied],
         "applied": [one._asdict() for one in applied],
         "marks": token,
+        "plain": wanted.profile == "none",
     }
     extra["profile.json"] = frozen(wanted.resolved)
     files = {**launch.files(spec, asked, folder, session_id, settings.journal_limit), **extra}

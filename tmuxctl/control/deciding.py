@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 ALLOW = ("allow", "yes", "y", "ok", "continue")
 DENY = ("deny", "no", "n", "cancel", "quit")
+ANY = ("allow", "deny")
+"""Decisions that stand alone, for any question."""
 STOP = "stop"
 
 GONE_SECONDS = 3.0
@@ -132,13 +134,13 @@ def parse_policies(texts: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in ",".join(texts).split(",") if texts else ():
         question, equals, option = text.strip().partition("=")
-        if not equals:
+        if not equals and question in ANY:
             question, option = "*", question
         if not question or not option:
             raise Usage(
                 f"{ascii(text[:40])} is no decision",
                 reason="bad_decision",
-                hint="--decide allow, --decide deny, or --decide KIND=OPTION, as in confirm=yes",
+                hint="--decide allow, --decide deny, or --decide KIND=OPTION, as in confirm=yes; any question: *=OPTION",
             )
         found[question] = option
     return found

@@ -9,11 +9,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl import evidence as evidences
-from tmuxctl.control import sessions
+from tmuxctl.control import foreground, sessions
 from tmuxctl.errors import NotFound, TmuxctlError
 from tmuxctl.evidence import FULL, Kernel, Look, Mark
 from tmuxctl.model import Confidence, Session, State
 from tmuxctl.operations import current
+from tmuxctl.reading.kernel import names
 from tmuxctl.reading.state import Verdict, judge
 from tmuxctl.terminal import observer
 from tmuxctl.terminal.journal import Extent
@@ -89,7 +90,20 @@ class Observer(observer.Observer):
         super().__init__(control.transport, pane, folder, find_mark=find_mark if token else None, level=level)
         self.folder, self.token = folder, token
         self._prompts: dict[int, bool] = {}
-        self.profile = profile or profile_of(control, pane)
+        self.own = profile or profile_of(control, pane)
+        self._known = None if profile or pane.spec.get("plain") else control.known
+
+    @property
+    def profile(self) -> Profile | None:
+        """The profile of the program that has the terminal now: the session's own, or that of what its program runs."""
+        if self._known is None or not self.looks:
+            return self.own
+        return foreground.profile(self._known, self.own, names(self.looks[-1].kernel))
+
+    @property
+    def applied(self) -> str | None:
+        """The name of that profile."""
+        return self.profile.name if self.profile else None
 
     def verdict(self) -> Verdict:
         """What the looks so far say."""
@@ -121,11 +135,12 @@ def profile_of(control: Control, pane: Pane) -> Profile | None:
 
 
 class Observed(NamedTuple):
-    """A state, and the look it was judged by."""
+    """A state, the look it was judged by, and the name of the profile, None if it was judged without."""
 
     verdict: Verdict
     look: Look
     pane: Pane
+    profile: str | None
 
 
 def now(control: Control, pane: Pane, given: Input | None = None, *, moment: float = MOMENT_SECONDS) -> Observed:
@@ -135,7 +150,7 @@ def now(control: Control, pane: Pane, given: Input | None = None, *, moment: flo
     """
     steady = Steady(control, Observer(control, pane), given)
     steady.watch(moment)
-    return Observed(steady.verdict, steady.observer.looks[-1], steady.observer.pane)
+    return steady.observed()
 
 
 def glance(control: Control, panes: Sequence[Pane]) -> dict[str, Observed]:
@@ -159,7 +174,7 @@ def glance(control: Control, panes: Sequence[Pane]) -> dict[str, Observed]:
         verdict, look = _by_one_look(control, one, extent, probe, drawn[one.pane.id])
         if one.pane.id not in known:
             leave(one, verdict)
-        seen[one.pane.id] = Observed(verdict, look, one.pane)
+        seen[one.pane.id] = Observed(verdict, look, one.pane, one.applied)
     return seen
 
 
@@ -189,7 +204,7 @@ def ready(control: Control, session: Session) -> Session:
     if pane.dead:
         return sessions.summary(pane, session.cursor)
     steady = Steady(control, Observer(control, pane), Input.parse(given))
-    profile = steady.observer.profile
+    profile = steady.observer.own
     patience = (profile and profile.start_timeout) or control.settings.wait_timeout or START_SECONDS
     began = time.monotonic()
     deadline = began + (current().left(patience) or 0.0)
@@ -209,7 +224,7 @@ def ready(control: Control, session: Session) -> Session:
     finally:
         watch.close()
     steady.leave()
-    return sessions.known_state(Observed(steady.verdict, steady.observer.looks[-1], steady.observer.pane))
+    return sessions.known_state(steady.observed())
 
 
 class Steady:
@@ -324,6 +339,11 @@ class Steady:
         if fresh and clock - fresh[-1].at < RECENT_SECONDS:
             self.verdict = self.observer.verdict()
             self._since -= clock - fresh[-1].at
+
+    def observed(self) -> Observed:
+        """What was seen last."""
+        watched = self.observer
+        return Observed(self.verdict, watched.looks[-1], watched.pane, watched.applied)
 
     def leave(self) -> None:
         """Keep the last looks in the session's folder, for the next process that asks."""

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from tmuxctl.control.foreground import Known
 from tmuxctl.errors import Usage
 from tmuxctl.operations import (
     RIGHTS,
@@ -87,6 +88,7 @@ class Control:
         """What a resident process remembers of sessions it wrote to; never trusted for more than where to look."""
         self.profiles: dict[str, Profile | None] | None = {} if resident else None
         """The profiles a resident process read, by the session's id: they never change."""
+        self.known = Known(self)
 
     @property
     def holder(self) -> Holder:

@@ -161,6 +161,7 @@ def known_state(seen: Observed) -> Session:
         detail=verdict.detail or (None if seen.pane.piped or seen.pane.dead else "journal_stopped"),
         by=verdict.by,
         confidence=verdict.confidence,
+        profile=seen.profile,
         asking=plain(verdict.asking) if verdict.asking else None,
     )
 

@@ -80,7 +80,7 @@ def found(name: str) -> Found:
 def load_found(one: Found, *, keys: Keys | None = None) -> Profile:
     """As `load`, of a profile that was found before."""
     kept = _profiles.get(one.path)
-    if kept and all(_stamp(path) == stamp for path, stamp in kept[0]):
+    if kept and all(stamp_of(path) == was for path, was in kept[0]):
         return kept[1]
     from tmuxctl.profile_files import resolved
 
@@ -106,7 +106,7 @@ def read(one: Found, *, keys: Keys | None = None) -> Document:
 
 
 def _read(one: Found, keys: Keys | None) -> tuple[Stamp, Document]:
-    stamp = _stamp(one.path)
+    stamp = stamp_of(one.path)
     kept = _documents.get(one.path)
     if kept is None or kept[0] != stamp:
         from tmuxctl.profile_files.schema import parse
@@ -194,7 +194,7 @@ def _content(one: Found) -> bytes:
         raise Usage(f"{ascii(one.path)}: {error.strerror}", reason="bad_profile") from None
 
 
-def _stamp(path: str) -> Stamp:
+def stamp_of(path: str) -> Stamp:
     """What changes with a file's content. Inside a one-file application nothing does."""
     try:
         status = os.stat(path)
@@ -209,7 +209,7 @@ ARGV0 = re.compile(rb"argv0['\"]?\s*:\s*(\[[^\]]*\]|[^,}\n]*(?:\n\s*-.*)*)")
 
 def _may_fit(one: Found, program: str) -> bool:
     """Whether a file may be for this program, by its text alone: parsing all of them would take 20 times as long."""
-    stamp = _stamp(one.path)
+    stamp = stamp_of(one.path)
     kept = _patterns.get(one.path)
     if kept is None or kept[0] != stamp:
         kept = _patterns[one.path] = stamp, _seen_patterns(one)

@@ -146,6 +146,19 @@ def says(kernel: Kernel | None) -> Says | None:
     )
 
 
+def names(kernel: Kernel | None) -> tuple[str, ...]:
+    """What the programs are called that have the terminal, the most telling first: of the innermost terminal before
+    those around it, who waits for input before who leads the foreground."""
+    found: list[str] = []
+    while kernel is not None:
+        told = says(kernel)
+        led = [one.name for one in kernel.programs if one.foreground]
+        waits = [one.name for one in told.waiters] if told else []
+        found = [*dict.fromkeys([*waits, *led]), *found]
+        kernel = kernel.inner
+    return tuple(found)
+
+
 def _gives_up(tty: Tty | None) -> bool:
     """A read of the terminal comes back without input after a while."""
     return tty is not None and not tty.canonical and tty.vmin == 0

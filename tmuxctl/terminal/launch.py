@@ -132,6 +132,7 @@ def facts(spec: SessionSpec, asked: Mapping[str, Any]) -> str:
     plugins, argv, cwd = list(asked.get("plugins", ())), list(asked["argv"]), spec.cwd
     while True:
         about = {"argv": argv, "cwd": cwd, "plugins": plugins, "profile": asked.get("profile"), "marks": asked["marks"]}
+        about |= {"plain": True} if asked.get("plain") else {}
         # 3.4 puts a backslash before a dollar when it prints an option (measured), which JSON does not know
         line = json.dumps(about).replace("$", "\\u0024").replace("#", "\\u0023")
         if len(line) <= FACTS_LIMIT:

@@ -1,0 +1,69 @@
+"""A shell's session runs many programs: each is known by its own profile while it has the terminal."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tmuxctl.control import Control
+
+
+@pytest.mark.on("tmux", "resident")
+def test_what_a_shell_runs_is_known_by_its_own_profile(control: Control, needs):
+    needs("python3", "bash")
+    assert control.new("t", ("bash", "--norc")).profile == "bash"
+    control.ask("t", b"python3 -q")
+    seen = control.show("t")
+    assert (seen.profile, seen.kind, seen.detail) == ("python", "prompt", "repl")
+    assert control.ask("t", b"6*7").answer == "42"
+    assert control.ls().sessions[0].profile == "python"
+    control.keys("t", ("C-d",))
+    control.wait("t")
+    assert control.show("t").profile == "bash"
+
+
+@pytest.mark.on("tmux")
+def test_a_question_of_what_a_shell_runs_has_the_options_of_its_profile(control: Control, needs, place: Path):
+    needs("less")
+    (place / "text").write_text("line\n" * 200)
+    control.new("t", ("sh",))
+    control.send("t", b"less text")
+    assert control.wait("t", asking=True).asking.kind == "pager"
+    assert {"more", "quit"} <= {one.id for one in control.decide("t").asked.options}
+    assert control.decide("t", "quit").state == "idle"
+
+
+@pytest.mark.on("tmux")
+def test_a_profile_that_is_written_later_counts(control: Control, place: Path, until):
+    control.new("t", ("sh",))
+    control.send("t", b"cat")
+    control.wait("t")
+    assert control.show("t").profile == "sh"
+    path = place / ".config/tmuxctl/profiles/mine.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text("schema: tmuxctl/profile@1\ndetect: {argv0: [cat], foreground: [cat]}\n")
+    assert Control().show("t").profile == "mine"
+    path.write_text("schema: tmuxctl/profile@1\ndetect: {argv0: [tac], foreground: [tac]}\nnotes: for another\n")
+    assert Control().show("t").profile == "sh"
+
+
+@pytest.mark.on("tmux")
+def test_a_session_that_wants_no_profile_gets_none(control: Control, needs):
+    needs("python3")
+    control.new("t", ("sh",), profile="none")
+    control.ask("t", b"python3 -q")
+    assert control.show("t").profile is None
+
+
+@pytest.mark.on("tmux")
+def test_a_broken_profile_is_in_nobodys_way(control: Control, place: Path):
+    path = place / ".config/tmuxctl/profiles/broken.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text("promt: x\n")
+    control.new("t", ("sh",))
+    control.send("t", b"cat")
+    control.wait("t")
+    assert control.show("t").profile == "sh"
+    assert os.stat(next(place.glob("state/**/profiles.json"))).st_mode & 0o777 == 0o600

@@ -1,0 +1,103 @@
+"""Which profile counts: a shell's session runs many programs, and each is known by its own.
+
+The profiles of all programs are kept beside the sessions as one file of JSON, made anew when a profile's file changed: no
+look at a program reads YAML.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import tmuxctl
+from tmuxctl.errors import TmuxctlError
+from tmuxctl.profile import frozen, thaw
+
+if TYPE_CHECKING:
+    from tmuxctl.control.service import Control
+    from tmuxctl.extensions import Found
+    from tmuxctl.profile import Profile
+
+FILE = "profiles.json"
+
+FRESH_SECONDS = 2.0
+"""How long a process takes it that no file of a profile has changed."""
+
+
+class Entry(NamedTuple):
+    """One profile as it stands in the file: the names its program has in the foreground, and what `frozen` made of it."""
+
+    names: tuple[str, ...]
+    frozen: str
+
+
+class Known:
+    """The profiles of every program, for one process."""
+
+    def __init__(self, control: Control) -> None:
+        self.control = control
+        self._entries: tuple[Entry, ...] = ()
+        self._key: list[Any] = []
+        self._found: dict[str, Profile | None] = {}
+        self._checked = -FRESH_SECONDS
+
+    def of(self, name: str) -> Profile | None:
+        """The profile for a program that is called so while it has the terminal; None if there is none."""
+        if time.monotonic() - self._checked > FRESH_SECONDS:
+            self._check()
+        if name not in self._found:
+            exact = [one for one in self._entries if name in one.names]
+            alike = (one for one in self._entries if any(fnmatchcase(name, pattern) for pattern in one.names))
+            entry = next(iter(exact), None) or next(alike, None)
+            self._found[name] = thaw(entry.frozen.encode()) if entry else None
+        return self._found[name]
+
+    def _check(self) -> None:
+        from tmuxctl import extensions
+        from tmuxctl.profile_files import library
+
+        self._checked = time.monotonic()
+        found = extensions.profiles()
+        key = [tmuxctl.__version__, *([one.path, *library.stamp_of(one.path)] for one in found)]
+        if key == self._key:
+            return
+        self._key, self._found = key, {}
+        path = f"{self.control.transport.home}/{FILE}"
+        with suppress(TmuxctlError, OSError, ValueError, KeyError, TypeError):
+            kept = json.loads(self.control.transport.read(path))
+            if kept["key"] == key:
+                self._entries = tuple(Entry(tuple(names), text) for names, text in kept["programs"])
+                return
+        self._entries = tuple(_entries(found))
+        with suppress(TmuxctlError, OSError):
+            self.control.transport.put(path, json.dumps({"key": key, "programs": self._entries}).encode())
+
+
+def _entries(found: Sequence[Found]) -> list[Entry]:
+    """Every profile that can be read, the user's before ours."""
+    from tmuxctl.profile_files import library
+    from tmuxctl.terminal.keys import tmux_keys
+
+    entries = []
+    for one in sorted(found, key=lambda one: library.SOURCES.index(one.source)):
+        with suppress(TmuxctlError):
+            profile = library.load_found(one, keys=tmux_keys)
+            if names := profile.foreground:
+                entries.append(Entry(names, frozen(profile).decode()))
+    return entries
+
+
+def profile(known: Known, own: Profile | None, names: Sequence[str]) -> Profile | None:
+    """The profile of the program that has the terminal, which is called one of these `names`, the most telling first:
+    the session's own if it is for that program, else the one that is, else again the session's own."""
+    if own is not None and (not own.foreground or any(_fits(own, name) for name in names)):
+        return own
+    return next((found for name in names if (found := known.of(name))), own)
+
+
+def _fits(one: Profile, name: str) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in one.foreground)
