@@ -93,6 +93,17 @@ class Session(Value):
     recording: bool = False
     cursor: str | None = None
     owner: str | None = None
+    target: str | None = None
+    """The pane it is on another tmux server, None for a session of tmuxctl's own."""
+
+
+LABEL = re.compile(r"tmux(?:@[A-Za-z0-9._-]{1,64})?:(?:[A-Za-z0-9_-]+:[0-9]+\.[0-9]+|%[0-9]+)")
+"""What a pane of another tmux server is called: `tmux:SESSION:WINDOW.PANE`, `tmux@SOCKET:%ID`."""
+
+
+def addressable(name: str) -> bool:
+    """True for what may be a session's name or id, or a pane's: nothing in it means anything to tmux."""
+    return bool(NAME.fullmatch(name) or LABEL.fullmatch(name))
 
 
 def check_name(name: str) -> str:
@@ -105,6 +116,17 @@ def check_name(name: str) -> str:
             hint="use letters, digits, _ and -, starting with a letter or digit, at most 63 characters",
         )
     return name
+
+
+def check_tag(tag: str) -> str:
+    """The tag itself, or Usage: what may stand in a session's name."""
+    if not NAME.fullmatch(tag):
+        raise Usage(
+            f"{ascii(tag[:40])} is no tag",
+            reason="bad_tag",
+            hint="use letters, digits, _ and -, starting with a letter or digit, at most 63 characters",
+        )
+    return tag
 
 
 def parse_size(text: str) -> Size:

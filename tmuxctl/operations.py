@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, wraps
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 from tmuxctl.errors import Denied, TmuxctlError, Usage
@@ -51,13 +51,28 @@ def operation(
     examples: Sequence[str] = (),
 ) -> Callable[[F], F]:
     """Make a method an operation. `right` is what a caller needs; `idempotent`: twice is as once; `streams`: may yield
-    results one by one; `hot`: must stay quick when called cold; `examples` lead its help."""
+    results one by one; `hot`: must stay quick when called cold; `examples` lead its help. What its first parameter
+    `session` names may be elsewhere: the service's `reach` says who drives it."""
 
     def mark(function: F) -> F:
+        if function.__code__.co_varnames[1:2] == ("session",):
+            function = _reaching(function)
         function.__operation__ = Meta(right, group, idempotent, streams, hot, tuple(examples))  # type: ignore[attr-defined]
         return function
 
     return mark
+
+
+def _reaching(function: F) -> F:
+    """The method of the service that drives the session it is called with."""
+
+    @wraps(function)
+    def reaching(service: Any, session: Any = None, *arguments: Any, **options: Any) -> Any:
+        if isinstance(session, str) and hasattr(service, "reach"):
+            service, session = service.reach(session)
+        return function(service, session, *arguments, **options)
+
+    return reaching  # type: ignore[return-value]  # it takes and gives what the method does
 
 
 class Kind(NamedTuple):
@@ -262,7 +277,7 @@ def find(service: type, name: str) -> Operation:
 
 def _evaluated(annotation: Any, function: Callable[..., Any]) -> Any:
     # only the parameters': a result's type is imported where it is made, so that a quick verb loads no other
-    return eval(annotation, function.__globals__) if isinstance(annotation, str) else annotation
+    return eval(annotation, inspect.unwrap(function).__globals__) if isinstance(annotation, str) else annotation
 
 
 def _parameter(one: inspect.Parameter, hint: Any) -> Parameter:

@@ -256,6 +256,12 @@ class Pruned(Value):
     dry_run: bool = False
 
 
+class Released(Value):
+    """The names of what `release` gave back."""
+
+    released: tuple[str, ...]
+
+
 class Sessions(Value):
     """All sessions, by name."""
 

@@ -64,6 +64,12 @@ def execute(control: Control, session: str, command: tuple[str, ...], *, timeout
     if pane.dead:
         raise paste.ended(pane)
     journal = sessions.journal(control, pane)
+    if not journal.streams:
+        raise Conflict(
+            f"what is printed in {pane.name} is not kept, so a command's output could not be told",
+            reason="no_journal",
+            hint=f"adopt it, if nothing else reads along there: tmuxctl adopt {pane.spec.get('target') or pane.name}",
+        )
     # threads of one process are as many writers
     holder = lease.Holder.new()
     _lease(control, pane, holder, deadline)

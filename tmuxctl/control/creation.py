@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmuxctl.control import sessions
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.model import Session, SessionSpec, check_name, parse_seconds, parse_size
+from tmuxctl.model import Session, SessionSpec, check_name, check_tag, parse_seconds, parse_size
 from tmuxctl.profile import Profile, frozen
 from tmuxctl.terminal import launch, server
 from tmuxctl.transport.base import check_environment, source
@@ -44,6 +44,7 @@ class Wanted(NamedTuple):
     shell_marks: bool = True
     if_exists: str = "error"
     plugins: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
     linger: bool = False
     """Keep the terminal 30 ms longer than the program, so that none of its output is lost."""
     resolved: Profile | None = None
@@ -162,6 +163,7 @@ def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
     command = wanted.command or (_shell(),)
     env = {**launch.environment(os.environ, clean=wanted.clean_env), **profile.env, **wanted.env}
     check_environment(wanted.env)
+    tags = [check_tag(tag) for tag in dict.fromkeys(wanted.tags)]
     spec = SessionSpec(
         argv=_login(command) if wanted.login else command,
         cwd=os.path.join(os.getcwd(), os.path.expanduser(wanted.cwd or "")).rstrip("/") or "/",
@@ -192,6 +194,7 @@ def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
         "clean_env": wanted.clean_env,
         "login": wanted.login,
         "profile": profile.name or None,
+        "tags": tags,
         "plugins": [one.name for one in applied],
         "applied": [one._asdict() for one in applied],
         "marks": token,
@@ -200,6 +203,12 @@ def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
     extra["profile.json"] = frozen(wanted.resolved)
     files = {**launch.files(spec, asked, folder, session_id, settings.journal_limit), **extra}
     return Prepared(spec, session_id, session_id[:8] + ".1", folder, asked, files, applied, token)
+
+
+def _refuse_adopted(control: Control, name: str) -> None:
+    """Conflict if what is adopted is called so."""
+    if name in control.transport.files(f"{control.transport.home}/foreign"):
+        raise Conflict(f"{name} is adopted", reason="exists", hint=f"give it back first: tmuxctl release {name}")
 
 
 def _taken(control: Control) -> dict[str, server.Taken]:
@@ -216,9 +225,11 @@ def _name(control: Control, wanted: Wanted, taken: Mapping[str, server.Taken]) -
     if wanted.name is None:
         first = _default_name(wanted)
         names = (first, *(f"{first}-{number}" for number in range(2, 10_000)))
-        return next(name for name in names if name not in taken), None
+        adopted = control.transport.files(f"{control.transport.home}/foreign")
+        return next(name for name in names if name not in taken and name not in adopted), None
     name = check_name(wanted.name)
     if name not in taken:
+        _refuse_adopted(control, name)
         return name, None
     there = sessions.find(control, name)
     if wanted.if_exists == "replace" or (wanted.if_exists == "reuse" and there.dead):
@@ -351,7 +362,13 @@ def _descriptors() -> int | None:
 def _commands(made: Prepared) -> list[Any]:
     about = launch.facts(made.spec, made.asked)
     return launch.commands(
-        made.spec, made.folder, made.id, incarnation=made.incarnation, created=time.time(), about=about
+        made.spec,
+        made.folder,
+        made.id,
+        incarnation=made.incarnation,
+        created=time.time(),
+        about=about,
+        tags=made.asked["tags"],
     )
 
 

@@ -107,5 +107,19 @@ def _terminal(control: Control) -> Iterator[Check]:
     locale = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or ""
     utf8 = "utf" in locale.lower()
     yield Check("locale", utf8 or None, locale or "not set", None if utf8 else "for attach: export LANG=C.UTF-8")
-    inside = os.environ.get("TMUX")
-    yield Check("inside tmux", None, "yes: attach opens tmux inside tmux" if inside else "no")
+    yield from _inside()
+
+
+def _inside() -> Iterator[Check]:
+    """Whether this runs in a pane of a tmux server, and what that means."""
+    server, _, _ = os.environ.get("TMUX", "").partition(",")
+    pane = os.environ.get("TMUX_PANE", "")
+    if not server:
+        yield Check("inside tmux", None, "no")
+        return
+    socket = os.path.basename(server)
+    here = "tmux:" if socket == "default" else f"tmux@{socket}:"
+    told = f"yes: pane {pane} of server {socket}. tmuxctl's sessions are on a server of their own; attach opens tmux inside tmux"
+    yield Check(
+        "inside tmux", None, told, f"panes of this server too: tmuxctl ls --all-sockets; tmuxctl screen {here}{pane}"
+    )

@@ -19,31 +19,51 @@ if TYPE_CHECKING:
     from tmuxctl.control.service import Control
 
 
-def kill(control: Control, names: Sequence[str], *, everything: bool, signal: str, grace: float) -> Killed:
-    """End sessions by name, or all; a name that is not there is an error before anything is ended."""
+def kill(
+    control: Control, names: Sequence[str], *, everything: bool, signal: str, grace: float, force: bool = False
+) -> Killed:
+    """End sessions by name, or all; a name that is not there is an error before anything is ended, and so is a pane of
+    somebody else's, but by `force`."""
     word = signal.upper().removeprefix("SIG")
     if f"SIG{word}" not in signals.Signals.__members__:
         raise Usage(f"{ascii(signal[:20])} is no signal", reason="bad_signal", hint="TERM, INT, HUP, KILL, ...")
     if everything == bool(names):
         raise Usage("name the sessions to kill, or give --all", reason="missing", hint="tmuxctl ls")
+    strangers: list[tuple[Control, str]] = []
     if everything:
         panes = sessions.panes(control)
         forgotten = sessions.lost(control, panes)
     else:
         panes, forgotten = [], []
         for name in dict.fromkeys(names):
+            place, called = control.reach(name)
+            if place is not control:
+                strangers.append((place, called))
+                continue
             try:
                 panes.append(sessions.find(control, name))
             except (Unreachable, Exited) as error:
                 if error.reason not in sessions.GONE:
                     raise
                 forgotten += [one for one in sessions.lost(control, []) if name in (one.name, one.id)]
+    if strangers and not force:
+        from tmuxctl.control import adopting
+
+        raise adopting.refuse(strangers[0][1])
     ended = [end(control, pane, signal=word, grace=grace) for pane in panes]
+    ended += [_end_there(place, called, word, grace) for place, called in strangers]
     for one in forgotten:
         seen, left = process.end_marked(control.transport, one.id, signal=word, grace=grace)
         bury(control, one.id)
         ended.append(End(one.name, one.id, None, None, seen, tuple(left)))
     return Killed(tuple(ended))
+
+
+def _end_there(place: Control, name: str, signal: str, grace: float) -> End:
+    """End the programs of a pane of another server; what becomes of the pane is its own tmux's affair."""
+    pane = sessions.find(place, name)
+    seen, left = process.end_tree(place.transport, pane, signal=signal, grace=grace)
+    return End(name, pane.id, None, None, seen, tuple(left))
 
 
 def end(control: Control, pane: Pane, *, signal: str = "TERM", grace: float = 3.0) -> End:
@@ -126,16 +146,21 @@ def bury(control: Control, session_id: str) -> None:
 
 def prune(control: Control, *, dry_run: bool) -> Pruned:
     """Remove ended and lost sessions and every tombstone."""
+    from tmuxctl.control import adopting
+
     panes = sessions.panes(control)
     dead = [pane for pane in panes if pane.dead]
     gone = sessions.lost(control, panes)
-    names = [*(pane.name for pane in dead), *(one.name for one in gone)]
+    stale = adopting.gone(control)
+    names = [*(pane.name for pane in dead), *(one.name for one in gone), *stale]
     if dry_run:
         return Pruned(tuple(names), True)
     for pane in dead:
         end(control, pane, grace=0.5)
     for one in gone:
         bury(control, one.id)
+    if stale:
+        adopting.release(control, stale)
     home = control.transport.home
     for name in control.transport.files(f"{home}/ended"):
         control.transport.remove(f"{home}/ended/{name}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tmuxctl.control import sessions
 from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.model import NAME, State
+from tmuxctl.model import State, addressable
 from tmuxctl.operations import Call, current
 from tmuxctl.results import CursorPosition, Output, Screen
 from tmuxctl.terminal import observer, server
@@ -81,7 +81,7 @@ def capture(
 ) -> Capture:
     """A session's facts, title, visible rows and rows that scrolled away, as tmux draws them (capture-pane -e)."""
     try:
-        if NAME.fullmatch(session):
+        if addressable(session):
             before = control.panes.get(session) if control.panes else None
             return observer.capture(control.transport, session, before, scrollback=scrollback, trim=trim, wide=wide)
     except (NotFound, Unreachable) as error:

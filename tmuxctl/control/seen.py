@@ -38,10 +38,13 @@ class Seen:
             b"" if given and given.echo == "editor" and sessions.at_prompt(journal, self.marks, given.offset) else None
         )
         self.fresh = True
+        self.base = self.offset
         self.feed()
 
     def feed(self) -> int:
         """Take in new output; how far the journal was read."""
+        if not self.journal.streams:
+            return self._look_again()
         while True:
             part = self.journal.read(self.offset, STEP)
             if not part.data:
@@ -52,6 +55,15 @@ class Seen:
                 self._look_for_command(part.data)
             if len(part.data) < STEP and not part.truncated:
                 return self.offset
+
+    def _look_again(self) -> int:
+        """All that is shown since the cursor: a screen cannot be read on."""
+        end = self.journal.end()
+        if end != self.offset or not self.lines.text():
+            self.lines = _lines(self.pane, self.input)
+            self.lines.feed(self.journal.read(self.base).data)
+            self.offset, self.fresh = end, True
+        return end
 
     def _look_for_command(self, data: bytes) -> None:
         """Where the marked shell says that the command it was given starts, output begins; what was before is echo."""

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         ProfilesTested,
         Pruned,
         Ran,
+        Released,
         Screen,
         Sessions,
         Wait,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from tmuxctl.transport.base import Transport
 
 ProfileName = Annotated[str, Kind("profile", TEXT.schema, TEXT.parse)]
+Tags = Annotated[tuple[str, ...], Kind("tag", TEXTS.schema, TEXTS.parse)]
 ProfileNames = Annotated[tuple[str, ...], Kind("profile", TEXTS.schema, TEXTS.parse)]
 
 
@@ -115,6 +117,15 @@ class Control:
         `timeout` (seconds) bounds the whole call; setting `cancelled` ends a wait, not the program. Raises TmuxctlError.
         """
         return invoke(self, name, arguments, rights=rights, request_id=request_id, timeout=timeout, cancelled=cancelled)
+
+    def reach(self, session: str) -> tuple[Control, str]:
+        """Who drives what is called so, and its name there: a session of ours, what was adopted, or a pane of another tmux
+        (`tmux:TARGET`, `tmux@SOCKET:TARGET`). NotFound `no_target`, Unreachable `no_server`."""
+        if ":" in session or self.transport.files(f"{self.transport.home}/foreign"):
+            from tmuxctl.control import adopting
+
+            return adopting.reach(self, session) or (self, session)
+        return self, session
 
     def close(self) -> None:
         """End what this process keeps open; sessions go on."""
@@ -460,6 +471,7 @@ class Control:
         with_: Annotated[tuple[str, ...], "apply a plugin: NAME, NAME=VALUE or NAME:option=value"] = (),
         env_file: Annotated[FileName | None, "the env plugin: variables from a file"] = None,
         lifetime: Annotated[str | None, "the timeout plugin: end it after this long"] = None,
+        tag: Annotated[Tags, "a word to find it by"] = (),
         wait: Annotated[bool, "return when it is ready, asks, has ended, or has been busy for 2 s"] = True,
         dry_run: Annotated[bool, "print what would be done, and do nothing"] = False,
     ) -> Session | Plan:
@@ -480,6 +492,7 @@ class Control:
             shell_marks=shell_marks,
             if_exists=if_exists,
             plugins=plugins,
+            tags=tag,
         )
         if dry_run:
             return creation.plan(self, wanted)
@@ -524,7 +537,11 @@ class Control:
         return commands.run(self, wanted, timeout=timeout, max_bytes=max_bytes)
 
     @operation(
-        right="read", group="Sessions", idempotent=True, hot=True, examples=("ls", "ls --state exited", "ls --json")
+        right="read",
+        group="Sessions",
+        idempotent=True,
+        hot=True,
+        examples=("ls", "ls --state asking", "ls --tag nightly -F '{name}\\t{state}'", "ls --json"),
     )
     def ls(
         self,
@@ -532,17 +549,65 @@ class Control:
         state: Annotated[
             Literal["starting", "busy", "idle", "asking", "exited", "lost", "unknown"] | None, "only these"
         ] = None,
+        tag: Annotated[str | None, Kind("tag", TEXT.schema, TEXT.parse), "only those with this tag"] = None,
+        all_sockets: Annotated[bool, "the panes of every other tmux server of yours too"] = False,
     ) -> Sessions:
-        """All sessions, ended and lost ones too."""
+        """All sessions, ended, lost and adopted ones too."""
         from tmuxctl.control import sessions
 
-        return sessions.ls(self, state=state)
+        return sessions.ls(self, state=state, tag=tag, all_sockets=all_sockets)
+
+    @operation(
+        right="create",
+        group="Sessions",
+        examples=("adopt tmux:work:1.0 build", "adopt tmux@other:%3 --profile psql"),
+    )
+    def adopt(
+        self,
+        target: Annotated[str, "tmux:TARGET, or tmux@SOCKET:TARGET; see ls --all-sockets"],
+        name: Annotated[NewName | None, "the name it gets; default: after its tmux session"] = None,
+        *,
+        profile: Annotated[str, "auto, none, or a profile's name"] = "auto",
+    ) -> Session:
+        """Give a pane of another tmux server a name, a profile, and a journal from now on.
+
+        Nothing of that server changes: no option, no layout, and if something reads along there (pipe-pane), it goes on and
+        there is no journal here. How a program ends there cannot be known. `release` gives it back.
+        """
+        from tmuxctl.control import adopting
+
+        return adopting.adopt(self, target, name, profile=profile)
+
+    @operation(right="kill", group="Sessions", idempotent=True, examples=("release build",))
+    def release(self, names: Annotated[tuple[str, ...], "what was adopted"]) -> Released:
+        """Forget adopted panes: they go on as they are, and what was kept of them here is removed."""
+        from tmuxctl.control import adopting
+
+        return adopting.release(self, names)
+
+    @operation(
+        right="write",
+        group="Sessions",
+        idempotent=True,
+        examples=("tag build nightly web", "tag build --remove web", "tag build"),
+    )
+    def tag(
+        self,
+        session: SessionName,
+        tags: Annotated[Tags, "tags to give it"] = (),
+        *,
+        remove: Annotated[Tags, "take this tag away"] = (),
+    ) -> Session:
+        """Give a session tags, or take some away, and print those it has."""
+        from tmuxctl.control import tags as tagging
+
+        return tagging.change(self, session, tags, remove)
 
     @operation(
         right="kill",
         group="Sessions",
         idempotent=True,
-        examples=("kill db", "kill --all", "kill build --signal INT --grace 10s"),
+        examples=("kill db", "kill --all", "kill build --signal INT --grace 10s", "kill tmux:work:1.0 --force"),
     )
     def kill(
         self,
@@ -551,6 +616,7 @@ class Control:
         all: Annotated[bool, "every session of this server"] = False,
         signal: Annotated[str, "the first signal"] = "TERM",
         grace: Annotated[Seconds, "how long it may take before KILL"] = 3.0,
+        force: Annotated[bool, "end programs in panes of another tmux too"] = False,
     ) -> Killed:
         """End sessions: the signal to the whole process tree, after the grace period KILL, then the session goes.
 
@@ -558,7 +624,7 @@ class Control:
         """
         from tmuxctl.control import lifetime
 
-        return lifetime.kill(self, session, everything=all, signal=signal, grace=grace)
+        return lifetime.kill(self, session, everything=all, signal=signal, grace=grace, force=force)
 
     @operation(right="write", group="Sessions", examples=("rename db shop",))
     def rename(self, session: SessionName, name: Annotated[NewName, "the new name"]) -> Session:

@@ -9,11 +9,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.errors import Exited, NotFound, TmuxctlError, Unreachable
-from tmuxctl.model import NAME, Confidence, Session, State, check_name, parse_size
+from tmuxctl.model import Confidence, Session, State, addressable, check_name, check_tag, parse_size
+from tmuxctl.terminal import journal as journals
 from tmuxctl.terminal import server
 from tmuxctl.terminal.journal import Cursor, Journal, cursor_text, pipe_command
 from tmuxctl.terminal.server import Pane
-from tmuxctl.transport.base import source
+from tmuxctl.transport.base import If
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 def find(control: Control, session: str) -> Pane:
     """The pane of a session by its exact name or its id; NotFound with the nearest name otherwise."""
-    if not NAME.fullmatch(session):
+    if not addressable(session):
         raise NotFound(f"no session {ascii(session[:60])}", reason="no_session", hint="tmuxctl ls")
     try:
         pane = server.pane(control.transport, session)
@@ -48,14 +49,14 @@ def find(control: Control, session: str) -> Pane:
 def resume(control: Control, pane: Pane) -> Pane:
     """Start a journal's writer again that ended on a full disk; what was printed meanwhile is a gap (`truncated`)."""
     here = pane.target
-    again = source([("pipe-pane", "-IO", "-t", here, pipe_command(folder(control, pane.id)))])
-    control.transport.run([("if-shell", "-F", "-t", here, "#{||:#{pane_pipe},#{pane_dead}}", "", again)])
+    again = ("pipe-pane", "-IO", "-t", here, pipe_command(folder(control, pane.id)))
+    control.transport.run([If(here, "#{||:#{pane_pipe},#{pane_dead}}", [], [again])])
     return server.pane(control.transport, pane.name)
 
 
 def find_with_input(control: Control, session: str) -> tuple[Pane, str]:
     """`find`, together with what was last sent to the session."""
-    if NAME.fullmatch(session):
+    if addressable(session):
         try:
             before = control.panes.get(session) if control.panes else None
             pane, given = server.pane_and_input(control.transport, session, before)
@@ -110,7 +111,7 @@ def folder(control: Control, session_id: str) -> str:
 
 def journal(control: Control, pane: Pane) -> Journal:
     """A session's journal."""
-    return Journal(control.transport, folder(control, pane.id))
+    return journals.journal(control.transport, pane, folder(control, pane.id))
 
 
 def at_prompt(journal: Journal, token: str, offset: int) -> bool:
@@ -124,7 +125,7 @@ def at_prompt(journal: Journal, token: str, offset: int) -> bool:
 
 
 def cursor(pane: Pane, offset: int) -> str:
-    """A point in this life of the session's output."""
+    """A point in this life of the session's output; without a journal a place on its screen."""
     return cursor_text(Cursor(pane.incarnation, offset))
 
 
@@ -189,18 +190,34 @@ def summary(pane: Pane, point: str | None = None) -> Session:
         created=when(pane.created),
         active=when(pane.active),
         attached=pane.attached,
+        tags=pane.tags,
         plugins=tuple(spec.get("plugins", ())),
-        cursor=point,
+        # a place on a screen is nothing to come back to
+        cursor=point if spec.get("journal", True) else None,
+        target=spec.get("target"),
     )
 
 
-def ls(control: Control, *, state: str | None = None) -> Sessions:
-    """All sessions of the server, then the lost ones."""
+def ls(control: Control, *, state: str | None = None, tag: str | None = None, all_sockets: bool = False) -> Sessions:
+    """All sessions of the server, then the lost and the adopted ones, and with `all_sockets` the panes of every other
+    server; only those in a state or with a tag, if one is given."""
     from tmuxctl.results import Sessions
 
+    if tag is not None:
+        check_tag(tag)
     there = panes(control)
-    found = [*_seen(control, there), *lost(control, there)]
-    return Sessions(tuple(one for one in found if state is None or one.state.value == state))
+    found = [*_seen(control, there), *lost(control, there), *_elsewhere(control, all_sockets)]
+    wanted = (one for one in found if state is None or one.state.value == state)
+    return Sessions(tuple(one for one in wanted if tag is None or tag in one.tags))
+
+
+def _elsewhere(control: Control, everywhere: bool) -> list[Session]:
+    """What is adopted, and if it is wanted the panes of other servers."""
+    if not everywhere and not control.transport.files(f"{control.transport.home}/foreign"):
+        return []
+    from tmuxctl.control import adopting
+
+    return [*adopting.adopted(control), *(adopting.everywhere(control) if everywhere else ())]
 
 
 def _seen(control: Control, panes: list[Pane]) -> list[Session]:
@@ -264,7 +281,9 @@ def _lost(control: Control, session_id: str, state: State) -> Session | None:
         cwd=had.get("cwd"),
         cols=int(cols) if cols.isdigit() else None,
         rows=int(rows) if rows.isdigit() else None,
+        tags=tuple(asked.get("tags", ())),
         plugins=tuple(asked.get("plugins", ())),
+        target=asked.get("target"),
     )
 
 

@@ -368,12 +368,12 @@ class _Turn:
 
     def _count(self) -> None:
         """Number the turn, and take back what an earlier timeout noted."""
-        here = self.pane.target
+        here, counted = self.pane.target, "#{e|+|:0#{@tmuxctl_turn},1}"
         told = self.control.transport.run(
             [
-                ("set-option", "-F", "-t", here, "@tmuxctl_turn", "#{e|+|:0#{@tmuxctl_turn},1}"),
+                ("display-message", "-p", "-t", here, counted),
+                ("set-option", "-F", "-t", here, "@tmuxctl_turn", counted),
                 ("set-option", "-u", "-t", here, "@tmuxctl_recovery"),
-                ("display-message", "-p", "-t", here, "#{@tmuxctl_turn}"),
             ]
         )
         self.number = int(told.strip() or 0)
@@ -410,7 +410,7 @@ class _Turn:
             complete=found.complete and end.matched in ("idle", "unknown") and not part.truncated,
             elapsed=round(time.monotonic() - self.began, 3),
             cursor=sessions.cursor(self.pane, stop),
-            truncated=part.truncated or stop - first.offset > ANSWER_LIMIT,
+            truncated=part.truncated or part.end < stop,
             exit_status=end.exit_status if end.matched == "exit" else found.status,
             signal=end.signal,
             source=found.source,

@@ -75,8 +75,20 @@ def wait(
     Raises Exited when the program ends without, Asking when it asks while idle is waited for, Usage for a bad pattern.
     """
     limit = _limit(control, timeout)
-    with _waiter(control, session, wanted, since) as waiter:
-        return waiter.test() if now else waiter.until(limit)
+    try:
+        with _waiter(control, session, wanted, since) as waiter:
+            return waiter.test() if now else waiter.until(limit)
+    except Exited as error:
+        if error.reason != "ended_elsewhere" or not wanted.exit:
+            raise
+        return _ended_elsewhere(session)
+
+
+def _ended_elsewhere(session: str) -> Wait:
+    """The result of a wait for the end of a session that was gone before, nobody knows how."""
+    return Wait(
+        session, matched="exit", why="exit: status unknown", state=State.EXITED, by="exit", confidence=Confidence.SURE
+    )
 
 
 def _limit(control: Control, timeout: float | None) -> float | None:
@@ -116,14 +128,15 @@ def several(
     names = tuple(dict.fromkeys(names))
     if not names or not all(names):
         raise Usage("name the sessions: A,B,C", reason="missing", hint="tmuxctl wait --any A,B")
-    for name in names:
-        sessions.find(control, name)
+    places = {name: control.reach(name) for name in names}
+    for place, called in places.values():
+        sessions.find(place, called)
     if since is not None and since != "screen":
         raise Usage("a cursor belongs to one session", reason="bad_option", hint="leave --since out, or --since screen")
     call = current()
     limit = _limit(control, timeout)
     ends: dict[str, Wait | BaseException] = {}
-    waiters = {name: _waiter(control, name, wanted, since) for name in names}
+    waiters = {name: _waiter(*places[name], wanted, since) for name in names}
     over, enough = threading.Event(), threading.Event()
 
     def one(name: str) -> None:

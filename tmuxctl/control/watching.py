@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tmuxctl.control import sessions
@@ -32,16 +32,21 @@ def watch(control: Control, names: tuple[str, ...]) -> Iterator[Event]:
 
     Ends when every named session has ended. A question that takes the place of another is a change.
     """
+    if not names:
+        return _Watching({control: ()}, current()).events()
+    places: dict[Control, tuple[str, ...]] = {}
     for name in names:
-        sessions.show(control, name)
-    return _Watching(control, names, current()).events()
+        place, called = control.reach(name)
+        sessions.show(place, called)
+        places[place] = (*places.get(place, ()), called)
+    return _Watching(places, current()).events()
 
 
 class _Watching:
-    """One thread for each session, and what they saw, in order."""
+    """One thread for each session, and what they saw, in order. `places` are who drives which: all of them if none is named."""
 
-    def __init__(self, control: Control, names: tuple[str, ...], call: Call) -> None:
-        self.control, self.names, self.call = control, names, call
+    def __init__(self, places: Mapping[Control, tuple[str, ...]], call: Call) -> None:
+        self.places, self.call = places, call
         self.over = threading.Event()
         self.seen: queue.Queue[Event | BaseException] = queue.Queue()
         self.threads: dict[str, threading.Thread] = {}
@@ -52,7 +57,7 @@ class _Watching:
             while self.call.left(None) != 0.0:
                 self.call.check()
                 self._start()
-                over = bool(self.names) and not any(thread.is_alive() for thread in self.threads.values())
+                over = all(self.places.values()) and not any(thread.is_alive() for thread in self.threads.values())
                 try:
                     found = self.seen.get(timeout=0.0 if over else self.call.left(LIST_SECONDS))
                 except queue.Empty:
@@ -67,23 +72,25 @@ class _Watching:
 
     def _start(self) -> None:
         """Begin with sessions that are not watched yet."""
-        there = {pane.id: pane for pane in sessions.panes(self.control)}
-        gone = [] if self.threads else sessions.lost(self.control, list(there.values()))
-        for one in gone:
-            if not self.names or one.name in self.names or one.id in self.names:
-                self.threads[one.id] = threading.Thread()
-                self.seen.put(_event(one.name, _lost(one.state), one.cursor))
-        for pane in there.values():
-            wanted = not self.names or pane.name in self.names or pane.id in self.names
-            if wanted and pane.id not in self.threads:
-                thread = threading.Thread(target=self._watch, args=(pane,), daemon=True)
-                self.threads[pane.id] = thread
-                thread.start()
+        first = not self.threads
+        for control, names in self.places.items():
+            there = {pane.id: pane for pane in sessions.panes(control)}
+            gone = sessions.lost(control, list(there.values())) if first else []
+            for one in gone:
+                if not names or one.name in names or one.id in names:
+                    self.threads[one.id] = threading.Thread()
+                    self.seen.put(_event(one.name, _lost(one.state), one.cursor))
+            for pane in there.values():
+                wanted = not names or pane.name in names or pane.id in names
+                if wanted and pane.id not in self.threads:
+                    thread = threading.Thread(target=self._watch, args=(control, pane), daemon=True)
+                    self.threads[pane.id] = thread
+                    thread.start()
 
-    def _watch(self, pane: Pane) -> None:
+    def _watch(self, control: Control, pane: Pane) -> None:
         try:
             with under(self.call._replace(cancelled=self.over)):
-                _One(self, pane).run()
+                _One(self, control, pane).run()
         except BaseException as error:
             # a bug too is the consumer's: a thread that dies alone would leave a session silently unwatched
             if not self.over.is_set():
@@ -93,8 +100,8 @@ class _Watching:
 class _One:
     """One session under watch."""
 
-    def __init__(self, watching: _Watching, pane: Pane) -> None:
-        self.watching, self.control, self.pane = watching, watching.control, pane
+    def __init__(self, watching: _Watching, control: Control, pane: Pane) -> None:
+        self.watching, self.control, self.pane = watching, control, pane
         self.steady = Steady(self.control, Observer(self.control, pane), None)
         self.told: tuple[object, ...] | None = None
 

@@ -10,10 +10,14 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tmuxctl.errors import NotFound, Usage
 from tmuxctl.transport.base import File
+
+if TYPE_CHECKING:
+    from tmuxctl.terminal.server import Pane
+    from tmuxctl.transport.base import Transport
 
 LARGEST_SEGMENT = 8 << 20
 BLOCK = 16384
@@ -173,8 +177,20 @@ class Extent(NamedTuple):
     grown: float = 0.0
 
 
+def journal(transport: Transport, pane: Pane, folder: str) -> Journal:
+    """Where the output of the session in `folder` is to be had: its journal, or for a pane that has none its screen."""
+    if pane.spec.get("journal", True):
+        return Journal(transport, folder)
+    from tmuxctl.terminal.shown import Shown
+
+    return Shown(transport, pane, folder)
+
+
 class Journal:
     """Reads the journal of the session in `folder` while it is written; never stops or slows its writer."""
+
+    streams = True
+    """What was printed is there byte for byte, to be read on from any offset."""
 
     def __init__(self, transport: Files, folder: str) -> None:
         self.transport = transport

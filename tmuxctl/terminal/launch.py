@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tmuxctl.model import SessionSpec
@@ -143,7 +143,14 @@ def facts(spec: SessionSpec, asked: Mapping[str, Any]) -> str:
 
 
 def commands(
-    spec: SessionSpec, folder: str, session_id: str, *, incarnation: str, created: float, about: str
+    spec: SessionSpec,
+    folder: str,
+    session_id: str,
+    *,
+    incarnation: str,
+    created: float,
+    about: str,
+    tags: Sequence[str] = (),
 ) -> list[Command]:
     """The one list that makes the session and prints its facts: nothing comes between its first byte and the journal."""
     here = target(spec.name)
@@ -181,6 +188,7 @@ def commands(
             ("cols", cols),
             ("rows", rows),
             ("spec", about),
+            *([("tags", " ".join(tags))] if tags else []),
         )
     ]
     if lifetime := spec.notes.get("lifetime"):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tmuxctl.errors import Conflict
 from tmuxctl.terminal.server import Pane, asked, target
-from tmuxctl.transport.base import Command, Transport, source
+from tmuxctl.transport.base import Command, If, Transport
 
 SECONDS = 10
 """How long a lease lasts unless renewed."""
@@ -83,7 +83,7 @@ def take(transport: Transport, holder: Holder, pane: Pane, *, name: str = "lease
         ("display-message", "-p", "TAKEN"),
     ]
     refused: list[Command] = [("display-message", "-p", "HELD")]
-    reply = transport.run([("if-shell", "-F", "-t", here, condition, source(refused), source(mine))], timeout=timeout)
+    reply = transport.run([If(here, condition, refused, mine)], timeout=timeout)
     return reply.strip() == b"TAKEN"
 
 
@@ -101,7 +101,7 @@ def give_back(
     here = target(session)
     mine = f"#{{==:#{{@tmuxctl_{name}}},{holder}}}"
     release: list[Command] = [("set-option", "-u", "-t", here, f"@tmuxctl_{name}")]
-    transport.run([("if-shell", "-F", "-t", here, mine, source(release))], timeout=timeout)
+    transport.run([If(here, mine, release)], timeout=timeout)
 
 
 def held(name: str) -> Conflict:

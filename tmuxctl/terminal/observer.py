@@ -15,10 +15,10 @@ from tmuxctl.errors import NotFound
 from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Kernel, Look, Mark
 from tmuxctl.terminal import screen as screens
 from tmuxctl.terminal import server
-from tmuxctl.terminal.journal import Extent, Journal
+from tmuxctl.terminal.journal import Extent, journal
 from tmuxctl.terminal.paste import FACTS_SIZE
 from tmuxctl.terminal.server import Pane
-from tmuxctl.transport.base import Command, Probe, Transport, source
+from tmuxctl.transport.base import Command, If, Probe, Transport
 
 WINDOW_SECONDS = 3.3
 """How long looks are kept: an animation is judged over two seconds, and silence over three."""
@@ -88,8 +88,9 @@ def captures(transport: Transport, panes: Sequence[Pane]) -> list[Capture]:
     for index, pane in enumerate(panes):
         about = f"{end}#{{={FACTS_SIZE}:@tmuxctl_input}}\t#{{pane_title}}{end}"
         # asked by the pane's own condition: a session that is gone would end the whole list
-        asked = [("display-message", "-p", "-t", pane.target, about), ("capture-pane", "-p", "-e", "-t", pane.target)]
-        commands.append(("if-shell", "-F", "-t", pane.target, "#{session_name}", source(asked), ""))
+        here = pane.target
+        asked = [("display-message", "-p", "-t", here, about), ("capture-pane", "-p", "-e", "-t", here)]
+        commands.append(If(here, "#{session_name}", asked))
         commands.append(("display-message", "-p", f"{end}{end}"))
         size += sum(len(word) + 1 for command in commands[-2:] for word in command)
         if size > LIST_BYTES or index == len(panes) - 1:
@@ -120,7 +121,7 @@ class Observer:
         level: str = FULL,
     ) -> None:
         self.transport, self.pane, self.level = transport, pane, level
-        self.journal = Journal(transport, folder)
+        self.journal = journal(transport, pane, folder)
         self.looks: deque[Look] = deque()
         self._find_mark, self._searched = find_mark, 0
         self._mark: Mark | None = None

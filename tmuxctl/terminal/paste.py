@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tmuxctl.errors import Conflict, Exited, Failed, NotFound, Unreachable, Usage
 from tmuxctl.terminal import lease
 from tmuxctl.terminal.server import Pane
-from tmuxctl.transport.base import Command, Transport, source
+from tmuxctl.transport.base import Command, If, Transport
 
 LINE_LIMIT = 4095
 """Bytes of one line a terminal in canonical mode takes; it cuts the rest silently (termios(3), measured)."""
@@ -30,6 +30,10 @@ ECHO_LIMIT = 2000
 
 FACTS_SIZE = 200
 """Characters of a remembered input that hold all of it but the text."""
+
+
+READING = "#{&&:#{pane_in_mode},#{session_attached}}"
+"""A tmux condition: a person may be reading the history."""
 
 
 class Input(NamedTuple):
@@ -148,7 +152,7 @@ def _plain(pane: Pane, one: Write, remember: str) -> Command:
     state = "#{@tmuxctl_id} #{pane_dead}#{pane_input_off}#{pane_in_mode} #{session_attached} #{@tmuxctl_lease}"
     unlike: list[Command] = [("display-message", "-p", "OTHER"), *_dropped(one)]
     clear = f"#{{==:{state},{pane.id} 000 0 }}"
-    return ("if-shell", "-F", "-t", pane.target, clear, source(_typed(pane, one, remember)), source(unlike))
+    return If(pane.target, clear, _typed(pane, one, remember), unlike)
 
 
 def _dropped(one: Write) -> list[Command]:
@@ -181,7 +185,7 @@ def _guarded(transport: Transport, holder: lease.Holder, pane: Pane, one: Write,
         "human": lease.human(time.time()),
         "dead": "#{pane_dead}",
         "off": "#{pane_input_off}",
-        "copying": "#{&&:#{pane_in_mode},#{session_attached}}",
+        "copying": READING,
         "leased": lease.foreign(holder, pane, now=transport.clock(), machine=transport.machine),
     }
     forbidden = "0"
@@ -191,7 +195,7 @@ def _guarded(transport: Transport, holder: lease.Holder, pane: Pane, one: Write,
     refuse: list[Command] = [("display-message", "-p", "-t", here, f"REFUSED {told}"), *_dropped(one)]
     # nobody is reading it (else refused): leave copy mode, which would swallow the input
     carry_out: list[Command] = [("copy-mode", "-q", "-t", here), *_typed(pane, one, remember)]
-    return ("if-shell", "-F", "-t", here, forbidden, source(refuse), source(carry_out))
+    return If(here, forbidden, refuse, carry_out)
 
 
 def _outcome(reply: str, pane: Pane, one: Write) -> str:

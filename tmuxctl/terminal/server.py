@@ -36,6 +36,7 @@ FIELDS = (
     "history_size",
     "pid",
     "@tmuxctl_spec",
+    "@tmuxctl_tags",
 )
 
 
@@ -94,6 +95,7 @@ class Pane(NamedTuple):
     history: int
     server: int
     spec: dict[str, Any]
+    tags: tuple[str, ...]
 
     @property
     def target(self) -> str:
@@ -142,6 +144,7 @@ def parse(line: str) -> Pane | None:
         history=number(23),
         server=number(24),
         spec=json.loads(values[25] or "{}"),
+        tags=tuple(values[26].split()),
     )
 
 

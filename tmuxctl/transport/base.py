@@ -18,6 +18,22 @@ Command = Sequence[str]
 """One tmux command with its arguments, as in `("kill-session", "-t", "=db")`."""
 
 
+class If(tuple[str, ...]):
+    """`if-shell -F`: one of two command lists, by a format. A command as any other, that still knows its parts."""
+
+    target: str
+    condition: str
+    then: Sequence[Command]
+    otherwise: Sequence[Command]
+
+    def __new__(cls, target: str, condition: str, then: Sequence[Command], otherwise: Sequence[Command] = ()) -> If:
+        """`condition` is a format; where it is empty or 0 for `target`, `otherwise` is run."""
+        words = ("if-shell", "-F", "-t", target, condition, source(then), source(otherwise))
+        made = super().__new__(cls, words)
+        made.target, made.condition, made.then, made.otherwise = target, condition, then, otherwise
+        return made
+
+
 class File(NamedTuple):
     """A file's size in bytes and its last change in seconds of the wall clock."""
 

@@ -34,11 +34,14 @@ START = """cd /; ulimit -Sn "$(ulimit -Hn)" 2>/dev/null; exec "$@" """
 
 
 class LocalTransport:
-    """This machine, as `tmux -L socket` sees it. `resident` keeps one control-mode client for processes that stay."""
+    """This machine, as `tmux -L socket` sees it. `resident` keeps one control-mode client for processes that stay; `home`
+    is the folder of its state, if it is not the usual one."""
 
     machine: str | None = None
 
-    def __init__(self, socket: str, *, tmux: str = "tmux", config: bytes = b"", resident: bool = False) -> None:
+    def __init__(
+        self, socket: str, *, tmux: str = "tmux", config: bytes = b"", resident: bool = False, home: str = ""
+    ) -> None:
         self.socket = socket
         self._tmux = tmux
         self._config = config
@@ -46,7 +49,7 @@ class LocalTransport:
         self._channel: Channel | None = None
         self._opening = threading.Lock()
         self._spawn_until = 0.0
-        self._home = ""
+        self._given, self._home = home, ""
 
     @property
     def home(self) -> str:
@@ -54,7 +57,7 @@ class LocalTransport:
             state = os.environ.get("XDG_STATE_HOME", "")
             if not state.startswith("/"):
                 state = os.path.join(os.path.expanduser("~"), ".local", "state")
-            home = os.path.join(state, "tmuxctl", self.socket)
+            home = self._given or os.path.join(state, "tmuxctl", self.socket)
             self.make_folder(os.path.dirname(home))
             self.make_folder(home)
             self._home = home

@@ -191,7 +191,8 @@ def perform(
     try:
         service = connect(options)
         try:
-            with progress.waiting(operation.name, arguments, options):
+            arguments = progress.watched(operation.name, arguments, options)
+            with progress.waiting(operation.name, arguments, options, service):
                 result = service.call(operation.name, arguments)
             if hasattr(result, "__next__"):
                 for one in result:

@@ -54,6 +54,8 @@ def values(ctx: click.Context, one: Parameter, incomplete: str) -> list[Completi
         known = list(one.choices)
     elif one.kind.word == "name" or one.name == "session":
         known = _sessions(ctx)
+    elif one.kind.word == "command":
+        known = _commands(ctx)
     elif one.kind.word == "key":
         from tmuxctl.terminal.keys import key_names
 
@@ -65,6 +67,11 @@ def values(ctx: click.Context, one: Parameter, incomplete: str) -> list[Completi
     else:
         return [CompletionItem(incomplete, type="file")] if one.kind.word == "file" else []
     return [CompletionItem(name) for name in known if name.startswith(incomplete)]
+
+
+def _commands(ctx: click.Context) -> list[str]:
+    app = ctx.find_root().command
+    return app.list_commands(ctx) if isinstance(app, click.Group) else []
 
 
 def _sessions(ctx: click.Context) -> list[str]:

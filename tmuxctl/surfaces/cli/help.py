@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from tmuxctl.errors import Usage
 from tmuxctl.operations import Operation, Parameter, spoken
 from tmuxctl.surfaces.cli.command import BARE, TO_FILE, OperationCommand, spelling
 from tmuxctl.surfaces.cli.group import GROUPS, global_options
@@ -15,11 +16,37 @@ from tmuxctl.surfaces.cli.group import GROUPS, global_options
 if TYPE_CHECKING:
     from tmuxctl.surfaces.cli.group import App, Family
 
-FIRST = ("new db -- sqlite3 shop.db", "send db 'select count(*) from orders;'", "screen db", "attach db", "kill db")
+FIRST = (
+    "new db -- sqlite3 shop.db",
+    "ask db 'select count(*) from orders;'",
+    "exec build -- make test",
+    "decide fix allow",
+    "ls --state asking",
+    "screen db",
+    "attach db",
+    "kill db",
+)
 
 ROOM = 62
 
 ELSEWHERE = "Every command also takes, before or after its name: "
+
+
+def page(app: App, words: Sequence[str]) -> str:
+    """What `--help` prints for a command of these words; Usage `no_command` if there is none."""
+    command: click.Command = app
+    context = click.Context(app, info_name="tmuxctl")
+    for word in words:
+        if not isinstance(command, click.Group):
+            raise Usage(
+                f"{context.command_path} has no command {ascii(word[:40])}",
+                reason="no_command",
+                hint=f"{context.command_path} --help",
+            )
+        _, found, _ = command.resolve_command(context, [word])
+        command = found or command
+        context = click.Context(command, info_name=word, parent=context)
+    return command.get_help(context)
 
 
 def of_app(app: App, formatter: click.HelpFormatter) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from tmuxctl.errors import Unreachable, Usage
-from tmuxctl.operations import SessionName, invoke, operation
+from tmuxctl.errors import Denied, Unreachable, Usage
+from tmuxctl.operations import TEXTS, Kind, SessionName, invoke, operation
 from tmuxctl.surfaces.cli.output import Options, tell
+
+if TYPE_CHECKING:
+    from tmuxctl.control import Control
 
 
 class Here:
@@ -39,24 +42,31 @@ class Here:
         While you are there it has your terminal's size, and its own again afterwards.
         """
         with self.connect(self.options) as control:
-            found = control.call("show", {"session": session})
-            if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
-                raise Usage(
-                    "attach needs a terminal, and this is none",
-                    reason="no_terminal",
-                    hint=f"tmuxctl screen {found.name} shows what is on it",
-                )
-            option = ("@tmuxctl_keep_size", "1") if keep_size else ("-u", "@tmuxctl_keep_size")
-            control.transport.run([("set-option", "-q", "-t", f"={found.name}:", *option)])
-            tmux, socket = control.settings.tmux_binary, control.transport.socket
+            words = client(control, session, read_only=read_only, keep_size=keep_size)
         if self.options.verbose:
             tell("tmuxctl: C-b d leaves; the program goes on")
-        environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
-        words = [tmux, "-u", "-L", socket, "attach-session", "-t", f"={found.name}", *(["-r"] if read_only else [])]
         try:
-            os.execvpe(tmux, words, environment)
+            os.execvpe(words[0], words, outside())
         except OSError as error:
-            raise Unreachable(f"{ascii(tmux)}: {error.strerror}", reason="no_tmux", hint="tmuxctl doctor") from None
+            raise no_client(words[0], error) from None
+
+    @operation(right="kill", group="Look", examples=("top",))
+    def top(self) -> None:
+        """A live table of all sessions: state, open question, idle time, processor time and memory of all they run.
+
+        Those that ask stand first, then those that work. It changes once a second, and at once with a state.
+
+        Keys: Up, Down, j, k select; Enter or a attaches (C-b d comes back); d shows the question with its answers, one
+        key chooses; i interrupts as the program's profile says; x kills after y; / filters by words or a state; s sorts
+        by state, name, processor time, memory, idle time; ? explains; q quits. The sessions go on.
+        """
+        from tmuxctl import config
+        from tmuxctl.control import Control
+        from tmuxctl.surfaces.cli import top
+
+        top.check(self.options)
+        with Control(settings=config.load({"tmux.socket": self.options.socket}), resident=True) as control:
+            top.run(control, self.options)
 
     @operation(
         right="read",
@@ -70,6 +80,15 @@ class Here:
 
         return {"shell": shell, "script": completion.script(shell)}
 
+    @operation(right="read", group="Set up", idempotent=True, examples=("help", "help ask", "help profile test"))
+    def help(
+        self, command: Annotated[tuple[str, ...], Kind("command", TEXTS.schema, TEXTS.parse), "a command's words"] = ()
+    ) -> Any:
+        """Print what a command is for, with examples: the same as COMMAND --help. The long form is `man tmuxctl-COMMAND`."""
+        from tmuxctl.surfaces.cli import group, help
+
+        return {"command": " ".join(command) or None, "text": help.page(group.App(), command)}
+
     @operation(right="read", group="Set up", idempotent=True, examples=("config show", "config path"))
     def config(self, action: Annotated[Literal["show", "path"], "the settings, or the file they are kept in"]) -> Any:
         """Show every setting with its value and where that came from: option, variable, file or default."""
@@ -80,3 +99,39 @@ class Here:
             return {"path": path, "exists": os.path.exists(path)}
         settings = config.load({"tmux.socket": self.options.socket})
         return {"path": path, "settings": [one._asdict() for one in settings.listed()]}
+
+
+def client(control: Control, session: str, *, read_only: bool = False, keep_size: bool = False) -> list[str]:
+    """The tmux command that brings a session to this terminal, which it fits from now on unless `keep_size`.
+
+    Usage `no_terminal` if this is none, Denied `foreign` for a pane of another server.
+    """
+    place, called = control.reach(session)
+    if place is not control:
+        raise Denied(
+            f"{called} is a pane of another tmux server",
+            reason="foreign",
+            hint=f"go there: tmux -L {place.transport.socket} attach",
+        )
+    found = control.call("show", {"session": session})
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
+        raise Usage(
+            "attach needs a terminal, and this is none",
+            reason="no_terminal",
+            hint=f"tmuxctl screen {found.name} shows what is on it",
+        )
+    option = ("@tmuxctl_keep_size", "1") if keep_size else ("-u", "@tmuxctl_keep_size")
+    control.transport.run([("set-option", "-q", "-t", f"={found.name}:", *option)])
+    tmux, socket = control.settings.tmux_binary, control.transport.socket
+    words = [tmux, "-u", "-L", socket, "attach-session", "-t", f"={found.name}"]
+    return [*words, "-r"] if read_only else words
+
+
+def outside() -> dict[str, str]:
+    """Our environment as it is outside of any tmux: a session may be shown inside another one."""
+    return {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
+
+
+def no_client(tmux: str, error: OSError) -> Unreachable:
+    """The error where tmux cannot be executed."""
+    return Unreachable(f"{ascii(tmux)}: {error.strerror}", reason="no_tmux", hint="tmuxctl doctor")

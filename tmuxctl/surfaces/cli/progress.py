@@ -6,68 +6,159 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from tmuxctl.surfaces.cli.output import Options, flat
 
 FIRST = 1.0
-"""Seconds after which a person may wonder."""
+"""Seconds after which a person may wonder; so often the line is written again."""
+
+RARELY = 5.0
+"""The longest pause between two looks at what is waited for; the longer it lasts the rarer they are."""
+
+NAMES_MOST = 4
+"""So many of several sessions are looked at."""
+
+ERASE = "\r\x1b[K"
+
+ENDS = {
+    "asking": "to ask",
+    "exit": "to end",
+    "text": "to print it",
+    "gone": "to clear it",
+    "change": "to print something",
+    "settle": "to fall silent",
+    "idle": "to be idle",
+}
+"""What `wait` waits for, by its options."""
 
 
 @contextmanager
-def waiting(verb: str, arguments: Mapping[str, Any], options: Options) -> Iterator[None]:
-    """Show what is waited for, if this command waits and standard error is a terminal that can erase a line."""
+def waiting(verb: str, arguments: Mapping[str, Any], options: Options, service: Any = None) -> Iterator[None]:
+    """Show what is waited for, its state and how long it lasts, if this command waits and a person looks on.
+
+    States are asked of `service`, which may be called from another thread.
+    """
     what = _what(verb, arguments)
-    if not what or options.quiet or sys.stderr is None or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if not what or not shown(options):
         yield
         return
-    done = threading.Event()
     stop = "Ctrl-C ends it" if verb == "run" else "Ctrl-C stops waiting"
-    thread = threading.Thread(target=_tick, args=(what, stop, done), daemon=True)
-    thread.start()
+    line = _Line(what, stop, _names(verb, arguments), service)
+    line.start()
     try:
         yield
     finally:
-        done.set()
-        thread.join()
+        line.wipe()
+
+
+def shown(options: Options) -> bool:
+    """True if standard error is a terminal that can erase a line, and nobody asked for less."""
+    quiet = options.quiet or options.json or sys.stderr is None
+    return not quiet and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
+
+
+def watched(verb: str, arguments: dict[str, Any], options: Options) -> dict[str, Any]:
+    """The arguments; those of a `run` with a name, so that a person is told what it does and can answer its questions."""
+    if verb == "run" and "name" not in arguments and shown(options):
+        return {**arguments, "name": f"run-{os.urandom(4).hex()}"}
+    return arguments
 
 
 def _what(verb: str, arguments: Mapping[str, Any]) -> str:
-    session = arguments.get("session", "")
-    command = arguments.get("command") or [""]
+    """What a command waits for; nothing if it does not wait."""
+    if verb not in ("ask", "exec", "new", "run", "wait"):
+        return ""
+    names = ",".join(_names(verb, arguments))
+    program = os.path.basename((arguments.get("command") or [""])[0])
     if verb == "wait" and not arguments.get("now"):
-        ends = {"asking": "to ask", "exit": "to end", "text": "to print it", "gone": "to clear it"}
-        ends |= {"change": "to print something", "settle": "to fall silent", "idle": "to be idle"}
-        named = session or arguments.get("any") or arguments.get("all") or ""
-        return flat(
-            f"waiting for {named} {' or '.join(end for name, end in ends.items() if name in arguments) or 'to be idle'}"
-        )
+        ends = [end for name, end in ENDS.items() if arguments.get(name)]
+        return flat(f"waiting for {names} {' or '.join(ends) or 'to be idle'}")
     if verb == "ask":
-        return flat(f"waiting for {session} to answer")
+        return flat(f"waiting for {names} to answer")
     if verb == "new" and arguments.get("wait", True) and not arguments.get("dry_run"):
-        return flat(f"waiting for {arguments.get('name') or 'the program'} to be ready")
+        return flat(f"waiting for {names or program or 'the program'} to be ready")
     if verb == "exec":
-        return flat(f"waiting for {session} to run {command[0]}")
-    return flat(f"waiting for {os.path.basename(command[0])} to end") if verb == "run" else ""
+        return flat(f"waiting for {names} to run {program}")
+    return flat(f"waiting for {program} in {names} to end") if verb == "run" else ""
 
 
-def _tick(what: str, stop: str, done: threading.Event) -> None:
-    start = time.monotonic()
-    shown = False
-    while not done.wait(FIRST):
-        shown = True
-        text = f"{what[:60]}, {time.monotonic() - start:.0f} s  ({stop})"
-        _put(f"\r\x1b[K{text[: _columns() - 1]}")
-    if shown:
-        _put("\r\x1b[K")
+def _names(verb: str, arguments: Mapping[str, Any]) -> Sequence[str]:
+    """The sessions that are waited for."""
+    given = arguments.get("name" if verb in ("new", "run") else "session")
+    several = arguments.get("any") or arguments.get("all") or ()
+    return (given,) if given else several.split(",") if isinstance(several, str) else tuple(several)
+
+
+class _Line:
+    """The line, written by a thread of its own; another one asks for the states, and may hang without harm."""
+
+    def __init__(self, what: str, stop: str, names: Sequence[str], service: Any) -> None:
+        self.what, self.stop, self.names, self.service = what, stop, names[:NAMES_MOST], service
+        self.began = time.monotonic()
+        self.done = threading.Event()
+        self.states: dict[str, str] = {}
+
+    def start(self) -> None:
+        """Begin, with the first line after a second."""
+        self.writer = threading.Thread(target=self._write, daemon=True)
+        self.writer.start()
+
+    def wipe(self) -> None:
+        """End, and leave no trace."""
+        self.done.set()
+        self.writer.join()
+
+    def _write(self) -> None:
+        if self.done.wait(FIRST):
+            return
+        if self.service is not None:
+            threading.Thread(target=self._look, daemon=True).start()
+        while True:
+            _put(ERASE + self._text())
+            if self.done.wait(FIRST):
+                _put(ERASE)
+                return
+
+    def _text(self) -> str:
+        from tmuxctl.surfaces.cli.cells import columns, cut, length
+
+        room = _columns() - 1
+        line = f"{cut(self.what, 60)}, {length(time.monotonic() - self.began)}"
+        states = [self.states[name] for name in self.names if name in self.states]
+        line += f": {'; '.join(states)}" if states else ""
+        stop = f"  ({self.stop})"
+        return line + stop if columns(line + stop) <= room else cut(line, room)
+
+    def _look(self) -> None:
+        """Ask for the states, less and less often."""
+        while not self.done.is_set():
+            began = time.monotonic()
+            for name in self.names:
+                self._ask(name)
+            self.done.wait(min(RARELY, max(FIRST, (began - self.began) / 10)))
+
+    def _ask(self, name: str) -> None:
+        from tmuxctl.surfaces.cli import table
+
+        try:
+            found = self.service.call("show", {"session": name})
+        except Exception:
+            # what is wrong is told by the wait itself; and when that is over, all it stands on may be gone
+            self.states.pop(name, None)
+            return
+        question, _ = table.asked(found) if found.asking else ("", "")
+        kind = question or found.kind or found.detail
+        state = table.state(found) + (f" ({flat(kind)})" if kind else "")
+        self.states[name] = f"{name} {state}" if len(self.names) > 1 else state
 
 
 def _columns() -> int:
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns or 80
-    except OSError:
+    except (OSError, ValueError):
         return 80
 
 

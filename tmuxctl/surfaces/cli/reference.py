@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args
@@ -22,39 +23,66 @@ PAGE = PACKAGE.parent / "docs" / "reference.md"
 INTRODUCTION = """\
 # Reference
 
-Made from the operations by `make docs`; do not edit. What a person reads here is also in `tmuxctl COMMAND --help`.
-
-- Options stand before or after the words. The first `--` ends them: what follows is text or a command, as it is.
-- `-` as a text (before `--`) reads standard input, byte by byte. If Enter will be pressed, one newline at its end
-  is that Enter.
-- Durations: `500ms`, `30` or `30s`, `5m`, `2h`, `7d`, `none`. Bytes: `4096`, `8k`, `64M`, `1G`. Sizes: `120x40`.
-- Results go to standard output, notes and errors to standard error. With `--json` a result is one object on one line
-  (a stream: one a line), unknown values are null, times ISO-8601 UTC, lengths in seconds; an error is
-  `{"error":{"code","reason","message","hint","exit","details"}}`.
-- From Python the same by the same names: `Control().call("send", {"session": "db", "text": "select 1;"})`.
+Made from the operations by `make docs`; do not edit. What a person reads here is also in `tmuxctl COMMAND --help`, and
+in the manual pages, as in `man tmuxctl-ask`.
 """
 
-EXITS = """\
-## Exit status
+RULES = (
+    "Options stand before or after the words. The first `--` ends them: what follows is text or a command, as it is.",
+    "`-` as a text (before `--`) reads standard input, byte by byte. If Enter will be pressed, one newline at its end "
+    "is that Enter.",
+    "Durations: `500ms`, `30` or `30s`, `5m`, `2h`, `7d`, `none`. Bytes: `4096`, `8k`, `64M`, `1G`. Sizes: `120x40`.",
+    "Results go to standard output, notes and errors to standard error. With `--json` a result is one object on one "
+    "line (a stream: one a line), unknown values are null, times ISO-8601 UTC, lengths in seconds; an error is "
+    '`{"error":{"code","reason","message","hint","exit","details"}}`.',
+    "Colour goes to terminals only; `NO_COLOR`, `TERM=dumb` and `--no-color` end it. A command that waits longer than a "
+    "second shows what for on standard error, if that is a terminal; not with `--quiet` or `--json`.",
+    'From Python the same by the same names: `Control().call("send", {"session": "db", "text": "select 1;"})`.',
+)
+"""What holds for every command."""
 
-| status | code | meaning |
-|---|---|---|
-| 0 | | done; the condition holds |
-| 1 | failed | refused or failed; `wait --now`: it does not hold; `doctor`: something is missing |
-| 2 | usage | a bad option, name, duration, pattern, key or file |
-| 3 | not_found | no such session, profile or plugin |
-| 4 | conflict | exists already, busy, or a person is typing |
-| 5 | exited | the program ended while it was needed |
-| 6 | asking | a decision is wanted before it can go on |
-| 7 | unreachable | tmux or its server cannot be reached, or nobody knows whether a write arrived |
-| 8 | denied | a policy or a file's owner or mode forbids it |
-| 124 | timeout | the time given was not enough; what was seen is still printed |
-| 130, 143 | | interrupted or terminated; what runs in a session goes on (`run` ends its own) |
-| 141 | | nobody reads our output any more |
+EXITS = (
+    ("0", "", "done; the condition holds"),
+    ("1", "failed", "refused or failed; `wait --now`: it does not hold; `doctor`: something is missing"),
+    ("2", "usage", "a bad option, name, duration, pattern, key or file"),
+    ("3", "not_found", "no such session, profile or plugin"),
+    ("4", "conflict", "exists already, busy, or a person is typing"),
+    ("5", "exited", "the program ended while it was needed"),
+    ("6", "asking", "a decision is wanted before it can go on"),
+    ("7", "unreachable", "tmux or its server cannot be reached, or nobody knows whether a write arrived"),
+    ("8", "denied", "a policy or a file's owner or mode forbids it"),
+    ("124", "timeout", "the time given was not enough; what was seen is still printed"),
+    ("130, 143", "", "interrupted or terminated; what runs in a session goes on (`run` ends its own)"),
+    ("141", "", "nobody reads our output any more"),
+)
+"""Each exit status, the code of its error, and what it means."""
 
-`exec` and `run` end with the status of the program they ran: 128 and the signal's number if a signal ended it, 126 and
-127 if it could not be executed or found, 124 if it took too long, 125 for a failure of tmuxctl (the error says which).
-"""
+PASSED = (
+    "`exec` and `run` end with the status of the program they ran: 128 and the signal's number if a signal ended it, 126 "
+    "and 127 if it could not be executed or found, 124 if it took too long, 125 for a failure of tmuxctl (the error says "
+    "which)."
+)
+
+ENVIRONMENT = (
+    ("TMUXCTL_SOCKET", "the tmux server to use, as `--socket` (default: tmuxctl)"),
+    ("TMUXCTL_SIZE", "the size of a new session (default: 120x40)"),
+    ("TMUXCTL_TIMEOUT", "how long `wait` waits (default: 30s)"),
+    ("TMUXCTL_CONFIG", "the configuration file, with its whole path"),
+    ("TMUXCTL_PROFILE_PATH", "folders of profiles, between colons"),
+    ("TMUXCTL_PLUGIN_PATH", "folders of plugins, between colons"),
+    ("TMUXCTL_LOG", "if it is set, an internal error shows where it is"),
+    ("NO_COLOR", "if it is set, nothing is coloured"),
+    ("TMUXCTL_SESSION", "inside a session: its id"),
+)
+"""The variables that are read, and the one that is set."""
+
+FILES = (
+    ("$XDG_CONFIG_HOME/tmuxctl/config.toml", "settings; `tmuxctl config show` tells them all"),
+    ("$XDG_CONFIG_HOME/tmuxctl/profiles/", "your profiles, which come before those that are shipped"),
+    ("$XDG_CONFIG_HOME/tmuxctl/plugins/", "your plugins"),
+    ("$XDG_STATE_HOME/tmuxctl/", "what is kept of sessions, for each tmux server a folder"),
+)
+"""What is read and written; where the variables are not set, below `~/.config` and `~/.local/state`."""
 
 
 def main() -> int:
@@ -72,16 +100,29 @@ def main() -> int:
 def text() -> str:
     """The whole page."""
     app = App()
-    parts = [INTRODUCTION, _rows("## Options of every command", "option", help.globals_of_app())]
-    commands = [
-        OperationCommand(operations.find(one.operations, name), one.connect) for _, name, one in app.commands_of()
-    ]
-    for group in GROUPS:
-        found = [one for one in commands if one.operation.meta.group == group]
-        if found:
-            parts += [f"## {group}\n", *(_command(one) for one in found)]
-    parts += [EXITS, _reasons()]
+    parts = [INTRODUCTION, *map(_rule, RULES), _rows("\n## Options of every command", "option", help.globals_of_app())]
+    for group, found in commands(app):
+        parts += [f"## {group}\n", *(_command(one) for one in found)]
+    parts += [_exits(), _rows("## Environment", "variable", ENVIRONMENT), _rows("## Files", "file", FILES), _reasons()]
     return "\n".join(parts)
+
+
+def commands(app: App) -> Iterator[tuple[str, list[OperationCommand]]]:
+    """Each group that has commands, with them."""
+    every = [OperationCommand(operations.find(one.operations, name), one.connect) for _, name, one in app.commands_of()]
+    for group in GROUPS:
+        if found := [one for one in every if one.operation.meta.group == group]:
+            yield group, found
+
+
+def _rule(text: str) -> str:
+    return textwrap.fill(text, 118, initial_indent="- ", subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _exits() -> str:
+    rows = [f"| {status} | {code} | {_cell(meaning)} |" for status, code, meaning in EXITS]
+    table = "\n".join(["| status | code | meaning |", "|---|---|---|", *rows])
+    return f"## Exit status\n\n{table}\n\n{textwrap.fill(PASSED, 120, break_on_hyphens=False)}\n"
 
 
 def _command(command: OperationCommand) -> str:
@@ -107,10 +148,15 @@ def _traits(operation: Operation) -> str:
 
 
 def _result(operation: Operation) -> Iterator[str]:
+    for name, names, about in results_of(operation):
+        yield f"Result `{name}`: {', '.join(f'`{one}`' for one in names)}. {about}\n"
+
+
+def results_of(operation: Operation) -> Iterator[tuple[str, list[str], str]]:
+    """Each kind of result an operation gives: its name, its fields, and what it is."""
     for kind in _kinds(operation):
-        about = " ".join((kind.__doc__ or "").split())
-        names = ", ".join(f"`{one.name}`" for one in fields(kind) if one.type not in ("bytes", bytes))
-        yield f"Result `{kind.__name__}`: {names}. {about}\n"
+        names = [one.name for one in fields(kind) if one.type not in ("bytes", bytes)]
+        yield kind.__name__, names, " ".join((kind.__doc__ or "").split())
 
 
 def _kinds(operation: Operation) -> list[type]:
@@ -122,7 +168,7 @@ def _kinds(operation: Operation) -> list[type]:
     return [one for one in get_args(annotation) or (annotation,) if isinstance(one, type) and is_dataclass(one)]
 
 
-def _rows(title: str, first: str, rows: list[tuple[str, str]]) -> str:
+def _rows(title: str, first: str, rows: Sequence[tuple[str, str]]) -> str:
     if not rows:
         return ""
     head = [title, ""] if title else []

@@ -160,9 +160,14 @@ class Printer:
             self._lines(f"  {flat(one.id)}{label}{default}")
 
     def print_event(self, result: Any) -> None:
+        import sys
+
+        from tmuxctl.surfaces.cli import color
+
+        state = color.state(result.state.value, result.state.value, sys.stdout, self.options)
         kind = f" ({result.kind})" if result.kind else ""
         question = f"  ? {flat(result.asking.question)}" if result.asking else ""
-        self._lines(f"{result.time[11:19]}  {result.session}  {result.state.value}{kind}  {flat(result.why)}{question}")
+        self._lines(f"{result.time[11:19]}  {result.session}  {state}{kind}  {flat(result.why)}{question}")
 
     def print_explained(self, result: Any) -> None:
         from tmuxctl.surfaces.cli import table
@@ -182,7 +187,7 @@ class Printer:
         from tmuxctl.surfaces.cli import table
 
         if self.form is not None:
-            self._lines(*(table.formed(self.form, plain(one)) for one in result.sessions))
+            self._lines(*(table.formed(self.form, one) for one in result.sessions))
         elif self.options.quiet:
             self._lines(*(one.name for one in result.sessions))
         else:
@@ -193,10 +198,13 @@ class Printer:
 
         self._lines(result.name if self.options.quiet else table.line(result, self.options))
 
+    def print_tag(self, result: Any) -> None:
+        self._lines(*([result.name] if self.options.quiet else result.tags))
+
     def print_show(self, result: Any) -> None:
         from tmuxctl.surfaces.cli import table
 
-        self._lines(*([result.name] if self.options.quiet else table.facts(result)))
+        self._lines(*([result.name] if self.options.quiet else table.facts(result, self.options)))
 
     def print_plan(self, result: Any) -> None:
         if self.options.quiet:
@@ -219,6 +227,9 @@ class Printer:
         from tmuxctl.surfaces.cli import table
 
         self._lines(*table.checks(result.checks, self.options))
+
+    def print_help(self, result: Any) -> None:
+        self._text(result["text"] + "\n")
 
     def print_completion(self, result: Any) -> None:
         write(result["script"])

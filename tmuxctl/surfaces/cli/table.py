@@ -5,55 +5,140 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from tmuxctl.errors import Usage
 from tmuxctl.model import Session, State
-from tmuxctl.surfaces.cli.output import Options, colorful, flat, unicode_out, width
+from tmuxctl.surfaces.cli import color
+from tmuxctl.surfaces.cli.cells import age, columns, cut, fit
+from tmuxctl.surfaces.cli.output import Options, flat, unicode_out, width, with_socket
 
-COLORS = {"busy": "33", "idle": "32", "asking": "35", "exited": "2", "lost": "31"}
+LEAST = 8
+"""Columns below which a command or a folder says nothing any more."""
+
+TAGS_MOST = 24
+"""Columns that tags may take on a terminal."""
+
 ESCAPES = {"\\t": "\t", "\\n": "\n", "\\\\": "\\"}
 FIELD = r"\{\{|\}\}|\{(?P<name>\w*)(?P<rest>[^{}]*)\}|[{}]"
 ALIGN = r"(?::[<>^]?\d{1,3})?"
 
 
 def sessions(found: Sequence[Session], options: Options) -> list[str]:
-    """The table of `ls`; it fits the terminal, or is as wide as it must be where there is none."""
-    head = ("NAME", "STATE", "PROFILE", "IDLE", "CMD", "CWD")
-    rows = [head, *((one.name, state(one), _profile(one), _idle(one), command(one.argv), _place(one)) for one in found)]
+    """The table of `ls`; it fits the terminal, or is as wide as it must be where there is none. Names are never cut."""
+    head = ["NAME", "STATE", "PROFILE", "IDLE", "CMD", "CWD"]
+    rows = [[one.name, state(one), _profile(one), _idle(one), command(one.argv), _place(one)] for one in found]
     room = width()
-    sizes = [max(_columns(row[number]) for row in rows) for number in range(len(head))]
-    if room:
-        sizes[5] = max(8, min(sizes[5], room - 10 - sum(sizes[:4]) - min(sizes[4], 20)))
-        sizes[4] = max(8, min(sizes[4], room - 10 - sum(sizes[:4]) - sizes[5]))
-    lines = []
-    for row, one in zip(rows, [None, *found], strict=True):
-        cells = [_fit(cell, size) for cell, size in zip(row, sizes, strict=True)]
-        cells[1] = _colored(cells[1], one, options)
-        lines.append("  ".join([*cells, *([_question(one)] if one and one.asking else [])]).rstrip())
+    if any(one.tags for one in found):
+        tags = [" ".join(one.tags) or "-" for one in found]
+        for row, cell in zip([head, *rows], ["TAGS", *tags], strict=True):
+            row.insert(4, cut(cell, TAGS_MOST) if room else cell)
+    sizes = _sizes([head, *rows], room)
+    lines = ["  ".join(map(fit, head, sizes)).rstrip()]
+    for row, one in zip(rows, found, strict=True):
+        cells = [fit(cell, size) for cell, size in zip(row, sizes, strict=False)]
+        size = columns("  ".join(cells))
+        cells[1] = _colored(one, cells[1], options)
+        shown = "  ".join(cells)
+        lines += _with_question(shown, size, one, room, options) if one.asking else [shown.rstrip()]
     return lines
+
+
+def _sizes(rows: Sequence[Sequence[str]], room: int | None) -> list[int]:
+    """The columns' widths. Where there is little room the last two, command and folder, are cut, then left out."""
+    sizes = [max(columns(row[number]) for row in rows) for number in range(len(rows[0]))]
+    if room is None:
+        return sizes
+    left = room - sum(sizes[:-2]) - 2 * (len(sizes) - 1)
+    folder = min(sizes[-1], max(LEAST, left - min(sizes[-2], 20)))
+    program = min(sizes[-2], max(LEAST, left - folder))
+    if program + folder <= left:
+        return [*sizes[:-2], program, folder]
+    left += 2
+    return [*sizes[:-2], min(sizes[-2], left)] if left >= LEAST else sizes[:-2]
+
+
+def _with_question(line: str, size: int, one: Session, room: int | None, options: Options) -> list[str]:
+    """The line of a session, so many columns wide, and its question: behind it, or below it where there is no room."""
+    question, ids = asked(one)
+    mark, behind = _colored(one, "?", options), f": {ids}" if ids else ""
+    if room is None or size + columns(f"  ? {question}{behind}") <= room:
+        return [f"{line}  {mark} {question}{behind}"]
+    left = room - len("  ? ")
+    return [line.rstrip(), f"  {mark} " + cut(cut(question, max(LEAST, left - columns(behind))) + behind, left)]
+
+
+def asked(one: Session) -> tuple[str, str]:
+    """The question a session asks, and the answers `decide` takes, each as text without control characters."""
+    asking = one.asking or {}
+    ids = " | ".join(str(option.get("id")) for option in asking.get("options") or ())
+    return flat(str(asking.get("question") or asking.get("kind") or "").rstrip(": ")), flat(ids)
 
 
 def line(one: Session, options: Options) -> str:
     """What `new` says: name, state, program, size, and how to attach."""
-    from sys import stdout
-
-    shown = state(one)
-    color = COLORS.get(one.state.value) if stdout is not None and colorful(stdout, options) else None
     socket = f" --socket {options.socket}" if options.socket else ""
     program = one.profile or (os.path.basename(one.argv[0]) if one.argv else "-")
     kind = f"  ({one.kind})" if one.kind else ""
-    facts = f"{one.name}  {_paint(shown, color)}  {flat(program)}  {one.cols}x{one.rows}{kind}"
-    return f"{facts}      attach: tmuxctl{socket} attach {one.name}"
+    facts = f"{one.name}  {_colored(one, state(one), options)}  {flat(program)}  {one.cols}x{one.rows}{kind}"
+    next_step = f"release {one.name}" if one.target else f"attach {one.name}"
+    return f"{facts}      {next_step.partition(' ')[0]}: tmuxctl{socket} {next_step}"
 
 
-def facts(one: Session) -> list[str]:
-    """What `show` says: all that is known, a line each."""
-    from tmuxctl.operations import plain
+def facts(one: Session, options: Options) -> list[str]:
+    """What `show` says: all that is known, in groups, a line each."""
+    groups = [[(name, value) for name, value in group if value] for group in _groups(one, options)]
+    size = max(len(name) for group in groups for name, _ in group) + 1
+    lines = [["", *(f"{name + ':':{size}} {value}" for name, value in group)] for group in groups if group]
+    return [line for group in lines for line in group][1:]
 
-    found = {**plain(one), "state": state(one), "argv": command(one.argv)}
-    return pairs((name, value) for name, value in found.items() if value not in (None, [], "", {}, False))
+
+def _groups(one: Session, options: Options) -> Iterator[list[tuple[str, str]]]:
+    """What is known of a session by subject: what it does, what it asks, its program, its terminal, its ids."""
+    kinds = ", ".join(flat(word) for word in (one.kind, one.detail) if word)
+    shown = _colored(one, state(one), options) + (f" ({kinds})" if kinds else "")
+    by = ", ".join(word for word in (one.by, one.confidence.value if one.confidence else None) if word)
+    yield [("name", one.name), ("state", shown), ("by", by)]
+    if one.asking:
+        question, ids = asked(one)
+        yield [("question", question), ("options", ids), ("answer", with_socket(_decide(one), options))]
+    yield [
+        ("command", command(one.argv)),
+        ("cwd", _place(one) if one.cwd else ""),
+        ("profile", flat(one.profile or "")),
+        ("plugins", _value(one.plugins)),
+        ("tags", _value(one.tags)),
+        ("pid", _value(one.pid, empty="")),
+        ("exit status", _value(one.exit_status, empty="")),
+        ("signal", one.signal or ""),
+    ]
+    yield [
+        ("size", f"{one.cols}x{one.rows}" if one.cols else ""),
+        ("attached", str(one.attached or "")),
+        ("recording", "yes" if one.recording else ""),
+        ("created", _ago(one.created)),
+        ("active", _ago(one.active)),
+    ]
+    yield [
+        ("machine", flat(one.machine or "")),
+        ("owner", flat(one.owner or "")),
+        ("id", one.id),
+        ("incarnation", one.incarnation or ""),
+        ("cursor", one.cursor or ""),
+    ]
+
+
+def _decide(one: Session) -> str:
+    """A command that answers a session's question."""
+    asking = one.asking or {}
+    ids = [flat(str(option.get("id"))) for option in asking.get("options") or ()]
+    text = "--secret-from-env VARIABLE" if asking.get("kind") == "password" else "TEXT"
+    return f"tmuxctl decide {one.name} {command(ids[:1]) or text}"
+
+
+def _ago(time: str | None) -> str:
+    return f"{time}  ({age(_since(time))} ago)" if time else ""
 
 
 def pairs(items: Iterable[tuple[str, Any]]) -> list[str]:
@@ -117,9 +202,9 @@ def profiles(found: Sequence[Any]) -> list[str]:
         head,
         *((one.name, one.source, flat(two), flat(three)) for one, two, three in zip(found, names, told, strict=True)),
     ]
-    sizes = [max(_columns(row[number]) for row in rows) for number in range(2)]
-    sizes.append(min(24, max(_columns(row[2]) for row in rows)))
-    fitted = ([_fit(cell, size) for cell, size in zip(row, sizes, strict=False)] for row in rows)
+    sizes = [max(columns(row[number]) for row in rows) for number in range(2)]
+    sizes.append(min(24, max(columns(row[2]) for row in rows)))
+    fitted = ([fit(cell, size) for cell, size in zip(row, sizes, strict=False)] for row in rows)
     return ["  ".join([*cells, row[3]]).rstrip() for cells, row in zip(fitted, rows, strict=True)]
 
 
@@ -155,8 +240,11 @@ def check_form(form: str) -> None:
             raise Usage(f"-F: no field {ascii(found[0][:40])}", reason="bad_format", hint=hint)
 
 
-def formed(form: str, fields: Mapping[str, Any]) -> str:
-    """One session as the text of `-F`."""
+def formed(form: str, one: Session) -> str:
+    """One session as the text of `-F`; what is not known is empty."""
+    from tmuxctl.operations import plain
+
+    fields = {**plain(one), "asking": ": ".join(filter(None, asked(one)))}
 
     def field(found: re.Match[str]) -> str:
         if not found["name"]:
@@ -201,13 +289,11 @@ def _place(one: Session) -> str:
 
 
 def _idle(one: Session) -> str:
-    seconds = time.time() - moment(one.active) if one.active else None
-    if seconds is None or one.state in (State.EXITED, State.LOST):
-        return "-"
-    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
-        if seconds >= size:
-            return f"{int(seconds // size)}{unit}"
-    return f"{max(0, int(seconds))}s"
+    return "-" if not one.active or one.state in (State.EXITED, State.LOST) else age(_since(one.active))
+
+
+def _since(text: str) -> float:
+    return time.time() - moment(text)
 
 
 def moment(text: str) -> float:
@@ -219,35 +305,7 @@ def moment(text: str) -> float:
     return (days + day - 719469) * 86400 + hour * 3600 + minute * 60 + second
 
 
-def _question(one: Session) -> str:
-    asking = one.asking or {}
-    options = " | ".join(str(option.get("label", option.get("id"))) for option in asking.get("options") or ())
-    question = str(asking.get("question") or asking.get("kind") or "").rstrip(": ")
-    return "  ? " + flat(question + (f": {options}" if options else ""))
-
-
-def _columns(text: str) -> int:
-    if text.isascii():
-        return len(text)
-    from unicodedata import combining, east_asian_width
-
-    return sum(0 if combining(one) else 2 if east_asian_width(one) in "WF" else 1 for one in text)
-
-
-def _fit(text: str, size: int) -> str:
-    if _columns(text) <= size:
-        return text + " " * (size - _columns(text))
-    more = "…" if unicode_out() else "~"
-    while _columns(text) > size - 1:
-        text = text[:-1]
-    return text + more + " " * (size - 1 - _columns(text))
-
-
-def _colored(cell: str, one: Session | None, options: Options) -> str:
+def _colored(one: Session, text: str, options: Options) -> str:
     from sys import stdout
 
-    return _paint(cell, COLORS.get(one.state.value) if one and stdout and colorful(stdout, options) else None)
-
-
-def _paint(text: str, color: str | None) -> str:
-    return f"\x1b[{color}m{text}\x1b[0m" if color else text
+    return color.state(one.state.value, text, stdout, options)

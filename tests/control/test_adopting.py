@@ -1,0 +1,300 @@
+"""Panes of a person's own tmux: driven as they are, or adopted; nothing of that server changes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tmuxctl.control import Control
+from tmuxctl.errors import Conflict, Denied, NotFound, Unreachable, Usage
+
+CONFIG = """\
+set -g prefix C-a
+set -g status-left '#[fg=green]#S '
+set -g history-limit 5000
+set -g base-index 1
+setw -g mode-keys vi
+setw -g automatic-rename off
+set -g @mine 'a value; with "quotes" #{and} formats'
+set-hook -g after-new-window 'set -g @made yes'
+bind-key q kill-pane
+"""
+
+
+class Person:
+    """A person's tmux server, on a socket of their own."""
+
+    def __init__(self, place: Path) -> None:
+        self.place, self.socket = place, "person"
+        self.environment = os.environ | {"PS1": "$ "}
+
+    def tmux(self, *words: str) -> str:
+        return subprocess.run(
+            ["tmux", "-u", "-L", self.socket, *words],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=self.environment,
+            timeout=20,
+        ).stdout
+
+    def target(self, pane: str) -> str:
+        return f"tmux@{self.socket}:{pane}"
+
+    def everything(self) -> dict[str, Any]:
+        """All that must be as before: options, keys, hooks, layout, sizes, pipes, modes, buffers, processes."""
+        listing = "#{session_name}:#{window_index}.#{pane_index} #{pane_id} #{pane_pid} #{pane_dead} #{pane_pipe} #{pane_in_mode} #{pane_active} #{pane_width}x#{pane_height} #{alternate_on}"  # noqa: E501
+        windows = self.tmux("list-windows", "-a", "-F", "#{window_id} #{window_layout} #{window_active} #{window_name}")
+        panes = self.tmux("list-panes", "-a", "-F", listing)
+        ids = re.findall(r"%\d+", panes)
+        return {
+            "options": [self.tmux("show-options", *scope) for scope in (("-g",), ("-s",), ("-gw",), ("-gH",))],
+            "own options": [self.tmux("show-options", flag, "-t", one) for one in ids for flag in ("-q", "-wq", "-pq")],
+            "keys": self.tmux("list-keys"),
+            "hooks": self.tmux("show-hooks", "-g"),
+            "windows": windows,
+            "panes": panes,
+            "buffers": self.tmux("list-buffers"),
+            "clients": self.tmux("list-clients"),
+            "environment": self.tmux("show-environment", "-g"),
+            "processes": sorted(self.processes()),
+        }
+
+    def processes(self) -> Iterator[tuple[str, str]]:
+        """What runs under the server, by id and command."""
+        server = self.tmux("display-message", "-p", "#{pid}").strip()
+        rows = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
+        parents = {row.split(None, 2)[0]: row.split(None, 2)[1:] for row in rows.splitlines()}
+        for pid, (parent, words) in parents.items():
+            while parent not in (server, "0", "1") and parent in parents:
+                parent = parents[parent][0]
+            if parent == server:
+                yield pid, words
+
+
+@pytest.fixture
+def person(place: Path, needs):
+    needs("bash", "python3")
+    one = Person(place)
+    (place / "person.conf").write_text(CONFIG)
+    one.tmux(
+        "-f", str(place / "person.conf"), "new-session", "-d", "-s", "work", "-x", "100", "-y", "30", "bash --norc"
+    )
+    yield one
+    subprocess.run(["tmux", "-L", one.socket, "kill-server"], capture_output=True, check=False)
+
+
+@pytest.mark.on("tmux", "resident")
+def test_a_pane_of_another_tmux_is_driven_by_its_target(control: Control, person: Person):
+    person.tmux("new-window", "-t", "work", "python3 -q")
+    calc = person.target("work:2")
+    assert control.wait(calc).state == "idle"
+    assert control.ask(calc, b"6*7").answer == "42"
+    assert control.ask(calc, b"'x' * 150").answer == repr("x" * 150)
+    asked = control.ask(calc, b"for i in range(40): print(i)\n")
+    assert asked.answer == "\n".join(map(str, range(40)))
+    shell = person.target("work:1.0")
+    control.send(shell, b"sleep 0.3; echo $((40+2))marker")
+    assert control.wait(shell, text="42marker").matched == "text"
+    assert control.wait(shell).matched == "idle"
+    assert "42marker" in control.read(shell).text
+    assert "42marker" in control.screen(shell).text
+    control.keys(shell, ("C-l",))
+    control.send(shell, b"read -p 'Really? [y/n] ' x")
+    assert control.wait(shell, asking=True).asking.kind == "confirm"
+    assert control.decide(shell, "no").option == "no"
+    assert control.wait(shell).matched == "idle"
+    shown = control.show(shell)
+    assert (shown.name, shown.target, shown.profile) == (person.target("work:1.0"), person.target("work:1.0"), "bash")
+    assert (shown.cursor, shown.exit_status, shown.created) == (None, None, None)
+    first = next(iter(control.watch((calc, shell))))
+    assert first.state == "idle", first
+
+
+@pytest.mark.on("tmux")
+def test_targets_are_matched_exactly(control: Control, person: Person):
+    pane = person.tmux("list-panes", "-a", "-F", "#{pane_id}").strip()
+    for target in ("work", "work:1", "work:1.0", pane):
+        assert control.show(person.target(target)).target == person.target("work:1.0")
+    for target in ("wor", "work:", "work:7", "work:1.3", "%99", "", "=work", "work:bash", "*"):
+        if target in ("work:",):
+            continue
+        with pytest.raises(NotFound) as caught:
+            control.show(person.target(target) if target else "tmux@person:x")
+        assert caught.value.reason == "no_target"
+    with pytest.raises(Unreachable) as unreachable:
+        control.show("tmux@nobody:work")
+    assert unreachable.value.reason == "no_server"
+
+
+@pytest.mark.on("tmux")
+def test_sessions_with_strange_names_are_reached_by_their_pane(control: Control, person: Person):
+    person.tmux("new-session", "-d", "-s", "a name; ##(touch hit) %1", "cat")
+    pane = person.tmux("list-panes", "-a", "-F", "#{pane_id}", "-f", "#{m:a name*,#{session_name}}").strip()
+    shown = control.show(person.target(pane))
+    assert shown.name == person.target(pane)
+    control.send(person.target(pane), b"hello")
+    assert control.wait(person.target(pane), text="hello", since="screen").matched == "text"
+    assert not (person.place / "hit").exists()
+
+
+@pytest.mark.on("tmux")
+def test_what_would_change_the_other_server_is_refused(control: Control, person: Person):
+    before = person.everything()
+    shell = person.target("work")
+    for refused in (
+        lambda: control.kill((shell,)),
+        lambda: control.rename(shell, "mine"),
+        lambda: control.resize(shell, "80x24"),
+    ):
+        with pytest.raises(Denied) as caught:
+            refused()
+        assert caught.value.reason == "foreign"
+    with pytest.raises(Conflict) as conflict:
+        control.exec(shell, ("true",))
+    assert conflict.value.reason == "no_journal"
+    assert person.everything() == before
+
+
+@pytest.mark.on("tmux")
+def test_two_writers_do_not_mix_and_a_repeated_write_is_typed_once(control: Control, person: Person, until):
+    person.tmux("new-window", "-t", "work", "cat")
+    cat = person.target("work:2")
+    first = control.send(cat, b"one")
+    assert control.send(cat, b"one", id=first.id).result == "dup"
+    until(lambda: control.screen(cat).text.count("one") == 2)
+
+
+@pytest.mark.on("tmux")
+def test_an_adopted_pane_has_a_name_a_profile_and_a_journal(control: Control, person: Person):
+    person.tmux("new-window", "-t", "work", "python3 -q")
+    made = control.adopt(person.target("work:2"), "calc")
+    assert (made.name, made.target) == ("calc", person.target("work:2.0"))
+    control.wait("calc")
+    assert control.ask("calc", b"print('\\n' * 200 + 'end')").answer == "\n" * 200 + "end"
+    point = control.show("calc").cursor
+    control.ask("calc", b"40 + 2")
+    assert "42" in control.read("calc", since=point).text
+    assert "42" in control.log("calc").text
+    assert [(one.name, one.state.value, one.profile) for one in control.ls().sessions] == [("calc", "idle", "python")]
+    with pytest.raises(Conflict):
+        control.new("calc", ("cat",))
+    with pytest.raises(Conflict, match="adopted as calc"):
+        control.adopt(person.target("work:2"), "again")
+    assert control.show(made.id).name == "calc"
+    assert control.wait(any=("calc",)).ok
+    control.adopt(person.target("work:1"), "shell", profile="bash")
+    assert control.exec("shell", ("echo", "a b")).output == "a b\n"
+    assert control.release(("calc", "shell")).released == ("calc", "shell")
+    assert control.ls().sessions == ()
+    with pytest.raises(NotFound):
+        control.show("calc")
+
+
+@pytest.mark.on("tmux")
+def test_the_end_of_an_adopted_program_is_told_without_a_status_nobody_knows(control: Control, person: Person):
+    person.tmux("new-window", "-t", "work", "python3 -q")
+    control.adopt(person.target("work:2"), "calc")
+    control.wait("calc")
+    control.send("calc", b"exit(3)")
+    ended = control.wait("calc", exit=True)
+    assert (ended.matched, ended.exit_status) == ("exit", None)
+    gone = control.show("calc")
+    assert (gone.state.value, gone.exit_status) == ("exited", None)
+    assert "exit(3)" in control.log("calc").text
+    control.prune()
+    assert control.ls().sessions == ()
+
+
+@pytest.mark.on("tmux")
+def test_a_server_that_is_gone_is_no_reason_to_fail(control: Control, person: Person, until):
+    control.adopt(person.target("work"), "w")
+    person.tmux("kill-server")
+    until(lambda: [(one.name, one.state.value) for one in control.ls().sessions] == [("w", "lost")])
+    control.release(("w",))
+    assert control.ls().sessions == ()
+
+
+@pytest.mark.on("tmux")
+def test_every_pane_of_every_server_is_listed_with_its_state(control: Control, person: Person, until):
+    control.new("own", ("cat",))
+    person.tmux("split-window", "-t", "work", "python3 -q")
+    until(lambda: all(one.state.value == "idle" for one in control.ls(all_sockets=True).sessions))
+    listed = {one.name: one for one in control.ls(all_sockets=True).sessions}
+    assert set(listed) == {"own", person.target("work:1.0"), person.target("work:1.1")}
+    assert listed[person.target("work:1.1")].profile == "python"
+    control.adopt(person.target("work:1.1"), "calc")
+    names = [one.name for one in control.ls(all_sockets=True).sessions]
+    assert sorted(names) == ["calc", "own", person.target("work:1.0")]
+
+
+@pytest.mark.on("tmux")
+def test_what_is_no_target_is_refused(control: Control, person: Person):
+    for target in ("work", "tmux", "person:work", ""):
+        with pytest.raises(Usage):
+            control.adopt(target)
+    control.new("own", ("cat",))
+    with pytest.raises(Conflict):
+        control.adopt(f"tmux@{control.transport.socket}:own")
+    with pytest.raises(Conflict):
+        control.adopt(person.target("work"), "own")
+
+
+@pytest.mark.on("tmux")
+def test_a_persons_tmux_is_as_it_was_after_adopting_driving_and_releasing(
+    control: Control, person: Person, needs, until
+):
+    needs("vim")
+    log = person.place / "log"
+    person.tmux("new-window", "-t", "work", "-n", "notes", "vim -u NONE notes.txt")
+    person.tmux("split-window", "-h", "-t", "work:1", "bash --norc")
+    person.tmux("new-window", "-t", "work", "-n", "logged", "bash --norc")
+    person.tmux("pipe-pane", "-t", "work:3", f"cat >> {log}")
+    person.tmux("set-buffer", "-b", "kept", "what was copied")
+    person.tmux("send-keys", "-t", "work:3", "echo before", "Enter")
+    until(lambda: "before" in person.tmux("capture-pane", "-p", "-t", "work:3"))
+    until(lambda: "notes.txt" in person.tmux("capture-pane", "-p", "-t", "work:2"))
+    untouched = person.tmux("capture-pane", "-p", "-S", "-", "-t", "work:1.1")
+    before = person.everything()
+
+    shell = control.adopt(person.target("work:1.0"), "shell")
+    control.adopt(person.target("work:2"), "editor", profile="none")
+    logged = control.adopt(person.target("work:3"), "logged")
+    assert shell.cursor is not None
+    assert logged.cursor is None
+    assert control.ask("shell", b"seq 3").answer == "1\n2\n3"
+    assert control.ask("logged", b"echo after").answer == "after"
+    assert control.show("editor").kind in ("editor", "tui")
+    control.keys("editor", ("i",))
+    control.send("editor", b"written", enter=False)
+    control.keys("editor", ("Escape",))
+    assert control.wait("editor", text="written", since="screen").matched == "text"
+    control.keys("editor", ("u",))
+    control.wait("editor", gone="written")
+    assert control.release(("shell", "editor", "logged")).released
+
+    after = person.everything()
+    for what, value in before.items():
+        assert after[what] == value, what
+    assert person.tmux("capture-pane", "-p", "-S", "-", "-t", "work:1.1") == untouched
+    assert "seq 3" in person.tmux("capture-pane", "-p", "-S", "-", "-t", "work:1.0")
+    person.tmux("send-keys", "-t", "work:3", "echo still", "Enter")
+    until(lambda: "still" in log.read_text())
+    assert "after" in log.read_text()
+    assert not list((person.place / "state").glob("**/foreign/shell"))
+
+
+@pytest.mark.on("tmux")
+def test_what_is_kept_of_a_pane_is_the_callers_alone(control: Control, person: Person):
+    control.adopt(person.target("work"), "w")
+    for path in (person.place / "state").glob("**/foreign/**/*"):
+        assert path.lstat().st_mode & 0o077 == 0, path
+    about = json.loads(next((person.place / "state").glob("**/adopted.json")).read_text())
+    assert about["target"] == person.target("work:1.0")

@@ -1,0 +1,332 @@
+"""Panes of other tmux servers: driven as they are by their target, or adopted under a name with a profile and a journal.
+
+Nothing of theirs changes: no option, no layout, no pipe that somebody has there. What we remember stands in files of
+ours, `foreign/NAME/` for what is adopted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, cast
+
+from tmuxctl.control import sessions
+from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.model import NAME, Session, check_name
+from tmuxctl.terminal import foreign
+from tmuxctl.terminal.foreign import ForeignPane, ForeignTransport
+from tmuxctl.terminal.journal import pipe_command, writer
+
+if TYPE_CHECKING:
+    from tmuxctl.control.service import Control
+    from tmuxctl.results import Released
+    from tmuxctl.transport.base import Transport
+
+TARGET = re.compile(r"tmux(?:@([A-Za-z0-9._-]{1,64}))?:(.+)", re.DOTALL)
+"""`tmux:TARGET` is a pane of the person's default server, `tmux@SOCKET:TARGET` of another."""
+
+DEFAULT = "default"
+"""The name of tmux's socket where none is given (tmux(1), -L)."""
+
+ADOPTED = "adopted.json"
+
+CLOSE_SECONDS = 2.0
+"""How long the end of our own pipe is waited for."""
+
+
+def reach(control: Control, session: str) -> tuple[Control, str] | None:
+    """Who drives a target or an adopted session, and what it is called there; None for a session of our own.
+
+    NotFound `no_target`, Unreachable `no_server`.
+    """
+    if found := TARGET.fullmatch(session):
+        return _direct(control, found[1] or DEFAULT, found[2])
+    if NAME.fullmatch(session) and (name := _known(control, session)):
+        return _adopted(control, name), name
+    return None
+
+
+def _known(control: Control, session: str) -> str | None:
+    """The name of what was adopted under this name or has this id."""
+    home = _home(control)
+    try:
+        if os.path.exists(f"{home}/{session}/{ADOPTED}"):
+            return session
+        if not sessions.UUID.fullmatch(session):
+            return None
+        return next((name for name in names(control) if os.path.exists(f"{home}/{name}/sessions/{session}")), None)
+    except OSError:
+        return None
+
+
+def _home(control: Control) -> str:
+    return f"{control.transport.home}/foreign"
+
+
+def names(control: Control) -> list[str]:
+    """What is adopted, by name."""
+    found = control.transport.files(_home(control))
+    return sorted(name for name in found if NAME.fullmatch(name) and _about(control, name))
+
+
+def _about(control: Control, name: str) -> dict[str, Any]:
+    try:
+        return cast("dict[str, Any]", json.loads(control.transport.read(f"{_home(control)}/{name}/{ADOPTED}")))
+    except (NotFound, ValueError):
+        return {}
+
+
+# Reaching one
+
+
+def _direct(control: Control, socket: str, target: str) -> tuple[Control, str]:
+    pane = _pane(control, socket, target)
+    return _driving(control, socket, pane), label(socket, pane)
+
+
+def label(socket: str, pane: ForeignPane) -> str:
+    """A pane's target as people write it, or by its id where its session's name is no plain word."""
+    place = pane.place if re.fullmatch(r"[A-Za-z0-9_-]+", pane.session) else pane.id
+    return f"tmux:{place}" if socket == DEFAULT else f"tmux@{socket}:{place}"
+
+
+def _pane(control: Control, socket: str, target: str) -> ForeignPane:
+    there = foreign.panes(server(control, socket))
+    found = foreign.find(there, target)
+    if found is None:
+        known = ", ".join(label(socket, one) for one in there[:6])
+        raise NotFound(
+            f"no pane {ascii(target[:60])} on tmux server {socket}", reason="no_target", hint=f"it has {known}"
+        )
+    return found
+
+
+def server(control: Control, socket: str) -> Transport:
+    """A transport to another tmux server of this machine."""
+    from tmuxctl.transport.local import LocalTransport
+
+    return LocalTransport(socket, tmux=control.settings.tmux_binary, home=f"{_home(control)}/.servers/{socket}")
+
+
+def _driving(control: Control, socket: str, pane: ForeignPane, name: str | None = None) -> Control:
+    """The service for one pane: the same as any other, over a transport that changes nothing but the pane's input."""
+    from tmuxctl.control.service import Control
+
+    about = _about(control, name) if name else {}
+    folder = f"{_home(control)}/{name or f'{socket}.{pane.server}.{pane.id[1:]}'}"
+    inner = server(control, socket)
+    first = next(iter(inner.processes([pane.pid])), None)
+    spec = {
+        "argv": about.get("argv") or ([first.name] if first else []),
+        "cwd": about.get("cwd"),
+        "profile": about.get("profile"),
+        "plain": about.get("plain", False),
+        "marks": "",
+        "target": about.get("target") or label(socket, pane),
+    }
+    kept = bool(about.get("journal")) and _writing(control, f"{folder}/sessions/{pane.uuid}")
+    transport = ForeignTransport(inner, pane, name or label(socket, pane), folder, spec, journal=kept)
+    made = Control(cast("Transport", transport), control.settings)
+    # what is known of programs is the same for all
+    made.known = control.known
+    return made
+
+
+def _adopted(control: Control, name: str) -> Control:
+    about = _about(control, name)
+    pane = ForeignPane(**about["pane"])
+    return _driving(control, about["socket"], pane, name)
+
+
+def _writing(control: Control, folder: str) -> bool:
+    """Whether our writer still reads along."""
+    try:
+        pid = int(control.transport.read(f"{folder}/journal.pid"))
+    except (NotFound, ValueError):
+        return False
+    return any(row.pid == pid and row.state not in ("Z", "X") for row in control.transport.processes([pid]))
+
+
+# Adopting
+
+
+def adopt(control: Control, target: str, name: str | None, *, profile: str) -> Session:
+    """Give a pane a name, a profile, and a journal if nothing reads along there yet."""
+    found = TARGET.fullmatch(target)
+    if not found:
+        raise Usage(
+            f"{ascii(target[:60])} is no pane of another tmux",
+            reason="bad_target",
+            hint="tmux:SESSION:WINDOW.PANE, or tmux@SOCKET:...; see tmuxctl ls --all-sockets",
+        )
+    socket = found[1] or DEFAULT
+    if socket == control.transport.socket:
+        raise Conflict(f"{target} is a session of tmuxctl's own", reason="ours", hint="use it by its name: tmuxctl ls")
+    pane = _pane(control, socket, found[2])
+    chosen = _free_name(control, name, pane)
+    folder = f"{_home(control)}/{chosen}"
+    inside = f"{folder}/sessions/{pane.uuid}"
+    about = _facts(control, socket, pane, profile)
+    for one in (_home(control), folder, f"{folder}/sessions", inside, f"{inside}/journal", f"{inside}/events"):
+        control.transport.make_folder(one)
+    control.transport.put(f"{folder}/server", f"{pane.server} {pane.server_started}\n".encode())
+    control.transport.put(f"{inside}/journal.sh", writer(control.settings.journal_limit).encode())
+    control.transport.put(f"{inside}/profile.json", _profile(profile, about))
+    spec = {"asked": about, "id": pane.uuid, "spec": {"name": chosen, "cwd": about["cwd"], "size": ""}}
+    control.transport.put(f"{inside}/spec.json", json.dumps(spec).encode())
+    about["journal"] = _read_along(server(control, socket), pane, inside)
+    control.transport.put(f"{folder}/{ADOPTED}", json.dumps(about).encode(), durable=True)
+    return sessions.show(_adopted(control, chosen), chosen)
+
+
+def _facts(control: Control, socket: str, pane: ForeignPane, profile: str) -> dict[str, Any]:
+    import psutil
+
+    argv, cwd = [], None
+    with suppress(psutil.Error, OSError):
+        process = psutil.Process(pane.pid)
+        argv, cwd = process.cmdline(), process.cwd()
+    return {
+        "socket": socket,
+        "target": label(socket, pane),
+        "pane": pane._asdict(),
+        "argv": argv,
+        "cwd": cwd,
+        "profile": profile if profile not in ("auto", "none") else None,
+        "plain": profile == "none",
+        "since": time.time(),
+    }
+
+
+def _profile(profile: str, about: dict[str, Any]) -> bytes:
+    """The profile that is named, frozen; with `auto` the program that has the terminal decides each time."""
+    from tmuxctl.control import profiles
+    from tmuxctl.profile import frozen
+
+    return frozen(profiles.chosen(profile, ()) if about["profile"] else None)
+
+
+def _free_name(control: Control, name: str | None, pane: ForeignPane) -> str:
+    taken = {one.name for one in sessions.panes(control)} | set(names(control))
+    for other in names(control):
+        if ForeignPane(**_about(control, other)["pane"]).uuid == pane.uuid:
+            raise Conflict(f"{pane.place} is adopted as {other}", reason="exists", hint=f"tmuxctl release {other}")
+    if name is not None:
+        if check_name(name) in taken:
+            raise Conflict(f"a session named {name} exists", reason="exists", hint="choose another name")
+        return name
+    first = re.sub(r"[^A-Za-z0-9_-]+", "-", pane.session).strip("-_")[:50] or "pane"
+    return next(one for one in (first, *(f"{first}-{number}" for number in range(2, 10_000))) if one not in taken)
+
+
+def _read_along(there: Transport, pane: ForeignPane, folder: str) -> bool:
+    """Start our writer where nothing reads along; False where something of theirs does."""
+    from tmuxctl.transport.base import If
+
+    # tested and done in one list: nobody else's pipe is ever ended
+    free = If(pane.id, "#{pane_pipe}", [], [("pipe-pane", "-IO", "-t", pane.id, pipe_command(folder))])
+    there.run([free])
+    deadline = time.monotonic() + CLOSE_SECONDS
+    while not there.files(folder).get("journal.pid") and time.monotonic() < deadline:
+        if not foreign_pipe(there, pane):
+            return False
+        time.sleep(0.005)
+    return "journal.pid" in there.files(folder)
+
+
+def foreign_pipe(there: Transport, pane: ForeignPane) -> bool:
+    """Whether anything reads along with this very pane now."""
+    return any(one.uuid == pane.uuid and one.piped for one in foreign.panes(there))
+
+
+def release(control: Control, chosen: Sequence[str]) -> Released:
+    """Forget adopted panes, and end what of ours reads along there; they go on as if nobody had looked."""
+    from tmuxctl.results import Released
+
+    for name in chosen:
+        if not _about(control, name):
+            hint = f"adopted: {', '.join(names(control)) or 'none'}"
+            raise NotFound(f"{ascii(name[:60])} is not adopted", reason="no_session", hint=hint)
+    for name in chosen:
+        _release(control, name)
+    return Released(tuple(chosen))
+
+
+def _release(control: Control, name: str) -> None:
+    about = _about(control, name)
+    pane = ForeignPane(**about["pane"])
+    folder = f"{_home(control)}/{name}"
+    inside = f"{folder}/sessions/{pane.uuid}"
+    if about.get("journal") and _writing(control, inside):
+        # the writer is ended, not the pipe: by now the pipe may be somebody else's
+        control.transport.shell('exec sh "$1" end', f"{inside}/journal.sh", timeout=CLOSE_SECONDS + 3)
+        _until_closed(control, about["socket"], pane)
+    control.transport.remove(folder)
+
+
+def _until_closed(control: Control, socket: str, pane: ForeignPane) -> None:
+    there = server(control, socket)
+    deadline = time.monotonic() + CLOSE_SECONDS
+    with suppress(TmuxctlError):
+        while foreign_pipe(there, pane) and time.monotonic() < deadline:
+            time.sleep(0.01)
+
+
+def gone(control: Control) -> list[str]:
+    """What was adopted and is not there any more."""
+    return [one.name for one in adopted(control) if one.state.value in ("exited", "lost")]
+
+
+# Listing
+
+
+def adopted(control: Control) -> Iterator[Session]:
+    """Every adopted session with its state; those that ended too."""
+    for name in names(control):
+        with _adopted(control, name) as place:
+            yield from _now(place)
+
+
+def everywhere(control: Control) -> Iterator[Session]:
+    """Every pane of every other tmux server of this user that is not adopted, by its target, with its state."""
+    mine = {ForeignPane(**_about(control, name)["pane"]).uuid for name in names(control)}
+    for socket in sockets(control):
+        try:
+            there = foreign.panes(server(control, socket))
+        except TmuxctlError:
+            continue
+        for pane in there:
+            if pane.uuid in mine:
+                continue
+            with suppress(NotFound, Unreachable), _driving(control, socket, pane) as place:
+                yield from _now(place)
+
+
+def _now(place: Control) -> Iterator[Session]:
+    """The one session there, with its state. Nobody looked at it all the time: one look would not tell enough."""
+    from tmuxctl.control import observing
+
+    there = sessions.panes(place)
+    yield from (sessions.known_state(observing.now(place, pane)) for pane in there)
+    yield from sessions.lost(place, there)
+
+
+def sockets(control: Control) -> list[str]:
+    """The names of the sockets of tmux servers, but for our own (tmux(1): $TMUX_TMPDIR, else /tmp)."""
+    folder = os.path.join(os.environ.get("TMUX_TMPDIR") or "/tmp", f"tmux-{os.getuid()}")
+    with suppress(OSError):
+        return sorted(name for name in os.listdir(folder) if name != control.transport.socket)
+    return []
+
+
+def refuse(name: str) -> Denied:
+    """The error for ending somebody else's program."""
+    return Denied(
+        f"{name} is a pane of somebody else's tmux: tmuxctl does not end what it did not start",
+        reason="foreign",
+        hint=f"forget it: tmuxctl release {name}; or end its programs all the same: tmuxctl kill {name} --force",
+    )

@@ -1,0 +1,50 @@
+"""Words that people give sessions to find them by; tmux keeps them, and the spec for when tmux is gone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tmuxctl.control import sessions
+from tmuxctl.model import Session, check_tag
+from tmuxctl.operations import current
+from tmuxctl.terminal.server import Pane
+from tmuxctl.transport.base import source
+
+if TYPE_CHECKING:
+    from tmuxctl.control.service import Control
+
+
+def change(control: Control, session: str, add: Sequence[str], remove: Sequence[str]) -> Session:
+    """Give a session tags and take others away; the session with those it then has."""
+    for tag in (*add, *remove):
+        check_tag(tag)
+    pane = sessions.find(control, session)
+    if add or remove:
+        while not _put(control, pane, wanted := _changed(pane.tags, add, remove)):
+            current().check()
+            pane = sessions.find(control, pane.id)
+        _keep(control, pane, wanted)
+    return sessions.show(control, pane.name)
+
+
+def _changed(tags: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> list[str]:
+    return [tag for tag in dict.fromkeys((*tags, *add)) if tag not in remove]
+
+
+def _put(control: Control, pane: Pane, tags: Sequence[str]) -> bool:
+    """Replace the tags in tmux; False if somebody else changed them meanwhile."""
+    same = f"#{{&&:#{{==:#{{@tmuxctl_id}},{pane.id}}},#{{==:#{{@tmuxctl_tags}},{' '.join(pane.tags)}}}}}"
+    change = [("set-option", "-t", pane.target, "@tmuxctl_tags", " ".join(tags)), ("display-message", "-p", "DONE")]
+    other = [("display-message", "-p", "OTHER")]
+    reply = control.transport.run([("if-shell", "-F", "-t", pane.target, same, source(change), source(other))])
+    return reply.strip() == b"DONE"
+
+
+def _keep(control: Control, pane: Pane, tags: Sequence[str]) -> None:
+    """Write the tags into the spec too, which is what is left of a session whose server died."""
+    kept = sessions.spec(control, pane.id)
+    if kept:
+        kept["asked"]["tags"] = list(tags)
+        control.transport.put(f"{sessions.folder(control, pane.id)}/spec.json", json.dumps(kept).encode(), durable=True)

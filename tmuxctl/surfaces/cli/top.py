@@ -1,0 +1,409 @@
+"""`tmuxctl top`: what its keys do. Data come from top_feed, pages from top_page, the terminal is top_terminal's."""
+
+from __future__ import annotations
+
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+from tmuxctl.control import sessions
+from tmuxctl.control.observing import Observer
+from tmuxctl.errors import TmuxctlError, Usage
+from tmuxctl.model import Session, State
+from tmuxctl.surfaces.cli import here
+from tmuxctl.surfaces.cli.output import Options, colorful, flat, with_socket
+from tmuxctl.surfaces.cli.top_feed import Feed
+from tmuxctl.surfaces.cli.top_page import (
+    ANSWER_KEYS,
+    ENDED,
+    ORDERS,
+    Line,
+    Page,
+    Piece,
+    Row,
+    View,
+    arranged,
+    help_page,
+    page,
+    question_page,
+    writing,
+)
+from tmuxctl.surfaces.cli.top_terminal import Terminal
+
+if TYPE_CHECKING:
+    from tmuxctl.control import Control
+
+TEXT_LIMIT = 1000
+"""Characters a person may write into a line here."""
+
+NOTE_SECONDS = 10.0
+"""So long what was said stands in place of the keys."""
+
+
+def check(options: Options) -> None:
+    """Usage unless there is a terminal to draw on and somebody who may be asked."""
+    hint = "tmuxctl ls; for a program: tmuxctl ls --json, tmuxctl watch --json"
+    if options.json or not options.prompt:
+        option = "--json" if options.json else "--no-input"
+        raise Usage(f"top is a page for a person, which {option} forbids", reason="no_terminal", hint=hint)
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
+        raise Usage("top needs a terminal, and this is none", reason="no_terminal", hint=hint)
+    if os.environ.get("TERM", "dumb") in ("dumb", ""):
+        raise Usage("top needs a terminal that can move its cursor (TERM is dumb)", reason="no_terminal", hint=hint)
+
+
+def run(control: Control, options: Options) -> None:
+    """Show the table until the person quits."""
+    with Terminal(colors=colorful(sys.stdout, options)) as terminal:
+        feed = Feed(control, terminal.ring)
+        feed.start()
+        try:
+            Top(control, options, terminal, feed).run()
+        except EOFError:
+            pass
+        finally:
+            feed.close()
+
+
+class Mode(Protocol):
+    """What is on the terminal and what the keys mean now."""
+
+    def page(self, top: Top, view: View) -> Page:
+        """What to draw."""
+
+    def press(self, top: Top, key: str) -> None:
+        """A key was pressed."""
+
+
+class Top:
+    """The table under one person's hands."""
+
+    def __init__(self, control: Control, options: Options, terminal: Terminal, feed: Feed) -> None:
+        self.control, self.options, self.terminal, self.feed = control, options, terminal, feed
+        self.mode: Mode = Browse()
+        self.going = True
+        self.rows: list[Row] = []
+        self.selected: str | None = None
+        self.words, self.order = "", "state"
+        self.note, self.wrong = "", False
+        self._noted = 0.0
+        self._first = 0
+        self._place = 0
+        self._done: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
+
+    def run(self) -> None:
+        """Draw and obey until told to quit."""
+        while self.going:
+            self._hear()
+            self._draw()
+            mode = self.mode
+            for key in self.terminal.pressed():
+                self.mode.press(self, key)
+                if self.mode is not mode and isinstance(self.mode, (Kill, Decide)):
+                    # what was typed before the question was seen is no answer to it
+                    break
+
+    def _draw(self) -> None:
+        self.rows = self.feed.rows()
+        self._keep_selected()
+        width, height = self.terminal.size
+        view = View(
+            self.rows, width, height, time.time(), self.selected, self.words, self.order, self._first, self.footer()
+        )
+        drawn = self.mode.page(self, view)
+        self._first = drawn.first
+        self.terminal.draw(drawn.lines)
+
+    def footer(self) -> Line | None:
+        """What stands in place of the keys, if anything is to be said."""
+        if self.note and time.monotonic() - self._noted < NOTE_SECONDS:
+            return [Piece(f" {self.note}", "error" if self.wrong else "bold")]
+        if self.feed.problem:
+            return [Piece(f" not fresh: {flat(self.feed.problem)}", "error")]
+        return None if self.feed.ready else [Piece(" looking ...", "dim")]
+
+    def _hear(self) -> None:
+        """Take in what became of what was done."""
+        while not self._done.empty():
+            told = self._done.get()
+            if isinstance(told, BaseException) and not isinstance(told, TmuxctlError):
+                raise told
+            self.tell(told)
+            self.feed.poke()
+
+    def tell(self, what: str | TmuxctlError) -> None:
+        """Say something in the last line, until the next key or for a while."""
+        self._noted = time.monotonic()
+        self.wrong = isinstance(what, TmuxctlError)
+        self.note = flat(what if isinstance(what, str) else self._message(what))
+
+    def _message(self, error: TmuxctlError) -> str:
+        text = error.message + (f" ({with_socket(error.hint, self.options)})" if error.hint else "")
+        for row in self.rows:
+            text = text.replace(row.session.id, row.session.name)
+        return text
+
+    # the selected session
+
+    def shown(self) -> list[Row]:
+        """The rows as they stand."""
+        return arranged(self.rows, self.words, self.order)
+
+    def session(self) -> Session | None:
+        """The selected session."""
+        return next((row.session for row in self.shown() if row.session.id == self.selected), None)
+
+    def _keep_selected(self) -> None:
+        """Stay on the session, wherever it stands now; where it is gone, on the one that took its place."""
+        ids = [row.session.id for row in self.shown()]
+        if self.selected in ids:
+            self._place = ids.index(self.selected)
+        else:
+            self._place = max(0, min(self._place, len(ids) - 1))
+            self.selected = ids[self._place] if ids else None
+
+    def move(self, by: int) -> None:
+        """Select another session, so many rows below."""
+        ids = [row.session.id for row in self.shown()]
+        if ids:
+            self._place = max(0, min(self._place + by, len(ids) - 1))
+            self.selected = ids[self._place]
+
+    # what is done to sessions
+
+    def do(self, doing: str, done: str, work: Callable[[], object]) -> None:
+        """Do something that may take a while; what became of it is told in the last line."""
+        self.tell(doing)
+
+        def finish() -> None:
+            try:
+                work()
+                self._done.put(done)
+            except BaseException as error:
+                self._done.put(error)
+            self.terminal.ring()
+
+        threading.Thread(target=finish, daemon=True).start()
+
+    def attach(self, one: Session) -> None:
+        """Bring the session to this terminal until the person leaves it."""
+        if one.id == os.environ.get("TMUXCTL_SESSION"):
+            self.tell(f"{one.name} is the session this runs in")
+            return
+        try:
+            words = here.client(self.control, one.id)
+            with self.terminal.away():
+                status, said = _attached(words)
+        except TmuxctlError as error:
+            self.tell(error)
+            return
+        self.tell(
+            f"back from {one.name}" if status == 0 else f"attach to {one.name}: {said or f'exit status {status}'}"
+        )
+        self.wrong = status != 0
+        self.feed.poke()
+
+
+def _attached(words: list[str]) -> tuple[int, str]:
+    """Run tmux on this terminal; its exit status and what it complained about."""
+    try:
+        client = subprocess.Popen(words, env=here.outside(), stderr=subprocess.PIPE)
+    except OSError as error:
+        raise here.no_client(words[0], error) from None
+    try:
+        _, said = client.communicate()
+    except BaseException:
+        # told to end, tmux gives the terminal back
+        client.terminate()
+        client.wait()
+        raise
+    return client.returncode, said.decode(errors="replace").strip()
+
+
+def interrupt(control: Control, one: Session) -> None:
+    """Press the keys that stop what a session's program does, as the profile of the program that runs now names them."""
+    place, called = control.reach(one.id)
+    watched = Observer(place, sessions.find(place, called))
+    watched.look()
+    keys = watched.profile.interrupt if watched.profile else ("C-c",)
+    control.call("keys", {"session": one.id, "keys": keys})
+
+
+# modes
+
+
+class Browse:
+    """The table, and a key for each thing that can be done."""
+
+    def page(self, top: Top, view: View) -> Page:
+        """The table."""
+        return page(view)
+
+    def press(self, top: Top, key: str) -> None:
+        """Move, or begin what the key stands for."""
+        top.note = ""
+        step = {"up": -1, "k": -1, "down": 1, "j": 1, "home": -(10**6), "end": 10**6}
+        step |= {"pageup": 2 - top.terminal.size[1], "pagedown": top.terminal.size[1] - 2}
+        if key in step:
+            top.move(step[key])
+        elif key in ACTIONS:
+            ACTIONS[key](top)
+        elif key in FOR_SESSION and (one := top.session()):
+            FOR_SESSION[key](top, one)
+
+
+class Filter:
+    """The table, while its filter is being written."""
+
+    def page(self, top: Top, view: View) -> Page:
+        """The table with what was written in its last line."""
+        return page(view._replace(footer=writing("filter: ", top.words, view.width)))
+
+    def press(self, top: Top, key: str) -> None:
+        """Write, or leave: with the filter after Enter, without it after Escape."""
+        if key == "escape":
+            top.words = ""
+        if key in ("enter", "escape"):
+            top.mode = Browse()
+        top.words = written(top.words, key)
+
+
+class Kill:
+    """The table with the question whether a session is to be killed."""
+
+    def __init__(self, one: Session) -> None:
+        self.one = one
+
+    def page(self, top: Top, view: View) -> Page:
+        """The table with the question in its last line."""
+        what = "remove" if self.one.state in ENDED else "kill"
+        asked = [Piece(f" {what} {self.one.name}? ", "asking"), Piece("y", "key"), Piece(" or any other key for no")]
+        return page(view._replace(footer=asked))
+
+    def press(self, top: Top, key: str) -> None:
+        """Kill after y, and after nothing else."""
+        top.mode = Browse()
+        one = self.one
+        if key in ("y", "Y"):
+            kill = {"session": [one.id]}
+            top.do(f"killing {one.name} ...", f"killed {one.name}", lambda: top.control.call("kill", kill))
+
+
+class Decide:
+    """A session's question and its answers."""
+
+    def __init__(self, one: Session) -> None:
+        self.one = one
+        self.asking = one.asking or {}
+        self.answers = [str(answer["id"]) for answer in self.asking.get("options") or ()][: len(ANSWER_KEYS)]
+        self.typed = ""
+
+    def page(self, top: Top, view: View) -> Page:
+        """The question; the table again once nobody waits for an answer any more."""
+        now = next((row.session for row in top.rows if row.session.id == self.one.id), None)
+        if now is None or (now.asking or {}).get("id") != self.asking.get("id"):
+            top.mode = Browse()
+            top.tell(f"{self.one.name} does not ask that any more")
+            return page(view._replace(footer=top.footer()))
+        return question_page(self.one, view.width, view.height, self.typed)
+
+    def press(self, top: Top, key: str) -> None:
+        """Answer by the key of an answer, or by a line of text where any text is one; leave by Escape."""
+        if key == "escape":
+            top.mode = Browse()
+        elif not self.answers:
+            self.typed = written(self.typed, key)
+            if key == "enter" and self.typed:
+                self._answer(top, self.typed)
+        elif key in ANSWER_KEYS[: len(self.answers)]:
+            self._answer(top, self.answers[ANSWER_KEYS.index(key)])
+
+    def _answer(self, top: Top, answer: str) -> None:
+        top.mode = Browse()
+        name = self.one.name
+        given = {"session": self.one.id, "option": answer, "id": self.asking.get("id")}
+        top.do(f"answering {name} ...", f"{name}: {answer}", lambda: top.control.call("decide", given))
+
+
+class Help:
+    """What the keys do."""
+
+    def page(self, top: Top, view: View) -> Page:
+        """The page of keys."""
+        return help_page(view.width, view.height)
+
+    def press(self, top: Top, key: str) -> None:
+        """Any key goes back."""
+        top.mode = Browse()
+
+
+def written(text: str, key: str) -> str:
+    """A line of text after a key."""
+    if key == "backspace":
+        return text[:-1]
+    if key == "clear":
+        return ""
+    return text + key if len(key) == 1 and len(text) < TEXT_LIMIT else text
+
+
+# what the keys of the table begin
+
+
+def _quit(top: Top) -> None:
+    top.going = False
+
+
+def _help(top: Top) -> None:
+    top.mode = Help()
+
+
+def _filter(top: Top) -> None:
+    top.mode = Filter()
+
+
+def _unfilter(top: Top) -> None:
+    top.words = ""
+
+
+def _sort(top: Top) -> None:
+    orders = list(ORDERS)
+    top.order = orders[(orders.index(top.order) + 1) % len(orders)]
+
+
+def _redraw(top: Top) -> None:
+    top.terminal.redraw()
+
+
+def _attach(top: Top, one: Session) -> None:
+    top.attach(one)
+
+
+def _decide(top: Top, one: Session) -> None:
+    if one.state is not State.ASKING or not one.asking:
+        top.tell(f"{one.name} asks nothing: it is {one.state.value}")
+    elif one.asking.get("kind") == "password":
+        top.tell(f"{one.name} asks for a password: attach, or tmuxctl decide {one.name} --secret-from-env NAME")
+    else:
+        top.mode = Decide(one)
+
+
+def _interrupt(top: Top, one: Session) -> None:
+    top.do(f"interrupting {one.name} ...", f"interrupted {one.name}", lambda: interrupt(top.control, one))
+
+
+def _kill(top: Top, one: Session) -> None:
+    top.mode = Kill(one)
+
+
+ACTIONS: dict[str, Callable[[Top], None]] = {
+    "q": _quit, "h": _help, "?": _help, "/": _filter, "escape": _unfilter, "s": _sort, "redraw": _redraw,
+}  # fmt: skip
+
+FOR_SESSION: dict[str, Callable[[Top, Session], None]] = {
+    "enter": _attach, "a": _attach, "d": _decide, "i": _interrupt, "x": _kill, "K": _kill,
+}  # fmt: skip

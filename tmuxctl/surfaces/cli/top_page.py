@@ -1,0 +1,414 @@
+"""The pages of `tmuxctl top`: sessions, a width and a height in, lines of styled text out. Pure: knows no terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tmuxctl.model import Session, State
+from tmuxctl.surfaces.cli.cells import age
+from tmuxctl.surfaces.cli.output import flat
+from tmuxctl.surfaces.cli.table import asked, command, moment, state
+from tmuxctl.terminal.width import WIDTHS
+
+RANKS = {
+    one: rank
+    for rank, one in enumerate(
+        (State.ASKING, State.BUSY, State.STARTING, State.UNKNOWN, State.IDLE, State.EXITED, State.LOST)
+    )
+}
+"""How much a state wants to be looked at: the first most."""
+
+ENDED = (State.EXITED, State.LOST)
+
+STATE_WORDS = tuple(one.value for one in State)
+
+ANSWER_KEYS = "123456789abcdefghijklmnopqrstuvwxyz"
+"""The keys that choose an answer, by its number."""
+
+MARK, GAP = 2, 2
+"""Columns in front of a row, where `>` marks the one that is selected, and between two columns."""
+
+HELP = (
+    ("Up Down j k", "select a session; PgUp, PgDn, Home, End too"),
+    ("Enter a", "attach: it comes to this terminal; C-b d brings you back here"),
+    ("d", "decide: its question with the answers, one key chooses"),
+    ("i", "interrupt what it does, by the keys its profile names (else C-c)"),
+    ("x K", "kill it, after y; one that has ended is removed"),
+    ("/", "filter: words that a row must hold; a state is a word too"),
+    ("s", "sort by state, name, processor time, memory, idle time"),
+    ("h ?", "this page"),
+    ("q Ctrl-C", "quit; all sessions go on"),
+)
+
+ABOUT = (
+    "IDLE is how long ago it last printed. CPU% is of one processor, MEM what is in memory,",
+    "both of the program and all it started. Sessions that ask stand first.",
+)
+
+KEYS = (
+    ("Enter", "attach"), ("d", "decide"), ("i", "interrupt"), ("x", "kill"), ("/", "filter"), ("s", "sort"),
+    ("?", "help"), ("q", "quit"),
+)  # fmt: skip
+
+
+class Load(NamedTuple):
+    """What a session's processes take: percent of one processor (None until it was measured twice), bytes of memory."""
+
+    cpu: float | None
+    memory: int
+
+
+class Row(NamedTuple):
+    """One session of the table; `load` is None if it runs nothing, or nobody knows."""
+
+    session: Session
+    load: Load | None = None
+
+
+class Piece(NamedTuple):
+    """A stretch of one line, without control characters. `style` is words: `bold dim key reverse error`, or a state."""
+
+    text: str
+    style: str = ""
+
+
+Line = Sequence[Piece]
+
+
+class Page(NamedTuple):
+    """What stands on the terminal, line by line; `first` is the first line of the table that is visible."""
+
+    lines: Sequence[Line]
+    first: int = 0
+
+
+class View(NamedTuple):
+    """What is to be seen of all sessions. `selected` is a session's id, `words` the filter, `order` a name of ORDERS,
+    `now` the wall clock; `first` is what the page before began with, `footer` stands in place of the keys."""
+
+    rows: Sequence[Row]
+    width: int
+    height: int
+    now: float
+    selected: str | None = None
+    words: str = ""
+    order: str = "state"
+    first: int = 0
+    footer: Line | None = None
+
+
+# text
+
+
+def columns(text: str) -> int:
+    """The columns a text takes, as tmux counts them."""
+    return len(text) if text.isascii() else sum(max(0, WIDTHS[one]) for one in text)
+
+
+def shown(text: str) -> str:
+    """A program's text on one line: control characters as escapes, `?` for what no terminal draws."""
+    text = flat(text)
+    return text if text.isascii() else "".join(one if WIDTHS[one] >= 0 else "?" for one in text)
+
+
+def cut(text: str, size: int) -> str:
+    """The text in at most so many columns, `…` in place of what does not fit."""
+    if columns(text) <= size:
+        return text
+    kept, room = "", size - 1
+    for one in text:
+        room -= max(0, WIDTHS[one])
+        if room < 0:
+            break
+        kept += one
+    return (kept + "…")[: max(0, size)]
+
+
+def fit(text: str, size: int, *, right: bool = False) -> str:
+    """The text in exactly so many columns."""
+    text = cut(text, size)
+    blanks = " " * (size - columns(text))
+    return blanks + text if right else text + blanks
+
+
+def clipped(line: Line, width: int) -> Line:
+    """The line in at most so many columns."""
+    found = []
+    for piece in line:
+        if width <= 0:
+            break
+        text = cut(piece.text, width)
+        width -= columns(text)
+        found.append(piece._replace(text=text))
+    return found
+
+
+# the rows
+
+
+def words_of(one: Session) -> str:
+    """A session's state as a person reads it: `busy`, `exited 2`, `asking confirm`."""
+    return f"{state(one)} {shown(one.kind)}" if one.state is State.ASKING and one.kind else state(one)
+
+
+def idle(one: Session, now: float) -> str:
+    """How long ago it last printed; `-` if it has ended or nobody knows."""
+    return "-" if not one.active or one.state in ENDED else age(now - moment(one.active))
+
+
+def percent(load: Load | None) -> str:
+    """Processor time: `0.0`, `98.2`, `1600`."""
+    if load is None or load.cpu is None:
+        return "-"
+    return f"{load.cpu:.1f}" if load.cpu < 999.95 else f"{load.cpu:.0f}"
+
+
+def memory(load: Load | None) -> str:
+    """Bytes in at most five columns: `512K`, `9.8M`, `340M`, `1.2G`."""
+    if load is None:
+        return "-"
+    amount, unit = load.memory / 1024, "K"
+    for larger in "MGT":
+        if amount < 999.5:
+            break
+        amount, unit = amount / 1024, larger
+    return f"{amount:.1f}{unit}" if amount < 9.95 and unit != "K" else f"{amount:.0f}{unit}"
+
+
+def question(one: Session) -> str:
+    """The open question with its answers, empty if there is none."""
+    if not one.asking:
+        return ""
+    text, answers = asked(one)
+    return shown(f"{text}: {answers}" if answers else text)
+
+
+ORDERS: Mapping[str, Callable[[Row], Any]] = {
+    "state": lambda row: RANKS[row.session.state],
+    "name": lambda row: 0,
+    "cpu": lambda row: -(row.load.cpu or 0.0) if row.load else 1,
+    "mem": lambda row: -row.load.memory if row.load else 1,
+    "idle": lambda row: (row.session.state in ENDED, row.session.active or "~"),
+}
+"""What the rows can be sorted by; those that are equal stand by name."""
+
+
+def arranged(rows: Iterable[Row], words: str, order: str) -> list[Row]:
+    """The rows that hold every word of the filter, sorted."""
+    wanted = words.casefold().split()
+    found = [row for row in rows if _holds(row.session, wanted)] if wanted else rows
+    return sorted(found, key=lambda row: (ORDERS[order](row), row.session.name.casefold(), row.session.id))
+
+
+def _holds(one: Session, words: Sequence[str]) -> bool:
+    parts = (one.name, words_of(one), one.profile or "", command(one.argv), question(one))
+    text = " ".join(parts).casefold()
+    return all(one.state.value == word if word in STATE_WORDS else word in text for word in words)
+
+
+# the table
+
+
+class Column(NamedTuple):
+    """One column: its head, the order it shows, how narrow and how wide it may be, and its text for a row."""
+
+    head: str
+    order: str
+    least: int
+    most: int
+    text: Callable[[Row, float], str]
+    right: bool = False
+
+
+COLUMNS = (
+    Column("NAME", "name", 8, 32, lambda row, now: row.session.name),
+    Column("STATE", "state", 8, 16, lambda row, now: words_of(row.session)),
+    Column("IDLE", "idle", 4, 4, lambda row, now: idle(row.session, now), right=True),
+    Column("CPU%", "cpu", 5, 5, lambda row, now: percent(row.load), right=True),
+    Column("MEM", "mem", 5, 5, lambda row, now: memory(row.load), right=True),
+    Column("PROFILE", "", 7, 12, lambda row, now: shown(row.session.profile or "-")),
+    Column("COMMAND", "", 10, 1000, lambda row, now: shown(command(row.session.argv))),
+)
+GOING = ("PROFILE", "MEM", "CPU%", "COMMAND", "IDLE")
+"""The columns that are left out where there is no room, the first first."""
+
+
+def page(view: View) -> Page:
+    """The whole table: a head, the sessions, a footer."""
+    found = arranged(view.rows, view.words, view.order)
+    sizes = _sizes(view, found)
+    above = [_summary(view, len(found))] if view.height >= 4 else []
+    above += [_heads(view, sizes)] if view.height >= 3 else []
+    room = max(0, view.height - len(above) - (view.height >= 2))
+    body, owners = _body(view, found, sizes)
+    first = _scrolled(view, owners, room)
+    lines = [*above, *body[first : first + room]]
+    lines += [[]] * (view.height - 1 - len(lines))
+    lines.append(view.footer if view.footer is not None else _keys(view, found))
+    return Page([clipped(line, view.width) for line in lines[-view.height :]], first)
+
+
+def _sizes(view: View, found: Sequence[Row]) -> list[tuple[Column, int]]:
+    """The columns that fit, each with its width."""
+    columns_left = list(COLUMNS)
+    natural = {one: max([len(one.head), *(columns(one.text(row, view.now)) for row in found)]) for one in COLUMNS}
+    sizes = {one: max(min(natural[one], one.least), len(one.head)) if not one.right else one.least for one in COLUMNS}
+
+    def left() -> int:
+        return view.width - MARK + GAP - sum(GAP + sizes[one] for one in columns_left)
+
+    for head in GOING:
+        if left() >= 0:
+            break
+        columns_left = [one for one in columns_left if one.head != head]
+    for one in sorted(columns_left, key=lambda one: one.head != "STATE"):
+        sizes[one] += max(0, min(left(), min(natural[one], one.most) - sizes[one]))
+    return [(one, sizes[one]) for one in columns_left]
+
+
+def _summary(view: View, found: int) -> Line:
+    """How many sessions there are, by state; at the right the filter and the order. What matters less gives way."""
+    number = len(view.rows)
+    line = [Piece("tmuxctl  ", "bold"), Piece(f"{number} session{'' if number == 1 else 's'}")]
+    for one in RANKS:
+        if count := sum(row.session.state is one for row in view.rows):
+            line += [Piece("  "), Piece(f"{count} {one.value}", one.value)]
+    if sum(columns(piece.text) for piece in line) > view.width:
+        line = [Piece(f"{number}:", "bold"), Piece(" "), *line[3:]]
+    about = f"{found} with {shown(view.words)!r}, by {view.order}" if view.words else f"by {view.order}"
+    blanks = view.width - sum(columns(piece.text) for piece in line) - columns(about) - 1
+    return [*line, Piece(" " * blanks), Piece(about, "dim")] if blanks >= 2 else line
+
+
+def _heads(view: View, sizes: Sequence[tuple[Column, int]]) -> Line:
+    line = [Piece(" " * MARK)]
+    for one, size in sizes:
+        style = "bold" if one.order == view.order else "dim"
+        line += [Piece(fit(one.head, size, right=one.right), style), Piece(" " * GAP)]
+    return line[:-1]
+
+
+def _body(view: View, found: Sequence[Row], sizes: Sequence[tuple[Column, int]]) -> tuple[list[Line], list[str | None]]:
+    """The lines of the table, and whose each is; where there is no session, what to do about it."""
+    if not found:
+        text = (
+            "nothing has these words; Escape ends the filter" if view.words else "no sessions; tmuxctl new -- COMMAND"
+        )
+        return [[], [Piece("  " + text, "dim")]], [None, None]
+    lines: list[Line] = []
+    owners: list[str | None] = []
+    for row in found:
+        lines.append(_row(view, row, sizes))
+        if row.session.asking:
+            lines.append([Piece("    "), Piece("? " + question(row.session), State.ASKING.value)])
+        owners += [row.session.id] * (len(lines) - len(owners))
+    return lines, owners
+
+
+def _row(view: View, row: Row, sizes: Sequence[tuple[Column, int]]) -> Line:
+    chosen = row.session.id == view.selected
+    whole = "reverse" if chosen else "dim" if row.session.state in ENDED else ""
+    line = [Piece(">" + " " * (MARK - 1) if chosen else " " * MARK, whole)]
+    for one, size in sizes:
+        style = whole
+        if one.head == "STATE":
+            style = f"{whole} {row.session.state.value}".strip()
+        elif one.head == "NAME" and row.session.asking:
+            style = f"{whole} bold".strip()
+        line += [Piece(fit(one.text(row, view.now), size, right=one.right), style), Piece(" " * GAP, whole)]
+    blanks = view.width - sum(columns(piece.text) for piece in line)
+    return [*line, Piece(" " * max(0, blanks), whole)]
+
+
+def _scrolled(view: View, owners: Sequence[str | None], room: int) -> int:
+    """The first visible line: as before, as far as the selected session is seen whole and no room is wasted."""
+    mine = [number for number, owner in enumerate(owners) if owner is not None and owner == view.selected]
+    first = view.first
+    if mine:
+        first = min(max(first, mine[-1] + 1 - room), mine[0])
+    return max(0, min(first, len(owners) - room))
+
+
+def _keys(view: View, found: Sequence[Row]) -> Line:
+    """As many of the keys as fit; the one that answers stands out where the selected session asks."""
+    asks = any(row.session.id == view.selected and row.session.asking for row in found)
+    line: list[Piece] = []
+    for key, word in KEYS:
+        style = State.ASKING.value if asks and word == "decide" else "key"
+        more = [Piece("  " if line else " "), Piece(key, style), Piece(f" {word}")]
+        if sum(columns(piece.text) for piece in [*line, *more]) > view.width:
+            break
+        line += more
+    return line
+
+
+# other pages
+
+
+def help_page(width: int, height: int) -> Page:
+    """What the keys do."""
+    lines: list[Line] = [[Piece("tmuxctl top", "bold")], []]
+    lines += [[Piece("  "), Piece(f"{keys:12}", "key"), Piece(f"  {what}")] for keys, what in HELP]
+    lines += [[], *([Piece(f"  {text}", "dim")] for text in ABOUT)]
+    return _filled(lines, [Piece(" any key goes back", "dim")], width, height)
+
+
+def question_page(one: Session, width: int, height: int, typed: str | None = None) -> Page:
+    """A session's question with the key of each answer; `typed` is what was written where any text is an answer."""
+    asking = one.asking or {}
+    answers = list(asking.get("options") or ())[: len(ANSWER_KEYS)]
+    risk = "  risk: high" if asking.get("risk") == "high" else ""
+    head: Line = [Piece(one.name, "bold"), Piece(" asks", State.ASKING.value), Piece(risk, "error")]
+    text: list[Line] = [
+        [Piece("  "), Piece(row)] for row in wrapped(shown(str(asking.get("question") or "")), width - 4)
+    ]
+    choices = list(_answers(asking, answers))
+    room = height - 1 - len(choices)
+    if len(text) + 3 <= room:
+        lines = [head, [], *text, [], *choices]
+    else:
+        # the answers are what is needed most
+        lines = [head, *text][: max(0, room)] if room != 1 else text[:1]
+        lines += choices
+    footer: Line = [Piece(" one key answers", "dim"), Piece("  Escape", "key"), Piece(" leaves")]
+    if not answers:
+        footer = writing("answer: ", typed or "", width)
+    return _filled(lines, footer, width, height)
+
+
+def _answers(asking: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
+    for key, answer in zip(ANSWER_KEYS, answers, strict=False):
+        name, label = shown(str(answer.get("id"))), shown(str(answer.get("label") or ""))
+        more = f" ({label})" if label and label != name else ""
+        usual = "  (what Enter alone would choose)" if answer.get("id") == asking.get("default") else ""
+        yield [Piece("  "), Piece(key, "key"), Piece(f"  {name}{more}"), Piece(usual, "dim")]
+
+
+def wrapped(text: str, width: int) -> Iterator[str]:
+    """The text in lines of at most so many columns, broken between words where that can be."""
+    line = ""
+    for word in text.split(" "):
+        if line and columns(f"{line} {word}") > width:
+            yield line
+            line = ""
+        line = f"{line} {word}" if line else word
+        while columns(line) > max(2, width):
+            start = cut(line, max(2, width) + 1)[:-1]
+            yield start
+            line = line[len(start) :]
+    yield line
+
+
+def writing(label: str, text: str, width: int) -> Line:
+    """A line a person writes; its end stays in sight."""
+    text = shown(text)
+    while text and columns(f" {label}{text} ") > width:
+        text = text[1:]
+    return [Piece(f" {label}", "key"), Piece(text), Piece(" ", "reverse")]
+
+
+def _filled(lines: Sequence[Line], footer: Line, width: int, height: int) -> Page:
+    body = list(lines[: max(0, height - 1)])
+    body += [[]] * (height - 1 - len(body))
+    return Page([clipped(line, width) for line in [*body, footer]][-height:])

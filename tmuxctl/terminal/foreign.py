@@ -1,0 +1,347 @@
+"""A pane of somebody else's tmux server, reached as if it were a session of ours.
+
+Everything above asks a transport for a session's options, screen and input. This one answers for one pane of another
+server: what we would keep in options of the session stands in a file of ours, and no command that changes anything but
+the program's input is let through. So nothing above asks whose pane it is, and nothing of theirs changes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+from tmuxctl.errors import Denied, NotFound, TmuxctlError, Unreachable
+from tmuxctl.terminal.journal import encoded
+from tmuxctl.terminal.paste import READING
+from tmuxctl.terminal.server import asked
+from tmuxctl.transport.base import Command, If, Transport, Watch
+
+LISTED = (
+    "pane_id",
+    "pid",
+    "pane_pid",
+    "session_id",
+    "window_index",
+    "window_active",
+    "pane_index",
+    "pane_active",
+    "pane_pipe",
+    "@tmuxctl_id",
+    "session_name",
+)
+
+POLL_SECONDS = 0.1
+"""So often a pane without a journal is looked at: nothing tells when it prints."""
+
+SAFE = re.compile(r"[A-Za-z0-9 .:_-]*")
+"""What a value may hold that stands in a tmux format as it is."""
+
+OPTION = re.compile(r"#\{(?:=(-?[0-9]+):)?@tmuxctl_(\w+)\}")
+
+HARMLESS = ("display-message", "capture-pane", "paste-buffer", "delete-buffer", "send-keys")
+"""Commands that leave a server's options, layout, modes and pipes as they are."""
+
+LEFT_OUT = (("run-shell", "true"), ("copy-mode", "-q"))
+"""Beginnings of commands that are of no use to a pane that is not ours: a nudge, and leaving a mode a person is in."""
+
+NAMESPACE = uuid.UUID("5b1c6c0e-6f0c-4d43-9f5f-6f3b6a0f6b0a")
+
+
+class ForeignPane(NamedTuple):
+    """One pane of another server: which it is (`id` with the server's and its first process's pid and start), how a person
+    names it, whether something of theirs reads along (`pane_pipe`), and the id of our session if it is one."""
+
+    id: str
+    server: int
+    server_started: int
+    pid: int
+    started: int
+    session_id: str
+    session: str
+    window: str
+    window_active: bool
+    pane: str
+    active: bool
+    piped: bool
+    ours: str
+
+    @property
+    def place(self) -> str:
+        """SESSION:WINDOW.PANE"""
+        return f"{self.session}:{self.window}.{self.pane}"
+
+    @property
+    def uuid(self) -> str:
+        """What this very pane, with this very program, is called in files and cursors."""
+        about = f"{self.server}.{self.server_started}.{self.id}.{self.pid}.{self.started}"
+        return str(uuid.uuid5(NAMESPACE, about))
+
+
+def panes(transport: Transport, *, timeout: float = 10.0) -> list[ForeignPane]:
+    """The panes of a server. Unreachable `no_server` if there is none."""
+    listing = ("list-panes", "-a", "-F", "\t".join("#{" + field + "}" for field in LISTED))
+    rows = transport.run([listing], timeout=timeout).decode(errors="replace").split("\n")
+    found = [values for row in rows if len(values := row.split("\t")) == len(LISTED)]
+    began = {row.pid: row.started for row in transport.processes([int(pid) for one in found for pid in one[1:3]])}
+    return [
+        ForeignPane(
+            id=one[0],
+            server=int(one[1]),
+            server_started=began.get(int(one[1]), 0),
+            pid=int(one[2]),
+            started=began.get(int(one[2]), 0),
+            session_id=one[3],
+            session=one[10],
+            window=one[4],
+            window_active=one[5] == "1",
+            pane=one[6],
+            active=one[7] == "1",
+            piped=one[8] == "1",
+            ours=one[9],
+        )
+        for one in found
+    ]
+
+
+def find(found: Sequence[ForeignPane], target: str) -> ForeignPane | None:
+    """The pane a target names exactly: `%ID`, `SESSION`, `SESSION:WINDOW` or `SESSION:WINDOW.PANE`; the active window and
+    pane where none is named. None if there is none."""
+    if target.startswith("%"):
+        return next((one for one in found if one.id == target), None)
+    session, _, rest = target.partition(":")
+    window, _, pane = rest.partition(".")
+    for one in found:
+        in_window = one.window == window if window else one.window_active
+        in_pane = one.pane == pane if pane else one.active
+        if session in (one.session, one.session_id) and in_window and in_pane:
+            return one
+    return None
+
+
+class ForeignTransport:
+    """Reaches one pane through `inner`, a transport to its server. What the session is called is `name`; `folder` holds
+    what we remember of it; `spec` is what `show` says; with `journal` our own writer reads along."""
+
+    def __init__(
+        self, inner: Transport, pane: ForeignPane, name: str, folder: str, spec: Mapping[str, Any], *, journal: bool
+    ) -> None:
+        self.inner, self.pane, self.name, self.folder, self.journal = inner, pane, name, folder, journal
+        # ours, and told of no one else: what has another first process or server is another pane
+        same = f"#{{==:#{{pid}}.#{{pane_pid}},{pane.server}.{pane.pid}}}"
+        self._fixed = {
+            "#{@tmuxctl_id}": f"#{{?{same},{pane.uuid},}}",
+            "#{session_name}": "@NAME@",
+            # a person who types elsewhere is in nobody's way
+            asked("session_activity"): "#{?#{&&:#{window_active},#{pane_active}},#{session_activity},0}",
+            # a mode is theirs, whether they look or not
+            READING: "#{pane_in_mode}",
+        }
+        if not journal:
+            self._fixed["#{pane_pipe}"] = "1"
+        about = {"incarnation": pane.uuid[:8] + ".1", "created": "0", "spec": json.dumps({**spec, "journal": journal})}
+        self._about = {name: value.replace("\n", " ") for name, value in about.items()}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    @property
+    def home(self) -> str:
+        """Where the files of this one session are; made when something is first written there."""
+        return self.folder
+
+    def put(self, path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
+        """As every transport; the folder is made with its first file."""
+        try:
+            self.inner.put(path, data, mode=mode, durable=durable)
+        except FileNotFoundError:
+            self._make_folder()
+            self.inner.put(path, data, mode=mode, durable=durable)
+
+    def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
+        """Nothing is created on somebody else's server."""
+        raise self._denied("new-session")
+
+    def watch(self, folders: Sequence[str], pid: int | None = None) -> Watch:
+        """As every transport; without a journal it wakes often, for nothing tells of output."""
+        if self.journal:
+            return self.inner.watch(folders, pid)
+        return _Often(self.inner.watch([], pid))
+
+    def run(
+        self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 10.0
+    ) -> bytes:
+        """As every transport, for this pane alone. Denied `foreign` for what would change more than its input."""
+        self._check(commands)
+        if not _sets(commands):
+            return self._run(commands, buffer, timeout)
+        with self._alone():
+            return self._run(commands, buffer, timeout)
+
+    def _check(self, commands: Sequence[Command]) -> None:
+        for one in commands:
+            if isinstance(one, If):
+                self._check([*one.then, *one.otherwise])
+            elif not (one[0] in HARMLESS or one[:2] in LEFT_OUT or _listing(one) or _option(one) or self._own(one)):
+                raise self._denied(one[0])
+
+    def _own(self, one: Command) -> bool:
+        """Our own writer, which is started again only where there is no pipe (`sessions.resume`)."""
+        return self.journal and one[0] == "pipe-pane" and encoded(self.folder) in one[-1]
+
+    def _run(self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float) -> bytes:
+        said = _Said(self._kept(), self._fixed, self.name, self.pane.id)
+        here = said.commands(commands)
+        if not here:
+            return b""
+        try:
+            printed = self.inner.run(here, buffer=buffer, timeout=timeout)
+        except Unreachable as error:
+            if error.reason == "backend_timeout":
+                self._assume(commands, said.kept)
+            raise
+        rest, changed = said.taken(printed)
+        if changed:
+            self._keep({name: value for name, value in {**said.kept, **changed}.items() if value})
+        return rest
+
+    def _assume(self, commands: Sequence[Command], kept: Mapping[str, str]) -> None:
+        """Nobody knows whether it was typed: a write that is asked for again must not be typed twice."""
+        ids = [one[-1].split()[-1] for one in _all(commands) if _option(one) == "ack"]
+        if ids:
+            self._keep({**kept, "ack": f"{kept.get('ack', '')} {ids[-1]}"})
+
+    def _kept(self) -> dict[str, str]:
+        with suppress(NotFound, OSError, ValueError, TypeError):
+            return {**json.loads(self.inner.read(self._file)), **self._about}
+        return dict(self._about)
+
+    def _keep(self, values: Mapping[str, str]) -> None:
+        mine = {name: value for name, value in values.items() if name not in self._about}
+        self.put(self._file, json.dumps(mine).encode())
+
+    @property
+    def _file(self) -> str:
+        return f"{self.folder}/sessions/{self.pane.uuid}/options.json"
+
+    def _make_folder(self) -> None:
+        for folder in (self.folder, f"{self.folder}/sessions", f"{self.folder}/sessions/{self.pane.uuid}"):
+            self.inner.make_folder(folder)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Be the only one who looks at what is kept and changes it."""
+        import fcntl
+
+        self._make_folder()
+        lock = os.open(f"{self.folder}/lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def _denied(self, verb: str) -> TmuxctlError:
+        return Denied(
+            f"{self.name} is a pane of somebody else's tmux: {verb} would change it",
+            reason="foreign",
+            hint="only a session that tmuxctl started can do this: tmuxctl new",
+        )
+
+
+def _all(commands: Sequence[Command]) -> Iterator[Command]:
+    """Every command of a list, those in branches too."""
+    for one in commands:
+        yield one
+        if isinstance(one, If):
+            yield from _all([*one.then, *one.otherwise])
+
+
+def _option(one: Command) -> str | None:
+    """The option of ours that a command sets, without its prefix; None for every other command."""
+    named = [word for word in one if word.startswith("@tmuxctl_")] if one[0] == "set-option" else []
+    return named[0].removeprefix("@tmuxctl_") if named else None
+
+
+def _sets(commands: Sequence[Command]) -> bool:
+    return any(_option(one) for one in _all(commands))
+
+
+def _listing(one: Command) -> bool:
+    return one[:2] == ("list-panes", "-a")
+
+
+class _Said:
+    """One command list as it is said to another's server: our options stand in it as the values they have, and those it
+    sets are printed, marked by a word that nobody else can print."""
+
+    def __init__(self, kept: Mapping[str, str], fixed: Mapping[str, str], name: str, pane: str) -> None:
+        self.kept, self.fixed, self.pane = kept, fixed, pane
+        self.mark = os.urandom(8).hex()
+        self.target = f"={name}:"
+        self.shown = {f"{self.mark}=name": name}
+
+    def commands(self, commands: Sequence[Command]) -> list[Command]:
+        """The list for this pane."""
+        return [self._command(one) for one in commands if one[:2] not in LEFT_OUT]
+
+    def _command(self, one: Command) -> Command:
+        if isinstance(one, If):
+            return If(self.pane, self._filled(one.condition), self.commands(one.then), self.commands(one.otherwise))
+        if _listing(one):
+            return ("display-message", "-p", "-t", self.pane, self._filled(one[-1]))
+        if name := _option(one):
+            value = "" if "-u" in one else self._filled(one[-1])
+            return ("display-message", "-p", "-t", self.pane, f"{self.mark} {name} {value}")
+        return tuple(self.pane if word == self.target else self._filled(word) for word in one)
+
+    def _filled(self, word: str) -> str:
+        for what, instead in self.fixed.items():
+            word = word.replace(what, instead.replace("@NAME@", f"{self.mark}=name"))
+        return OPTION.sub(self._value, word)
+
+    def _value(self, found: re.Match[str]) -> str:
+        value = self.kept.get(found[2], "")
+        if found[1]:
+            size = int(found[1])
+            value = value[:size] if size > 0 else value[size:]
+        if SAFE.fullmatch(value):
+            return value
+        # tmux would read more into it: it is put in when tmux has printed the rest
+        self.shown[f"{self.mark}={found[2]}"] = value
+        return f"{self.mark}={found[2]}"
+
+    def taken(self, printed: bytes) -> tuple[bytes, dict[str, str]]:
+        """What was printed, and the options that were set."""
+        changed: dict[str, str] = {}
+        rest = []
+        for line in printed.split(b"\n"):
+            if line.startswith(f"{self.mark} ".encode()):
+                _, name, value = line.decode().split(" ", 2)
+                changed[name] = value
+            else:
+                rest.append(line)
+        said = b"\n".join(rest)
+        for mark, value in self.shown.items():
+            said = said.replace(mark.encode(), value.encode())
+        return said, changed
+
+
+class _Often:
+    """A wake-up that does not wait to be told."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def wait(self, timeout: float) -> bool:
+        """Sleep at most POLL_SECONDS; something may always have changed."""
+        self._watch.wait(min(timeout, POLL_SECONDS))
+        return True
+
+    def close(self) -> None:
+        """Give the wake-up back."""
+        self._watch.close()
