@@ -126,3 +126,11 @@ def test_a_new_session_takes_the_place_of_a_lost_one_of_its_name(lost: Control) 
     made = lost.new(before.name, LINES)
     assert [(one.name, one.id) for one in lost.ls().sessions if one.name == before.name] == [(made.name, made.id)]
     assert "last words" in lost.log(before.id).text  # type: ignore[union-attr]
+
+
+@pytest.mark.on("tmux")
+def test_a_renamed_session_is_lost_under_its_new_name(control: Control):
+    control.new("first", ("cat",))
+    control.rename("first", "second")
+    control.transport.run([("kill-session", "-t", "=second")])
+    assert [one.name for one in control.ls().sessions] == ["second"]

@@ -245,7 +245,9 @@ def test_policies_are_read(texts: tuple[str, ...], found: dict[str, str]) -> Non
     assert parse_policies(texts) == found
 
 
-@pytest.mark.parametrize("text", ["=allow", "tool=", ","])
-def test_a_bad_policy_is_told(text: str) -> None:
-    with pytest.raises(Usage):
+@pytest.mark.parametrize("text", ["=allow", "tool=", ",", "foo", "yes", "allow,foo", "confirm"])
+def test_a_bad_policy_is_told_with_the_forms_there_are(text: str) -> None:
+    with pytest.raises(Usage) as error:
         parse_policies((text,))
+    assert error.value.reason == "bad_decision"
+    assert "--decide allow, --decide deny, or --decide KIND=OPTION" in error.value.hint

@@ -313,6 +313,10 @@ def rename(control: Control, session: str, name: str) -> Session:
     check_name(name)
     pane = find(control, session)
     control.transport.run([("rename-session", "-t", "=" + pane.name, name)])
+    if kept := spec(control, pane.id):
+        # what is left of it when tmux is gone has the new name too
+        kept["spec"]["name"] = name
+        control.transport.put(f"{folder(control, pane.id)}/spec.json", json.dumps(kept).encode(), durable=True)
     return show(control, name)
 
 

@@ -10,7 +10,7 @@ from tmuxctl.control import sessions
 from tmuxctl.model import Session, check_tag
 from tmuxctl.operations import current
 from tmuxctl.terminal.server import Pane
-from tmuxctl.transport.base import source
+from tmuxctl.transport.base import If
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
@@ -38,7 +38,7 @@ def _put(control: Control, pane: Pane, tags: Sequence[str]) -> bool:
     same = f"#{{&&:#{{==:#{{@tmuxctl_id}},{pane.id}}},#{{==:#{{@tmuxctl_tags}},{' '.join(pane.tags)}}}}}"
     change = [("set-option", "-t", pane.target, "@tmuxctl_tags", " ".join(tags)), ("display-message", "-p", "DONE")]
     other = [("display-message", "-p", "OTHER")]
-    reply = control.transport.run([("if-shell", "-F", "-t", pane.target, same, source(change), source(other))])
+    reply = control.transport.run([If(pane.target, same, change, other)])
     return reply.strip() == b"DONE"
 
 
