@@ -288,13 +288,13 @@ def test_a_persons_tmux_is_as_it_was_after_adopting_driving_and_releasing(
     person.tmux("send-keys", "-t", "work:3", "echo still", "Enter")
     until(lambda: "still" in log.read_text())
     assert "after" in log.read_text()
-    assert not list((person.place / "state").glob("**/foreign/shell"))
+    assert not list((person.place / "state").glob("**/adopted/shell"))
 
 
 @pytest.mark.on("tmux")
 def test_what_is_kept_of_a_pane_is_the_callers_alone(control: Control, person: Person):
     control.adopt(person.target("work"), "w")
-    for path in (person.place / "state").glob("**/foreign/**/*"):
+    for path in (person.place / "state").glob("**/adopted/**/*"):
         assert path.lstat().st_mode & 0o077 == 0, path
     about = json.loads(next((person.place / "state").glob("**/adopted.json")).read_text())
     assert about["target"] == person.target("work:1.0")

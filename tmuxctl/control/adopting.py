@@ -1,7 +1,7 @@
 """Panes of other tmux servers: driven as they are by their target, or adopted under a name with a profile and a journal.
 
 Nothing of theirs changes: no option, no layout, no pipe that somebody has there. What we remember stands in files of
-ours, `foreign/NAME/` for what is adopted.
+ours, `adopted/NAME/` for what is adopted, `foreign/` for what is only used.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _known(control: Control, session: str) -> str | None:
 
 
 def _home(control: Control) -> str:
-    return f"{control.transport.home}/foreign"
+    return f"{control.transport.home}/adopted"
 
 
 def names(control: Control) -> list[str]:
@@ -109,7 +109,7 @@ def server(control: Control, socket: str) -> Transport:
     """A transport to another tmux server of this machine."""
     from tmuxctl.transport.local import LocalTransport
 
-    return LocalTransport(socket, tmux=control.settings.tmux_binary, home=f"{_home(control)}/.servers/{socket}")
+    return LocalTransport(socket, tmux=control.settings.tmux_binary, home=f"{control.transport.home}/foreign/{socket}")
 
 
 def _driving(control: Control, socket: str, pane: ForeignPane, name: str | None = None) -> Control:
@@ -117,8 +117,8 @@ def _driving(control: Control, socket: str, pane: ForeignPane, name: str | None 
     from tmuxctl.control.service import Control
 
     about = _about(control, name) if name else {}
-    folder = f"{_home(control)}/{name or f'{socket}.{pane.server}.{pane.id[1:]}'}"
     inner = server(control, socket)
+    folder = f"{_home(control)}/{name}" if name else f"{control.transport.home}/foreign/{socket}/{pane.uuid}"
     first = next(iter(inner.processes([pane.pid])), None)
     spec = {
         "argv": about.get("argv") or ([first.name] if first else []),

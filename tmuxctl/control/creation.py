@@ -207,7 +207,7 @@ def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
 
 def _refuse_adopted(control: Control, name: str) -> None:
     """Conflict if what is adopted is called so."""
-    if name in control.transport.files(f"{control.transport.home}/foreign"):
+    if name in control.transport.files(f"{control.transport.home}/adopted"):
         raise Conflict(f"{name} is adopted", reason="exists", hint=f"give it back first: tmuxctl release {name}")
 
 
@@ -225,7 +225,7 @@ def _name(control: Control, wanted: Wanted, taken: Mapping[str, server.Taken]) -
     if wanted.name is None:
         first = _default_name(wanted)
         names = (first, *(f"{first}-{number}" for number in range(2, 10_000)))
-        adopted = control.transport.files(f"{control.transport.home}/foreign")
+        adopted = control.transport.files(f"{control.transport.home}/adopted")
         return next(name for name in names if name not in taken and name not in adopted), None
     name = check_name(wanted.name)
     if name not in taken:

@@ -121,7 +121,7 @@ class Control:
     def reach(self, session: str) -> tuple[Control, str]:
         """Who drives what is called so, and its name there: a session of ours, what was adopted, or a pane of another tmux
         (`tmux:TARGET`, `tmux@SOCKET:TARGET`). NotFound `no_target`, Unreachable `no_server`."""
-        if ":" in session or self.transport.files(f"{self.transport.home}/foreign"):
+        if ":" in session or self.transport.files(f"{self.transport.home}/adopted"):
             from tmuxctl.control import adopting
 
             return adopting.reach(self, session) or (self, session)

@@ -213,7 +213,7 @@ def ls(control: Control, *, state: str | None = None, tag: str | None = None, al
 
 def _elsewhere(control: Control, everywhere: bool) -> list[Session]:
     """What is adopted, and if it is wanted the panes of other servers."""
-    if not everywhere and not control.transport.files(f"{control.transport.home}/foreign"):
+    if not everywhere and not control.transport.files(f"{control.transport.home}/adopted"):
         return []
     from tmuxctl.control import adopting
 

@@ -392,6 +392,7 @@ class _Turn:
             prompt_before=self.prompt,
             token=self.steady.observer.token if self.steady.observer.at_prompt(first.offset) else None,
             profile=self.steady.observer.profile,
+            end=answers.End(end.kind, end.detail) if end.state in (State.IDLE, State.ASKING) else None,
             raw=self.asked.raw,
         )
         if end.timed_out:
