@@ -231,7 +231,9 @@ class ForeignTransport:
         return f"{self.folder}/sessions/{self.pane.uuid}/options.json"
 
     def _make_folder(self) -> None:
-        for folder in (self.folder, f"{self.folder}/sessions", f"{self.folder}/sessions/{self.pane.uuid}"):
+        above = os.path.dirname(self.folder)
+        own = f"{self.folder}/sessions"
+        for folder in (os.path.dirname(above), above, self.folder, own, f"{own}/{self.pane.uuid}"):
             self.inner.make_folder(folder)
 
     @contextmanager
