@@ -82,7 +82,7 @@ def test_the_wheel_holds_plugins_and_profiles_inside_the_package(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     assert shipped("plugins") | shipped("profiles") <= names
     outside = {name.split("/")[0] for name in names} - {"tmuxctl"}
-    assert all(name.endswith(".dist-info") for name in outside)
+    assert all(name.endswith((".dist-info", ".data")) for name in outside)
     assert not [name for name in names if "__pycache__" in name]
 
 

@@ -55,7 +55,8 @@ def operation(
     `session` names may be elsewhere: the service's `reach` says who drives it."""
 
     def mark(function: F) -> F:
-        if function.__code__.co_varnames[1:2] == ("session",):
+        code = function.__code__
+        if code.co_varnames[1 : code.co_argcount][:1] == ("session",):
             function = _reaching(function)
         function.__operation__ = Meta(right, group, idempotent, streams, hot, tuple(examples))  # type: ignore[attr-defined]
         return function

@@ -181,15 +181,16 @@ def mariadb(folder: Path, port: int) -> subprocess.Popen[bytes] | None:
     if install is None or program is None:
         return None
     as_server = _owned(folder, "mysql")
-    data = f"--datadir={folder}/data"
-    options = ["--no-defaults", data, "--auth-root-authentication-method=normal", "--skip-test-db"]
+    # the caller's folder for passing files may be closed to the server's user
+    own = [f"--datadir={folder}/data", f"--tmpdir={folder}"]
+    options = ["--no-defaults", *own, "--auth-root-authentication-method=normal", "--skip-test-db"]
     made = subprocess.run([*as_server, install, *options], capture_output=True, cwd=folder, check=False)
     if made.returncode:
         return None
     listen = [f"--port={port}", "--bind-address=127.0.0.1", f"--socket={folder}/socket", f"--pid-file={folder}/pid"]
     # an old server starts with a small pool in a second, and a crash may cost it everything
     light = ["--innodb-buffer-pool-size=16M", "--innodb-flush-log-at-trx-commit=0", "--skip-log-bin"]
-    return _started(folder, *as_server, program, "--no-defaults", data, *listen, *light)
+    return _started(folder, *as_server, program, "--no-defaults", *own, *listen, *light)
 
 
 def redis(folder: Path, port: int) -> subprocess.Popen[bytes] | None:

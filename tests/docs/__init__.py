@@ -1,0 +1,1 @@
+"""The pages as what they are to a reader: things to type, which have to be true."""

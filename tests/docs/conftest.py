@@ -1,0 +1,20 @@
+"""A reader's machine, ended behind each section."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import _pids, _sweep
+
+from docs.world import World
+
+
+@pytest.fixture
+def world(place: Path) -> Iterator[World]:
+    before = _pids()
+    made = World(place)
+    yield made
+    made.close()
+    _sweep(place, before)

@@ -1,0 +1,94 @@
+"""The examples of the reference, and what each needs to be there: the files and sessions that its words name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from docs.pages import ROOT, Block, Directive, Section
+
+FILES = r"""
+sqlite3 shop.db "create table orders (item); insert into orders values ('tea'), ('cake')"
+printf '%s\n' 'all test:' '	@echo made' >Makefile
+mkdir -p src ~/src ~/bin ~/.config/tmuxctl/profiles ~/.config/fish/completions
+git -C src init -q
+printf '%s\n' '>>> x = 1' '>>>' >screen.txt
+printf '%s\n' 'schema: tmuxctl/profile@1' 'prompt: {id: prompt, re: "^mine>", where: cursor-line}' >mine.yaml
+cp mine.yaml ~/.config/tmuxctl/profiles/
+script() { printf '%s\n' '#!/bin/sh' "$2" >"$1"; chmod +x "$1"; }
+script run-tests 'echo passed'
+script deploy.sh 'echo deployed'
+script work 'sleep 1; echo done'
+script shop 'while printf "shop> "; read -r line; do echo "$line?"; done'
+script agent 'printf "Bash(pytest -q)\nDo you want to proceed? "; read -r answer; echo "$answer"; exec cat'
+script ask 'printf "Overwrite the settings? [y/N] "; read -r answer; echo "$answer"; exec cat'
+script login 'stty -echo; printf "Password: "; read -r word; stty echo; echo; exec cat'
+script ~/bin/apt-get 'printf "Do you want to continue? [Y/n] "; read -r answer; echo "Setting up mc"'
+PATH=$HOME/bin:$PATH
+printf '%s\n' 'schema: tmuxctl/profile@1' 'name: agent' 'asking:' '- {id: tool, kind: approval, re: "want to proceed",' \
+  '   options: {allow: [y, Enter], deny: [n, Enter]}}' >~/.config/tmuxctl/profiles/agent.yaml
+"""
+
+SESSIONS: Mapping[str, str] = {
+    "db": "sqlite3 shop.db",
+    "py": "python3 -q",
+    "sh": "bash",
+    "build": "bash",
+    "web": "./ask",
+    "worker": "./work",
+    "fix": "./agent",
+    "setup": "./ask",
+    "box": "./login",
+}
+"""What runs in a session that an example names."""
+
+OWN = ("new", "run", "adopt", "release", "profile", "completion", "config", "doctor")
+"""Commands whose words name nothing that is there."""
+
+PANES = "tmux -f /dev/null new-session -d -s work cat ';' new-window cat"
+"""A pane of a person's own tmux: tmux:work:1.0."""
+
+BEFORE: Mapping[str, str] = {
+    "watch": "tmuxctl new db -- sqlite3 shop.db",
+    "wait db --text 'rows? in set'": "tmuxctl send db '.print 2 rows in set'",
+    "wait build --exit --timeout 10m": "tmuxctl send build exit",
+    "read build --follow": "tmuxctl send build './work; exit'",
+    "log build --tail 20 --follow": "tmuxctl send build './work; exit'",
+    "read db --since c1:9f2c.1:118": "CURSOR=$(tmuxctl ls -F '{cursor}')",
+    "get-answer --session db 'select 1'": "tmuxctl ask db 'select 1;'",
+    "decide setup yes --id 3f2a91c0": 'ID=$(tmuxctl decide setup --json | sed \'s/.*"id":"\\([0-9a-f]*\\)".*/\\1/\')',
+    "adopt tmux:work:1.0 build": PANES,
+    "adopt tmux@other:%3 --profile psql": "tmux -L other -f /dev/null new-session -d cat" + 3 * " ';' split-window cat",
+    "release build": f"{PANES}\ntmuxctl adopt tmux:work:1.0 build",
+    "kill tmux:work:1.0 --force": PANES,
+    "decide box --secret-from-env PW": "export PW=secret",
+}
+"""What is done besides, before an example."""
+
+MEANT: Mapping[str, str] = {"c1:9f2c.1:118": "$CURSOR", "3f2a91c0": "$ID"}
+"""What stands in an example for what only a session of one's own can tell."""
+
+NEEDS: Mapping[str, str] = {"irb": "irb", "fish": "fish"}
+"""Programs that an example names which a machine may lack."""
+
+
+def examples() -> list[str]:
+    """Every example of the reference."""
+    lists = re.findall(r"^Examples:\n\n((?:    .+\n)+)", (ROOT / "docs" / "reference.md").read_text(), re.MULTILINE)
+    return list(dict.fromkeys(line.strip() for one in lists for line in one.splitlines()))
+
+
+def section(example: str) -> Section:
+    """The example with what makes it true, as a page would have it."""
+    typed = example
+    for shown, meant in MEANT.items():
+        typed = typed.replace(shown, f'"{meant}"')
+    return Section(example, (Directive("before", _before(example), 0), Block("console", f"$ {typed}", 1)))
+
+
+def _before(example: str) -> str:
+    """Shell lines that make what the example takes for granted."""
+    words = re.findall(r"[\w-]+", example.removeprefix("tmuxctl "))
+    named = [] if words[0] in OWN else [name for name in SESSIONS if name in words]
+    started = [f"tmuxctl new {name} -- {SESSIONS[name]}" for name in named]
+    return "\n".join((FILES, *started, BEFORE.get(example.removeprefix("tmuxctl "), "")))

@@ -1,0 +1,44 @@
+"""What the pages say is true: each section is done as a reader would do it."""
+
+from __future__ import annotations
+
+import pytest
+
+from docs import examples, pages, runner
+
+PAGES = pages.all_pages()
+SECTIONS = [
+    pytest.param(page, section, id=f"{page.name}-{section.title}")
+    for page in PAGES
+    for section in page.sections
+    if any(isinstance(part, pages.Block) for part in section.parts)
+]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_page_holds_nothing_that_nobody_runs(page):
+    assert not list(pages.problems(page))
+
+
+@pytest.mark.parametrize(("page", "section"), SECTIONS)
+def test_a_section_is_true(page, section, world):
+    if wrong := untrue(section, world):
+        pytest.fail(f"{page.name} {wrong}", pytrace=False)
+
+
+@pytest.mark.parametrize("example", examples.examples())
+def test_an_example_of_the_reference_does_what_it_says(example, world, needs):
+    needs("sqlite3", "git", *(program for word, program in examples.NEEDS.items() if word in example.split()))
+    if wrong := untrue(examples.section(example), world):
+        pytest.fail(wrong, pytrace=False)
+
+
+def untrue(section, world) -> str | None:
+    """What is not as the section says, with the screens of all sessions; None if all is."""
+    try:
+        runner.follow(section, world)
+    except runner.Missing as missing:
+        pytest.skip(str(missing))
+    except runner.Untrue as untrue:
+        return "\n".join((str(untrue), *world.screens()))
+    return None
