@@ -1,4 +1,4 @@
-"""`make measure`: measures what tmuxctl promises and writes the table in README.md.
+"""`make measure`: measures what tmuxctl promises and writes the table in docs/measured.md.
 
 ONLY=name,name in the environment measures some; exit status 1 if something measured does not hold.
 """
@@ -58,7 +58,7 @@ def main(names: Sequence[str] = (), *, write: bool = True) -> int:
     rows = [row for name in names for row in _measured(name)]
     print("\n" + table(rows))
     if write:
-        _to_readme(rows, whole=len(names) == len(SUBJECTS))
+        _to_page(rows, whole=len(names) == len(SUBJECTS))
     return 1 if any(row.holds is False for row in rows) else 0
 
 
@@ -99,13 +99,13 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _to_readme(rows: Sequence[Row], *, whole: bool) -> None:
+def _to_page(rows: Sequence[Row], *, whole: bool) -> None:
     """Put the rows into the table; unless all were measured, the others stay."""
-    path = TREE / "README.md"
+    path = TREE / "docs" / "measured.md"
     text = path.read_text(encoding="utf-8")
     found = TABLE.search(text)
     if not found:
-        print("README.md has no place for the table", file=sys.stderr)
+        print("docs/measured.md has no place for the table", file=sys.stderr)
         return
     fresh = {line.split(" | ")[0]: line for line in table(rows).splitlines()[2:]}
     old = {} if whole else {line.split(" | ")[0]: line for line in found[0].splitlines() if line.startswith("| ")}

@@ -640,7 +640,7 @@ def test_the_documented_module_works_as_it_is_written(user, capsys):
     user("nicer", first + more)
     spec, done = plugin.apply(SPEC, [("nicer", "")])
     assert plugin.cleanup(spec, done, plugin.Ended(0, kept=True)) == ()
-    assert capsys.readouterr().out == "0 True\n"
+    assert capsys.readouterr().err == "0 True\n"
 
 
 @pytest.mark.skipif(not shutil.which("jq"), reason="jq is not installed")

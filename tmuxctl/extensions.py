@@ -125,7 +125,7 @@ def run_program(found: Found, request: Mapping[str, Any], folder: str) -> bytes:
     import subprocess
 
     def failed(what: str) -> Failed:
-        hint = f"tmuxctl plugin show {found.name}"
+        hint = f"mend it, or start without it: {found.path}"
         return Failed(f"plugin {found.name!r}: {what}", reason="plugin", hint=hint, plugin=found.name, said=what)
 
     pipe = subprocess.PIPE

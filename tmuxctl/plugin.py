@@ -11,8 +11,10 @@ import json
 import math
 import os
 import re
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from types import ModuleType, NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -321,9 +323,11 @@ def _parse(name: str, printed: bytes) -> dict[str, Any]:
 
 
 def _guard(name: str, act: Callable[[], Any]) -> Any:
-    """What `act` returns; what a plugin's code raises, even an exit, becomes Failed naming the plugin and the cause."""
+    """What `act` returns; what a plugin's code raises, even an exit, becomes Failed naming the plugin and the cause. What it
+    prints goes to standard error: standard output is the command's result."""
     try:
-        return act()
+        with redirect_stdout(sys.stderr):
+            return act()
     except TmuxctlError as error:
         raise _failed(name, error.message, hint=error.hint, cause=error.reason) from error
     except (Exception, SystemExit) as error:
@@ -335,7 +339,11 @@ def _guard(name: str, act: Callable[[], Any]) -> Any:
 
 def _failed(name: str, what: str, *, hint: str = "", **details: Any) -> Failed:
     return Failed(
-        f"plugin {name!r}: {what}", reason="plugin", hint=hint or f"tmuxctl plugin show {name}", plugin=name, **details
+        f"plugin {name!r}: {what}",
+        reason="plugin",
+        hint=hint or "mend the plugin, or start without it",
+        plugin=name,
+        **details,
     )
 
 

@@ -190,6 +190,7 @@ def test_an_adopted_pane_has_a_name_a_profile_and_a_journal(control: Control, pe
         control.adopt(person.target("work:2"), "again")
     assert control.show(made.id).name == "calc"
     assert control.wait(any=("calc",)).ok
+    assert next(iter(control.watch())).session == "calc"
     control.adopt(person.target("work:1"), "shell", profile="bash")
     assert control.exec("shell", ("echo", "a b")).output == "a b\n"
     assert control.release(("calc", "shell")).released == ("calc", "shell")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl import evidence as evidences
-from tmuxctl.errors import Usage
+from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.evidence import NONE, Evidence, Look
 from tmuxctl.profile import Profile
 from tmuxctl.reading.state import Verdict, arguments, judge
@@ -50,6 +51,8 @@ def saved(
         known = load(profile)
     text = _read(file)
     seen = _recorded(text)
+    if seen is not None and known is None:
+        known = _judged_by(text)
     if seen is None:
         seen = of_screen(text, title=title or "", cursor=_position(cursor))
     answer = between(_read(before), text) if before else None
@@ -149,6 +152,16 @@ def _recorded(text: str) -> Evidence | None:
             reason="bad_file",
             hint="tmuxctl explain NAME --evidence --json >FILE",
         ) from None
+
+
+def _judged_by(text: str) -> Profile | None:
+    """The profile that evidence was judged by when it was recorded, if it is known here."""
+    from tmuxctl.profile_files.library import load
+
+    name = json.loads(text.splitlines()[0]).get("profile")
+    with suppress(TmuxctlError):
+        return load(name) if isinstance(name, str) else None
+    return None
 
 
 def _position(text: str | None) -> tuple[int, int] | None:

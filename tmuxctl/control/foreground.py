@@ -92,11 +92,16 @@ def _entries(found: Sequence[Found]) -> list[Entry]:
 
 
 def profile(known: Known, own: Profile | None, names: Sequence[str]) -> Profile | None:
-    """The profile of the program that has the terminal, which is called one of these `names`, the most telling first:
-    the session's own if it is for that program, else the one that is, else again the session's own."""
-    if own is not None and (not own.foreground or any(_fits(own, name) for name in names)):
+    """The profile of the program that has the terminal, which is called one of these `names`, the most telling first: of
+    the first name that has one, where the session's own comes before another for the same name; else the session's own."""
+    if own is not None and not own.foreground:
         return own
-    return next((found for name in names if (found := known.of(name))), own)
+    for name in names:
+        if own is not None and _fits(own, name):
+            return own
+        if found := known.of(name):
+            return found
+    return own
 
 
 def _fits(one: Profile, name: str) -> bool:

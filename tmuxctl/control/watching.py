@@ -32,21 +32,21 @@ def watch(control: Control, names: tuple[str, ...]) -> Iterator[Event]:
 
     Ends when every named session has ended. A question that takes the place of another is a change.
     """
-    if not names:
-        return _Watching({control: ()}, current()).events()
     places: dict[Control, tuple[str, ...]] = {}
     for name in names:
         place, called = control.reach(name)
         sessions.show(place, called)
         places[place] = (*places.get(place, ()), called)
-    return _Watching(places, current()).events()
+    return _Watching(control, places, current()).events()
 
 
 class _Watching:
-    """One thread for each session, and what they saw, in order. `places` are who drives which: all of them if none is named."""
+    """One thread for each session, and what they saw, in order. `places` are who drives those that are named; if none is,
+    all are watched, adopted ones too."""
 
-    def __init__(self, places: Mapping[Control, tuple[str, ...]], call: Call) -> None:
-        self.places, self.call = places, call
+    def __init__(self, control: Control, places: Mapping[Control, tuple[str, ...]], call: Call) -> None:
+        self.control, self.places, self.call = control, places, call
+        self.adopted: dict[str, Control] = {}
         self.over = threading.Event()
         self.seen: queue.Queue[Event | BaseException] = queue.Queue()
         self.threads: dict[str, threading.Thread] = {}
@@ -57,7 +57,7 @@ class _Watching:
             while self.call.left(None) != 0.0:
                 self.call.check()
                 self._start()
-                over = all(self.places.values()) and not any(thread.is_alive() for thread in self.threads.values())
+                over = bool(self.places) and not any(thread.is_alive() for thread in self.threads.values())
                 try:
                     found = self.seen.get(timeout=0.0 if over else self.call.left(LIST_SECONDS))
                 except queue.Empty:
@@ -73,7 +73,7 @@ class _Watching:
     def _start(self) -> None:
         """Begin with sessions that are not watched yet."""
         first = not self.threads
-        for control, names in self.places.items():
+        for control, names in (self.places or self._all()).items():
             there = {pane.id: pane for pane in sessions.panes(control)}
             gone = sessions.lost(control, list(there.values())) if first else []
             for one in gone:
@@ -86,6 +86,15 @@ class _Watching:
                     thread = threading.Thread(target=self._watch, args=(control, pane), daemon=True)
                     self.threads[pane.id] = thread
                     thread.start()
+
+    def _all(self) -> dict[Control, tuple[str, ...]]:
+        """Who drives what there is by now."""
+        if self.control.transport.files(f"{self.control.transport.home}/adopted"):
+            from tmuxctl.control import adopting
+
+            for name in adopting.names(self.control):
+                self.adopted[name] = self.adopted.get(name) or self.control.reach(name)[0]
+        return {self.control: (), **dict.fromkeys(self.adopted.values(), ())}
 
     def _watch(self, control: Control, pane: Pane) -> None:
         try:

@@ -185,6 +185,8 @@ class LocalTransport:
                 while time.monotonic() < deadline:
                     if self._answers():
                         return True
+                    if not any(row.started == started and row.state not in ("Z", "X") for row in _rows([pid])):
+                        return False
                     time.sleep(0.02)
                 raise Unreachable(
                     f"the tmux server (pid {pid}) runs but its socket is gone and does not come back",
