@@ -2,6 +2,9 @@
 # make test     everything, quick tests first
 # make          check and test: run before you push
 # make states   play real programs whose state is known, and score what is said of it (four minutes)
+# make man      the manual pages, in build/man; an installation has them
+# make cast     play what README shows at a glance, and record it
+# make compare  beside tmux, libtmux and pexpect at the same jobs: fills docs/comparison.md (five minutes)
 # make dev | check | docs | bench | measure | dist | clean
 
 PYTHON ?= python3
@@ -23,9 +26,10 @@ TEST_NEEDS := tmux -- dash fish git less ps=procps sqlite3 zsh
 STATES_NEEDS := tmux -- curl dash dialog expect fish gdb git htop irb=ruby less lua5.4 man=man-db nano node=nodejs \
 	pg_createcluster=postgresql ps=procps psql=postgresql-client redis-cli=redis-tools redis-server script=bsdutils \
 	sqlite3 ssh=openssh-client sshd=openssh-server sudo vim whiptail zsh
+COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary
 
-.PHONY: all hero dev test check docs bench measure states dist clean
+.PHONY: all hero dev test check docs man cast bench compare measure states dist clean
 .DEFAULT_GOAL := all
 
 all:
@@ -55,8 +59,20 @@ check: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(REFERENCE)
 
+man: $(VENV)/.base
+	$(BIN)/python -m tmuxctl.surfaces.cli.man build/man
+	@echo "-- read one: man -l build/man/tmuxctl-ask.1"
+
+cast: $(VENV)/.base
+	@$(SETUP) system $(HERO_NEEDS)
+	$(BIN)/python -m tools.cast
+
 bench: $(VENV)/.dev
 	$(BIN)/python bench/bench.py
+
+compare: $(VENV)/.dev
+	@$(SETUP) system $(COMPARE_NEEDS)
+	$(BIN)/python bench/compare.py
 
 measure: $(VENV)/.dev
 	$(BIN)/python bench/measure.py

@@ -34,7 +34,7 @@ from tmuxctl.operations import (
     operation,
 )
 from tmuxctl.results import Check, Doctor, End, Killed, Output, Ran, Screen, Sessions, Wait, Written
-from tmuxctl.surfaces.cli import app, group, output, progress, reference, show, table
+from tmuxctl.surfaces.cli import app, cells, group, output, progress, reference, show, table
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -339,7 +339,7 @@ def test_a_table_fits_its_terminal_and_holds_no_control_character(monkeypatch):
     hostile = Session(name="x", id="9", argv=("a\x1b]52;c;x\x07" + "b" * 90, "中" * 30), cwd="/\n\x9b31m" + "d" * 99)
     lines = table.sessions((hostile,), output.Options())
     assert len(lines) == 2
-    assert all(one.isprintable() and table._columns(one) <= 72 for one in lines)
+    assert all(one.isprintable() and cells.columns(one) <= 72 for one in lines)
     assert "…" in lines[1]
 
 
@@ -380,7 +380,7 @@ def test_json_holds_no_control_character(line):
 def test_show_aligns_what_is_known(line):
     line.answers["show"] = DB
     line("show", "db")
-    assert "state:  unknown\n" in line.out
+    assert "state:   unknown\n" in line.out
     assert "profile" not in line.out
 
 
@@ -593,7 +593,7 @@ def test_a_status_line_comes_and_goes(monkeypatch):
         deadline = time.monotonic() + 5
         while "build" not in terminal.text and time.monotonic() < deadline:
             time.sleep(0.01)
-    assert "waiting for build to end, 0 s  (Ctrl-C stops waiting)" in terminal.text
+    assert "waiting for build to end, 0s  (Ctrl-C stops waiting)" in terminal.text
     assert terminal.text.endswith("\r\x1b[K")
 
 

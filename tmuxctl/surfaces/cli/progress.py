@@ -149,9 +149,10 @@ class _Line:
             # what is wrong is told by the wait itself; and when that is over, all it stands on may be gone
             self.states.pop(name, None)
             return
-        question, _ = table.asked(found) if found.asking else ("", "")
-        kind = question or found.kind or found.detail
+        kind = found.kind or found.detail
         state = table.state(found) + (f" ({flat(kind)})" if kind else "")
+        if found.asking:
+            state = f"{table.state(found)}: {table.asked(found)[0]}"
         self.states[name] = f"{name} {state}" if len(self.names) > 1 else state
 
 

@@ -80,7 +80,7 @@ def line(one: Session, options: Options) -> str:
     """What `new` says: name, state, program, size, and how to attach."""
     socket = f" --socket {options.socket}" if options.socket else ""
     program = one.profile or (os.path.basename(one.argv[0]) if one.argv else "-")
-    kind = f"  ({one.kind})" if one.kind else ""
+    kind = f"  ({flat(one.kind)})" if one.kind else ""
     facts = f"{one.name}  {_colored(one, state(one), options)}  {flat(program)}  {one.cols}x{one.rows}{kind}"
     next_step = f"release {one.name}" if one.target else f"attach {one.name}"
     return f"{facts}      {next_step.partition(' ')[0]}: tmuxctl{socket} {next_step}"

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
 from tmuxctl.control import sessions
@@ -59,15 +60,16 @@ def check(options: Options) -> None:
 
 def run(control: Control, options: Options) -> None:
     """Show the table until the person quits."""
-    with Terminal(colors=colorful(sys.stdout, options)) as terminal:
-        feed = Feed(control, terminal.ring)
-        feed.start()
-        try:
+    terminal = Terminal(colors=colorful(sys.stdout, options))
+    feed = Feed(control, terminal.ring)
+    # before anything is drawn: a failure is told as that of any command, and who stops us then (Ctrl-Z) stops no one
+    # who is just opening a control client, for which other processes would have to wait
+    feed.start()
+    try:
+        with terminal, suppress(EOFError):
             Top(control, options, terminal, feed).run()
-        except EOFError:
-            pass
-        finally:
-            feed.close()
+    finally:
+        feed.close()
 
 
 class Mode(Protocol):
@@ -87,6 +89,8 @@ class Top:
         self.control, self.options, self.terminal, self.feed = control, options, terminal, feed
         self.mode: Mode = Browse()
         self.going = True
+        self.unseen = False
+        """Whether something came that the next keys were not meant for, typed as they were before anybody saw it."""
         self.rows: list[Row] = []
         self.selected: str | None = None
         self.words, self.order = "", "state"
@@ -101,11 +105,10 @@ class Top:
         while self.going:
             self._hear()
             self._draw()
-            mode = self.mode
+            self.unseen = False
             for key in self.terminal.pressed():
                 self.mode.press(self, key)
-                if self.mode is not mode and isinstance(self.mode, (Kill, Decide)):
-                    # what was typed before the question was seen is no answer to it
+                if self.unseen:
                     break
 
     def _draw(self) -> None:
@@ -125,7 +128,7 @@ class Top:
             return [Piece(f" {self.note}", "error" if self.wrong else "bold")]
         if self.feed.problem:
             return [Piece(f" not fresh: {flat(self.feed.problem)}", "error")]
-        return None if self.feed.ready else [Piece(" looking ...", "dim")]
+        return None
 
     def _hear(self) -> None:
         """Take in what became of what was done."""
@@ -176,6 +179,10 @@ class Top:
 
     # what is done to sessions
 
+    def ask(self, question: Mode) -> None:
+        """Put a question to the person."""
+        self.mode, self.unseen = question, True
+
     def do(self, doing: str, done: str, work: Callable[[], object]) -> None:
         """Do something that may take a while; what became of it is told in the last line."""
         self.tell(doing)
@@ -195,6 +202,7 @@ class Top:
         if one.id == os.environ.get("TMUXCTL_SESSION"):
             self.tell(f"{one.name} is the session this runs in")
             return
+        self.unseen = True
         try:
             words = here.client(self.control, one.id)
             with self.terminal.away():
@@ -389,7 +397,7 @@ def _decide(top: Top, one: Session) -> None:
     elif one.asking.get("kind") == "password":
         top.tell(f"{one.name} asks for a password: attach, or tmuxctl decide {one.name} --secret-from-env NAME")
     else:
-        top.mode = Decide(one)
+        top.ask(Decide(one))
 
 
 def _interrupt(top: Top, one: Session) -> None:
@@ -397,7 +405,7 @@ def _interrupt(top: Top, one: Session) -> None:
 
 
 def _kill(top: Top, one: Session) -> None:
-    top.mode = Kill(one)
+    top.ask(Kill(one))
 
 
 ACTIONS: dict[str, Callable[[Top], None]] = {

@@ -45,15 +45,14 @@ class Feed:
         self._printed: Watch | None = None
         self._folders: list[str] = []
         self._deaf = False
-        self._listed = -QUIET_SECONDS
+        self._listed = float("-inf")
         self._failure: BaseException | None = None
-        self.ready = False
-        """Whether the sessions were listed at all."""
         self.problem = ""
         """Why the table is not fresh; empty if it is."""
 
     def start(self) -> None:
-        """Begin to look."""
+        """List the sessions once, then go on in the background; raises TmuxctlError if they cannot be listed."""
+        self._renew()
         for work in (self._list, self._watch):
             threading.Thread(target=self._guarded, args=(work,), daemon=True).start()
 
@@ -86,15 +85,14 @@ class Feed:
 
     def _list(self) -> None:
         while not self._over.is_set():
+            if self._poked.wait(SECONDS):
+                self._over.wait(TOGETHER_SECONDS)
             try:
                 self._renew()
                 self.problem = ""
             except TmuxctlError as error:
                 self.problem = error.message
-            self.ready = True
             self._ring()
-            if self._poked.wait(SECONDS):
-                self._over.wait(TOGETHER_SECONDS)
 
     def _renew(self) -> None:
         if stale := self._stale():
@@ -126,7 +124,7 @@ class Feed:
         # of panes that were adopted nothing may tell when they print
         self._deaf = not all(map(self._control.transport.files, folders))
         # what was printed between the list and this is seen by the next
-        self._listed = -QUIET_SECONDS
+        self._listed = float("-inf")
 
     def _running(self) -> list[Session]:
         return [one for one in self._sessions if one.state not in ENDED]

@@ -132,6 +132,10 @@ def fit(text: str, size: int, *, right: bool = False) -> str:
     return blanks + text if right else text + blanks
 
 
+def _length(line: Line) -> int:
+    return sum(columns(piece.text) for piece in line)
+
+
 def clipped(line: Line, width: int) -> Line:
     """The line in at most so many columns."""
     found = []
@@ -250,21 +254,21 @@ def page(view: View) -> Page:
 
 
 def _sizes(view: View, found: Sequence[Row]) -> list[tuple[Column, int]]:
-    """The columns that fit, each with its width."""
-    columns_left = list(COLUMNS)
-    natural = {one: max([len(one.head), *(columns(one.text(row, view.now)) for row in found)]) for one in COLUMNS}
-    sizes = {one: max(min(natural[one], one.least), len(one.head)) if not one.right else one.least for one in COLUMNS}
+    """The columns that fit, each with its width: numbers have theirs, texts what they need as far as there is room."""
+    kept = list(COLUMNS)
+    needed = {one: max([len(one.head), *(columns(one.text(row, view.now)) for row in found)]) for one in COLUMNS}
+    sizes = {one: one.least if one.right else min(needed[one], one.least) for one in COLUMNS}
 
     def left() -> int:
-        return view.width - MARK + GAP - sum(GAP + sizes[one] for one in columns_left)
+        return view.width - MARK + GAP - sum(GAP + sizes[one] for one in kept)
 
     for head in GOING:
         if left() >= 0:
             break
-        columns_left = [one for one in columns_left if one.head != head]
-    for one in sorted(columns_left, key=lambda one: one.head != "STATE"):
-        sizes[one] += max(0, min(left(), min(natural[one], one.most) - sizes[one]))
-    return [(one, sizes[one]) for one in columns_left]
+        kept = [one for one in kept if one.head != head]
+    for one in sorted(kept, key=lambda one: one.head != "STATE"):
+        sizes[one] += max(0, min(left(), min(needed[one], one.most) - sizes[one]))
+    return [(one, sizes[one]) for one in kept]
 
 
 def _summary(view: View, found: int) -> Line:
@@ -274,10 +278,10 @@ def _summary(view: View, found: int) -> Line:
     for one in RANKS:
         if count := sum(row.session.state is one for row in view.rows):
             line += [Piece("  "), Piece(f"{count} {one.value}", one.value)]
-    if sum(columns(piece.text) for piece in line) > view.width:
+    if _length(line) > view.width:
         line = [Piece(f"{number}:", "bold"), Piece(" "), *line[3:]]
     about = f"{found} with {shown(view.words)!r}, by {view.order}" if view.words else f"by {view.order}"
-    blanks = view.width - sum(columns(piece.text) for piece in line) - columns(about) - 1
+    blanks = view.width - _length(line) - columns(about) - 1
     return [*line, Piece(" " * blanks), Piece(about, "dim")] if blanks >= 2 else line
 
 
@@ -317,7 +321,7 @@ def _row(view: View, row: Row, sizes: Sequence[tuple[Column, int]]) -> Line:
         elif one.head == "NAME" and row.session.asking:
             style = f"{whole} bold".strip()
         line += [Piece(fit(one.text(row, view.now), size, right=one.right), style), Piece(" " * GAP, whole)]
-    blanks = view.width - sum(columns(piece.text) for piece in line)
+    blanks = view.width - _length(line)
     return [*line, Piece(" " * max(0, blanks), whole)]
 
 
@@ -337,7 +341,7 @@ def _keys(view: View, found: Sequence[Row]) -> Line:
     for key, word in KEYS:
         style = State.ASKING.value if asks and word == "decide" else "key"
         more = [Piece("  " if line else " "), Piece(key, style), Piece(f" {word}")]
-        if sum(columns(piece.text) for piece in [*line, *more]) > view.width:
+        if _length([*line, *more]) > view.width:
             break
         line += more
     return line
