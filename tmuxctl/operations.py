@@ -68,10 +68,13 @@ def _reaching(function: F) -> F:
     """The method of the service that drives the session it is called with."""
 
     @wraps(function)
-    def reaching(service: Any, session: Any = None, *arguments: Any, **options: Any) -> Any:
-        if isinstance(session, str) and hasattr(service, "reach"):
-            service, session = service.reach(session)
-        return function(service, session, *arguments, **options)
+    def reaching(service: Any, *arguments: Any, **options: Any) -> Any:
+        session = arguments[0] if arguments else options.pop("session", None)
+        if not isinstance(session, str) or not hasattr(service, "reach"):
+            given = options if arguments or session is None else {**options, "session": session}
+            return function(service, *arguments, **given)
+        service, session = service.reach(session)
+        return function(service, session, *arguments[1:], **options)
 
     return reaching  # type: ignore[return-value]  # it takes and gives what the method does
 

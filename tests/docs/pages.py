@@ -108,7 +108,7 @@ class _Reader:
                 yield from self._prose(line)
 
     def _prose(self, line: str) -> Iterator[str]:
-        heading = re.fullmatch(r"##? +(.+?)[ #]*", line)
+        heading = re.fullmatch(r"#{1,3} +(.+?)[ #]*", line)
         if heading:
             yield heading[1]
         if item := ITEM.match(line):
