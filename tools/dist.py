@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,9 @@ ROOT = Path(__file__).resolve().parent.parent
 LIMIT = 1_000_000
 VENDORED = ("click", "libtmux", "pyte", "pyyaml", "wcwidth")
 """psutil is left out: it is compiled, and tmuxctl reads /proc where it is missing. wcwidth is what pyte needs."""
+
+UNUSED = re.compile(r"wcwidth/table_grapheme_overrides/_known_|libtmux/(?:test/|pytest_plugin)|click/testing")
+"""Files that nothing here loads: how other terminals draw some characters, and aids for tests."""
 
 START = """import sys
 
@@ -114,7 +118,7 @@ def of_distribution(name: str) -> Iterator[tuple[str, bytes]]:
             if file.name.startswith(("LICENSE", "LICENCE", "COPYING", "NOTICE", "AUTHORS")):
                 licences += 1
                 yield f"licenses/{name}-{distribution.version}/{file.name}", file.read_binary()
-        elif file.suffix == ".py" and ".." not in file.parts:
+        elif file.suffix == ".py" and ".." not in file.parts and not UNUSED.match(str(file)):
             yield str(file), file.read_binary()
     if not licences:
         raise Failure(f"{name} {distribution.version} carries no licence file")
