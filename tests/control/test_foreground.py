@@ -36,6 +36,14 @@ def test_a_question_of_what_a_shell_runs_has_the_options_of_its_profile(control:
 
 
 @pytest.mark.on("tmux")
+def test_who_waits_for_the_keys_counts_before_the_script_it_is_a_part_of(control: Control, needs):
+    needs("less", "seq")
+    assert control.new("t", ("sh", "-c", "seq 300 | less")).profile == "less"
+    assert control.wait("t", asking=True).asking.kind == "pager"
+    assert control.decide("t", "end").asked.default == "line"
+
+
+@pytest.mark.on("tmux")
 def test_a_profile_that_is_written_later_counts(control: Control, place: Path, until):
     control.new("t", ("sh",))
     control.send("t", b"cat")

@@ -150,6 +150,100 @@ def test_sqlite_answers(control: Control, needs: Callable[..., None]) -> None:
     assert control.ask("db", b"from t;").answer == "1\n2"
 
 
+@pytest.mark.on("tmux")
+def test_an_unfinished_block_has_no_answer_yet(control: Control) -> None:
+    control.new("p", ("python3", "-q"))
+    found = control.ask("p", b"def f():")
+    assert (found.kind, found.answer) == ("continuation", "")
+    assert control.ask("p", b"    return 5").answer == ""
+    assert control.ask("p", b"").answer == ""
+    assert control.ask("p", b"f()").answer == "5"
+
+
+@pytest.mark.on("tmux")
+@pytest.mark.parametrize("marks", [True, False], ids=["marks", "no marks"])
+def test_a_command_of_several_lines_is_answered_at_its_end(
+    control: Control, needs: Callable[..., None], marks: bool
+) -> None:
+    needs("fish")
+    control.new("s", ("fish",), shell_marks=marks)
+    for line in (b"for i in 1 2", b"  echo $i"):
+        found = control.ask("s", line)
+        assert (found.state, found.kind, found.answer) == (State.IDLE, "continuation", "")
+    found = control.ask("s", b"end")
+    assert (found.kind, found.answer) == ("prompt", "1\n2")
+
+
+@pytest.mark.on("tmux")
+@pytest.mark.parametrize("shell", [("fish",), ("dash",), ("bash", "--norc")], ids=lambda argv: argv[0])
+def test_a_program_within_a_shell_answers_without_its_prompt(
+    control: Control, shell: tuple[str, ...], needs: Callable[..., None]
+) -> None:
+    needs(shell[0])
+    control.new("s", shell)
+    assert control.ask("s", b"python3 -q").answer == ""
+    assert control.ask("s", b"6*7").answer == "42"
+    assert control.ask("s", b"exit()").answer == ""
+    assert control.ask("s", b"echo back").answer == "back"
+
+
+@pytest.mark.on("tmux")
+def test_a_new_size_during_a_turn_leaves_no_prompt_in_the_answer(
+    control: Control, another: Callable[[], Control], until: Callable[[Callable[[], object]], object]
+) -> None:
+    control.new("p", ("python3", "-q"))
+    other = another()
+
+    def resize() -> None:
+        until(lambda: "\na" in other.screen("p").text)
+        other.resize("p", "70x20")
+        Path("resized").touch()
+
+    thread = threading.Thread(target=resize)
+    thread.start()
+    # goes on once it has another size
+    wait = "_ = [time.sleep(.02) for _ in iter(lambda: os.path.exists('resized'), True)]"
+    found = control.ask("p", f"import os, time; print('a'); {wait}; print('b')".encode())
+    thread.join()
+    assert found.answer == "a\nb"
+
+
+ASKS_TWICE = """\
+const lines = require('readline').createInterface({input: process.stdin, output: process.stdout})
+lines.question('Your name? ', name => {
+  console.log('hello ' + name)
+  lines.question('Go on? [y/N] ', answer => { console.log('said ' + answer); lines.close() })
+})
+"""
+
+
+@pytest.mark.on("tmux")
+def test_a_question_is_part_of_the_answer(control: Control, place: Path, needs: Callable[..., None]) -> None:
+    needs("node")
+    (place / "asks.js").write_text(ASKS_TWICE)
+    control.new("s", ("bash", "--norc"))
+    found = control.ask("s", b"node asks.js")
+    assert (found.state, found.kind, found.answer) == (State.IDLE, "line", "Your name?")
+    found = control.ask("s", b"Ann")
+    assert (found.state, found.answer) == (State.ASKING, "hello Ann\nGo on? [y/N]")
+    control.decide("s", "yes")
+    control.wait("s", text="said y")
+
+
+@pytest.mark.on("tmux")
+def test_what_a_debugger_says_before_it_asks_is_kept(control: Control, needs: Callable[..., None]) -> None:
+    needs("gdb")
+    control.new("g", ("gdb", "-q", "/bin/sh"))
+    control.ask("g", b"starti")
+    found = control.ask("g", b"quit")
+    assert (found.state, found.kind) == (State.ASKING, "confirm")
+    assert found.answer.startswith("A debugging session is active.")
+    assert found.answer.endswith("Quit anyway? (y or n) ")
+    control.decide("g", "no")
+    assert control.wait("g").kind == "prompt"
+    assert control.ask("g", b"quit", decide=("confirm=yes",)).state is State.EXITED
+
+
 QUESTION = (
     b'answer=; while [ "$answer" != y ] && [ "$answer" != n ]; do printf \'Remove the file? [y/N] \'; read answer; done;'
     b' echo "answered $answer"'
@@ -201,6 +295,87 @@ def test_a_policy_answers_every_question_of_a_turn(asks: Control) -> None:
     text = b'for i in 1 2 3; do printf "Remove $i? [y/n] "; read answer; echo "$i was $answer"; done'
     found = asks.ask("s", text, decide=("confirm=no",))
     assert (found.state, found.answer.count("was n")) == (State.IDLE, 3)
+
+
+@pytest.mark.on("tmux")
+def test_a_numbered_list_is_chosen_from_by_number_or_by_word(control: Control) -> None:
+    control.new("s", ("bash", "--norc"))
+    text = b"select one in red green 'dark blue'; do echo got $one; break; done"
+    found = control.ask("s", text)
+    assert (found.state, found.kind) == (State.ASKING, "choice")
+    assert found.asking
+    assert [one.label for one in found.asking.options] == ["red", "green", "dark blue"]
+    assert control.decide("s", "green").option == "2"
+    control.wait("s", text="^got green")
+    control.wait("s")
+    assert "got dark blue" in control.ask("s", text, decide=("choice=3",)).answer
+
+
+@pytest.mark.on("tmux")
+def test_a_debuggers_question_without_answers_is_for_yes_or_no(control: Control, place: Path) -> None:
+    (place / "loop.py").write_text("for i in range(3):\n    print(i)\n")
+    control.new("d", ("python3", "-m", "pdb", "loop.py"))
+    control.ask("d", b"break 2")
+    found = control.ask("d", b"clear")
+    assert (found.state, found.kind) == (State.ASKING, "confirm")
+    control.decide("d", "no")
+    assert control.wait("d").kind == "prompt"
+    assert "breakpoint" in control.ask("d", b"break").answer
+    assert "Deleted breakpoint 1" in control.ask("d", b"clear", decide=("confirm=yes",)).answer
+
+
+@pytest.mark.on("tmux")
+def test_an_editor_that_asks_whether_to_save_is_asking(
+    control: Control, place: Path, needs: Callable[..., None]
+) -> None:
+    needs("nano")
+    (place / "notes").write_text("old\n")
+    control.new("e", ("nano", "notes"))
+    control.send("e", b"new ", enter=False)
+    control.wait("e", text="new old", since="screen")
+    control.keys("e", ("C-x",))
+    found = control.wait("e", asking=True)
+    assert found.kind == "confirm"
+    control.decide("e", "cancel")
+    assert control.wait("e").kind == "editor"
+    control.keys("e", ("C-x",))
+    control.wait("e", asking=True)
+    assert control.decide("e", "no").state is State.EXITED
+    assert (place / "notes").read_text() == "old\n"
+
+
+BOXES = {
+    "yes or no": ("--yesno 'Go on?' 10 40", "approval", "no", "1"),
+    "menu": ("--menu Pick 15 50 5 a Apple b Banana c Cherry", "choice", "Cherry", "c0"),
+    "marked": ("--default-item b --menu Pick 15 50 5 a Apple b Banana c Cherry", "choice", "a", "a0"),
+    "cancel": ("--menu Pick 15 50 5 a Apple b Banana", "choice", "cancel", "1"),
+    "one of": ("--radiolist Pick 15 50 5 a Apple off b Banana on c Cherry off", "choice", "c", "c0"),
+    "several": ("--checklist Pick 15 50 5 a Apple on b Banana off", "choice", "ok", "a0"),
+    "field": ("--inputbox Name 10 40", "question", "Ann", "Ann0"),
+}
+
+
+@pytest.mark.on("tmux")
+@pytest.mark.parametrize("box", BOXES)
+@pytest.mark.parametrize("name", ["whiptail", "dialog"])
+def test_a_box_is_answered(control: Control, place: Path, needs: Callable[..., None], name: str, box: str) -> None:
+    needs(name)
+    arguments, kind, option, result = BOXES[box]
+    control.new("s", ("sh", "-c", f"{name} {arguments} 2>chosen; echo $? >>chosen; read line"))
+    assert control.wait("s", asking=True).kind == kind
+    control.decide("s", option)
+    assert control.wait("s").kind == "line"
+    assert (place / "chosen").read_text().replace('"', "").strip() == result
+
+
+@pytest.mark.on("tmux")
+@pytest.mark.parametrize("name", ["whiptail", "dialog"])
+def test_a_box_that_hides_what_is_typed_asks_for_a_password(
+    control: Control, needs: Callable[..., None], name: str
+) -> None:
+    needs(name)
+    control.new("s", (name, "--passwordbox", "Your password", "10", "40"))
+    assert control.wait("s", asking=True).kind == "password"
 
 
 def test_answers_that_differ_by_case_alone_are_two() -> None:

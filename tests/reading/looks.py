@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
-from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Kernel, Look, Mark, Program, Thread, Tty
+from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Kernel, Look, Mark, Program, Thread, Tty, from_json
+
+SEEN = Path(__file__).with_name("seen")
+"""What was seen of real programs: the evidence of `explain --evidence --json`, one object a line."""
 
 LINES = Tty(canonical=True, echo=True, unread=0)
 KEYS = Tty(canonical=False, echo=False, unread=0)
@@ -130,6 +135,11 @@ def moving(screens: list[str], seen: Kernel | list[Kernel], *, every: float, **k
         about = {**known, "at": 10.0 + at, "journal": 100 + drawn, "quiet": at - drawn * every}
         looks.append(look(screens[drawn], kernel, **about))
     return evidence(*looks)
+
+
+def recorded(name: str) -> Evidence:
+    """What was seen of a real program in some state."""
+    return from_json(json.loads(line) for line in (SEEN / f"{name}.jsonl").read_text().splitlines())
 
 
 def marked(letter: str, status: int | None = None) -> Mark:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tmuxctl.profile import Answer, Profile, Rule
-from tmuxctl.reading.answer import Answered, Given, answer
+from tmuxctl.reading.answer import Answered, End, Given, answer
 
 RECORDED = sorted(Path(__file__).with_name("answers").glob("*.jsonl"))
 ON, OFF = "\x1b[?2004h", "\x1b[?2004l"
@@ -102,6 +102,74 @@ def test_all_that_was_printed_stays(output: str, text: str, editor: str) -> None
 )
 def test_the_prompt_is_cut_once_and_may_change(prompt: str | None, data: str, text: str) -> None:
     assert said(data, prompt=prompt).text == text
+
+
+@pytest.mark.parametrize(
+    ("prompt", "data", "kind", "text"),
+    [
+        # gdb switches its editor on before it asks, node draws its question as it draws its prompt
+        (
+            "(gdb) ",
+            f"x\n{OFF}\r{ON}A session is active.\n\nQuit? (y or n) ",
+            "confirm",
+            "A session is active.\n\nQuit? (y or n) ",
+        ),
+        ("$ ", f"x\n{OFF}\r\x1b[1G\x1b[0JYour name? \x1b[12G", "line", "Your name?"),
+        ("Name? ", "x\r\nhello\n\x1b[1G\x1b[0JGo on? [y/N] \x1b[14G", "confirm", "hello\nGo on? [y/N]"),
+        ("$ ", f"x\n{OFF}\r{ON}Your name: ", "line", "Your name: "),
+        ("$ ", "x\nPick > ", "line", "Pick > "),
+        # unless it asks the same again and again
+        ("Name: ", "x\nhello\nName: ", "line", "hello"),
+    ],
+)
+def test_a_question_at_the_end_was_printed_like_the_rest(prompt: str, data: str, kind: str, text: str) -> None:
+    assert said(data, prompt=prompt, end=End(kind)).text == text
+
+
+@pytest.mark.parametrize(
+    ("data", "profile", "text"),
+    [
+        ("x\n... ", None, ""),
+        ("x\n... ", PYTHON, ""),
+        ("x\nType commands.\n>", None, "Type commands."),
+        ("x\n   ...> ", None, ""),
+    ],
+)
+def test_a_prompt_for_more_of_the_same_input_is_no_output(data: str, profile: Profile | None, text: str) -> None:
+    assert said(data, profile=profile, end=End("continuation", "repl")).text == text
+    assert said("x\n... \n>>> ", end=End("prompt", "repl")).text == "... "
+
+
+def test_a_shell_that_wants_more_of_a_command_has_printed_nothing() -> None:
+    fish = "for \r\x1b[15Ci\x1b[22C2\r\n\x1b[K\x1bM\r\n\x1b[15C\x1bM\x08\x08\x1b[34mfor\x1b[36m2\r\r\n\x1b[15C"
+    assert said(fish, "for i in 1 2", prompt="me ~> ", end=End("continuation", "shell")) == Answered(
+        "", True, None, "screen"
+    )
+
+
+@pytest.mark.parametrize(
+    ("prompt", "data", "text"),
+    [
+        (">>> ", "x\na\n>>> \r\x1b[K\r>>> ", "a"),
+        (">>> ", "x\na\n>>> \r\x1b[K\r>>> \r\x1b[K\r>>> ", "a"),
+        ("> ", "x\r\na\n\x1b[1G\x1b[0J> \x1b[3G\x1b[1G\x1b[0J> \x1b[3G", "a"),
+        (">>> ", "x\n50%\r>>> ", "50%"),
+    ],
+)
+def test_a_prompt_drawn_again_for_another_size_is_cut_with_the_first(prompt: str, data: str, text: str) -> None:
+    assert said(data, prompt=prompt).text == text
+
+
+@pytest.mark.parametrize("tail", ["# ", "ftp> ", "sh-5.2$ ", "me@far:~$ "])
+@pytest.mark.parametrize("before", [">>> ", "me@box ~> ", "me@box:~$ "])
+def test_the_prompt_of_another_program_than_before_is_all_of_its_row(before: str, tail: str) -> None:
+    assert said(f"x\nout\n{tail}", prompt=before, end=End("prompt")).text == "out"
+    assert said(f"x\n\x1b]0;title\x07\r{tail}", prompt=before, end=End("prompt")).text == ""
+
+
+def test_a_prompt_that_everybody_knows_is_cut_whole_whatever_the_rules_of_another_program() -> None:
+    fish = Profile(name="fish", prompt=(Rule("bare", r"^(?:.*\s)?[>#]\s*$"),))
+    assert said("x\nout\n>>> ", prompt="me ~> ", profile=fish).text == "out"
 
 
 def test_a_profile_tells_the_prompt_from_what_stands_before_it() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from reading.looks import KEYS, LINES, evidence, kernel, look, program, steady, thread
+from reading.looks import KEYS, LINES, evidence, kernel, look, program, recorded, steady, thread
 
 from tmuxctl.evidence import Tty
 from tmuxctl.model import State
@@ -50,6 +50,37 @@ def test_yes_or_no_is_answered_with_a_letter_and_enter(text: str, default: str |
     assert found.question == text.strip()
 
 
+@pytest.mark.parametrize(
+    ("text", "default"),
+    [
+        ("Continue? [y/n] (n) ", "no"),
+        ("Overwrite (y/n) [n]? ", "no"),
+        ("Go on (y/n, default y)? ", "yes"),
+        ("Really quit? [y/n] [default: no] ", "no"),
+        ("Proceed (y)? ", "yes"),
+        ("Install it? [N] ", "no"),
+    ],
+)
+def test_the_answer_that_enter_alone_gives_is_told(text: str, default: str) -> None:
+    found = asked(text)
+    assert (found.kind, found.default) == ("confirm", default)
+    assert keys(found) == {"yes": ("y", "Enter"), "no": ("n", "Enter")}
+
+
+@pytest.mark.parametrize(
+    ("text", "default"), [("Is this OK? (yes) ", "yes"), ("Is CN=me correct?\n  [no]:  ", "no"), ("Go (yes)? ", "yes")]
+)
+def test_an_answer_offered_as_a_word_is_typed_as_one(text: str, default: str) -> None:
+    found = asked(text)
+    assert (found.kind, found.default) == ("confirm", default)
+    assert keys(found) == {"yes": ("y", "e", "s", "Enter"), "no": ("n", "o", "Enter")}
+
+
+@pytest.mark.parametrize("text", ["Computing (yes) ", "Your name [me]: ", "Try it (y) or not: ", "[n]: "])
+def test_a_default_alone_is_no_question_for_yes_or_no(text: str) -> None:
+    assert judge(steady(text, READS_LINES)).state is State.IDLE
+
+
 def test_words_are_typed_as_they_are_wanted_and_a_text_of_ones_own_is_no_option() -> None:
     found = asked("Are you sure you want to continue connecting (yes/no/[fingerprint])? ")
     assert keys(found) == {"yes": ("y", "e", "s", "Enter"), "no": ("n", "o", "Enter")}
@@ -78,13 +109,28 @@ def test_an_editor_asks_on_its_last_rows_only() -> None:
     assert judge(steady(SWAP, at_work, alternate=True)).state is State.IDLE
 
 
+def test_the_answers_to_an_editors_question_stand_below_it() -> None:
+    save = judge(recorded("nano-save"))
+    assert (save.state, save.kind) == (State.ASKING, "confirm")
+    assert save.asking is not None
+    assert save.asking.question == "Save modified buffer?"
+    assert keys(save.asking) == {"yes": ("y",), "no": ("n",), "cancel": ("C-c",)}
+    replace = judge(recorded("nano-replace")).asking
+    assert replace is not None
+    assert keys(replace) == {"yes": ("y",), "all": ("a",), "no": ("n",), "cancel": ("C-c",)}
+    assert judge(recorded("nano-edits")).state is State.IDLE
+    screen = "old\n" * 21 + "Save modified buffer?\n Y Yes\n N No           ^C Cancel"
+    assert judge(steady(screen, None, x=22, y=21, rows=24)).kind == "confirm"
+
+
 def test_single_letters_are_an_approval() -> None:
     found = asked("+40\n(1/2) Stage this hunk [y,n,q,a,d,j,J,g,/,e,?]? ")
     assert found.kind == "approval"
     assert keys(found)["y"] == ("y", "Enter")
     assert keys(found)["/"] == ("/", "Enter")
     assert len(found.options) == 11
-    assert keys(asked("What would you like to do (Y/I/N/O/D/Z) [default=N] ? "))["O"] == ("O", "Enter")
+    changed = asked("What would you like to do (Y/I/N/O/D/Z) [default=N] ? ")
+    assert (keys(changed)["O"], changed.default) == (("O", "Enter"), "N")
 
 
 def test_a_question_that_wraps_is_told_whole() -> None:
@@ -95,6 +141,23 @@ def test_a_question_that_wraps_is_told_whole() -> None:
 
 def test_a_short_question_brings_the_row_above() -> None:
     assert asked("The following will be removed: vim\n[y/N] ").question == "The following will be removed: vim [y/N]"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "$ ./setup",
+        "root@vm:~# read -p 'OK? [y/N] ' x",
+        "me@vm ~> ./setup",
+        "vm% ./setup",
+        ">>> ask()",
+        "(Pdb) clear",
+        "> ask",
+    ],
+)
+def test_the_command_line_above_a_short_question_is_no_part_of_it(row: str) -> None:
+    assert asked(f"{row}\nOK? [y/N] ").question == "OK? [y/N]"
+    assert asked(f"Remove vim\n{row}\n\nOK? [y/N] ").question == "OK? [y/N]"
 
 
 def test_what_was_typed_behind_a_question_is_no_part_of_it() -> None:
@@ -128,6 +191,21 @@ def test_a_numbered_list_is_answered_with_its_numbers() -> None:
     assert [one.label for one in found.options] == ["red", "green", "blue"]
     assert [one.id for one in asked("1) red    2) green\n#? ").options] == ["1", "2"]
     assert asked("  1. Debian\n  2. Ubuntu\nEnter your choice: ").kind == "choice"
+
+
+def test_the_row_above_a_numbered_list_says_what_is_chosen() -> None:
+    found = asked("$ ./setup\nWhich system?\n  1. Debian ✔\n  2. Ubuntu\n[2]: ")
+    assert (found.question, found.default) == ("Which system? [2]:", "2")
+    assert [one.label for one in found.options] == ["Debian", "Ubuntu"]
+    assert asked("Pick a colour\n1) red\n2) green\n#? ").question == "Pick a colour"
+    assert asked("$ select x in red green; do :; done\n1) red\n2) green\n#? ").question == "#?"
+
+
+def test_a_numbered_list_in_columns_is_read_in_its_order() -> None:
+    found = asked("1) red     3) blue\n2) green   4) black\n#? ")
+    assert [one.label for one in found.options] == ["red", "green", "blue", "black"]
+    from_nothing = asked("1) red\n2) green\n0) none\nYour choice [0-2]: ")
+    assert [one.id for one in from_nothing.options] == ["0", "1", "2"]
 
 
 MENU = "● Bash(make)\n\nDo you want to proceed?\n❯ 1. Yes\n  2. Yes, and don't ask again\n  3. No, and tell me (esc)\n"
@@ -164,6 +242,12 @@ def test_a_prompt_that_looks_like_a_marked_option_is_no_menu() -> None:
     zsh = kernel(program("zsh", "read"), tty=KEYS)
     assert judge(steady("  one\n  two\n❯ git st", zsh)).state is State.IDLE
     assert judge(steady("> first\n  second\n> ", LISTENS)).state is State.IDLE
+
+
+def test_what_is_drawn_around_an_option_is_none_of_its_words() -> None:
+    rows = "? Which part?\n » ● docs\n   ○ wheel\n   [ ] tests ✔"
+    found = asked(rows, LISTENS, visible=False)
+    assert [one.label for one in found.options] == ["docs", "wheel", "tests"]
 
 
 def test_circles_are_options_and_their_legend_is_none() -> None:
@@ -313,6 +397,18 @@ def test_a_rule_without_a_question_pattern_tells_the_row_that_fits() -> None:
 def test_a_rules_question_has_an_id_of_its_own_for_each_thing_it_asks_about() -> None:
     assert by_rule(MENU).id != by_rule(MENU.replace("make", "ls")).id
     assert by_rule(MENU).id == by_rule(MENU).id
+
+
+CHOICE = Profile(name="bash", asking=(Rule("select", r"^[#?]{2}", "cursor-line", kind="choice"),))
+
+
+@pytest.mark.parametrize(("name", "count"), [("bash-select", 3), ("zsh-select", 3), ("bash-select-columns", 18)])
+def test_a_rule_for_a_choice_without_options_takes_the_numbers_above(name: str, count: int) -> None:
+    verdict = judge(recorded(name), CHOICE)
+    assert (verdict.kind, verdict.rule) == ("choice", "select")
+    assert verdict.asking is not None
+    assert [one.id for one in verdict.asking.options] == [f"{one}" for one in range(1, count + 1)]
+    assert verdict.asking.options[2].keys == ("3", "Enter")
 
 
 def test_what_an_answer_quotes_is_no_question_of_a_program_with_a_profile() -> None:

@@ -18,6 +18,7 @@ from reading.looks import (
     marked,
     moving,
     program,
+    recorded,
     steady,
     thread,
     unreadable,
@@ -194,6 +195,38 @@ def test_bash_blocked_in_a_read_is_its_read_builtin() -> None:
 def test_a_shell_without_a_line_editor_waits_at_its_prompt() -> None:
     assert told(steady("$ ", kernel(program("dash", "read")))) == ("idle", "prompt")
     assert told(steady("", kernel(program("dash", "read")))) == ("idle", "line")
+
+
+@pytest.mark.parametrize("name", ["fish-loop", "fish-quote", "fish-in-a-loop", "fish-quote-unmarked"])
+def test_a_command_that_goes_on_below_its_prompt_is_a_continuation(name: str) -> None:
+    fish = Profile(name="fish", foreground=("fish",), prompt=(Rule("p", r"^\S+ \S+[>#]\s*$", "cursor-line"),))
+    for profile in (None, fish):
+        assert told(recorded(name), profile) == ("idle", "continuation")
+
+
+def test_a_shell_whose_output_stands_above_its_prompt_is_at_its_prompt() -> None:
+    fish = kernel(program("fish", "poll"), tty=KEYS)
+    assert told(steady("me@vm ~> echo a\n         a\nme@vm ~> ", fish)) == ("idle", "prompt")
+    assert told(steady("me@vm ~> echo a\n  ", fish)) != ("idle", "continuation")
+
+
+REPL_OF_NODE = Profile(
+    name="node", foreground=("node",), prompt=(Rule("p", r"^>(?:\s|$)", "cursor-line", detail="repl"),)
+)
+
+
+@pytest.mark.parametrize("name", ["node-awaits", "node-printed-later", "node-interval"])
+def test_an_event_loop_with_a_timer_and_without_its_prompt_may_wait_or_work(name: str) -> None:
+    """What awaits and what printed behind its prompt look alike: on the screen, and to the kernel."""
+    verdict = judge(recorded(name), REPL_OF_NODE)
+    assert verdict.state is State.UNKNOWN
+    assert "a timer of it runs" in verdict.why
+    assert told(recorded(name)) == ("busy", None)
+
+
+def test_an_event_loop_that_nothing_but_input_can_wake_waits_without_its_prompt_too() -> None:
+    for profile in (None, REPL_OF_NODE):
+        assert told(recorded("node-printed-and-waits"), profile) == ("idle", "line")
 
 
 # Less readable kernels
@@ -534,6 +567,15 @@ def test_ssh_at_a_password_asks_for_it() -> None:
     )
 
 
+def test_a_carrier_that_blocks_in_a_read_of_the_keyboard_is_judged_by_the_text_too() -> None:
+    """Programs written in Go read the keyboard so, whatever runs in the container."""
+    docker = kernel(program("docker", "read"), tty=KEYS)
+    assert told(steady("/ # sleep 4\n", docker, quiet=60.0)) == ("busy", None)
+    assert judge(steady("/ # ", docker)).confidence is Confidence.GUESS
+    itself = kernel(program("docker", "read"))
+    assert judge(steady("Username: ", itself)).confidence is Confidence.SURE
+
+
 def test_a_multiplexers_client_waits_through_its_server() -> None:
     tmux = kernel(program("tmux: client", thread("poll", tty=False)), tty=KEYS)
     assert told(steady(PROMPT, tmux, alternate=True)) == ("idle", "prompt")
@@ -748,6 +790,12 @@ def test_a_marked_prompt_is_sure_and_needs_no_quiet() -> None:
     drawing = look("", BASH, mark=marked("A"), quiet=0.02)
     assert told(evidence(drawing)) == ("busy", None)
     assert told(evidence(drawing._replace(quiet=0.1))) == ("idle", "prompt")
+
+
+def test_what_a_line_editor_asks_at_its_prompt_is_a_question() -> None:
+    asks = Rule("all", r"^Display all \d+ possibilities\?", "cursor-line", kind="confirm", options={"no": ("n",)})
+    listing = steady(PROMPT + "ls\nDisplay all 400 possibilities? (y or n)", BASH, mark=marked("B"))
+    assert told(listing, Profile("bash", asking=(asks,))) == ("asking", "confirm")
 
 
 def test_a_mark_is_no_proof_where_the_kernel_sees_that_nobody_waits() -> None:

@@ -7,9 +7,9 @@ before they draw the next prompt.
 
 `text` is all that the program printed but its last newline: `a\n` and `a` both are `a`, and what printed nothing or
 only a newline is empty. Blanks and tabs stay as they are, colours and titles go, `\r\n` is `\n`; a line written over
-(progress bars) is given as it stood in the end, a stretch drawn all over the screen as it was last seen. Blank rows a
-program prints before its prompt are taken for its output, unless the profile's `answer.strip` holds a pattern that an
-empty line matches.
+(progress bars) is given as it stood in the end, a stretch drawn all over the screen as it was last seen. What a program
+asks at the end is output like the rest. Blank rows it prints before its prompt are taken for output, too, unless the
+profile's `answer.strip` holds a pattern that an empty line matches.
 """
 
 from __future__ import annotations
@@ -38,6 +38,18 @@ class Given(NamedTuple):
     echo: str
 
 
+class End(NamedTuple):
+    """What the program waits for behind its output, as a state's kind and detail: a prompt, more of the same input, or an
+    answer to what it asks, which is output like the rest."""
+
+    kind: str | None
+    detail: str | None = None
+
+
+UNRUN = End("continuation", "shell")
+"""A shell that wants more of a command has run nothing of it."""
+
+
 class Answered(NamedTuple):
     """The text; `complete` is False where more was written, or will be, than it holds: the program keeps it in the
     alternate screen, the command still runs, or not even an echo is there yet. `status` is the shell command's exit
@@ -56,19 +68,22 @@ def answer(
     prompt_before: str | None,
     token: str | None = None,
     profile: Profile | None = None,
+    end: End | None = None,
     raw: bool = False,
 ) -> Answered:
     """What was written in answer to an input.
 
     `data` is all that was printed from just before the input until the turn ended; `prompt_before` what stood left of
-    the cursor then, None if unknown; `token` that of the session's shell marks. With `raw` the text is all of `data` as
-    it came, echo, prompts and escape sequences too.
+    the cursor then, None if unknown; `token` that of the session's shell marks; `end` what it waits for now, None if
+    unknown. With `raw` the text is all of `data` as it came, echo, prompts and escape sequences too.
     """
-    prompts = Prompts(prompt_before, profile)
+    prompts = Prompts(prompt_before, profile, end.kind if end else None)
     found = marks(data, token) if token else []
     if any(mark.letter in "CD" for mark in found):
         pieces, complete, status = _marked(data, found, given, prompts)
-        source = "marks"
+        complete, source = complete or (end is not None and not prompts.asks), "marks"
+    elif end == UNRUN and b"\n" not in given.typed:
+        pieces, complete, status, source = [], True, None, "screen"
     else:
         unseen = not data and given.typed and given.echo != "none"
         pieces, complete, status = _walked(data, given, prompts), not unseen, None
@@ -227,10 +242,11 @@ def _shows(stretch: bytes, line: str, given: Given) -> bool:
 
 def _without_drawn(data: bytes) -> bytes:
     """Output without the prompt an editor drew behind it, as far as the editor's own signs tell."""
-    found = None
-    for one in DRAWN.finditer(data, max(0, len(data) - 4096)):
-        found = one
-    return data if found is None else data[: found.start()]
+    found = [one.start() for one in DRAWN.finditer(data, max(0, len(data) - 4096))]
+    while len(found) > 1 and data[found[-2] : found[-1]] == data[found[-1] :]:
+        # after a new size it is drawn again
+        del found[-1]
+    return data[: found[-1]] if found else data
 
 
 # Others: line by line
@@ -329,18 +345,27 @@ def _without_prompt(data: bytes, given: Given, prompts: Prompts | None) -> bytes
     """Output without the prompt that ends it."""
     if prompts is None:
         return data
+    if prompts.asks:
+        return _without_tail(data, len(data), given, prompts)
     on = data.rfind(ON)
     waiting = on >= 0 and data.find(OFF, on) < 0
     end = on if waiting else len(data)
     kept = _without_drawn(data[:end])
     if len(kept) < end or (waiting and plain(data[on:], given.cols, given.rows).text.strip()):
         return kept
+    return _without_tail(data, end, given, prompts)
+
+
+def _without_tail(data: bytes, end: int, given: Given, prompts: Prompts) -> bytes:
+    """Output up to the prompt that its last row ends with; drawn again, as after a new size, it is the same prompt."""
     row = data.rfind(b"\n", 0, end) + 1
-    tail = QUIET.sub("", data[row:end].decode("utf-8", "replace"))
+    tail = QUIET.sub("", data[row:end].decode("utf-8", "replace")).lstrip("\r")
     if "\x1b" in tail:
         tail = plain(data[row:end], given.cols, given.rows).text
     before = prompts.before(tail)
-    return kept if before is None else data[:row] + before.encode()
+    while before and before.endswith("\r") and (again := prompts.before(before.rstrip("\r"))) is not None:
+        before = again
+    return data[:end] if before is None else data[:row] + before.encode()
 
 
 def _bare(line: str) -> str:

@@ -121,6 +121,9 @@ def says(kernel: Kernel | None) -> Says | None:
             elif thread.state == "S":
                 asleep.append(place(thread))
                 maybe = maybe or _could_wait(program, thread)
+    # a carrier may block in a read of the keyboard for as long as the program behind it works
+    if reads and _raw(kernel) and all(programs.is_opaque(one.name) for one in reads):
+        reads, polls = [], [*reads, *polls]
     waiters = tuple(reads or polls)
     word = READS if reads else POLLS if polls else UNREADABLE if untold and not running else RUNS if running else NOBODY
     if not waiters and _stopped(kernel.programs):

@@ -69,10 +69,21 @@ def question(seen: Scene) -> Asking | None:
 
 
 def _of_editor(seen: Scene, tells: Tells) -> Asking | None:
-    """A question an editor asks on its last rows, below the text: with its answers spelled out."""
-    look = seen.look
-    spelled = look.y >= look.rows - EDITOR_ROWS and patterns.SPELLED.search(seen.text.left.rstrip())
-    return _at_cursor(seen, changed(tells, raw=True, single=True, line=False)) if spelled else None
+    """A question an editor asks on its last rows, below the text: with its answers spelled out, or each with its key on
+    the rows below."""
+    if _on_last_rows(seen) and patterns.SPELLED.search(seen.text.left.rstrip()):
+        return _at_cursor(seen, changed(tells, raw=True, single=True, line=False))
+    return _with_legend(seen)
+
+
+def _on_last_rows(seen: Scene) -> bool:
+    return seen.look.y >= seen.look.rows - EDITOR_ROWS
+
+
+def _with_legend(seen: Scene) -> Asking | None:
+    from tmuxctl.reading import questions
+
+    return questions.with_legend(seen.text) if _on_last_rows(seen) else None
 
 
 def question_alone(seen: Scene) -> Asking | None:
@@ -83,7 +94,7 @@ def question_alone(seen: Scene) -> Asking | None:
         found = _at_cursor(seen, changed(_tells(seen), raw=True))
         if found is not None:
             return found
-    return None if seen.raw is False else _dialog(seen, "")
+    return None if seen.raw is False else _dialog(seen, "") or _with_legend(seen)
 
 
 def _at_cursor(seen: Scene, tells: Tells) -> Asking | None:
@@ -112,11 +123,11 @@ def _dialog(seen: Scene, name: str) -> Asking | None:
     look = seen.look
     if programs.is_shell(name):
         return None
-    from tmuxctl.reading import menus
+    from tmuxctl.reading import boxes, menus
 
     if look.visible and patterns.ends_like_prompt(seen.text.left):
         return menus.below_cursor(seen.text, (look.x, look.y))
-    return menus.on_screen(seen.text, (look.x, look.y), visible=look.visible)
+    return boxes.on_screen(seen.text, (look.x, look.y), visible=look.visible)
 
 
 def _profiled(seen: Scene) -> bool:
@@ -151,6 +162,9 @@ def idle_kind(seen: Scene) -> tuple[str, str | None]:
     """The kind of an idle program, and for a prompt whose it is."""
     now = seen.now
     name = now.name if now is not None and not now.opaque else ""
+    told = seen.prompt.rule.kind if seen.prompt else None
+    if told not in (None, "prompt"):
+        return told, None
     if programs.is_editor(name):
         return "editor", None
     if seen.prompt is not None:
@@ -181,11 +195,17 @@ def _of_shell(seen: Scene, name: str) -> tuple[str, str | None]:
         # bash edits its command line in pselect: what it blocks for is `read`
         line = reads_here and programs.bare(name) in ("bash", "rbash") and not prompt
     else:
-        line = not SHELL_END.search(seen.text.bare) and not patterns.continued(seen.text, shell=True)
+        line = not SHELL_END.search(seen.text.bare) and not continued(seen)
         line = line or (programs.edits_lines(name) and not patterns.alone_a_prompt(seen.text.left))
     if line:
         return "line", None
-    return ("continuation" if patterns.continued(seen.text, shell=True) else "prompt"), "shell"
+    return ("continuation" if continued(seen) else "prompt"), "shell"
+
+
+def continued(seen: Scene) -> bool:
+    """A shell wants more of the same input: behind a second prompt, or below the first one."""
+    prompts = seen.profile.prompt if seen.profile else ()
+    return patterns.continued(seen.text, shell=True) or patterns.indented(seen.text, prompts)
 
 
 def _of_text(seen: Scene, name: str) -> tuple[str, str | None]:

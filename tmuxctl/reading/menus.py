@@ -1,4 +1,4 @@
-"""Dialogs and menus on the screen of a program that reads keys, with the keys that choose each option.
+"""Menus on the screen of a program that reads keys, with the keys that choose each option.
 
 The keys answer this very screen: for a menu they count from the option that is marked now.
 """
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from tmuxctl.reading import patterns
 from tmuxctl.reading.lazy import Pattern
 from tmuxctl.reading.patterns import Text
-from tmuxctl.reading.questions import CONTEXT, LABEL_LENGTH, MANY, asked, identity, risk_of, slug, unframed
+from tmuxctl.reading.questions import CONTEXT, LABEL_LENGTH, MANY, asked, identity, risk_of, slug, undecorated, unframed
 from tmuxctl.results import Asking, Option
 from tmuxctl.value import changed
 
@@ -42,8 +42,8 @@ RULED = Pattern(r"^[\s─━═╌╭╮╰╯┌┐└┘│┃-]*$")
 
 
 def on_screen(seen: Text, cursor: tuple[int, int], *, visible: bool) -> Asking | None:
-    """A dialog or menu that takes keys: buttons, or a list with a marked option."""
-    return _toggle(seen) or _menu(seen, cursor, visible=visible) or _circles(seen) or _buttons(seen, cursor)
+    """A menu that takes keys: yes and no beside each other, or a list with a marked option."""
+    return _toggle(seen) or _menu(seen, cursor, visible=visible) or _circles(seen)
 
 
 def below_cursor(seen: Text, cursor: tuple[int, int]) -> Asking | None:
@@ -146,7 +146,7 @@ def _items(rows: Sequence[str], y: int, column: int, step: int) -> list[_Item]:
 
 
 def _item(row: int, label: str) -> _Item:
-    label = unframed(label)
+    label = undecorated(label)
     numbered = NUMBERED.match(label)
     return _Item(
         row, (numbered["label"] if numbered else label)[:LABEL_LENGTH], numbered["number"] if numbered else None
@@ -173,15 +173,15 @@ def _listed(seen: Text, items: Sequence[_Item], marked: int) -> Asking:
     kept = [one for one in items if one.number] if sum(bool(one.number) for one in items) >= 2 else list(items)
     at = max((index for index, one in enumerate(kept) if one.row <= marked), default=0)
     options = tuple(
-        Option(name, one.label, (*_steps(index - at), "Enter"))
-        for index, (name, one) in enumerate(zip(_names(kept), kept, strict=True))
+        Option(name, one.label, (*steps(index - at), "Enter"))
+        for index, (name, one) in enumerate(zip(names(one.number or one.label for one in kept), kept, strict=True))
     )
     above = [
         unframed(row) for row in seen.rows[max(0, kept[0].row - 2 * CONTEXT) : kept[0].row] if not RULED.match(row)
     ]
     question = _question_above(above)
     labels = [one.label for one in kept]
-    kind = _choice_kind(question, labels)
+    kind = choice_kind(question, labels)
     risk = risk_of([question, *above[-CONTEXT:]])
     return Asking(kind, identity(kind, question, [*above, *labels]), question, options, options[at].id, risk)
 
@@ -193,21 +193,24 @@ def _question_above(above: Sequence[str]) -> str:
     return " ".join(rows[asks[-1] if asks else -1 :])[:LABEL_LENGTH]
 
 
-def _steps(count: int) -> tuple[str, ...]:
+def steps(count: int) -> tuple[str, ...]:
+    """The keys that move the mark so many options down, or up."""
     return ("Down",) * count if count > 0 else ("Up",) * -count
 
 
-def _names(items: Iterable[_Item]) -> Iterator[str]:
+def names(labels: Iterable[str]) -> Iterator[str]:
+    """The id of each option: its number or its words, and where those are another's, too, its place."""
     given: set[str] = set()
-    for index, one in enumerate(items, 1):
-        name = one.number or slug(one.label) or str(index)
+    for index, label in enumerate(labels, 1):
+        name = slug(label) or str(index)
         if name in given:
             name = f"{name}-{index}"
         given.add(name)
         yield name
 
 
-def _choice_kind(question: str, labels: Sequence[str]) -> str:
+def choice_kind(question: str, labels: Sequence[str]) -> str:
+    """What is decided by choosing one of these: trust, an approval, or no more than a choice."""
     words = [label.lower() for label in labels]
     if TRUST.search(question) or (words and TRUST.search(words[0])):
         return "trust"
@@ -216,34 +219,3 @@ def _choice_kind(question: str, labels: Sequence[str]) -> str:
     ):
         return "approval"
     return "approval" if WANTS.search(question) else "choice"
-
-
-def _buttons(seen: Text, cursor: tuple[int, int]) -> Asking | None:
-    """A box with buttons: `<Yes> <No>`."""
-    for y in range(len(seen.rows) - 1, max(0, len(seen.rows) - patterns.BOTTOM) - 1, -1):
-        found = list(patterns.BUTTON.finditer(seen.rows[y]))
-        if not found or (len(found) == 1 and not RULED.match(patterns.BUTTON.sub("", seen.rows[y]))):
-            continue
-        words = [one[1].lower() for one in found]
-        focus = next(
-            (index for index, one in enumerate(found) if cursor[1] == y and one.start() <= cursor[0] < one.end()), None
-        )
-        options = tuple(
-            Option(word, one[1], _pressed(index, focus, word))
-            for index, (word, one) in enumerate(zip(words, found, strict=True))
-        )
-        above = [unframed(row) for row in seen.rows[max(0, y - patterns.BOTTOM) : y] if not RULED.match(row)]
-        question = next((row for row in above if row), "")
-        kind = "approval" if {"yes", "no"} <= set(words) else "choice"
-        default = words[focus] if focus is not None else None
-        return Asking(
-            kind, identity(kind, question, [*above, *words]), question, options, default, risk_of(above[-CONTEXT:])
-        )
-    return None
-
-
-def _pressed(index: int, focus: int | None, word: str) -> tuple[str, ...]:
-    """The keys for a button. Where the focus cannot be seen, Enter is the program's own choice and Escape none at all."""
-    if focus is not None:
-        return ("Tab",) * (index - focus) + ("Enter",) if index >= focus else ("BTab",) * (focus - index) + ("Enter",)
-    return ("Escape",) if word in ("no", "cancel", "abort", "back") else ("Tab",) * index + ("Enter",)

@@ -25,9 +25,10 @@ LONGEST_ROW = 1000
 
 
 class Text(Value):
-    """A look's text: the rows, the cursor's row number, what stands left of the cursor with the rows it wrapped from."""
+    """A look's text: the rows, the cursor's column and row, what stands left of it with the rows it wrapped from."""
 
     rows: tuple[str, ...]
+    x: int
     y: int
     left: str
     title: str
@@ -60,7 +61,7 @@ def text(look: Look) -> Text:
     while 0 < y <= len(rows) and look.y - y < 3 and left.strip() and _goes_on(rows[y - 1], look.cols):
         y -= 1
         left = rows[y] + left
-    return Text(tuple(rows), look.y, left[-LONGEST_ROW:], look.title)
+    return Text(tuple(rows), look.x, look.y, left[-LONGEST_ROW:], look.title)
 
 
 def _goes_on(row: str, cols: int) -> bool:
@@ -121,12 +122,27 @@ def fits(pattern: str | None, where: str) -> bool:
 
 # Questions, left of the cursor
 
+SAID = r"(?: ?[\[(] ?(?:default\w{0,3}[:= ]{1,3})?\w{1,6} ?[\])])?"
+"""Behind the answers there are, the one that Enter alone gives: `(yes/no) [no]`."""
+
 CONFIRM = Pattern(
-    r"(?:[\[(<] ?\[?[yjso](?:es|a|i)?\]?(?: ?[/|,] ?| or )\[?n(?:o|ein|on)?\b\]?(?:[/|,][^\n]{0,40})?[\])>]|\b(?:y/n|yes/no)\b)"
-    r"[^\n\w]{0,4}(?:\w{0,5})$",
+    r"(?P<answers>[\[(<] ?\[?[yjso](?:es|a|i)?\]?(?: ?[/|,] ?| or )\[?n(?:o|ein|on)?\b\]?(?:[/|,][^\n]{0,40})?[\])>]"
+    rf"|\b(?:y/n|yes/no)\b){SAID}[^\n\w]{{0,4}}(?:\w{{0,5}})$",
     re.IGNORECASE,
 )
 """`[Y/n]`, `(yes/no/[fingerprint])?`, `(y or n)`, `y/n:`; up to a word typed behind it."""
+
+ASSUMED = Pattern(
+    r"(?:\?\s{0,2}[\[(] ?(?:y|yes|n|no) ?[\])]|[\[(] ?(?:y|yes|n|no) ?[\])] ?\?)[\s:>]{0,3}\w{0,5}$", re.IGNORECASE
+)
+"""`Is this OK? (yes)`, `Proceed [y]?`: yes or no, of which only the one is named that Enter alone gives."""
+
+DEFAULT = Pattern(
+    r"(?:\bdefaults?(?: is|[:= ]){1,3}['\"]?(?P<told>[\w.+-]{1,20})['\"]?[\])]?|[\[(] ?(?P<alone>[\w.+-]{1,20}) ?[\])])"
+    r"[\s?:>]{0,4}$",
+    re.IGNORECASE,
+)
+"""What Enter alone gives, at the end of a question: `[6]`, `(y)`, `(1-4, default 2):`."""
 
 LETTERS = Pattern(r"\[([A-Za-z0-9?](?:,[A-Za-z0-9?/!^$+-])+)\]\??:? ?\w?$")
 """`[y,n,q,a,d,e,?]?`: one letter for each answer."""
@@ -270,7 +286,7 @@ def alone_a_question(left: str) -> bool:
     return (
         plain_question(bare)
         or pauses(bare)
-        or any(pattern.search(bare) for pattern in (SECRET, SURELY, ASKED_FOR, MORE))
+        or any(pattern.search(bare) for pattern in (ASSUMED, SECRET, SURELY, ASKED_FOR, MORE))
     )
 
 
@@ -288,6 +304,21 @@ def continued(seen: Text, *, shell: bool) -> bool:
         return False
     # a bare `>` is some programs' first prompt: a second one stands below a command line that goes on
     return shell and any(SHELL_ROW.search(row) for row in seen.above(BOTTOM))
+
+
+TYPED = re.compile(r" \S")
+"""Where a prompt ends and what is typed behind it begins."""
+
+
+def indented(seen: Text, prompts: Iterable[Rule]) -> bool:
+    """What is typed goes on below its prompt, at least as far from the edge as that is wide: the continuation of shells
+    that show no second prompt. Without any rules a prompt is what ends like one."""
+    left = (seen.rows[seen.y] if seen.y < len(seen.rows) else "")[: seen.x]
+    indent = len(left) - len(left.lstrip()) if left.strip() else seen.x
+    first = next((row for row in reversed(seen.above(BOTTOM)) if row[:2].strip()), "")
+    known = [found for rule in prompts if (found := compiled(rule.re))]
+    begins = [first[:width] for width in range(2, indent + 1) if TYPED.match(first, width - 1)]
+    return any(any(one.search(begin) for one in known) if known else ends_like_prompt(begin) for begin in begins)
 
 
 def prompt_of(left: str) -> str | None:

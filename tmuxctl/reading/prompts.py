@@ -31,10 +31,13 @@ AGAIN = re.compile(r"(?:>|\.\.\.) ")
 
 
 class Prompts:
-    """The prompts of one program: the one that stood there before, and what its profile tells of them."""
+    """The prompts of one program: the one that stood there before, and what its profile tells of them. `end` is the kind
+    of input it waits for behind its output, None if unknown; where that is no prompt, only the one from before is one."""
 
-    def __init__(self, before: str | None, profile: Profile | None) -> None:
+    def __init__(self, before: str | None, profile: Profile | None, end: str | None = None) -> None:
         self._before = (before or "").rstrip()
+        self._end = end
+        self.asks = end not in (None, "prompt", "continuation")
         self._rules = list(_anchored(profile.prompt)) if profile else []
         self._more = list(_anchored(profile.continuation)) if profile else []
         self._known = self._without_output(self._before)
@@ -44,9 +47,11 @@ class Prompts:
 
     def _without_output(self, line: str) -> str:
         """The prompt alone, where an earlier output without a newline stands before it."""
-        at = _ruled(self._rules, line)
-        famous = FAMOUS.search(line)
-        return line[at if at is not None else famous.start() if famous else 0 :]
+        return line[self._told(line) or 0 :]
+
+    def _told(self, line: str) -> int | None:
+        """From where on a line is a prompt by the profile's rules, or one that everybody knows."""
+        return _famous(line, _ruled(self._rules, line))
 
     def before(self, line: str) -> str | None:
         """What stands before the prompt that this line ends with; None if it ends with none. The last prompt alone is
@@ -58,24 +63,34 @@ class Prompts:
     def _begin(self, line: str) -> int | None:
         if self._none:
             return None
+        if self._end == "continuation" and (at := self._continues(line)) is not None:
+            return at
         if self._shape and (found := self._shape.search(line)):
-            return found.start()
-        if (at := _ruled(self._rules, line)) is not None:
+            return _famous(line, found.start())
+        if self.asks:
+            return None
+        if (at := self._told(line)) is not None:
             return at
         bare = line.rstrip()
         if bare and self._before.endswith(bare):
             return 0
-        if found := FAMOUS.search(line):
-            return found.start()
         return self._alike(bare) if COMMON.match(line) else None
+
+    def _continues(self, line: str) -> int | None:
+        """From where on a line asks for more of the same input."""
+        at = _ruled(self._more, line)
+        return 0 if at is None and MORE_ONCE.match(line) else at
 
     def _alike(self, line: str) -> int | None:
         """From where on a line may be the known prompt that tells something new, such as another folder."""
         known = self._known
         if not known:
             return 0
-        if line[-1] != known[-1] or FAMOUS.match(known):
-            return None
+        parted = SEPARATOR.search(known)
+        another = parted is not None and known[: parted.end()] not in line
+        if line[-1] != known[-1] or FAMOUS.match(known) or (another and self._end == "prompt"):
+            # another program's: all of the row, where it is known to wait at a prompt
+            return 0 if self._end == "prompt" else None
         if SEPARATOR.search(line[: _same(line, known)]):
             return 0
         # two outputs without a newline, one before each prompt
@@ -122,6 +137,12 @@ def _ruled(rules: list[re.Pattern[str]], line: str) -> int | None:
         if any(_whole(rule, rest) or _whole(rule, rest.rstrip()) for rule in rules):
             return at
     return None
+
+
+def _famous(line: str, at: int | None) -> int | None:
+    """From where on the line is a prompt that everybody knows, where another begins behind that or not at all."""
+    found = FAMOUS.search(line)
+    return found.start() if found and (at is None or found.start() < at) else at
 
 
 def _whole(rule: re.Pattern[str], text: str) -> bool:

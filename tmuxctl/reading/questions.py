@@ -6,7 +6,7 @@ The keys answer this very screen: for a menu they count from the option that is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -44,6 +44,17 @@ CHOOSING = Pattern(
     re.I,
 )
 FRAME = Pattern(r"[\s│┃║|]+$")
+ASSUMED_ALONE = Pattern(r"^\s*[\[(] ?(?:y|yes|n|no) ?[\])] ?:?$", re.IGNORECASE)
+"""`[no]:` on a row of its own, below the question."""
+
+LEGEND = Pattern(
+    r"(?:^|\s{2,})\s?(?:(?P<letter>[^\W\d_])|\^(?P<control>[A-Z]))\s+(?P<label>[^\W\d_][\w'-]*(?: \w+){0,3})(?=\s{2,}|\s*$)"
+)
+"""An answer behind its key: `Y Yes`, `^C Cancel`."""
+
+LEADING = Pattern(r"^(?:[●◉⦿○◯◎◼■☑☒✔✓◻□☐❯›▸➤►▶»]|[\[(][ *xX✔✓]?[\])])\s+(?=\S)")
+TRAILING = Pattern(r"(?:\s+[↑↓▲▼▮▒░█✔✓←◀])+\s*$")
+"""What programs draw around the words of an option: marks of what is chosen, and the bar that scrolls the list."""
 
 
 def by_rule(match: Match, seen: Text) -> Asking:
@@ -51,6 +62,9 @@ def by_rule(match: Match, seen: Text) -> Asking:
     rule = match.rule
     question = _worded(match)
     options = tuple(Option(name, name, tuple(keys)) for name, keys in rule.options.items())
+    if rule.kind == "choice" and not options:
+        options, above = numbered(seen, ("Enter",))
+        question = above if above and len(question) < SHORT else question
     rows = match.region.split("\n")
     at = match.region.count("\n", 0, match.found.start())
     near = rows[max(0, at - 2 * CONTEXT) : at + patterns.BOTTOM]
@@ -82,17 +96,18 @@ def at_cursor(seen: Text, tells: Tells) -> Asking | None:
     if tells.pager:
         return _pager(seen)
     if found := patterns.SPELLED.search(left):
-        return asked("confirm", seen, _until(seen, left, found), _spelled(left, found, tells), _default(found[1]))
+        return asked("confirm", seen, _until(seen, left, found), _spelled(left, found, tells), found[1])
     if found := patterns.LETTERS.search(left):
         return _letters(seen, left, found, tells)
     if found := patterns.CONFIRM.search(left):
-        options, default = _yes_or_no(found[0], tells)
-        return asked("confirm", seen, _until(seen, left, found), options, default)
+        options, default = _yes_or_no(found["answers"], tells)
+        return asked("confirm", seen, _until(seen, left, found), options, _told_default(left) or default)
     if found := patterns.SLASHED.search(left):
         return _letters(seen, left, found, tells)
+    if assumed := _assumed(seen, left):
+        return asked("confirm", seen, _question(seen, left), _either(tells, words=len(assumed) > 1), assumed)
     if patterns.DOTTED.search(left):
-        options = tuple(Option(name, name, _typed(name[0], tells)) for name in ("yes", "no"))
-        return asked("confirm", seen, _question(seen, left), options)
+        return asked("confirm", seen, _question(seen, left), _either(tells))
     if patterns.MORE.search(left.strip()) and (tells.raw or left.strip() != ":"):
         return _pager(seen)
     if patterns.pauses(left):
@@ -105,6 +120,18 @@ def at_cursor(seen: Text, tells: Tells) -> Asking | None:
 def _plain(seen: Text, left: str) -> Asking | None:
     """A question that wants yes or no, but does not say how: any text is an answer."""
     return asked("question", seen, _question(seen, left)) if patterns.SURELY.search(left.strip()) else None
+
+
+def with_legend(seen: Text) -> Asking | None:
+    """A question whose answers stand below it, each behind its key, among them some that begin with that letter:
+    ` Y Yes` above ` N No           ^C Cancel`."""
+    found = [one for row in seen.below() for one in LEGEND.finditer(row)]
+    letters = [one for one in found if one["letter"] and one["label"].casefold().startswith(one["letter"].casefold())]
+    if len(letters) < 2 or not seen.bare:
+        return None
+    keys = [one["letter"].lower() if one["letter"] else f"C-{one['control'].lower()}" for one in found]
+    options = tuple(Option(slug(one["label"]), one["label"], (key,)) for one, key in zip(found, keys, strict=True))
+    return asked("confirm", seen, unframed(seen.left.rstrip()), options)
 
 
 # Options that are typed
@@ -121,13 +148,13 @@ def _letters(seen: Text, left: str, found: re.Match[str], tells: Tells) -> Askin
     capital = [one for one in letters if one.isupper()]
     # with both cases among them, a letter and its capital are two answers
     default = capital[0] if len(capital) == 1 and capital[0].lower() not in letters else None
-    return asked("approval", seen, _until(seen, left, found), options, default)
+    return asked("approval", seen, _until(seen, left, found), options, _told_default(left) or default)
 
 
 def _yes_or_no(found: str, tells: Tells) -> tuple[tuple[Option, ...], str | None]:
     """The options of `[Y/n]`, `(yes/no/[fingerprint])`, `(y or [n])`, and what Enter alone would say."""
     closed = max(found.rfind(one) for one in "])>")
-    inside = found[found[0] in "[(<" : closed if closed >= 0 else None]
+    inside = found[found[0] in "[(<" : closed if closed >= 0 else None].partition("default")[0]
     words = [(one, one.strip("[]")) for one in re.findall(r"\[?\w+\]?", inside) if one != "or"]
     options = []
     default = None
@@ -138,7 +165,7 @@ def _yes_or_no(found: str, tells: Tells) -> tuple[tuple[Option, ...], str | None
             default = name if default is None else ""
         # `[fingerprint]` stands for a text of one's own: no key chooses it
         if not (bracketed and len(plain) > 3):
-            options.append(Option(name, plain, _typed(plain.lower(), tells)))
+            options.append(Option(name, name, _typed(plain.lower(), tells)))
     return tuple(options), default or None
 
 
@@ -147,28 +174,59 @@ def _spelled(left: str, found: re.Match[str], tells: Tells) -> tuple[Option, ...
     return tuple(Option(slug(a + b), (a + b).strip(), _typed(a.lower(), tells)) for a, b in pairs)
 
 
-def _default(word: str | None) -> str | None:
-    return slug(word) if word else None
+def _either(tells: Tells, *, words: bool = False) -> tuple[Option, ...]:
+    """Yes and no, typed as a letter or as a word."""
+    return tuple(Option(one, one, _typed(one if words else one[0], tells)) for one in ("yes", "no"))
+
+
+def _assumed(seen: Text, left: str) -> str | None:
+    """What Enter alone gives to a question for yes or no that names nothing else: `Is this OK? (yes)`, `[no]:`."""
+    above = seen.above(1)
+    alone = ASSUMED_ALONE.search(left) and above and above[0].rstrip().endswith("?")
+    return _told_default(left) if alone or patterns.ASSUMED.search(left) else None
+
+
+def _told_default(left: str) -> str | None:
+    found = patterns.DEFAULT.search(left)
+    return (found["told"] or found["alone"]) if found else None
 
 
 def _numbers(seen: Text, left: str, tells: Tells) -> Asking | None:
     """A list of numbered answers above, one of which is to be typed."""
     if not CHOOSING.search(left.strip()):
         return None
-    rows = [part for row in seen.above(patterns.BOTTOM * 2) for part in re.split(r"\s{2,}(?=\d{1,2}\) )", row)]
-    found: list[tuple[str, str]] = []
-    for row in reversed(rows):
-        listed = LISTED.match(row)
-        if listed:
-            found.append((listed["number"], listed["label"].strip()))
-        elif found and row.strip():
-            break
-        if found and found[-1][0] == "1":
-            break
-    if len(found) < 2 or found[-1][0] not in ("0", "1"):
+    options, above = numbered(seen, () if tells.single else ("Enter",))
+    if not options:
         return None
-    options = tuple(Option(number, label[:LABEL_LENGTH], _typed(number, tells)) for number, label in reversed(found))
-    return asked("choice", seen, _question(seen, left), options[:MANY])
+    question = unframed(left)
+    if len(question) < SHORT and above:
+        question = f"{above} {question}" if re.search(r"\w", question) else above
+    return asked("choice", seen, question, options, _told_default(left))
+
+
+def numbered(seen: Text, enter: tuple[str, ...]) -> tuple[tuple[Option, ...], str]:
+    """The numbered answers above the cursor, and the row that introduces them; none where there is no such list."""
+    found: dict[int, str] = {}
+    rows = seen.above(patterns.BOTTOM * 2)
+    while rows and 1 not in found:
+        row = rows[-1]
+        parts = [LISTED.match(part) for part in re.split(r"\s{2,}(?=\d{1,2}\) )", row)]
+        listed = {int(one["number"]): undecorated(one["label"]) for one in parts if one}
+        if not listed and found and row.strip():
+            break
+        found |= listed
+        rows.pop()
+    numbers = sorted(found)
+    if len(found) < 2 or numbers[0] not in (0, 1):
+        return (), ""
+    options = tuple(Option(f"{one}", found[one][:LABEL_LENGTH], (*f"{one}", *enter)) for one in numbers[:MANY])
+    return options, introduction(rows)
+
+
+def introduction(rows: Sequence[str]) -> str:
+    """The row right above a question or a list that belongs to it: the nearest that is not empty, if no command line."""
+    row = next((unframed(row) for row in reversed(rows) if unframed(row)), "")
+    return "" if patterns.typed_behind_prompt(row) or patterns.CONTINUED.search(row) else row
 
 
 def _pager(seen: Text) -> Asking:
@@ -180,10 +238,18 @@ def _pager(seen: Text) -> Asking:
 
 
 def asked(kind: str, seen: Text, question: str, options: tuple[Option, ...] = (), default: str | None = None) -> Asking:
-    """A question of this kind; the default counts if it is one of the options."""
-    known = default if any(one.id == default for one in options) else None
+    """A question of this kind; the default counts if it is one of the options, in whatever way it is written."""
+    known = _meant(options, default) if default else None
     risk = risk_of([question]) if kind not in ("password", "pager", "keys") else "unknown"
     return Asking(kind, identity(kind, question, seen.above(patterns.BOTTOM)), question, options, known, risk)
+
+
+def _meant(options: Iterable[Option], default: str) -> str | None:
+    """The option that a default names: by its id or label, or by the letters it begins with."""
+    ids = {one.id: (one.id, one.label) for one in options}
+    exact = [one for one, names in ids.items() if default in names]
+    begun = [one for one in ids if default.isalpha() and one.casefold().startswith(default.casefold())]
+    return exact[0] if exact else begun[0] if len(begun) == 1 else None
 
 
 def _until(seen: Text, left: str, found: re.Match[str]) -> str:
@@ -195,14 +261,18 @@ def _until(seen: Text, left: str, found: re.Match[str]) -> str:
 def _question(seen: Text, left: str) -> str:
     """The text left of the cursor, with the row above where it is too short to be understood."""
     text = unframed(left)
-    above = [unframed(row) for row in seen.above(3) if unframed(row)]
-    return f"{above[-1]} {text}".strip() if len(text) < SHORT and above else text
+    return f"{introduction(seen.above(3))} {text}".strip() if len(text) < SHORT else text
 
 
 def unframed(row: str, *, keep_left: bool = False) -> str:
     """A row without the box around it."""
     row = FRAME.sub("", row)
     return row if keep_left else row.lstrip(" \t│┃║|")
+
+
+def undecorated(label: str) -> str:
+    """An option's words without what is drawn around them."""
+    return TRAILING.sub("", LEADING.sub("", unframed(label))).strip()
 
 
 def slug(label: str) -> str:

@@ -40,7 +40,7 @@ def busy_by_profile(seen: Scene) -> Verdict | None:
 
 def busy_by_sign(seen: Scene) -> Verdict | None:
     """The signs many programs share, where no profile knows better."""
-    if not _may_work(seen) or (seen.profile and (seen.profile.busy or seen.profile.title_busy)):
+    if not _may_work(seen) or _quotes(seen) or (seen.profile and (seen.profile.busy or seen.profile.title_busy)):
         return None
     local = seen.now is not None and seen.now.opaque is None and seen.now.word == POLLS
     # without a kernel that sees the program wait for keys, old output above a prompt is no sign
@@ -48,6 +48,13 @@ def busy_by_sign(seen: Scene) -> Verdict | None:
         return None
     sign = patterns.busy_sign(seen.text)
     return busy(seen, "thinking", f'"{sign[:60]}"', by="busy-mark", confidence=Confidence.LIKELY) if sign else None
+
+
+def _quotes(seen: Scene) -> bool:
+    """What stands on the screen of an editor, a pager or a list is anybody's text."""
+    name = seen.now.name if seen.now is not None else ""
+    drawn = seen.prompt is not None and seen.prompt.rule.kind in ("editor", "tui")
+    return drawn or programs.is_editor(name) or programs.is_pager(name)
 
 
 def _may_work(seen: Scene) -> bool:

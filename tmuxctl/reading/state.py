@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.evidence import Evidence
 from tmuxctl.model import Confidence, State
-from tmuxctl.reading import patterns, programs, screen_rules, waiting
+from tmuxctl.reading import kinds, programs, screen_rules, waiting
 from tmuxctl.reading.kernel import POLLS, READS, STOPPED, UNREADABLE
 from tmuxctl.reading.scene import Scene, Verdict, busy, idle, scene
 
@@ -118,6 +118,9 @@ def _shell_mark(seen: Scene) -> Verdict | None:
         return None
     if mark.letter == "C":
         return _command(seen)
+    # what a line editor asks, it asks at the prompt: whether to list a thousand completions
+    if screen_rules.asking_match(seen):
+        return None
     if now is None:
         return _marked_prompt(seen, "no kernel to ask") if seen.kernel_lost is False else None
     waits = now.word in (READS, POLLS) and (programs.is_shell(now.name) or now.opaque is not None)
@@ -142,7 +145,7 @@ def _marked_prompt(seen: Scene, how: str) -> Verdict:
     assert seen.look.mark is not None
     if seen.look.mark.letter != "B" and seen.activity.quiet < MARKED_QUIET:
         return busy(seen, "printing", "the shell draws its prompt", by="shell-mark", confidence=Confidence.LIKELY)
-    kind = "continuation" if patterns.continued(seen.text, shell=True) else "prompt"
+    kind = "continuation" if kinds.continued(seen) else "prompt"
     found = idle(seen, kind, "shell", f"marked, {how}", by="shell-mark", confidence=Confidence.SURE)
     return found._replace(status=seen.look.mark.status if seen.look.mark.letter == "D" else None)
 

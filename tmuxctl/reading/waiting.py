@@ -187,6 +187,7 @@ def shell_polls(seen: Scene) -> Verdict | None:
         return None
     left = seen.text.left
     at_prompt = patterns.ends_like_prompt(left) or patterns.typed_behind_prompt(left) or seen.prompt is not None
+    at_prompt = at_prompt or kinds.continued(seen)
     # where it cannot be told whether it waits for something else, too, less quiet must do
     quiet = seen.own_quiet
     if not now.alone and not at_prompt and quiet < (SHELL_ODD_QUIET if now.certain else RAW_QUIET):
@@ -308,7 +309,8 @@ def _prompt_missing(seen: Scene) -> Verdict | None:
     profile = seen.profile
     if profile is None or not profile.prompt or seen.prompt or seen.continuation or not kinds.meant(seen):
         return None
-    if kinds.question(seen) is not None:
+    # one screen of an editor or a list is known by its prompts, another is not: that says nothing
+    if kinds.question(seen) is not None or all(one.kind not in (None, "prompt") for one in profile.prompt):
         return None
     knows_busy = profile.busy or profile.title_busy
     if not knows_busy and patterns.alone_a_prompt(seen.text.left):
@@ -317,7 +319,8 @@ def _prompt_missing(seen: Scene) -> Verdict | None:
         return None
     quiet = seen.activity.quiet
     if quiet >= SETTLE_UNKNOWN:
-        return unknown(f"quiet for {quiet:.0f} s without a prompt of profile {profile.name}")
+        timer = ", a timer of it runs" if seen.now is not None and seen.now.timeout is not None else ""
+        return unknown(f"quiet for {quiet:.0f} s without a prompt of profile {profile.name}{timer}")
     return busy(seen, seen.doing, f"no prompt of profile {profile.name}", by="prompt")
 
 
