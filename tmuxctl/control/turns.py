@@ -214,10 +214,11 @@ class _Turn:
         began = time.monotonic()
         interrupted = False
         try:
-            while not (self._may_type(time.monotonic() - began, interrupted) and self._alone()):
+            while not (self._may_type(time.monotonic() - began) and self._alone()):
                 if time.monotonic() - self.renewed > RENEW_SECONDS:
                     self._renew()
-                if self.asked.interrupt and self.steady.holds and not interrupted:
+                patient = self.steady.holds or time.monotonic() - began > READY_SECONDS
+                if self.asked.interrupt and patient and not interrupted:
                     interrupted = True
                     self._interrupt()
                 current().check()
@@ -236,7 +237,7 @@ class _Turn:
         self._lease()
         return typing.untouched(self.control, self.steady)
 
-    def _may_type(self, waited: float, interrupted: bool) -> bool:
+    def _may_type(self, waited: float) -> bool:
         """True if the program takes a next input now; the errors say why it will not soon."""
         held = self._look()
         verdict = self.steady.verdict
@@ -251,7 +252,7 @@ class _Turn:
                 raise asks(self.pane.name, verdict)
             return False
         patience = STARTING_SECONDS if verdict.state is State.STARTING else READY_SECONDS
-        if waited > patience and not (self.asked.queue or interrupted):
+        if waited > patience and not (self.asked.queue or self.asked.interrupt):
             raise self._busy()
         return False
 
@@ -267,8 +268,12 @@ class _Turn:
         return held
 
     def _interrupt(self) -> None:
-        profile = self.steady.observer.profile
-        typing.press(self.control, self.pane, profile.interrupt if profile else ("C-c",), self.holder)
+        watched = self.steady.observer
+        keys = watched.profile.interrupt if watched.profile else ("C-c",)
+        pressed = typing.press(self.control, self.pane, keys, self.holder)
+        if watched.looks:
+            # what is seen from now on counts only once the program has taken the keys
+            self.steady.typed(pressed, readers(watched.looks[-1].kernel))
 
     def _busy(self) -> Conflict:
         name = self.pane.name
