@@ -316,7 +316,7 @@ def test_a_profile_shown_as_a_file_says_the_same(place, own, name):
         ("stdbuf -oL less log", "less"),
         ("timeout -k 5 10m sqlite3", "sqlite3"),
         ("timeout --signal INT 10 env X=1 nice zsh", "zsh"),
-        ("vim", None),
+        ("ed", None),
         ("sudo -s", None),
         ("mybash", None),
         ("./configure --with-bash", None),
@@ -353,8 +353,8 @@ def test_a_name_written_out_comes_before_one_with_a_star(own):
 
 
 def test_what_runs_in_front_is_not_what_is_detected(own):
-    own("agent", "detect: {argv0: [agent], foreground: [agent, vim]}")
-    assert library.detect(["vim"]) is None
+    own("agent", "detect: {argv0: [agent], foreground: [agent, ed]}")
+    assert library.detect(["ed"]) is None
 
 
 def test_a_broken_profile_disturbs_its_own_program_only(own):
@@ -367,7 +367,7 @@ def test_a_broken_profile_disturbs_its_own_program_only(own):
 
 def test_looking_for_a_profile_that_is_not_there_reads_no_yaml(place):
     code = (
-        "import sys; from tmuxctl.profile_files import library; library.detect(['vim']); print('yaml' in sys.modules)"
+        "import sys; from tmuxctl.profile_files import library; library.detect(['ed']); print('yaml' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout == b"False\n"

@@ -17,14 +17,17 @@ from typing import Any, NamedTuple
 import yaml
 
 from tmuxctl.control import Control
+from tmuxctl.control.explaining import of_screen
 from tmuxctl.model import Session
+from tmuxctl.profile_files import library
+from tmuxctl.reading import patterns
 
 HERE = Path(__file__).resolve().parent
 SCREENS = HERE.parent / "screens"
 
 KEYS = {"name", "command", "profile", "needs", "service", "person", "root", "env", "size", "files", "before", "steps"}
-STEPS = {"is", "ask", "answer", "send", "keys", "decide", "text", "gone"}
-FACTS = {"state", "kind", "detail", "by", "question", "options", "default", "risk", "exit_status"}
+STEPS = {"is", "ask", "answer", "send", "keys", "decide", "secret", "text", "gone"}
+FACTS = {"state", "kind", "detail", "by", "question", "options", "default", "risk", "error", "exit_status"}
 
 NAME = "play"
 """The session a play is played in."""
@@ -89,7 +92,7 @@ def play(control: Control, one: Play, folder: Path, places: Mapping[str, str]) -
     for number, step in enumerate(written["steps"], 1):
         try:
             if "is" in step:
-                yield from _is(control, step["is"], folder)
+                yield from _is(control, step["is"], folder, one.profile)
             else:
                 _do(control, step)
         except Exception as error:
@@ -101,13 +104,15 @@ def _do(control: Control, step: Mapping[str, Any]) -> None:
     if "ask" in step:
         answered = control.ask(NAME, step["ask"].encode())
         if "answer" in step:
-            assert answered.answer == step["answer"]
+            assert answered.answer == step["answer"], answered
     elif "send" in step:
         control.send(NAME, step["send"].encode())
     elif "keys" in step:
         control.keys(NAME, tuple(step["keys"]))
     elif "decide" in step:
         control.decide(NAME, step["decide"])
+    elif "secret" in step:
+        _answer_secretly(control, step["secret"])
     elif "text" in step:
         waited = control.wait(NAME, text=step["text"], since="screen")
         assert waited.matched == "text", waited
@@ -115,7 +120,18 @@ def _do(control: Control, step: Mapping[str, Any]) -> None:
         assert control.wait(NAME, gone=step["gone"]).matched == "gone"
 
 
-def _is(control: Control, wanted: Mapping[str, Any], folder: Path) -> Iterator[Saved]:
+def _answer_secretly(control: Control, secret: str) -> None:
+    """Answer a question for a password with what a pipe holds: no command line or variable ever does."""
+    given, taken = os.pipe()
+    try:
+        os.write(taken, secret.encode())
+        os.close(taken)
+        control.decide(NAME, secret_from_fd=given)
+    finally:
+        os.close(given)
+
+
+def _is(control: Control, wanted: Mapping[str, Any], folder: Path, profile: str) -> Iterator[Saved]:
     """Wait until the program is in that state; then everything else told of it must be so."""
     session = _reached(control, wanted["state"])
     asking = session.asking or {}
@@ -129,11 +145,20 @@ def _is(control: Control, wanted: Mapping[str, Any], folder: Path) -> Iterator[S
         "options": [one["id"] for one in asking.get("options", ())],
         "default": asking.get("default"),
         "risk": asking.get("risk"),
+        "error": _error(control, profile) if "error" in wanted else None,
     }
     facts = {name: value for name, value in wanted.items() if name in FACTS}
     assert {name: told[name] for name in facts} == facts, told
     if "save" in wanted:
         yield _saved(control, wanted, folder)
+
+
+def _error(control: Control, profile: str) -> str | None:
+    """The id of the profile's rule for an error that the screen shows."""
+    screen = control.screen(NAME)
+    seen = of_screen(screen.text, cursor=(screen.cursor.x, screen.cursor.y)).last
+    found = patterns.first(library.load(profile).errors, patterns.text(seen))
+    return found.rule.id if found else None
 
 
 def _reached(control: Control, state: str) -> Session:

@@ -16,6 +16,9 @@ from tools.states.place import new_python
 
 PASSWORD = "Corr3ct-horse!"
 
+NEW_PYTHON = new_python(own=True)
+"""Looked for while the home is still the user's."""
+
 
 @pytest.fixture
 def settings(place: Path, monkeypatch: pytest.MonkeyPatch):
@@ -36,10 +39,10 @@ def test_a_real_program_is_known(control: Control, settings, place: Path, one: p
     place.chmod(0o755)
     folder = place / "work"
     folder.mkdir()
-    name = f"tcu{os.getpid()}"
+    name = f"ada{os.getpid()}"
     places = {"USER": name, "PASSWORD": PASSWORD, "PYTHON": sys.executable}
     if "{P313}" in str(one.written):
-        places["P313"] = new_python(own=True) or pytest.skip("no Python of 3.13 or later is installed")
+        places["P313"] = NEW_PYTHON or pytest.skip("no Python of 3.13 or later is installed")
     wants_person = one.written.get("person", False)
     with Running(place, user=name) as running, person(name, PASSWORD) if wants_person else running:
         if service := one.written.get("service"):
