@@ -22,7 +22,10 @@ REFERENCE := $(BIN)/python -m tmuxctl.surfaces.cli.reference
 
 # program, or program=Debian package; after `--`: without these some tests are skipped
 HERO_NEEDS := tmux sqlite3
-TEST_NEEDS := tmux -- dash fish git less ps=procps sqlite3 zsh
+TEST_NEEDS := tmux -- bash bwrap=bubblewrap dash dialog dpkg-deb=dpkg fish fzf gcc gdb git gpg htop irb=ruby less lldb lua5.4 \
+	make man=man-db mariadb=mariadb-client mariadbd=mariadb-server more=util-linux nano node=nodejs passwd \
+	pg_createcluster=postgresql ps=procps psql=postgresql-client redis-cli=redis-tools redis-server sqlite3 \
+	ssh=openssh-client sshd=openssh-server su=util-linux sudo top=procps vim whiptail zsh
 STATES_NEEDS := tmux -- curl dash dialog expect fish gdb git htop irb=ruby less lua5.4 man=man-db nano node=nodejs \
 	pg_createcluster=postgresql ps=procps psql=postgresql-client redis-cli=redis-tools redis-server script=bsdutils \
 	sqlite3 ssh=openssh-client sshd=openssh-server sudo vim whiptail zsh
