@@ -3,92 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import subprocess
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
+from control.person import Person
 
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, Denied, NotFound, Unreachable, Usage
-
-CONFIG = """\
-set -g prefix C-a
-set -g status-left '#[fg=green]#S '
-set -g history-limit 5000
-set -g base-index 1
-setw -g mode-keys vi
-setw -g automatic-rename off
-set -g @mine 'a value; with "quotes" #{and} formats'
-set-hook -g after-new-window 'set -g @made yes'
-bind-key q kill-pane
-"""
-
-
-class Person:
-    """A person's tmux server, on a socket of their own."""
-
-    def __init__(self, place: Path) -> None:
-        self.place, self.socket = place, "person"
-        self.environment = os.environ | {"PS1": "$ "}
-
-    def tmux(self, *words: str) -> str:
-        return subprocess.run(
-            ["tmux", "-u", "-L", self.socket, *words],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=self.environment,
-            timeout=20,
-        ).stdout
-
-    def target(self, pane: str) -> str:
-        return f"tmux@{self.socket}:{pane}"
-
-    def everything(self) -> dict[str, Any]:
-        """All that must be as before: options, keys, hooks, layout, sizes, pipes, modes, buffers, processes."""
-        listing = "#{session_name}:#{window_index}.#{pane_index} #{pane_id} #{pane_pid} #{pane_dead} #{pane_pipe} #{pane_in_mode} #{pane_active} #{pane_width}x#{pane_height} #{alternate_on}"  # noqa: E501
-        windows = self.tmux("list-windows", "-a", "-F", "#{window_id} #{window_layout} #{window_active} #{window_name}")
-        panes = self.tmux("list-panes", "-a", "-F", listing)
-        ids = re.findall(r"%\d+", panes)
-        return {
-            "options": [self.tmux("show-options", *scope) for scope in (("-g",), ("-s",), ("-gw",), ("-gH",))],
-            "own options": [self.tmux("show-options", flag, "-t", one) for one in ids for flag in ("-q", "-wq", "-pq")],
-            "keys": self.tmux("list-keys"),
-            "hooks": self.tmux("show-hooks", "-g"),
-            "windows": windows,
-            "panes": panes,
-            "buffers": self.tmux("list-buffers"),
-            "clients": self.tmux("list-clients"),
-            "environment": self.tmux("show-environment", "-g"),
-            "processes": sorted(self.processes()),
-        }
-
-    def processes(self) -> Iterator[tuple[str, str]]:
-        """What runs under the server, by id and command."""
-        server = self.tmux("display-message", "-p", "#{pid}").strip()
-        rows = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
-        parents = {row.split(None, 2)[0]: row.split(None, 2)[1:] for row in rows.splitlines()}
-        for pid, (parent, words) in parents.items():
-            while parent not in (server, "0", "1") and parent in parents:
-                parent = parents[parent][0]
-            if parent == server:
-                yield pid, words
-
-
-@pytest.fixture
-def person(place: Path, needs):
-    needs("bash", "python3")
-    one = Person(place)
-    (place / "person.conf").write_text(CONFIG)
-    one.tmux(
-        "-f", str(place / "person.conf"), "new-session", "-d", "-s", "work", "-x", "100", "-y", "30", "bash --norc"
-    )
-    yield one
-    subprocess.run(["tmux", "-L", one.socket, "kill-server"], capture_output=True, check=False)
 
 
 @pytest.mark.on("tmux", "resident")
@@ -176,7 +96,8 @@ def test_two_writers_do_not_mix_and_a_repeated_write_is_typed_once(control: Cont
 def test_an_adopted_pane_has_a_name_a_profile_and_a_journal(control: Control, person: Person):
     person.tmux("new-window", "-t", "work", "python3 -q")
     made = control.adopt(person.target("work:2"), "calc")
-    assert (made.name, made.target) == ("calc", person.target("work:2.0"))
+    pane = person.tmux("display-message", "-p", "-t", "work:2", "#{pane_id}").strip()
+    assert (made.name, made.target) == ("calc", person.target(pane))
     control.wait("calc")
     assert control.ask("calc", b"print('\\n' * 200 + 'end')").answer == "\n" * 200 + "end"
     point = control.show("calc").cursor
@@ -272,7 +193,7 @@ def test_a_persons_tmux_is_as_it_was_after_adopting_driving_and_releasing(
     assert logged.cursor is None
     assert control.ask("shell", b"seq 3").answer == "1\n2\n3"
     assert control.ask("logged", b"echo after").answer == "after"
-    assert control.show("editor").kind in ("editor", "tui")
+    until(lambda: control.show("editor").kind in ("editor", "tui"))
     control.keys("editor", ("i",))
     control.send("editor", b"written", enter=False)
     control.keys("editor", ("Escape",))
@@ -298,4 +219,4 @@ def test_what_is_kept_of_a_pane_is_the_callers_alone(control: Control, person: P
     for path in (person.place / "state").glob("**/adopted/**/*"):
         assert path.lstat().st_mode & 0o077 == 0, path
     about = json.loads(next((person.place / "state").glob("**/adopted.json")).read_text())
-    assert about["target"] == person.target("work:1.0")
+    assert about["target"] == person.target(person.tmux("list-panes", "-a", "-F", "#{pane_id}").strip())

@@ -29,7 +29,7 @@ def test_a_shell_that_waits_is_idle(control: Control) -> None:
 
 def test_a_silent_command_is_busy_until_it_ends(control: Control) -> None:
     control.new("s", SHELL)
-    control.send("s", b"sleep 1")
+    control.send("s", b"sleep 4")
     assert control.wait("s", text="never", timeout=0.5).timed_out
     assert control.show("s").state is State.BUSY
     found = control.wait("s")
@@ -71,7 +71,7 @@ def test_a_new_session_says_that_it_ended(control: Control) -> None:
 
 
 def test_new_does_not_wait_if_told_so(control: Control) -> None:
-    assert control.new("s", ("sh", "-c", "sleep 5"), wait=False).state is State.UNKNOWN
+    assert control.new("s", ("sh", "-c", "sleep 5"), wait=False).state is State.STARTING
 
 
 def test_waits_for_one_of_several_sessions(control: Control) -> None:
@@ -120,7 +120,7 @@ def test_text_that_goes_is_waited_for(control: Control) -> None:
 
 def test_a_change_is_waited_for(control: Control) -> None:
     control.new("s", SHELL)
-    control.send("s", b"sleep 0.3; echo x")
+    control.send("s", b"sleep 3; echo x")
     control.wait("s", text="sleep", since="screen")
     found = control.wait("s", change=True)
     assert found.matched == "change"

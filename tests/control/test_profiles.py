@@ -9,11 +9,14 @@ from pathlib import Path
 import pytest
 
 from tmuxctl.control import Control, profiles
+from tmuxctl.control.explaining import of_screen
 from tmuxctl.control.first_profile import guessed
 from tmuxctl.errors import Conflict, Exited, NotFound, Usage
+from tmuxctl.model import Confidence, State
 from tmuxctl.profile import thaw
 from tmuxctl.profile_files import library, schema
 from tmuxctl.profile_files.yaml_tree import tree
+from tmuxctl.reading.state import judge
 from tmuxctl.terminal.keys import tmux_keys
 
 SCREENS = Path(__file__).resolve().parent.parent / "screens"
@@ -47,13 +50,29 @@ def test_a_real_screen_is_taken_for_what_it_is(place, folder, case):
     assert tested.ok, f"{case.file}: {tested.expected}; judged {tested.judged}: {tested.why}\n{tested.screen}"
 
 
-def test_every_profile_has_screens_of_what_it_is_for():
-    for name in ("bash", "zsh", "python", "sqlite3", "gdb", "ssh", "psql", "node", "sh"):
-        listed = schema.cases(tree((SCREENS / name / "expected.yaml").read_bytes(), name), name)
-        states = [(case.state, case.kind) for case in listed]
-        assert states.count(("idle", "prompt")) >= 2, name
-        assert sum(case.state == "asking" for case in listed) >= 2 or name in ("python", "sqlite3", "node"), name
-        assert sum("idle" in case.never for case in listed) >= 2, name
+@pytest.mark.parametrize(("folder", "case"), [one for one in cases() if "idle" not in (one.values[1].state or "")])
+def test_without_its_profile_no_screen_is_surely_idle_that_is_not(place, folder, case):
+    """What a screen alone tells is a guess at most, whatever it looks like."""
+    seen = of_screen((folder / case.file).read_text(), title=case.title, cursor=case.cursor)
+    verdict = judge(seen, None)
+    assert verdict.state is not State.IDLE or verdict.confidence is Confidence.GUESS, verdict
+
+
+@pytest.mark.parametrize(
+    "folder", sorted(path.parent for path in SCREENS.glob("*/expected.yaml")), ids=lambda path: path.name
+)
+def test_a_profile_has_three_real_screens_of_each_state_it_knows(place, folder):
+    listed = schema.cases(tree((folder / "expected.yaml").read_bytes(), folder.name), folder.name)
+    states = [case.state or "busy" for case in listed]
+    profile = library.load(folder.name, keys=tmux_keys)
+    known = {"idle": profile.prompt or profile.continuation, "asking": profile.asking, "busy": profile.busy}
+    assert {state: states.count(state) for state, rules in known.items() if rules and states.count(state) < 3} == {}
+
+
+def test_every_profile_of_ours_is_played_against_its_program():
+    shipped = {path.stem for path in (SCREENS.parent.parent / "profiles").glob("*.yaml")}
+    assert shipped == {path.stem for path in (SCREENS.parent / "plays").glob("*.yaml")}
+    assert shipped == {path.parent.name for path in SCREENS.glob("*/expected.yaml")}
 
 
 @pytest.mark.on("tmux", "pipe")

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import stat
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from tmuxctl.control import sessions
@@ -26,7 +27,9 @@ if TYPE_CHECKING:
     from tmuxctl.results import Released
     from tmuxctl.transport.base import Transport
 
-TARGET = re.compile(r"tmux(?:@([A-Za-z0-9._-]{1,64}))?:(.+)", re.DOTALL)
+SOCKET = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+TARGET = re.compile(rf"tmux(?:@({SOCKET.pattern}))?:(.+)", re.DOTALL)
 """`tmux:TARGET` is a pane of the person's default server, `tmux@SOCKET:TARGET` of another."""
 
 DEFAULT = "default"
@@ -85,12 +88,27 @@ def _about(control: Control, name: str) -> dict[str, Any]:
 
 def _direct(control: Control, socket: str, target: str) -> tuple[Control, str]:
     pane = _pane(control, socket, target)
+    if name := _adopted_as(control, pane):
+        # one pane has one memory of who types and what was typed, whatever it is called by
+        return _adopted(control, name), name
     return _driving(control, socket, pane), label(socket, pane)
+
+
+def _adopted_as(control: Control, pane: ForeignPane) -> str | None:
+    """The name under which a pane is adopted; None if it is not."""
+    return next((name for name in names(control) if _remembered(_about(control, name)).uuid == pane.uuid), None)
+
+
+def _remembered(about: Mapping[str, Any]) -> ForeignPane:
+    return ForeignPane(**about["pane"])
 
 
 def label(socket: str, pane: ForeignPane) -> str:
     """A pane's target as people write it, or by its id where its session's name is no plain word."""
-    place = pane.place if re.fullmatch(r"[A-Za-z0-9_-]+", pane.session) else pane.id
+    return _target(socket, pane.place if re.fullmatch(r"[A-Za-z0-9_-]+", pane.session) else pane.id)
+
+
+def _target(socket: str, place: str) -> str:
     return f"tmux:{place}" if socket == DEFAULT else f"tmux@{socket}:{place}"
 
 
@@ -126,7 +144,8 @@ def _driving(control: Control, socket: str, pane: ForeignPane, name: str | None 
         "profile": about.get("profile"),
         "plain": about.get("plain", False),
         "marks": "",
-        "target": about.get("target") or label(socket, pane),
+        # windows are moved and sessions renamed: what is adopted is told by what stays
+        "target": _target(socket, pane.id) if name else label(socket, pane),
     }
     kept = bool(about.get("journal")) and _writing(control, f"{folder}/sessions/{pane.uuid}")
     transport = ForeignTransport(inner, pane, name or label(socket, pane), folder, spec, journal=kept)
@@ -138,8 +157,7 @@ def _driving(control: Control, socket: str, pane: ForeignPane, name: str | None 
 
 def _adopted(control: Control, name: str) -> Control:
     about = _about(control, name)
-    pane = ForeignPane(**about["pane"])
-    return _driving(control, about["socket"], pane, name)
+    return _driving(control, about["socket"], _remembered(about), name)
 
 
 def _writing(control: Control, folder: str) -> bool:
@@ -167,20 +185,38 @@ def adopt(control: Control, target: str, name: str | None, *, profile: str) -> S
     if socket == control.transport.socket:
         raise Conflict(f"{target} is a session of tmuxctl's own", reason="ours", hint="use it by its name: tmuxctl ls")
     pane = _pane(control, socket, found[2])
-    chosen = _free_name(control, name, pane)
-    folder = f"{_home(control)}/{chosen}"
+    if pane.ours:
+        raise foreign.ours(target, socket)
+    with _adopting(control, target):
+        chosen = _free_name(control, name, pane)
+        folder = f"{_home(control)}/{chosen}"
+        try:
+            _keep(control, folder, chosen, pane, _facts(control, socket, pane, profile))
+        except BaseException:
+            _give_back(control, folder)
+            raise
+    return sessions.show(_adopted(control, chosen), chosen)
+
+
+def _adopting(control: Control, target: str) -> AbstractContextManager[None]:
+    """Be the only one who adopts: a pane gets one name, and a name one pane."""
+    control.transport.make_folder(_home(control))
+    return foreign.alone(f"{control.transport.home}/adopt.lock", target)
+
+
+def _keep(control: Control, folder: str, name: str, pane: ForeignPane, about: dict[str, Any]) -> None:
+    """Write down what is adopted, and read along if nothing else does."""
     inside = f"{folder}/sessions/{pane.uuid}"
-    about = _facts(control, socket, pane, profile)
-    for one in (_home(control), folder, f"{folder}/sessions", inside, f"{inside}/journal", f"{inside}/events"):
+    for one in (folder, f"{folder}/sessions", inside, f"{inside}/journal", f"{inside}/events"):
         control.transport.make_folder(one)
     control.transport.put(f"{folder}/server", f"{pane.server} {pane.server_started}\n".encode())
     control.transport.put(f"{inside}/journal.sh", writer(control.settings.journal_limit).encode())
-    control.transport.put(f"{inside}/profile.json", _profile(profile, about))
-    spec = {"asked": about, "id": pane.uuid, "spec": {"name": chosen, "cwd": about["cwd"], "size": ""}}
+    control.transport.put(f"{inside}/profile.json", _profile(about))
+    spec = {"asked": about, "id": pane.uuid, "spec": {"name": name, "cwd": about["cwd"], "size": ""}}
     control.transport.put(f"{inside}/spec.json", json.dumps(spec).encode())
-    about["journal"] = _read_along(server(control, socket), pane, inside)
+    about["journal"] = _read_along(server(control, about["socket"]), pane, inside)
+    # what has this file is adopted: it comes last
     control.transport.put(f"{folder}/{ADOPTED}", json.dumps(about).encode(), durable=True)
-    return sessions.show(_adopted(control, chosen), chosen)
 
 
 def _facts(control: Control, socket: str, pane: ForeignPane, profile: str) -> dict[str, Any]:
@@ -192,7 +228,7 @@ def _facts(control: Control, socket: str, pane: ForeignPane, profile: str) -> di
         argv, cwd = process.cmdline(), process.cwd()
     return {
         "socket": socket,
-        "target": label(socket, pane),
+        "target": _target(socket, pane.id),
         "pane": pane._asdict(),
         "argv": argv,
         "cwd": cwd,
@@ -202,19 +238,18 @@ def _facts(control: Control, socket: str, pane: ForeignPane, profile: str) -> di
     }
 
 
-def _profile(profile: str, about: dict[str, Any]) -> bytes:
+def _profile(about: Mapping[str, Any]) -> bytes:
     """The profile that is named, frozen; with `auto` the program that has the terminal decides each time."""
     from tmuxctl.control import profiles
     from tmuxctl.profile import frozen
 
-    return frozen(profiles.chosen(profile, ()) if about["profile"] else None)
+    return frozen(profiles.chosen(about["profile"], ()) if about["profile"] else None)
 
 
 def _free_name(control: Control, name: str | None, pane: ForeignPane) -> str:
     taken = {one.name for one in sessions.panes(control)} | set(names(control))
-    for other in names(control):
-        if ForeignPane(**_about(control, other)["pane"]).uuid == pane.uuid:
-            raise Conflict(f"{pane.place} is adopted as {other}", reason="exists", hint=f"tmuxctl release {other}")
+    if other := _adopted_as(control, pane):
+        raise Conflict(f"{pane.place} is adopted as {other}", reason="exists", hint=f"tmuxctl release {other}")
     if name is not None:
         if check_name(name) in taken:
             raise Conflict(f"a session named {name} exists", reason="exists", hint="choose another name")
@@ -247,8 +282,9 @@ def release(control: Control, chosen: Sequence[str]) -> Released:
     """Forget adopted panes, and end what of ours reads along there; they go on as if nobody had looked."""
     from tmuxctl.results import Released
 
+    there = control.transport.files(_home(control))
     for name in chosen:
-        if not _about(control, name):
+        if name not in there:
             hint = f"adopted: {', '.join(names(control)) or 'none'}"
             raise NotFound(f"{ascii(name[:60])} is not adopted", reason="no_session", hint=hint)
     for name in chosen:
@@ -258,14 +294,19 @@ def release(control: Control, chosen: Sequence[str]) -> Released:
 
 def _release(control: Control, name: str) -> None:
     about = _about(control, name)
-    pane = ForeignPane(**about["pane"])
-    folder = f"{_home(control)}/{name}"
-    inside = f"{folder}/sessions/{pane.uuid}"
-    if about.get("journal") and _writing(control, inside):
+    if _give_back(control, f"{_home(control)}/{name}") and about:
+        _until_closed(control, about["socket"], _remembered(about))
+
+
+def _give_back(control: Control, folder: str) -> bool:
+    """End what of ours reads along, and forget the pane; also where adopting it was broken off. True if something did."""
+    inside = [f"{folder}/sessions/{one}" for one in control.transport.files(f"{folder}/sessions")]
+    writing = [one for one in inside if _writing(control, one)]
+    for one in writing:
         # the writer is ended, not the pipe: by now the pipe may be somebody else's
-        control.transport.shell('exec sh "$1" end', f"{inside}/journal.sh", timeout=CLOSE_SECONDS + 3)
-        _until_closed(control, about["socket"], pane)
+        control.transport.shell('exec sh "$1" end', f"{one}/journal.sh", timeout=CLOSE_SECONDS + 3)
     control.transport.remove(folder)
+    return bool(writing)
 
 
 def _until_closed(control: Control, socket: str, pane: ForeignPane) -> None:
@@ -281,19 +322,60 @@ def gone(control: Control) -> list[str]:
     return [one.name for one in adopted(control) if one.state.value in ("exited", "lost")]
 
 
+def forget(control: Control) -> None:
+    """Remove what was remembered of panes that were used by their target and are gone, and of adopting broken off."""
+    with _adopting(control, "prune"):
+        for name in control.transport.files(_home(control)).keys() - set(names(control)):
+            _give_back(control, f"{_home(control)}/{name}")
+    home = f"{control.transport.home}/foreign"
+    for socket in control.transport.files(home):
+        try:
+            there = {pane.uuid for pane in foreign.panes(server(control, socket))}
+        except TmuxctlError as error:
+            if error.reason not in ("no_server", "no_sessions"):
+                continue
+            there = set()
+        for one in control.transport.files(f"{home}/{socket}"):
+            if sessions.UUID.fullmatch(one) and one not in there:
+                control.transport.remove(f"{home}/{socket}/{one}")
+
+
 # Listing
 
 
 def adopted(control: Control) -> Iterator[Session]:
     """Every adopted session with its state; those that ended too."""
+    silent: dict[str, TmuxctlError] = {}
     for name in names(control):
-        with _adopted(control, name) as place:
-            yield from _now(place)
+        about = _about(control, name)
+        if about["socket"] not in silent:
+            try:
+                with _adopted(control, name) as place:
+                    yield from list(_now(place))
+                continue
+            except TmuxctlError as error:
+                # another server that does not answer is no reason not to tell of the rest
+                silent[about["socket"]] = error
+        yield _unanswered(name, about, silent[about["socket"]])
+
+
+def _unanswered(name: str, about: Mapping[str, Any], error: TmuxctlError) -> Session:
+    """What can be said of an adopted pane whose server gives no answer."""
+    pane = _remembered(about)
+    return Session(
+        name=name,
+        id=pane.uuid,
+        detail=error.reason,
+        profile=about["profile"],
+        argv=tuple(about["argv"]),
+        cwd=about["cwd"],
+        target=_target(about["socket"], pane.id),
+    )
 
 
 def everywhere(control: Control) -> Iterator[Session]:
     """Every pane of every other tmux server of this user that is not adopted, by its target, with its state."""
-    mine = {ForeignPane(**_about(control, name)["pane"]).uuid for name in names(control)}
+    mine = {_remembered(_about(control, name)).uuid for name in names(control)}
     for socket in sockets(control):
         try:
             there = foreign.panes(server(control, socket))
@@ -319,8 +401,15 @@ def sockets(control: Control) -> list[str]:
     """The names of the sockets of tmux servers, but for our own (tmux(1): $TMUX_TMPDIR, else /tmp)."""
     folder = os.path.join(os.environ.get("TMUX_TMPDIR") or "/tmp", f"tmux-{os.getuid()}")
     with suppress(OSError):
-        return sorted(name for name in os.listdir(folder) if name != control.transport.socket)
+        there = [name for name in os.listdir(folder) if SOCKET.fullmatch(name) and name != control.transport.socket]
+        return sorted(name for name in there if _is_socket(os.path.join(folder, name)))
     return []
+
+
+def _is_socket(path: str) -> bool:
+    with suppress(OSError):
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    return False
 
 
 def refuse(name: str) -> Denied:
@@ -328,5 +417,6 @@ def refuse(name: str) -> Denied:
     return Denied(
         f"{name} is a pane of somebody else's tmux: tmuxctl does not end what it did not start",
         reason="foreign",
-        hint=f"forget it: tmuxctl release {name}; or end its programs all the same: tmuxctl kill {name} --force",
+        hint=f"end its programs all the same: tmuxctl kill {name} --force"
+        + (f"; or forget it: tmuxctl release {name}" if NAME.fullmatch(name) else ""),
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tmuxctl.control import sessions
 from tmuxctl.control.creation import Wanted, new
 from tmuxctl.errors import Conflict, Exited, Failed, NotFound, Timeout, TmuxctlError, Unreachable, Usage
+from tmuxctl.model import State
 from tmuxctl.operations import current
 from tmuxctl.reading import marks
 from tmuxctl.results import Ran
@@ -125,6 +126,7 @@ def _ready(control: Control, pane: Pane, journal: Journal, deadline: float | Non
                 if drawn and _waits(control, shell.process):
                     return shell
             elif shell and _waits(control, shell.process):
+                _refuse_read(control, pane)
                 return shell
             if time.monotonic() > until or (not shell and not _young(control, pane)):
                 raise _busy(pane, running, starting)
@@ -134,6 +136,23 @@ def _ready(control: Control, pane: Pane, journal: Journal, deadline: float | Non
                 raise paste.ended(server.pane(control.transport, pane.name))
     finally:
         watch.close()
+
+
+def _refuse_read(control: Control, pane: Pane) -> None:
+    """A shell without marks may wait for a line of its script's, and would take the command for the answer. Asking or
+    Conflict unless it shows a prompt."""
+    from tmuxctl.control import observing
+    from tmuxctl.control.waits import asks
+
+    verdict = observing.now(control, pane).verdict
+    if verdict.state is State.ASKING:
+        raise asks(pane.name, verdict)
+    if verdict.state is State.IDLE and verdict.kind != "prompt":
+        raise Conflict(
+            f"the shell in {pane.name} shows no prompt: it may wait for a line of input ({verdict.why})",
+            reason="busy",
+            hint=f"look at it: tmuxctl screen {pane.name}; to type into it: tmuxctl send {pane.name} TEXT",
+        )
 
 
 def _young(control: Control, pane: Pane) -> bool:
@@ -183,7 +202,7 @@ def _busy(pane: Pane, running: str, starting: bool) -> Conflict:
     return Conflict(
         f"{ascii(running)} has the terminal of {pane.name}, not a waiting shell",
         reason="busy",
-        hint=f"wait for it, or end it: tmuxctl keys {pane.name} C-c; to type into it: tmuxctl send {pane.name} TEXT",
+        hint=f"end it: tmuxctl keys {pane.name} C-c, or C-d; to type into it: tmuxctl send {pane.name} TEXT",
     )
 
 

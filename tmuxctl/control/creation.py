@@ -7,17 +7,18 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmuxctl.control import sessions
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.model import Session, SessionSpec, check_name, check_tag, parse_seconds, parse_size
+from tmuxctl.model import Session, SessionSpec, State, check_name, check_tag, parse_seconds, parse_size
 from tmuxctl.profile import Profile, frozen
 from tmuxctl.terminal import launch, server
 from tmuxctl.transport.base import check_environment, source
+from tmuxctl.value import changed
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
@@ -98,7 +99,7 @@ def _new(control: Control, wanted: Wanted) -> Session:
         undo(control, made, error)
         raise
     _bury_namesakes(control, made, taken)
-    return sessions.summary(pane, sessions.cursor(pane, 0))
+    return changed(sessions.summary(pane, sessions.cursor(pane, 0)), state=State.STARTING)
 
 
 def _bury_namesakes(control: Control, made: Prepared, taken: Mapping[str, server.Taken]) -> None:
@@ -207,8 +208,17 @@ def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
 
 def _refuse_adopted(control: Control, name: str) -> None:
     """Conflict if what is adopted is called so."""
-    if name in control.transport.files(f"{control.transport.home}/adopted"):
+    if name in _adopted(control):
         raise Conflict(f"{name} is adopted", reason="exists", hint=f"give it back first: tmuxctl release {name}")
+
+
+def _adopted(control: Control) -> Sequence[str]:
+    """The names of what is adopted."""
+    if not control.transport.files(f"{control.transport.home}/adopted"):
+        return ()
+    from tmuxctl.control import adopting
+
+    return adopting.names(control)
 
 
 def _taken(control: Control) -> dict[str, server.Taken]:
@@ -225,7 +235,7 @@ def _name(control: Control, wanted: Wanted, taken: Mapping[str, server.Taken]) -
     if wanted.name is None:
         first = _default_name(wanted)
         names = (first, *(f"{first}-{number}" for number in range(2, 10_000)))
-        adopted = control.transport.files(f"{control.transport.home}/adopted")
+        adopted = _adopted(control)
         return next(name for name in names if name not in taken and name not in adopted), None
     name = check_name(wanted.name)
     if name not in taken:

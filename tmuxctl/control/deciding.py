@@ -99,6 +99,8 @@ def _answer(
         typing.into(control, pane, b"", secret=secret, holder=holder)
         return "secret"
     given = option or ""
+    if not given.strip():
+        return _default(control, pane, asking, holder)
     if found := find(asking, given):
         typing.press(control, pane, found.keys, holder)
         return found.id
@@ -107,6 +109,16 @@ def _answer(
         raise Usage(f"{ascii(given[:40])} is no answer to {name}", reason="bad_option", hint=f"it takes: {known}")
     typing.into(control, pane, given.encode(), holder=holder)
     return given
+
+
+def _default(control: Control, pane: Pane, asking: Asking, holder: Holder) -> str:
+    """Answer with what Enter alone means; Usage where the options do not tell."""
+    if asking.options and asking.default is None:
+        known = ", ".join(one.id for one in asking.options)
+        raise Usage(f"{pane.name} has no default here", reason="bad_option", hint=f"it takes: {known}")
+    chosen = find(asking, asking.default) if asking.default and asking.options else None
+    typing.press(control, pane, chosen.keys if chosen else ("Enter",), holder)
+    return chosen.id if chosen else ""
 
 
 def find(asking: Asking, given: str) -> Option | None:

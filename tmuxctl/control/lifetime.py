@@ -161,6 +161,7 @@ def prune(control: Control, *, dry_run: bool) -> Pruned:
         bury(control, one.id)
     if stale:
         adopting.release(control, stale)
+    adopting.forget(control)
     home = control.transport.home
     for name in control.transport.files(f"{home}/ended"):
         control.transport.remove(f"{home}/ended/{name}")

@@ -273,9 +273,10 @@ class Control:
         secret_from_file: Annotated[FileName | None, "a password: this file's first line"] = None,
         secret_from_fd: Annotated[int | None, "a password: what this descriptor gives"] = None,
     ) -> Decided:
-        """Answer the question a program asks; without an answer, print it and its options.
+        """Answer a program's question, or print it with its options.
 
-        Nothing is typed if no question stands, or another one than --id names.
+        An empty answer is what Enter alone means there. Nothing is typed if no question stands, or another one than --id
+        names.
         """
         from tmuxctl.control import deciding, typing
 

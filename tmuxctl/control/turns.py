@@ -169,7 +169,7 @@ class _Turn:
         self.typed = b""
         self.number = 0
         self.decided = 0
-        self.leased = self.begun = False
+        self.leased = self.begun = self.interrupted = False
         self.renewed = 0.0
         # two threads of one process are two askers
         self.holder = lease.Holder.new()
@@ -179,14 +179,12 @@ class _Turn:
     def begin(self) -> None:
         """Be the only turn of this session: wait for another one, stop it, or refuse, as asked."""
         pause, until = 0.05, time.monotonic() + STOP_SECONDS
-        interrupted = False
         while not self._renew():
             current().check()
             left = self._left()
-            if self.asked.interrupt and not interrupted:
-                interrupted = True
+            if self.asked.interrupt and not self.interrupted:
                 self._interrupt()
-            patient = self.asked.queue or (interrupted and time.monotonic() < until)
+            patient = self.asked.queue or (self.interrupted and time.monotonic() < until)
             if not patient or (left is not None and left <= 0):
                 raise Conflict(
                     f"another turn is under way in {self.pane.name}",
@@ -196,6 +194,8 @@ class _Turn:
             time.sleep(pause)
             pause = min(0.5, pause * 1.5)
             self.pane = sessions.find(self.control, self.pane.name)
+        # that was the other turn; what it left may still run
+        self.interrupted = False
 
     def _renew(self) -> bool:
         self.renewed = time.monotonic()
@@ -212,14 +212,12 @@ class _Turn:
         """Wait for the program to wait for the next thing, as long as that may reasonably be, else refuse."""
         watch = self.control.transport.watch([self.steady.observer.journal.folder], self.pane.pid)
         began = time.monotonic()
-        interrupted = False
         try:
             while not (self._may_type(time.monotonic() - began) and self._alone()):
                 if time.monotonic() - self.renewed > RENEW_SECONDS:
                     self._renew()
                 patient = self.steady.holds or time.monotonic() - began > READY_SECONDS
-                if self.asked.interrupt and patient and not interrupted:
-                    interrupted = True
+                if self.asked.interrupt and patient and not self.interrupted:
                     self._interrupt()
                 current().check()
                 left = self._left()
@@ -248,7 +246,7 @@ class _Turn:
         if verdict.state is State.UNKNOWN and waited > READY_SECONDS and not self._recovering():
             return True
         if verdict.state is State.ASKING:
-            if not self._decide(verdict):
+            if not self._decide(verdict) and (self.interrupted or not self.asked.interrupt):
                 raise asks(self.pane.name, verdict)
             return False
         patience = STARTING_SECONDS if verdict.state is State.STARTING else READY_SECONDS
@@ -268,6 +266,7 @@ class _Turn:
         return held
 
     def _interrupt(self) -> None:
+        self.interrupted = True
         watched = self.steady.observer
         keys = watched.profile.interrupt if watched.profile else ("C-c",)
         pressed = typing.press(self.control, self.pane, keys, self.holder)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmuxctl.control import sessions
-from tmuxctl.errors import Asking, Exited, NotFound, Unreachable, Usage
+from tmuxctl.errors import Asking, Conflict, Exited, NotFound, Unreachable, Usage
 from tmuxctl.model import Confidence, State
 from tmuxctl.operations import Call, current, under
 from tmuxctl.results import Wait, Waits
@@ -266,6 +266,8 @@ class Waiter:
                 raise self._ended()
             if finished and not grown and self._ask():
                 continue
+            if heard and self._unheard():
+                raise self._stopped()
             call.check()
             if deadline is not None and moment >= deadline:
                 return self.result(None, f"timeout: {self.wanted.words()} not seen within {limit:g} s", timed_out=True)
@@ -353,6 +355,21 @@ class Waiter:
             self.offset, self.changed = end, time.monotonic()
         return grown
 
+    def _unheard(self) -> bool:
+        """True if what is waited for is output, which is not kept any more though the program goes on."""
+        wanted = self.wanted
+        if not (self.text or self.gone or wanted.change or wanted.settle is not None):
+            return False
+        extent = self.journal.extent()
+        return (extent.finished or extent.end < self.offset) and self._alive()
+
+    def _stopped(self) -> Conflict:
+        return Conflict(
+            f"what {self.pane.name} prints is not kept any more: it was given back, or something else reads along",
+            reason="journal_stopped",
+            hint="wait again: its screen is looked at then",
+        )
+
     def _alive(self) -> bool:
         rows = self.control.transport.processes([self.pane.pid])
         return self.pane.dead or any(row.state not in ("Z", "X") for row in rows)
@@ -431,6 +448,8 @@ class Waiter:
         """What the caller gets."""
         dead = self.pane.dead
         verdict = self.steady.verdict if self.steady and not dead else None
+        if timed_out and verdict is None and not dead:
+            verdict = self._last_state()
         settled = matched == "settle"
         return Wait(
             session=self.pane.name,
@@ -457,6 +476,14 @@ class Waiter:
             signal=self.pane.signal if dead else None,
         )
 
+    def _last_state(self) -> Verdict | None:
+        """What the program does, told by one look at the end of a wait for something else."""
+        from tmuxctl.control import observing
+
+        with suppress(NotFound, Unreachable):
+            return observing.now(self.control, self.pane, moment=0.0).verdict
+        return None
+
 
 def asks(name: str, verdict: Verdict) -> Asking:
     """The error for a program that wants a decision first."""
@@ -467,12 +494,14 @@ def asks(name: str, verdict: Verdict) -> Asking:
     answer = (
         f"options: {options}       answer: tmuxctl decide {name} {asking.options[0].id}" if asking and options else ""
     )
+    if kind == "password":
+        answer = f"answer: tmuxctl decide {name} --secret-from-env VARIABLE; or leave it: tmuxctl keys {name} C-c"
     from tmuxctl.operations import plain
 
     return Asking(
         f"{name} is asking ({kind}): {question}",
         reason=kind or "question",
-        hint=answer or f"answer: tmuxctl decide {name}",
+        hint=answer or f"answer: tmuxctl decide {name} TEXT",
         asking=plain(asking) if asking else None,
     )
 

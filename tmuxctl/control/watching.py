@@ -74,7 +74,13 @@ class _Watching:
         """Begin with sessions that are not watched yet."""
         first = not self.threads
         for control, names in (self.places or self._all()).items():
-            there = {pane.id: pane for pane in sessions.panes(control)}
+            try:
+                there = {pane.id: pane for pane in sessions.panes(control)}
+            except Unreachable:
+                if control is self.control:
+                    raise
+                # another server that does not answer keeps nobody from watching the rest
+                continue
             gone = sessions.lost(control, list(there.values())) if first else []
             for one in gone:
                 if not names or one.name in names or one.id in names:

@@ -177,7 +177,10 @@ class Printer:
     def print_ran(self, result: Any) -> None:
         write(result.data)
         if result.truncated:
-            note("more was printed than --max-bytes lets through", self.options)
+            note(
+                "more was printed than --max-bytes lets through: the rest is left out; try --max-bytes 64M",
+                self.options,
+            )
         if result.timed_out:
             note(f"gave up after {result.elapsed:.3g} s", self.options)
         elif result.exit_status is None and result.signal is None:
