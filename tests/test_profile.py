@@ -366,9 +366,7 @@ def test_a_broken_profile_disturbs_its_own_program_only(own):
 
 
 def test_looking_for_a_profile_that_is_not_there_reads_no_yaml(place):
-    code = (
-        "import sys; from tmuxctl.profile_files import library; library.detect(['ed']); print('yaml' in sys.modules)"
-    )
+    code = "import sys; from tmuxctl.profile_files import library; library.detect(['ed']); print('yaml' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     assert done.stdout == b"False\n"
 

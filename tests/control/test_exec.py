@@ -9,7 +9,7 @@ import pytest
 from programs import LINES, SHELL
 
 from tmuxctl.control import Control
-from tmuxctl.errors import Conflict, Exited, Usage
+from tmuxctl.errors import Asking, Conflict, Exited, Usage
 
 SHELLS = {"bash": ("bash", "--norc"), "zsh": ("zsh", "-f"), "fish": ("fish", "--no-config"), "sh": ("sh",)}
 
@@ -152,3 +152,13 @@ def test_half_typed_text_does_not_become_part_of_a_command(control: Control) -> 
     control.send("t", b"rm -rf important ", enter=False)
     assert control.wait("t", text="important", since="screen").matched
     assert control.exec("t", ("echo safe",)).output == "safe\n"
+
+
+@pytest.mark.on("tmux", "pipe")
+@pytest.mark.parametrize("question", ["Format? [y/N] ", "Name: "])
+def test_a_command_is_never_typed_into_a_question(control: Control, question: str) -> None:
+    control.new("t", ("sh", "-c", f"printf '{question}'; read -r answer; echo got $answer; exec cat"))
+    control.wait("t", text=question.strip().replace("?", "[?]").replace("[y/N]", ".*"), since="screen")
+    with pytest.raises((Asking, Conflict)):
+        control.exec("t", ("ls",))
+    assert control.screen("t").text == question.strip()

@@ -426,3 +426,19 @@ def test_a_bad_policy_is_told_with_the_forms_there_are(text: str) -> None:
         parse_policies((text,))
     assert error.value.reason == "bad_decision"
     assert "--decide allow, --decide deny, or --decide KIND=OPTION" in error.value.hint
+
+
+@pytest.mark.on("tmux")
+def test_an_empty_answer_is_what_enter_means(control: Control) -> None:
+    control.new(
+        "t", ("sh", "-c", "printf 'Install? [Y/n] '; read -r a; printf 'Name: '; read -r b; echo \"<$a><$b>\"; cat")
+    )
+    control.wait("t", asking=True)
+    assert control.decide("t", "").option == "yes"
+    control.wait("t", text="Name:", since="screen")
+    control.send("t", b"x")
+    assert control.wait("t", text="<y?><x>", since="screen").matched == "text"
+    control.new("u", ("sh", "-c", "printf 'Remove? (y or n) '; read -r a; cat"))
+    control.wait("u", asking=True)
+    with pytest.raises(Usage):
+        control.decide("u", "")

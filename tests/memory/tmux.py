@@ -93,7 +93,8 @@ class Pane:
         grid = self.grid
         flags: dict[str, int] = {
             "session_attached": self.attached, "session_activity": 0, "pane_dead": self.dead, "pane_pipe": bool(self.journal),
-            "pane_in_mode": self.in_mode, "pane_input_off": self.input_off, "cursor_x": grid.x, "cursor_flag": 1,
+            "pane_in_mode": self.in_mode, "pane_input_off": self.input_off, "pane_synchronized": 0, "window_panes": 1,
+            "cursor_x": grid.x, "cursor_flag": 1,
             "cursor_y": grid.y - grid.top, "alternate_on": 0, "pane_width": grid.cols, "pane_height": grid.height,
             "history_size": grid.history, "pid": FIRST_PID, "pane_pid": self.pid, "window_activity": int(time.time()),
         }  # fmt: skip
@@ -212,8 +213,10 @@ class Tmux:
         if "-F" not in options:
             raise Unknown("if-shell without -F runs a program")
         true = formats.truth(formats.expand(condition, pane.look if pane else _nothing))
-        if true or branches[1:]:
-            self.carry_out(formats.commands(branches[0 if true else 1]))
+        # base.If gives an empty list where there is nothing to do
+        chosen = branches[:1] if true else branches[1:]
+        for branch in filter(None, chosen):
+            self.carry_out(formats.commands(branch))
 
     def do_display_message(self, words: list[str]) -> None:
         options, (text,) = _options(words, "p", "t")

@@ -940,6 +940,17 @@ def test_a_continuation_of_a_profile_is_told() -> None:
     assert (verdict.kind, verdict.rule) == ("continuation", "c")
 
 
+def test_a_continuation_that_shows_above_the_cursor_is_believed_of_an_event_loop() -> None:
+    profile = Profile(
+        name="p",
+        prompt=(Rule("p", "^>", "cursor-line"),),
+        continuation=(Rule("editor", "^// Entering editor mode$", "last-line", detail="repl"),),
+    )
+    screen = "> .editor\n// Entering editor mode\n"
+    assert told(steady(screen, AGENT), profile) == ("idle", "continuation")
+    assert told(steady("> await forever()\n", AGENT), profile)[0] != "idle"
+
+
 def test_a_broken_pattern_in_a_profile_fits_nothing() -> None:
     profile = Profile(name="p", prompt=(Rule("p", "(", "screen"),), busy=(Rule("b", "[", "screen"),), title_busy="*")
     assert told(steady(PROMPT, BASH), profile) == ("idle", "prompt")
