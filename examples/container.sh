@@ -3,7 +3,7 @@
 # needs: bwrap bash
 # root
 set -eu
-trap 'tmuxctl kill box >/dev/null 2>\&1 || :' EXIT
+trap 'tmuxctl kill box >/dev/null 2>&1 || :' EXIT
 
 image=${IMAGE:-busybox}
 if docker image inspect "$image" >/dev/null 2>&1; then

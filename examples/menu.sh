@@ -2,7 +2,7 @@
 # A script's boxes (whiptail): a menu, a field and a last question, each answered by decide.
 # needs: whiptail
 set -eu
-trap 'tmuxctl kill order >/dev/null 2>\&1 || :' EXIT
+trap 'tmuxctl kill order >/dev/null 2>&1 || :' EXIT
 
 cat >order.sh <<'SCRIPT'
 set -e

@@ -2,7 +2,7 @@
 # npm init: a value of our own for some questions, what npm proposes for the rest, and yes to the file it shows.
 # needs: npm node
 set -eu
-trap 'tmuxctl kill init >/dev/null 2>\&1 || :' EXIT
+trap 'tmuxctl kill init >/dev/null 2>&1 || :' EXIT
 
 mkdir bakery && cd bakery
 tmuxctl new -q init -e NPM_CONFIG_UPDATE_NOTIFIER=false -- npm init

@@ -2,7 +2,7 @@
 # A password prompt: answered from a file and from a variable, and refused where the terminal would show it.
 # needs: python3 sha256sum
 set -eu
-trap 'tmuxctl kill vault >/dev/null 2>\&1 || :' EXIT
+trap 'tmuxctl kill vault >/dev/null 2>&1 || :' EXIT
 
 cat >vault.py <<'PYTHON'
 from getpass import getpass

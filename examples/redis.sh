@@ -3,7 +3,7 @@
 # needs: redis-cli
 # service: redis
 set -eu
-trap 'tmuxctl kill store >/dev/null 2>\&1 || :' EXIT
+trap 'tmuxctl kill store >/dev/null 2>&1 || :' EXIT
 
 tmuxctl new store -- redis-cli -p "$REDIS_PORT"
 test "$(tmuxctl ask store 'set bread 20')" = OK

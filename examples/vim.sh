@@ -2,7 +2,7 @@
 # vim: search and replace, save, and answer what it asks about changes that were not saved.
 # needs: vim
 set -eu
-trap 'tmuxctl kill notes >/dev/null 2>\&1 || :' EXIT
+trap 'tmuxctl kill notes >/dev/null 2>&1 || :' EXIT
 
 cat >notes.txt <<'TEXT'
 The colour of the door: green.

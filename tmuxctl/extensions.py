@@ -213,6 +213,9 @@ def _spec(folder: str, name: str) -> Any:
 def _profile(folder: str, source: str, name: str) -> Found:
     path = os.path.join(folder, f"{name}.yaml")
     _check_files(source, path)
+    if source != "shipped" and not os.path.isfile(path):
+        # a pipe of that name would be waited for, whatever session is looked at
+        raise Denied(f"{path} is no file", reason="unsafe_file", hint=f"look at it: ls -l {path}")
     return Found(name, source, "profile", path, folder)
 
 

@@ -233,7 +233,7 @@ STOP = {"postgres": signal.SIGINT, "redis": signal.SIGINT, "hang": signal.SIGINT
 """What ends a server quickly, where it is not TERM."""
 
 CLIENTS: Mapping[str, Mapping[str, str]] = {
-    "sshd": {"SSH_PORT": "{port}"},
+    "sshd": {"SSH_PORT": "{port}", "SSH_HOST_KEY": "{folder}/key.pub"},
     "postgres": {"PGHOST": "127.0.0.1", "PGPORT": "{port}", "PGUSER": "postgres", "PGDATABASE": "postgres"},
     "mariadb": {"MYSQL_HOST": "127.0.0.1", "MYSQL_TCP_PORT": "{port}"},
     "redis": {"REDIS_PORT": "{port}"},

@@ -70,6 +70,7 @@ def test_a_broken_profile_is_in_nobodys_way(control: Control, place: Path):
     path = place / ".config/tmuxctl/profiles/broken.yaml"
     path.parent.mkdir(parents=True)
     path.write_text("promt: x\n")
+    os.mkfifo(path.parent / "pipe.yaml")
     control.new("t", ("sh",))
     control.send("t", b"cat")
     control.wait("t")

@@ -60,13 +60,15 @@ def _send(
     paste: bool,
     multiline: bool,
     secret: bool,
+    asked: bool = False,
     holder: Holder | None = None,
 ) -> Written:
     data = one.data
     if not data:
         return Written(pane.name, "done", one.id, 0, None)
     tty = control.transport.tty(pane.tty)
-    if secret and (tty is None or tty.echo or not tty.canonical):
+    # where keys are read one by one (ssh, a dialog box) a program could show them itself, unless it asks for a password
+    if secret and (tty is None or tty.echo or not (tty.canonical or asked)):
         raise Conflict(
             f"{pane.name} does not ask for a secret: its terminal would show what is typed",
             reason="echo_on",
@@ -119,9 +121,11 @@ def line(control: Control, pane: Pane, text: bytes, offset: int, holder: Holder)
 
 
 def into(control: Control, pane: Pane, text: bytes, *, holder: Holder, secret: bytes | None = None) -> Written:
-    """Type a text or a secret and Enter into exactly this session; errors as `send`, NotFound `replaced` as `press`."""
+    """Type a text, or the secret that is asked for, and Enter into exactly this session; errors as `send`, NotFound
+    `replaced` as `press`."""
+    given = secret is not None
     one = Write(os.urandom(8).hex(), data=text if secret is None else secret, enter=True)
-    return _send(control, pane, one, paste=False, multiline=False, secret=secret is not None, holder=holder)
+    return _send(control, pane, one, paste=False, multiline=False, secret=given, asked=given, holder=holder)
 
 
 def untouched(control: Control, steady: Steady) -> bool:

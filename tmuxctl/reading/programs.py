@@ -16,7 +16,7 @@ PAGERS = _family("less more most pager pg man bat batcat moar moor ov w3mman")
 
 EDITORS = _family(
     """vi vim nvim view vimdiff rvim rview nvi vis elvis ex ed nano pico rnano emacs emacsclient mg jmacs zile micro
-    hx helix joe jed kak kakoune ne tilde mcedit dte"""
+    hx helix joe jed kak kakoune ne tilde mcedit dte editor"""
 )
 
 OPAQUE = _family(

@@ -272,7 +272,8 @@ def _event_loop(seen: Scene, now: Says) -> Verdict:
     step = listening.step_seconds(seen, now)
     if quiet >= PROMPT_QUIET and listening.nothing_else(now):
         return kinds.waiting(seen, LIKELY)
-    if not seen.text.bare and not (quiet >= max(RAW_QUIET, step) and kinds.question(seen)):
+    known = seen.text.bare or seen.prompt or seen.continuation
+    if not known and not (quiet >= max(RAW_QUIET, step) and kinds.question(seen)):
         return busy(seen, seen.doing, f"{now.name} listens, but nothing stands left of the cursor")
     needed = _quiet_needed(seen)
     if needed is None and seen.raw and quiet >= SETTLE_UNKNOWN:

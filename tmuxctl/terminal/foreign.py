@@ -10,35 +10,42 @@ from __future__ import annotations
 import json
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from tmuxctl.errors import Denied, NotFound, TmuxctlError, Unreachable
-from tmuxctl.terminal.journal import encoded
+from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError
 from tmuxctl.terminal.paste import READING
 from tmuxctl.terminal.server import asked
 from tmuxctl.transport.base import Command, If, Transport, Watch
 
 LISTED = (
-    "pane_id",
-    "pid",
-    "pane_pid",
-    "session_id",
-    "window_index",
-    "window_active",
-    "pane_index",
-    "pane_active",
-    "pane_pipe",
-    "@tmuxctl_id",
-    "session_name",
+    "#{pane_id}",
+    "#{pid}",
+    "#{pane_pid}",
+    "#{session_id}",
+    "#{window_index}",
+    "#{window_active}",
+    "#{pane_index}",
+    "#{pane_active}",
+    "#{pane_pipe}",
+    # anybody may set an option of this name to anything: only what is an id of ours counts
+    "#{m/r:^[0-9a-f-]+$,#{@tmuxctl_id}}",
+    "#{session_name}",
 )
 
-POLL_SECONDS = 0.1
-"""So often a pane without a journal is looked at: nothing tells when it prints."""
+POLL_SECONDS, RARELY_SECONDS = 0.1, 0.5
+"""So often a pane without a journal is looked at, for nothing tells when it prints; and when nothing changed for long."""
+
+WAIT_SECONDS = 5.0
+"""How long another process may have what only one may have at a time."""
 
 SAFE = re.compile(r"[A-Za-z0-9 .:_-]*")
 """What a value may hold that stands in a tmux format as it is."""
+
+TYPED_INTO = "#{&&:#{window_active},#{||:#{pane_active},#{pane_synchronized}}}"
+"""A tmux condition: the keys of a person who is in this pane's session reach it."""
 
 OPTION = re.compile(r"#\{(?:=(-?[0-9]+):)?@tmuxctl_(\w+)\}")
 
@@ -53,7 +60,7 @@ NAMESPACE = "5b1c6c0e-6f0c-4d43-9f5f-6f3b6a0f6b0a"
 
 class ForeignPane(NamedTuple):
     """One pane of another server: which it is (`id` with the server's and its first process's pid and start), how a person
-    names it, whether something of theirs reads along (`pane_pipe`), and the id of our session if it is one."""
+    names it, whether something reads along (`pane_pipe`), and whether it is a session that some tmuxctl started."""
 
     id: str
     server: int
@@ -67,7 +74,7 @@ class ForeignPane(NamedTuple):
     pane: str
     active: bool
     piped: bool
-    ours: str
+    ours: bool
 
     @property
     def place(self) -> str:
@@ -86,7 +93,7 @@ class ForeignPane(NamedTuple):
 
 def panes(transport: Transport, *, timeout: float = 10.0) -> list[ForeignPane]:
     """The panes of a server. Unreachable `no_server` if there is none."""
-    listing = ("list-panes", "-a", "-F", "\t".join("#{" + field + "}" for field in LISTED))
+    listing = ("list-panes", "-a", "-F", "\t".join(LISTED))
     rows = transport.run([listing], timeout=timeout).decode(errors="replace").split("\n")
     found = [values for row in rows if len(values := row.split("\t")) == len(LISTED)]
     began = {row.pid: row.started for row in transport.processes([int(pid) for one in found for pid in one[1:3]])}
@@ -104,7 +111,7 @@ def panes(transport: Transport, *, timeout: float = 10.0) -> list[ForeignPane]:
             pane=one[6],
             active=one[7] == "1",
             piped=one[8] == "1",
-            ours=one[9],
+            ours=one[9] == "1",
         )
         for one in found
     ]
@@ -139,14 +146,18 @@ class ForeignTransport:
             "#{@tmuxctl_id}": f"#{{?{same},{pane.uuid},}}",
             "#{session_name}": "@NAME@",
             # a person who types elsewhere is in nobody's way
-            asked("session_activity"): "#{?#{&&:#{window_active},#{pane_active}},#{session_activity},0}",
+            asked("session_activity"): f"#{{?{TYPED_INTO},#{{session_activity}},0}}",
             # a mode is theirs, whether they look or not
             READING: "#{pane_in_mode}",
+            # what reads along is theirs to end, and ours to start with `adopt` alone
+            "#{pane_pipe}": "1",
         }
-        if not journal:
-            self._fixed["#{pane_pipe}"] = "1"
-        about = {"incarnation": pane.uuid[:8] + ".1", "created": "0", "spec": json.dumps({**spec, "journal": journal})}
+        # an offset in a journal and a place on the screen are points of two kinds: no cursor is good for both
+        incarnation = pane.uuid[:8] + (".1" if journal else ".0")
+        about = {"incarnation": incarnation, "created": "0", "spec": json.dumps({**spec, "journal": journal})}
         self._about = {name: value.replace("\n", " ") for name, value in about.items()}
+        self._places: dict[int, str] = {}
+        self._changed = time.monotonic()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
@@ -172,7 +183,20 @@ class ForeignTransport:
         """As every transport; without a journal it wakes often, for nothing tells of output."""
         if self.journal:
             return self.inner.watch(folders, pid)
-        return _Often(self.inner.watch([], pid))
+        return _Often(self.inner.watch([], pid), self)
+
+    def changed(self, place: int, rows: str) -> None:
+        """The screen changed: `rows` is what stands before the cursor, which is at `place`."""
+        self._changed = time.monotonic()
+        self._places = {**dict(list(self._places.items())[-8:]), place: rows}
+
+    def silent(self) -> float:
+        """For how many seconds nothing changed, as far as it was looked at."""
+        return time.monotonic() - self._changed
+
+    def before_input(self) -> str:
+        """What stood before the cursor when something was last typed; empty if that is not known."""
+        return self._kept().get("before", "")
 
     def run(
         self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 10.0
@@ -181,50 +205,53 @@ class ForeignTransport:
         self._check(commands)
         if not _sets(commands):
             return self._run(commands, buffer, timeout)
-        with self._alone():
+        if self.pane.ours:
+            raise ours(self.name, self.inner.socket)
+        self._make_folder()
+        with alone(f"{self.folder}/lock", self.name):
             return self._run(commands, buffer, timeout)
 
     def _check(self, commands: Sequence[Command]) -> None:
         for one in commands:
             if isinstance(one, If):
                 self._check([*one.then, *one.otherwise])
-            elif not (one[0] in HARMLESS or one[:2] in LEFT_OUT or _listing(one) or _option(one) or self._own(one)):
+            elif not (one[0] in HARMLESS or one[:2] in LEFT_OUT or _listing(one) or _option(one)):
                 raise self._denied(one[0])
-
-    def _own(self, one: Command) -> bool:
-        """Our own writer, which is started again only where there is no pipe (`sessions.resume`)."""
-        return self.journal and one[0] == "pipe-pane" and encoded(self.folder) in one[-1]
 
     def _run(self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float) -> bytes:
         said = _Said(self._kept(), self._fixed, self.name, self.pane.id)
         here = said.commands(commands)
         if not here:
             return b""
-        try:
-            printed = self.inner.run(here, buffer=buffer, timeout=timeout)
-        except Unreachable as error:
-            if error.reason == "backend_timeout":
-                self._assume(commands, said.kept)
-            raise
-        rest, changed = said.taken(printed)
-        if changed:
-            self._keep({name: value for name, value in {**said.kept, **changed}.items() if value})
-        return rest
-
-    def _assume(self, commands: Sequence[Command], kept: Mapping[str, str]) -> None:
-        """Nobody knows whether it was typed: a write that is asked for again must not be typed twice."""
         ids = [one[-1].split()[-1] for one in _all(commands) if _option(one) == "ack"]
         if ids:
-            self._keep({**kept, "ack": f"{kept.get('ack', '')} {ids[-1]}"})
+            # whoever dies or waits in vain from here on does not know whether it was typed: never type it twice
+            self._keep({**said.kept, "ack": f"{said.kept.get('ack', '')} {ids[-1]}"})
+        try:
+            printed = self.inner.run(here, buffer=buffer, timeout=timeout)
+        except TmuxctlError as error:
+            if ids and error.reason != "backend_timeout":
+                self._keep(said.kept)
+            raise
+        rest, changed = said.taken(printed)
+        if "input" in changed:
+            changed["before"] = self._places.get(_offset(changed["input"]), "")
+        if changed or ids:
+            self._keep({**said.kept, **changed})
+        return rest
 
     def _kept(self) -> dict[str, str]:
+        """Our options and their values. An input is told of by a point of the kind that counts now, or not at all."""
+        kept: dict[str, str] = {}
         with suppress(NotFound, OSError, ValueError, TypeError):
-            return {**json.loads(self.inner.read(self._file)), **self._about}
-        return dict(self._about)
+            kept = dict(json.loads(self.inner.read(self._file)))
+        if kept.pop("of", None) != self._about["incarnation"]:
+            kept.pop("input", None)
+        return {**kept, **self._about}
 
     def _keep(self, values: Mapping[str, str]) -> None:
-        mine = {name: value for name, value in values.items() if name not in self._about}
-        self.put(self._file, json.dumps(mine).encode())
+        mine = {name: value for name, value in values.items() if value and name not in self._about}
+        self.put(self._file, json.dumps({**mine, "of": self._about["incarnation"]}).encode())
 
     @property
     def _file(self) -> str:
@@ -236,25 +263,62 @@ class ForeignTransport:
         for folder in (os.path.dirname(above), above, self.folder, own, f"{own}/{self.pane.uuid}"):
             self.inner.make_folder(folder)
 
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Be the only one who looks at what is kept and changes it."""
-        import fcntl
-
-        self._make_folder()
-        lock = os.open(f"{self.folder}/lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)
-
     def _denied(self, verb: str) -> TmuxctlError:
         return Denied(
             f"{self.name} is a pane of somebody else's tmux: {verb} would change it",
             reason="foreign",
             hint="only a session that tmuxctl started can do this: tmuxctl new",
         )
+
+
+@contextmanager
+def alone(path: str, name: str) -> Iterator[None]:
+    """Hold a lock file, which its process's end gives back. Conflict `leased` if another process does for WAIT_SECONDS."""
+    import fcntl
+
+    from tmuxctl.transport.local import told
+
+    with told(path):
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    deadline = time.monotonic() + WAIT_SECONDS
+    try:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise _held(name, os.pread(lock, 20, 0).decode()) from None
+                time.sleep(0.005)
+        with told(path):
+            # for those who wait in vain
+            os.pwrite(lock, b"%-19d" % os.getpid(), 0)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _held(name: str, pid: str) -> Conflict:
+    who = f"process {pid.strip() or 'unknown'}"
+    return Conflict(
+        f"another tmuxctl ({who}) has been writing to {name} for {WAIT_SECONDS:g} s",
+        reason="leased",
+        hint=f"is that process stopped? ps -p {pid.strip()}" if pid.strip() else "try again in a moment",
+    )
+
+
+def ours(name: str, socket: str) -> Conflict:
+    """The error for writing to a session of a tmuxctl as if it were somebody else's pane."""
+    return Conflict(
+        f"{name} is a session of tmuxctl's own",
+        reason="ours",
+        hint=f"use it by its name: tmuxctl --socket {socket} ls",
+    )
+
+
+def _offset(remembered: str) -> int:
+    """Where the output stood when an input was given (`paste.Input.remember`)."""
+    return int(remembered.split(":")[2])
 
 
 def _all(commands: Sequence[Command]) -> Iterator[Command]:
@@ -336,14 +400,15 @@ class _Said:
 
 
 class _Often:
-    """A wake-up that does not wait to be told."""
+    """A wake-up that does not wait to be told, but looks less often the longer nothing changes."""
 
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
+    def __init__(self, watch: Watch, pane: ForeignTransport) -> None:
+        self._watch, self._pane = watch, pane
 
     def wait(self, timeout: float) -> bool:
-        """Sleep at most POLL_SECONDS; something may always have changed."""
-        self._watch.wait(min(timeout, POLL_SECONDS))
+        """Sleep at most RARELY_SECONDS; something may always have changed."""
+        pause = min(RARELY_SECONDS, max(POLL_SECONDS, self._pane.silent() / 10))
+        self._watch.wait(min(timeout, pause))
         return True
 
     def close(self) -> None:

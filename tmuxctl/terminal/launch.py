@@ -12,7 +12,9 @@ from tmuxctl.terminal import journal
 from tmuxctl.terminal.server import FORMAT, target
 from tmuxctl.transport.base import Command, shell_word
 
-SECRET = re.compile(r"(?i).*(secret|token|passw|passphrase|credential|api_?key|private_?key|access_?key).*")
+SECRET = re.compile(
+    r"(?i).*(secret|token|passw|passphrase|credential|api_?key|private_?key|access_?key).*|(.*_)?(pw|pass)"
+)
 """Names whose values are never written to a state file: only where they come from."""
 
 LEFT_OUT = re.compile(

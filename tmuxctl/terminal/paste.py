@@ -36,6 +36,10 @@ READING = "#{&&:#{pane_in_mode},#{session_attached}}"
 """A tmux condition: a person may be reading the history."""
 
 
+SHARED = "#{&&:#{pane_synchronized},#{!=:#{window_panes},1}}"
+"""A tmux condition: keys pressed in this pane reach the other panes of its window too."""
+
+
 class Input(NamedTuple):
     """The last input of a session: where its output stood, and what the echo will look like. Kept as @tmuxctl_input."""
 
@@ -152,6 +156,8 @@ def _plain(pane: Pane, one: Write, remember: str) -> Command:
     state = "#{@tmuxctl_id} #{pane_dead}#{pane_input_off}#{pane_in_mode} #{session_attached} #{@tmuxctl_lease}"
     unlike: list[Command] = [("display-message", "-p", "OTHER"), *_dropped(one)]
     clear = f"#{{==:{state},{pane.id} 000 0 }}"
+    if _pressed(one):
+        clear = f"#{{?{SHARED},0,{clear}}}"
     return If(pane.target, clear, _typed(pane, one, remember), unlike)
 
 
@@ -167,13 +173,18 @@ def _typed(pane: Pane, one: Write, remember: str) -> list[Command]:
         flags = ("-p",) if one.bracketed else ()
         typing.append(("paste-buffer", "-d", "-r", *flags, "-b", BUFFER + one.id, "-t", here))
     typing += [("send-keys", "-t", here, *key) for key in one.keys]
-    if one.enter and (one.bracketed or not one.data):
+    if one.enter and _pressed(one):
         typing.append(("send-keys", "-t", here, "-H", "0d"))
     return [
         ("set-option", "-F", "-t", here, "@tmuxctl_ack", f"#{{=-240:@tmuxctl_ack}} {one.id}"),
         ("set-option", "-F", "-t", here, "@tmuxctl_input", remember),
         *typing,
     ]
+
+
+def _pressed(one: Write) -> bool:
+    """True if a part of it goes as keys, not as data: tmux copies those, and only those, into other panes."""
+    return bool(one.keys) or (one.enter and (one.bracketed or not one.data))
 
 
 def _guarded(transport: Transport, holder: lease.Holder, pane: Pane, one: Write, remember: str) -> Command:
@@ -188,6 +199,8 @@ def _guarded(transport: Transport, holder: lease.Holder, pane: Pane, one: Write,
         "copying": READING,
         "leased": lease.foreign(holder, pane, now=transport.clock(), machine=transport.machine),
     }
+    if _pressed(one):
+        facts["shared"] = SHARED
     forbidden = "0"
     for condition in facts.values():
         forbidden = f"#{{||:{condition},{forbidden}}}"
@@ -218,10 +231,16 @@ def _outcome(reply: str, pane: Pane, one: Write) -> str:
         )
     if "off" in facts:
         raise Conflict(
-            f"input to {name} is switched off", reason="input_off", hint=f"tmux -L tmuxctl select-pane -e -t ={name}:"
+            f"input to {name} is switched off", reason="input_off", hint="switch it on there: tmux select-pane -e"
         )
     if "leased" in facts:
         raise lease.held(name)
+    if "shared" in facts:
+        raise Conflict(
+            f"what is pressed in {name} would reach other panes too (synchronize-panes)",
+            reason="shared",
+            hint="text that is sent without --paste reaches this pane alone",
+        )
     raise Conflict(
         f"a person is reading the history of {name} (copy mode)",
         reason="copy_mode",

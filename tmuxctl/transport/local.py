@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable
+from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable
 from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.transport import base, spawn
 from tmuxctl.transport.base import Command, File, Probe, Process, Watch
@@ -129,8 +129,8 @@ class LocalTransport:
                 try:
                     with self._locked(CONTROL_LOCK, timeout):
                         self._channel = Channel(self.socket, tmux=self._tmux, timeout=min(timeout, OPEN_SECONDS))
-                except Unreachable as error:
-                    if error.reason == "backend_timeout":
+                except (Unreachable, Conflict) as error:
+                    if error.reason in ("backend_timeout", "locked"):
                         # control mode wedges on some versions; an answer by a spawned tmux tells whether it is that
                         self._spawn_until = time.monotonic() + SPAWN_SECONDS
                     # a spawned tmux says it better, and finds a server that only lost its socket
@@ -201,7 +201,7 @@ class LocalTransport:
         import fcntl
 
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        with _told(os.path.join(self.home, name)):
+        with told(os.path.join(self.home, name)):
             lock = os.open(os.path.join(self.home, name), flags, 0o600)
         deadline = time.monotonic() + timeout
         try:
@@ -211,7 +211,7 @@ class LocalTransport:
                     break
                 except BlockingIOError:
                     if time.monotonic() > deadline:
-                        raise _silent(timeout) from None
+                        raise _locked_out(os.path.join(self.home, name), timeout) from None
                     time.sleep(0.002)
             yield
         finally:
@@ -233,7 +233,7 @@ class LocalTransport:
 
     def put(self, path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
         new = f"{path}.{os.getpid()}.{threading.get_ident()}.new"
-        with _told(path):
+        with told(path):
             self._put(path, new, data, mode, durable)
 
     def _put(self, path: str, new: str, data: bytes, mode: int, durable: bool) -> None:
@@ -251,7 +251,7 @@ class LocalTransport:
             raise
 
     def make_folder(self, path: str) -> None:
-        with _told(path), suppress(FileExistsError):
+        with told(path), suppress(FileExistsError):
             os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
             os.mkdir(path, 0o700)
         found = os.lstat(path)
@@ -363,7 +363,7 @@ class LocalTransport:
 
 
 @contextmanager
-def _told(path: str) -> Iterator[None]:
+def told(path: str) -> Iterator[None]:
     """What keeps us from writing, as an error that says what to do."""
     try:
         yield
@@ -440,6 +440,14 @@ def _silent(timeout: float) -> Unreachable:
         f"tmux did not answer within {timeout:g} s",
         reason="backend_timeout",
         hint="is its server stopped or overloaded? tmuxctl doctor",
+    )
+
+
+def _locked_out(path: str, timeout: float) -> Conflict:
+    return Conflict(
+        f"another tmuxctl has been starting or opening something for {timeout:g} s; nothing was done",
+        reason="locked",
+        hint=f"is a process stopped that holds this file? fuser -v {path}",
     )
 
 
