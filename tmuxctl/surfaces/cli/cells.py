@@ -10,12 +10,12 @@ UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 
 def columns(text: str) -> int:
-    """The columns a text takes; it holds no control characters."""
+    """The columns a text takes, as tmux counts them; it holds no control characters."""
     if text.isascii():
         return len(text)
-    from unicodedata import combining, east_asian_width
+    from tmuxctl.terminal.width import WIDTHS
 
-    return sum(0 if combining(one) else 2 if east_asian_width(one) in "WF" else 1 for one in text)
+    return sum(max(0, WIDTHS[one]) for one in text)
 
 
 def cut(text: str, size: int) -> str:
@@ -31,10 +31,11 @@ def cut(text: str, size: int) -> str:
     return (text[:kept] + ("…" if unicode_out() else "~"))[: max(0, size)]
 
 
-def fit(text: str, size: int) -> str:
-    """The text in exactly so many columns: cut, or with blanks behind it."""
+def fit(text: str, size: int, *, right: bool = False) -> str:
+    """The text in exactly so many columns: cut, or with blanks behind it, or before it."""
     shown = cut(text, size)
-    return shown + " " * (size - columns(shown))
+    blanks = " " * (size - columns(shown))
+    return blanks + shown if right else shown + blanks
 
 
 def age(seconds: float) -> str:

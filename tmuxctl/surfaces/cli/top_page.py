@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tmuxctl.model import Session, State
-from tmuxctl.surfaces.cli.cells import age
+from tmuxctl.surfaces.cli.cells import age, columns, cut, fit
 from tmuxctl.surfaces.cli.output import flat
 from tmuxctl.surfaces.cli.table import asked, command, moment, state
 from tmuxctl.terminal.width import WIDTHS
@@ -101,35 +101,10 @@ class View(NamedTuple):
 # text
 
 
-def columns(text: str) -> int:
-    """The columns a text takes, as tmux counts them."""
-    return len(text) if text.isascii() else sum(max(0, WIDTHS[one]) for one in text)
-
-
 def shown(text: str) -> str:
     """A program's text on one line: control characters as escapes, `?` for what no terminal draws."""
     text = flat(text)
     return text if text.isascii() else "".join(one if WIDTHS[one] >= 0 else "?" for one in text)
-
-
-def cut(text: str, size: int) -> str:
-    """The text in at most so many columns, `…` in place of what does not fit."""
-    if columns(text) <= size:
-        return text
-    kept, room = "", size - 1
-    for one in text:
-        room -= max(0, WIDTHS[one])
-        if room < 0:
-            break
-        kept += one
-    return (kept + "…")[: max(0, size)]
-
-
-def fit(text: str, size: int, *, right: bool = False) -> str:
-    """The text in exactly so many columns."""
-    text = cut(text, size)
-    blanks = " " * (size - columns(text))
-    return blanks + text if right else text + blanks
 
 
 def _length(line: Line) -> int:
