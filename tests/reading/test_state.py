@@ -866,6 +866,32 @@ def test_a_quiet_agent_is_busy_while_its_profiles_prompt_does_not_show() -> None
     assert (ready.state, ready.kind, ready.detail, ready.by) == (State.IDLE, "prompt", "agent", "prompt")
 
 
+SCREENS = Profile(
+    name="tops",
+    prompt=(
+        Rule("line", r"^Which\?", "cursor-line", kind="line"),
+        Rule("table", r"\AUP ", "screen", kind="tui"),
+    ),
+)
+TOPS = kernel(program("tops", "poll"), tty=KEYS)
+
+
+def test_a_profiles_prompt_says_for_what_kind_of_input_the_program_waits() -> None:
+    assert told(steady("UP 3 days\n1 tops", TOPS, alternate=True), SCREENS) == ("idle", "tui")
+    assert told(steady("UP 3 days\nWhich? ", TOPS, alternate=True), SCREENS) == ("idle", "line")
+
+
+def test_a_page_of_a_full_screen_program_that_its_profile_does_not_know_is_idle_too() -> None:
+    assert told(steady("About tops\nversion 3", TOPS, alternate=True, quiet=5.0), SCREENS) == ("idle", "tui")
+
+
+def test_what_an_editor_or_a_list_shows_is_no_sign_of_work() -> None:
+    vim = kernel(program("vim", "pselect6"), tty=KEYS)
+    assert told(steady("one\nLoading...\n~", vim, alternate=True, y=0, x=0)) == ("idle", "editor")
+    assert told(steady("UP 3 days\n1 Loading...", TOPS, alternate=True), SCREENS) == ("idle", "tui")
+    assert told(steady("one\nLoading...", TOPS, alternate=True)) == ("busy", None)
+
+
 def test_a_title_may_say_busy_and_never_idle() -> None:
     ready = "│ >      │\n? for shortcuts"
     assert told(steady(ready, AGENT, title="⠂ task"), QUIET_AGENT) == ("busy", None)
