@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import time
@@ -14,7 +15,7 @@ import pytest
 from programs import LINES
 
 from tmuxctl.control import Control
-from tmuxctl.errors import Denied, Unreachable
+from tmuxctl.errors import Conflict, Denied, Unreachable
 from tmuxctl.terminal import paste, server
 
 pytestmark = pytest.mark.on("tmux", "pipe")
@@ -106,3 +107,17 @@ def test_a_damaged_file_costs_no_other_session(control: Control, place: Path) ->
         assert time.monotonic() < deadline
     assert [one.name for one in control.ls().sessions] == ["good"]
     assert spec.with_name("spec.json.corrupt").exists()
+
+
+@pytest.mark.on("tmux")
+def test_a_process_that_is_stopped_while_it_opens_a_client_leaves_no_doubt_about_a_write(control: Control) -> None:
+    control.new("t", LINES)
+    pane = server.pane(control.transport, "t")
+    one = paste.Write("abcdefgh12345678", data=b"not at all", enter=True)
+    remember = paste.Input.remember(1, one.id, 0, "tty", one.data)
+    with open(f"{control.transport.home}/control.lock", "r+b") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(Conflict) as refused:
+            paste.write(control.transport, control.holder, pane, one, remember, timeout=0.5)
+    assert refused.value.reason == "locked"
+    assert control.send("t", b"not at all", id=one.id).result == "done"

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -324,9 +324,11 @@ def gone(control: Control) -> list[str]:
 
 def forget(control: Control) -> None:
     """Remove what was remembered of panes that were used by their target and are gone, and of adopting broken off."""
-    with _adopting(control, "prune"):
-        for name in control.transport.files(_home(control)).keys() - set(names(control)):
-            _give_back(control, f"{_home(control)}/{name}")
+    if _broken_off(control):
+        # not what somebody adopts at this moment
+        with _adopting(control, "prune"):
+            for name in _broken_off(control):
+                _give_back(control, f"{_home(control)}/{name}")
     home = f"{control.transport.home}/foreign"
     for socket in control.transport.files(home):
         try:
@@ -338,6 +340,10 @@ def forget(control: Control) -> None:
         for one in control.transport.files(f"{home}/{socket}"):
             if sessions.UUID.fullmatch(one) and one not in there:
                 control.transport.remove(f"{home}/{socket}/{one}")
+
+
+def _broken_off(control: Control) -> Iterable[str]:
+    return control.transport.files(_home(control)).keys() - set(names(control))
 
 
 # Listing
