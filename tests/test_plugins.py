@@ -474,7 +474,7 @@ if asked["op"] == "transform":
         "op": "cleanup",
         "options": {"value": "now"},
         "spec": plugin.spec_to_json(spec),
-        "ended": {"exit_status": 0, "kept": True},
+        "ended": {"exit_status": 0, "kept": True, "force": False},
     }
 
 

@@ -45,8 +45,9 @@ class Option(NamedTuple):
 
 
 class Plugin(NamedTuple):
-    """A plugin that was found and read. `options` is None for an executable that does not say which it takes;
-    `problem` is why an executable cannot work here."""
+    """A plugin that was found and read: `help` is the first line of what it says of itself, `text` all of it. `options` is
+    None for an executable that does not say which it takes; `problem` is why an executable cannot work here, `tried_with`
+    the options it names to be tried with; `clean_env` that its sessions start from the short list of variables."""
 
     name: str
     kind: str
@@ -56,6 +57,9 @@ class Plugin(NamedTuple):
     found: Found
     module: ModuleType | None = None
     problem: str | None = None
+    clean_env: bool = False
+    text: str = ""
+    tried_with: Mapping[str, Any] | None = None
 
 
 class Applied(NamedTuple):
@@ -67,10 +71,11 @@ class Applied(NamedTuple):
 
 class Ended(NamedTuple):
     """What `cleanup` learns: the exit status, None if it is unknown or nothing was started; `kept` is true while the
-    session's screen and output stay readable."""
+    session's screen and output stay readable; `force` that what would be lost by it is to be removed all the same."""
 
     exit_status: int | None
     kept: bool
+    force: bool = False
 
 
 def parse_with(text: str) -> tuple[str, str | dict[str, Any]]:
@@ -102,14 +107,25 @@ def load(name: str) -> Plugin:
     if not callable(transform) or kind not in KINDS or not isinstance(order, int):
         raise _failed(name, f"needs a function transform, a KIND ({', '.join(KINDS)}), and ORDER, if any, a number")
     options = _guard(name, lambda: _options_of(transform))
-    summary = inspect.cleandoc(module.__doc__ or "").partition("\n")[0]
-    return Plugin(name, kind, order, options, summary, found, module)
+    text = inspect.cleandoc(module.__doc__ or "")
+    clean_env = bool(getattr(module, "CLEAN_ENV", False))
+    return Plugin(name, kind, order, options, _first_line(text), found, module, clean_env=clean_env, text=text)
 
 
 def why_not(plugin: Plugin) -> str | None:
     """Why the plugin cannot work here, in its own words, or None."""
     check = getattr(plugin.module, "check", None)
     return plugin.problem if check is None else _guard(plugin.name, check)
+
+
+def example(plugin: Plugin, folder: str) -> dict[str, Any] | None:
+    """The options that the plugin says it is to be tried with, after it made `folder` one it can work in; None if it does
+    not say. Failed `plugin` if that went wrong."""
+    prepare = getattr(plugin.module, "example", None)
+    given = plugin.tried_with if prepare is None else _guard(plugin.name, lambda: prepare(folder))
+    if given is None or isinstance(given, Mapping):
+        return None if given is None else dict(given)
+    raise _failed(plugin.name, f"example gave no options by name but {ascii(given)[:60]}")
 
 
 def apply(spec: SessionSpec, wanted: Sequence[Wanted], *, folder: str = "/") -> tuple[SessionSpec, tuple[Applied, ...]]:
@@ -124,9 +140,9 @@ def apply(spec: SessionSpec, wanted: Sequence[Wanted], *, folder: str = "/") -> 
         try:
             spec = _transform(plugin, options, spec, folder)
         except BaseException as error:
-            complaints = cleanup(spec, applied, Ended(None, kept=False), folder=folder)
-            if complaints and isinstance(error, TmuxctlError):
-                error.details["cleanup"] = list(complaints)
+            left = cleanup(spec, applied, Ended(None, kept=False), folder=folder)
+            if left and isinstance(error, TmuxctlError):
+                error.details["cleanup"] = list(left)
             raise
         secret = {option.name for option in plugin.options or () if option.secret}
         applied.append(Applied(plugin.name, {name: value for name, value in options.items() if name not in secret}))
@@ -134,14 +150,15 @@ def apply(spec: SessionSpec, wanted: Sequence[Wanted], *, folder: str = "/") -> 
 
 
 def cleanup(spec: SessionSpec, applied: Sequence[Applied], ended: Ended, *, folder: str = "/") -> tuple[str, ...]:
-    """Let each applied plugin clean up, the last one first; what went wrong in words, no exception."""
-    complaints = []
+    """Let each applied plugin clean up, the last one first; in words what they left behind and what went wrong. It raises
+    nothing, and may be called again: what was left then may be gone by now."""
+    left = []
     for one in reversed(applied):
         try:
-            _clean_up(spec, one, ended, folder)
+            left.append(_clean_up(spec, one, ended, folder))
         except TmuxctlError as error:
-            complaints.append(error.message)
-    return tuple(complaints)
+            left.append(error.message)
+    return tuple(filter(None, left))
 
 
 def spec_to_json(spec: SessionSpec) -> dict[str, Any]:
@@ -215,21 +232,25 @@ def _prepared(wanted: Sequence[Wanted]) -> list[tuple[Plugin, dict[str, Any]]]:
 
 def _load_executable(found: Found) -> Plugin:
     """An executable's `check` may print kind, order and options; by default a wrapper that takes any option."""
-    help, problem, said = f"The program {found.path}", None, b""
+    problem, said = None, b""
     try:
         said = run_program(found, {"op": "check", "options": {}, "spec": None}, "/")
     except Failed as error:
         problem = error.details.get("said") or error.message
     about = _parse(found.name, said) if said.strip() else {}
-    kind, order, takes = (
-        about.get(key, default) for key, default in (("kind", "wrap"), ("order", ORDER), ("options", None))
-    )
-    if kind not in KINDS or not isinstance(order, int) or not isinstance(takes, (dict, NoneType)):
-        raise _failed(
-            found.name, f"check printed no kind ({', '.join(KINDS)}), order (a number) and options (an object)"
-        )
+    kind, order, text = (about.get(key, default) for key, default in (("kind", "wrap"), ("order", ORDER), ("help", "")))
+    takes, tried_with = about.get("options"), about.get("example")
+    objects = isinstance(takes, (dict, NoneType)) and isinstance(tried_with, (dict, NoneType))
+    if kind not in KINDS or not isinstance(order, int) or not isinstance(text, str) or not objects:
+        what = f"kind ({', '.join(KINDS)}), order (a number), help (text), options and example (objects)"
+        raise _failed(found.name, f"check printed no {what}")
     options = None if takes is None else tuple(Option(name, str, str(words)) for name, words in takes.items())
-    return Plugin(found.name, kind, order, options, help, found, problem=problem)
+    help = _first_line(text) or f"The program {found.path}"
+    return Plugin(found.name, kind, order, options, help, found, problem=problem, text=text, tried_with=tried_with)
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
 
 
 def _options_of(transform: Callable[..., Any]) -> tuple[Option, ...]:
@@ -298,7 +319,8 @@ def _transform(plugin: Plugin, options: dict[str, Any], spec: SessionSpec, folde
     return made  # type: ignore[no-any-return]
 
 
-def _clean_up(spec: SessionSpec, applied: Applied, ended: Ended, folder: str) -> None:
+def _clean_up(spec: SessionSpec, applied: Applied, ended: Ended, folder: str) -> str:
+    """What the plugin left behind, in its own words; nothing if it left nothing."""
     found = find_plugin(applied.name)
     if found.form == "executable":
         request = {
@@ -307,9 +329,11 @@ def _clean_up(spec: SessionSpec, applied: Applied, ended: Ended, folder: str) ->
             "spec": spec_to_json(spec),
             "ended": ended._asdict(),
         }
-        run_program(found, request, folder)
-    elif function := getattr(load(applied.name).module, "cleanup", None):
-        _guard(applied.name, lambda: function(spec, ended))
+        said = run_program(found, request, folder)
+        return str(_parse(applied.name, said).get("left") or "") if said.strip() else ""
+    if function := getattr(load(applied.name).module, "cleanup", None):
+        return str(_guard(applied.name, lambda: function(spec, ended)) or "")
+    return ""
 
 
 def _parse(name: str, printed: bytes) -> dict[str, Any]:

@@ -180,8 +180,9 @@ class MemoryTransport:
         if pane is None or pane.program is None or pane.dead:
             return Kernel(tty, 0, ())
         program = pane.program
-        (row,) = self.processes([pid + bool(program.job)])
-        if program.job:
+        # the job may end while it is looked for
+        row = self.processes([pid, pid + 1])[-1]
+        if row.pid != pid:
             thread = Thread(row.pid, "S", "hrtimer_nanosleep", "clock_nanosleep", False, switches=1)
         elif program.canonical:
             thread = Thread(row.pid, "S", "wait_woken", "read", True, True, program.woken)

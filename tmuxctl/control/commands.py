@@ -15,7 +15,7 @@ from tmuxctl.model import State
 from tmuxctl.operations import current
 from tmuxctl.reading import marks
 from tmuxctl.results import Ran
-from tmuxctl.terminal import lease, paste, server, shells
+from tmuxctl.terminal import launch, lease, paste, server, shells
 from tmuxctl.terminal.journal import Journal
 from tmuxctl.terminal.lease import Holder
 from tmuxctl.terminal.server import Pane
@@ -223,7 +223,9 @@ class _Run:
         self.holder = holder
         self.max_bytes = max_bytes
         self.id, self.token = os.urandom(8).hex(), os.urandom(8).hex()
-        self.path = f"{sessions.folder(control, pane.id)}/x{self.token}"
+        # a plain sh writes beside its script, and of our files a sandboxed one may write only there
+        place = "events" if shell.kind == "sh" else launch.SHELL
+        self.path = f"{sessions.folder(control, pane.id)}/{place}/x{self.token}"
         self.own = pane.spec.get("marks", "")
         self.start = self.first = self.offset = journal.end()
         self.tail = b""

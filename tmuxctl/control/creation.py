@@ -22,7 +22,7 @@ from tmuxctl.value import changed
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
-    from tmuxctl.plugin import Applied
+    from tmuxctl.plugin import Applied, Plugin
     from tmuxctl.results import Plan
 
 SPEC = "spec.json"
@@ -91,10 +91,8 @@ def _new(control: Control, wanted: Wanted) -> Session:
         )
     made = prepare(control, wanted, name)
     try:
-        _put(control, made)
-        # the disk may take as long for what a restart must find as tmux for the whole session
-        with _meanwhile(lambda: _keep_spec(control, made)):
-            pane = _create(control, made)
+        put(control, made)
+        pane = start(control, made)
     except BaseException as error:
         undo(control, made, error)
         raise
@@ -162,11 +160,13 @@ def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
     settings, profile = control.settings, wanted.resolved or Profile("")
     size = wanted.size or profile.size
     command = wanted.command or (_shell(),)
-    env = {**launch.environment(os.environ, clean=wanted.clean_env), **profile.env, **wanted.env}
+    plugins = _plugins(wanted.plugins)
+    clean = wanted.clean_env or any(one.clean_env for one, _ in plugins)
+    env = {**launch.environment(os.environ, clean=clean), **profile.env, **wanted.env}
     check_environment(wanted.env)
     tags = [check_tag(tag) for tag in dict.fromkeys(wanted.tags)]
     spec = SessionSpec(
-        argv=_login(command) if wanted.login else command,
+        argv=login(command) if wanted.login else command,
         cwd=os.path.join(os.getcwd(), os.path.expanduser(wanted.cwd or "")).rstrip("/") or "/",
         env=env,
         size=parse_size(size) if size else settings.tmux_size,
@@ -174,36 +174,66 @@ def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
         machine=control.transport.machine,
         history=settings.tmux_history if wanted.history is None else wanted.history,
     )
-    session_id = str(uuid.uuid4())
-    folder = f"{control.transport.home}/sessions/{session_id}"
-    token = ""
-    extra: dict[str, bytes] = {}
-    if wanted.shell_marks:
-        spec, token, extra = _marked(spec, folder)
-    _check(control, spec)
-    if wanted.linger:
-        spec = replace(spec, notes={**spec.notes, "linger": True})
-    applied: tuple[Applied, ...] = ()
-    if wanted.plugins:
-        from tmuxctl import plugin
-
-        spec, applied = plugin.apply(spec, [plugin.parse_with(text) for text in wanted.plugins])
+    check(control, spec)
     asked = {
         "argv": list(command),
-        "cwd": wanted.cwd,
+        "cwd": spec.cwd,
         "env": sorted(wanted.env),
-        "clean_env": wanted.clean_env,
+        "clean_env": clean,
         "login": wanted.login,
         "profile": profile.name or None,
         "tags": tags,
+        "shell_marks": wanted.shell_marks,
+        "plain": wanted.profile == "none",
+    }
+    session_id = str(uuid.uuid4())
+    spec = replace(spec, notes={"linger": True} if wanted.linger else {})
+    made = assemble(control, spec, session_id, 1, asked, [(one.name, options) for one, options in plugins])
+    made.files["profile.json"] = frozen(wanted.resolved)
+    return made
+
+
+def assemble(
+    control: Control, spec: SessionSpec, session_id: str, life: int, asked: Mapping[str, Any], plugins: Sequence[Any]
+) -> Prepared:
+    """A session from its spec, in its `life`-th life (1: a new one): the marks of its shell, its plugins, its files.
+
+    `plugins` are names with their options. Nothing is written, but plugins may have acted: `undo` takes that back.
+    """
+    folder = f"{control.transport.home}/sessions/{session_id}"
+    incarnation = f"{session_id[:8]}.{life}"
+    token = ""
+    extra: dict[str, bytes] = {}
+    unmarked: dict[str, str | None] = {}
+    if asked["shell_marks"]:
+        marked, token, extra = _marked(spec, f"{folder}/{launch.SHELL}")
+        unmarked = {name: spec.env.get(name) for name in marked.env if marked.env[name] != spec.env.get(name)}
+        spec = marked
+    spec = replace(spec, notes={**spec.notes, "folder": folder})
+    applied: tuple[Applied, ...] = ()
+    if plugins:
+        from tmuxctl import plugin
+
+        spec, applied = plugin.apply(spec, plugins)
+    about = {
+        **asked,
         "plugins": [one.name for one in applied],
         "applied": [one._asdict() for one in applied],
         "marks": token,
-        "plain": wanted.profile == "none",
+        "unmarked": unmarked,
     }
-    extra["profile.json"] = frozen(wanted.resolved)
-    files = {**launch.files(spec, asked, folder, session_id, settings.journal_limit), **extra}
-    return Prepared(spec, session_id, session_id[:8] + ".1", folder, asked, files, applied, token)
+    files = launch.files(spec, about, folder, session_id, incarnation, control.settings.journal_limit)
+    files |= {f"{launch.SHELL}/{name}": data for name, data in extra.items()}
+    return Prepared(spec, session_id, incarnation, folder, about, files, applied, token)
+
+
+def _plugins(texts: Sequence[str]) -> list[tuple[Plugin, Any]]:
+    """The plugins that were asked for as `NAME`, `NAME=ARG` or `NAME:option=value`, read, each with its options."""
+    if not texts:
+        return []
+    from tmuxctl import plugin
+
+    return [(plugin.load(name), options) for name, options in map(plugin.parse_with, texts)]
 
 
 def _refuse_adopted(control: Control, name: str) -> None:
@@ -273,7 +303,8 @@ def _shell() -> str:
     return os.environ.get("SHELL") or "/bin/sh"
 
 
-def _login(command: tuple[str, ...]) -> tuple[str, ...]:
+def login(command: tuple[str, ...]) -> tuple[str, ...]:
+    """The words that start a shell as a login shell; Usage for anything else."""
     if os.path.basename(command[0]) not in SHELLS:
         raise Usage(
             f"--login is for shells, not for {ascii(command[0])}",
@@ -294,7 +325,8 @@ def _marked(spec: SessionSpec, folder: str) -> tuple[SessionSpec, str, dict[str,
     return replace(spec, argv=found.argv, env={**spec.env, **found.env}), token, files
 
 
-def _check(control: Control, spec: SessionSpec) -> None:
+def check(control: Control, spec: SessionSpec) -> None:
+    """Usage or Failed if this cannot be started here: no such program or folder, words that no program can be given."""
     if any("\0" in word or not isinstance(word, str) for word in spec.argv) or not spec.argv[0]:
         raise Usage(
             "a command's words are text without NUL, the first not empty",
@@ -322,19 +354,22 @@ def _check(control: Control, spec: SessionSpec) -> None:
         )
 
 
-def _put(control: Control, made: Prepared) -> None:
+def put(control: Control, made: Prepared) -> None:
+    """Write a session's files. Its spec is among them before tmux knows of it: nothing runs that a restore would miss."""
     transport = control.transport
     transport.make_folder(f"{transport.home}/sessions")
-    for folder in (made.folder, f"{made.folder}/journal", f"{made.folder}/events"):
+    for folder in (made.folder, *(f"{made.folder}/{part}" for part in ("journal", "events", launch.SHELL))):
         transport.make_folder(folder)
     for name, data in made.files.items():
-        if name == SPEC:
-            continue
-        if "/" in name:
-            transport.make_folder(os.path.dirname(f"{made.folder}/{name}"))
         transport.put(f"{made.folder}/{name}", data)
     script = launch.launcher(made.spec, made.folder, made.id, descriptors=_descriptors())
     transport.put(f"{made.folder}/launch.sh", script.encode(errors="surrogateescape"))
+
+
+def start(control: Control, made: Prepared) -> server.Pane:
+    """Start what was put there, while its spec goes to the disk: that may take as long as tmux for the whole session."""
+    with _meanwhile(lambda: _keep_spec(control, made)):
+        return _create(control, made)
 
 
 def _keep_spec(control: Control, made: Prepared) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.errors import Exited, NotFound, TmuxctlError, Unreachable
 from tmuxctl.model import Confidence, Session, State, addressable, check_name, check_tag, parse_size
 from tmuxctl.terminal import journal as journals
-from tmuxctl.terminal import server
+from tmuxctl.terminal import launch, server
 from tmuxctl.terminal.journal import Cursor, Journal, cursor_text, pipe_command
 from tmuxctl.terminal.server import Pane
 from tmuxctl.transport.base import If
@@ -266,14 +267,19 @@ def _server_began(control: Control) -> float:
 def _lost(control: Control, session_id: str, state: State) -> Session | None:
     kept = spec(control, session_id)
     asked, had = kept.get("asked", {}), kept.get("spec", {})
-    if not had:
+    files = control.transport.files(folder(control, session_id))
+    if not had or launch.STARTED not in files:
         return None
+    status, signal = exit_of(control, session_id) if launch.EXIT in files else (None, None)
+    state = State.EXITED if launch.EXIT in files else state
     cols, _, rows = str(had.get("size", "")).partition("x")
     return Session(
         name=str(had.get("name")),
         id=session_id,
-        incarnation=session_id[:8] + ".1",
+        incarnation=kept.get("incarnation"),
         state=state,
+        exit_status=status,
+        signal=signal,
         by="exit" if state is State.EXITED else None,
         confidence=Confidence.SURE,
         profile=asked.get("profile"),
@@ -285,6 +291,13 @@ def _lost(control: Control, session_id: str, state: State) -> Session | None:
         plugins=tuple(asked.get("plugins", ())),
         target=asked.get("target"),
     )
+
+
+def exit_of(control: Control, session_id: str) -> tuple[int | None, str | None]:
+    """The exit status and signal that a session's program ended with, as far as tmux told it when it did."""
+    said = control.transport.read(f"{folder(control, session_id)}/{launch.EXIT}", 0, 80).decode(errors="replace")
+    status, _, signal = said.strip().partition(":")
+    return int(status) if status.isdecimal() else None, server.signal_name(signal) if signal else None
 
 
 def spec(control: Control, session_id: str, place: str = "sessions") -> dict[str, Any]:
@@ -313,11 +326,15 @@ def rename(control: Control, session: str, name: str) -> Session:
     check_name(name)
     pane = find(control, session)
     control.transport.run([("rename-session", "-t", "=" + pane.name, name)])
-    if kept := spec(control, pane.id):
-        # what is left of it when tmux is gone has the new name too
-        kept["spec"]["name"] = name
-        control.transport.put(f"{folder(control, pane.id)}/spec.json", json.dumps(kept).encode(), durable=True)
+    amend(control, pane.id, lambda kept: kept["spec"].update(name=name))
     return show(control, name)
+
+
+def amend(control: Control, session_id: str, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change what is left of a session when tmux is gone; nothing if there is no spec of it."""
+    if kept := spec(control, session_id):
+        change(kept)
+        control.transport.put(f"{folder(control, session_id)}/spec.json", json.dumps(kept).encode(), durable=True)
 
 
 def resize(control: Control, session: str, size: str) -> Session:
@@ -328,6 +345,7 @@ def resize(control: Control, session: str, size: str) -> Session:
         from tmuxctl.terminal.paste import ended
 
         raise ended(pane)
+    amend(control, pane.id, lambda kept: kept["spec"].update(size=str(wanted)))
     cols, rows = str(wanted.cols), str(wanted.rows)
     control.transport.run(
         [

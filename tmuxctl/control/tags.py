@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -25,7 +24,7 @@ def change(control: Control, session: str, add: Sequence[str], remove: Sequence[
         while not _put(control, pane, wanted := _changed(pane.tags, add, remove)):
             current().check()
             pane = sessions.find(control, pane.id)
-        _keep(control, pane, wanted)
+        sessions.amend(control, pane.id, lambda kept: kept["asked"].update(tags=wanted))
     return sessions.show(control, pane.name)
 
 
@@ -40,11 +39,3 @@ def _put(control: Control, pane: Pane, tags: Sequence[str]) -> bool:
     other = [("display-message", "-p", "OTHER")]
     reply = control.transport.run([If(pane.target, same, change, other)])
     return reply.strip() == b"DONE"
-
-
-def _keep(control: Control, pane: Pane, tags: Sequence[str]) -> None:
-    """Write the tags into the spec too, which is what is left of a session whose server died."""
-    kept = sessions.spec(control, pane.id)
-    if kept:
-        kept["asked"]["tags"] = list(tags)
-        control.transport.put(f"{sessions.folder(control, pane.id)}/spec.json", json.dumps(kept).encode(), durable=True)

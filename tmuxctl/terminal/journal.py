@@ -37,6 +37,7 @@ umask 077
 cd "${0%/*}/journal" || exit 1
 
 if [ "$1" = end ]; then
+	[ -z "$2" ] || printf '%s\n' "$2" >../exit
 	alive() {
 		if [ ! -r /proc/self/cmdline ]; then ps -o args= -p "$1" | grep -q 'journal\.sh'; return; fi
 		while read -r line || [ -n "$line" ]; do case $line in *journal.sh) return 0 ;; esac; done <"/proc/$1/cmdline"
@@ -104,17 +105,19 @@ done
 
 HOOK = (
     "set-hook -g pane-died "
-    '{ run-shell -b \'sh "$(printf "#{@tmuxctl_folder}/journal.sh")" end >/dev/null 2>&1; true\' }'
+    '{ run-shell -b \'sh "$(printf "#{@tmuxctl_folder}/journal.sh")" end'
+    " #{pane_dead_status}:#{pane_dead_signal} >/dev/null 2>&1; true' }"
 )
-"""The line of tmux.conf that tells a dead pane's writer to end; the session option `@tmuxctl_folder` holds what
-`encoded` makes of its folder. Silent and successful always: `run-shell` shows anything else in the pane."""
+"""The line of tmux.conf that tells a dead pane's writer to end, and how the program ended; the session option
+`@tmuxctl_folder` holds what `encoded` makes of its folder. Silent and successful always: `run-shell` shows anything else in
+the pane."""
 
 
 def writer(limit: int) -> str:
     """The text of FOLDER/journal.sh: keeps at least the last `limit` bytes (at least 4096), at most a quarter more.
 
     `sh FOLDER/journal.sh end` tells the running writer that nothing more will come and waits for it, at most about
-    two seconds; it succeeds when the journal is complete.
+    two seconds; it succeeds when the journal is complete. `end STATUS:SIGNAL` writes FOLDER/exit before.
     """
     limit = max(limit, 4096)
     segment = min(limit // 8, LARGEST_SEGMENT)

@@ -17,6 +17,9 @@ SECRET = re.compile(
 )
 """Names whose values are never written to a state file: only where they come from."""
 
+ENVIRONMENT = "environment"
+"""Where a value comes from that nobody said more of: the environment of who starts the session."""
+
 LEFT_OUT = re.compile(
     r"TMUX\w*|STY|WINDOW|WINDOWID|TERM|TERMCAP|TERM_PROGRAM\w*|COLORTERM|LINES|COLUMNS|PWD|OLDPWD|SHLVL|_|"
     r"NOTIFY_SOCKET|LISTEN_(PID|FDS|FDNAMES)|BASH_FUNC.*"
@@ -27,6 +30,13 @@ ALLOWED = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|EDITOR
 """What a clean environment keeps."""
 
 FACTS_LIMIT = 3000
+
+STARTED, EXIT = "pid", "exit"
+"""The file the launcher writes first, without which no session ever ran there, and the one that tells how it ended."""
+
+SHELL = "shell"
+"""The part of a session's folder whose files its shell reads; beside `events`, which it may write, all of it that a
+sandboxed program sees."""
 
 
 def environment(caller: Mapping[str, str], *, clean: bool) -> dict[str, str]:
@@ -109,24 +119,37 @@ exit 0
 """
 
 
-def files(spec: SessionSpec, asked: Mapping[str, Any], folder: str, session_id: str, limit: int) -> dict[str, bytes]:
-    """What is put into the session's folder beside the launcher, by name. `limit` bounds the journal, in bytes."""
+def files(
+    spec: SessionSpec, asked: Mapping[str, Any], folder: str, session_id: str, incarnation: str, limit: int
+) -> dict[str, bytes]:
+    """What is put into the session's folder beside the launcher, by name. `limit` bounds the journal, in bytes.
+
+    Of a secret only where it comes from is written: a reference that a plugin left in `notes["secrets"]`, or the
+    environment.
+    """
+    references = spec.notes.get("secrets", {})
     kept = {
         "argv": list(spec.argv),
         "cwd": spec.cwd,
-        "env": {name: {"from": "environment"} if SECRET.fullmatch(name) else value for name, value in spec.env.items()},
+        "env": {name: _kept(name, value, references) for name, value in spec.env.items()},
         "size": str(spec.size),
         "name": spec.name,
         "history": spec.history,
         "notes": dict(spec.notes),
     }
     written = {
-        "spec.json": json.dumps({"asked": asked, "spec": kept, "id": session_id}).encode(),
+        "spec.json": json.dumps({"asked": asked, "spec": kept, "id": session_id, "incarnation": incarnation}).encode(),
         "journal.sh": journal.writer(limit).encode(),
     }
     if spec.notes.get("lifetime"):
         written |= {"expire.sh": EXPIRE.encode(), "id": session_id.encode()}
     return written
+
+
+def _kept(name: str, value: str, references: Mapping[str, str]) -> str | dict[str, str]:
+    if name in references:
+        return {"from": references[name]}
+    return {"from": ENVIRONMENT} if SECRET.fullmatch(name) else value
 
 
 def facts(spec: SessionSpec, asked: Mapping[str, Any]) -> str:
