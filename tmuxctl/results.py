@@ -232,8 +232,19 @@ class Ran(Value):
     timed_out: bool = False
 
 
+class Stray(Value):
+    """A process that may have been a session's; nothing proves it."""
+
+    pid: int
+    name: str
+
+
 class End(Value):
-    """How one session ended under `kill`. `escaped` are processes that were seen but could not be ended."""
+    """How one session ended under `kill`.
+
+    `escaped` are processes of its that were seen but could not be ended. `strays` may have been its own: they started while
+    it ran, are nobody's children and do not carry its mark; they were left alone. `left` is what its plugins left behind.
+    """
 
     session: str
     id: str
@@ -241,6 +252,8 @@ class End(Value):
     signal: str | None
     processes: int
     escaped: tuple[int, ...] = ()
+    strays: tuple[Stray, ...] = ()
+    left: tuple[str, ...] = ()
 
 
 class Killed(Value):
@@ -250,10 +263,11 @@ class Killed(Value):
 
 
 class Pruned(Value):
-    """What `prune` removed, or would remove."""
+    """What `prune` removed, or would remove; `left` is what plugins did not remove, since something would be lost."""
 
     pruned: tuple[str, ...]
     dry_run: bool = False
+    left: tuple[str, ...] = ()
 
 
 class Released(Value):
@@ -348,3 +362,73 @@ class ProfilesTested(Value):
     passed: int
     failed: int
     tests: tuple[ProfileTested, ...]
+
+
+class PluginLine(Value):
+    """One plugin that can be had by its name: where it is from (user, path, package or shipped), its form (module or
+    executable), what it changes and when, what it says of itself and the names of its options, None if it takes any;
+    `problem` is why it cannot be used."""
+
+    name: str
+    kind: str | None
+    order: int | None
+    source: str
+    form: str
+    path: str
+    summary: str = ""
+    options: tuple[str, ...] | None = ()
+    problem: str | None = None
+
+
+class Plugins(Value):
+    """All plugins, by name."""
+
+    plugins: tuple[PluginLine, ...]
+
+
+class PluginOption(Value):
+    """One option of a plugin. `type` says in words what it takes; a secret one is never stored."""
+
+    name: str
+    type: str
+    help: str
+    default: Any = None
+    required: bool = False
+    repeated: bool = False
+    secret: bool = False
+
+
+class PluginPage(Value):
+    """All of one plugin. `text` is what it says of itself, `usage` how it is asked for; `clean_env` says that its sessions
+    start from a short list of variables, `problem` why it cannot work here; `options` is None if it takes any."""
+
+    name: str
+    kind: str
+    order: int
+    source: str
+    form: str
+    path: str
+    text: str
+    options: tuple[PluginOption, ...] | None
+    usage: tuple[str, ...]
+    clean_env: bool = False
+    problem: str | None = None
+
+
+class PluginTested(Value):
+    """One test of what every plugin has to keep to. `outcome` is ok, failed or skipped, and `why` says more of it."""
+
+    plugin: str
+    test: str
+    outcome: str
+    why: str = ""
+
+
+class PluginsTested(Value):
+    """What the tests of plugins gave."""
+
+    ok: bool
+    passed: int
+    failed: int
+    skipped: int
+    tests: tuple[PluginTested, ...]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tmuxctl.control import sessions
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import NAME, Session, check_name
-from tmuxctl.terminal import foreign
+from tmuxctl.terminal import foreign, launch
 from tmuxctl.terminal.foreign import ForeignPane, ForeignTransport
 from tmuxctl.terminal.journal import pipe_command, writer
 
@@ -207,7 +207,7 @@ def _adopting(control: Control, target: str) -> AbstractContextManager[None]:
 def _keep(control: Control, folder: str, name: str, pane: ForeignPane, about: dict[str, Any]) -> None:
     """Write down what is adopted, and read along if nothing else does."""
     inside = f"{folder}/sessions/{pane.uuid}"
-    for one in (folder, f"{folder}/sessions", inside, f"{inside}/journal", f"{inside}/events"):
+    for one in (folder, f"{folder}/sessions", inside, f"{inside}/journal", f"{inside}/events", f"{inside}/{launch.SHELL}"):
         control.transport.make_folder(one)
     control.transport.put(f"{folder}/server", f"{pane.server} {pane.server_started}\n".encode())
     control.transport.put(f"{inside}/journal.sh", writer(control.settings.journal_limit).encode())

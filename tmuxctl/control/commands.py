@@ -241,6 +241,8 @@ class _Run:
         line += " " * max(0, 4 - (self.pane.x + len(line)) % self.pane.cols)
         show = shells.retyped(line, text, x=self.pane.x, cols=self.pane.cols)
         script = shells.exec_script(self.shell.kind, text, self.token, self.path, show)
+        # a session that an earlier tmuxctl started has no such folder
+        self.control.transport.make_folder(os.path.dirname(self.path))
         self.control.transport.put(self.path, script.encode(errors="surrogateescape"))
         # to the end of the line and delete it: what somebody left there would become part of ours (measured: all shells)
         one = paste.Write(self.id, data=b"\x05\x15" + line.encode(), enter=True)

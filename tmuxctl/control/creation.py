@@ -106,8 +106,11 @@ def _bury_namesakes(control: Control, made: Prepared, taken: Mapping[str, server
 
     folders = control.transport.files(f"{control.transport.home}/sessions")
     for session_id in folders.keys() - {made.id} - {one.id for one in taken.values()}:
-        if sessions.spec(control, session_id).get("spec", {}).get("name") == made.spec.name:
-            lifetime.bury(control, session_id)
+        # what never started may be on its way to lose against us
+        started = launch.STARTED in control.transport.files(sessions.folder(control, session_id))
+        if started and sessions.spec(control, session_id).get("spec", {}).get("name") == made.spec.name:
+            # what its plugins made may be in use again by now
+            lifetime.leave(control, session_id, {})
 
 
 def lifetime_plugin(lifetime: str | None) -> tuple[str, ...]:

@@ -268,7 +268,8 @@ def _lost(control: Control, session_id: str, state: State) -> Session | None:
     kept = spec(control, session_id)
     asked, had = kept.get("asked", {}), kept.get("spec", {})
     files = control.transport.files(folder(control, session_id))
-    if not had or launch.STARTED not in files:
+    # an adopted pane had started before
+    if not had or not (launch.STARTED in files or asked.get("target")):
         return None
     status, signal = exit_of(control, session_id) if launch.EXIT in files else (None, None)
     state = State.EXITED if launch.EXIT in files else state

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tmuxctl.model import SessionSpec
-from tmuxctl.terminal import journal
+from tmuxctl.terminal import cgroup, expire, journal
 from tmuxctl.terminal.server import FORMAT, target
 from tmuxctl.transport.base import Command, shell_word
 
@@ -60,7 +60,8 @@ def launcher(spec: SessionSpec, folder: str, session_id: str, *, descriptors: in
     size = shell_word(f"{spec.size.rows} {spec.size.cols}")
     lines = [
         f"rm -f {here}/launch.sh",
-        f"(umask 077; echo $$ >{here}/pid)",
+        f"(umask 077; echo $$ >{here}/{STARTED})",
+        cgroup.enter(folder, session_id),
         "n=0",
         f'while [ "$(stty size 2>/dev/null)" != {size} ] && [ $n -lt 50 ]; do sleep 0.02; n=$((n+1)); done',
         f"cd {shell_word(spec.cwd)} || exit 126",
@@ -101,23 +102,6 @@ exit $status
 because the kernel has not handed it over yet (measured; none of 2,000 with a pause of 20 ms). perl can tell a signal from
 a status above 128; where it is missing the shell takes such a status for a signal."""
 
-EXPIRE = """\
-# ends the program when its lifetime is over: asked for by the timeout plugin, started by tmux's own timer
-cd "${0%/*}" && [ "$(cat id)" = "$1" ] && pid=$(cat pid) && [ -n "$pid" ] || exit 0
-grep -qs "TMUXCTL_SESSION=$1" "/proc/$pid/environ" || [ ! -d /proc/self ] || exit 0
-echo lifetime >ended
-tree() {
-    ps -A -o pid= -o ppid= | awk -v root="$1" '
-        { up[$1] = $2 }
-        END { for (p in up) for (q = p; q > 1; q = up[q]) if (q == root) { print p; break } }'
-}
-all=$(tree "$pid")
-kill -TERM $all 2>/dev/null; kill -CONT $all 2>/dev/null
-n=0; while [ $n -lt 30 ] && kill -0 $pid 2>/dev/null; do sleep 0.1; n=$((n+1)); done
-kill -KILL $all 2>/dev/null
-exit 0
-"""
-
 
 def files(
     spec: SessionSpec, asked: Mapping[str, Any], folder: str, session_id: str, incarnation: str, limit: int
@@ -141,9 +125,7 @@ def files(
         "spec.json": json.dumps({"asked": asked, "spec": kept, "id": session_id, "incarnation": incarnation}).encode(),
         "journal.sh": journal.writer(limit).encode(),
     }
-    if spec.notes.get("lifetime"):
-        written |= {"expire.sh": EXPIRE.encode(), "id": session_id.encode()}
-    return written
+    return written | expire.files(spec, session_id)
 
 
 def _kept(name: str, value: str, references: Mapping[str, str]) -> str | dict[str, str]:
@@ -216,7 +198,6 @@ def commands(
             *([("tags", " ".join(tags))] if tags else []),
         )
     ]
-    if lifetime := spec.notes.get("lifetime"):
-        made.append(("run-shell", "-b", "-d", str(lifetime), journal.script_command(folder, "expire.sh", session_id)))
+    made += expire.timers(spec)
     made.append(("display-message", "-p", "-t", here, FORMAT))
     return made

@@ -342,9 +342,9 @@ class LocalTransport:
 
         number = signal.Signals["SIG" + name]
         for row in processes:
-            if any(now.started == row.started for now in _rows([row.pid])):
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(row.pid, number)
+            with suppress(ProcessLookupError, PermissionError), _held(row.pid) as send:
+                if any(now.started == row.started for now in _rows([row.pid])):
+                    send(number)
 
     def watch(self, folders: Sequence[str], pid: int | None = None) -> Watch:
         from tmuxctl.transport import notify
@@ -377,6 +377,22 @@ def told(path: str) -> Iterator[None]:
                 f"{path} cannot be written: {error.strerror}", reason="bad_folder", hint="ls -ld its folder"
             ) from None
         raise
+
+
+@contextmanager
+def _held(pid: int) -> Iterator[Callable[[int], None]]:
+    """What signals the process that has this pid now: through a descriptor, where the kernel has such, no other one can
+    have got the pid meanwhile (pidfd_open(2))."""
+    import signal
+
+    if not hasattr(os, "pidfd_open"):
+        yield lambda number: os.kill(pid, number)
+        return
+    handle = os.pidfd_open(pid)
+    try:
+        yield lambda number: signal.pidfd_send_signal(handle, number)
+    finally:
+        os.close(handle)
 
 
 def _rows(pids: Sequence[int]) -> Iterator[Process]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tmuxctl.operations import plain
@@ -219,12 +219,24 @@ class Printer:
         self._lines(*(one.session for one in result.killed))
         for one in result.killed:
             if one.escaped:
-                note(f"{one.session}: may have escaped: {', '.join(map(str, one.escaped))}", self.options)
+                note(f"{one.session}: could not be ended: {', '.join(map(str, one.escaped))}", self.options)
+            if one.strays:
+                names = ", ".join(f"{stray.pid} ({stray.name})" for stray in one.strays)
+                note(f"{one.session}: may have escaped, and was left alone: {names}", self.options)
+            self._left(one.left)
 
     def print_pruned(self, result: Any) -> None:
         self._lines(*result.pruned)
+        self._left(result.left)
         if result.dry_run:
             note("nothing was removed", self.options)
+
+    def _left(self, left: Sequence[str]) -> None:
+        """Say what plugins did not remove."""
+        for one in left:
+            note(f"{one}", self.options)
+        if left:
+            note("remove that too: tmuxctl prune --force", self.options)
 
     def print_doctor(self, result: Any) -> None:
         from tmuxctl.surfaces.cli import table
@@ -259,6 +271,22 @@ class Printer:
         from tmuxctl.surfaces.cli import table
 
         self._lines(*table.tested(result, self.options))
+
+    def print_plugins(self, result: Any) -> None:
+        from tmuxctl.surfaces.cli import table
+
+        quiet = self.options.quiet
+        self._lines(*([one.name for one in result.plugins] if quiet else table.plugins(result.plugins)))
+
+    def print_pluginpage(self, result: Any) -> None:
+        from tmuxctl.surfaces.cli import table
+
+        self._lines(*([result.name] if self.options.quiet else table.plugin(result)))
+
+    def print_pluginstested(self, result: Any) -> None:
+        from tmuxctl.surfaces.cli import table
+
+        self._lines(*table.plugins_tested(result, self.options))
 
     def print_details(self, result: Any) -> None:
         from tmuxctl.surfaces.cli import table

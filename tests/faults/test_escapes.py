@@ -1,0 +1,134 @@
+"""Kill means kill: whatever a program started, however it got away, none of it is left; and nobody else's is touched."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from programs import program
+
+from tmuxctl.control import Control, sessions
+from tmuxctl.terminal import cgroup, launch
+
+pytestmark = pytest.mark.on("tmux")
+
+KINDS = ("hup", "term", "setsid", "nohup", "double", "clean", "stopped", "loop")
+
+
+def living(folder: Path) -> list[int]:
+    """The processes that wrote their pid into the folder and are there."""
+    found = []
+    for one in folder.iterdir():
+        with suppress(OSError, ValueError):
+            pid = int(one.name)
+            words = Path(f"/proc/{pid}/cmdline").read_bytes()
+            if (
+                b"escape.py" in words
+                and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+            ):
+                found.append(pid)
+    return found
+
+
+@pytest.fixture
+def pids(place: Path) -> Iterator[Path]:
+    folder = place / "pids"
+    folder.mkdir()
+    yield folder
+    for pid in living(folder):
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.fixture
+def escaped(control: Control, pids: Path, until: Callable[..., Any]) -> Callable[[str], str]:
+    def start(kind: str) -> str:
+        made = control.new("t", program("escape", kind, str(pids)), wait=False)
+        until(lambda: len(living(pids)) >= (3 if kind == "loop" else 1))
+        return made.id
+
+    return start
+
+
+@pytest.fixture
+def no_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No control group is to be had."""
+    monkeypatch.setattr(cgroup, "enter", lambda folder, session_id: ":")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_none_is_left_where_a_control_group_is_to_be_had(control: Control, escaped, pids: Path, kind: str) -> None:
+    session_id = escaped(kind)
+    group = cgroup.path(control.transport, sessions.folder(control, session_id), session_id)
+    if not group:
+        pytest.skip("no control group is to be had here")
+    (end,) = control.kill(("t",), grace=0.2).killed
+    assert (end.escaped, end.strays, living(pids)) == ((), (), [])
+    assert not os.path.exists(group)
+
+
+@pytest.mark.usefixtures("no_group")
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "clean"])
+def test_none_is_left_without_a_control_group(control: Control, escaped, pids: Path, kind: str) -> None:
+    escaped(kind)
+    (end,) = control.kill(("t",), grace=0.2).killed
+    assert (end.escaped, living(pids)) == ((), [])
+
+
+@pytest.mark.usefixtures("no_group")
+def test_what_nothing_proves_to_be_the_sessions_is_told_and_left_alone(control: Control, escaped, pids: Path) -> None:
+    escaped("clean")
+    (pid,) = living(pids)
+    (end,) = control.kill(("t",), grace=0.2).killed
+    assert pid in [stray.pid for stray in end.strays]
+    assert living(pids) == [pid]
+
+
+@pytest.mark.usefixtures("no_group")
+def test_who_holds_the_terminal_without_a_mark_ends_with_it(control: Control, place: Path, until: Any) -> None:
+    line = "(env -i setsid sh -c 'echo $$ >holder; exec sleep 1000' &) ; until [ -s holder ]; do sleep 0.01; done; exec cat"
+    control.new("t", ("sh", "-c", line), wait=False)
+    pid = int(until(lambda: (place / "holder").exists() and (place / "holder").read_text().strip()))
+    control.kill(("t",), grace=0.2)
+    assert not Path(f"/proc/{pid}/exe").exists()
+
+
+def test_a_process_of_another_session_with_the_terminal_open_is_not_touched(control: Control, until: Any) -> None:
+    """A program that writes to somebody's terminal is not that somebody's program."""
+    control.new("t", ("cat",))
+    tty = control.transport.run([("display-message", "-p", "-t", "=t:", "#{pane_tty}")]).decode().strip()
+    control.new("writer", ("sh", "-c", f"exec sleep 1000 >{tty} 2>&1"), wait=False)
+    other = control.show("writer")
+    until(lambda: os.readlink(f"/proc/{other.pid}/fd/1") == tty)
+    control.kill(("t",), grace=0.2)
+    assert control.show("writer").pid == other.pid
+    assert control.show("writer").state.value != "exited"
+
+
+def test_a_session_that_was_lost_is_ended_with_its_group(control: Control, escaped, pids: Path) -> None:
+    session_id = escaped("clean")
+    if not cgroup.path(control.transport, sessions.folder(control, session_id), session_id):
+        pytest.skip("no control group is to be had here")
+    server = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    os.kill(server, signal.SIGKILL)
+    while Path(f"/proc/{server}/exe").exists():
+        time.sleep(0.01)
+    (end,) = control.kill(("t",), grace=0.2).killed
+    assert (end.escaped, living(pids)) == ((), [])
+
+
+def test_a_launcher_that_cannot_have_a_group_starts_the_program_all_the_same(place: Path) -> None:
+    """Where the kernel has no control groups of version 2, or they are not ours."""
+    script = cgroup.enter(str(place), "0" * 8) + "\necho started"
+    unreadable = script.replace("/proc/self/mountinfo", "/nowhere").replace("/proc/self/cgroup", "/nowhere")
+    for text in (unreadable, script.replace('[ -w "$tree$own" ]', "false")):
+        done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=True)
+        assert (done.stdout, done.stderr) == ("started\n", "")
+    assert not (place / cgroup.FILE).exists()
+    assert launch.STARTED != cgroup.FILE
