@@ -270,6 +270,34 @@ class Pruned(Value):
     left: tuple[str, ...] = ()
 
 
+class Restoring(Value):
+    """What became of one lost session.
+
+    `outcome` is `relaunched` (its command was started anew), `restored` (so was its command, with what its profile says
+    makes the program go on where it was), or `lost` (it could not be started: `reason`, `message`, `hint`).
+    `secret_missing` names variables it had from the environment it was first started from, which are not there any more;
+    `running` are processes of its earlier life that are still there, without a terminal.
+    """
+
+    session: str
+    id: str
+    outcome: str
+    reason: str | None = None
+    message: str | None = None
+    hint: str | None = None
+    argv: tuple[str, ...] = ()
+    secret_missing: tuple[str, ...] = ()
+    running: tuple[Stray, ...] = ()
+
+
+class Restored(Value):
+    """What `restore` brought back, or would bring back; `ok` unless one could not be started."""
+
+    ok: bool
+    sessions: tuple[Restoring, ...]
+    dry_run: bool = False
+
+
 class Released(Value):
     """The names of what `release` gave back."""
 

@@ -207,7 +207,14 @@ def _adopting(control: Control, target: str) -> AbstractContextManager[None]:
 def _keep(control: Control, folder: str, name: str, pane: ForeignPane, about: dict[str, Any]) -> None:
     """Write down what is adopted, and read along if nothing else does."""
     inside = f"{folder}/sessions/{pane.uuid}"
-    for one in (folder, f"{folder}/sessions", inside, f"{inside}/journal", f"{inside}/events", f"{inside}/{launch.SHELL}"):
+    for one in (
+        folder,
+        f"{folder}/sessions",
+        inside,
+        f"{inside}/journal",
+        f"{inside}/events",
+        f"{inside}/{launch.SHELL}",
+    ):
         control.transport.make_folder(one)
     control.transport.put(f"{folder}/server", f"{pane.server} {pane.server_started}\n".encode())
     control.transport.put(f"{inside}/journal.sh", writer(control.settings.journal_limit).encode())

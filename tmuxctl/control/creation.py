@@ -113,15 +113,15 @@ def _bury_namesakes(control: Control, made: Prepared, taken: Mapping[str, server
             lifetime.leave(control, session_id, {})
 
 
-def lifetime_plugin(lifetime: str | None) -> tuple[str, ...]:
-    """The timeout plugin for `--lifetime`, checked under that name."""
-    if lifetime is None:
-        return ()
+def flagged(flags: Mapping[str, str | None], lifetime: str | None, idle_kill: float | None) -> list[str]:
+    """The plugins that have options of their own, as `NAME=VALUE`, and the timeouts of `--lifetime` and the settings."""
+    plugins = [f"{name}={value}" for name, value in flags.items() if value]
     try:
         seconds = parse_seconds(lifetime)
     except Usage as error:
         raise Usage(f"lifetime: {error.message}", reason=error.reason, hint=error.hint) from None
-    return () if seconds is None else (f"timeout={seconds:g}",)
+    plugins += [f"timeout={seconds:g}"] if seconds is not None else []
+    return plugins + ([f"timeout:idle={idle_kill:g}"] if idle_kill else [])
 
 
 def plan(control: Control, wanted: Wanted) -> Plan:
@@ -131,8 +131,7 @@ def plan(control: Control, wanted: Wanted) -> Plan:
     wanted = with_profile(wanted)
     name = _default_name(wanted) if wanted.name is None else check_name(wanted.name)
     made = prepare(control, wanted, name)
-    if made.applied:
-        undo(control, made, None)
+    undo_plugins(made)
     commands = _commands(made)
     return Plan(
         name=name,
@@ -220,7 +219,7 @@ def assemble(
         spec, applied = plugin.apply(spec, plugins)
     about = {
         **asked,
-        "plugins": [one.name for one in applied],
+        "plugins": list(dict.fromkeys([*asked.get("plugins", ()), *(one.name for one in applied)])),
         "applied": [one._asdict() for one in applied],
         "marks": token,
         "unmarked": unmarked,
@@ -372,7 +371,10 @@ def put(control: Control, made: Prepared) -> None:
 def start(control: Control, made: Prepared) -> server.Pane:
     """Start what was put there, while its spec goes to the disk: that may take as long as tmux for the whole session."""
     with _meanwhile(lambda: _keep_spec(control, made)):
-        return _create(control, made)
+        pane = _create(control, made)
+        # what the launcher writes too, when it comes to run: if the server dies before, the session was there all the same
+        control.transport.put(f"{made.folder}/{launch.STARTED}", b"%d\n" % pane.pid)
+        return pane
 
 
 def _keep_spec(control: Control, made: Prepared) -> None:
@@ -432,14 +434,26 @@ def _create(control: Control, made: Prepared) -> server.Pane:
 
 def undo(control: Control, made: Prepared, error: BaseException | None) -> None:
     """Take back a session that was not made: plugins, folder, and a half-made tmux session, if it is this one."""
-    duplicate = isinstance(error, Conflict)
-    if error is not None and not duplicate:
+    if error is not None:
+        undo_start(control, made, error)
+    with suppress(NotFound):
+        control.transport.remove(made.folder)
+    undo_plugins(made)
+
+
+def undo_start(control: Control, made: Prepared, error: BaseException) -> None:
+    """Take back what tmux may have made of a session that was not made; another one of its name is left alone."""
+    if not isinstance(error, Conflict):
         with suppress(TmuxctlError):
             pane = server.pane(control.transport, made.spec.name)
             if pane.id == made.id:
                 control.transport.run([("kill-session", "-t", "=" + made.spec.name)])
-    with suppress(NotFound):
-        control.transport.remove(made.folder)
+    # it holds the environment, secrets too
+    control.transport.remove(f"{made.folder}/launch.sh")
+
+
+def undo_plugins(made: Prepared) -> None:
+    """Let the plugins of a session that was not started take back what they made for it."""
     if made.applied:
         from tmuxctl import plugin
 

@@ -44,12 +44,16 @@ if TYPE_CHECKING:
         Killed,
         Output,
         Plan,
+        PluginPage,
+        Plugins,
+        PluginsTested,
         ProfileFile,
         Profiles,
         ProfilesTested,
         Pruned,
         Ran,
         Released,
+        Restored,
         Screen,
         Sessions,
         Wait,
@@ -63,6 +67,9 @@ if TYPE_CHECKING:
 ProfileName = Annotated[str, Kind("profile", TEXT.schema, TEXT.parse)]
 Tags = Annotated[tuple[str, ...], Kind("tag", TEXTS.schema, TEXTS.parse)]
 ProfileNames = Annotated[tuple[str, ...], Kind("profile", TEXTS.schema, TEXTS.parse)]
+PluginName = Annotated[str, Kind("plugin", TEXT.schema, TEXT.parse), "its name"]
+PluginNames = Annotated[tuple[str, ...], Kind("plugin", TEXTS.schema, TEXTS.parse)]
+OptionValues = Annotated[tuple[str, ...], Kind("name=value", TEXTS.schema, TEXTS.parse)]
 
 
 class Control:
@@ -453,7 +460,12 @@ class Control:
     @operation(
         right="create",
         group="Sessions",
-        examples=("new db -- sqlite3 shop.db", "new -- python3 -q", "new build --cwd ~/src --with timeout=2h"),
+        examples=(
+            "new db -- sqlite3 shop.db",
+            "new -- python3 -q",
+            "new fix --worktree fix-1 --sandbox -- bash",
+            "new build --cwd ~/src --lifetime 2h -- make",
+        ),
     )
     def new(
         self,
@@ -470,6 +482,9 @@ class Control:
         shell_marks: Annotated[bool, "let bash, zsh and fish mark their prompts and commands"] = True,
         if_exists: Annotated[Literal["error", "reuse", "replace"], "what to do about a session of this name"] = "error",
         with_: Annotated[tuple[str, ...], "apply a plugin: NAME, NAME=VALUE or NAME:option=value"] = (),
+        worktree: Annotated[str | None, "the worktree plugin: a git worktree of this branch, made if need be"] = None,
+        sandbox: Annotated[str | None, "the sandbox plugin: read-only, workspace or workspace+net"] = None,
+        scratchpad: Annotated[str | None, "the scratchpad plugin: a folder shared by the sessions that name it"] = None,
         env_file: Annotated[FileName | None, "the env plugin: variables from a file"] = None,
         lifetime: Annotated[str | None, "the timeout plugin: end it after this long"] = None,
         tag: Annotated[Tags, "a word to find it by"] = (),
@@ -479,7 +494,8 @@ class Control:
         """Start a program in a session of its own, which lives on when this command and your terminal are gone."""
         from tmuxctl.control import creation
 
-        plugins = (*with_, *([f"env={env_file}"] if env_file else []), *creation.lifetime_plugin(lifetime))
+        flags = {"worktree": worktree, "sandbox": sandbox, "scratchpad": scratchpad, "env": env_file}
+        plugins = (*with_, *creation.flagged(flags, lifetime, self.settings.limits_idle_kill))
         wanted = creation.Wanted(
             name=name,
             command=command,
@@ -617,7 +633,7 @@ class Control:
         all: Annotated[bool, "every session of this server"] = False,
         signal: Annotated[str, "the first signal"] = "TERM",
         grace: Annotated[Seconds, "how long it may take before KILL"] = 3.0,
-        force: Annotated[bool, "end programs in panes of another tmux too"] = False,
+        force: Annotated[bool, "panes of another tmux too; and remove what plugins would keep, unsaved work"] = False,
     ) -> Killed:
         """End sessions: the signal to the whole process tree, after the grace period KILL, then the session goes.
 
@@ -641,12 +657,42 @@ class Control:
 
         return sessions.resize(self, session, size)
 
+    @operation(
+        right="create",
+        group="Sessions",
+        idempotent=True,
+        examples=("restore --dry-run", "restore", "restore db build"),
+    )
+    def restore(
+        self,
+        session: Annotated[tuple[str, ...], "names or ids; default: every lost session"] = (),
+        *,
+        dry_run: Annotated[bool, "say what would be done, and start nothing"] = False,
+    ) -> Restored:
+        """Start lost sessions again after tmux's server died or the machine was restarted.
+
+        Each has its name, id, folder, size, environment and plugins as before, and what it printed can still be read. Its
+        program starts anew: none survives. Exit status 1 if one could not be started.
+        """
+        from tmuxctl.control import restoring
+
+        # what it names is lost, and so nowhere else
+        return restoring.restore(self, session, dry_run=dry_run)
+
     @operation(right="kill", group="Sessions", idempotent=True, examples=("prune --dry-run", "prune"))
-    def prune(self, *, dry_run: Annotated[bool, "print what would go"] = False) -> Pruned:
-        """Remove sessions whose program has ended, and what is kept of lost and killed ones."""
+    def prune(
+        self,
+        *,
+        dry_run: Annotated[bool, "print what would go"] = False,
+        force: Annotated[bool, "remove what plugins keep too: worktrees with unsaved work"] = False,
+    ) -> Pruned:
+        """Remove sessions whose program has ended, and what is kept of lost and killed ones.
+
+        A worktree that holds work which is nowhere else stays, and is named.
+        """
         from tmuxctl.control import lifetime
 
-        return lifetime.prune(self, dry_run=dry_run)
+        return lifetime.prune(self, dry_run=dry_run, force=force)
 
     # Set up
 
@@ -711,3 +757,37 @@ class Control:
         from tmuxctl.control import first_profile
 
         return first_profile.new(self, name, command, timeout=timeout, print_only=stdout, force=force)
+
+    @operation(right="read", group="Set up", idempotent=True, examples=("plugin ls", "plugin ls --json"))
+    def plugin_ls(self) -> Plugins:
+        """List the plugins: yours, installed ones, ours; and what is wrong with one that cannot be used."""
+        from tmuxctl.control import plugins
+
+        return plugins.ls()
+
+    @operation(right="read", group="Set up", idempotent=True, examples=("plugin show env", "plugin show nice --json"))
+    def plugin_show(self, name: PluginName) -> PluginPage:
+        """All of a plugin: what it is for, its options, how to give them, and whether it can work here."""
+        from tmuxctl.control import plugins
+
+        return plugins.show(name)
+
+    @operation(
+        right="create",
+        group="Set up",
+        examples=("plugin test nice", "plugin test nice --option level=15", "plugin test env timeout"),
+    )
+    def plugin_test(
+        self,
+        name: Annotated[PluginNames, "names; default: every plugin"] = (),
+        *,
+        option: Annotated[OptionValues, "try a single plugin with this value of an option"] = (),
+    ) -> PluginsTested:
+        """Try plugins without starting a session: what they make of commands, folders and variables of every sort, and
+        whether they clean up; exit status 1 if one does not keep to what is asked of every plugin.
+
+        Each is tried in folders of its own, with a home and a state folder of its own.
+        """
+        from tmuxctl.control import plugins
+
+        return plugins.test(name, option)

@@ -32,7 +32,7 @@ ALLOWED = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|EDITOR
 FACTS_LIMIT = 3000
 
 STARTED, EXIT = "pid", "exit"
-"""The file the launcher writes first, without which no session ever ran there, and the one that tells how it ended."""
+"""The file with the pid of the program, without which no session ever ran there, and the one that tells how it ended."""
 
 SHELL = "shell"
 """The part of a session's folder whose files its shell reads; beside `events`, which it may write, all of it that a

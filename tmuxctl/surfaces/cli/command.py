@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,8 +17,12 @@ from tmuxctl.surfaces.cli.output import Options, report, write
 TO_FILE = frozenset({("screen", "html"), ("screen", "svg")})
 """Parameters that ask for a field of the result: here they take the FILE it is written to."""
 
-BARE = {("screen", "scrollback"): "0"}
-"""Options whose value may be left out, and what they mean then."""
+BARE: dict[tuple[str, str], tuple[str, str]] = {
+    ("screen", "scrollback"): ("0", r"\d+"),
+    ("new", "sandbox"): ("workspace", r"read-only|workspace.*"),
+    ("new", "scratchpad"): ("shared", r"[^-].*"),
+}
+"""Options whose value may be left out: what they mean then, and what the next word is like if it is their value."""
 
 PASS_THROUGH = ("exec", "run")
 """Commands whose exit status is that of the program they ran; our own failures are told apart as env(1) does."""
@@ -71,8 +76,11 @@ class OperationCommand(click.Command):
 
     def _with_values(self, head: Sequence[str]) -> list[str]:
         bare = {f"--{spelling(name)}": value for (verb, name), value in BARE.items() if verb == self.operation.name}
-        followed = zip(head, [*head[1:], ""], strict=False)
-        return [f"{word}={bare[word]}" if word in bare and not after.isdecimal() else word for word, after in followed]
+        words = []
+        for word, after in zip(head, [*head[1:], ""], strict=False):
+            value, pattern = bare.get(word, ("", ""))
+            words.append(f"{word}={value}" if value and not re.fullmatch(pattern, after) else word)
+        return words
 
     def invoke(self, ctx: click.Context) -> int:
         options = group.merged(ctx.obj, ctx)

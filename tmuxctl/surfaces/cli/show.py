@@ -225,6 +225,28 @@ class Printer:
                 note(f"{one.session}: may have escaped, and was left alone: {names}", self.options)
             self._left(one.left)
 
+    def print_restored(self, result: Any) -> None:
+        if not self.options.quiet:
+            size = max((len(one.session) for one in result.sessions), default=0)
+            for one in result.sessions:
+                told = f"{one.outcome}: {flat(one.message)}" if one.message else one.outcome
+                self._lines(f"{one.session:{size}}  {told}")
+        else:
+            self._lines(*(one.session for one in result.sessions if one.outcome != "lost"))
+        for one in result.sessions:
+            if one.secret_missing:
+                missing = ", ".join(one.secret_missing)
+                note(f"{one.session}: started without what was never stored: {missing}", self.options)
+            if one.running:
+                names = ", ".join(f"{stray.pid} ({stray.name})" for stray in one.running)
+                note(f"{one.session}: still running from before, without a terminal: {names}", self.options)
+            if one.outcome == "lost" and one.hint:
+                note(f"{one.session}: {one.hint}", self.options)
+        if result.dry_run:
+            note("nothing was started", self.options)
+        elif not result.sessions:
+            note("nothing is lost", self.options)
+
     def print_pruned(self, result: Any) -> None:
         self._lines(*result.pruned)
         self._left(result.left)

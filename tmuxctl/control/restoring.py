@@ -1,0 +1,182 @@
+"""Bringing sessions back that a dead server or a reboot took: the same command in the same place, a new life.
+
+No program survives the death of its terminal's server, and none is said to. A session keeps its name, its id and its
+journal; what it printed before can be read, and a cursor of an earlier life is refused as such.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tmuxctl.control import creation, sessions
+from tmuxctl.errors import Failed, NotFound, TmuxctlError, Unreachable
+from tmuxctl.model import Session, SessionSpec, State, parse_size
+from tmuxctl.profile import Profile, thaw
+from tmuxctl.results import Restored, Restoring, Stray
+from tmuxctl.terminal import foreign, launch, process
+
+if TYPE_CHECKING:
+    from tmuxctl.control.creation import Prepared
+    from tmuxctl.control.service import Control
+
+STALE = (launch.EXIT, "ended.json")
+"""Files of an earlier life that would speak of the new one."""
+
+
+class Missing(Failed):
+    """A secret that was given with a session is not to be had again."""
+
+
+class Kept(NamedTuple):
+    """What is left of a session: the files in its folder, read."""
+
+    session: Session
+    spec: Mapping[str, Any]
+    asked: Mapping[str, Any]
+    profile: Profile | None
+    life: int
+
+
+def restore(control: Control, names: Sequence[str] = (), *, dry_run: bool = False) -> Restored:
+    """Start every lost session again, or those named; what became of each, in the order of their names.
+
+    NotFound if a named one is neither lost nor ended; a session that runs is left as it is.
+    """
+    with foreign.alone(f"{control.transport.home}/restore.lock", "what is lost"):
+        gone = sessions.lost(control, sessions.panes(control))
+        if names:
+            gone = [_named(control, gone, name) for name in dict.fromkeys(names)]
+        else:
+            gone = [one for one in gone if one.state is State.LOST]
+        found = tuple(_each(control, gone, dry_run))
+        return Restored(all(one.outcome != "lost" for one in found), found, dry_run)
+
+
+def _named(control: Control, gone: Sequence[Session], name: str) -> Session:
+    for one in gone:
+        if name in (one.name, one.id):
+            return one
+    sessions.find(control, name)
+    raise NotFound(f"session {name} is not lost: it is there", reason="not_lost", hint=f"tmuxctl show {name}")
+
+
+def _each(control: Control, gone: Sequence[Session], dry_run: bool) -> Iterator[Restoring]:
+    for one in gone:
+        try:
+            yield _restore(control, one, dry_run)
+        except Unreachable:
+            raise  # tmux itself is in the way, and would be for all others
+        except TmuxctlError as error:
+            hint = error.hint or f"its output is still there: tmuxctl log {one.name}"
+            # a plugin's own reason says more than that it was a plugin
+            reason = str(error.details.get("cause") or error.reason)
+            yield Restoring(one.name, one.id, "lost", reason=reason, message=error.message, hint=hint)
+
+
+def _restore(control: Control, lost: Session, dry_run: bool) -> Restoring:
+    kept = _kept(control, lost)
+    left = process.remaining(control.transport, lost.id, sessions.folder(control, lost.id))
+    env, missing = _environment(kept)
+    made = _prepared(control, kept, env)
+    if dry_run:
+        creation.undo_plugins(made)
+    else:
+        _start(control, made)
+    outcome = "restored" if kept.profile and kept.profile.resume else "relaunched"
+    return Restoring(
+        lost.name,
+        lost.id,
+        outcome,
+        argv=made.spec.argv,
+        secret_missing=tuple(missing),
+        running=tuple(Stray(row.pid, row.name) for row in left),
+    )
+
+
+def _kept(control: Control, lost: Session) -> Kept:
+    kept = sessions.spec(control, lost.id)
+    if not kept:
+        raise Failed(f"nothing is left of {lost.name} to start it from", reason="no_spec")
+    if kept["asked"].get("target"):
+        raise Failed(f"{lost.name} is a pane of another tmux", reason="adopted", hint=f"tmuxctl release {lost.name}")
+    profile = None
+    with suppress(NotFound):
+        profile = thaw(control.transport.read(f"{sessions.folder(control, lost.id)}/profile.json"))
+    _, _, life = str(kept.get("incarnation") or ".1").rpartition(".")
+    return Kept(lost, kept["spec"], kept["asked"], profile, int(life))
+
+
+def _environment(kept: Kept) -> tuple[dict[str, str], list[str]]:
+    """The variables the session had, as far as they are known, and the names of those that are not to be had any more.
+
+    What somebody asked for by name has to be there: Failed `secret_missing` otherwise. What only came along from the
+    environment it was once started from may be missing.
+    """
+    env: dict[str, str] = {}
+    missing = []
+    for name, value in kept.spec["env"].items():
+        if isinstance(value, str):
+            env[name] = value
+        elif value["from"] == launch.ENVIRONMENT:
+            if name in os.environ:
+                env[name] = os.environ[name]
+            else:
+                missing.append(name)
+    for name, value in kept.asked.get("unmarked", {}).items():
+        # what the marks of its shell had changed
+        env.pop(name, None)
+        env |= {} if value is None else {name: value}
+    if wanted := [name for name in missing if name in kept.asked["env"]]:
+        raise Missing(
+            f"{', '.join(wanted)} of {kept.session.name} was never stored and is not in the environment",
+            reason="secret_missing",
+            hint=f"export {wanted[0]}=...; tmuxctl restore {kept.session.name}",
+        )
+    return env, missing
+
+
+def _prepared(control: Control, kept: Kept, env: Mapping[str, str]) -> Prepared:
+    """The session as it was asked for, in its next life, with the profile's words to go on where it was."""
+    asked, had = kept.asked, kept.spec
+    command = (*asked["argv"], *(kept.profile.resume if kept.profile else ()))
+    spec = SessionSpec(
+        argv=creation.login(command) if asked["login"] else command,
+        cwd=asked["cwd"],
+        env=env,
+        size=parse_size(had["size"]),
+        name=had["name"],
+        machine=control.transport.machine,
+        history=had["history"],
+    )
+    creation.check(control, spec)
+    return creation.assemble(control, spec, kept.session.id, kept.life + 1, asked, _plugins(kept))
+
+
+def _plugins(kept: Kept) -> list[tuple[str, Mapping[str, Any]]]:
+    """The plugins to apply again. Of the environment only what was never stored is asked for anew."""
+    from tmuxctl import plugin
+
+    applied = [plugin.Applied(**one) for one in kept.asked["applied"]]
+    again = [(one.name, one.options) for one in applied if plugin.load(one.name).kind != "env"]
+    references = kept.spec["notes"].get("secrets", {})
+    secrets = [f"{name}={reference}" for name, reference in references.items()]
+    return [*again, *([("env", {"secret": secrets})] if secrets else [])]
+
+
+def _start(control: Control, made: Prepared) -> None:
+    """Write the files of the new life over those of the last one, and start the program.
+
+    Until tmux has it, the session stays what it was: lost, with the output of its earlier lives.
+    """
+    try:
+        for name in STALE:
+            control.transport.remove(f"{made.folder}/{name}")
+        creation.put(control, made)
+        creation.start(control, made)
+    except BaseException as error:
+        creation.undo_start(control, made, error)
+        creation.undo_plugins(made)
+        raise
