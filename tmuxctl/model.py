@@ -95,6 +95,11 @@ class Session(Value):
     owner: str | None = None
     target: str | None = None
     """The pane it is on another tmux server, None for a session of tmuxctl's own."""
+    processes: int | None = None
+    memory: int | None = None
+    """Of all its processes, in bytes; pages they share are counted for each. `show` tells it."""
+    cpu: float | None = None
+    """Seconds of processor time used by its processes, and by children of theirs that have ended."""
 
 
 LABEL = re.compile(r"tmux(?:@[A-Za-z0-9._-]{1,64})?:(?:[A-Za-z0-9_-]+:[0-9]+\.[0-9]+|%[0-9]+)")

@@ -19,7 +19,7 @@ from tmuxctl.errors import NotFound
 from tmuxctl.evidence import FULL, NONE, WCHAN, Kernel, Thread, Tty
 from tmuxctl.evidence import Program as Running
 from tmuxctl.transport import base
-from tmuxctl.transport.base import Command, File, Probe, Process
+from tmuxctl.transport.base import Command, File, Load, Probe, Process, Room
 
 
 class MemoryTransport:
@@ -209,6 +209,12 @@ class MemoryTransport:
                 for one, parent, name in rows:
                     found.append(Process(one, parent, one, pid, pane.number, first, "S", pane.number, name))
             return [row for row in found if pids is None or row.pid in pids]
+
+    def room(self, folder: str, pid: int | None) -> Room:
+        return Room()
+
+    def load(self, pids: Sequence[int]) -> Load:
+        return Load(1 << 20, 0.5)
 
     def which(self, program: str, path: str, folder: str) -> bool:
         # the folders sessions start in are this machine's own

@@ -420,6 +420,28 @@ def test_a_terminal_tells_how_it_treats_input(transport: Transport, place: Path)
     assert transport.tty(f"{place}/nothing") is None
 
 
+def test_what_there_is_room_for_is_told(session: Transport, place: Path) -> None:
+    pid = server_pid(session)
+    room = session.room(str(place), pid)
+    disk = os.statvfs(place)
+    assert abs((room.free or 0) - disk.f_bavail * disk.f_frsize) < 1 << 28
+    assert room.ptys
+    assert 0 < room.ptys.used < room.ptys.most == int(Path("/proc/sys/kernel/pty/max").read_text())
+    assert room.descriptors
+    assert 4 < room.descriptors.used < room.descriptors.most
+    assert room.descriptors.most == resource.prlimit(pid, resource.RLIMIT_NOFILE)[0]
+    assert session.room(str(place), None).descriptors is None
+
+
+def test_what_processes_take_is_told(session: Transport) -> None:
+    mine = session.load([os.getpid()])
+    assert mine.memory > 1 << 20
+    assert mine.cpu > 0
+    assert session.load([os.getpid(), server_pid(session)]).memory > mine.memory
+    assert session.load([]) == (0, 0)
+    assert session.load([2**22 + 1]) == (0, 0)
+
+
 def test_the_process_table_holds_ourselves_and_a_terminals_foreground(session: Transport) -> None:
     shown = session.run([("display-message", "-p", "-t", "=db:", "#{pane_pid} #{pane_tty}")]).decode().split()
     until(lambda: b"tmux" not in command(int(shown[0])))

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tmuxctl.control import sessions
+from tmuxctl.control import limits, sessions
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import Session, SessionSpec, State, check_name, check_tag, parse_seconds, parse_size
 from tmuxctl.profile import Profile, frozen
@@ -83,12 +83,7 @@ def _new(control: Control, wanted: Wanted) -> Session:
     if reused:
         return sessions.describe(control, reused)
     living = sum(not one.dead for name, one in taken.items() if not name.startswith("_"))
-    if living >= control.settings.limits_sessions:
-        raise Failed(
-            f"{living} sessions are running, as many as [limits] sessions allows",
-            reason="too_many_sessions",
-            hint="end some: tmuxctl kill NAME; or raise limits.sessions in config.toml",
-        )
+    limits.check(control, living)
     made = prepare(control, wanted, name)
     try:
         put(control, made)

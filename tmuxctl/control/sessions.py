@@ -139,11 +139,20 @@ def show(control: Control, session: str) -> Session:
         pane, given = find_with_input(control, session)
         if pane.dead:
             return describe(control, pane)
-        return known_state(observing.now(control, pane, Input.parse(given)))
+        return _loaded(control, pane, known_state(observing.now(control, pane, Input.parse(given))))
     except (Unreachable, Exited) as error:
         if error.reason not in GONE:
             raise
         return next(one for one in lost(control, panes(control)) if session in (one.name, one.id))
+
+
+def _loaded(control: Control, pane: Pane, session: Session) -> Session:
+    """The session with what its processes take of the machine."""
+    from tmuxctl.terminal import process
+
+    pids = [row.pid for row in process.tree(control.transport.processes(), pane.pid)]
+    load = control.transport.load(pids)
+    return changed(session, processes=len(pids), memory=load.memory, cpu=load.cpu)
 
 
 def describe(control: Control, pane: Pane) -> Session:
@@ -256,12 +265,17 @@ def lost(control: Control, panes: list[Pane]) -> list[Session]:
 def _server_began(control: Control) -> float:
     """When the server that is running was started, by the wall clock; infinitely late if the one recorded is gone."""
     home = control.transport.home
+    return control.transport.files(home)["server"].modified if server_pid(control) else float("inf")
+
+
+def server_pid(control: Control) -> int | None:
+    """The process that is the server, if it is the one that was recorded, and lives."""
     try:
-        pid, started = (int(word) for word in control.transport.read(f"{home}/server").split())
+        pid, started = (int(word) for word in control.transport.read(f"{control.transport.home}/server").split())
     except (NotFound, ValueError):
-        return float("inf")
-    alive = any(row.started == started and row.state not in ("Z", "X") for row in control.transport.processes([pid]))
-    return control.transport.files(home)["server"].modified if alive else float("inf")
+        return None
+    rows = control.transport.processes([pid])
+    return pid if any(row.started == started and row.state not in ("Z", "X") for row in rows) else None
 
 
 def _lost(control: Control, session_id: str, state: State) -> Session | None:

@@ -56,6 +56,29 @@ class Process(NamedTuple):
     name: str
 
 
+class Used(NamedTuple):
+    """How much of something is used, and how much there may be."""
+
+    used: int
+    most: int
+
+
+class Room(NamedTuple):
+    """What is left of what sessions need: bytes on the disk, the machine's pseudoterminals, the server's descriptors; None
+    for what cannot be asked."""
+
+    free: int | None = None
+    ptys: Used | None = None
+    descriptors: Used | None = None
+
+
+class Load(NamedTuple):
+    """What processes take: resident memory in bytes, shared pages counted for each, and processor time in seconds."""
+
+    memory: int
+    cpu: float
+
+
 class Probe(NamedTuple):
     """What the kernel told of a terminal, and when: `at` by the machine's monotonic clock (the same as `clock()`), `wall`
     by its wall clock in seconds, to compare with `File.modified`. Where there is no /proc, `kernel` has the settings of
@@ -138,6 +161,12 @@ class Transport(Protocol):
 
     def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
         """The machine's process table, as much of it as may be seen; only these processes if `pids` is given."""
+
+    def room(self, folder: str, pid: int | None) -> Room:
+        """What is left: on the disk that holds `folder`, of the machine's terminals, of a process's descriptors."""
+
+    def load(self, pids: Sequence[int]) -> Load:
+        """What these processes take together; those that have ended are left out."""
 
     def which(self, program: str, path: str, folder: str) -> bool:
         """True if a shell in `folder` with this PATH would find the program."""

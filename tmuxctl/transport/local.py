@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable
 from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.transport import base, spawn
-from tmuxctl.transport.base import Command, File, Probe, Process, Watch
+from tmuxctl.transport.base import Command, File, Load, Probe, Process, Room, Used, Watch
 
 if TYPE_CHECKING:
     from tmuxctl.transport.control_mode import Channel
@@ -321,6 +321,23 @@ class LocalTransport:
             return list(_rows([int(name) for name in os.listdir("/proc") if name.isdigit()]))
         return _by_psutil()
 
+    def room(self, folder: str, pid: int | None) -> Room:
+        disk = os.statvfs(folder)
+        return Room(disk.f_bavail * disk.f_frsize, _ptys(), _descriptors(pid) if pid else None)
+
+    def load(self, pids: Sequence[int]) -> Load:
+        memory, cpu = 0, 0.0
+        if not os.path.isdir("/proc/self"):
+            return _load_by_psutil(pids)
+        for pid in pids:
+            with suppress(OSError, IndexError):
+                # behind the name, which may hold anything: field 3 and on of proc(5)
+                fields = _file(f"/proc/{pid}/stat").rpartition(b")")[2].split()
+                # its own, and that of children that have ended
+                cpu += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+                memory += int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
+        return Load(memory, round(cpu, 2))
+
     def which(self, program: str, path: str, folder: str) -> bool:
         import shutil
 
@@ -404,6 +421,37 @@ def _rows(pids: Sequence[int]) -> Iterator[Process]:
     for pid in pids:
         with suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
             yield parse_stat(file.read())
+
+
+def _file(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def _ptys() -> Used | None:
+    """Read only: the limit is the whole machine's (pts(4))."""
+    with suppress(OSError, ValueError):
+        return Used(*(int(_file(f"/proc/sys/kernel/pty/{name}")) for name in ("nr", "max")))
+    return None
+
+
+def _descriptors(pid: int) -> Used | None:
+    with suppress(OSError, ValueError, AttributeError):
+        soft = re.search(rb"Max open files +(\d+)", _file(f"/proc/{pid}/limits"))
+        return Used(len(os.listdir(f"/proc/{pid}/fd")), int(soft[1])) if soft else None
+    return None
+
+
+def _load_by_psutil(pids: Sequence[int]) -> Load:
+    import psutil
+
+    memory, cpu = 0, 0.0
+    for pid in pids:
+        with suppress(psutil.Error):
+            one = psutil.Process(pid)
+            memory, times = memory + one.memory_info().rss, one.cpu_times()
+            cpu += sum(times[:4])
+    return Load(memory, round(cpu, 2))
 
 
 def _by_psutil() -> list[Process]:

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.transport import base
-from tmuxctl.transport.base import Command, File, Probe, Process, shell_word
+from tmuxctl.transport.base import Command, File, Load, Probe, Process, Room, Used, shell_word
 from tmuxctl.transport.proc import PS_COLUMNS, parse_ps, parse_table
 from tmuxctl.transport.shell import EXISTS, KIND, MISSING, MODE, OWNER, PRELUDE, Shell, fill, words
 
@@ -219,6 +219,14 @@ class PipeTransport:
         table = parse_ps(self._do("LC_ALL=C ps -A -o", PS_COLUMNS).decode(errors="replace"))
         return table if pids is None else [row for row in table if row.pid in pids]
 
+    def room(self, folder: str, pid: int | None) -> Room:
+        free, nr, most, used, soft = self._do("room", folder, str(pid or "-")).decode().splitlines()
+        return Room(int(free) << 10 if free.isdigit() else None, _used(nr, most), _used(used, soft))
+
+    def load(self, pids: Sequence[int]) -> Load:
+        page, ticks, cpu, memory = (float(word) for word in self._do("load", *(str(int(pid)) for pid in pids)).split())
+        return Load(int(memory * page), round(cpu / ticks, 2))
+
     def which(self, program: str, path: str, folder: str) -> bool:
         if "/" in program:
             found = f"cd {shell_word(folder)} && [ -x {shell_word(program)} ]"
@@ -377,3 +385,7 @@ def _silent(machine: str | None, timeout: float) -> Unreachable:
         reason="backend_timeout",
         hint="is its tmux server stopped, or the machine overloaded? tmuxctl doctor",
     )
+
+
+def _used(used: str, most: str) -> Used | None:
+    return Used(int(used), int(most)) if used.isdigit() and most.isdigit() else None

@@ -91,6 +91,18 @@ peek() {
   if [ "$1" != 0 ]; then begun "$1" || say 0 dead; case $state in [ZX]*) say 0 dead ;; esac; printf '%s\n' "$now"; fi
   shift; for one do look "$one"/*; done; :
 }
+room() {
+  df -Pk -- "$1" | { read -r head; read -r disk blocks used free rest; printf '%s\n' "$free"; }
+  # a shell's read takes a byte at a time, of which such a file gives only the first
+  for one in nr max; do printf '%s\n' "$(cat /proc/sys/kernel/pty/$one 2>/dev/null)"; done
+  set -- "$2" $(ls "/proc/$2/fd" 2>/dev/null | wc -l); [ -r "/proc/$1/limits" ] || set --
+  printf '%s\n' "$2"; [ $# -eq 0 ] || sed -n 's/^Max open files *\([0-9]*\).*/\1/p' "/proc/$1/limits"; [ $# -ne 0 ] || echo
+}
+load() {
+  printf '%s %s ' "$(getconf PAGESIZE)" "$(getconf CLK_TCK)"
+  for one do cat "/proc/$one/stat"; done 2>/dev/null | sed 's/.*) //' |
+    awk '{ cpu += $12 + $13 + $14 + $15; memory += $22 } END { printf "%d %d", cpu, memory }'
+}
 settings() { [ ! -c "$1" ] || LC_ALL=C stty -a <"$1"; }
 probe() {
   asked=$1 polls=" $2 " selects=" $3 " stats= told= ended= files=/proc/uptime lines= links= sets=0; shift 3

@@ -110,6 +110,7 @@ def _groups(one: Session, options: Options) -> Iterator[list[tuple[str, str]]]:
         ("plugins", _value(one.plugins)),
         ("tags", _value(one.tags)),
         ("pid", _value(one.pid, empty="")),
+        ("takes", _load(one)),
         ("exit status", _value(one.exit_status, empty="")),
         ("signal", one.signal or ""),
     ]
@@ -127,6 +128,14 @@ def _groups(one: Session, options: Options) -> Iterator[list[tuple[str, str]]]:
         ("incarnation", one.incarnation or ""),
         ("cursor", one.cursor or ""),
     ]
+
+
+def _load(one: Session) -> str:
+    """What a session's processes take of the machine."""
+    if not one.processes:
+        return ""
+    many = "process" if one.processes == 1 else "processes"
+    return f"{one.processes} {many}, {(one.memory or 0) / 2**20:.1f} MiB, {one.cpu or 0:.2f} s of processor time"
 
 
 def _decide(one: Session) -> str:
@@ -217,6 +226,57 @@ def tested(result: Any, options: Options) -> list[str]:
         if not options.quiet:
             lines += [f"  | {flat(row)}" for row in (one.screen or "").rstrip().split("\n")[-12:]]
     return lines if options.quiet else [*lines, f"{result.passed} passed, {result.failed} failed"]
+
+
+def plugins(found: Sequence[Any]) -> list[str]:
+    """What `plugin ls` says: what each is and changes, its options, and what it is for, or why it cannot be used."""
+    rows = [["NAME", "KIND", "ORDER", "SOURCE", "FORM", "OPTIONS", "DESCRIPTION"]]
+    for one in found:
+        order = "-" if one.order is None else str(one.order)
+        options = "any" if one.options is None else " ".join(one.options) or "-"
+        told = f"! {one.problem}" if one.problem else one.summary
+        rows.append([one.name, one.kind or "-", order, one.source, one.form, flat(options), flat(told)])
+    sizes = [max(columns(row[number]) for row in rows) for number in range(6)]
+    fitted = ([fit(cell, size) for cell, size in zip(row, sizes, strict=False)] + row[6:] for row in rows)
+    return ["  ".join(cells).rstrip() for cells in fitted]
+
+
+def plugin(found: Any) -> list[str]:
+    """What `plugin show` says: what it is for, its facts, and its options, each with what it takes."""
+    facts = [("name", found.name), ("kind", found.kind), ("order", found.order)]
+    facts += [("source", found.source), ("form", found.form)]
+    facts += [("path", found.path), ("works here", f"no: {flat(found.problem)}" if found.problem else "yes")]
+    facts += [("environment", "a short list of variables")] if found.clean_env else []
+    lines = [*map(flat, found.text.split("\n")), "", *pairs(facts), "", *found.usage, ""]
+    if not found.options:
+        return [*lines, "it takes any option" if found.options is None else "it takes no options"]
+    rows = [(flat(one.name), _takes(one), flat(one.help)) for one in found.options]
+    sizes = [max(columns(row[number]) for row in rows) for number in range(2)]
+    fitted = ([fit(cell, size) for cell, size in zip(row, sizes, strict=False)] + [row[2]] for row in rows)
+    return [*lines, *("  ".join(cells).rstrip() for cells in fitted)]
+
+
+def _takes(option: Any) -> str:
+    """What an option takes, in a few words."""
+    default = "required" if option.required else f"default {_value(option.default)}" if option.default else ""
+    words = (option.type, "repeatable" if option.repeated else "", default, "secret" if option.secret else "")
+    return ", ".join(word for word in words if word)
+
+
+def plugins_tested(result: Any, options: Options) -> list[str]:
+    """What `plugin test` says: a line for each test, then how many there were. With --quiet those that failed alone."""
+    told = [one for one in result.tests if one.outcome == "failed" or not options.quiet]
+    sizes = [max((columns(getattr(one, field)) for one in told), default=0) for field in ("plugin", "outcome")]
+    lines = []
+    for one in told:
+        words = [
+            fit(one.plugin, sizes[0]),
+            fit(one.outcome, sizes[1]),
+            f"{one.test}: {one.why}" if one.why else one.test,
+        ]
+        lines.append("  ".join(map(flat, words)))
+    ends = f"{result.passed} passed, {result.failed} failed, {result.skipped} skipped"
+    return lines if options.quiet else [*lines, ends]
 
 
 def state(one: Session) -> str:

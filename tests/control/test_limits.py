@@ -1,0 +1,55 @@
+"""Before a session is created the machine is looked at: what there is no room for is refused, and harms nobody."""
+
+from __future__ import annotations
+
+import pytest
+from programs import LINES
+
+from tmuxctl import config
+from tmuxctl.control import Control, limits
+from tmuxctl.errors import Failed
+from tmuxctl.transport.base import Room, Used
+
+MANY = Used(10, 1000)
+
+
+@pytest.mark.parametrize(
+    ("room", "reason"),
+    [
+        (Room(free=1000, ptys=MANY, descriptors=MANY), "disk_full"),
+        (Room(free=1 << 30, ptys=Used(4094, 4096), descriptors=MANY), "no_ptys"),
+        (Room(free=1 << 30, ptys=MANY, descriptors=Used(52, 64)), "no_descriptors"),
+    ],
+)
+def test_what_there_is_no_room_for_is_refused(room: Room, reason: str) -> None:
+    with pytest.raises(Failed) as refused:
+        limits.refuse(room, "/home")
+    assert refused.value.reason == reason
+    assert refused.value.hint
+
+
+def test_what_cannot_be_asked_is_no_reason_to_refuse() -> None:
+    limits.refuse(Room(), "/home")
+    limits.refuse(Room(free=1 << 30, ptys=Used(4000, 4096), descriptors=Used(51, 64)), "/home")
+
+
+@pytest.mark.on("memory", "tmux")
+def test_no_more_sessions_than_the_settings_allow(control: Control) -> None:
+    control.settings = config.load({"limits.sessions": 2})
+    control.new("a", LINES)
+    control.new("b", LINES)
+    with pytest.raises(Failed) as refused:
+        control.new("c", LINES)
+    assert refused.value.reason == "too_many_sessions"
+    control.kill(("a",))
+    assert control.new("c", LINES).name == "c"
+
+
+@pytest.mark.on("tmux", "pipe")
+def test_show_tells_what_a_session_takes(control: Control) -> None:
+    control.new("t", ("sh", "-c", "sleep 1000 & sleep 1000 & exec cat"), wait=False)
+    assert control.wait("t", settle=0.2).matched
+    shown = control.show("t")
+    assert shown.processes == 3
+    assert (shown.memory or 0) > 1 << 18
+    assert shown.cpu is not None
