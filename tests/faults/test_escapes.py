@@ -15,6 +15,7 @@ import pytest
 from programs import program
 
 from tmuxctl.control import Control, sessions
+from tmuxctl.errors import Denied
 from tmuxctl.terminal import cgroup, launch
 
 pytestmark = pytest.mark.on("tmux")
@@ -132,3 +133,31 @@ def test_a_launcher_that_cannot_have_a_group_starts_the_program_all_the_same(pla
         assert (done.stdout, done.stderr) == ("started\n", "")
     assert not (place / cgroup.FILE).exists()
     assert launch.STARTED != cgroup.FILE
+
+
+def test_doctor_finds_and_ends_what_sessions_of_this_server_left_and_nothing_else(control: Control, until: Any) -> None:
+    made = control.new("t", ("sh", "-c", "trap '' HUP; setsid sleep 1000 & exec cat"))
+    control.new("living", ("sh", "-c", "sleep 1000 & exec cat"))
+    until(lambda: [row for row in control.transport.marked(made.id) if row.name == "sleep"])
+    control.transport.run([("kill-session", "-t", "=t")])
+    until(lambda: [row.name for row in control.transport.marked(made.id)] == ["sleep"])
+    foreign = subprocess.Popen(["sleep", "1000"], env={"TMUXCTL_SESSION": "0" * 8})
+    try:
+        (check,) = [one for one in control.doctor().checks if one.name == "orphans"]
+        assert not check.ok
+        assert check.found.startswith("1 of sessions that are gone")
+        (check,) = [one for one in control.doctor(fix=True).checks if one.name == "orphans"]
+        assert check.ok
+        assert not control.transport.marked(made.id)
+        assert control.show("living").processes == 2
+        assert foreign.poll() is None
+        assert [one.ok for one in control.doctor().checks if one.name == "orphans"] == [True]
+    finally:
+        foreign.kill()
+        foreign.wait()
+
+
+def test_only_who_may_kill_may_let_doctor_mend(control: Control) -> None:
+    with pytest.raises(Denied):
+        control.call("doctor", {"fix": True}, rights=("read",))
+    assert control.call("doctor", {}, rights=("read",)).checks

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from tmuxctl.control import sessions
-from tmuxctl.errors import TmuxctlError
+from tmuxctl.control import limits, sessions
+from tmuxctl.errors import Failed, TmuxctlError
+from tmuxctl.operations import current
 from tmuxctl.results import Check, Doctor
+from tmuxctl.terminal import process
+from tmuxctl.transport.base import Room, Used
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
@@ -18,21 +21,30 @@ if TYPE_CHECKING:
 OLDEST = (3, 2)
 
 
-def examine(control: Control) -> Doctor:
-    """Every check; one that cannot be made counts as failed, with its reason."""
-    checks = [
-        check
-        for look in (_python, _tmux, _folders, _server, _sessions, _kernel, _terminal)
-        for check in _each(control, look)
-    ]
+def examine(control: Control, *, fix: bool = False) -> Doctor:
+    """Every check; one that cannot be made counts as failed, with its reason. `fix` ends what ended sessions left behind."""
+    if fix:
+        current().demand("kill", "doctor --fix")
+    looks: Mapping[str, Callable[[Control], Iterator[Check]]] = {
+        "python": _python,
+        "tmux": _tmux,
+        "state folder": _folders,
+        "server": _server,
+        "sessions": _sessions,
+        "room": _room,
+        "orphans": lambda control: _orphans(control, fix),
+        "process table": _kernel,
+        "terminal": _terminal,
+    }
+    checks = [check for name, look in looks.items() for check in _each(control, name, look)]
     return Doctor(all(check.ok is not False for check in checks), tuple(checks))
 
 
-def _each(control: Control, look: Callable[[Control], Iterator[Check]]) -> Iterator[Check]:
+def _each(control: Control, name: str, look: Callable[[Control], Iterator[Check]]) -> Iterator[Check]:
     try:
         yield from look(control)
     except TmuxctlError as error:
-        yield Check(look.__name__.strip("_"), False, error.message, error.hint or None)
+        yield Check(name, False, error.message, error.hint or None)
 
 
 def _python(control: Control) -> Iterator[Check]:
@@ -84,13 +96,61 @@ def _sessions(control: Control) -> Iterator[Check]:
             "lost sessions",
             None,
             ", ".join(one.name for one in lost),
-            "their output is kept: tmuxctl log NAME; tmuxctl prune",
+            "bring them back: tmuxctl restore; their output is kept: tmuxctl log NAME",
         )
     silent = [pane.name for pane in living if not pane.piped]
     if silent:
         yield Check(
             "journals", False, "not written: " + ", ".join(silent), "is the disk full? df -h " + control.transport.home
         )
+
+
+def _room(control: Control) -> Iterator[Check]:
+    home = control.transport.home
+    room = control.transport.room(home, sessions.server_pid(control))
+    try:
+        limits.refuse(room, home)
+    except Failed as error:
+        yield Check("room", False, error.message, error.hint)
+        return
+    told = [f"{room.free >> 20} MiB free"] if room.free is not None else []
+    told += [f"{what} {used.used} of {used.most}" for what, used in _used(room) if used]
+    yield Check("room", True, ", ".join(told) or "cannot be asked here")
+
+
+def _used(room: Room) -> Sequence[tuple[str, Used | None]]:
+    return (("pseudoterminals", room.ptys), ("the server's descriptors", room.descriptors))
+
+
+def _orphans(control: Control, fix: bool) -> Iterator[Check]:
+    """Processes that carry the mark of a session of this server that tmux does not know any more."""
+    home = control.transport.home
+    living = {pane.id for pane in sessions.panes(control)}
+    gone = {
+        name: f"{home}/{place}/{name}"
+        for place in ("sessions", "ended")
+        for name in control.transport.files(f"{home}/{place}")
+    }
+    left = [
+        (row, session_id)
+        for row, session_id in process.carriers(control.transport)
+        if session_id in gone.keys() - living
+    ]
+    if not left:
+        yield Check("orphans", True, "none")
+        return
+    names = ", ".join(f"{row.pid} ({row.name})" for row, _ in left[:20])
+    if not fix:
+        yield Check(
+            "orphans", False, f"{len(left)} of sessions that are gone: {names}", "end them: tmuxctl doctor --fix"
+        )
+        return
+    ends = [
+        process.end_marked(control.transport, one, gone[one], signal="TERM", grace=2.0)
+        for one in {one for _, one in left}
+    ]
+    still = [str(pid) for end in ends for pid in end.left]
+    yield Check("orphans", not still, f"ended: {names}", f"could not be ended: {', '.join(still)}" if still else None)
 
 
 def _kernel(control: Control) -> Iterator[Check]:

@@ -696,12 +696,14 @@ class Control:
 
     # Set up
 
-    @operation(right="read", group="Set up", idempotent=True, examples=("doctor", "doctor --json"))
-    def doctor(self) -> Doctor:
+    @operation(right="read", group="Set up", idempotent=True, examples=("doctor", "doctor --fix"))
+    def doctor(
+        self, *, fix: Annotated[bool, "end processes that sessions of this server left behind"] = False
+    ) -> Doctor:
         """Check what tmuxctl needs: tmux, its server, folders, limits; each with what to do about it."""
         from tmuxctl.control import doctor
 
-        return doctor.examine(self)
+        return doctor.examine(self, fix=fix)
 
     @operation(right="read", group="Set up", idempotent=True, examples=("profile ls", "profile ls --json"))
     def profile_ls(self) -> Profiles:

@@ -84,16 +84,21 @@ def _other(control: Control, session: str) -> Pane:
             return pane
     gone = next((one for one in lost(control, there) if session in (one.name, one.id)), None)
     if gone and gone.state is State.EXITED:
+        how = (
+            "had ended before its tmux server died"
+            if gone.exit_status is not None or gone.signal
+            else "was ended without tmuxctl"
+        )
         raise Exited(
-            f"session {session} was ended without tmuxctl",
+            f"session {session} {how}",
             reason="ended_elsewhere",
-            hint=f"its output is still there: tmuxctl log {session}; start it anew: tmuxctl new {session}",
+            hint=f"its output is still there: tmuxctl log {session}; start it again: tmuxctl restore {session}",
         )
     if gone:
         raise Unreachable(
             f"session {session} was lost: its tmux server died",
             reason="lost",
-            hint=f"its output is still there: tmuxctl log {session}; start it anew: tmuxctl new {session}",
+            hint=f"bring it back: tmuxctl restore {session}; its output is still there: tmuxctl log {session}",
         )
     from difflib import get_close_matches
 

@@ -37,6 +37,10 @@ done; } 2>/dev/null; :
 """Of the processes `$2`.. those of the same login, control groups and user as `$1` that carry no session's marker."""
 
 
+CARRIERS = r"""grep -azs '^TMUXCTL_SESSION=' /proc/[0-9]*/environ | tr '\0' '\n'; :"""
+"""`/proc/PID/environ:TMUXCTL_SESSION=ID` for every process that carries a session's marker."""
+
+
 class Ending(NamedTuple):
     """How many processes were ended, the pids of those that are still there, and `strays`: what may have been the
     session's and was left alone, because nothing proves it."""
@@ -129,6 +133,17 @@ def remaining(transport: Transport, session_id: str, folder: str = "") -> list[P
     if folder and (members := cgroup.members(transport, folder, session_id)):
         found |= {row.pid: row for row in transport.processes(members)}
     return [row for row in found.values() if row.state not in ("Z", "X")]
+
+
+def carriers(transport: Transport) -> list[tuple[Process, str]]:
+    """Every process that carries the marker of a session, of whichever server, with that session's id."""
+    found = {}
+    for line in transport.shell(CARRIERS)[1].decode(errors="replace").splitlines():
+        place, _, session_id = line.partition(":" + MARKER.decode())
+        if place.startswith("/proc/") and session_id:
+            found[int(place.split("/")[2])] = session_id
+    rows = transport.processes(list(found))
+    return [(row, found[row.pid]) for row in rows if row.state not in ("Z", "X")]
 
 
 def _strays(transport: Transport, pane: Pane, root: Process) -> list[Process]:
