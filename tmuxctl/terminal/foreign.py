@@ -91,7 +91,7 @@ class ForeignPane(NamedTuple):
         return str(uuid5(UUID(NAMESPACE), about))
 
 
-def panes(transport: Transport, *, timeout: float = 10.0) -> list[ForeignPane]:
+def panes(transport: Transport, *, timeout: float = 8.0) -> list[ForeignPane]:
     """The panes of a server. Unreachable `no_server` if there is none."""
     listing = ("list-panes", "-a", "-F", "\t".join(LISTED))
     rows = transport.run([listing], timeout=timeout).decode(errors="replace").split("\n")
@@ -199,7 +199,7 @@ class ForeignTransport:
         return self._kept().get("before", "")
 
     def run(
-        self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 10.0
+        self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 8.0
     ) -> bytes:
         """As every transport, for this pane alone. Denied `foreign` for what would change more than its input."""
         self._check(commands)

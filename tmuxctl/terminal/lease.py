@@ -72,7 +72,7 @@ def human(wall: float) -> str:
     return f"#{{&&:#{{session_attached}},{recent}}}"
 
 
-def take(transport: Transport, holder: Holder, pane: Pane, *, name: str = "lease", timeout: float = 10.0) -> bool:
+def take(transport: Transport, holder: Holder, pane: Pane, *, name: str = "lease", timeout: float = 8.0) -> bool:
     """Take or renew the lease in one list; False if another writer has it."""
     now = transport.clock()
     condition = foreign(holder, pane, now=now, machine=transport.machine, name=name)
@@ -95,7 +95,7 @@ def take_turn(transport: Transport, holder: Holder, pane: Pane) -> bool:
 
 
 def give_back(
-    transport: Transport, holder: Holder, session: str, *, name: str = "lease", timeout: float = 10.0
+    transport: Transport, holder: Holder, session: str, *, name: str = "lease", timeout: float = 8.0
 ) -> None:
     """Release the lease if it is still ours."""
     here = target(session)

@@ -65,7 +65,7 @@ def capture(
         commands += [("display-message", "-p", end), (*grab, "-S", f"-{scrollback}" if scrollback else "-", "-E", "-1")]
     first, _, rest = transport.run(commands).partition(f"\t{end}".encode())
     line = first.decode(errors="replace")
-    pane = server.renewed(before, line) if before else server.known(server.settle(transport, line, 10.0), name)
+    pane = server.renewed(before, line) if before else server.known(server.settle(transport, line, 8.0), name)
     if pane is None:
         return capture(transport, name, scrollback=scrollback, trim=trim, wide=wide)
     title, _, rest = rest.partition(end.encode() + b"\n")

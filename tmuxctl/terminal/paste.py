@@ -119,7 +119,7 @@ def check_text(data: bytes, *, canonical: bool, bracketed: bool, multiline: bool
 
 
 def write(
-    transport: Transport, holder: lease.Holder, pane: Pane, one: Write, remember: str, *, timeout: float = 10.0
+    transport: Transport, holder: lease.Holder, pane: Pane, one: Write, remember: str, *, timeout: float = 8.0
 ) -> str:
     """Carry out one write in one command list: `done`, or `dup` when this id was written before.
 

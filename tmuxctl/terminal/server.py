@@ -171,14 +171,14 @@ def signal_name(value: str) -> str:
     return value.upper().removeprefix("SIG")
 
 
-def pane(transport: Transport, name: str, *, timeout: float = 10.0) -> Pane:
+def pane(transport: Transport, name: str, *, timeout: float = 8.0) -> Pane:
     """The facts of one session, or NotFound."""
     reply = transport.run([("display-message", "-p", "-t", target(name), FORMAT)], timeout=timeout)
     return known(settle(transport, reply.decode(errors="replace").rstrip("\n"), timeout), name)
 
 
 def pane_and_input(
-    transport: Transport, name: str, before: Pane | None = None, *, timeout: float = 10.0
+    transport: Transport, name: str, before: Pane | None = None, *, timeout: float = 8.0
 ) -> tuple[Pane, str]:
     """The facts of one session with what was last sent to it (`paste.Input.parse` reads it), from one instant.
 
@@ -200,14 +200,14 @@ class Taken(NamedTuple):
     id: str
 
 
-def names(transport: Transport, *, timeout: float = 10.0) -> dict[str, Taken]:
+def names(transport: Transport, *, timeout: float = 8.0) -> dict[str, Taken]:
     """The names that are taken on the server."""
     lines = _listed(transport, [("list-panes", "-a", "-F", "#{pane_dead} #{@tmuxctl_id} #{session_name}")], timeout)
     rows = [line.split(" ", 2) for line in lines if line]
     return {name: Taken(dead == "1", session_id) for dead, session_id, name in rows}
 
 
-def panes(transport: Transport, *, timeout: float = 10.0) -> list[Pane]:
+def panes(transport: Transport, *, timeout: float = 8.0) -> list[Pane]:
     """The facts of every session of ours, by name; hidden ones (`_...`) left out."""
     listing = ("list-panes", "-a", "-F", FORMAT)
     found = [parse(line) for line in _listed(transport, [listing], timeout)]

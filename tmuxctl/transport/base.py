@@ -117,7 +117,7 @@ class Transport(Protocol):
         commands: Sequence[Command],
         *,
         buffer: tuple[str, bytes] | None = None,
-        timeout: float = 10.0,
+        timeout: float = 8.0,
     ) -> bytes:
         """Run ONE tmux command list and return what it printed; never starts a server.
 
@@ -129,7 +129,7 @@ class Transport(Protocol):
     def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
         """Run a list that creates a session, starting the server (our configuration, clean environment) if there is none."""
 
-    def shell(self, script: str, *arguments: str, stdin: bytes = b"", timeout: float = 10.0) -> tuple[int, bytes]:
+    def shell(self, script: str, *arguments: str, stdin: bytes = b"", timeout: float = 8.0) -> tuple[int, bytes]:
         """Run a POSIX sh script there with `$1`.. set; its exit status and standard output."""
 
     def put(self, path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:

@@ -57,7 +57,7 @@ class Channel:
     Once `closed` (by `close`, by the watchdog, or because tmux ended the client) it stays so: open another.
     """
 
-    def __init__(self, socket: str, *, tmux: str = "tmux", timeout: float = 10.0) -> None:
+    def __init__(self, socket: str, *, tmux: str = "tmux", timeout: float = 8.0) -> None:
         self._lock = threading.Lock()
         try:
             self._open(socket, tmux, timeout)
@@ -108,7 +108,7 @@ class Channel:
             raise
 
     def run(
-        self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 10.0
+        self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 8.0
     ) -> bytes:
         """Run one list and return what it printed, as `Transport.run` does; `timeout` in seconds.
 

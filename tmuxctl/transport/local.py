@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import stat
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -66,7 +67,7 @@ class LocalTransport:
     # tmux
 
     def run(
-        self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 10.0
+        self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 8.0
     ) -> bytes:
         # opened before the lock is shared: opening wants it alone
         channel = self._ready_channel(timeout)
@@ -150,28 +151,72 @@ class LocalTransport:
         with self._locked("start.lock", timeout):
             if self._answers() or self._recover():
                 return
-            conf = os.path.join(self.home, "tmux.conf")
-            self.put(conf, self._config)
-            kept = [f"{name}={value}" for name, value in os.environ.items() if SERVER_ENVIRONMENT.fullmatch(name)]
-            command = [self._tmux, "-u", "-f", conf, "-L", self.socket, "start-server"]
-            done = _run(["env", "-i", *kept, "sh", "-c", START, "sh", *command], timeout=timeout)
+            words, environment = self._prepare_server()
+            given = [f"{name}={value}" for name, value in environment.items()]
+            done = _run(["env", "-i", *given, *words, "start-server"], timeout=timeout)
             if done.status == 127:
                 raise _no_tmux()
             if done.status:
                 raise base.failure(done.errors.decode(errors="replace").strip())
             self._record()
 
-    def _answers(self) -> bool:
+    def become_server(self, then: Callable[[], None], *, timeout: float = 20.0) -> None:
+        """Become the server: this very process, in the foreground, until it ends. Comes back where one runs already.
+
+        `then` is called, in another process, as soon as the server answers.
+        """
+        with self._locked("start.lock", timeout) as lock:
+            if self._answers() or self._recover():
+                return
+            words, environment = self._prepare_server()
+            if not self.which(self._tmux, environment.get("PATH", os.defpath), "/"):
+                raise _no_tmux()
+            pid = os.getpid()
+            started = next(row.started for row in _rows([pid]))
+
+            def tell() -> None:
+                # this process has the lock from the one that becomes the server: until it answers nobody starts another
+                if self._answers_soon(pid, started, timeout):
+                    self._record()
+                    os.close(lock)
+                    then()
+
+            _aside(tell)
+            os.execvpe(words[0], [*words, "-D"], environment)
+
+    def server_pid(self) -> int | None:
+        """The pid of the server that answers, None if none does."""
         try:
-            self._spawn(["display-message", "-p", "#{pid}"], timeout=5.0)
+            return self._pid()
         except Unreachable as error:
             if error.reason == "backend_timeout":
                 raise
-            return False
-        return True
+            return None
+
+    def _prepare_server(self) -> tuple[list[str], dict[str, str]]:
+        """The words a server is started with, to which those are added that say how, and the variables it may have."""
+        conf = os.path.join(self.home, "tmux.conf")
+        self.put(conf, self._config)
+        kept = {name: value for name, value in os.environ.items() if SERVER_ENVIRONMENT.fullmatch(name)}
+        return ["sh", "-c", START, "sh", self._tmux, "-u", "-f", conf, "-L", self.socket], kept
+
+    def _answers(self) -> bool:
+        return self.server_pid() is not None
+
+    def _answers_soon(self, pid: int, started: int, seconds: float) -> bool:
+        """Wait until the server that is this process answers; False if it has ended, or does not answer in time."""
+        deadline = time.monotonic() + seconds
+        while _lives(pid, started) and time.monotonic() < deadline:
+            if self._answers():
+                return True
+            time.sleep(0.02)
+        return False
+
+    def _pid(self) -> int:
+        return int(self._spawn(["display-message", "-p", "#{pid}"], timeout=5.0))
 
     def _record(self) -> None:
-        pid = int(self._spawn(["display-message", "-p", "#{pid}"], timeout=5.0))
+        pid = self._pid()
         started = next((row.started for row in _rows([pid])), 0)
         self.put(os.path.join(self.home, "server"), f"{pid} {started}\n".encode(), durable=True)
 
@@ -179,15 +224,12 @@ class LocalTransport:
         """A server whose socket file was deleted makes it anew on SIGUSR1 (tmux(1)); True if it did."""
         with suppress(NotFound, ValueError):
             pid, started = (int(word) for word in self.read(os.path.join(self.home, "server")).split())
-            if any(row.started == started and row.state not in ("Z", "X") for row in _rows([pid])):
-                self.signal(list(_rows([pid])), "USR1")
-                deadline = time.monotonic() + 5.0
-                while time.monotonic() < deadline:
-                    if self._answers():
-                        return True
-                    if not any(row.started == started and row.state not in ("Z", "X") for row in _rows([pid])):
-                        return False
-                    time.sleep(0.02)
+            if not _lives(pid, started):
+                return False
+            self.signal(list(_rows([pid])), "USR1")
+            if self._answers_soon(pid, started, 5.0):
+                return True
+            if _lives(pid, started):
                 raise Unreachable(
                     f"the tmux server (pid {pid}) runs but its socket is gone and does not come back",
                     reason="no_socket",
@@ -196,8 +238,8 @@ class LocalTransport:
         return False
 
     @contextmanager
-    def _locked(self, name: str, timeout: float, *, shared: bool = False) -> Iterator[None]:
-        """Hold a lock file of this server's, alone or with others who share it."""
+    def _locked(self, name: str, timeout: float, *, shared: bool = False) -> Iterator[int]:
+        """Hold a lock file of this server's, alone or with others who share it; gives its descriptor."""
         import fcntl
 
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -213,11 +255,11 @@ class LocalTransport:
                     if time.monotonic() > deadline:
                         raise _locked_out(os.path.join(self.home, name), timeout) from None
                     time.sleep(0.002)
-            yield
+            yield lock
         finally:
             os.close(lock)
 
-    def _settled(self, timeout: float) -> AbstractContextManager[None]:
+    def _settled(self, timeout: float) -> AbstractContextManager[int]:
         """For what tells control clients of sessions that come, go or change their name.
 
         tmux before 3.7 writes that to a client that has said it is one and is not yet set up, through a null pointer:
@@ -227,7 +269,7 @@ class LocalTransport:
 
     # files
 
-    def shell(self, script: str, *arguments: str, stdin: bytes = b"", timeout: float = 10.0) -> tuple[int, bytes]:
+    def shell(self, script: str, *arguments: str, stdin: bytes = b"", timeout: float = 8.0) -> tuple[int, bytes]:
         done = _run(["sh", "-c", script, "sh", *arguments], stdin=stdin, timeout=timeout)
         return done.status, done.output
 
@@ -410,6 +452,24 @@ def _held(pid: int) -> Iterator[Callable[[int], None]]:
         yield lambda number: signal.pidfd_send_signal(handle, number)
     finally:
         os.close(handle)
+
+
+def _aside(work: Callable[[], None]) -> None:
+    """Do the work in a process of its own, which nobody waits for; it has what this one has open."""
+    if child := os.fork():
+        os.waitpid(child, 0)
+        return
+    try:
+        if not os.fork():
+            work()
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(0)
+
+
+def _lives(pid: int, started: int) -> bool:
+    return any(row.started == started and row.state not in ("Z", "X") for row in _rows([pid]))
 
 
 def _rows(pids: Sequence[int]) -> Iterator[Process]:

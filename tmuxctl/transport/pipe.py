@@ -68,7 +68,7 @@ class PipeTransport:
     # tmux
 
     def run(
-        self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 10.0
+        self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 8.0
     ) -> bytes:
         deadline = time.monotonic() + timeout
         try:
@@ -144,7 +144,7 @@ class PipeTransport:
 
     # files
 
-    def shell(self, script: str, *arguments: str, stdin: bytes = b"", timeout: float = 10.0) -> tuple[int, bytes]:
+    def shell(self, script: str, *arguments: str, stdin: bytes = b"", timeout: float = 8.0) -> tuple[int, bytes]:
         body = 'umask "$before"; exec ' + words("sh", "-c", script, "sh", *arguments)
         return self._call(body, data=stdin or None, private=True, timeout=timeout)[:2]
 
@@ -280,7 +280,7 @@ class PipeTransport:
         raise _refusal(status, complaint.decode(errors="replace").strip())
 
     def _call(
-        self, body: str, *, data: bytes | None = None, private: bool = False, timeout: float = 10.0
+        self, body: str, *, data: bytes | None = None, private: bool = False, timeout: float = 8.0
     ) -> tuple[int, bytes, bytes]:
         """Run `body` in a subshell there: exit status, output, complaint. `data` is its standard input and in `$T/d`.
 

@@ -32,9 +32,9 @@ def run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> Done:
     Raises FileNotFoundError if there is none, Late after killing it.
     """
     deadline = time.monotonic() + timeout
-    inner = [os.pipe(), os.pipe(), os.pipe()]
-    child = (inner[0][0], inner[1][1], inner[2][1])
-    mine = (inner[0][1], inner[1][0], inner[2][0])
+    inner = [os.pipe(), os.pipe()]
+    child = (_input(stdin), inner[0][1], inner[1][1])
+    mine = (inner[0][0], inner[1][0])
     try:
         actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(child)]
         pid = os.posix_spawnp(argv[0], list(argv), os.environ, file_actions=actions, setsigdef=DEFAULT_SIGNALS)
@@ -46,7 +46,7 @@ def run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> Done:
         for pipe in child:
             os.close(pipe)
     try:
-        output, errors = _talk(mine, stdin, deadline)
+        output, errors = _listen(mine, deadline)
         return Done(os.waitstatus_to_exitcode(_wait(pid, deadline)), output, errors)
     except BaseException:
         with suppress(ProcessLookupError):
@@ -56,52 +56,56 @@ def run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> Done:
         raise
 
 
-def _talk(pipes: tuple[int, int, int], stdin: bytes, deadline: float) -> tuple[bytes, bytes]:
-    """Feed and read until both outputs are closed."""
-    to, *sources = pipes
-    left = memoryview(stdin)
-    found: dict[int, bytearray] = {source: bytearray() for source in sources}
-    waiting = select.poll()
-    for source in sources:
-        waiting.register(source, select.POLLIN)
-    still, open_ = set(sources), {*pipes}
+def _input(data: bytes) -> int:
+    """A descriptor from which exactly these bytes can be read, all of them from the start: were they fed through a pipe, a
+    program would take what has come for the whole when we are killed meanwhile (measured: tmux pastes half a text)."""
+    if not data:
+        return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    handle = _nameless()
     try:
-        if left:
-            os.set_blocking(to, False)
-            waiting.register(to, select.POLLOUT)
-        else:
-            os.close(to)
-            open_.discard(to)
-        while still:
+        left = memoryview(data)
+        while left:
+            left = left[os.write(handle, left) :]
+        os.lseek(handle, 0, os.SEEK_SET)
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def _nameless() -> int:
+    """A file that is in no folder: in memory (memfd_create(2)), or where that is not to be had on the disk."""
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("input", os.MFD_CLOEXEC)
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+def _listen(pipes: tuple[int, int], deadline: float) -> tuple[bytes, bytes]:
+    """Read until both outputs are closed."""
+    found: dict[int, bytearray] = {pipe: bytearray() for pipe in pipes}
+    waiting = select.poll()
+    for pipe in pipes:
+        waiting.register(pipe, select.POLLIN)
+    open_ = set(pipes)
+    try:
+        while open_:
             events = waiting.poll(max(0.0, deadline - time.monotonic()) * 1000)
             if not events and time.monotonic() >= deadline:
                 raise Late
             for pipe, _ in events:
-                if pipe == to:
-                    left = _feed(to, left)
-                    done = not left
-                else:
-                    data = os.read(pipe, READ)
-                    found[pipe] += data
-                    done = not data
-                if done:
+                data = os.read(pipe, READ)
+                found[pipe] += data
+                if not data:
                     waiting.unregister(pipe)
                     os.close(pipe)
                     open_.discard(pipe)
-                    still.discard(pipe)
     finally:
         for pipe in open_:
             os.close(pipe)
-    return bytes(found[sources[0]]), bytes(found[sources[1]])
-
-
-def _feed(pipe: int, left: memoryview) -> memoryview:
-    try:
-        return left[os.write(pipe, left[:READ]) :]
-    except BlockingIOError:
-        return left
-    except BrokenPipeError:
-        return left[:0]
+    return bytes(found[pipes[0]]), bytes(found[pipes[1]])
 
 
 def _wait(pid: int, deadline: float) -> int:
