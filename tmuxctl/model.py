@@ -95,6 +95,8 @@ class Session(Value):
     owner: str | None = None
     target: str | None = None
     """The pane it is on another tmux server, None for a session of tmuxctl's own."""
+    left: tuple[str, ...] = ()
+    """Of a session that was ended: what its plugins left behind, in words."""
     processes: int | None = None
     memory: int | None = None
     """Of all its processes, in bytes; pages they share are counted for each. `show` tells it."""

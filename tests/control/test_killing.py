@@ -147,4 +147,65 @@ def test_a_resident_process_whose_control_client_is_gone_can_end_sessions_and_ty
     assert control.wait("t", text="after").matched == "text"
     control.transport.close()
     control.transport.run([("kill-session", "-t", "=u")], timeout=5)
-    assert [(one.name, one.state.value) for one in control.ls().sessions] == [("t", "busy"), ("u", "exited")]
+    assert [(one.name, one.state.value == "exited") for one in control.ls().sessions] == [("t", False), ("u", True)]
+
+
+@pytest.mark.on("tmux")
+def test_what_was_killed_can_be_listed_until_it_is_pruned(control: Control) -> None:
+    made = control.new("t", LINES)
+    control.new("living", LINES)
+    control.kill(("t",))
+    assert [one.name for one in control.ls().sessions] == ["living"]
+    (ended,) = [one for one in control.ls(ended=True).sessions if one.name == "t"]
+    assert (ended.id, ended.state.value, ended.signal, ended.argv, ended.left) == (made.id, "exited", "TERM", LINES, ())
+    control.prune()
+    assert [one.name for one in control.ls(ended=True).sessions] == ["living"]
+
+
+@pytest.mark.on("tmux")
+def test_what_a_plugin_keeps_is_told_until_it_is_gone_or_forced(control: Control, place: Path) -> None:
+    plugins = place / ".config" / "tmuxctl" / "plugins"
+    plugins.mkdir(parents=True)
+    (plugins / "holder.py").write_text(
+        '"""Keeps a folder while it holds anything."""\n'
+        "import os, shutil\n\n"
+        'KIND = "cwd"\n\n\n'
+        "def transform(spec, *, folder: str):\n    os.makedirs(folder, exist_ok=True)\n    return spec\n\n\n"
+        "def cleanup(spec, ended):\n"
+        f"    folder = {str(place / 'held')!r}\n"
+        "    if os.path.isdir(folder) and os.listdir(folder) and not ended.force:\n"
+        "        return f'{folder} is not empty'\n"
+        "    shutil.rmtree(folder, ignore_errors=True)\n"
+    )
+    held = place / "held"
+    for work in ("pruned", "forced", "emptied"):
+        control.new("t", LINES, with_=(f"holder={held}",))
+        (held / "work").write_text("x")
+        assert control.kill(("t",)).killed[0].left == (f"{held} is not empty",)
+        assert [one.left for one in control.ls(ended=True).sessions] == [(f"{held} is not empty",)]
+        if work == "pruned":
+            assert control.prune().left == (f"{held} is not empty",)
+            assert held.exists()
+        if work == "emptied":
+            (held / "work").unlink()
+        assert control.prune(force=work != "emptied").left == ()
+        assert not held.exists()
+        assert not control.ls(ended=True).sessions
+
+
+@pytest.mark.on("tmux")
+def test_what_was_half_written_goes_with_prune(control: Control, place: Path) -> None:
+    made = control.new("t", LINES)
+    home = Path(control.transport.home)
+    long_ago = (1, 1)
+    for name in ("server.1.1.new", f"sessions/{made.id}/spec.json.1.1.new", "sessions/never/launch.sh"):
+        (home / name).parent.mkdir(exist_ok=True)
+        (home / name).write_text("half")
+        os.utime(home / name, long_ago)
+    os.utime(home / "sessions" / "never", long_ago)
+    assert [one.name for one in control.ls().sessions] == ["t"]
+    control.prune()
+    assert not (home / "server.1.1.new").exists()
+    assert not (home / "sessions" / "never").exists()
+    assert not list((home / "sessions" / made.id).glob("*.new"))
+    assert control.show("t").state.value != "exited"

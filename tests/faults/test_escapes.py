@@ -63,10 +63,14 @@ def no_group(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cgroup, "enter", lambda folder, session_id: ":")
 
 
+def group_of(control: Control, session_id: str) -> str:
+    return cgroup.paths(control.transport, {session_id: sessions.folder(control, session_id)}).get(session_id, "")
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_none_is_left_where_a_control_group_is_to_be_had(control: Control, escaped, pids: Path, kind: str) -> None:
     session_id = escaped(kind)
-    group = cgroup.path(control.transport, sessions.folder(control, session_id), session_id)
+    group = group_of(control, session_id)
     if not group:
         pytest.skip("no control group is to be had here")
     (end,) = control.kill(("t",), grace=0.2).killed
@@ -114,7 +118,7 @@ def test_a_process_of_another_session_with_the_terminal_open_is_not_touched(cont
 
 def test_a_session_that_was_lost_is_ended_with_its_group(control: Control, escaped, pids: Path) -> None:
     session_id = escaped("clean")
-    if not cgroup.path(control.transport, sessions.folder(control, session_id), session_id):
+    if not group_of(control, session_id):
         pytest.skip("no control group is to be had here")
     server = int(control.transport.run([("display-message", "-p", "#{pid}")]))
     os.kill(server, signal.SIGKILL)

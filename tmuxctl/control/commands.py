@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.control import sessions
 from tmuxctl.control.creation import Wanted, new
-from tmuxctl.errors import Conflict, Exited, Failed, NotFound, Timeout, TmuxctlError, Unreachable, Usage
-from tmuxctl.model import State
+from tmuxctl.errors import Asking, Conflict, Exited, Failed, NotFound, Timeout, TmuxctlError, Unreachable, Usage
+from tmuxctl.model import Confidence, State
 from tmuxctl.operations import current
 from tmuxctl.reading import marks
 from tmuxctl.results import Ran
@@ -22,6 +22,7 @@ from tmuxctl.terminal.server import Pane
 from tmuxctl.transport.base import shell_word
 
 if TYPE_CHECKING:
+    from tmuxctl.control.observing import Steady
     from tmuxctl.control.service import Control
     from tmuxctl.transport.base import Process
 
@@ -33,6 +34,12 @@ PROMPT_SECONDS = 0.25
 
 READY_SECONDS = 10.0
 """How long a shell that is still starting is waited for."""
+
+SILENT_SECONDS = 0.5
+"""After so long without output it is looked whether the program waits for an answer."""
+
+ANSWER_SECONDS = 3.0
+"""How long somebody else may take to answer a program that is run to its end, before it is ended."""
 
 WAITING = (
     "wait_woken",
@@ -206,6 +213,50 @@ def _busy(pane: Pane, running: str, starting: bool) -> Conflict:
     )
 
 
+class _Wants:
+    """Notices what nobody would notice who waits for the end: that the program wants an answer."""
+
+    def __init__(self, control: Control, pane: Pane, patience: float = 0.0) -> None:
+        self.control, self.pane, self.patience = control, pane, patience
+        self.steady: Steady | None = None
+        self.since: float | None = None
+
+    def due(self) -> float:
+        """Seconds until the next look, if nothing is heard before."""
+        return self.steady.due() if self.steady and self.steady.observer.looks else SILENT_SECONDS
+
+    def heard(self) -> None:
+        """It printed something: it is silent anew from now on."""
+        self.steady = self.since = None
+
+    def look(self) -> Asking | None:
+        """Look once; the question, if one stands, and has for as long as patience is."""
+        from tmuxctl.control.observing import Observer, Steady
+
+        self.steady = self.steady or Steady(self.control, Observer(self.control, self.pane), None)
+        held = False
+        with suppress(NotFound, Unreachable):
+            held = self.steady.look()
+        found = _wanted(self.steady) if held else None
+        self.since = (self.since or time.monotonic()) if found else None
+        return found if self.since is not None and time.monotonic() - self.since >= self.patience else None
+
+
+def _wanted(steady: Steady) -> Asking | None:
+    """The error for a program that asks, or is blocked until it is given a line."""
+    from tmuxctl.control.waits import asks
+
+    name, verdict = steady.observer.pane.name, steady.verdict
+    if verdict.state is State.ASKING and verdict.confidence is not Confidence.GUESS:
+        return asks(name, verdict)
+    if verdict.state is State.IDLE and verdict.kind == "line" and verdict.confidence is Confidence.SURE:
+        said = f": {verdict.prompt}" if verdict.prompt else ""
+        return Asking(
+            f"{name} waits for a line of input{said}", reason="line", hint=f"type it: tmuxctl send {name} TEXT"
+        )
+    return None
+
+
 class _Run:
     """One command on its way: typed, begun, ended."""
 
@@ -259,10 +310,11 @@ class _Run:
         self.control.transport.run([("set-option", "-F", "-t", self.pane.target, "@tmuxctl_input", remember)])
 
     def follow(self, deadline: float | None, *, until_begun: bool = False) -> Ran:
-        """Take in output until the command's end, or only its beginning."""
+        """Take in output until the command's end, or only its beginning. Raises Asking if it wants an answer."""
         if self.result:
             return self.result
         begin_by = time.monotonic() + START_SECONDS
+        wants = _Wants(self.control, self.pane)
         watch = self.control.transport.watch([self.journal.folder], self.pane.pid)
         try:
             while True:
@@ -280,9 +332,20 @@ class _Run:
                     return self._ran(None, timed_out=True)
                 if not self.begun and now >= begin_by:
                     raise self._not_begun()
-                watch.wait(min(0.5, *([max(0.001, deadline - now)] if deadline is not None else [])))
+                left = [max(0.001, deadline - now)] if deadline is not None else []
+                if watch.wait(min(SILENT_SECONDS, wants.due(), *left)):
+                    wants.heard()
+                elif self.begun and not until_begun and (asking := wants.look()) and not self._grow():
+                    raise self._asking(asking)
         finally:
             watch.close()
+
+    def _asking(self, asking: Asking) -> Asking:
+        """The error with what was printed so far, the question last."""
+        self._keep(self.tail)
+        so_far = self._ran(None)
+        asking.details |= {"output": so_far.output, "cursor": so_far.cursor}
+        return asking
 
     def _grow(self) -> bool:
         part = self.journal.read(self.offset, 1 << 20)
@@ -424,13 +487,14 @@ def run(control: Control, wanted: Wanted, *, timeout: float | None, max_bytes: i
         return _to_end(control, pane, began, timeout, max_bytes)
     finally:
         with suppress(NotFound, Unreachable, Timeout):
-            lifetime.end(control, pane or sessions.find(control, session.id))
+            lifetime.end(control, [pane or sessions.find(control, session.id)])
 
 
 def _to_end(control: Control, pane: Pane, began: float, timeout: float | None, max_bytes: int) -> Ran:
     limit = current().left(timeout)
     journal = sessions.journal(control, pane)
     watch = control.transport.watch([journal.folder], pane.pid or None)
+    wants = _Wants(control, pane, ANSWER_SECONDS)
     timed_out = False
     try:
         while not journal.finished():
@@ -439,10 +503,14 @@ def _to_end(control: Control, pane: Pane, began: float, timeout: float | None, m
             if left <= 0:
                 timed_out = True
                 break
-            if not watch.wait(min(1.0, left)):
+            if watch.wait(min(1.0, left, wants.due())):
+                wants.heard()
+            else:
                 pane = server.pane(control.transport, pane.name)
                 if pane.dead and not pane.piped:
                     break
+                if not pane.dead and (asking := wants.look()):
+                    raise _unanswered(asking, journal, max_bytes)
     finally:
         watch.close()
     pane = server.pane(control.transport, pane.name)
@@ -458,4 +526,16 @@ def _to_end(control: Control, pane: Pane, began: float, timeout: float | None, m
         elapsed=time.monotonic() - began,
         truncated=part.truncated or len(data) > max_bytes,
         timed_out=timed_out,
+    )
+
+
+def _unanswered(asking: Asking, journal: Journal, max_bytes: int) -> Asking:
+    """The error for a program that asked where nobody answers: it is ended."""
+    output = marks.output(journal.read(0).data)[:max_bytes].decode(errors="replace")
+    return Asking(
+        f"{asking.message} (nobody answered, so it was ended)",
+        reason=asking.reason,
+        hint="a program that asks wants a session: tmuxctl new NAME -- CMD, then tmuxctl decide NAME",
+        **asking.details,
+        output=output,
     )

@@ -104,8 +104,9 @@ def _bury_namesakes(control: Control, made: Prepared, taken: Mapping[str, server
         # what never started may be on its way to lose against us
         started = launch.STARTED in control.transport.files(sessions.folder(control, session_id))
         if started and sessions.spec(control, session_id).get("spec", {}).get("name") == made.spec.name:
-            # what its plugins made may be in use again by now
-            lifetime.leave(control, session_id, {})
+            # what its plugins made may be in use again by now: `prune` lets them look
+            lifetime.write_end(control, session_id, {})
+            lifetime.move(control, session_id)
 
 
 def flagged(flags: Mapping[str, str | None], lifetime: str | None, idle_kill: float | None) -> list[str]:
@@ -272,7 +273,7 @@ def _name(control: Control, wanted: Wanted, taken: Mapping[str, server.Taken]) -
     if wanted.if_exists == "replace" or (wanted.if_exists == "reuse" and there.dead):
         from tmuxctl.control import lifetime
 
-        lifetime.end(control, there)
+        lifetime.end(control, [there])
         return name, None
     if wanted.if_exists == "reuse":
         return name, there

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 OLDEST = (3, 2)
 
+ALONE = ("python", "tmux", "state folder", "room", "terminal")
+"""Checks that ask no tmux server."""
+
 
 def examine(control: Control, *, fix: bool = False) -> Doctor:
     """Every check; one that cannot be made counts as failed, with its reason. `fix` ends what ended sessions left behind."""
@@ -36,15 +39,29 @@ def examine(control: Control, *, fix: bool = False) -> Doctor:
         "process table": _kernel,
         "terminal": _terminal,
     }
-    checks = [check for name, look in looks.items() for check in _each(control, name, look)]
+    checks: list[Check] = []
+    silent = False
+    for name, look in looks.items():
+        if silent and name not in ALONE:
+            checks.append(Check(name, None, "not asked: tmux does not answer"))
+            continue
+        found, error = _made(control, name, look)
+        checks += found
+        silent = silent or (error is not None and error.reason == "backend_timeout")
     return Doctor(all(check.ok is not False for check in checks), tuple(checks))
 
 
-def _each(control: Control, name: str, look: Callable[[Control], Iterator[Check]]) -> Iterator[Check]:
+def _made(
+    control: Control, name: str, look: Callable[[Control], Iterator[Check]]
+) -> tuple[list[Check], TmuxctlError | None]:
+    """What a look found, and what kept it from finding more."""
+    found: list[Check] = []
     try:
-        yield from look(control)
+        for check in look(control):
+            found.append(check)
     except TmuxctlError as error:
-        yield Check(name, False, error.message, error.hint or None)
+        return [*found, Check(name, False, error.message, error.hint or None)], error
+    return found, None
 
 
 def _python(control: Control) -> Iterator[Check]:
@@ -145,10 +162,8 @@ def _orphans(control: Control, fix: bool) -> Iterator[Check]:
             "orphans", False, f"{len(left)} of sessions that are gone: {names}", "end them: tmuxctl doctor --fix"
         )
         return
-    ends = [
-        process.end_marked(control.transport, one, gone[one], signal="TERM", grace=2.0)
-        for one in {one for _, one in left}
-    ]
+    targets = [process.Target(one, gone[one]) for one in {one for _, one in left}]
+    ends = process.end(control.transport, targets, signal="TERM", grace=2.0).values()
     still = [str(pid) for end in ends for pid in end.left]
     yield Check("orphans", not still, f"ended: {names}", f"could not be ended: {', '.join(still)}" if still else None)
 

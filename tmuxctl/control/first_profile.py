@@ -148,7 +148,7 @@ def _shown(control: Control, command: Sequence[str], timeout: float) -> Screen:
         return _quiet(control, session.name, timeout)
     finally:
         with suppress(NotFound, Unreachable, Timeout):
-            lifetime.end(control, sessions.find(control, session.id))
+            lifetime.end(control, [sessions.find(control, session.id)])
 
 
 def _quiet(control: Control, session: str, timeout: float) -> Screen:

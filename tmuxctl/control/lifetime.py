@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 from tmuxctl.control import sessions
 from tmuxctl.errors import Exited, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.results import End, Killed, Pruned, Stray
-from tmuxctl.terminal import launch, process, server
-from tmuxctl.terminal.process import Ending
+from tmuxctl.terminal import cgroup, launch, process, server
+from tmuxctl.terminal.process import Ending, Target
 from tmuxctl.terminal.server import Pane
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
     from tmuxctl.model import Session
+
+AT_ONCE = 50
+"""How many sessions tmux is told to end in one list, which has to fit into one message."""
 
 UNFINISHED_SECONDS = 60.0
 """How old a folder is before it is taken for what is left of a `new` that never came to its end."""
@@ -55,36 +58,66 @@ def kill(
         from tmuxctl.control import adopting
 
         raise adopting.refuse(strangers[0][1])
-    ended = [end(control, pane, signal=word, grace=grace, force=force) for pane in panes]
+    ended = end(control, panes, signal=word, grace=grace, force=force)
     ended += [_end_there(place, called, word, grace) for place, called in strangers]
-    ended += [end_lost(control, one, signal=word, grace=grace, force=force) for one in forgotten]
+    ended += end_lost(control, forgotten, signal=word, grace=grace, force=force)
     return Killed(tuple(ended))
 
 
 def _end_there(place: Control, name: str, signal: str, grace: float) -> End:
     """End the programs of a pane of another server; what becomes of the pane is its own tmux's affair."""
     pane = sessions.find(place, name)
-    return _told(name, pane.id, process.end_tree(place.transport, pane, signal=signal, grace=grace))
+    (ending,) = process.end(place.transport, [Target(pane.id, "", pane)], signal=signal, grace=grace).values()
+    return _told(name, pane.id, ending)
 
 
-def end(control: Control, pane: Pane, *, signal: str = "TERM", grace: float = 3.0, force: bool = False) -> End:
-    """End one session's processes, then the session, and leave its tombstone."""
-    transport, folder = control.transport, sessions.folder(control, pane.id)
-    ending = process.end_tree(transport, pane, folder, signal=signal, grace=grace)
-    now = _last_status(control, pane)
-    about = {"exit_status": now.status, "signal": now.signal, "screen": _screen(control, pane)}
-    with suppress(NotFound, Unreachable):
-        transport.run([("kill-session", "-t", "=" + pane.name)])
-    left = bury(control, pane.id, about, force=force)
-    return _told(pane.name, pane.id, ending, status=now.status, signal=now.signal, left=left)
+def end(
+    control: Control, panes: Sequence[Pane], *, signal: str = "TERM", grace: float = 3.0, force: bool = False
+) -> list[End]:
+    """End these sessions' processes, all at once, then the sessions, and leave their tombstones."""
+    transport = control.transport
+    targets = [Target(pane.id, sessions.folder(control, pane.id), pane) for pane in panes]
+    endings = process.end(transport, targets, signal=signal, grace=grace) if targets else {}
+    last = _last(control, panes)
+    screens = _screens(control, panes)
+    for pane in last:
+        # before the session goes: who waits for it looks here how it ended
+        about = {"exit_status": pane.status, "signal": pane.signal, "screen": screens.get(pane.id)}
+        write_end(control, pane.id, about)
+    _kill_sessions(control, panes)
+    left = {pane.id: bury(control, pane.id, force=force) for pane in panes}
+    drop_old(control)
+    return [
+        _told(pane.name, pane.id, endings[pane.id], status=pane.status, signal=pane.signal, left=left[pane.id])
+        for pane in last
+    ]
 
 
-def end_lost(control: Control, lost: Session, *, signal: str = "TERM", grace: float = 3.0, force: bool = False) -> End:
-    """End what is left of a session that tmux does not know any more."""
-    folder = sessions.folder(control, lost.id)
-    ending = process.end_marked(control.transport, lost.id, folder, signal=signal, grace=grace)
-    left = bury(control, lost.id, {"exit_status": lost.exit_status, "signal": lost.signal}, force=force)
-    return _told(lost.name, lost.id, ending, status=lost.exit_status, signal=lost.signal, left=left)
+def _kill_sessions(control: Control, panes: Sequence[Pane]) -> None:
+    """Let tmux forget these sessions: in few lists, or one by one where one of them is gone, which ends a list."""
+    for start in range(0, len(panes), AT_ONCE):
+        commands = [("kill-session", "-t", "=" + pane.name) for pane in panes[start : start + AT_ONCE]]
+        try:
+            control.transport.run(commands)
+        except (NotFound, Unreachable):
+            for command in commands:
+                with suppress(NotFound, Unreachable):
+                    control.transport.run([command])
+
+
+def end_lost(
+    control: Control, lost: Sequence[Session], *, signal: str = "TERM", grace: float = 3.0, force: bool = False
+) -> list[End]:
+    """End what is left of sessions that tmux does not know any more."""
+    targets = [Target(one.id, sessions.folder(control, one.id)) for one in lost]
+    endings = process.end(control.transport, targets, signal=signal, grace=grace) if targets else {}
+    ended = []
+    for one in lost:
+        write_end(control, one.id, {"exit_status": one.exit_status, "signal": one.signal})
+        left = bury(control, one.id, force=force)
+        ended.append(_told(one.name, one.id, endings[one.id], status=one.exit_status, signal=one.signal, left=left))
+    drop_old(control)
+    return ended
 
 
 def _told(
@@ -100,36 +133,46 @@ def _told(
     return End(name, session_id, status, signal, ending.ended, ending.left, strays, tuple(left))
 
 
-def _last_status(control: Control, pane: Pane) -> Pane:
-    """The facts once tmux knows how the program ended, at most a second later."""
+def _last(control: Control, panes: Sequence[Pane]) -> list[Pane]:
+    """The facts once tmux knows how each program ended, at most a second later."""
     deadline = time.monotonic() + 1.0
-    now = pane
-    while time.monotonic() < deadline:
+    last = {pane.id: pane for pane in panes}
+    while open_ := [pane for pane in last.values() if not pane.dead or (pane.status is None and pane.signal is None)]:
         try:
-            now = server.pane(control.transport, pane.name)
+            alone = len(open_) == 1
+            now = [server.pane(control.transport, open_[0].name)] if alone else server.panes(control.transport)
         except TmuxctlError:
-            return now
-        if now.dead and (now.status is not None or now.signal is not None):
-            return now
+            break
+        last |= {pane.id: pane for pane in now if pane.id in last}
+        if time.monotonic() > deadline:
+            break
         time.sleep(0.01)
-    return now
+    return list(last.values())
 
 
-def _screen(control: Control, pane: Pane) -> str | None:
+def _screens(control: Control, panes: Sequence[Pane]) -> dict[str, str]:
+    """The last screens as text, by the session's id; of those that can still be had."""
+    from tmuxctl.terminal import observer, screen
+
     with suppress(TmuxctlError, OSError):
-        from tmuxctl.control import look
-
-        return look.screen(
-            control, pane.name, ansi=False, html=False, svg=False, scrollback=None, trim=True, wide=False
-        ).text
-    return None
+        return {one.pane.id: screen.text(one.rows) for one in observer.captures(control.transport, panes)}
+    return {}
 
 
-def bury(control: Control, session_id: str, about: dict[str, Any], *, force: bool = False) -> tuple[str, ...]:
-    """Move a session's folder to the ended ones with what is known of its end, let its plugins clean up, and drop those
-    whose time is over; what its plugins left behind. A tombstone that tells of something left stays until `prune`."""
-    about = {**about, "ended": sessions.when(time.time())}
-    if not leave(control, session_id, about):
+def write_end(control: Control, session_id: str, about: dict[str, Any]) -> None:
+    """Write down how a session ended. That its plugins are still to clean up is in it too: if we die before they did,
+    `prune` lets them."""
+    plugins = sessions.spec(control, session_id).get("asked", {}).get("applied")
+    about = {**about, "ended": sessions.when(time.time()), "left": ["not cleaned up"] if plugins else []}
+    with suppress(TmuxctlError, OSError):
+        _write(control, f"sessions/{session_id}", about)
+
+
+def bury(control: Control, session_id: str, *, force: bool = False) -> tuple[str, ...]:
+    """Move a session's folder to the ended ones and let its plugins clean up; what they left behind."""
+    move(control, session_id)
+    about = sessions.tombstone(control, session_id)
+    if not about.get("left"):
         return ()
     left = _clean_up(control, session_id, about, kept=True, force=force)
     with suppress(TmuxctlError, OSError):
@@ -137,16 +180,12 @@ def bury(control: Control, session_id: str, about: dict[str, Any], *, force: boo
     return left
 
 
-def leave(control: Control, session_id: str, about: dict[str, Any]) -> bool:
-    """Move a session's folder to the ended ones as it is; True if it has plugins, which `prune` lets clean up."""
+def move(control: Control, session_id: str) -> None:
+    """Move a session's folder to the ended ones as it is."""
     transport = control.transport
     transport.make_folder(f"{transport.home}/ended")
-    plugins = bool(sessions.spec(control, session_id).get("asked", {}).get("applied"))
     with suppress(TmuxctlError, OSError):
-        _write(control, f"sessions/{session_id}", {**about, "left": ["not cleaned up"] if plugins else []})
         transport.rename(sessions.folder(control, session_id), f"{transport.home}/ended/{session_id}")
-    _drop_old(control)
-    return plugins
 
 
 def _write(control: Control, place: str, about: dict[str, Any]) -> None:
@@ -177,22 +216,14 @@ def _clean_up(control: Control, session_id: str, about: dict[str, Any], *, kept:
     return plugin.cleanup(spec, [plugin.Applied(**one) for one in applied], ended)
 
 
-def _drop_old(control: Control) -> None:
+def drop_old(control: Control) -> None:
     """Remove the tombstones that have been kept long enough, but those of sessions whose plugins left something."""
     keep, home = control.settings.journal_keep, control.transport.home
     if keep is None:
         return
     for name, about in control.transport.files(f"{home}/ended").items():
-        if about.modified < time.time() - keep and not _tombstone(control, name).get("left"):
+        if about.modified < time.time() - keep and not sessions.tombstone(control, name).get("left"):
             control.transport.remove(f"{home}/ended/{name}")
-
-
-def _tombstone(control: Control, session_id: str) -> dict[str, Any]:
-    """What is known of a session's end; nothing if it cannot be read."""
-    with suppress(TmuxctlError, ValueError):
-        about = json.loads(control.transport.read(f"{control.transport.home}/ended/{session_id}/ended.json"))
-        return about if isinstance(about, dict) else {}
-    return {}
 
 
 def prune(control: Control, *, dry_run: bool, force: bool = False) -> Pruned:
@@ -206,10 +237,12 @@ def prune(control: Control, *, dry_run: bool, force: bool = False) -> Pruned:
     names = [*(pane.name for pane in dead), *(one.name for one in gone), *stale]
     if dry_run:
         return Pruned(tuple(names), True)
-    for pane in dead:
-        end(control, pane, grace=0.5, force=force)
+    end(control, dead, grace=0.5, force=force)
+    groups = cgroup.paths(control.transport, {one.id: sessions.folder(control, one.id) for one in gone})
+    cgroup.remove(control.transport, list(groups.values()), tries=0)
     for one in gone:
-        bury(control, one.id, {"exit_status": one.exit_status, "signal": one.signal}, force=force)
+        write_end(control, one.id, {"exit_status": one.exit_status, "signal": one.signal})
+        bury(control, one.id, force=force)
     if stale:
         adopting.release(control, stale)
     adopting.forget(control)
@@ -217,7 +250,7 @@ def prune(control: Control, *, dry_run: bool, force: bool = False) -> Pruned:
     home = control.transport.home
     left: list[str] = []
     for name in control.transport.files(f"{home}/ended"):
-        about = _tombstone(control, name)
+        about = sessions.tombstone(control, name)
         kept = _clean_up(control, name, about, kept=False, force=force) if about.get("left") else ()
         left += kept
         if kept and not force:
@@ -228,9 +261,18 @@ def prune(control: Control, *, dry_run: bool, force: bool = False) -> Pruned:
 
 
 def _remove_unfinished(control: Control) -> None:
-    """Remove the folders of sessions that never came to be: who made them died before tmux had started the program."""
-    home = control.transport.home
-    for name, about in control.transport.files(f"{home}/sessions").items():
-        old = about.modified < time.time() - UNFINISHED_SECONDS
-        if old and launch.STARTED not in control.transport.files(f"{home}/sessions/{name}"):
-            control.transport.remove(f"{home}/sessions/{name}")
+    """Remove what is left of work that never came to its end because who did it died: folders of sessions that tmux had not
+    started yet, and files that were not renamed to their names."""
+    transport = control.transport
+    before = time.time() - UNFINISHED_SECONDS
+    folders = [transport.home]
+    for name, about in transport.files(f"{transport.home}/sessions").items():
+        folder = f"{transport.home}/sessions/{name}"
+        if launch.STARTED in transport.files(folder):
+            folders += [folder, f"{folder}/{launch.SHELL}"]
+        elif about.modified < before:
+            transport.remove(folder)
+    for folder in folders:
+        for name, about in transport.files(folder).items():
+            if name.endswith(".new") and about.modified < before:
+                transport.remove(f"{folder}/{name}")

@@ -78,7 +78,8 @@ def _each(control: Control, gone: Sequence[Session], dry_run: bool) -> Iterator[
 
 def _restore(control: Control, lost: Session, dry_run: bool) -> Restoring:
     kept = _kept(control, lost)
-    left = process.remaining(control.transport, lost.id, sessions.folder(control, lost.id))
+    target = process.Target(lost.id, sessions.folder(control, lost.id))
+    left = process.belonging(control.transport, [target])[lost.id]
     env, missing = _environment(kept)
     made = _prepared(control, kept, env)
     if dry_run:

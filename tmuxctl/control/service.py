@@ -568,11 +568,12 @@ class Control:
         ] = None,
         tag: Annotated[str | None, Kind("tag", TEXT.schema, TEXT.parse), "only those with this tag"] = None,
         all_sockets: Annotated[bool, "the panes of every other tmux server of yours too"] = False,
+        ended: Annotated[bool, "those that were killed too, as long as they are kept"] = False,
     ) -> Sessions:
         """All sessions, ended, lost and adopted ones too."""
         from tmuxctl.control import sessions
 
-        return sessions.ls(self, state=state, tag=tag, all_sockets=all_sockets)
+        return sessions.ls(self, state=state, tag=tag, all_sockets=all_sockets, ended=ended)
 
     @operation(
         right="create",
@@ -769,7 +770,7 @@ class Control:
 
     @operation(right="read", group="Set up", idempotent=True, examples=("plugin show env", "plugin show nice --json"))
     def plugin_show(self, name: PluginName) -> PluginPage:
-        """All of a plugin: what it is for, its options, how to give them, and whether it can work here."""
+        """Print all of a plugin: what it is for, its options, how to give them, and whether it can work here."""
         from tmuxctl.control import plugins
 
         return plugins.show(name)

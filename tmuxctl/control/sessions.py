@@ -213,15 +213,23 @@ def summary(pane: Pane, point: str | None = None) -> Session:
     )
 
 
-def ls(control: Control, *, state: str | None = None, tag: str | None = None, all_sockets: bool = False) -> Sessions:
-    """All sessions of the server, then the lost and the adopted ones, and with `all_sockets` the panes of every other
-    server; only those in a state or with a tag, if one is given."""
+def ls(
+    control: Control,
+    *,
+    state: str | None = None,
+    tag: str | None = None,
+    all_sockets: bool = False,
+    ended: bool = False,
+) -> Sessions:
+    """All sessions of the server, then the lost and the adopted ones, with `all_sockets` the panes of every other server,
+    and with `ended` those that were ended and are still kept; only those in a state or with a tag, if one is given."""
     from tmuxctl.results import Sessions
 
     if tag is not None:
         check_tag(tag)
     there = panes(control)
     found = [*_seen(control, there), *lost(control, there), *_elsewhere(control, all_sockets)]
+    found += buried(control) if ended else []
     wanted = (one for one in found if state is None or one.state.value == state)
     return Sessions(tuple(one for one in wanted if tag is None or tag in one.tags))
 
@@ -273,6 +281,35 @@ def _server_began(control: Control) -> float:
     return control.transport.files(home)["server"].modified if server_pid(control) else float("inf")
 
 
+def buried(control: Control) -> list[Session]:
+    """Sessions that were ended and of which the words are kept, by name."""
+    home = control.transport.home
+    found = (_buried(control, name) for name in control.transport.files(f"{home}/ended"))
+    return sorted((one for one in found if one), key=lambda one: one.name)
+
+
+def _buried(control: Control, session_id: str) -> Session | None:
+    kept = spec(control, session_id, "ended")
+    if not kept:
+        return None
+    about = tombstone(control, session_id)
+    return changed(
+        _gone(session_id, kept, State.EXITED),
+        exit_status=about.get("exit_status"),
+        signal=about.get("signal"),
+        active=about.get("ended"),
+        left=tuple(about.get("left") or ()),
+    )
+
+
+def tombstone(control: Control, session_id: str) -> dict[str, Any]:
+    """What is known of the end of a session that was ended; nothing if it cannot be read."""
+    with suppress(TmuxctlError, ValueError):
+        about = json.loads(control.transport.read(f"{control.transport.home}/ended/{session_id}/ended.json"))
+        return about if isinstance(about, dict) else {}
+    return {}
+
+
 def server_pid(control: Control) -> int | None:
     """The process that is the server, if it is the one that was recorded, and lives."""
     try:
@@ -290,16 +327,21 @@ def _lost(control: Control, session_id: str, state: State) -> Session | None:
     # an adopted pane had started before
     if not had or not (launch.STARTED in files or asked.get("target")):
         return None
-    status, signal = exit_of(control, session_id) if launch.EXIT in files else (None, None)
-    state = State.EXITED if launch.EXIT in files else state
+    if launch.EXIT not in files:
+        return _gone(session_id, kept, state)
+    status, signal = exit_of(control, session_id)
+    return changed(_gone(session_id, kept, State.EXITED), exit_status=status, signal=signal)
+
+
+def _gone(session_id: str, kept: dict[str, Any], state: State) -> Session:
+    """What a session's spec says of it when tmux is gone."""
+    asked, had = kept["asked"], kept["spec"]
     cols, _, rows = str(had.get("size", "")).partition("x")
     return Session(
         name=str(had.get("name")),
         id=session_id,
         incarnation=kept.get("incarnation"),
         state=state,
-        exit_status=status,
-        signal=signal,
         by="exit" if state is State.EXITED else None,
         confidence=Confidence.SURE,
         profile=asked.get("profile"),
@@ -345,8 +387,13 @@ def rename(control: Control, session: str, name: str) -> Session:
     """Give a session another name."""
     check_name(name)
     pane = find(control, session)
-    control.transport.run([("rename-session", "-t", "=" + pane.name, name)])
+    # if we die between the two, it is at least restored under the name it was to have
     amend(control, pane.id, lambda kept: kept["spec"].update(name=name))
+    try:
+        control.transport.run([("rename-session", "-t", "=" + pane.name, name)])
+    except TmuxctlError:
+        amend(control, pane.id, lambda kept: kept["spec"].update(name=pane.name))
+        raise
     return show(control, name)
 
 

@@ -7,6 +7,7 @@ and in a group delegated to the user, as in a systemd user service; elsewhere se
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from tmuxctl.errors import TmuxctlError
@@ -27,26 +28,38 @@ done </proc/self/mountinfo
 """Sets `tree`, where version 2 is mounted, and `own`, the group of who asks, in it."""
 
 ENTER = """{ FIND
-[ -n "$tree" ] && [ -w "$tree$own" ] && mkdir -m 755 "$tree$own/GROUP" && echo $$ >"$tree$own/GROUP/cgroup.procs" &&
+[ -n "$tree" ] && [ -w "$tree$own" ] && mkdir -p -m 755 "$tree$own/GROUP" && echo $$ >"$tree$own/GROUP/cgroup.procs" &&
     (umask 077; echo "$tree$own/GROUP" >FOLDER/cgroup)
 unset tree own number names path id parent device root point rest
 } 2>/dev/null"""
 
 KILL = r"""
-case $1 in */tmuxctl-*) ;; *) exit 0 ;; esac
-if [ -e "$1/cgroup.kill" ]; then echo 1 >"$1/cgroup.kill"
-else find "$1" -name cgroup.procs -exec cat {} + | while read -r pid; do kill -KILL "$pid"; done
-fi 2>/dev/null
+for group do
+    if [ -e "$group/cgroup.kill" ]; then echo 1 >"$group/cgroup.kill"
+    else find "$group" -name cgroup.procs -exec cat {} + | while read -r pid; do kill -KILL "$pid"; done; fi
+done 2>/dev/null
 """
 
-MEMBERS = r"""find "$1" -name cgroup.procs -exec cat {} + 2>/dev/null; :"""
+MEMBERS = r"""
+for group do
+    printf '%s\n' "$group"
+    while read -r pid; do printf '%s\n' "$pid"; done <"$group/cgroup.procs"
+    for inside in "$group"/*/; do
+        [ ! -d "$inside" ] || find "$inside" -name cgroup.procs -exec cat {} +
+    done
+done 2>/dev/null; :
+"""
+"""The pids in each group, and in groups that were made inside, below the group's line."""
 
 REMOVE = r"""
-case $1 in */tmuxctl-*) ;; *) exit 0 ;; esac
-tries=0
-until find "$1" -depth -type d -exec rmdir {} + 2>/dev/null || [ ! -d "$1" ] || [ $tries -ge 50 ]; do
-    tries=$((tries + 1)); sleep 0.01
-done
+most=$1; shift
+for group do
+    tries=0
+    until rmdir "$group" || [ ! -d "$group" ] || [ $tries -ge "$most" ]; do
+        find "$group" -depth -mindepth 1 -type d -exec rmdir {} +
+        tries=$((tries + 1)); sleep 0.01
+    done
+done 2>/dev/null; :
 """
 
 
@@ -59,28 +72,37 @@ def enter(folder: str, session_id: str) -> str:
     return text
 
 
-def path(transport: Transport, folder: str, session_id: str) -> str:
-    """The absolute folder of a session's group, empty if it has none."""
-    with suppress(TmuxctlError, OSError):
-        found = transport.read(f"{folder}/{FILE}", 0, 4096).decode(errors="replace").strip()
-        if found.startswith("/") and found.endswith(f"/{PREFIX}{session_id}"):
-            return found
-    return ""
+def paths(transport: Transport, folders: Mapping[str, str]) -> dict[str, str]:
+    """The absolute folders of sessions' groups, by the id of the session; those that have one. `folders` are the sessions'."""
+    found = {}
+    for session_id, folder in folders.items():
+        with suppress(TmuxctlError, OSError):
+            path = transport.read(f"{folder}/{FILE}", 0, 4096).decode(errors="replace").strip()
+            if path.startswith("/") and path.endswith(f"/{PREFIX}{session_id}"):
+                found[session_id] = path
+    return found
 
 
-def members(transport: Transport, folder: str, session_id: str) -> list[int]:
-    """The pids of all in a session's group, and in groups that were made inside."""
-    group = path(transport, folder, session_id)
-    if not group:
-        return []
-    return [int(word) for word in transport.shell(MEMBERS, group)[1].decode().split() if word.isdecimal()]
+def members(transport: Transport, folders: Mapping[str, str]) -> dict[str, list[int]]:
+    """The pids of all in sessions' groups, by the id of the session; those that have one."""
+    groups = {path: session_id for session_id, path in paths(transport, folders).items()}
+    found: dict[str, list[int]] = {session_id: [] for session_id in groups.values()}
+    name = ""
+    for line in transport.shell(MEMBERS, *groups)[1].decode().splitlines() if groups else ():
+        if line in groups:
+            name = groups[line]
+        elif line.isdecimal() and name:
+            found[name].append(int(line))
+    return found
 
 
-def kill(transport: Transport, group: str) -> None:
-    """End all in a group at once, so that nothing in it can start anything meanwhile."""
-    transport.shell(KILL, group)
+def kill(transport: Transport, groups: Sequence[str]) -> None:
+    """End all in these groups at once, so that nothing in them can start anything meanwhile."""
+    if groups:
+        transport.shell(KILL, *groups)
 
 
-def remove(transport: Transport, group: str) -> None:
-    """Remove an empty group; what has just ended may keep it busy for a moment."""
-    transport.shell(REMOVE, group)
+def remove(transport: Transport, groups: Sequence[str], *, tries: int = 50) -> None:
+    """Remove empty groups; what has just ended may keep one busy for a moment, so it is tried again every 10 ms."""
+    if groups:
+        transport.shell(REMOVE, str(tries), *groups)

@@ -56,7 +56,8 @@ def launcher(spec: SessionSpec, folder: str, session_id: str, *, descriptors: in
     It removes itself and runs under `env -i`, so nothing shows in ps and no tmux format ever sees a path.
     """
     here = shell_word(folder)
-    env = {"TERM": "tmux-256color", "COLORTERM": "truecolor", **spec.env, "TMUXCTL_SESSION": session_id}
+    own = {"TMUXCTL_SESSION": session_id, "TMUXCTL_EVENTS": f"{folder}/events"}
+    env = {"TERM": "tmux-256color", "COLORTERM": "truecolor", **spec.env, **own}
     size = shell_word(f"{spec.size.rows} {spec.size.cols}")
     lines = [
         f"rm -f {here}/launch.sh",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -20,11 +20,17 @@ KILL_SECONDS = 3.0
 MARKER = b"TMUXCTL_SESSION="
 """In the environment at its start of every process that a session started, unless somebody took it out."""
 
+OPEN = r"""ls -ln /proc/[0-9]*/fd/[012] 2>/dev/null; :"""
+"""The standard input, output and error of every process, as links: `... /proc/PID/fd/0 -> /dev/pts/3`."""
+
 HOLDERS = r"""
-for one in /proc/[0-9]*/fd/[012]; do [ "$one" -ef "$1" ] && printf '%s\n' "$one"; done 2>/dev/null; :
+terminal=
+for one do
+    case $one in /dev/*) terminal=$one ;; *) [ "/proc/$one" -ef "$terminal" ] && printf '%s\n' "$one" ;; esac
+done; :
 """
-"""The processes that have the terminal `$1` as standard input, output or error: `-ef` compares device and inode, so that a
-terminal of the same name in a container is not taken for it."""
+"""Of `TERMINAL PID/fd/N .. TERMINAL ..` those that are that terminal: `-ef` compares device and inode, so that one of the
+same name in a container is not taken for it."""
 
 STRAYS = r"""
 about() { cat "/proc/$1/sessionid" "/proc/$1/cgroup"; set -- $(ls -ldn "/proc/$1"); echo "$3"; }
@@ -52,53 +58,109 @@ class Ending(NamedTuple):
 
 def tree(table: Iterable[Process], root: int) -> list[Process]:
     """A process and all its descendants."""
+    table = list(table)
+    first = next((row for row in table if row.pid == root), None)
+    return _descent(_children(table), first) if first else []
+
+
+class Target(NamedTuple):
+    """A session whose processes are meant: its id and folder, and its pane while tmux has one."""
+
+    id: str
+    folder: str
+    pane: Pane | None = None
+
+
+Found = dict[str, list[Process]]
+"""Processes by the id of the session they belong to."""
+
+
+def belonging(transport: Transport, targets: Sequence[Target]) -> Found:
+    """Every process of these sessions that can be found: its tree, its terminal's session and those that hold that terminal,
+    those that carry its marker, and where it has a control group, all in that. One look at the machine serves all."""
+    table = transport.processes()
+    rows = {row.pid: row for row in table}
+    roots = _roots(rows, targets)
+    found: dict[str, dict[int, Process]] = {one.id: {} for one in targets}
+    children = _children(table)
+    sessions = {root.session: name for name, root in roots.items() if root.session == root.pid}
+    for name, root in roots.items():
+        found[name] |= {row.pid: row for row in _descent(children, root)}
+    for row in table:
+        if row.session in sessions:
+            found[sessions[row.session]][row.pid] = row
+    for name, pids in cgroup.members(transport, {one.id: one.folder for one in targets}).items():
+        found[name] |= {pid: rows[pid] for pid in pids if pid in rows}
+    for name, marked in _marked(transport, targets).items():
+        found[name] |= {row.pid: row for row in marked}
+    terminals = {one.pane.tty: one.id for one in targets if one.pane and one.id in roots}
+    for name, held in _holders(transport, rows, terminals, roots, found).items():
+        found[name] |= {row.pid: row for row in held}
+    return {name: [row for row in some.values() if row.state not in ("Z", "X")] for name, some in found.items()}
+
+
+def _children(table: Iterable[Process]) -> dict[int, list[Process]]:
     children: dict[int, list[Process]] = {}
-    found: list[Process] = []
     for row in table:
         children.setdefault(row.parent, []).append(row)
-        if row.pid == root:
-            found.append(row)
+    return children
+
+
+def _descent(children: Mapping[int, Sequence[Process]], root: Process) -> list[Process]:
+    found = [root]
     for row in found:
         found.extend(children.get(row.pid, ()))
     return found
 
 
-def belonging(transport: Transport, pane: Pane, folder: str = "") -> list[Process]:
-    """Every process of a session that can be found: its tree, its terminal's session and those that hold that terminal,
-    those that carry its marker, and where it has a control group of its own (`folder` tells), all in that."""
-    table = transport.processes()
-    root = _root(table, pane)
-    found = {row.pid: row for row in tree(table, pane.pid)} if root else {}
-    if root is not None:
-        found |= {row.pid: row for row in table if row.session == root.session and root.session == root.pid}
-        found |= {row.pid: row for row in _holders(transport, table, pane, root)}
-    found |= {row.pid: row for row in transport.marked(pane.id)}
-    members = set(cgroup.members(transport, folder, pane.id)) if folder else set()
-    found |= {row.pid: row for row in table if row.pid in members}
-    return [row for row in found.values() if row.state not in ("Z", "X")]
+def _roots(rows: Mapping[int, Process], targets: Sequence[Target]) -> dict[str, Process]:
+    """The first process of each session's pane while it lives, by the session's id: a pid alone could be another one's."""
+    panes = {one.id: one.pane for one in targets if one.pane and not one.pane.dead and one.pane.pid in rows}
+    return {name: rows[pane.pid] for name, pane in panes.items() if rows[pane.pid].parent == pane.server}
 
 
-def _root(table: Sequence[Process], pane: Pane) -> Process | None:
-    """The pane's first process while it lives: a pid alone could be another one's by now."""
-    if pane.dead or not pane.pid:
-        return None
-    return next((row for row in table if row.pid == pane.pid and row.parent == pane.server), None)
+def _marked(transport: Transport, targets: Sequence[Target]) -> Found:
+    if len(targets) == 1:
+        return {targets[0].id: transport.marked(targets[0].id)}
+    found: Found = {one.id: [] for one in targets}
+    for row, session_id in carriers(transport):
+        if session_id in found:
+            found[session_id].append(row)
+    return found
 
 
-def _holders(transport: Transport, table: Sequence[Process], pane: Pane, root: Process) -> list[Process]:
-    """Those without a terminal of their own that have the session's as standard input, output or error.
+def _holders(
+    transport: Transport,
+    rows: Mapping[int, Process],
+    terminals: Mapping[str, str],
+    roots: Mapping[str, Process],
+    found: Mapping[str, Mapping[int, Process]],
+) -> Found:
+    """Those without a terminal of their own that have a session's as standard input, output or error, by that session.
 
     Asked before and after is whether the session's first process lives: as long as it does, nobody else's terminal can
     have got the same name.
     """
+    if not terminals:
+        return {}
+    asked: list[str] = []
     with suppress(TmuxctlError):
-        printed = transport.shell(HOLDERS, pane.tty)[1].decode(errors="replace")
-        pids = {int(line.split("/")[2]) for line in printed.split()}
-        pids -= {row.pid for row in table if row.tty not in (0, root.tty)}
-        still = any(row.started == root.started for row in transport.processes([root.pid]))
-        if pids and still:
-            return [row for row in table if row.pid in pids and not _of_another(transport, row, pane.id)]
-    return []
+        for line in transport.shell(OPEN)[1].decode(errors="replace").splitlines():
+            link, _, path = line.partition(" -> ")
+            place = link.rpartition("/proc/")[2]
+            row = rows.get(int(pid)) if (pid := place.partition("/")[0]).isdecimal() else None
+            name = terminals.get(path, "")
+            if row and name and row.pid not in found[name] and row.tty in (0, roots[name].tty):
+                asked += [path, place]
+        held: Found = {}
+        for place in transport.shell(HOLDERS, *asked)[1].decode().split() if asked else ():
+            row = rows[int(place.partition("/")[0])]
+            name = next(terminals[path] for path, one in zip(asked[::2], asked[1::2], strict=True) if one == place)
+            if not _of_another(transport, row, name):
+                held.setdefault(name, []).append(row)
+        still = {(row.pid, row.started) for row in transport.processes([roots[name].pid for name in held])}
+        return {name: some for name, some in held.items() if (roots[name].pid, roots[name].started) in still}
+    return {}
 
 
 def _of_another(transport: Transport, row: Process, session_id: str) -> bool:
@@ -109,30 +171,53 @@ def _of_another(transport: Transport, row: Process, session_id: str) -> bool:
     return True
 
 
-def end_tree(transport: Transport, pane: Pane, folder: str = "", *, signal: str, grace: float) -> Ending:
-    """Signal the session's processes, wait `grace` seconds, then KILL until none is left, for three seconds at most.
+def end(transport: Transport, targets: Sequence[Target], *, signal: str, grace: float) -> dict[str, Ending]:
+    """Signal the processes of these sessions, wait `grace` seconds, then KILL until none is left, for three seconds at most;
+    how each session's ended, by its id.
 
-    Where the session has no control group of its own, what may have got away from all other ways to find it is told.
+    What may have got away from a session without a control group is told, and left alone.
     """
-    group = cgroup.path(transport, folder, pane.id) if folder else ""
-    table = [] if group else transport.processes()
-    ended = _end(transport, lambda: belonging(transport, pane, folder), group, signal, grace)
-    root = _root(table, pane)
-    return ended._replace(strays=tuple(_strays(transport, pane, root))) if root else ended
+    groups = cgroup.paths(transport, {one.id: one.folder for one in targets})
+    table = transport.processes() if len(groups) < len(targets) else []
+    first = belonging(transport, targets)
+    owner = {(row.pid, row.started): name for name, rows in first.items() for row in rows}
+    left = [row for rows in first.values() for row in rows]
+    transport.signal(left, signal)
+    if signal == "TERM":
+        # what a closing terminal sends: an interactive shell ignores TERM and ends on this
+        transport.signal(left, "HUP")
+    transport.signal(left, "CONT")
+    left = _wait(transport, left, grace)
+    deadline = time.monotonic() + KILL_SECONDS
+    while left := _still(transport, [*left, *_more(transport, targets, owner)]):
+        names = {owner[row.pid, row.started] for row in left}
+        cgroup.kill(transport, [groups[name] for name in names if name in groups])
+        # what stands still starts nothing new while the rest is looked for
+        transport.signal(left, "STOP")
+        left = _still(transport, [*left, *_more(transport, targets, owner)])
+        transport.signal(left, "KILL")
+        left = _wait(transport, left, 0.5)
+        if time.monotonic() > deadline:
+            break
+    cgroup.remove(transport, list(groups.values()))
+    escaped = {(row.pid, row.started): owner[row.pid, row.started] for row in left}
+    strays = _strays(transport, table, [one for one in targets if one.id not in groups])
+    return {
+        one.id: Ending(
+            sum(name == one.id for name in owner.values()) - sum(name == one.id for name in escaped.values()),
+            tuple(pid for (pid, _), name in escaped.items() if name == one.id),
+            tuple(strays.get(one.id, ())),
+        )
+        for one in targets
+    }
 
 
-def end_marked(transport: Transport, session_id: str, folder: str = "", *, signal: str, grace: float) -> Ending:
-    """The same for what is left of a session whose tmux server is gone."""
-    group = cgroup.path(transport, folder, session_id) if folder else ""
-    return _end(transport, lambda: remaining(transport, session_id, folder), group, signal, grace)
-
-
-def remaining(transport: Transport, session_id: str, folder: str = "") -> list[Process]:
-    """What is left of a session without a terminal: the processes with its marker, and those in its control group."""
-    found = {row.pid: row for row in transport.marked(session_id)}
-    if folder and (members := cgroup.members(transport, folder, session_id)):
-        found |= {row.pid: row for row in transport.processes(members)}
-    return [row for row in found.values() if row.state not in ("Z", "X")]
+def _more(transport: Transport, targets: Sequence[Target], owner: dict[tuple[int, int], str]) -> list[Process]:
+    """What there is of the sessions now, written down in `owner`."""
+    found = belonging(transport, targets)
+    for name, rows in found.items():
+        owner |= {(row.pid, row.started): name for row in rows}
+    return [row for rows in found.values() for row in rows]
 
 
 def carriers(transport: Transport) -> list[tuple[Process, str]]:
@@ -146,52 +231,33 @@ def carriers(transport: Transport) -> list[tuple[Process, str]]:
     return [(row, found[row.pid]) for row in rows if row.state not in ("Z", "X")]
 
 
-def _strays(transport: Transport, pane: Pane, root: Process) -> list[Process]:
-    """Processes that may be the session's, without its marker: started while it ran, left to whom the server itself was
+def _strays(transport: Transport, before: Sequence[Process], targets: Sequence[Target]) -> Found:
+    """Processes that may be these sessions', without their marker: started while one ran, left to whom the server itself was
     left, of the same user, control group and login as the server. A daemon that somebody started meanwhile looks the same,
-    so they are told and not touched."""
-    table = transport.processes()
-    server = next((row for row in table if row.pid == pane.server), None)
-    if server is None:
-        return []
+    so they are told and not touched; each of the session that was started last before it.
+
+    `before` is the process table from when the sessions still ran.
+    """
+    servers = {one.pane.server for one in targets if one.pane}
+    server = next((row for row in before if row.pid in servers), None)
+    roots = _roots({row.pid: row for row in before}, targets)
+    if server is None or not roots:
+        return {}
+    first = min(root.started for root in roots.values())
     late = [
         row
-        for row in table
-        if row.parent == server.parent and row.started >= root.started and row.state not in ("Z", "X")
+        for row in transport.processes()
+        if row.parent == server.parent and row.started >= first and row.state not in ("Z", "X")
     ]
     late = [row for row in late if row.pid != server.pid and not row.name.startswith("tmux")]
-    if not late:
-        return []
+    found: Found = {}
     with suppress(TmuxctlError):
-        pids = transport.shell(STRAYS, *(str(row.pid) for row in (server, *late)))[1].decode().split()
-        return [row for row in late if str(row.pid) in pids]
-    return []
-
-
-def _end(transport: Transport, find: Callable[[], list[Process]], group: str, signal: str, grace: float) -> Ending:
-    first = find()
-    seen = {(row.pid, row.started) for row in first}
-    transport.signal(first, signal)
-    if signal == "TERM":
-        # what a closing terminal sends: an interactive shell ignores TERM and ends on this
-        transport.signal(first, "HUP")
-    transport.signal(first, "CONT")
-    left = _wait(transport, first, grace)
-    deadline = time.monotonic() + KILL_SECONDS
-    while left := _still(transport, [*left, *find()]):
-        if group:
-            cgroup.kill(transport, group)
-        # what stands still starts nothing new while the rest is looked for
-        transport.signal(left, "STOP")
-        left = _still(transport, [*left, *find()])
-        seen |= {(row.pid, row.started) for row in left}
-        transport.signal(left, "KILL")
-        left = _wait(transport, left, 0.5)
-        if time.monotonic() > deadline:
-            break
-    if group:
-        cgroup.remove(transport, group)
-    return Ending(len(seen) - len(left), tuple(row.pid for row in left))
+        pids = transport.shell(STRAYS, *(str(row.pid) for row in (server, *late)))[1].decode().split() if late else ()
+        for row in late:
+            if str(row.pid) in pids:
+                name = max((one.started, name) for name, one in roots.items() if one.started <= row.started)[1]
+                found.setdefault(name, []).append(row)
+    return found
 
 
 def _wait(transport: Transport, rows: list[Process], seconds: float) -> list[Process]:
