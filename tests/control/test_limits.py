@@ -7,7 +7,7 @@ from programs import LINES
 
 from tmuxctl import config
 from tmuxctl.control import Control, limits
-from tmuxctl.errors import Failed
+from tmuxctl.errors import Failed, TmuxctlError
 from tmuxctl.transport.base import Room, Used
 
 MANY = Used(10, 1000)
@@ -53,3 +53,21 @@ def test_show_tells_what_a_session_takes(control: Control) -> None:
     assert shown.processes == 3
     assert (shown.memory or 0) > 1 << 18
     assert shown.cpu is not None
+
+
+@pytest.mark.on("memory")
+def test_sessions_that_do_nothing_are_ended_only_where_the_settings_say_so(control: Control) -> None:
+    assert control.new("t", LINES, dry_run=True).plugins == ()
+    control.settings = config.load({"limits.idle_kill": "2h"})
+    planned = control.new("t", LINES, dry_run=True)
+    assert planned.plugins == ("timeout",)
+    assert any("expire.sh" in file for file in planned.files)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("flag", "plugin"), [("worktree", "worktree"), ("sandbox", "sandbox"), ("env_file", "env")])
+@pytest.mark.on("memory")
+def test_a_flag_means_its_plugin(control: Control, flag: str, plugin: str) -> None:
+    """Each refuses what it cannot do here under its own name."""
+    with pytest.raises(TmuxctlError) as refused:
+        control.new("t", LINES, **{flag: "no such thing"})
+    assert plugin in refused.value.message
