@@ -14,7 +14,7 @@ PACKAGE = ROOT / "tmuxctl"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "value", "model", "evidence", "results"),
-    ("config", "extensions", "effort", "profile", "profile_files", "plugin", "operations"),
+    ("config", "extensions", "effort", "profile", "profile_files", "plugin", "contract", "operations"),
     ("transport",),
     ("terminal", "reading"),
     ("control",),

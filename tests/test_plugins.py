@@ -574,8 +574,8 @@ def test_env_reads_a_file_and_single_values(user):
     ("content", "message"),
     [
         (b"A=1\nB\n", "line 2: no `=`"),
-        (b"A=1\n\n2B=1\n", "line 3: '2B' is no name of a variable"),
-        (b"A B=1", "line 1: 'A B' is no name"),
+        (b"A=1\n\n2B=1\n", "line 3: what stands before the `=` is no variable's name"),
+        (b"A=1\nsecret/1=\n", "line 2: what stands before the `=` is no variable's name"),
         (b"A='x\nB=1\n", "line 1: a ' is not closed"),
         (b'M="1\n2"\nA="x" secret\n', 'line 3: a " is not closed, or something follows it'),
         (b"A=1\nB=\0\n", "line 2: holds a NUL"),
@@ -594,7 +594,7 @@ def test_a_bad_environment_file_names_its_line_and_no_value(user, content, messa
 
 def test_env_tells_what_it_cannot_use(user):
     assert "No such file" in refused(Failed, ("env", "/nonexistent"), reason="plugin").message
-    assert "'1A' is no KEY=value" in refused(Failed, ("env", {"set": "1A=x"}), reason="plugin").message
+    assert "does not begin with a variable's name" in refused(Failed, ("env", {"set": "1A=x"}), reason="plugin").message
     remote = SessionSpec(("x",), "/src", machine="web")
     assert "not absolute" in refused(Failed, ("env", ".env"), reason="plugin", spec=remote).message
 
@@ -620,9 +620,10 @@ def test_a_lifetime_that_is_none_is_refused(user, text):
     assert "plugin 'timeout': " in refused(Failed, ("timeout", text), reason="plugin").message
 
 
-def test_timeout_has_no_other_option_and_needs_its_own(user):
-    assert refused(Usage, ("timeout", {"idle": "5m"}), reason="bad_option").hint == "it takes seconds"
-    refused(Usage, ("timeout", ""), reason="bad_option")
+def test_timeout_has_no_other_option_and_needs_a_limit(user):
+    assert refused(Usage, ("timeout", {"after": "5m"}), reason="bad_option").hint == "it takes seconds, idle, grace"
+    assert "seconds or idle has to be given" in refused(Failed, ("timeout", ""), reason="plugin").message
+    refused(Failed, ("timeout", {"grace": "5s"}), reason="plugin")
 
 
 # the documentation

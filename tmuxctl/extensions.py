@@ -230,7 +230,7 @@ def _packages() -> dict[str, Found]:
     from importlib.metadata import distributions
 
     found: dict[str, Found] = {}
-    for distribution in distributions(path=_trusted_path()):
+    for distribution in distributions(path=trusted_path()):
         for entry in distribution.entry_points:
             if entry.group == GROUP and NAME.fullmatch(entry.name):
                 found.setdefault(entry.name, Found(entry.name, "package", "module", entry.module))
@@ -249,7 +249,7 @@ def _refuse_shadow(found: Found) -> None:
         raise Denied(message, reason="unsafe_file", hint=hint)
 
 
-def _trusted_path() -> list[str]:
+def trusted_path() -> list[str]:
     """`sys.path` without the entry that Python makes of the current directory (`python -m`, `python -c`)."""
     start = 1 if sys.path and _is_here(sys.path[0]) else 0
     return [entry for entry in sys.path[start:] if os.path.isabs(entry)]
@@ -257,7 +257,7 @@ def _trusted_path() -> list[str]:
 
 def _is_trusted(place: str) -> bool:
     here = os.path.dirname(place)
-    return not _is_here(here) or here in _trusted_path()
+    return not _is_here(here) or here in trusted_path()
 
 
 def _is_here(folder: str) -> bool:

@@ -53,7 +53,8 @@ class Output(Value):
 
 
 class Written(Value):
-    """What became of a write: `done`, or `dup` when this id was written before. `cursor` is the point before the input."""
+    """What became of a write: `done`, `dup` when this id was written before, `empty` when there was nothing to write.
+    `cursor` is the point before the input."""
 
     session: str
     result: str
@@ -124,8 +125,9 @@ class Submitted(Value):
 class Answer(Value):
     """A turn: what the program wrote for an input, and the state it ended in.
 
-    `complete` is False where the turn did not end in a prompt or some of its output is gone; `exit_status` is the
-    command's in a marked shell, the program's if it ended; `source` is marks or screen; `elapsed` is in seconds.
+    `complete` is False where the turn did not end in a prompt, some of its output is gone, or the program draws a screen
+    of its own, of which only what changed is known; `exit_status` is the command's in a marked shell, the program's if it
+    ended; `source` is marks or screen; `elapsed` is in seconds.
     """
 
     session: str
@@ -156,7 +158,8 @@ class Answer(Value):
 
 
 class Decided(Value):
-    """A question (`asked`), the option chosen or None if it was only looked at, and the state after that."""
+    """A question (`asked`), the option chosen or None if it was only looked at, and the state after that; `timed_out` where it
+    was waited for the program to want the next thing, and it did not in time."""
 
     session: str
     asked: Asking
@@ -168,6 +171,7 @@ class Decided(Value):
     confidence: Confidence | None = None
     asking: Asking | None = None
     exit_status: int | None = None
+    timed_out: bool = False
 
 
 class Event(Value):
@@ -460,3 +464,47 @@ class PluginsTested(Value):
     failed: int
     skipped: int
     tests: tuple[PluginTested, ...]
+
+
+class ServiceInstalled(Value):
+    """What `service install` did: the name of the service and the file that its manager reads, with its `text`.
+
+    `changed` is false if the file was there as it is now. `linger` says whether the user's services go on without the user;
+    `server` is the pid of a tmux server that a command started, whose end the service waits for.
+    """
+
+    service: str
+    file: str
+    text: str
+    changed: bool = False
+    linger: bool | None = None
+    server: int | None = None
+    dry_run: bool = False
+
+
+class ServiceRemoved(Value):
+    """What `service uninstall` did: whether a file was `removed`, and whether the service is `running` still."""
+
+    service: str
+    file: str
+    removed: bool
+    running: bool | None = None
+
+
+class ServiceStatus(Value):
+    """The service: its `manager` (systemd or launchd) and the file that it reads, whether that is `installed`, `enabled`
+    to be started by itself, and `running`, with its `pid`; null where the manager does not answer.
+
+    `server` is the pid of the tmux server: another one than the service's if a command started it, whose end the service
+    waits for. `linger` says whether the user's services go on without the user.
+    """
+
+    service: str
+    manager: str
+    file: str
+    installed: bool
+    enabled: bool | None = None
+    running: bool | None = None
+    pid: int | None = None
+    server: int | None = None
+    linger: bool | None = None

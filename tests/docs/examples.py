@@ -10,11 +10,14 @@ from docs.pages import ROOT, Block, Directive, Section
 FILES = r"""
 sqlite3 shop.db "create table orders (item); insert into orders values ('tea'), ('cake')"
 printf '%s\n' 'all test:' '	@echo made' >Makefile
-mkdir -p src ~/src ~/bin ~/.config/tmuxctl/profiles ~/.config/fish/completions
+mkdir -p src ~/src ~/bin ~/.config/tmuxctl/profiles ~/.config/tmuxctl/plugins ~/.config/fish/completions
 git -C src init -q
 printf '%s\n' '>>> x = 1' '>>>' >screen.txt
 printf '%s\n' 'schema: tmuxctl/profile@1' 'prompt: {id: prompt, re: "^mine>", where: cursor-line}' >mine.yaml
 cp mine.yaml ~/.config/tmuxctl/profiles/
+printf '%s\n' '"Run it at lower priority."' 'from dataclasses import replace' 'from typing import Annotated' 'KIND = "wrap"' \
+  'def transform(spec, *, level: Annotated[int, "1-19"] = 10):' \
+  '    return replace(spec, argv=("nice", "-n", str(level), *spec.argv))' >~/.config/tmuxctl/plugins/nice.py
 script() { printf '%s\n' '#!/bin/sh' "$2" >"$1"; chmod +x "$1"; }
 script run-tests 'echo passed'
 script deploy.sh 'echo deployed'
@@ -42,7 +45,7 @@ SESSIONS: Mapping[str, str] = {
 }
 """What runs in a session that an example names."""
 
-OWN = ("new", "run", "adopt", "release", "profile", "completion", "config", "doctor")
+OWN = ("new", "run", "adopt", "release", "profile", "plugin", "completion", "config", "doctor")
 """Commands whose words name nothing that is there."""
 
 PANES = "tmux -f /dev/null new-session -d -s work cat ';' new-window cat"

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from tmuxctl.errors import Failed, Timeout, TmuxctlError, Usage
+from tmuxctl.errors import Asking, Failed, Timeout, TmuxctlError, Usage
 from tmuxctl.operations import Operation, Parameter, spoken
 from tmuxctl.surfaces.cli import group
 from tmuxctl.surfaces.cli.output import Options, report, write
@@ -211,7 +211,7 @@ def perform(
         finally:
             service.close()
     except TmuxctlError as error:
-        if isinstance(error, Timeout):
+        if isinstance(error, (Asking, Timeout)):
             printer.seen(error.details)
         if operation.name not in PASS_THROUGH or isinstance(error, (Usage, Timeout)):
             raise

@@ -64,6 +64,10 @@ def values(ctx: click.Context, one: Parameter, incomplete: str) -> list[Completi
         from tmuxctl.extensions import profiles
 
         known = [found.name for found in profiles()]
+    elif one.kind.word == "plugin":
+        from tmuxctl.extensions import plugins
+
+        known = [found.name for found in plugins()]
     else:
         return [CompletionItem(incomplete, type="file")] if one.kind.word == "file" else []
     return [CompletionItem(name) for name in known if name.startswith(incomplete)]

@@ -110,7 +110,11 @@ class Printer:
         self._cursor = result.cursor
 
     def print_written(self, result: Any) -> None:
-        if result.result != "done":
+        if result.result == "empty":
+            note(
+                f"nothing typed: the text is empty; for Enter alone: tmuxctl keys {result.session} Enter", self.options
+            )
+        elif result.result != "done":
             note(f"nothing typed: {flat(result.id)} was written before", self.options)
 
     def print_wait(self, result: Any) -> None:
@@ -147,6 +151,8 @@ class Printer:
             note(f"{result.session} is not at its prompt: it waits for {more}", self.options)
         elif result.state.value == "exited":
             note(f"the program in {result.session} has ended", self.options)
+        elif not result.complete:
+            note(f"that may not be the whole answer; look: tmuxctl screen {result.session}", self.options)
 
     def print_decided(self, result: Any) -> None:
         asked = result.asked
@@ -265,6 +271,27 @@ class Printer:
 
         self._lines(*table.checks(result.checks, self.options))
 
+    def print_serviceinstalled(self, result: Any) -> None:
+        if result.dry_run:
+            write(result.text)
+            return
+        self._lines(result.service if self.options.quiet else clean(result.file))
+        if result.server is not None:
+            note(
+                f"a command started the server that runs (pid {result.server}): the service waits for its end",
+                self.options,
+            )
+        if result.linger is False:
+            note("what runs ends when you log out: tmuxctl service install --linger", self.options)
+
+    def print_serviceremoved(self, result: Any) -> None:
+        if result.removed:
+            self._lines(result.service if self.options.quiet else clean(result.file))
+        else:
+            note(f"there is no {result.file}", self.options)
+        if result.running:
+            note("the server goes on with its sessions; end them: tmuxctl service uninstall --stop", self.options)
+
     def print_help(self, result: Any) -> None:
         self._text(result["text"] + "\n")
 
@@ -324,6 +351,8 @@ def exit_status(result: Any) -> int:
         return TIMED_OUT if result.timed_out else int(result.matched is None)
     if kind == "Ran":
         return _status(result)
+    if kind == "Decided":
+        return TIMED_OUT if result.timed_out else 0
     if kind == "Answer":
         return TIMED_OUT if result.timed_out else ENDS.get(result.state.value, 0)
     if kind == "Waits":

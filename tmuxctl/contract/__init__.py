@@ -1,0 +1,118 @@
+"""What every plugin has to keep to, tried on one of them without starting a session.
+
+A package tests its own plugin with `assert not contract.failures("nice", {"level": "15"})`. The tests run in a process
+and in folders of their own: a plugin that hangs is ended, and nothing it writes goes to its user's state folder or home.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from shutil import rmtree
+from typing import IO, Any
+
+from tmuxctl.config import config_folder
+from tmuxctl.errors import from_json
+from tmuxctl.extensions import find_plugin, trusted_path
+from tmuxctl.results import PluginTested
+
+PATIENCE = 30.0
+"""Seconds that one test may take."""
+
+START = "from tmuxctl.contract.child import main; main()"
+
+
+def failures(name: str, options: Mapping[str, Any] | None = None) -> tuple[str, ...]:
+    """What the plugin of this name does not keep to, in words; none if it keeps to all."""
+    return tuple(f"{one.test}: {one.why}" for one in run(name, options) if one.outcome == "failed")
+
+
+def run(name: str, options: Mapping[str, Any] | None = None) -> tuple[PluginTested, ...]:
+    """Each test with what it gave, tried with these options, else with those the plugin's `example` names, else with none.
+
+    NotFound `no_plugin`, Denied `unsafe_file`, Usage `bad_option` if one of the options is none of its own.
+    """
+    find_plugin(name)
+    folder = os.path.realpath(tempfile.mkdtemp(prefix="tmuxctl-plugin-"))
+    try:
+        return tuple(_outcomes(name, dict(options or {}), folder))
+    finally:
+        rmtree(folder, ignore_errors=True)
+
+
+def _outcomes(name: str, options: Mapping[str, Any], folder: str) -> Iterator[PluginTested]:
+    with open(f"{folder}/said", "w+b") as said, _started(folder, said) as process:
+        test = "loads"
+        try:
+            _ask(process, {"name": name, "options": options, "folder": folder})
+            for line in _lines(process):
+                told = json.loads(line)
+                if "refused" in told:
+                    raise from_json(told["refused"])
+                if (outcome := told.get("outcome")) is None:
+                    test = told["test"]
+                    continue
+                yield PluginTested(name, test, outcome, told["why"])
+                test = ""
+            process.wait(PATIENCE)
+            why = f"it ended the process that tried it, with status {process.returncode}: {_last_line(said)}"
+        except subprocess.TimeoutExpired:
+            why = f"it did not end within {PATIENCE:g} s"
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        if test or process.returncode:
+            yield PluginTested(name, test or "ends", "failed", why)
+
+
+def _started(folder: str, said: IO[bytes]) -> subprocess.Popen[bytes]:
+    """The process that tries it: with our packages, and a home and state folder of its own."""
+    own = {name: f"{folder}/{name.lower()}" for name in ("HOME", "TMPDIR", "XDG_STATE_HOME", "XDG_CACHE_HOME")}
+    for path in own.values():
+        os.mkdir(path, 0o700)
+    given = {"XDG_CONFIG_HOME": os.path.dirname(config_folder()), "PYTHONPATH": os.pathsep.join(trusted_path())}
+    kept = {name: value for name, value in os.environ.items() if name not in ("XDG_RUNTIME_DIR", "XDG_DATA_HOME")}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", START],
+        stdin=pipe,
+        stdout=pipe,
+        stderr=said,
+        cwd=folder,
+        env={**kept, **own, **given},
+        start_new_session=True,
+    )
+
+
+def _ask(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> None:
+    assert process.stdin is not None
+    with suppress(BrokenPipeError), process.stdin as stdin:
+        stdin.write(json.dumps(request).encode())
+
+
+def _lines(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """The lines it prints; TimeoutExpired if the next one does not come in time."""
+    assert process.stdout is not None
+    source, read = process.stdout.fileno(), b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(source, selectors.EVENT_READ)
+        while selector.select(PATIENCE):
+            part = os.read(source, 1 << 16)
+            *lines, read = (read + part).split(b"\n")
+            yield from lines
+            if not part:
+                return
+    raise subprocess.TimeoutExpired(START, PATIENCE)
+
+
+def _last_line(said: IO[bytes]) -> str:
+    said.seek(0)
+    lines = said.read().decode(errors="replace").strip().split("\n")
+    return lines[-1].strip()[:200] or "it said nothing"
