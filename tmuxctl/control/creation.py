@@ -126,7 +126,7 @@ def plan(control: Control, wanted: Wanted) -> Plan:
 
     wanted = with_profile(wanted)
     name = _default_name(wanted) if wanted.name is None else check_name(wanted.name)
-    made = prepare(control, wanted, name)
+    made = prepare(control, wanted, name, dry_run=True)
     undo_plugins(made)
     commands = _commands(made)
     return Plan(
@@ -153,8 +153,9 @@ def with_profile(wanted: Wanted) -> Wanted:
     return wanted._replace(resolved=found, command=wanted.command or named)
 
 
-def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
-    """Defaults, checks, plugins and shell marks: the session as it will be, nothing written yet."""
+def prepare(control: Control, wanted: Wanted, name: str, *, dry_run: bool = False) -> Prepared:
+    """Defaults, checks, plugins and shell marks: the session as it will be, nothing written yet; `dry_run` tells plugins
+    that it will not be."""
     settings, profile = control.settings, wanted.resolved or Profile("")
     size = wanted.size or profile.size
     command = wanted.command or (_shell(),)
@@ -185,7 +186,9 @@ def prepare(control: Control, wanted: Wanted, name: str) -> Prepared:
         "plain": wanted.profile == "none",
     }
     session_id = str(uuid.uuid4())
-    spec = replace(spec, notes={"linger": True} if wanted.linger else {})
+    spec = replace(
+        spec, notes={**({"linger": True} if wanted.linger else {}), **({"dry_run": True} if dry_run else {})}
+    )
     made = assemble(control, spec, session_id, 1, asked, [(one.name, options) for one, options in plugins])
     made.files["profile.json"] = frozen(wanted.resolved)
     return made
@@ -389,7 +392,13 @@ def _meanwhile(work: Callable[[], None]) -> Iterator[None]:
             errors.append(error)
 
     thread = threading.Thread(target=attempt)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:
+        # no more threads may be started here: then before it
+        work()
+        yield
+        return
     try:
         yield
     finally:

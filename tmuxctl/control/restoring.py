@@ -81,7 +81,7 @@ def _restore(control: Control, lost: Session, dry_run: bool) -> Restoring:
     target = process.Target(lost.id, sessions.folder(control, lost.id))
     left = process.belonging(control.transport, [target])[lost.id]
     env, missing = _environment(kept)
-    made = _prepared(control, kept, env)
+    made = _prepared(control, kept, env, dry_run)
     if dry_run:
         creation.undo_plugins(made)
     else:
@@ -139,7 +139,7 @@ def _environment(kept: Kept) -> tuple[dict[str, str], list[str]]:
     return env, missing
 
 
-def _prepared(control: Control, kept: Kept, env: Mapping[str, str]) -> Prepared:
+def _prepared(control: Control, kept: Kept, env: Mapping[str, str], dry_run: bool) -> Prepared:
     """The session as it was asked for, in its next life, with the profile's words to go on where it was."""
     asked, had = kept.asked, kept.spec
     command = (*asked["argv"], *(kept.profile.resume if kept.profile else ()))
@@ -151,6 +151,7 @@ def _prepared(control: Control, kept: Kept, env: Mapping[str, str]) -> Prepared:
         name=had["name"],
         machine=control.transport.machine,
         history=had["history"],
+        notes={"dry_run": True} if dry_run else {},
     )
     creation.check(control, spec)
     return creation.assemble(control, spec, kept.session.id, kept.life + 1, asked, _plugins(kept))

@@ -26,6 +26,9 @@ WINDOW_SECONDS = 3.3
 LIST_BYTES = 10_000
 """About the longest command list tmux takes in one message is 16 KB (measured), with what it adds to it."""
 
+CLOCK_SECONDS = 1.0
+"""How far a file's time may lie ahead of the clock by itself."""
+
 MARKS_BACK = 1 << 16
 """Bytes of the newest output searched for the last shell mark."""
 
@@ -155,7 +158,7 @@ class Observer:
         look = Look(
             at=probe.at,
             journal=extent.end,
-            quiet=max(0.0, probe.wall - extent.grown) if extent.grown else None,
+            quiet=_quiet(probe.wall, extent.grown),
             x=pane.x,
             y=pane.y,
             visible=pane.cursor_visible,
@@ -222,3 +225,8 @@ def _level(looks: Sequence[Look]) -> str:
     """How much the kernel tells here: the best it told of any process in the window."""
     levels = {one.level for look in looks if look.kernel for one in look.kernel.programs}
     return FULL if FULL in levels else WCHAN if WCHAN in levels else NONE
+
+
+def _quiet(wall: float, grown: float) -> float | None:
+    """Seconds since the output last grew; None if it never did, or if the clock was put back since, which says nothing."""
+    return max(0.0, wall - grown) if grown and grown - wall < CLOCK_SECONDS else None

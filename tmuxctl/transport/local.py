@@ -115,6 +115,8 @@ class LocalTransport:
                 done = _within(timeout, lambda: server.cmd("-u", "-N", *base.argv(commands)))
         except exc.TmuxCommandNotFound:
             raise _no_tmux() from None
+        except OSError as error:
+            raise _started_nothing(error) from None
         if done.returncode:
             raise base.failure(" ".join(done.stderr))
         return "".join(line + "\n" for line in done.stdout).encode(errors="surrogateescape")
@@ -541,7 +543,11 @@ def _within(timeout: float, work: Callable[[], Any]) -> Any:
             outcome.append(error)
 
     thread = threading.Thread(target=attempt, daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:
+        # a thread counts as a process (setrlimit(2), RLIMIT_NPROC)
+        raise _started_nothing(OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))) from None
     thread.join(timeout)
     if not outcome:
         raise _silent(timeout)
@@ -557,6 +563,19 @@ def _run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> spawn.Do
         raise _silent(timeout) from None
     except FileNotFoundError:
         raise _no_tmux() from None
+    except OSError as error:
+        raise _started_nothing(error) from None
+
+
+def _started_nothing(error: OSError) -> TmuxctlError:
+    """What fork(2) says when there may be no more processes, or no more descriptors of ours."""
+    if error.errno in (errno.EAGAIN, errno.ENOMEM):
+        message, reason = "no more processes can be started here", "no_processes"
+    elif error.errno in (errno.EMFILE, errno.ENFILE):
+        message, reason = "no more descriptors can be opened here", "no_descriptors"
+    else:
+        raise error
+    return Failed(f"{message}: {error.strerror}", reason=reason, hint="end some programs: ps -u $USER, tmuxctl ls")
 
 
 def _silent(timeout: float) -> Unreachable:
