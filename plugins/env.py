@@ -1,24 +1,44 @@
-"""Give the program more environment: a file of `KEY=value` lines, single values, or both.
+"""Give the program more environment, from a file, single values or secrets; or less of the caller's.
 
 A file is read as dotenv files are: `#` comments, an optional `export`, values bare, in 'single quotes' (as they are) or
 in "double quotes" (with \\n, \\t, \\", \\\\ and \\$), over several lines if need be. Nothing is expanded.
+
+A secret is named by where it is: `env:VARIABLE`, `file:PATH` or `command:WORDS OF SHELL`. Only that is kept, in
+`notes["secrets"]` by the variable's name: a restored session is given it as the option `secret` again.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+import select
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from typing import Annotated
 
-from tmuxctl.errors import Usage
+from tmuxctl.errors import Failed, Usage
 from tmuxctl.model import SessionSpec
 
 KIND = "env"
 
 LIMIT = 1 << 20
+SECRET_LIMIT = 1 << 16
+"""Bytes of a secret: Linux starts no program with a variable of more than 128 KiB."""
+
+SECONDS = 20.0
+"""How long a secret may take to come."""
+
+LARGE, LATE = "is larger than 64 KiB", f"did not end within {SECONDS:g} s"
+
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+GLOB = r"[A-Za-z0-9_*?\[\]!-]+"
+
+Missing = Callable[[str], Failed]
+"""Makes the error that names a secret from what is wrong with it."""
+
 LINE = re.compile(
     rf"""[ \t]*(?:export[ \t]+)?(?P<name>{NAME})[ \t]*=[ \t]*
     (?: '(?P<single>[^']*)' | "(?P<double>(?:[^"\\]|\\.)*)" | (?P<bare>(?!['"])(?:(?!(?<=[ \t])\#)[^\n])*) )
@@ -34,15 +54,177 @@ def transform(
     *,
     file: Annotated[str, "a file of KEY=value lines; a relative path starts at the session's folder"] = "",
     set: Annotated[tuple[str, ...], "one KEY=value; may be repeated, and wins over the file", "secret"] = (),
+    allow: Annotated[tuple[str, ...], "keep of the caller's variables only this name or LC_*; may be repeated"] = (),
+    unset: Annotated[tuple[str, ...], "leave out this name or AWS_*; may be repeated"] = (),
+    secret: Annotated[tuple[str, ...], "NAME=env:VAR, NAME=file:PATH or NAME=command:WORDS; may be repeated"] = (),
 ) -> SessionSpec:
-    """Add the file's values, then the single ones. Usage `bad_env` names the file and line of what is no value."""
-    values = dict(_from_file(_path(file, spec))) if file else {}
-    for pair in set:
-        name, equals, value = pair.partition("=")
-        if not equals or not re.fullmatch(NAME, name) or "\0" in value:
-            raise Usage(f"{ascii(name[:40])} is no KEY=value", reason="bad_env", hint="write set=KEY=value")
-        values[name] = value
-    return replace(spec, env={**spec.env, **values})
+    """Take away what is not wanted, then add the file's values, the single ones and the secrets.
+
+    Usage `bad_env` names the file and line of what is no value, Failed `secret_missing` the secret that cannot be had.
+    """
+    left = _left(spec, allow, unset)
+    values = {**(_from_file(_path(file, spec)) if file else {}), **dict(map(_single, set))}
+    references = dict(_reference(pair, spec) for pair in secret)
+    here = "/" if spec.machine else spec.cwd
+    planned = bool(spec.notes.get("dry_run"))
+    secrets = {name: "" if planned else _resolved(name, where, here) for name, where in references.items()}
+    env = {**left, **values, **secrets}
+    before = {
+        name: where for name, where in spec.notes.get("secrets", {}).items() if name in left.keys() - values.keys()
+    }
+    places = {**before, **_sources(references, env, secrets), **references}
+    notes = {name: note for name, note in spec.notes.items() if name != "secrets"}
+    return replace(spec, env=env, notes={**notes, "secrets": places} if places else notes)
+
+
+def _left(spec: SessionSpec, allow: Sequence[str], unset: Sequence[str]) -> dict[str, str]:
+    """What is left of the variables. One is the caller's if the caller has it with the same value, and nobody gave it."""
+    given = spec.notes.get("given", ())
+    for glob in (*allow, *unset):
+        if not re.fullmatch(GLOB, glob):
+            # what stands behind a `=` is left out: it may be a value
+            shown = ascii(glob.partition("=")[0][:40])
+            raise Usage(f"{shown} is no variable's name or pattern", reason="bad_env", hint="allow=PATH,allow=LC_*")
+    return {
+        name: value
+        for name, value in spec.env.items()
+        if not _fits(name, unset)
+        and (not allow or name in given or os.environ.get(name) != value or _fits(name, allow))
+    }
+
+
+def _fits(name: str, globs: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, glob) for glob in globs)
+
+
+def _single(pair: str) -> tuple[str, str]:
+    name, value = _pair(pair, "set", "KEY=value")
+    if "\0" in value:
+        raise Usage(f"the value of {name} holds a NUL", reason="bad_env", hint="no variable can")
+    return name, value
+
+
+def _pair(pair: str, option: str, form: str) -> tuple[str, str]:
+    """A name and what it is to be; nothing of what is neither is told: it may be the value."""
+    name, equals, value = pair.partition("=")
+    if not equals or not re.fullmatch(NAME, name):
+        message = f"what was given as {option} does not begin with a variable's name and `=`"
+        raise Usage(message, reason="bad_env", hint=f"write {option}={form}")
+    return name, value
+
+
+# secrets
+
+
+def _reference(pair: str, spec: SessionSpec) -> tuple[str, str]:
+    """A variable with where its value is, which is as good from another folder."""
+    name, reference = _pair(pair, "secret", "NAME=file:PATH")
+    kind, _, where = reference.partition(":")
+    if kind not in SOURCES or not where or "\0" in where:
+        # what it is instead may be the secret itself
+        message = f"secret {name}: its place begins with none of env:, file: and command:"
+        raise Usage(message, reason="bad_env", hint=f"secret={name}=file:PATH; a value is never written here")
+    return name, f"file:{_path(where, spec)}" if kind == "file" else reference
+
+
+def _sources(references: Mapping[str, str], env: Mapping[str, str], secrets: Mapping[str, str]) -> dict[str, str]:
+    """The caller's variables from which secrets were taken, if they are left to the program: they hold secrets too."""
+    sources = {where.partition(":")[2]: name for name, where in references.items() if where.startswith("env:")}
+    return {source: f"env:{source}" for source, name in sources.items() if env.get(source) == secrets[name]}
+
+
+def _resolved(name: str, reference: str, folder: str) -> str:
+    kind, _, where = reference.partition(":")
+    value = SOURCES[kind](where, folder, lambda what: _missing(name, reference, what))
+    for wrong, what in (
+        (not value, "is empty"),
+        (len(value) > SECRET_LIMIT, LARGE),
+        (b"\0" in value, "holds a NUL"),
+    ):
+        if wrong:
+            raise _missing(name, reference, what)
+    return value.decode("utf-8", "surrogateescape")
+
+
+def _missing(name: str, reference: str, what: str) -> Failed:
+    message = f"secret {name}: {ascii(reference[:200])[1:-1]} {what}"
+    return Failed(message, reason="secret_missing", hint="mend that, or name another place", variable=name)
+
+
+def _of_variable(name: str, folder: str, missing: Missing) -> bytes:
+    if name not in os.environ:
+        raise missing("is not set")
+    return os.fsencode(os.environ[name])
+
+
+def _of_file(path: str, folder: str, missing: Missing) -> bytes:
+    """All of a file but the newline that ends it: a key of several lines is one secret."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            return _without_newline(_all(handle, time.monotonic() + SECONDS, missing))
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise missing(f"cannot be read: {error.strerror}") from None
+
+
+def _of_command(command: str, folder: str, missing: Missing) -> bytes:
+    """What a command prints but for the newline that ends it. It has no terminal to ask at; nobody sees its complaints."""
+    import signal
+    import subprocess
+
+    deadline, quiet = time.monotonic() + SECONDS, subprocess.DEVNULL
+    process = subprocess.Popen(
+        ["sh", "-c", command], cwd=folder, stdin=quiet, stdout=subprocess.PIPE, stderr=quiet, start_new_session=True
+    )
+    assert process.stdout
+    try:
+        printed = _all(process.stdout.fileno(), deadline, missing)
+        status = process.wait(max(0.0, deadline - time.monotonic()))
+    except BaseException as error:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if isinstance(error, subprocess.TimeoutExpired):
+            raise missing(LATE) from None
+        raise
+    finally:
+        process.stdout.close()
+    if status:
+        raise missing(f"ended with status {status}")
+    return _without_newline(printed)
+
+
+def _all(handle: int, deadline: float, missing: Missing) -> bytes:
+    """All that comes until the end, unless that is too much or too late."""
+    os.set_blocking(handle, False)
+    waiting = select.poll()
+    waiting.register(handle, select.POLLIN)
+    data = b""
+    while len(data) <= SECRET_LIMIT:
+        if not waiting.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise missing(LATE)
+        more = os.read(handle, SECRET_LIMIT)
+        if not more:
+            return data
+        data += more
+    raise missing(LARGE)
+
+
+def _without_newline(data: bytes) -> bytes:
+    return data.removesuffix(b"\n").removesuffix(b"\r")
+
+
+SOURCES: Mapping[str, Callable[[str, str, Missing], bytes]] = {
+    "env": _of_variable,
+    "file": _of_file,
+    "command": _of_command,
+}
+"""Where a secret may be: by the word before the colon, what reads it."""
+
+
+# files of KEY=value lines
 
 
 def _path(file: str, spec: SessionSpec) -> str:
@@ -53,8 +235,11 @@ def _path(file: str, spec: SessionSpec) -> str:
     return os.path.join(spec.cwd, path)
 
 
-def _from_file(path: str) -> Iterator[tuple[str, str]]:
-    text = _read(path)
+def _from_file(path: str) -> dict[str, str]:
+    return dict(_lines(path, _read(path)))
+
+
+def _lines(path: str, text: str) -> Iterator[tuple[str, str]]:
     at = 0
     while at < len(text):
         if nothing := NOTHING.match(text, at):
@@ -102,10 +287,10 @@ def _kept(escape: re.Match[str]) -> str:
 
 
 def _complaint(line: str) -> str:
-    """What is wrong, without the value: it may be a secret."""
+    """What is wrong, and nothing of the line: it may go on with the value of the one before."""
     name, equals, value = line.partition("=")
     if not equals:
         return "no `=`"
     if not re.fullmatch(rf"[ \t]*(?:export[ \t]+)?{NAME}[ \t]*", name):
-        return f"{ascii(name.strip()[:40])} is no name of a variable"
+        return "what stands before the `=` is no variable's name"
     return f"a {value.strip()[:1]} is not closed, or something follows it"

@@ -1,4 +1,4 @@
-"""End the program after a while, however busy it is.
+"""End the program after a while, however busy it is, or once it has done nothing for long enough.
 
 tmux itself keeps the time: no process of ours waits, and no `timeout` stands between the program and its terminal.
 """
@@ -6,7 +6,7 @@ tmux itself keeps the time: no process of ours waits, and no `timeout` stands be
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from tmuxctl.errors import Usage
 from tmuxctl.model import SessionSpec, parse_seconds
@@ -17,10 +17,44 @@ ORDER = 100
 LONGEST = 365 * 86400.0
 
 
-def transform(spec: SessionSpec, *, seconds: Annotated[str, "how long it may run: 90, 30s, 5m, 2h, 7d"]) -> SessionSpec:
-    """Note the lifetime for the launcher; the shortest of several counts."""
-    lifetime = parse_seconds(seconds)
-    if not lifetime or lifetime > LONGEST:
-        raise Usage(f"{ascii(seconds[:40])} is no lifetime", reason="bad_duration", hint="more than 0, at most 365d")
-    sooner = min(lifetime, spec.notes.get("lifetime", lifetime))
-    return replace(spec, notes={**spec.notes, "lifetime": sooner})
+def transform(
+    spec: SessionSpec,
+    *,
+    seconds: Annotated[str, "how long it may run: 90, 30s, 5m, 2h, 7d"] = "",
+    idle: Annotated[str, "end it once it printed nothing, was typed nothing and computed nothing for so long"] = "",
+    grace: Annotated[str, "how long it may take to end when it is told to, before it is killed (default 3s)"] = "",
+) -> SessionSpec:
+    """Note the limits for the launcher; of several the shortest counts, of several graces the longest."""
+    if not seconds and not idle:
+        raise Usage("seconds or idle has to be given", reason="bad_option", hint="timeout=2h, or timeout:idle=30m")
+    notes: dict[str, Any] = dict(spec.notes)
+    if seconds:
+        notes["lifetime"] = _shorter(_limit(seconds, "lifetime"), notes.get("lifetime"))
+    if idle:
+        notes["idle"] = _shorter(_limit(idle, "idle time"), notes.get("idle"))
+    if grace:
+        notes["grace"] = max(_grace(grace), notes.get("grace", 0.0))
+    return replace(spec, notes=notes)
+
+
+def example(folder: str) -> dict[str, str]:
+    """The options `plugin test` tries it with."""
+    return {"seconds": "1h", "idle": "30m", "grace": "5s"}
+
+
+def _limit(text: str, what: str) -> float:
+    limit = parse_seconds(text)
+    if not limit or limit > LONGEST:
+        raise Usage(f"{ascii(text[:40])} is no {what}", reason="bad_duration", hint="more than 0, at most 365d")
+    return limit
+
+
+def _grace(text: str) -> float:
+    grace = parse_seconds(text)
+    if grace is None or grace > LONGEST:
+        raise Usage(f"{ascii(text[:40])} is no grace", reason="bad_duration", hint="0 to 365d; it is 3s if not given")
+    return grace
+
+
+def _shorter(limit: float, before: float | None) -> float:
+    return limit if before is None else min(limit, before)

@@ -209,3 +209,21 @@ def test_what_was_half_written_goes_with_prune(control: Control, place: Path) ->
     assert not (home / "sessions" / "never").exists()
     assert not list((home / "sessions" / made.id).glob("*.new"))
     assert control.show("t").state.value != "exited"
+
+
+@pytest.mark.on("tmux")
+def test_a_program_that_ends_in_an_orderly_way_is_given_the_time(control: Control, place: Path, until: Any) -> None:
+    """A hang-up, which it does not expect, would cut it off."""
+    line = "trap 'sleep 0.5; echo saved >saved; exit 0' TERM; : >ready; while :; do sleep 0.05; done"
+    control.new("t", ("sh", "-c", line), wait=False)
+    until(lambda: (place / "ready").exists())
+    (end,) = control.kill(("t",), grace=20).killed
+    assert (place / "saved").exists()
+    assert (end.exit_status, end.escaped) == (0, ())
+
+
+@pytest.mark.on("tmux")
+def test_a_shell_that_ignores_polite_signals_is_hung_up_at_once(control: Control) -> None:
+    control.new("t", ("bash", "--norc"))
+    (end,) = control.kill(("t",), grace=1000).killed
+    assert end.signal == "HUP"

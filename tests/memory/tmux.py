@@ -27,7 +27,7 @@ KEYS = {
     "Down": b"\x1b[B",
 }
 FIRST_PID = 1000
-LIFETIME = re.compile(r"sh \"\$\(printf '[^']+/expire\.sh'\)\" ([\w-]+)")
+TIMER = re.compile(r'sh "\$\(printf "#\{@tmuxctl_folder\}/expire\.sh"\)" (lifetime|idle) #\{pane_id\} #\{pane_pid\}')
 
 
 class Pane:
@@ -85,6 +85,12 @@ class Pane:
             if self.journal:
                 self.machine.append(f"{self.journal}/end", b"")
         self.machine.changed()
+
+    def expire(self) -> None:
+        """What expire.sh does when a lifetime is over."""
+        if self.program and not self.dead:
+            self.options["@tmuxctl_ended"] = "lifetime"
+            self.program.signal("TERM")
 
     def look(self, name: str) -> str:
         """A format variable's value."""
@@ -199,13 +205,16 @@ class Tmux:
         self.one(options).journal = _plain(found[1]) + "/journal"
 
     def do_run_shell(self, words: list[str]) -> None:
-        options, (command,) = _options(words, "b", "d")
+        options, (command,) = _options(words, "b", "dt")
         if command == "true":
             return
-        if not LIFETIME.fullmatch(command):
+        found = TIMER.fullmatch(command)
+        if not found:
             raise Unknown(f"run-shell {command!r}")
-        pane = list(self.panes.values())[-1]
-        self.machine.later(float(options["-d"]), lambda: pane.program.signal("TERM") if pane.program else None)
+        # what a program does, and so whether it is idle, is told by a kernel that there is not
+        if found[1] == "lifetime":
+            pane = self.one(options)
+            self.machine.later(float(options["-d"]), pane.expire)
 
     def do_if_shell(self, words: list[str]) -> None:
         options, (condition, *branches) = _options(words, "F", "t")

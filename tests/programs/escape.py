@@ -61,9 +61,9 @@ elif HOW == "nohup":
 elif HOW == "stopped":
     if not os.fork():
         stay(ignoring=POLITE)
-    while not os.listdir(FOLDER):
+    while not (found := [name for name in os.listdir(FOLDER) if name.isdecimal()]):
         time.sleep(0.01)
-    os.kill(int(os.listdir(FOLDER)[0].removesuffix(".new")), signal.SIGSTOP)
+    os.kill(int(found[0]), signal.SIGSTOP)
 elif HOW == "loop":
     if not os.fork():
         for name in POLITE:

@@ -186,9 +186,8 @@ def prepare(control: Control, wanted: Wanted, name: str, *, dry_run: bool = Fals
         "plain": wanted.profile == "none",
     }
     session_id = str(uuid.uuid4())
-    spec = replace(
-        spec, notes={**({"linger": True} if wanted.linger else {}), **({"dry_run": True} if dry_run else {})}
-    )
+    notes = {"linger": wanted.linger, "dry_run": dry_run, "given": sorted({*profile.env, *wanted.env})}
+    spec = replace(spec, notes={name: note for name, note in notes.items() if note})
     made = assemble(control, spec, session_id, 1, asked, [(one.name, options) for one, options in plugins])
     made.files["profile.json"] = frozen(wanted.resolved)
     return made

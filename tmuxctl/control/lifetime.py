@@ -82,7 +82,8 @@ def end(
     screens = _screens(control, panes)
     for pane in last:
         # before the session goes: who waits for it looks here how it ended
-        about = {"exit_status": pane.status, "signal": pane.signal, "screen": screens.get(pane.id)}
+        about = {"exit_status": pane.status, "signal": pane.signal, "detail": pane.ended or None}
+        about["screen"] = screens.get(pane.id)
         write_end(control, pane.id, about)
     _kill_sessions(control, panes)
     left = {pane.id: bury(control, pane.id, force=force) for pane in panes}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tmuxctl.control.creation import Prepared
     from tmuxctl.control.service import Control
 
-STALE = (launch.EXIT, "ended.json")
+STALE = (launch.EXIT, launch.ENDED, "ended.json")
 """Files of an earlier life that would speak of the new one."""
 
 

@@ -174,7 +174,7 @@ def known_state(seen: Observed) -> Session:
         summary(seen.pane, cursor(seen.pane, seen.look.journal)),
         state=verdict.state,
         kind=verdict.kind,
-        detail=verdict.detail or (None if seen.pane.piped or seen.pane.dead else "journal_stopped"),
+        detail=verdict.detail or _detail(seen.pane),
         by=verdict.by,
         confidence=verdict.confidence,
         profile=seen.profile,
@@ -191,7 +191,7 @@ def summary(pane: Pane, point: str | None = None) -> Session:
         id=pane.id,
         incarnation=pane.incarnation,
         state=state,
-        detail=None if pane.piped or pane.dead else "journal_stopped",
+        detail=_detail(pane),
         by="exit" if pane.dead else None,
         confidence=Confidence.SURE if pane.dead else None,
         profile=spec.get("profile"),
@@ -211,6 +211,13 @@ def summary(pane: Pane, point: str | None = None) -> Session:
         cursor=point if spec.get("journal", True) else None,
         target=spec.get("target"),
     )
+
+
+def _detail(pane: Pane) -> str | None:
+    """What else tmux tells: why tmuxctl ended the program, or that what it prints is not kept."""
+    if pane.dead:
+        return pane.ended or None
+    return None if pane.piped else "journal_stopped"
 
 
 def ls(
@@ -297,6 +304,7 @@ def _buried(control: Control, session_id: str) -> Session | None:
         _gone(session_id, kept, State.EXITED),
         exit_status=about.get("exit_status"),
         signal=about.get("signal"),
+        detail=about.get("detail"),
         active=about.get("ended"),
         left=tuple(about.get("left") or ()),
     )
@@ -330,7 +338,14 @@ def _lost(control: Control, session_id: str, state: State) -> Session | None:
     if launch.EXIT not in files:
         return _gone(session_id, kept, state)
     status, signal = exit_of(control, session_id)
-    return changed(_gone(session_id, kept, State.EXITED), exit_status=status, signal=signal)
+    why = None
+    if launch.ENDED in files:
+        why = (
+            control.transport.read(f"{folder(control, session_id)}/{launch.ENDED}", 0, 40)
+            .decode(errors="replace")
+            .strip()
+        )
+    return changed(_gone(session_id, kept, State.EXITED), exit_status=status, signal=signal, detail=why)
 
 
 def _gone(session_id: str, kept: dict[str, Any], state: State) -> Session:

@@ -32,6 +32,9 @@ ASK_SECONDS = 5.0
 NAP_SECONDS = 3.0
 """So often it is looked whether the caller still wants it, if nothing else wakes the wait."""
 
+UNDER_WAY_SECONDS = 2.0
+"""How long after a program's last output more of it may come, though the program has ended."""
+
 MOMENT_SECONDS = 0.5
 """How long `--now` looks at a state before it says that it does not hold."""
 
@@ -213,7 +216,20 @@ class Waiter:
         from tmuxctl.control import look
 
         found = look.offset_of(self.pane, since)
+        if found is None and self.behind:
+            return self.journal.end()
         return self.offset if found is None else found
+
+    @property
+    def behind(self) -> bool:
+        """True if there is output in which the text was not looked for yet."""
+        return self.seen is not None and (self.seen.behind or (self.pane.dead and self._under_way()))
+
+    def _under_way(self) -> bool:
+        """True if the last that a program printed before its end is not read yet, or not even in the journal."""
+        extent = self.journal.extent()
+        late = not extent.finished and self.changed + UNDER_WAY_SECONDS > time.monotonic()
+        return late or extent.end > self.offset
 
     def __enter__(self) -> Waiter:
         return self
@@ -234,7 +250,12 @@ class Waiter:
         if self.wanted.settle is not None:
             newest = self.journal.extent().grown or self.pane.created
             self.changed -= max(0.0, time.time() - newest)
+        end = self.journal.end() if self.behind else self.offset
         while not (found := self.holds(None)):
+            if self.behind and self.offset < end:
+                current().check()
+                self._grow()
+                continue
             if (
                 self.pane.dead
                 or self.steady is None
@@ -262,15 +283,20 @@ class Waiter:
             if found := self.holds(deadline):
                 return found
             moment = time.monotonic()
-            if self.pane.dead:
+            if self.pane.dead and not self.behind:
                 raise self._ended()
             if finished and not grown and self._ask():
                 continue
-            if heard and self._unheard():
+            if heard and not self.behind and self._unheard():
+                # the journal of a server that dies ends before the program does
+                if self._ask():
+                    continue
                 raise self._stopped()
             call.check()
             if deadline is not None and moment >= deadline:
                 return self.result(None, f"timeout: {self.wanted.words()} not seen within {limit:g} s", timed_out=True)
+            if self.seen and self.seen.behind:
+                continue
             if moment - asked >= ASK_SECONDS or finished or (heard and not self._alive()):
                 asked = moment
                 if self._ask():
@@ -287,7 +313,7 @@ class Waiter:
             found = self.seen.search(self.text, deadline)
             if found:
                 return self.result("text", f"text: {ascii(found.text[:60])}", text=found.text, groups=found.groups)
-        if self.wanted.exit and self.pane.dead:
+        if self.wanted.exit and self.pane.dead and not self.behind:
             return self.result("exit", "exit: " + _how(self.pane))
         if self.wanted.change and self.offset > self.base:
             return self.result("change", "change: it printed something")
@@ -333,8 +359,8 @@ class Waiter:
         verdict = steady.verdict
         if verdict.state is State.EXITED:
             self.pane = steady.observer.pane
-            return self.result("exit", "exit: " + _how(self.pane)) if self.wanted.exit else None
-        if not held:
+            return self.result("exit", "exit: " + _how(self.pane)) if self.wanted.exit and not self.behind else None
+        if not held or self.behind:
             return None
         if verdict.state is State.ASKING:
             if self.wanted.asking:
@@ -392,7 +418,7 @@ class Waiter:
         if now is None:
             self.pane, self.gone_session = self._killed(), True
             return True
-        if now.dead and not self.journal.finished() and self.changed + 2.0 > time.monotonic():
+        if now.dead and self._under_way():
             return False
         self.pane = now
         return now.dead
@@ -459,7 +485,7 @@ class Waiter:
             groups=groups,
             state=State.EXITED if dead else verdict.state if verdict else None,
             kind=verdict.kind if verdict else None,
-            detail=verdict.detail if verdict else None,
+            detail=verdict.detail if verdict else (self.pane.ended or None) if dead else None,
             by="exit" if dead else verdict.by if verdict else "settle" if settled else None,
             confidence=Confidence.SURE
             if dead

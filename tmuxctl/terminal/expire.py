@@ -26,10 +26,12 @@ AGAIN = f'sh "$(printf "#{{@tmuxctl_folder}}/{NAME}")"'
 """The command that a timer runs; the option `@tmuxctl_folder` holds what `journal.encoded` makes of the folder."""
 
 # A timer belongs to one life of a session: to its pane and first process, which tmux tells when the timer is set. tmux
-# itself says whether that process is still there, so no pid is trusted that might be another's by now.
+# itself says whether that process is still there, so no pid is trusted that might be another's by now. `@tmuxctl_ended`
+# tells why the program was ended, before it is; the file `ended` tells it when tmux is gone.
 # - Processes are known by their pid and when they began. Rows are `PID PARENT HOME STATE CPU BEGAN`: HOME is the session
 #   of the terminal (its name, where only ps tells), CPU hundredths of a second, children that were waited for included.
-# - The server may carry the marker of a session it was started in by hand: never itself, nor all that it runs.
+# - Never the server, which may carry the marker of a session it was started in by hand, nor all that it runs; never the
+#   process that all descend from.
 SCRIPT = r"""
 cd "${0%/*}" || exit 0
 exec </dev/null >/dev/null 2>&1
@@ -86,7 +88,7 @@ ours() {
 				if (p == me || state[p] ~ /^[ZX]/)
 					continue
 				n = 0
-				for (q = p; (q in parent) && q != server && n++ < 1000; q = parent[q])
+				for (q = p; (q in parent) && q != 1 && q != server && n++ < 1000; q = parent[q])
 					if (q in mine) {
 						print p, began[p], cpu[p]
 						break
@@ -95,11 +97,16 @@ ours() {
 		}'
 }
 
-pids() { echo "$rows" | while read -r one rest; do echo "$one"; done; }
+# to those in $rows
+send() {
+	pids=$(echo "$rows" | while read -r one rest; do echo "$one"; done)
+	for signal; do kill -s "$signal" $pids; done
+}
 
 # tmux 3.2a dies of a time that belongs to no session
 times='#{?session_name,#{window_activity} #{session_activity},0}'
-facts=$("$tmux" display-message -p -t "$pane" "#{@tmuxctl_id} #{pane_pid} #{pane_dead} $times #{=200:@tmuxctl_input}")
+about='#{@tmuxctl_id} #{pane_pid} #{pane_dead}#{@tmuxctl_ended}'
+facts=$("$tmux" display-message -p -t "$pane" "$about $times #{=200:@tmuxctl_input}")
 case $facts in "$id $pid 0 "*) ;; *) exit 0 ;; esac
 read -r group <cgroup || group=
 case $group in /*/"tmuxctl-$id") ;; *) group= ;; esac
@@ -119,9 +126,11 @@ fi
 echo "$why" >ended
 "$tmux" set-option -t "$pane" @tmuxctl_ended "$why"
 rows=$(ours) seen=$rows
-for name in TERM HUP CONT; do kill -s "$name" $(pids); done
-tenths=0
+send TERM CONT
+tenths=0 late=HUP
 while rows=$(ours); [ -n "$rows" ] && [ $tenths -lt "$grace" ]; do
+	# an interactive shell ignores TERM and ends on HUP; what ends in an orderly way on TERM is given half of the time
+	if [ $((2 * tenths)) -ge "$grace" ]; then send $late; late=; fi
 	if [ $tenths -lt 10 ]; then sleep 0.1; tenths=$((tenths + 1)); else sleep 1; tenths=$((tenths + 10)); fi
 done
 tries=0
@@ -129,7 +138,7 @@ while [ -n "$rows" ] && [ $tries -lt 30 ]; do
 	seen="$seen
 $rows"
 	[ -z "$group" ] || echo 1 >"$group/cgroup.kill"
-	kill -s KILL $(pids)
+	send KILL
 	tries=$((tries + 1))
 	sleep 0.1
 	rows=$(ours)

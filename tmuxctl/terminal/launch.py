@@ -31,8 +31,9 @@ ALLOWED = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|EDITOR
 
 FACTS_LIMIT = 3000
 
-STARTED, EXIT = "pid", "exit"
-"""The file with the pid of the program, without which no session ever ran there, and the one that tells how it ended."""
+STARTED, EXIT, ENDED = "pid", "exit", "ended"
+"""The file with the pid of the program, without which no session ever ran there, the one that tells how it ended, and the
+one that tells which limit of time ended it."""
 
 SHELL = "shell"
 """The part of a session's folder whose files its shell reads; beside `events`, which it may write, all of it that a
@@ -72,7 +73,7 @@ def launcher(spec: SessionSpec, folder: str, session_id: str, *, descriptors: in
     if "TERM" not in spec.env:
         lines.append(
             "[ -e /usr/share/terminfo/t/tmux-256color ] || [ -e /lib/terminfo/t/tmux-256color ]"
-            " || infocmp tmux-256color >/dev/null 2>&1 || TERM=screen-256color"
+            " || command -p infocmp tmux-256color >/dev/null 2>&1 || TERM=screen-256color"
         )
     if descriptors:
         lines.append(f"ulimit -S -n {descriptors} 2>/dev/null")

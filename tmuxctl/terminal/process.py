@@ -43,6 +43,15 @@ done; } 2>/dev/null; :
 """Of the processes `$2`.. those of the same login, control groups and user as `$1` that carry no session's marker."""
 
 
+IGNORED = r"""
+for one do
+    while read -r name mask; do case $name in SigIgn:) printf '%s %s\n' "$one" "$mask"; break ;; esac; done <"/proc/$one/status"
+done 2>/dev/null; :
+"""
+"""`PID MASK` for each process: the signals it ignores (proc(5), SigIgn)."""
+
+TERM = 15
+
 CARRIERS = r"""grep -azs '^TMUXCTL_SESSION=' /proc/[0-9]*/environ | tr '\0' '\n'; :"""
 """`/proc/PID/environ:TMUXCTL_SESSION=ID` for every process that carries a session's marker."""
 
@@ -185,9 +194,13 @@ def end(transport: Transport, targets: Sequence[Target], *, signal: str, grace: 
     transport.signal(left, signal)
     if signal == "TERM":
         # what a closing terminal sends: an interactive shell ignores TERM and ends on this
-        transport.signal(left, "HUP")
+        transport.signal(_deaf(transport, left), "HUP")
     transport.signal(left, "CONT")
-    left = _wait(transport, left, grace)
+    left = _wait(transport, left, grace / 2)
+    if signal == "TERM":
+        # only now: it would cut off what ends in an orderly way on TERM
+        transport.signal(left, "HUP")
+    left = _wait(transport, left, grace / 2)
     deadline = time.monotonic() + KILL_SECONDS
     while left := _still(transport, [*left, *_more(transport, targets, owner)]):
         names = {owner[row.pid, row.started] for row in left}
@@ -210,6 +223,16 @@ def end(transport: Transport, targets: Sequence[Target], *, signal: str, grace: 
         )
         for one in targets
     }
+
+
+def _deaf(transport: Transport, rows: Sequence[Process]) -> list[Process]:
+    """Those that ignore TERM; all, where that cannot be asked."""
+    with suppress(TmuxctlError):
+        printed = transport.shell(IGNORED, *(str(row.pid) for row in rows))[1].decode().split()
+        ignored = {int(pid): int(mask, 16) for pid, mask in zip(printed[::2], printed[1::2], strict=True)}
+        if ignored:
+            return [row for row in rows if ignored.get(row.pid, 0) >> (TERM - 1) & 1]
+    return list(rows)
 
 
 def _more(transport: Transport, targets: Sequence[Target], owner: dict[tuple[int, int], str]) -> list[Process]:

@@ -37,6 +37,7 @@ FIELDS = (
     "pid",
     "@tmuxctl_spec",
     "@tmuxctl_tags",
+    "@tmuxctl_ended",
 )
 
 
@@ -96,6 +97,7 @@ class Pane(NamedTuple):
     server: int
     spec: dict[str, Any]
     tags: tuple[str, ...]
+    ended: str
 
     @property
     def target(self) -> str:
@@ -145,6 +147,7 @@ def parse(line: str) -> Pane | None:
         server=number(24),
         spec=json.loads(values[25] or "{}"),
         tags=tuple(values[26].split()),
+        ended=values[27],
     )
 
 
