@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Annotated, Literal
 
 import pytest
 
+from tmuxctl.config import RULES
+from tmuxctl.control import Control
 from tmuxctl.errors import Denied, Usage
 from tmuxctl.operations import Cancelled, Input, Seconds, current, find, invoke, names, operation, plain
 from tmuxctl.value import Value
@@ -96,3 +99,14 @@ def test_the_schema_names_types_defaults_and_what_is_required() -> None:
     schema = find(Service, "say").schema()
     assert schema["required"] == ["session"]
     assert schema["properties"]["mode"] == {"type": "string", "enum": ["loud", "soft"], "default": "soft"}
+
+
+def test_a_default_that_is_a_setting_is_told_as_the_setting_has_it():
+    told = {}
+    for name in names(Control):
+        for one in find(Control, name).parameters:
+            if found := re.search(r"\(default: (\S+), the setting ([\w.]+)\)", one.help):
+                assert found[1] == str(RULES[found[2]].default), f"{name} --{one.name}"
+                told[name, one.name] = found[2]
+    assert told["wait", "timeout"] == "wait.timeout"
+    assert told["exec", "timeout"] == "wait.exec_timeout"

@@ -34,6 +34,9 @@ PASSWORD = "Corr3ct-horse!"
 PATIENCE = 300.0
 """Seconds one example may take."""
 
+ROUNDS = 100
+"""How often it is looked for what an example left running."""
+
 KEPT = re.compile("PATH|LANG|LC_.*|VIRTUAL_ENV|PYTHONDONTWRITEBYTECODE")
 """What an example has of the caller's environment."""
 
@@ -139,11 +142,23 @@ def _place() -> Iterator[Path]:
         (place / "work").mkdir()
         yield place
     finally:
-        for about in Path("/proc").glob("[0-9]*/environ"):
-            with suppress(OSError):
-                if f"HOME={place}\0".encode() in about.read_bytes():
-                    os.kill(int(about.parent.name), signal.SIGKILL)
+        # a process may start another while it is looked for
+        for _ in range(ROUNDS):
+            if not _end_all(place):
+                break
+            time.sleep(0.05)
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _end_all(place: Path) -> int:
+    """End what has this home; how many there were."""
+    ended = 0
+    for about in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if f"HOME={place}\0".encode() in about.read_bytes():
+                os.kill(int(about.parent.name), signal.SIGKILL)
+                ended += 1
+    return ended
 
 
 @contextmanager
@@ -151,8 +166,9 @@ def load(processes: int) -> Iterator[None]:
     """So many processes that only compute, meanwhile."""
     # each a session of its own, as other programs of the machine are: the scheduler groups by session
     words = [sys.executable, "-c", "while True: pass"]
-    busy = [subprocess.Popen(words, start_new_session=True) for _ in range(processes)]
+    busy: list[subprocess.Popen[bytes]] = []
     try:
+        busy.extend(subprocess.Popen(words, start_new_session=True) for _ in range(processes))
         yield
     finally:
         for one in busy:
@@ -167,6 +183,8 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=1, help="how often each, in a row")
     parser.add_argument("--load", type=int, default=0, help="so many processes compute meanwhile")
     given = parser.parse_args()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
     wrong = 0
     with load(given.load):
         for one in examples(given.names):
@@ -179,6 +197,13 @@ def main() -> int:
             longest = max((found.seconds for found in played), default=0.0)
             print(f"{one.name:20} {good} of {given.times}, at most {longest:.1f} s", flush=True)
     return 1 if wrong else 0
+
+
+def _stop(number: int, frame: object) -> None:
+    """Leave by a signal as by an error, so that everything is cleaned up; a second one does not hinder that."""
+    for again in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(again, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 def _told(one: Example) -> Played | None:

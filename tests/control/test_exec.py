@@ -162,3 +162,45 @@ def test_a_command_is_never_typed_into_a_question(control: Control, question: st
     with pytest.raises((Asking, Conflict)):
         control.exec("t", ("ls",))
     assert control.screen("t").text == question.strip()
+
+
+@pytest.mark.on("tmux")
+@pytest.mark.parametrize("command", ['echo "abc', "echo 'abc", "echo )", "if true"])
+def test_of_a_command_that_is_none_only_the_shells_complaint_is_told(
+    control: Control, shell: str, command: str
+) -> None:
+    ran = control.exec("t", (command,))
+    assert ran.exit_status
+    assert ran.output
+    assert "builtin" not in ran.output
+    assert "/sessions/" not in ran.output
+    assert control.exec("t", ('echo "next"',)).output == "next\n"
+
+
+@pytest.mark.on("tmux", "pipe")
+def test_a_command_that_asks_is_not_waited_for(control: Control, shell: str, place: Path) -> None:
+    (place / "kept").write_text("")
+    with pytest.raises(Asking) as asking:
+        control.exec("t", ("echo so far; rm -i kept; echo done",))
+    assert asking.value.details["output"].startswith("so far\n")
+    assert [one["id"] for one in asking.value.details["asking"]["options"]] == ["yes", "no"]
+    assert "tmuxctl decide t" in asking.value.hint
+    control.decide("t", "yes")
+    assert control.wait("t", text="^done$").matched
+    assert not (place / "kept").exists()
+    assert control.exec("t", ("echo next",)).output == "next\n"
+
+
+@pytest.mark.on("tmux")
+def test_a_command_that_waits_for_a_line_is_not_waited_for(control: Control) -> None:
+    control.new("t", ("bash", "--norc"))
+    with pytest.raises(Asking) as asking:
+        control.exec("t", ("read -p 'Name: ' name; echo hello $name",))
+    assert (asking.value.reason, asking.value.details["output"]) == ("line", "Name: ")
+    control.send("t", b"Ada")
+    assert control.wait("t", text="^hello Ada$").matched
+
+
+def test_a_silent_command_is_waited_for(control: Control) -> None:
+    control.new("t", SHELL)
+    assert control.exec("t", ("sleep 2; echo done",)).output == "done\n"

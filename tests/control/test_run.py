@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from programs import program
+from programs import LINES, program
 
 from tmuxctl.control import Control
-from tmuxctl.errors import Failed, Usage
+from tmuxctl.errors import Asking, Failed, Usage
 
 
 def test_a_run_gives_output_and_status_and_leaves_nothing(control: Control) -> None:
@@ -62,3 +64,29 @@ def test_many_quick_programs_end_with_their_own_status(control: Control) -> None
 def test_much_output_is_all_there(control: Control) -> None:
     ran = control.run(program("count", "20000")[:-1] + ("20000",), timeout=1.0)
     assert ran.output == "".join(f"line {number}\n" for number in range(1, 20001))
+
+
+@pytest.mark.on("tmux")
+def test_a_run_that_asks_is_ended(control: Control, place: Path) -> None:
+    (place / "kept").write_text("")
+    with pytest.raises(Asking) as asking:
+        control.run(("sh", "-c", "echo so far; rm -i kept"))
+    assert asking.value.details["output"].startswith("so far\nrm: ")
+    assert (place / "kept").exists()
+    assert not control.ls().sessions
+
+
+@pytest.mark.on("tmux")
+def test_a_run_goes_on_when_somebody_answers(control: Control, another: Callable[[], Control]) -> None:
+    control.new("other", LINES)
+    driver = another()
+
+    def answer() -> None:
+        asked = next(event for event in driver.watch(()) if event.asking)
+        driver.decide(asked.session, "yes")
+
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    ran = control.run(("sh", "-c", "printf 'Go on? [y/N] '; read -r answer; echo got $answer"), name="job")
+    thread.join(20)
+    assert (ran.output.splitlines()[-1], ran.exit_status) == ("got y", 0)

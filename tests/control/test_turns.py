@@ -37,6 +37,17 @@ def test_a_slow_answer_is_waited_for(control: Control) -> None:
     assert control.ask("s", b"sleep 0.5; echo late").answer == "late"
 
 
+@pytest.mark.on("tmux")
+def test_what_changed_on_a_screen_of_its_own_is_no_whole_answer(
+    control: Control, place: Path, needs: Callable[..., None]
+) -> None:
+    needs("vim")
+    (place / "notes").write_text("one\ntwo\n")
+    control.new("s", ("vim", "notes"))
+    found = control.ask("s", b":%s/two/2/")
+    assert (found.state, found.complete) == (State.IDLE, False)
+
+
 def test_a_turn_that_takes_too_long_must_be_over_before_the_next(control: Control) -> None:
     control.new("s", SHELL)
     found = control.ask("s", b"sleep 3; echo late", timeout=0.5)
@@ -276,6 +287,25 @@ def test_a_question_can_be_looked_at_and_answered(asks: Control) -> None:
     with pytest.raises(Conflict) as error:
         asks.decide("s", "yes")
     assert error.value.reason == "no_question"
+
+
+@pytest.mark.on("tmux", "pipe")
+def test_the_next_thing_can_be_waited_for_with_the_answer(asks: Control) -> None:
+    asks.ask("s", b"printf 'Go on? [y/N] '; read a; sleep 1; printf 'Really? [y/N] '; read b; sleep 2; exit 3")
+    found = asks.decide("s", "yes", wait=True)
+    assert found.asked.question.startswith("Go on")
+    assert found.state is State.ASKING
+    assert found.asking
+    assert found.asking.question.startswith("Really")
+    late = asks.decide("s", "yes", wait=True, timeout=0.1)
+    assert (late.state, late.timed_out) == (State.BUSY, True)
+
+
+@pytest.mark.on("tmux")
+def test_the_end_can_be_waited_for_with_the_answer(asks: Control) -> None:
+    asks.ask("s", b"printf 'Leave? [y/N] '; read a; sleep 1; exit 3")
+    found = asks.decide("s", "yes", wait=True)
+    assert (found.state, found.exit_status, found.timed_out) == (State.EXITED, 3, False)
 
 
 @pytest.mark.on("tmux")

@@ -6,12 +6,13 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from programs import LINES, SHELL, program
 
-from tmuxctl.control import Control
+from tmuxctl.control import Control, sessions, waits
 from tmuxctl.errors import Exited, NotFound, Timeout, Unreachable, Usage
 
 
@@ -127,6 +128,38 @@ def test_silence_never_ends_a_wait_for_text(control: Control) -> None:
     assert (found.matched, found.timed_out) == (None, True)
     assert "x" in str(found.text)
     assert control.show("t").state.value == "idle"
+
+
+@pytest.mark.on("tmux")
+def test_output_without_end_puts_off_no_end_of_a_wait(control: Control) -> None:
+    control.new("t", SHELL)
+    control.send("t", b"yes flood")
+    assert control.wait("t", text="^flood$").matched
+    found = control.wait("t", text="never", timeout=0.5)
+    assert (found.matched, found.timed_out) == (None, True)
+    assert control.wait("t", text="never", now=True).matched is None
+
+
+@pytest.mark.on("tmux", "pipe")
+def test_text_is_found_wherever_it_stands_in_much_output(control: Control) -> None:
+    control.new("t", SHELL)
+    control.send("t", b"seq 100000; exit 3")
+    assert control.wait("t", exit=True).matched
+    for line in ("1", "1000", "50000", "100000"):
+        assert control.wait("t", text=f"^{line}$", exit=True).matched == "text"
+        assert control.wait("t", text=f"^{line}$", now=True).matched == "text"
+    with pytest.raises(Exited):
+        assert control.wait("t", text="^100001$").matched
+
+
+@pytest.mark.on("tmux", "pipe")
+def test_text_that_leaves_the_screen_at_once_is_found(control: Control, place: Path) -> None:
+    words = "while [ ! -e go ]; do sleep 0.05; done; printf here; seq 50000; cat"
+    control.new("t", ("sh", "-c", words), cwd=str(place))
+    wanted = waits.Conditions(text="^(1|40000)$")
+    with waits.Waiter(control, sessions.find(control, "t"), wanted, None, None) as waiter:
+        (place / "go").touch()
+        assert waiter.until(20).text == "40000"
 
 
 def test_the_end_of_the_program_ends_a_wait_for_text(control: Control) -> None:

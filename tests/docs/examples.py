@@ -12,6 +12,7 @@ sqlite3 shop.db "create table orders (item); insert into orders values ('tea'), 
 printf '%s\n' 'all test:' '	@echo made' >Makefile
 mkdir -p src ~/src ~/bin ~/.config/tmuxctl/profiles ~/.config/tmuxctl/plugins ~/.config/fish/completions
 git -C src init -q
+git init -q . && git -c user.name=Ada -c user.email=ada@example.org commit -q --allow-empty -m Begin
 printf '%s\n' '>>> x = 1' '>>>' >screen.txt
 printf '%s\n' 'schema: tmuxctl/profile@1' 'prompt: {id: prompt, re: "^mine>", where: cursor-line}' >mine.yaml
 cp mine.yaml ~/.config/tmuxctl/profiles/
@@ -27,6 +28,8 @@ script agent 'printf "Bash(pytest -q)\nDo you want to proceed? "; read -r answer
 script ask 'printf "Overwrite the settings? [y/N] "; read -r answer; echo "$answer"; exec cat'
 script login 'stty -echo; printf "Password: "; read -r word; stty echo; echo; exec cat'
 script ~/bin/apt-get 'printf "Do you want to continue? [Y/n] "; read -r answer; echo "Setting up mc"'
+script ~/bin/systemctl ''
+script ~/bin/loginctl 'echo Linger=yes'
 PATH=$HOME/bin:$PATH
 printf '%s\n' 'schema: tmuxctl/profile@1' 'name: agent' 'asking:' '- {id: tool, kind: approval, re: "want to proceed",' \
   '   options: {allow: [y, Enter], deny: [n, Enter]}}' >~/.config/tmuxctl/profiles/agent.yaml
@@ -51,6 +54,13 @@ OWN = ("new", "run", "adopt", "release", "profile", "plugin", "completion", "con
 PANES = "tmux -f /dev/null new-session -d -s work cat ';' new-window cat"
 """A pane of a person's own tmux: tmux:work:1.0."""
 
+CRASH = """
+server=$(tmux -L tmuxctl display-message -p '#{pid}')
+kill -9 $server
+while [ -e /proc/$server/exe ]; do sleep 0.05; done
+"""
+"""What takes all sessions at once."""
+
 BEFORE: Mapping[str, str] = {
     "watch": "tmuxctl new db -- sqlite3 shop.db",
     "wait db --text 'rows? in set'": "tmuxctl send db '.print 2 rows in set'",
@@ -65,6 +75,7 @@ BEFORE: Mapping[str, str] = {
     "release build": f"{PANES}\ntmuxctl adopt tmux:work:1.0 build",
     "kill tmux:work:1.0 --force": PANES,
     "decide box --secret-from-env PW": "export PW=secret",
+    "restore db build": CRASH,
 }
 """What is done besides, before an example."""
 

@@ -21,6 +21,7 @@ from tmuxctl.control.explaining import of_screen
 from tmuxctl.model import Session
 from tmuxctl.profile_files import library
 from tmuxctl.reading import patterns
+from tools.states.scenarios import filled
 
 HERE = Path(__file__).resolve().parent
 SCREENS = HERE.parent / "screens"
@@ -206,16 +207,3 @@ def save(profile: str, saved: Saved) -> None:
     kept = [line for line in lines if f"screen_file: {saved.file}," not in line]
     written = yaml.safe_dump(dict(saved.case), default_flow_style=True, sort_keys=False, width=1000, allow_unicode=True)
     listed.write_text("".join([*kept, f"- {written.strip()}\n"]))
-
-
-def filled(value: Any, places: Mapping[str, str]) -> Any:
-    """What is written, with what stands for each `{WORD}`."""
-    if isinstance(value, str):
-        for word, text in places.items():
-            value = value.replace("{" + word + "}", text)
-        return value
-    if isinstance(value, Mapping):
-        return {key: filled(one, places) for key, one in value.items()}
-    if isinstance(value, list):
-        return [filled(one, places) for one in value]
-    return value

@@ -57,7 +57,9 @@ elif HOW == "setsid":
         os.setsid()
         stay(ignoring=["SIGHUP"])
 elif HOW == "nohup":
-    subprocess.Popen(["nohup", sys.executable, __file__, "hup", FOLDER], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.Popen(
+        ["nohup", sys.executable, __file__, "hup", FOLDER], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 elif HOW == "stopped":
     if not os.fork():
         stay(ignoring=POLITE)

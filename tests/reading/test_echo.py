@@ -21,13 +21,17 @@ from tmuxctl.reading.echo import without_echo
     ],
 )
 def test_the_first_line_that_ends_with_the_typed_one_is_its_echo(output: str, typed: bytes, left: str) -> None:
-    assert without_echo(output, typed, again=False) == left
+    assert without_echo(output, typed, first=True, again=False) == left
 
 
 def test_a_line_typed_ahead_is_shown_again_behind_the_prompt() -> None:
     output = "echo MARK\nworking\n$ echo MARK\nMARK"
-    assert without_echo(output, b"echo MARK", again=True) == "\nworking\n$ \nMARK"
+    assert without_echo(output, b"echo MARK", first=True, again=True) == "\nworking\n$ \nMARK"
 
 
 def test_an_answer_that_repeats_the_input_is_no_second_echo() -> None:
-    assert without_echo("MARK\ngot MARK", b"MARK", again=True) == "\ngot MARK"
+    assert without_echo("MARK\ngot MARK", b"MARK", first=True, again=True) == "\ngot MARK"
+
+
+def test_of_output_whose_beginning_is_gone_only_what_stands_behind_a_prompt_is_echo() -> None:
+    assert without_echo("9\n10\n$ 10\n10", b"10", first=False, again=True) == "9\n10\n$ \n10"

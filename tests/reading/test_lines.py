@@ -105,3 +105,16 @@ def test_memory_is_bounded() -> None:
     kept = lines.text().split("\n")
     assert kept[-1] == "4999"
     assert len(kept) < 200
+
+
+def test_the_newest_lines_are_whole_and_tell_whether_they_are_all() -> None:
+    lines = Lines(10, 5)
+    lines.feed(b"one\r\n" + b"x" * 25 + b"\r\nthree\r\n")
+    assert lines.newest(8) == ("x" * 25 + "\nthree", False)
+    assert lines.newest(100) == (lines.text(), True)
+
+
+def test_lines_that_were_dropped_are_known_to_be_missing() -> None:
+    lines = Lines(10, 2, keep=4)
+    lines.feed(b"1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n")
+    assert lines.newest(100) == ("5\n6\n7", False)

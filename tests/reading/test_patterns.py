@@ -177,6 +177,23 @@ def test_a_busy_sign_counts_at_the_bottom_only() -> None:
 
 
 @pytest.mark.parametrize(
+    "row",
+    [
+        "Press Ctrl+C to abort current expression, Ctrl+D to exit the REPL",
+        "Use ^C to interrupt the line, ^D to leave",
+        "press esc to abort a statement",
+    ],
+)
+def test_what_a_key_does_to_what_is_being_written_is_no_busy_sign(row: str) -> None:
+    assert patterns.busy_sign(patterns.text(look(f"{row}\n> "))) is None
+
+
+@pytest.mark.parametrize("row", ["Press Ctrl-C to stop", "ctrl+c to interrupt the current task", "(esc to stop, 3s)"])
+def test_what_a_key_does_to_work_is_one(row: str) -> None:
+    assert patterns.busy_sign(patterns.text(look(f"{row}\n> "))) == row
+
+
+@pytest.mark.parametrize(
     ("name", "family"), [("-bash", "shell"), ("vim.basic", "editor"), ("emacs-nox", "editor"), ("less", "pager")]
 )
 def test_a_family_is_known_by_the_kernels_name_of_it(name: str, family: str) -> None:

@@ -439,6 +439,14 @@ def test_signs_many_programs_share_say_busy_while_an_event_loop_listens(row: str
     assert (verdict.state, verdict.by) == (State.BUSY, "busy-mark")
 
 
+def test_a_question_written_behind_a_prompt_is_one_where_whole_lines_are_read() -> None:
+    asked = "In [1]: Do you really want to exit ([y]/n)? "
+    assert told(steady(asked, kernel(program("ipython", "read")))) == ("asking", "confirm")
+    # in a line editor it is typed
+    assert told(steady(asked, kernel(program("ipython", READLINE), tty=KEYS))) == ("idle", "prompt")
+    assert told(steady("In [1]: print('yes or no')", kernel(program("ipython", "read")))) == ("idle", "prompt")
+
+
 def test_a_busy_sign_says_nothing_of_a_blocked_read() -> None:
     assert told(steady("Loading...\n>>> ", kernel(program("python3", "read")))) == ("idle", "prompt")
 

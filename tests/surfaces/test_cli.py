@@ -33,7 +33,7 @@ from tmuxctl.operations import (
     invoke,
     operation,
 )
-from tmuxctl.results import Check, Doctor, End, Killed, Output, Ran, Screen, Sessions, Wait, Written
+from tmuxctl.results import Answer, Check, Doctor, End, Killed, Output, Ran, Screen, Sessions, Wait, Written
 from tmuxctl.surfaces.cli import app, cells, group, output, progress, reference, show, table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -303,6 +303,23 @@ def test_a_dash_reads_standard_input_as_it_is(line, stdin, data, flags, typed):
     stdin(data)
     line("send", "db", "-", *flags)
     assert line.given["text"] == typed
+
+
+def test_an_empty_text_types_nothing_and_says_so(line):
+    line.answers["send"] = Written("db", "empty", "1f", 0)
+    assert line("send", "db", "") == 0
+    assert "tmuxctl keys db Enter" in line.err
+    line.answers["send"] = Written("db", "done", "1f", 2, "c1:1:0")
+    assert line("send", "db", "ls") == 0
+    assert line.err == ""
+
+
+def test_an_answer_that_may_not_be_whole_says_so(line, capsys):
+    options = output.Options()
+    show.Printer("ask", options).show(Answer("db", "42", State.IDLE, "editor", complete=False))
+    assert "tmuxctl screen db" in capsys.readouterr().err
+    show.Printer("ask", options).show(Answer("db", "42", State.IDLE, "prompt"))
+    assert capsys.readouterr().err == ""
 
 
 def test_a_closed_standard_input_is_told(line, monkeypatch):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tmuxctl.control import sessions, typing
 from tmuxctl.errors import Conflict, Usage
 from tmuxctl.model import State
+from tmuxctl.operations import current
 from tmuxctl.results import Asking, Decided, Option
 from tmuxctl.terminal import lease
 from tmuxctl.terminal.lease import Holder
@@ -30,8 +31,18 @@ GONE_SECONDS = 3.0
 """How long a question that was answered may stay before the decision is told as it stands."""
 
 
-def decide(control: Control, session: str, option: str | None, *, id: str | None, secret: bytes | None) -> Decided:
-    """Answer the question that stands, or tell it if no answer is given.
+def decide(
+    control: Control,
+    session: str,
+    option: str | None,
+    *,
+    id: str | None,
+    secret: bytes | None,
+    wait: bool = False,
+    timeout: float | None = None,
+) -> Decided:
+    """Answer the question that stands, or tell it if no answer is given. With `wait` the state told is the one in which the
+    program wants the next thing, or has ended; else that in which the answer was taken.
 
     Raises Conflict `no_question`, `other_question` if another has taken its place, Usage `bad_option` for an answer it
     does not know, Exited if the program has ended.
@@ -52,7 +63,9 @@ def decide(control: Control, session: str, option: str | None, *, id: str | None
         while not typing.untouched(control, steady):
             asking = _standing(steady, id or asking.id)
         chosen = _answer(control, steady.observer.pane, asking, option, secret, holder)
-    return _after(control, steady, asking, chosen)
+    _, given = sessions.find_with_input(control, steady.observer.pane.name)
+    steady.typed(Input.parse(given), None)
+    return _next(control, steady, asking, chosen, timeout) if wait else _after(steady, asking, chosen)
 
 
 def _standing(steady: Steady, id: str | None) -> Asking:
@@ -169,10 +182,31 @@ def by_policy(verdict: Verdict, policies: Mapping[str, str]) -> Option | None:
     return None
 
 
-def _after(control: Control, steady: Steady, asking: Asking, chosen: str) -> Decided:
+def _next(control: Control, steady: Steady, asking: Asking, chosen: str, timeout: float | None) -> Decided:
+    """Wait until the program wants the next thing, or has ended."""
+    from tmuxctl.control.waits import Conditions, Waiter
+
+    limit = current().left(control.settings.wait_timeout if timeout is None else timeout)
+    wanted = Conditions(idle=True, asking=True, exit=True)
+    with Waiter(control, steady.observer.pane, wanted, "screen", steady.given, steady=steady) as waiter:
+        end = waiter.until(limit)
+    return Decided(
+        session=end.session,
+        asked=asking,
+        option=chosen,
+        state=end.state or State.UNKNOWN,
+        kind=end.kind,
+        detail=end.detail,
+        by=end.by,
+        confidence=end.confidence,
+        asking=end.asking,
+        exit_status=end.exit_status,
+        timed_out=end.timed_out,
+    )
+
+
+def _after(steady: Steady, asking: Asking, chosen: str) -> Decided:
     """Look until the program has taken the answer."""
-    _, given = sessions.find_with_input(control, steady.observer.pane.name)
-    steady.typed(Input.parse(given), None)
     began = time.monotonic()
     while time.monotonic() - began < GONE_SECONDS:
         held = steady.look()

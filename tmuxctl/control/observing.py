@@ -105,6 +105,11 @@ class Observer(observer.Observer):
         """The name of that profile."""
         return self.profile.name if self.profile else None
 
+    @property
+    def interrupt(self) -> tuple[str, ...]:
+        """The keys that stop what that program does."""
+        return self.profile.interrupt if self.profile else ("C-c",)
+
     def verdict(self) -> Verdict:
         """What the looks so far say."""
         return judge(self.evidence, self.profile)

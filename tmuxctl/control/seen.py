@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tmuxctl.control import sessions
 from tmuxctl.errors import NotFound
-from tmuxctl.terminal.journal import Journal
+from tmuxctl.terminal.journal import Journal, Slice
 from tmuxctl.terminal.paste import Input
 from tmuxctl.terminal.server import Pane
 
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 WINDOW = 200_000
 """Characters of the newest output a pattern is tried on at once."""
 
-STEP = 1 << 18
+STEP, ROWS = 1 << 17, 8_000
+"""Bytes taken in at once, and rows: so much of new output is within the window, and among the lines that are kept."""
 
 
 class Seen:
@@ -38,23 +40,35 @@ class Seen:
             b"" if given and given.echo == "editor" and sessions.at_prompt(journal, self.marks, given.offset) else None
         )
         self.fresh = True
+        self.behind = False
+        """Whether there is output that was not taken in yet."""
         self.base = self.offset
         self.feed()
 
     def feed(self) -> int:
-        """Take in new output; how far the journal was read."""
+        """Take in new output, at most a step of it: a pattern has to be tried on each; how far the journal was read."""
         if not self.journal.streams:
             return self._look_again()
-        while True:
-            part = self.journal.read(self.offset, STEP)
-            if not part.data:
-                return self.offset
+        part = self._next()
+        if part.data:
             self.offset, self.fresh = part.end, True
             self.lines.feed(part.data)
             if self.pending is not None:
                 self._look_for_command(part.data)
-            if len(part.data) < STEP and not part.truncated:
-                return self.offset
+        return self.offset
+
+    def _next(self) -> Slice:
+        """The next step of output: so little of it that neither its rows nor its characters push others out unseen."""
+        limit = min(STEP, ROWS * self.lines.cols)
+        part = self.journal.read(self.offset, limit)
+        self.behind = bool(part.data) and (part.truncated or len(part.data) == limit)
+        if part.data.count(b"\n") <= ROWS:
+            return part
+        end = 0
+        for _ in range(ROWS):
+            end = part.data.index(b"\n", end) + 1
+        self.behind = True
+        return self.journal.read(self.offset, end)
 
     def _look_again(self) -> int:
         """All that is shown since the cursor: a screen cannot be read on."""
@@ -83,8 +97,23 @@ class Seen:
         if not self.fresh:
             return None
         self.fresh = False
-        text = self.text()
-        return pattern.find(text, start=max(0, len(text) - WINDOW), deadline=deadline)
+        for text in self._texts():
+            if found := pattern.find(text, start=max(0, len(text) - WINDOW), deadline=deadline):
+                return found
+        return None
+
+    def _texts(self) -> Iterator[str]:
+        yield self.text()
+        if self.whole and self.journal.streams and not (self.pane.alternate or self.lines.alternate):
+            yield self._passed()
+
+    def _passed(self) -> str:
+        """What was printed since it is looked at the screen: much of it may have left the screen between two looks. Where the
+        first line of it began is not known."""
+        from tmuxctl.terminal import screen as screens
+
+        newest, all_of_it = self.lines.newest(WINDOW)
+        return screens.clean(newest.partition("\n")[2] if all_of_it else newest)
 
     def text(self) -> str:
         """The text a pattern is tried on."""
@@ -92,12 +121,13 @@ class Seen:
             return self._rows()
         from tmuxctl.terminal import screen as screens
 
-        text = screens.clean(self.lines.text())
+        newest, all_of_it = self.lines.newest(WINDOW)
+        text = screens.clean(newest)
         if self.input is None or self.input.echo == "none":
             return text
         from tmuxctl.reading.echo import without_echo
 
-        return without_echo(text, self.input.typed, again=self.input.echo == "tty")
+        return without_echo(text, self.input.typed, first=all_of_it, again=self.input.echo == "tty" or not all_of_it)
 
     def tail(self) -> str:
         """The last of what was seen, for a result that is not a match."""
@@ -120,7 +150,7 @@ class Seen:
 
         touched = self.lines.touched()
         kept = "\n".join(row for index, row in enumerate(text.split("\n")) if index in touched)
-        return without_echo(kept, given.typed, again=False) if given.echo != "none" else kept
+        return without_echo(kept, given.typed, first=True, again=False) if given.echo != "none" else kept
 
 
 def _lines(pane: Pane, given: Input | None) -> Lines:

@@ -211,13 +211,16 @@ class Control:
         session: SessionName,
         command: Annotated[tuple[str, ...], "one word is shell text; several are a program and its arguments"],
         *,
-        timeout: Annotated[Seconds | None, "give up after this long; the command goes on"] = None,
+        timeout: Annotated[
+            Seconds | None, "give up after this long (default: 60s, the setting wait.exec_timeout); the command goes on"
+        ] = None,
         max_bytes: Annotated[Bytes, "return at most so much of the output"] = 1 << 20,
     ) -> Ran:
         """Run a command in a session's shell; its exact output on stdout, its exit status is ours.
 
         It runs in the shell itself, so cd, export, functions and aliases work and last. Refused when something other
-        than a waiting shell has the terminal.
+        than a waiting shell has the terminal. A command that asks, or waits for a line, is not waited for: the error
+        tells the question, and the command goes on.
         """
         from tmuxctl.control import commands
 
@@ -237,7 +240,9 @@ class Control:
         session: SessionName,
         text: Annotated[Input | None, "what to type; - reads standard input"] = None,
         *,
-        timeout: Annotated[Seconds | None, "give up after this long; the program goes on"] = None,
+        timeout: Annotated[
+            Seconds | None, "give up after this long (default: 120s, the setting wait.ask_timeout); the program goes on"
+        ] = None,
         decide: Annotated[tuple[str, ...], "answer questions: allow, deny, KIND=OPTION, *=stop"] = (),
         raw: Annotated[bool, "the answer with everything that was drawn, echo and prompts too"] = False,
         file: Annotated[FileName | None, "type what this file holds"] = None,
@@ -279,6 +284,8 @@ class Control:
         secret_from_env: Annotated[str | None, "a password: this variable's value"] = None,
         secret_from_file: Annotated[FileName | None, "a password: this file's first line"] = None,
         secret_from_fd: Annotated[int | None, "a password: what this descriptor gives"] = None,
+        wait: Annotated[bool, "then wait until it is idle, asks again or has ended"] = False,
+        timeout: Annotated[Seconds | None, "wait at most this long (default: 30s, the setting wait.timeout)"] = None,
     ) -> Decided:
         """Answer a program's question, or print it with its options.
 
@@ -288,7 +295,7 @@ class Control:
         from tmuxctl.control import deciding, typing
 
         secret = typing.secret(secret_from_env, secret_from_file, secret_from_fd)
-        return deciding.decide(self, session, option, id=id, secret=secret)
+        return deciding.decide(self, session, option, id=id, secret=secret, wait=wait, timeout=timeout)
 
     @operation(
         right="read",
@@ -313,7 +320,7 @@ class Control:
         gone: Annotated[Pattern | None, "until its screen does not match this regular expression"] = None,
         change: Annotated[bool, "until it prints anything"] = False,
         settle: Annotated[Seconds | None, "until it has printed nothing for this long"] = None,
-        timeout: Annotated[Seconds | None, "give up after this long"] = None,
+        timeout: Annotated[Seconds | None, "give up after this long (default: 30s, the setting wait.timeout)"] = None,
         since: Annotated[CursorText | None, "look at output after this cursor, or at the whole `screen`"] = None,
         now: Annotated[bool, "test once, do not wait: exit status 1 if it does not hold"] = False,
         any: Annotated[Names | None, "until it holds for one of these sessions: A,B,C"] = None,
@@ -463,7 +470,7 @@ class Control:
         examples=(
             "new db -- sqlite3 shop.db",
             "new -- python3 -q",
-            "new fix --worktree fix-1 --sandbox -- bash",
+            "new task --worktree task-1 --sandbox -- bash",
             "new build --cwd ~/src --lifetime 2h -- make",
         ),
     )
@@ -474,8 +481,10 @@ class Control:
         *,
         cwd: Annotated[FileName | None, "the folder it starts in; default: here"] = None,
         env: Annotated[dict[str, str] | None, "set a variable", Flag(("-e",))] = None,
-        size: Annotated[SizeText | None, "columns x rows"] = None,
-        history: Annotated[int | None, "lines kept of what scrolls away"] = None,
+        size: Annotated[SizeText | None, "columns x rows (default: 120x40, the setting tmux.size)"] = None,
+        history: Annotated[
+            int | None, "lines kept of what scrolls away (default: 20000, the setting tmux.history)"
+        ] = None,
         profile: Annotated[str, "auto, none, or a profile's name"] = "auto",
         clean_env: Annotated[bool, "start from a short list of variables, not from all of yours"] = False,
         login: Annotated[bool, "start a shell as a login shell"] = False,
@@ -528,15 +537,16 @@ class Control:
         name: Annotated[NewName | None, "the session's name while it runs"] = None,
         cwd: Annotated[FileName | None, "the folder it starts in; default: here"] = None,
         env: Annotated[dict[str, str] | None, "set a variable", Flag(("-e",))] = None,
-        size: Annotated[SizeText | None, "columns x rows"] = None,
+        size: Annotated[SizeText | None, "columns x rows (default: 120x40, the setting tmux.size)"] = None,
         clean_env: Annotated[bool, "start from a short list of variables, not from all of yours"] = False,
         with_: Annotated[tuple[str, ...], "apply a plugin: NAME, NAME=VALUE or NAME:option=value"] = (),
-        timeout: Annotated[Seconds | None, "end it after this long"] = None,
+        timeout: Annotated[Seconds | None, "end it after this long (default: none)"] = None,
         max_bytes: Annotated[Bytes, "return at most so much of the output"] = 64 << 20,
     ) -> Ran:
         """Run a program on a terminal of its own, print what it printed, and remove the session.
 
-        The exit status is the program's; 124 if it took too long.
+        The exit status is the program's; 124 if it took too long. A program that asks and is not answered within three
+        seconds is ended, with an error that tells the question.
         """
         from tmuxctl.control import commands, creation
 

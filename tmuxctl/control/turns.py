@@ -268,8 +268,7 @@ class _Turn:
     def _interrupt(self) -> None:
         self.interrupted = True
         watched = self.steady.observer
-        keys = watched.profile.interrupt if watched.profile else ("C-c",)
-        pressed = typing.press(self.control, self.pane, keys, self.holder)
+        pressed = typing.press(self.control, self.pane, watched.interrupt, self.holder)
         if watched.looks:
             # what is seen from now on counts only once the program has taken the keys
             self.steady.typed(pressed, readers(watched.looks[-1].kernel))
@@ -412,7 +411,8 @@ class _Turn:
             asking=end.asking,
             turn=self.number,
             submitted=self._submitted(looks[-1] if looks else None),
-            complete=found.complete and end.matched in ("idle", "unknown") and not part.truncated,
+            # of a screen of its own only what changed on it is known
+            complete=found.complete and end.matched in ("idle", "unknown") and not (part.truncated or first.alternate),
             elapsed=round(time.monotonic() - self.began, 3),
             cursor=sessions.cursor(self.pane, stop),
             truncated=part.truncated or part.end < stop,

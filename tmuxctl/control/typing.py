@@ -65,7 +65,7 @@ def _send(
 ) -> Written:
     data = one.data
     if not data:
-        return Written(pane.name, "done", one.id, 0, None)
+        return Written(pane.name, "empty", one.id, 0, None)
     tty = control.transport.tty(pane.tty)
     # where keys are read one by one (ssh, a dialog box) a program could show them itself, unless it asks for a password
     if secret and (tty is None or tty.echo or not (tty.canonical or asked)):

@@ -284,6 +284,9 @@ class Waiter:
                 return found
             moment = time.monotonic()
             if self.pane.dead and not self.behind:
+                # the last of its output may have come since
+                if found := self.holds(deadline):
+                    return found
                 raise self._ended()
             if finished and not grown and self._ask():
                 continue

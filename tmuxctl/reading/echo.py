@@ -7,19 +7,21 @@ import re
 PROMPT_END = re.compile(r"[$#%>❯»λ➜:?\])|]\s*$")
 
 
-def without_echo(text: str, typed: bytes, *, again: bool) -> str:
+def without_echo(text: str, typed: bytes, *, first: bool, again: bool) -> str:
     """The text with the echo of the typed lines cut out, once for each; prompts before it stay.
 
-    `text` is what came after the input was sent, wrapped rows joined. A line that ends with a typed line is its echo: the
-    first such line for each. With `again` (the terminal echoed it while the program was busy, so that a line editor may
-    show it a second time behind its prompt) also one more, if it stands behind something that looks like a prompt.
+    `text` is what came after the input was sent, wrapped rows joined. A line that ends with a typed line is its echo: with
+    `first` (the text reaches back to the input) the first such line for each; with `again` (the terminal echoed it while
+    the program was busy, so that a line editor may show it a second time) also one more, if it stands behind something
+    that looks like a prompt.
     Blanks do not count: terminals and editors show tabs and wraps in their own ways.
     """
     wanted = [bare for bare in (_bare(line) for line in re.split(r"[\r\n]", typed.decode(errors="replace"))) if bare]
     lines = text.split("\n")
     at = 0
-    for bare in wanted:
-        at = _cut(lines, bare, at, prompt=False)
+    if first:
+        for bare in wanted:
+            at = _cut(lines, bare, at, prompt=False)
     if again:
         for bare in wanted:
             at = _cut(lines, bare, at, prompt=True)
@@ -27,14 +29,13 @@ def without_echo(text: str, typed: bytes, *, again: bool) -> str:
 
 
 def _cut(lines: list[str], bare: str, start: int, *, prompt: bool) -> int:
-    """Cut the first line from `start` on that ends with `bare`; where to go on."""
+    """Cut the first line from `start` on that ends with `bare`, with `prompt` behind a prompt; where to go on."""
     for index in range(start, len(lines)):
         if _bare(lines[index]).endswith(bare):
             kept = _before(lines[index], len(bare))
-            if prompt and not PROMPT_END.search(kept):
-                return start
-            lines[index] = kept
-            return index + 1
+            if not prompt or PROMPT_END.search(kept):
+                lines[index] = kept
+                return index + 1
     return start
 
 
@@ -49,4 +50,5 @@ def _before(line: str, count: int) -> str:
 
 
 def _bare(line: str) -> str:
-    return "".join(character for character in line if not character.isspace() and character.isprintable())
+    bare = "".join(line.split())
+    return bare if bare.isprintable() else "".join(filter(str.isprintable, bare))

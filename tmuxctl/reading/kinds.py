@@ -115,6 +115,9 @@ def _at_prompt(seen: Scene, name: str) -> bool:
     left = seen.text.left
     if programs.is_shell(name):
         return bool(seen.raw) and (patterns.ends_like_prompt(left) or patterns.typed_behind_prompt(left))
+    # without a line editor the program itself wrote what names answers behind its prompt
+    if seen.raw is False and patterns.plain_question(left):
+        return False
     return patterns.typed_behind_prompt(left) and bool(patterns.REPL.search(patterns.prompt_of(left) or ""))
 
 

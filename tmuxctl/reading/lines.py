@@ -47,7 +47,7 @@ class Lines:
         self._top, self._x, self._y = 0, x, y
         self._mark = (x, y)
         self._outer: _Saved | None = None
-        self._graphics = False
+        self._dropped = self._graphics = False
         self._last = ""
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._rest = ""
@@ -63,14 +63,23 @@ class Lines:
 
     def text(self) -> str:
         """The lines written so far, wrapped rows joined, trailing blanks and untouched rows left out."""
+        return self._text(0)
+
+    def newest(self, count: int) -> tuple[str, bool]:
+        """The last lines of the text, with at least so many characters; and whether they are all that were ever written."""
+        first = len(self._rows)
+        while first and (count > 0 or self._wrapped[first - 1]):
+            first -= 1
+            count -= len(self._rows[first]) + 1
+        return self._text(first), not (first or self._dropped)
+
+    def _text(self, first: int) -> str:
         parts: list[str] = []
-        begun = False
-        for index, row in enumerate(self._rows):
+        for index in range(first, len(self._rows)):
             continued = index > 0 and self._wrapped[index - 1]
-            if index not in self._touched and not begun:
+            if index not in self._touched and not parts:
                 continue
-            begun = True
-            line = "".join(row)
+            line = "".join(self._rows[index])
             parts.append(line if continued or not parts else "\n" + line)
         return "\n".join(line.rstrip() for line in "".join(parts).split("\n")).rstrip("\n")
 
@@ -284,6 +293,7 @@ class Lines:
         over = len(self._rows) - self._keep
         if over > self._keep // 4 and self._outer is None:
             over = min(over, self._top)
+            self._dropped = True
             del self._rows[:over], self._wrapped[:over]
             self._top -= over
             self._y -= over

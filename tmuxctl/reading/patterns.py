@@ -335,12 +335,13 @@ def prompt_of(left: str) -> str | None:
 
 WORKING = Pattern(
     r"\b(?:esc|escape|ctrl[-+ ]?c|\^c|interrupt)\b[^\n]{0,12}\bto (?:interrupt|stop|abort)\b"
+    r"(?! (?:(?:the|a|an|this|your) )?(?:current )?(?:expression|statement|input|line)\b)"
     r"|\b(?:esc|ctrl[-+ ]?c)\b[^\n]{0,12}\bto cancel\b[^\n]{0,20}\b\d+s\b|\b\d+s\b[^\n]{0,20}\besc to cancel\b"
     r"|^\s{0,8}[⠁-⣿◐◓◑◒◴◷◶◵✢✳✶✻✽·] ?\S{1,40}(?:…|\.\.\.)"
     r"|\b(?:thinking|working|pondering|running|generating|loading|waiting for data|please wait)(?:…|\.\.\.)\s*(?:\(|$)",
     re.IGNORECASE,
 )
-"""What programs that keep listening show while they work."""
+"""What programs that keep listening show while they work: not what a key does to an expression that is being written."""
 
 WORKING_ROWS = 12
 

@@ -94,9 +94,7 @@ def take_turn(transport: Transport, holder: Holder, pane: Pane) -> bool:
     return take(transport, holder, holds, name=TURN)
 
 
-def give_back(
-    transport: Transport, holder: Holder, session: str, *, name: str = "lease", timeout: float = 8.0
-) -> None:
+def give_back(transport: Transport, holder: Holder, session: str, *, name: str = "lease", timeout: float = 8.0) -> None:
     """Release the lease if it is still ours."""
     here = target(session)
     mine = f"#{{==:#{{@tmuxctl_{name}}},{holder}}}"

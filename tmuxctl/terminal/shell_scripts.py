@@ -22,7 +22,8 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 
 # A command that is interrupted, or fails so that bash drops everything it was doing (division by zero), never comes
 # back to the file: the element put into PROMPT_COMMAND, which takes itself out, is then the first to run. It also
-# turns an array of one element back into the plain variable it nearly always was.
+# turns an array of one element back into the plain variable it nearly always was. The last group is read before the
+# command runs: behind one with an unclosed quote bash 5.2 takes every quote for the other end of that.
 BASH = r"""{ PROMPT_COMMAND[4242]='\builtin printf "\033]133;D;%s;tmuxctl=@TOKEN@\007" "$?" >/dev/tty
 \builtin unset "PROMPT_COMMAND[4242]"
 case ${#PROMPT_COMMAND[@]} in
@@ -35,11 +36,12 @@ esac'$(
     \builtin printf '@SHOW@\033]133;C;tmuxctl=@TOKEN@\007' >/dev/tty
     \builtin exit "$1"
 ) && :; } 2>/dev/null
-\builtin eval @COMMAND@
+{ \builtin eval @COMMAND@
 { \builtin eval "
     \\builtin printf '\\033]133;D;$?;tmuxctl=@TOKEN@\\007' >/dev/tty
     \\builtin eval \"\${PROMPT_COMMAND[4242]+\${PROMPT_COMMAND[4242]#*/dev/tty}}\"
     \\builtin return $?"; } 2>/dev/null
+}
 """
 
 # The always-list runs whatever ends the command, an interrupt too (zshmisc(1), Complex Commands); $0 is the file's

@@ -238,8 +238,7 @@ def interrupt(control: Control, one: Session) -> None:
     place, called = control.reach(one.id)
     watched = Observer(place, sessions.find(place, called))
     watched.look()
-    keys = watched.profile.interrupt if watched.profile else ("C-c",)
-    control.call("keys", {"session": one.id, "keys": keys})
+    control.call("keys", {"session": one.id, "keys": watched.interrupt})
 
 
 # modes
