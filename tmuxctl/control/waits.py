@@ -509,8 +509,11 @@ class Waiter:
         """What the program does, told by one look at the end of a wait for something else."""
         from tmuxctl.control import observing
 
-        with suppress(NotFound, Unreachable):
+        try:
             return observing.now(self.control, self.pane, moment=0.0).verdict
+        except (NotFound, Unreachable) as error:
+            if error.reason == "backend_timeout":
+                raise  # nothing else would be answered either
         return None
 
 
