@@ -130,6 +130,9 @@ def _services() -> Iterator[Service]:
     from tmuxctl.surfaces.cli.here import Here
 
     yield Service(Here, lambda options: Here(connect, options))
+    from tmuxctl.surfaces.cli.service import Keeper
+
+    yield Service(Keeper, lambda options: Keeper(connect, options))
     from tmuxctl.surfaces.adapters.niia import Niia
 
     yield Service(Niia, lambda options: Niia(connect(options)))

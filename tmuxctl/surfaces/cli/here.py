@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tmuxctl.control import Control
 
 
-class Here:
-    """Operations of this terminal. `connect` gives the Control they need, if they need one."""
+class OfCommands:
+    """Operations that only a command line has. `connect` gives the Control they need, if they need one."""
 
     def __init__(self, connect: Callable[[Options], Any], options: Options) -> None:
         self.connect = connect
@@ -28,6 +28,10 @@ class Here:
 
     def close(self) -> None:
         """Nothing is kept open."""
+
+
+class Here(OfCommands):
+    """Operations of this terminal."""
 
     @operation(right="write", group="Sessions", examples=("attach db", "attach db --read-only"))
     def attach(

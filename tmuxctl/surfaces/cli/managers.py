@@ -1,0 +1,329 @@
+"""The service managers that can keep the tmux server running, systemd's of a user and launchd: what each reads, and how it
+is told. Nothing here knows what the server is for."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from tmuxctl import config
+from tmuxctl.errors import Failed, Unreachable
+
+SEAL = "0" * 64
+"""Stands in a text where its checksum will."""
+
+MADE = "Made by `tmuxctl service install`: do that again rather than edit this. sha256"
+
+STOP_SECONDS = 10
+"""How long programs may take to end when they are told to."""
+
+START_SECONDS = 300
+"""How long the server and all that is restored may take to start."""
+
+
+class Job(NamedTuple):
+    """What is to be kept running: the words that start this tmuxctl for its socket, and what its process is given."""
+
+    socket: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str]
+    unset: tuple[str, ...]
+    descriptors: tuple[int | None, int | None]
+    """How many files may be open: the soft limit, which programs get, and the hard one, which the server uses; None for
+    any number."""
+    umask: int
+
+
+class State(NamedTuple):
+    """What a manager says of a service; all None where no manager answers."""
+
+    enabled: bool | None = None
+    running: bool | None = None
+    pid: int | None = None
+
+
+class Manager(Protocol):
+    """One service of one service manager."""
+
+    word: str
+    """What the manager is called."""
+
+    name: str
+    """What it calls the service."""
+
+    path: str
+    """The absolute path of the file it reads."""
+
+    def text(self, job: Job) -> str:
+        """That file, sealed."""
+
+    def start(self) -> None:
+        """Have the file read, the service started now and whenever the user's services are. Unreachable `no_manager`
+        where no manager answers."""
+
+    def stop(self) -> None:
+        """End the service now."""
+
+    def forget(self) -> None:
+        """Do not start it again. The file is there still; a service that runs goes on."""
+
+    def reload(self) -> None:
+        """Notice that the file is gone."""
+
+    def state(self) -> State:
+        """What the manager says of the service."""
+
+    def linger(self) -> bool | None:
+        """Whether the user's services run without the user, None if nobody can say."""
+
+    def enable_linger(self) -> None:
+        """Have the user's services start with the machine, and stay when the user leaves."""
+
+
+def manager(socket: str) -> Manager:
+    """The service of a socket, with the manager that this system has."""
+    return Launchd(socket) if sys.platform == "darwin" else Systemd(socket)
+
+
+def sealed(text: str) -> str:
+    """A text with its checksum where SEAL stands."""
+    from hashlib import sha256
+
+    return text.replace(SEAL, sha256(text.encode()).hexdigest())
+
+
+def made_by_us(text: str) -> bool:
+    """True if `service install` made this, whatever was changed since."""
+    return re.search(f"{re.escape(MADE)} [0-9a-f]{{64}}", text) is not None
+
+
+def untouched(text: str) -> bool:
+    """True if `service install` made this, and nobody changed it since."""
+    found = re.search(f"{re.escape(MADE)} ([0-9a-f]{{64}})", text)
+    return found is not None and sealed(text.replace(found[1], SEAL)) == text
+
+
+def _name(socket: str) -> str:
+    return "tmuxctl" if socket == config.RULES["tmux.socket"].default else f"tmuxctl-{socket}"
+
+
+def _call(words: Sequence[str], seconds: float = 20.0) -> tuple[int, str]:
+    """The exit status of a program and what it said, errors and all; 127 if there is no such program."""
+    from tmuxctl.transport import spawn
+
+    try:
+        done = spawn.run(words, timeout=seconds)
+    except FileNotFoundError:
+        return 127, f"there is no {words[0]}"
+    except spawn.Late:
+        return 124, f"{words[0]} did not answer within {seconds:g} s"
+    return done.status, (done.output + done.errors).decode(errors="replace").strip()
+
+
+UNIT = f"""\
+# {MADE} {SEAL}
+[Unit]
+Description=tmuxctl's tmux server, socket {{socket}}, and the sessions that were lost
+StartLimitIntervalSec=300
+StartLimitBurst=5
+
+[Service]
+Type=notify
+NotifyAccess=all
+ExecStart={{run}}
+ExecStartPost={{restore}}
+TimeoutStartSec={START_SECONDS}
+Restart=on-failure
+RestartSec=1
+# a stop, and what a crash left over, ends all of the sessions; programs that run out of memory end alone
+KillMode=control-group
+TimeoutStopSec={STOP_SECONDS}
+OOMPolicy=continue
+# each session gets a control group of its own
+Delegate=yes
+TasksMax=infinity
+LimitNOFILE={{limit}}
+UMask={{umask:04o}}
+{{environment}}
+[Install]
+WantedBy=default.target
+"""
+
+
+class Systemd:
+    """A service of a user's systemd."""
+
+    word = "systemd"
+
+    def __init__(self, socket: str) -> None:
+        self.name = f"{_name(socket)}.service"
+        self.path = os.path.join(os.path.dirname(config.config_folder()), "systemd", "user", self.name)
+
+    def text(self, job: Job) -> str:
+        given = [f"Environment={_unit_word(f'{name}={value}')}\n" for name, value in job.environment.items()]
+        unset = [f"UnsetEnvironment={' '.join(job.unset)}\n"] if job.unset else []
+        text = UNIT.format(
+            socket=job.socket,
+            run=_unit_command("", job.command, "service", "run"),
+            restore=_unit_command("-", job.command, "restore"),
+            limit=":".join("infinity" if number is None else str(number) for number in job.descriptors),
+            umask=job.umask,
+            environment="".join([*given, *unset]),
+        )
+        return sealed(text)
+
+    def start(self) -> None:
+        status, said = self._call("daemon-reload")
+        if status:
+            raise Unreachable(
+                f"{self.path} is written, but no systemd of this user answers: {said}",
+                reason="no_manager",
+                hint=self._next(),
+                file=self.path,
+            )
+        self._tell("enable", "--now", self.name)
+
+    def stop(self) -> None:
+        self._tell("stop", self.name)
+
+    def forget(self) -> None:
+        self._tell("disable", self.name)
+
+    def reload(self) -> None:
+        self._tell("daemon-reload")
+
+    def state(self) -> State:
+        status, said = self._call("show", self.name, "--property=UnitFileState,ActiveState,MainPID")
+        facts = dict(line.partition("=")[::2] for line in said.splitlines())
+        if status or "ActiveState" not in facts:
+            return State()
+        pid = facts.get("MainPID", "")
+        running = facts["ActiveState"] in ("active", "activating", "reloading")
+        enabled = facts.get("UnitFileState", "").startswith("enabled")
+        return State(enabled, running, int(pid) if pid.isdecimal() and int(pid) else None)
+
+    def linger(self) -> bool | None:
+        status, said = _call(["loginctl", "show-user", _user(), "--property=Linger"])
+        return None if status else said == "Linger=yes"
+
+    def enable_linger(self) -> None:
+        status, said = _call(["loginctl", "--no-ask-password", "enable-linger", _user()])
+        if status:
+            raise Failed(f"loginctl: {said}", reason="no_linger", hint=f"sudo loginctl enable-linger {_user()}")
+
+    def _call(self, *words: str) -> tuple[int, str]:
+        return _call(["systemctl", "--user", *words], START_SECONDS + 30.0)
+
+    def _tell(self, *words: str) -> None:
+        status, said = self._call(*words)
+        if status:
+            raise Failed(
+                f"systemctl {words[0]}: {said}",
+                reason="manager",
+                hint=f"journalctl --user --unit {self.name}",
+                file=self.path,
+            )
+
+    def _next(self) -> str:
+        """What would work where no systemd of the user answers."""
+        if not os.path.isdir("/run/systemd/system"):
+            return "where systemd does not run, another manager may run: tmuxctl service run --restore"
+        first = "" if os.environ.get("XDG_RUNTIME_DIR") else f"export XDG_RUNTIME_DIR=/run/user/{os.getuid()}; "
+        return f"log in, or loginctl enable-linger; then: {first}systemctl --user enable --now {self.name}"
+
+
+def _user() -> str:
+    import pwd
+
+    return pwd.getpwuid(os.getuid()).pw_name
+
+
+def _unit_word(word: str, dollar: str = "$") -> str:
+    r"""A word as units have it (systemd.syntax(7)): `%` begins a specifier, `\` an escape; `dollar` is what a `$` becomes."""
+    word = word.replace("%", "%%").replace("$", dollar)
+    if re.fullmatch(r"[\w@%+=:,./$-]+", word, re.ASCII):
+        return word
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _unit_command(prefix: str, command: Sequence[str], *words: str) -> str:
+    """A command line: in the words behind the program's own path `$` begins a variable."""
+    program, *rest = command
+    return " ".join([_unit_word(prefix + program), *(_unit_word(word, "$$") for word in (*rest, *words))])
+
+
+class Launchd:
+    """A service of a user's launchd, on macOS."""
+
+    word = "launchd"
+
+    def __init__(self, socket: str) -> None:
+        self.name = _name(socket)
+        self.path = os.path.expanduser(f"~/Library/LaunchAgents/{self.name}.plist")
+
+    def text(self, job: Job) -> str:
+        import plistlib
+
+        soft, hard = job.descriptors
+        content = {
+            "Label": self.name,
+            "ProgramArguments": [*job.command, "service", "run", "--restore"],
+            "EnvironmentVariables": dict(job.environment),
+            "RunAtLoad": True,
+            "KeepAlive": {"SuccessfulExit": False},
+            "ExitTimeOut": STOP_SECONDS,
+            **({} if soft is None else {"SoftResourceLimits": {"NumberOfFiles": soft}}),
+            **({} if hard is None else {"HardResourceLimits": {"NumberOfFiles": hard}}),
+            "Umask": job.umask,
+        }
+        first, rest = plistlib.dumps(content, sort_keys=False).decode().split("\n", 1)
+        return sealed(f"{first}\n<!-- {MADE} {SEAL} -->\n{rest}")
+
+    def start(self) -> None:
+        if self.state().running is None:
+            self._tell("bootstrap", self._domain, self.path)
+        self._tell("enable", self._target)
+
+    def stop(self) -> None:
+        self._tell("bootout", self._target)
+
+    def forget(self) -> None:
+        """Without its file launchd does not start it at the next login."""
+
+    def reload(self) -> None:
+        """launchd reads the folder at the next login."""
+
+    def state(self) -> State:
+        status, said = _call(["launchctl", "print", self._target])
+        if status:
+            return State()
+        pid = re.search(r"^\s*pid = (\d+)", said, re.MULTILINE)
+        return State(True, pid is not None, int(pid[1]) if pid else None)
+
+    def linger(self) -> bool | None:
+        return None
+
+    def enable_linger(self) -> None:
+        raise Failed("launchd runs a user's services only while the user is logged in", reason="no_linger")
+
+    @property
+    def _domain(self) -> str:
+        return f"gui/{os.getuid()}"
+
+    @property
+    def _target(self) -> str:
+        return f"{self._domain}/{self.name}"
+
+    def _tell(self, *words: str) -> None:
+        status, said = _call(["launchctl", *words])
+        if status:
+            raise Unreachable(
+                f"{self.path} is written, but launchctl {words[0]} failed: {said}",
+                reason="no_manager",
+                hint=f"launchctl bootstrap {self._domain} {self.path}",
+                file=self.path,
+            )

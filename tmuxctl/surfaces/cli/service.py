@@ -1,0 +1,269 @@
+"""The tmux server as a service of this user: started with the machine or the login, again after a crash, with the sessions
+that were lost. One file tells the service manager; what it starts is `service run`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from functools import partial
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+from tmuxctl import config
+from tmuxctl.errors import Conflict, Failed, TmuxctlError, Unreachable
+from tmuxctl.operations import operation
+from tmuxctl.surfaces.cli import managers
+from tmuxctl.surfaces.cli.here import OfCommands
+from tmuxctl.surfaces.cli.managers import Job, Manager
+from tmuxctl.surfaces.cli.output import note, report
+from tmuxctl.transport.local import LocalTransport, told
+
+if TYPE_CHECKING:
+    from tmuxctl.results import ServiceInstalled, ServiceRemoved, ServiceStatus
+
+PLACES = (
+    "TMUX_TMPDIR",
+    "XDG_STATE_HOME",
+    "XDG_CONFIG_HOME",
+    "TMUXCTL_CONFIG",
+    "TMUXCTL_PROFILE_PATH",
+    "TMUXCTL_PLUGIN_PATH",
+)
+"""Variables that say where things are: a server that has others than the user's shell would not be found by its commands."""
+
+GIVEN = ("PATH", "LANG", "LC_ALL", "LC_CTYPE")
+"""Variables that the server gets too, where they are set."""
+
+
+class Keeper(OfCommands):
+    """Operations of the service that keeps the server."""
+
+    @operation(
+        right="create",
+        group="Set up",
+        idempotent=True,
+        examples=("service install --dry-run", "service install", "service install --linger"),
+    )
+    def service_install(
+        self,
+        *,
+        dry_run: Annotated[bool, "print the file and do nothing"] = False,
+        force: Annotated[bool, "write it over one that was changed by hand"] = False,
+        linger: Annotated[
+            bool, "have the services of this user start with the machine and go on after the logout"
+        ] = False,
+    ) -> ServiceInstalled:
+        """Let the service manager keep the server running: sessions come back after a crash and after a reboot.
+
+        With systemd this is a unit of the user, ~/.config/systemd/user/tmuxctl.service (tmuxctl-NAME.service for another
+        socket than the default one). It starts the server, which `service run` becomes, and then what was lost: `restore`.
+        Stopping it ends all sessions; the next start brings them back. With launchd, on macOS, it is a file in
+        ~/Library/LaunchAgents, which nobody has tried yet.
+
+        A server that runs already goes on; the service takes its place when it ends.
+        """
+        from tmuxctl.results import ServiceInstalled
+
+        manager, job = self._manager(), _job(self._socket())
+        text, before = manager.text(job), _text(manager.path)
+        if dry_run:
+            return ServiceInstalled(manager.name, manager.path, text, before != text, dry_run=True)
+        if before not in (None, text) and not force and not managers.untouched(before or ""):
+            raise _edited(manager.path)
+        _try_out(job)
+        if before != text:
+            _write(manager.path, text)
+        if linger:
+            manager.enable_linger()
+        manager.start()
+        server = self._server()
+        foreign = server if server != manager.state().pid else None
+        return ServiceInstalled(manager.name, manager.path, text, before != text, manager.linger(), foreign)
+
+    @operation(
+        right="kill", group="Set up", idempotent=True, examples=("service uninstall", "service uninstall --stop")
+    )
+    def service_uninstall(
+        self, *, stop: Annotated[bool, "end the server and all of its sessions too"] = False
+    ) -> ServiceRemoved:
+        """Take the server from the service manager: it is not started again.
+
+        What runs goes on until it ends, unless --stop is given.
+        """
+        from tmuxctl.results import ServiceRemoved
+
+        manager = self._manager()
+        there, state = _text(manager.path), manager.state()
+        if there is not None and not managers.made_by_us(there):
+            raise _edited(manager.path, hint=f"if it is to go: rm {manager.path}")
+        answers = state.running is not None
+        if stop and state.running:
+            manager.stop()
+        if there is not None:
+            if answers:
+                manager.forget()
+            with told(manager.path):
+                os.unlink(manager.path)
+        if answers:
+            manager.reload()
+        return ServiceRemoved(manager.name, manager.path, there is not None, manager.state().running)
+
+    @operation(right="read", group="Set up", idempotent=True, examples=("service status", "service status --json"))
+    def service_status(self) -> ServiceStatus:
+        """Show whether the service is installed, enabled and running, and whose the server is that runs."""
+        from tmuxctl.results import ServiceStatus
+
+        manager = self._manager()
+        state = manager.state()
+        return ServiceStatus(
+            service=manager.name,
+            manager=manager.word,
+            file=manager.path,
+            installed=_text(manager.path) is not None,
+            enabled=state.enabled,
+            running=state.running,
+            pid=state.pid,
+            server=self._server(),
+            linger=manager.linger(),
+        )
+
+    @operation(right="create", group="Set up", examples=("service run --restore &",))
+    def service_run(
+        self,
+        *,
+        restore: Annotated[bool, "as soon as the server runs, start again what was lost"] = False,
+    ) -> None:
+        """Become the server, in the foreground: what a service manager starts.
+
+        Where a server runs already this waits for its end, takes its place, and starts again what was lost with it.
+        There is never a second one. Ended while it waits (SIGTERM), it ends with status 0.
+        """
+        signal.signal(signal.SIGTERM, _ended)
+        with self.connect(self.options) as control:
+            transport: LocalTransport = control.transport
+            while True:
+                transport.become_server(partial(self._ready, restore))
+                if (server := transport.server_pid()) is not None:
+                    _notify(f"READY=1\nSTATUS=Waiting for the end of the server that a command started, pid {server}")
+                    note(f"waiting for the end of the server that runs: pid {server}", self.options)
+                    _wait_for_end(transport, server)
+                restore = True
+
+    def _ready(self, restore: bool) -> None:
+        """What is done when the server answers, by another process than the server."""
+        from tmuxctl.surfaces.cli.show import Printer
+
+        _notify("READY=1\nSTATUS=Serving")
+        if restore:
+            try:
+                with self.connect(self.options) as control:
+                    Printer("restore", self.options).show(control.restore())
+            except TmuxctlError as error:
+                report(error, self.options)
+
+    def _socket(self) -> str:
+        return config.load({"tmux.socket": self.options.socket}).tmux_socket
+
+    def _manager(self) -> Manager:
+        return managers.manager(self._socket())
+
+    def _server(self) -> int | None:
+        """The pid of the server that runs, as far as it answers."""
+        server: int | None = None
+        with self.connect(self.options) as control, suppress(Unreachable):
+            server = control.transport.server_pid()
+        return server
+
+
+def _job(socket: str) -> Job:
+    """The server of a socket as a service: found where the commands of this shell look for it."""
+    import resource
+
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    soft, hard = (None if one == resource.RLIM_INFINITY else one for one in limits)
+    os.umask(umask := os.umask(0o077))
+    given = {name: os.environ[name] for name in (*GIVEN, *PLACES) if os.environ.get(name)}
+    unset = tuple(name for name in PLACES if name not in given)
+    return Job(socket, (*_tmuxctl(), "--socket", socket), given, unset, (soft, hard), umask)
+
+
+def _tmuxctl() -> tuple[str, ...]:
+    """The words that start from anywhere the tmuxctl that runs now."""
+    import shutil
+
+    program = os.path.abspath(shutil.which(sys.argv[0]) or sys.argv[0])
+    if os.path.basename(program) == "__main__.py":
+        return (sys.executable, "-m", "tmuxctl")
+    return (program,) if os.access(program, os.X_OK) else (sys.executable, program)
+
+
+def _try_out(job: Job) -> None:
+    """Failed if the service could not start this tmuxctl: from another folder, with another environment."""
+    from tmuxctl.transport import spawn
+
+    given = [f"{name}={value}" for name, value in {"HOME": os.path.expanduser("~"), **job.environment}.items()]
+    words = ["env", "-i", *given, "sh", "-c", 'cd / && exec "$@"', "sh", *job.command, "--version"]
+    done = spawn.run(words, timeout=30.0)
+    if done.status:
+        said = done.errors.decode(errors="replace").strip().rpartition("\n")[2]
+        raise Failed(
+            f"a service could not start {job.command[0]}: {said}",
+            reason="bad_command",
+            hint="install tmuxctl, and do this with the command that is installed",
+        )
+
+
+def _text(path: str) -> str | None:
+    """What stands in a file, None if there is none."""
+    try:
+        with told(path), open(path, encoding="utf-8", errors="surrogateescape") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+
+
+def _write(path: str, text: str) -> None:
+    with told(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        LocalTransport("").put(path, text.encode(errors="surrogateescape"), durable=True)
+        os.chmod(path, 0o644)
+
+
+def _edited(path: str, hint: str = "compare: tmuxctl service install --dry-run; write over it: --force") -> Conflict:
+    return Conflict(f"{path} was changed by hand, or somebody else made it", reason="edited", hint=hint)
+
+
+def _ended(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(0)
+
+
+def _wait_for_end(transport: LocalTransport, pid: int) -> None:
+    """Sleep until a process has ended."""
+    watch = transport.watch((), pid)
+    try:
+        while transport.processes([pid]) and not watch.wait(3600.0):
+            pass
+    finally:
+        watch.close()
+
+
+def _notify(text: str) -> None:
+    """Tell the manager that started us, if it wants to know, and wait until it has heard (sd_notify(3)): a process that has
+    ended before is not believed."""
+    import select
+    import socket
+
+    where = os.environ.get("NOTIFY_SOCKET", "")
+    if not where:
+        return
+    heard, said = os.pipe()
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
+        line.connect(f"\0{where[1:]}" if where.startswith("@") else where)
+        line.send(text.encode())
+        socket.send_fds(line, [b"BARRIER=1"], [said])
+        os.close(said)
+        # it ends when the manager has closed what it was sent
+        select.select([heard], [], [], 5.0)
+    os.close(heard)
