@@ -1,6 +1,7 @@
 # make hero     see it work: sqlite3 and Python driven in real sessions
 # make test     everything, quick tests first
 # make          check and test: run before you push
+# make test-faults   what may go wrong is made to: kills at every step, limits, a full disk, a thousand sessions (ten minutes)
 # make states   play real programs whose state is known, and score what is said of it (four minutes)
 # make man      the manual pages, in build/man; an installation has them
 # make cast     play what README shows at a glance, and record it
@@ -32,7 +33,7 @@ STATES_NEEDS := tmux -- curl dash dialog expect fish gdb git htop irb=ruby less 
 COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary
 
-.PHONY: all hero dev test check docs man cast bench compare measure states dist clean
+.PHONY: all hero dev test test-faults check docs man cast bench compare measure states dist clean
 .DEFAULT_GOAL := all
 
 all:
@@ -51,6 +52,11 @@ test:
 	@$(SETUP) system $(TEST_NEEDS)
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-faults:
+	@$(SETUP) system $(TEST_NEEDS)
+	@$(MAKE) -s --no-print-directory $(VENV)/.dev
+	FAULTS=all $(BIN)/python -m pytest $(PYTEST_ARGS) tests/faults
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

@@ -128,16 +128,24 @@ def example(plugin: Plugin, folder: str) -> dict[str, Any] | None:
     raise _failed(plugin.name, f"example gave no options by name but {ascii(given)[:60]}")
 
 
-def apply(spec: SessionSpec, wanted: Sequence[Wanted], *, folder: str = "/") -> tuple[SessionSpec, tuple[Applied, ...]]:
+def apply(
+    spec: SessionSpec,
+    wanted: Sequence[Wanted],
+    *,
+    folder: str = "/",
+    watch: Callable[[str, SessionSpec], None] = lambda kind, spec: None,
+) -> tuple[SessionSpec, tuple[Applied, ...]]:
     """The spec that the wanted plugins make of this one, and what was applied.
 
     Each is a name with its argument: text for the first option, a mapping of options, or None or "" for none. All are
-    loaded and their options checked before the first one runs, in the order of KINDS. Executables run in `folder`.
+    loaded and their options checked before the first one runs, in the order of KINDS. Executables run in `folder`. `watch`
+    is told each plugin's kind and the spec it is given.
     Raises NotFound, Usage `bad_option`, and Failed `plugin` after those already applied were cleaned up.
     """
     applied: list[Applied] = []
     for plugin, options in _prepared(wanted):
         try:
+            watch(plugin.kind, spec)
             spec = _transform(plugin, options, spec, folder)
         except BaseException as error:
             left = cleanup(spec, applied, Ended(None, kept=False), folder=folder)

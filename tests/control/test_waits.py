@@ -317,3 +317,16 @@ def test_a_continuation_prompt_of_a_marked_shell_is_seen(control: Control) -> No
     assert control.wait("t", text="more>", timeout=20).matched == "text"
     control.send("t", b"then echo yes; fi")
     assert control.wait("t", text="^yes$", timeout=20).matched == "text"
+
+
+@pytest.mark.on("tmux")
+def test_what_is_printed_last_is_found_though_there_is_no_time_for_all_of_it(control: Control, until: Any) -> None:
+    """Much more than can be read in no time at all, and the text behind it."""
+    control.new(
+        "t", ("sh", "-c", "read -r go; yes 'some words of output' | head -c 30000000; echo; echo here it is; exec cat")
+    )
+    control.send("t", b"")
+    control.keys("t", ("Enter",))
+    until(lambda: "here it is" in control.screen("t").text)
+    assert control.wait("t", text="^here it is$", timeout=0.001).matched == "text"
+    assert control.wait("t", text="^not there$", timeout=0.001).timed_out

@@ -26,6 +26,7 @@ class MemoryTransport:
     """A machine in memory. Several Controls may share one, as several processes share a tmux server."""
 
     machine: str | None = None
+    pid: int | None = None
     socket = "memory"
     home = "/memory/tmuxctl"
 
@@ -209,6 +210,9 @@ class MemoryTransport:
                 for one, parent, name in rows:
                     found.append(Process(one, parent, one, pid, pane.number, first, "S", pane.number, name))
             return [row for row in found if pids is None or row.pid in pids]
+
+    def record_server(self, pid: int) -> None:
+        pass
 
     def room(self, folder: str, pid: int | None) -> Room:
         return Room()

@@ -216,7 +216,8 @@ def _keep(control: Control, folder: str, name: str, pane: ForeignPane, about: di
         f"{inside}/{launch.SHELL}",
     ):
         control.transport.make_folder(one)
-    control.transport.put(f"{folder}/server", f"{pane.server} {pane.server_started}\n".encode())
+    for place in (folder, inside):
+        control.transport.put(f"{place}/{launch.SERVER}", f"{pane.server} {pane.server_started}\n".encode())
     control.transport.put(f"{inside}/journal.sh", writer(control.settings.journal_limit).encode())
     control.transport.put(f"{inside}/profile.json", _profile(about))
     spec = {"asked": about, "id": pane.uuid, "spec": {"name": name, "cwd": about["cwd"], "size": ""}}

@@ -111,7 +111,11 @@ def _bury_namesakes(control: Control, made: Prepared, taken: Mapping[str, server
 
 def flagged(flags: Mapping[str, str | None], lifetime: str | None, idle_kill: float | None) -> list[str]:
     """The plugins that have options of their own, as `NAME=VALUE`, and the timeouts of `--lifetime` and the settings."""
-    plugins = [f"{name}={value}" for name, value in flags.items() if value]
+    for name, value in flags.items():
+        if value == "":
+            hint = f"leave --{name} out if you do not want it"
+            raise Usage(f"{name}: nothing was given", reason="bad_option", hint=hint)
+    plugins = [f"{name}={value}" for name, value in flags.items() if value is not None]
     try:
         seconds = parse_seconds(lifetime)
     except Usage as error:
@@ -210,11 +214,15 @@ def assemble(
         unmarked = {name: spec.env.get(name) for name in marked.env if marked.env[name] != spec.env.get(name)}
         spec = marked
     spec = replace(spec, notes={**spec.notes, "folder": folder})
+    bare: list[SessionSpec] = []
     applied: tuple[Applied, ...] = ()
     if plugins:
         from tmuxctl import plugin
 
-        spec, applied = plugin.apply(spec, plugins)
+        # wrappers change the environment for themselves, and will again when the session is restored
+        spec, applied = plugin.apply(
+            spec, plugins, watch=lambda kind, spec: bare.append(spec) if kind == "wrap" else None
+        )
     about = {
         **asked,
         "plugins": list(dict.fromkeys([*asked.get("plugins", ()), *(one.name for one in applied)])),
@@ -222,7 +230,8 @@ def assemble(
         "marks": token,
         "unmarked": unmarked,
     }
-    files = launch.files(spec, about, folder, session_id, incarnation, control.settings.journal_limit)
+    variables = bare[0].env if bare else spec.env
+    files = launch.files(spec, about, folder, session_id, incarnation, control.settings.journal_limit, variables)
     files |= {f"{launch.SHELL}/{name}": data for name, data in extra.items()}
     return Prepared(spec, session_id, incarnation, folder, about, files, applied, token)
 
@@ -370,8 +379,14 @@ def start(control: Control, made: Prepared) -> server.Pane:
     """Start what was put there, while its spec goes to the disk: that may take as long as tmux for the whole session."""
     with _meanwhile(lambda: _keep_spec(control, made)):
         pane = _create(control, made)
+        if sessions.server_pid(control) != pane.server:
+            # who started it died before it could say so
+            control.transport.record_server(pane.server)
         # what the launcher writes too, when it comes to run: if the server dies before, the session was there all the same
         control.transport.put(f"{made.folder}/{launch.STARTED}", b"%d\n" % pane.pid)
+        with suppress(NotFound):
+            record = control.transport.read(f"{control.transport.home}/server")
+            control.transport.put(f"{made.folder}/{launch.SERVER}", record)
         return pane
 
 

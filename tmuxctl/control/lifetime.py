@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal as signals
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -15,6 +16,7 @@ from tmuxctl.results import End, Killed, Pruned, Stray
 from tmuxctl.terminal import cgroup, launch, process, server
 from tmuxctl.terminal.process import Ending, Target
 from tmuxctl.terminal.server import Pane
+from tmuxctl.transport.base import If
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
@@ -37,7 +39,7 @@ def kill(
         raise Usage(f"{ascii(signal[:20])} is no signal", reason="bad_signal", hint="TERM, INT, HUP, KILL, ...")
     if everything == bool(names):
         raise Usage("name the sessions to kill, or give --all", reason="missing", hint="tmuxctl ls")
-    strangers: list[tuple[Control, str]] = []
+    strangers: list[tuple[Control, Pane]] = []
     if everything:
         panes = sessions.panes(control)
         forgotten = sessions.lost(control, panes)
@@ -46,36 +48,41 @@ def kill(
         for name in dict.fromkeys(names):
             place, called = control.reach(name)
             if place is not control:
-                strangers.append((place, called))
+                strangers.append((place, sessions.find(place, called)))
                 continue
             try:
                 panes.append(sessions.find(control, name))
             except (Unreachable, Exited) as error:
                 if error.reason not in sessions.GONE:
                     raise
-                forgotten += [one for one in sessions.lost(control, []) if name in (one.name, one.id)]
+                known = {one.id for one in forgotten}
+                gone = [one for one in sessions.lost(control, []) if name in (one.name, one.id)]
+                forgotten += [one for one in gone if one.id not in known]
     if strangers and not force:
         from tmuxctl.control import adopting
 
-        raise adopting.refuse(strangers[0][1])
+        raise adopting.refuse(strangers[0][1].name)
+    panes = list({pane.id: pane for pane in panes}.values())
     ended = end(control, panes, signal=word, grace=grace, force=force)
-    ended += [_end_there(place, called, word, grace) for place, called in strangers]
+    ended += [_end_there(place, pane, word, grace) for place, pane in strangers]
     ended += end_lost(control, forgotten, signal=word, grace=grace, force=force)
     return Killed(tuple(ended))
 
 
-def _end_there(place: Control, name: str, signal: str, grace: float) -> End:
+def _end_there(place: Control, pane: Pane, signal: str, grace: float) -> End:
     """End the programs of a pane of another server; what becomes of the pane is its own tmux's affair."""
-    pane = sessions.find(place, name)
     (ending,) = process.end(place.transport, [Target(pane.id, "", pane)], signal=signal, grace=grace).values()
-    return _told(name, pane.id, ending)
+    return _told(pane.name, pane.id, ending)
 
 
 def end(
     control: Control, panes: Sequence[Pane], *, signal: str = "TERM", grace: float = 3.0, force: bool = False
 ) -> list[End]:
-    """End these sessions' processes, all at once, then the sessions, and leave their tombstones."""
+    """End these sessions' processes, all at once, then the sessions, and leave their tombstones. This process may run in
+    one of them: it sees that to its end."""
     transport = control.transport
+    if transport.pid is not None and threading.current_thread() is threading.main_thread():
+        signals.signal(signals.SIGHUP, signals.SIG_IGN)
     targets = [Target(pane.id, sessions.folder(control, pane.id), pane) for pane in panes]
     endings = process.end(transport, targets, signal=signal, grace=grace) if targets else {}
     last = _last(control, panes)
@@ -95,22 +102,26 @@ def end(
 
 
 def _kill_sessions(control: Control, panes: Sequence[Pane]) -> None:
-    """Let tmux forget these sessions: in few lists, or one by one where one of them is gone, which ends a list."""
+    """Let tmux forget these sessions, in few lists."""
     for start in range(0, len(panes), AT_ONCE):
-        commands = [("kill-session", "-t", "=" + pane.name) for pane in panes[start : start + AT_ONCE]]
+        # by its id too: one of the same name may have taken its place meanwhile
+        commands = [
+            If(pane.target, f"#{{==:#{{@tmuxctl_id}},{pane.id}}}", [("kill-session", "-t", "=" + pane.name)])
+            for pane in panes[start : start + AT_ONCE]
+        ]
         try:
             control.transport.run(commands)
-        except (NotFound, Unreachable):
-            for command in commands:
-                with suppress(NotFound, Unreachable):
-                    control.transport.run([command])
+        except (NotFound, Unreachable) as error:
+            if error.reason == "backend_timeout":
+                raise
 
 
 def end_lost(
     control: Control, lost: Sequence[Session], *, signal: str = "TERM", grace: float = 3.0, force: bool = False
 ) -> list[End]:
     """End what is left of sessions that tmux does not know any more."""
-    targets = [Target(one.id, sessions.folder(control, one.id)) for one in lost]
+    now = sessions.server_pid(control)
+    targets = [Target(one.id, sessions.folder(control, one.id), server=now) for one in lost]
     endings = process.end(control.transport, targets, signal=signal, grace=grace) if targets else {}
     ended = []
     for one in lost:
@@ -186,6 +197,8 @@ def move(control: Control, session_id: str) -> None:
     transport = control.transport
     transport.make_folder(f"{transport.home}/ended")
     with suppress(TmuxctlError, OSError):
+        groups = cgroup.paths(transport, {session_id: sessions.folder(control, session_id)})
+        cgroup.remove(transport, list(groups.values()), tries=0)
         transport.rename(sessions.folder(control, session_id), f"{transport.home}/ended/{session_id}")
 
 
@@ -228,19 +241,22 @@ def drop_old(control: Control) -> None:
 
 
 def prune(control: Control, *, dry_run: bool, force: bool = False) -> Pruned:
-    """Remove ended and lost sessions and every tombstone, but those whose plugins still hold something back."""
+    """Remove ended and lost sessions and every tombstone, but those that something still runs in, and those whose plugins
+    hold something back."""
     from tmuxctl.control import adopting
 
     panes = sessions.panes(control)
     dead = [pane for pane in panes if pane.dead]
     gone = sessions.lost(control, panes)
     stale = adopting.gone(control)
+    busy = _still_run(control, dead, gone)
+    dead, gone = [pane for pane in dead if pane.id not in busy], [one for one in gone if one.id not in busy]
     names = [*(pane.name for pane in dead), *(one.name for one in gone), *stale]
+    left = [f"{name} still runs {what}: tmuxctl kill {name}" for name, what in busy.values()]
     if dry_run:
-        return Pruned(tuple(names), True)
+        kept = [f"{one.name}: {what}" for one in sessions.buried(control) for what in one.left]
+        return Pruned(tuple(names), True, (*left, *kept))
     end(control, dead, grace=0.5, force=force)
-    groups = cgroup.paths(control.transport, {one.id: sessions.folder(control, one.id) for one in gone})
-    cgroup.remove(control.transport, list(groups.values()), tries=0)
     for one in gone:
         write_end(control, one.id, {"exit_status": one.exit_status, "signal": one.signal})
         bury(control, one.id, force=force)
@@ -248,17 +264,35 @@ def prune(control: Control, *, dry_run: bool, force: bool = False) -> Pruned:
         adopting.release(control, stale)
     adopting.forget(control)
     _remove_unfinished(control)
+    return Pruned(tuple(names), left=(*left, *_empty_graves(control, force)))
+
+
+def _empty_graves(control: Control, force: bool) -> list[str]:
+    """Remove every tombstone, but those whose plugins hold something back; what that is."""
     home = control.transport.home
     left: list[str] = []
-    for name in control.transport.files(f"{home}/ended"):
-        about = sessions.tombstone(control, name)
-        kept = _clean_up(control, name, about, kept=False, force=force) if about.get("left") else ()
+    for one in control.transport.files(f"{home}/ended"):
+        about = sessions.tombstone(control, one)
+        kept = _clean_up(control, one, about, kept=False, force=force) if about.get("left") else ()
         left += kept
         if kept and not force:
-            _write(control, f"ended/{name}", {**about, "left": kept})
+            _write(control, f"ended/{one}", {**about, "left": kept})
         else:
-            control.transport.remove(f"{home}/ended/{name}")
-    return Pruned(tuple(names), left=tuple(left))
+            control.transport.remove(f"{home}/ended/{one}")
+    return left
+
+
+def _still_run(control: Control, dead: Sequence[Pane], gone: Sequence[Session]) -> dict[str, tuple[str, str]]:
+    """The sessions that have ended or are lost and have processes all the same, by id: the name, and which these are."""
+    named = {pane.id: pane.name for pane in dead} | {one.id: one.name for one in gone}
+    server = sessions.server_pid(control)
+    targets = [Target(one, sessions.folder(control, one), server=server) for one in named]
+    found = process.belonging(control.transport, targets) if targets else {}
+    return {
+        one: (named[one], ", ".join(f"{row.pid} ({row.name})" for row in rows[:5]))
+        for one, rows in found.items()
+        if rows
+    }
 
 
 def _remove_unfinished(control: Control) -> None:

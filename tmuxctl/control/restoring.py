@@ -11,19 +11,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tmuxctl.control import creation, sessions
+from tmuxctl.control import creation, limits, sessions
 from tmuxctl.errors import Failed, NotFound, TmuxctlError, Unreachable
 from tmuxctl.model import Session, SessionSpec, State, parse_size
 from tmuxctl.profile import Profile, thaw
 from tmuxctl.results import Restored, Restoring, Stray
-from tmuxctl.terminal import foreign, launch, process
+from tmuxctl.terminal import cgroup, foreign, launch, process
 
 if TYPE_CHECKING:
     from tmuxctl.control.creation import Prepared
     from tmuxctl.control.service import Control
 
-STALE = (launch.EXIT, launch.ENDED, "ended.json")
+STALE = (launch.EXIT, launch.ENDED, cgroup.FILE, "ended.json")
 """Files of an earlier life that would speak of the new one."""
+
+
+WORDS = {"argv", "cwd", "env", "login", "shell_marks", "applied"}
+"""What a spec has to say for its session to be started again."""
 
 
 class Missing(Failed):
@@ -64,12 +68,18 @@ def _named(control: Control, gone: Sequence[Session], name: str) -> Session:
 
 
 def _each(control: Control, gone: Sequence[Session], dry_run: bool) -> Iterator[Restoring]:
+    living = sum(not pane.dead for pane in sessions.panes(control))
+    silent: Unreachable | None = None
     for one in gone:
         try:
+            if silent:
+                raise silent  # tmux itself is in the way, and would be for all others
+            if not dry_run:
+                limits.check(control, living)
             yield _restore(control, one, dry_run)
-        except Unreachable:
-            raise  # tmux itself is in the way, and would be for all others
+            living += 1
         except TmuxctlError as error:
+            silent = error if isinstance(error, Unreachable) else None
             hint = error.hint or f"its output is still there: tmuxctl log {one.name}"
             # a plugin's own reason says more than that it was a plugin
             reason = str(error.details.get("cause") or error.reason)
@@ -99,10 +109,9 @@ def _restore(control: Control, lost: Session, dry_run: bool) -> Restoring:
 
 def _kept(control: Control, lost: Session) -> Kept:
     kept = sessions.spec(control, lost.id)
-    if not kept:
-        raise Failed(f"nothing is left of {lost.name} to start it from", reason="no_spec")
-    if kept["asked"].get("target"):
-        raise Failed(f"{lost.name} is a pane of another tmux", reason="adopted", hint=f"tmuxctl release {lost.name}")
+    if not kept.get("asked", {}).keys() >= WORDS:
+        # made by an older tmuxctl, or damaged
+        raise Failed(f"too little is left of {lost.name} to start it from", reason="no_spec")
     profile = None
     with suppress(NotFound):
         profile = thaw(control.transport.read(f"{sessions.folder(control, lost.id)}/profile.json"))
@@ -173,12 +182,17 @@ def _start(control: Control, made: Prepared) -> None:
 
     Until tmux has it, the session stays what it was: lost, with the output of its earlier lives.
     """
+    transport, before = control.transport, {}
     try:
         for name in STALE:
-            control.transport.remove(f"{made.folder}/{name}")
+            with suppress(NotFound):
+                before[name] = transport.read(f"{made.folder}/{name}")
+            transport.remove(f"{made.folder}/{name}")
         creation.put(control, made)
         creation.start(control, made)
     except BaseException as error:
+        for name, data in before.items():
+            transport.put(f"{made.folder}/{name}", data)
         creation.undo_start(control, made, error)
         creation.undo_plugins(made)
         raise

@@ -57,6 +57,14 @@ class Seen:
                 self._look_for_command(part.data)
         return self.offset
 
+    def skip(self) -> None:
+        """Take in the newest step of output, and leave out what is before it."""
+        newest = max(self.offset, self.journal.end() - min(STEP, ROWS * self.lines.cols))
+        part = self.journal.read(newest)
+        # where its first line began is not known
+        self.lines.feed(b"\r\n" + part.data.partition(b"\n")[2])
+        self.offset, self.fresh, self.behind, self.pending = part.end, True, False, None
+
     def _next(self) -> Slice:
         """The next step of output: so little of it that neither its rows nor its characters push others out unseen."""
         limit = min(STEP, ROWS * self.lines.cols)

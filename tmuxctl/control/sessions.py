@@ -277,15 +277,14 @@ def lost(control: Control, panes: list[Pane]) -> list[Session]:
     missing = [name for name in names.keys() - {pane.id for pane in panes} if UUID.fullmatch(name)]
     if not missing:
         return []
-    began = _server_began(control)
-    found = [_lost(control, name, State.EXITED if names[name].modified > began else State.LOST) for name in missing]
-    return sorted((one for one in found if one), key=lambda one: one.name)
+    now = _server(control)
+    found = [one for name in missing if (one := _lost(control, name, now))]
+    return sorted(found, key=lambda one: one.name)
 
 
-def _server_began(control: Control) -> float:
-    """When the server that is running was started, by the wall clock; infinitely late if the one recorded is gone."""
-    home = control.transport.home
-    return control.transport.files(home)["server"].modified if server_pid(control) else float("inf")
+def _server(control: Control) -> bytes:
+    """The record of the server that runs, empty if there is none."""
+    return control.transport.read(f"{control.transport.home}/server") if server_pid(control) else b""
 
 
 def buried(control: Control) -> list[Session]:
@@ -328,23 +327,27 @@ def server_pid(control: Control) -> int | None:
     return pid if any(row.started == started and row.state not in ("Z", "X") for row in rows) else None
 
 
-def _lost(control: Control, session_id: str, state: State) -> Session | None:
+def _lost(control: Control, session_id: str, now: bytes) -> Session | None:
+    """A session that tmux does not know: lost with the server it had, or ended by somebody while that one, `now`, lives."""
     kept = spec(control, session_id)
-    asked, had = kept.get("asked", {}), kept.get("spec", {})
-    files = control.transport.files(folder(control, session_id))
+    asked = kept.get("asked", {})
+    here = folder(control, session_id)
+    files = control.transport.files(here)
     # an adopted pane had started before
-    if not had or not (launch.STARTED in files or asked.get("target")):
+    if not kept or not (launch.STARTED in files or asked.get("target")):
         return None
     if launch.EXIT not in files:
-        return _gone(session_id, kept, state)
+        if not now or launch.SERVER not in files or control.transport.read(f"{here}/{launch.SERVER}") != now:
+            return _gone(session_id, kept, State.LOST)
+        with suppress(NotFound, Unreachable):
+            if server.pane(control.transport, str(kept["spec"].get("name"))).id == session_id:
+                return None  # it has come since the sessions were asked for
+        # how it ended nobody knows, but that it did is still so when this server is gone
+        control.transport.put(f"{here}/{launch.EXIT}", b":\n")
     status, signal = exit_of(control, session_id)
     why = None
     if launch.ENDED in files:
-        why = (
-            control.transport.read(f"{folder(control, session_id)}/{launch.ENDED}", 0, 40)
-            .decode(errors="replace")
-            .strip()
-        )
+        why = control.transport.read(f"{here}/{launch.ENDED}", 0, 40).decode(errors="replace").strip()
     return changed(_gone(session_id, kept, State.EXITED), exit_status=status, signal=signal, detail=why)
 
 
@@ -386,7 +389,7 @@ def spec(control: Control, session_id: str, place: str = "sessions") -> dict[str
             return kept
     except NotFound:
         return {}
-    except (ValueError, TmuxctlError):
+    except ValueError:
         pass
     with suppress(OSError, TmuxctlError):
         control.transport.rename(path, path + ".corrupt")

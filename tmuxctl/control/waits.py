@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from tmuxctl.reading.state import Verdict
     from tmuxctl.transport.base import Watch
 
+LAST_SECONDS = 1.0
+"""How long the newest output may be searched after the time is over."""
+
 ASK_SECONDS = 5.0
 """So often tmux is asked whether the session is still there when nothing is heard: its end is heard of otherwise."""
 
@@ -297,6 +300,11 @@ class Waiter:
                 raise self._stopped()
             call.check()
             if deadline is not None and moment >= deadline:
+                if self.seen and self.seen.behind:
+                    # there was no time for all of it: then at least for the newest
+                    self.seen.skip()
+                    if found := self.holds(moment + LAST_SECONDS):
+                        return found
                 return self.result(None, f"timeout: {self.wanted.words()} not seen within {limit:g} s", timed_out=True)
             if self.seen and self.seen.behind:
                 continue

@@ -12,20 +12,10 @@ from contextlib import suppress
 
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.transport.base import Transport, shell_word
+from tmuxctl.transport.groups import FIND, PREFIX
 
 FILE = "cgroup"
 """The file of a session's folder that names its group's absolute folder."""
-
-PREFIX = "tmuxctl-"
-
-FIND = r"""
-tree= own=
-while IFS=: read -r number names path; do [ "$number" = 0 ] && own=$path; done </proc/self/cgroup
-while read -r id parent device root point rest; do
-    case $rest in *' - cgroup2 '*) [ "$root" != / ] || tree=$point ;; esac
-done </proc/self/mountinfo
-"""
-"""Sets `tree`, where version 2 is mounted, and `own`, the group of who asks, in it."""
 
 ENTER = """{ FIND
 [ -n "$tree" ] && [ -w "$tree$own" ] && mkdir -p -m 755 "$tree$own/GROUP" && echo $$ >"$tree$own/GROUP/cgroup.procs" &&
@@ -36,7 +26,7 @@ unset tree own number names path id parent device root point rest
 KILL = r"""
 for group do
     if [ -e "$group/cgroup.kill" ]; then echo 1 >"$group/cgroup.kill"
-    else find "$group" -name cgroup.procs -exec cat {} + | while read -r pid; do kill -KILL "$pid"; done; fi
+    else find "$group" -name cgroup.procs -exec cat {} + | while read -r pid; do [ "$pid" -eq 0 ] || kill -KILL "$pid"; done; fi
 done 2>/dev/null
 """
 
@@ -76,6 +66,8 @@ def paths(transport: Transport, folders: Mapping[str, str]) -> dict[str, str]:
     """The absolute folders of sessions' groups, by the id of the session; those that have one. `folders` are the sessions'."""
     found = {}
     for session_id, folder in folders.items():
+        if not folder:
+            continue
         with suppress(TmuxctlError, OSError):
             path = transport.read(f"{folder}/{FILE}", 0, 4096).decode(errors="replace").strip()
             if path.startswith("/") and path.endswith(f"/{PREFIX}{session_id}"):

@@ -62,12 +62,14 @@ finish() {
 exec 3<&0 </dev/null >/dev/null 2>&1
 reader= ending=0
 trap finish USR1
+gap=1
+[ ! -e end ] || gap=0
 rm -f end
 begin=1000000000000000
 set -- seg.*
 [ -e "$1" ] || set --
 for segment; do :; done
-[ $# -eq 0 ] || begin=$((1${segment#seg.} + $(wc -c <"$segment") + 1))
+[ $# -eq 0 ] || begin=$((1${segment#seg.} + $(wc -c <"$segment") + gap))
 echo $$ >../journal.pid
 
 while :; do

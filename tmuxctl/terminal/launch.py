@@ -21,7 +21,7 @@ ENVIRONMENT = "environment"
 """Where a value comes from that nobody said more of: the environment of who starts the session."""
 
 LEFT_OUT = re.compile(
-    r"TMUX\w*|STY|WINDOW|WINDOWID|TERM|TERMCAP|TERM_PROGRAM\w*|COLORTERM|LINES|COLUMNS|PWD|OLDPWD|SHLVL|_|"
+    r"TMUX(?!_TMPDIR)\w*|STY|WINDOW|WINDOWID|TERM|TERMCAP|TERM_PROGRAM\w*|COLORTERM|LINES|COLUMNS|PWD|OLDPWD|SHLVL|_|"
     r"NOTIFY_SOCKET|LISTEN_(PID|FDS|FDNAMES)|BASH_FUNC.*"
 )
 """What of a caller's environment belongs to the caller's terminal or to tmuxctl, not to a program in a new one."""
@@ -34,6 +34,9 @@ FACTS_LIMIT = 3000
 STARTED, EXIT, ENDED = "pid", "exit", "ended"
 """The file with the pid of the program, without which no session ever ran there, the one that tells how it ended, and the
 one that tells which limit of time ended it."""
+
+SERVER = "server"
+"""The file with the record of the tmux server that the session was made on."""
 
 SHELL = "shell"
 """The part of a session's folder whose files its shell reads; beside `events`, which it may write, all of it that a
@@ -106,18 +109,24 @@ a status above 128; where it is missing the shell takes such a status for a sign
 
 
 def files(
-    spec: SessionSpec, asked: Mapping[str, Any], folder: str, session_id: str, incarnation: str, limit: int
+    spec: SessionSpec,
+    asked: Mapping[str, Any],
+    folder: str,
+    session_id: str,
+    incarnation: str,
+    limit: int,
+    variables: Mapping[str, str] | None = None,
 ) -> dict[str, bytes]:
     """What is put into the session's folder beside the launcher, by name. `limit` bounds the journal, in bytes.
 
     Of a secret only where it comes from is written: a reference that a plugin left in `notes["secrets"]`, or the
-    environment.
+    environment. `variables` is the environment to start it with again, where that is another one than the spec's.
     """
     references = spec.notes.get("secrets", {})
     kept = {
         "argv": list(spec.argv),
         "cwd": spec.cwd,
-        "env": {name: _kept(name, value, references) for name, value in spec.env.items()},
+        "env": {name: _kept(name, value, references) for name, value in (variables or spec.env).items()},
         "size": str(spec.size),
         "name": spec.name,
         "history": spec.history,

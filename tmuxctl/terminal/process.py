@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -52,8 +53,10 @@ done 2>/dev/null; :
 
 TERM = 15
 
-CARRIERS = r"""grep -azs '^TMUXCTL_SESSION=' /proc/[0-9]*/environ | tr '\0' '\n'; :"""
-"""`/proc/PID/environ:TMUXCTL_SESSION=ID` for every process that carries a session's marker."""
+CARRIERS = r"""grep -azs '^TMUXCTL_SESSION=' /proc/[0-9]*/environ; :"""
+CARRIER = re.compile(rb"/proc/(\d+)/environ:TMUXCTL_SESSION=([0-9a-f-]{36})")
+"""`/proc/PID/environ:TMUXCTL_SESSION=ID`, each ended by a NUL, for every process that carries a session's marker. What a
+program put into its own variables may look like another's line, but never stand between two NULs as one."""
 
 
 class Ending(NamedTuple):
@@ -78,6 +81,8 @@ class Target(NamedTuple):
     id: str
     folder: str
     pane: Pane | None = None
+    server: int | None = None
+    """The server of the others, where this one has no pane any more."""
 
 
 Found = dict[str, list[Process]]
@@ -105,7 +110,35 @@ def belonging(transport: Transport, targets: Sequence[Target]) -> Found:
     terminals = {one.pane.tty: one.id for one in targets if one.pane and one.id in roots}
     for name, held in _holders(transport, rows, terminals, roots, found).items():
         found[name] |= {row.pid: row for row in held}
-    return {name: [row for row in some.values() if row.state not in ("Z", "X")] for name, some in found.items()}
+    spared = _spared(transport, targets, rows, children, roots)
+    return {
+        name: [
+            row for row in some.values() if row.state not in ("Z", "X") and row.pid not in spared.get(name, spared[""])
+        ]
+        for name, some in found.items()
+    }
+
+
+def _spared(
+    transport: Transport,
+    targets: Sequence[Target],
+    rows: Mapping[int, Process],
+    children: Mapping[int, Sequence[Process]],
+    roots: Mapping[str, Process],
+) -> dict[str, set[int]]:
+    """What is nobody's to end, by the session (`""`: any): the tmux server with all it runs but that very session, even
+    where the server was started from inside it; this process, and those it was started by."""
+    ours: set[int] = set()
+    pid = transport.pid or 0
+    while pid > 1 and pid in rows and pid not in ours:
+        ours.add(pid)
+        pid = rows[pid].parent
+    servers = {one.pane.server for one in targets if one.pane} | {one.server for one in targets if one.server}
+    for server in servers & rows.keys():
+        ours |= {row.pid for row in _descent(children, rows[server])}
+    own = {name: {row.pid for row in _descent(children, root)} for name, root in roots.items()}
+    mine = {pid for pid in ours if pid == transport.pid}
+    return {"": ours} | {name: ours - pids | mine for name, pids in own.items()}
 
 
 def _children(table: Iterable[Process]) -> dict[int, list[Process]]:
@@ -204,7 +237,9 @@ def end(transport: Transport, targets: Sequence[Target], *, signal: str, grace: 
     deadline = time.monotonic() + KILL_SECONDS
     while left := _still(transport, [*left, *_more(transport, targets, owner)]):
         names = {owner[row.pid, row.started] for row in left}
-        cgroup.kill(transport, [groups[name] for name in names if name in groups])
+        # one that holds what is not to be ended is left to the signals
+        mixed = _mixed(transport, targets)
+        cgroup.kill(transport, [groups[name] for name in names if name in groups and name not in mixed])
         # what stands still starts nothing new while the rest is looked for
         transport.signal(left, "STOP")
         left = _still(transport, [*left, *_more(transport, targets, owner)])
@@ -223,6 +258,13 @@ def end(transport: Transport, targets: Sequence[Target], *, signal: str, grace: 
         )
         for one in targets
     }
+
+
+def _mixed(transport: Transport, targets: Sequence[Target]) -> set[str]:
+    """The sessions whose groups hold a server, or this process."""
+    kept = {one.pane.server for one in targets if one.pane} | {one.server for one in targets} | {transport.pid}
+    members = cgroup.members(transport, {one.id: one.folder for one in targets})
+    return {name for name, pids in members.items() if kept.intersection(pids)}
 
 
 def _deaf(transport: Transport, rows: Sequence[Process]) -> list[Process]:
@@ -246,10 +288,9 @@ def _more(transport: Transport, targets: Sequence[Target], owner: dict[tuple[int
 def carriers(transport: Transport) -> list[tuple[Process, str]]:
     """Every process that carries the marker of a session, of whichever server, with that session's id."""
     found = {}
-    for line in transport.shell(CARRIERS)[1].decode(errors="replace").splitlines():
-        place, _, session_id = line.partition(":" + MARKER.decode())
-        if place.startswith("/proc/") and session_id:
-            found[int(place.split("/")[2])] = session_id
+    for line in transport.shell(CARRIERS)[1].split(b"\0"):
+        if told := CARRIER.fullmatch(line):
+            found[int(told[1])] = told[2].decode()
     rows = transport.processes(list(found))
     return [(row, found[row.pid]) for row in rows if row.state not in ("Z", "X")]
 

@@ -105,6 +105,10 @@ class Transport(Protocol):
     machine: str | None
     """Its name, None for this one."""
 
+    @property
+    def pid(self) -> int | None:
+        """This very process there; None where it is not on that machine."""
+
     socket: str
     """The name of the tmux server's socket, as in `tmux -L NAME`."""
 
@@ -128,6 +132,9 @@ class Transport(Protocol):
 
     def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
         """Run a list that creates a session, starting the server (our configuration, clean environment) if there is none."""
+
+    def record_server(self, pid: int) -> None:
+        """Write down in `home` which process the server is: `server`, with its pid and start time."""
 
     def shell(self, script: str, *arguments: str, stdin: bytes = b"", timeout: float = 8.0) -> tuple[int, bytes]:
         """Run a POSIX sh script there with `$1`.. set; its exit status and standard output."""

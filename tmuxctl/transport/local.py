@@ -17,6 +17,7 @@ from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unr
 from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.transport import base, spawn
 from tmuxctl.transport.base import Command, File, Load, Probe, Process, Room, Used, Watch
+from tmuxctl.transport.groups import LEAVE
 
 if TYPE_CHECKING:
     from tmuxctl.transport.control_mode import Channel
@@ -31,7 +32,7 @@ NOISY = ("kill-session", "rename-session")
 OPEN_SECONDS, SPAWN_SECONDS = 3.0, 30.0
 """How long a control client may take to open, and how long calls are spawned instead when it did not."""
 
-START = """cd /; ulimit -Sn "$(ulimit -Hn)" 2>/dev/null; exec "$@" """
+START = LEAVE + """cd /; ulimit -Sn "$(ulimit -Hn)" 2>/dev/null; exec "$@" """
 
 
 class LocalTransport:
@@ -64,6 +65,10 @@ class LocalTransport:
             self._home = home
         return self._home
 
+    @property
+    def pid(self) -> int | None:
+        return os.getpid()
+
     # tmux
 
     def run(
@@ -71,7 +76,7 @@ class LocalTransport:
     ) -> bytes:
         # opened before the lock is shared: opening wants it alone
         channel = self._ready_channel(timeout)
-        if buffer or any(command[0] in NOISY for command in commands):
+        if buffer or any(_is_noisy(command) for command in commands):
             with self._settled(timeout):
                 return self._run(channel, commands, buffer, timeout)
         return self._run(channel, commands, buffer, timeout)
@@ -218,7 +223,9 @@ class LocalTransport:
         return int(self._spawn(["display-message", "-p", "#{pid}"], timeout=5.0))
 
     def _record(self) -> None:
-        pid = self._pid()
+        self.record_server(self._pid())
+
+    def record_server(self, pid: int) -> None:
         started = next((row.started for row in _rows([pid])), 0)
         self.put(os.path.join(self.home, "server"), f"{pid} {started}\n".encode(), durable=True)
 
@@ -423,6 +430,11 @@ class LocalTransport:
                 self._channel = None
 
 
+def _is_noisy(command: Command) -> bool:
+    inner = [*command.then, *command.otherwise] if isinstance(command, base.If) else [command]
+    return any(one[0] in NOISY for one in inner)
+
+
 @contextmanager
 def told(path: str) -> Iterator[None]:
     """What keeps us from writing, as an error that says what to do."""
@@ -446,10 +458,14 @@ def _held(pid: int) -> Iterator[Callable[[int], None]]:
     have got the pid meanwhile (pidfd_open(2))."""
     import signal
 
-    if not hasattr(os, "pidfd_open"):
+    try:
+        handle = os.pidfd_open(pid)
+    except (AttributeError, OSError) as error:
+        if isinstance(error, ProcessLookupError):
+            raise
+        # an older kernel, a filter that refuses it, or no descriptor left: the start time alone has to do
         yield lambda number: os.kill(pid, number)
         return
-    handle = os.pidfd_open(pid)
     try:
         yield lambda number: signal.pidfd_send_signal(handle, number)
     finally:

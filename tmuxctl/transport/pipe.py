@@ -43,6 +43,7 @@ class PipeTransport:
         config: bytes = b"",
     ) -> None:
         self.machine = machine
+        self.pid: int | None = None
         self.socket = socket
         self._argv = argv
         self._tmux = tmux
@@ -109,8 +110,11 @@ class PipeTransport:
         _told(*self._call(body, private=True, timeout=timeout))
         with suppress(TmuxctlError):
             pid = self._run([("display-message", "-p", "#{pid}")], None, timeout).decode().strip()
-            self._call(words("record", self.home, pid))
+            self.record_server(int(pid))
         return self._run(commands, None, timeout)
+
+    def record_server(self, pid: int) -> None:
+        self._call(words("record", self.home, str(pid)))
 
     def _revived(self, deadline: float) -> bool:
         """A server whose socket file was deleted makes it anew on SIGUSR1 (tmux(1)); True once it answers again."""

@@ -16,6 +16,7 @@ from contextlib import suppress
 
 from tmuxctl.errors import Unreachable
 from tmuxctl.transport.base import shell_word
+from tmuxctl.transport.groups import LEAVE
 
 LINE = 16 * 1024
 
@@ -191,19 +192,21 @@ revive() {
   [ -O "$1/server" ] && read -r pid start <"$1/server" && alive "$pid" "$start" && kill -s USR1 "$pid" &&
     printf %s "$pid"
 }
+leave() { LEAVE :; }
 record() {
   begun "$2" && printf '%s %s\n' "$2" "$now" >"$1/server.new" && flush durable "$1/server.new" &&
     mv -f -- "$1/server.new" "$1/server"
 }
 start() {
   umask "$before"; cd /; ulimit -Sn "$(ulimit -Hn)" 2>/dev/null
+  leave
   for name in PATH HOME USER LOGNAME SHELL LANG TZ TMPDIR TMUX_TMPDIR \
     $(env | sed -n -e 's/^\(LC_[A-Z_]*\)=.*/\1/p' -e 's/^\(XDG_[A-Z_]*\)=.*/\1/p'); do
     eval "[ -z \"\${$name+set}\" ] || set -- \"$name=\$$name\" \"\$@\""
   done
   exec env -i "$@"
 }
-"""
+""".replace("LEAVE", LEAVE)
 
 
 class Shell:

@@ -32,8 +32,13 @@ def run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> Done:
     Raises FileNotFoundError if there is none, Late after killing it.
     """
     deadline = time.monotonic() + timeout
-    inner = [os.pipe(), os.pipe()]
-    child = (_input(stdin), inner[0][1], inner[1][1])
+    inner = _pipes()
+    try:
+        child = (_input(stdin), inner[0][1], inner[1][1])
+    except BaseException:
+        for pipe in (*inner[0], *inner[1]):
+            os.close(pipe)
+        raise
     mine = (inner[0][0], inner[1][0])
     try:
         actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(child)]
@@ -56,6 +61,17 @@ def run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> Done:
         raise
 
 
+def _pipes() -> tuple[tuple[int, int], tuple[int, int]]:
+    """Two pipes, or none where the second cannot be had."""
+    first = os.pipe()
+    try:
+        return first, os.pipe()
+    except OSError:
+        for end in first:
+            os.close(end)
+        raise
+
+
 def _input(data: bytes) -> int:
     """A descriptor from which exactly these bytes can be read, all of them from the start: were they fed through a pipe, a
     program would take what has come for the whole when we are killed meanwhile (measured: tmux pastes half a text)."""
@@ -75,8 +91,10 @@ def _input(data: bytes) -> int:
 
 def _nameless() -> int:
     """A file that is in no folder: in memory (memfd_create(2)), or where that is not to be had on the disk."""
-    if hasattr(os, "memfd_create"):
+    try:
         return os.memfd_create("input", os.MFD_CLOEXEC)
+    except (AttributeError, OSError):
+        pass  # an older kernel, or another
     import tempfile
 
     with tempfile.TemporaryFile() as file:

@@ -238,7 +238,10 @@ class Systemd:
 def _user() -> str:
     import pwd
 
-    return pwd.getpwuid(os.getuid()).pw_name
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
 
 
 def _unit_word(word: str, dollar: str = "$") -> str:

@@ -245,7 +245,10 @@ class Printer:
                 note(f"{one.session}: started without what was never stored: {missing}", self.options)
             if one.running:
                 names = ", ".join(f"{stray.pid} ({stray.name})" for stray in one.running)
-                note(f"{one.session}: still running from before, without a terminal: {names}", self.options)
+                note(
+                    f"{one.session}: still running from before, without a terminal (`tmuxctl kill` ends it too): {names}",
+                    self.options,
+                )
             if one.outcome == "lost" and one.hint:
                 note(f"{one.session}: {one.hint}", self.options)
         if result.dry_run:
@@ -260,11 +263,11 @@ class Printer:
             note("nothing was removed", self.options)
 
     def _left(self, left: Sequence[str]) -> None:
-        """Say what plugins did not remove."""
+        """Say what was not removed."""
         for one in left:
-            note(f"{one}", self.options)
+            note(flat(one), self.options)
         if left:
-            note("remove that too: tmuxctl prune --force", self.options)
+            note("settle that, then: tmuxctl prune (with --force whatever was kept is lost)", self.options)
 
     def print_doctor(self, result: Any) -> None:
         from tmuxctl.surfaces.cli import table

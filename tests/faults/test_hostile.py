@@ -1,0 +1,117 @@
+"""What a program does to itself and prints is data: it steers nobody, fills nothing up and is taken for nothing else."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faults.command import Command
+from programs import LINES
+
+from tmuxctl.control import Control
+
+pytestmark = pytest.mark.on("tmux")
+
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+
+
+def test_a_folder_of_any_name_disturbs_no_list(control: Control, place: Path) -> None:
+    folder = place / "new\nline \x1b[31m \t \u241e #{pid}"
+    folder.mkdir()
+    title = r"printf '\033]2;\342\220\236a\tb\n\033]52;c;eA==\007\007'"
+    control.new("a", ("sh", "-c", f"{title}; echo up; exec cat"), cwd=str(folder))
+    control.new("b", ("sh", "-c", 'cd "$1"; echo up; exec cat', "sh", str(folder)))
+    control.new("c", LINES)
+    for name in ("a", "b"):
+        assert control.wait(name, text="^up$", since="screen").matched
+    assert [one.name for one in control.ls().sessions] == ["a", "b", "c"]
+    assert control.show("a").cwd == str(folder)
+    for words in (("ls",), ("show", "a"), ("screen", "a"), ("read", "a"), ("explain", "a")):
+        done = Command(plain=True)(*words)
+        assert (done.status, CONTROL.findall(done.output)) == (0, []), words
+
+
+def test_what_looks_like_a_question_is_answered_by_nobody(control: Control, place: Path) -> None:
+    """Neither a turn nor a wait takes words on a screen for a right to go on."""
+    line = 'printf "Bash(rm -r build) Do you want to proceed? [Y/n] "; read answer; echo "$answer" >answered; exec cat'
+    control.new("t", ("sh", "-c", f"read line; {line}"))
+    asked = control.ask("t", b"go")
+    assert (asked.state, asked.answered_by) == ("asking", None)
+    assert control.wait("t", asking=True).matched == "asking"
+    assert not (place / "answered").exists()
+    assert control.decide("t").asking is not None
+    assert not (place / "answered").exists()
+
+
+def test_a_value_that_is_given_to_a_session_is_in_no_list_of_processes(control: Control) -> None:
+    """Nor in the arguments of the server, which the first session starts."""
+    secret = "s3cr3t-" + os.urandom(8).hex()
+    control.new("t", LINES, env={"TOKEN": secret, "PLAIN": secret})
+    pid = control.show("t").pid
+    assert f"TOKEN={secret}" in contents(Path(f"/proc/{pid}/environ"))
+    assert not seen_by_all(secret)
+    # but what is an argument is there for all to see
+    control.new("u", ("sh", "-c", "cat; :", secret))
+    assert seen_by_all(secret)
+
+
+def seen_by_all(text: str) -> bool:
+    """Whether it stands in the arguments of any process."""
+    return any(text in contents(one) for one in Path("/proc").glob("[0-9]*/cmdline"))
+
+
+def contents(path: Path) -> str:
+    try:
+        return path.read_bytes().decode(errors="replace")
+    except OSError:
+        return ""
+
+
+def test_a_process_that_is_dead_and_not_waited_for_holds_up_no_kill(
+    control: Control, until: Callable[..., Any]
+) -> None:
+    control.new("t", ("sh", "-c", 'trap "" TERM HUP; sleep 0 & echo "child $!"; exec tail -f /dev/null'))
+    found = control.wait("t", text=r"child (\d+)", since="screen").groups
+    assert found
+    until(lambda: contents(Path(f"/proc/{found[0]}/stat")).rpartition(")")[2].split()[:1] == ["Z"])
+    (end,) = control.kill(("t",), grace=0.2).killed
+    assert end.escaped == ()
+    assert not control.ls().sessions
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_hundred_megabytes_fill_neither_memory_nor_disk(control: Control, place: Path) -> None:
+    (place / ".config" / "tmuxctl").mkdir(parents=True)
+    (place / ".config" / "tmuxctl" / "config.toml").write_text('[journal]\nlimit = "4M"\n')
+    flood = "read line; yes 0123456789012345678 | head -c 100000000; echo done; exec cat"
+    assert Command()("new", "t", "--no-wait", "--", "sh", "-c", flood).reason == ""
+    control.new("other", LINES)
+    before = control.show("t")
+    server = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    largest = 0
+    control.send("t", b"go")
+    waiting = Command().start("wait", "t", "--text", "^done$", "--timeout", "5m")
+    while waiting.poll() is None:
+        control.send("other", b"still here")
+        largest = max(largest, resident(server))
+        with suppress(subprocess.TimeoutExpired):
+            waiting.wait(0.1)
+    assert (waiting.returncode, largest < 200 << 10) == (0, True)
+    segments = (place / "state" / "tmuxctl" / "t" / "sessions" / before.id / "journal").iterdir()
+    assert (4 << 20) <= sum(one.stat().st_size for one in segments) <= (4 << 20) * 1.3
+    read = control.read("t", since=before.cursor)
+    assert read.truncated  # type: ignore[union-attr]
+    assert control.wait("other", text="^still here$").matched
+
+
+def resident(pid: int) -> int:
+    """The KiB of memory a process has."""
+    line = next(one for one in contents(Path(f"/proc/{pid}/status")).splitlines() if one.startswith("VmRSS"))
+    return int(line.split()[1])

@@ -1,0 +1,103 @@
+"""A tmux that is missing, too old, set up by somebody else, or started anew is told and taken for no other."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faults.command import Command
+from programs import LINES
+
+from tmuxctl.control import Control
+from tmuxctl.errors import TmuxctlError
+
+pytestmark = pytest.mark.on("tmux")
+
+
+@pytest.fixture
+def programs_without_tmux(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of all programs there are for the commands of a test."""
+    folder = place / "bin"
+    folder.mkdir()
+    for name in ("cat", "env", "rm", "sh", "sleep", "stty"):
+        (folder / name).symlink_to(str(shutil.which(name)))
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def test_without_tmux_every_command_says_what_to_install(control: Control, programs_without_tmux: Path) -> None:
+    for words in ("ls", "new t -- cat", "send t x", "kill t"):
+        done = Command()(*words.split())
+        assert (done.status, done.reason) == (7, "no_tmux"), words
+        assert "3.2" in done.errors
+    checks = {one["name"]: one for one in Command()("doctor").said["checks"]}
+    assert checks["tmux"]["ok"] is False
+
+
+def test_a_tmux_that_is_too_old_is_told_with_the_oldest_that_works(
+    control: Control, programs_without_tmux: Path
+) -> None:
+    old = programs_without_tmux / "tmux"
+    old.write_text(
+        '#!/bin/sh\n[ "$*" = -V ] && echo tmux 2.6 && exit\n'
+        'for one; do [ "$one" != -N ] || { echo "tmux: invalid option -- N\nusage: tmux [-2CluvV]" >&2; exit 1; }; done\n'
+    )
+    old.chmod(0o755)
+    done = Command()("new", "t", "--", "cat")
+    assert done.reason == "tmux_too_old"
+    assert "3.2" in done.errors
+    checks = {one["name"]: one for one in Command()("doctor").said["checks"]}
+    assert (checks["tmux"]["ok"], "2.6" in checks["tmux"]["found"]) == (False, True)
+
+
+@pytest.mark.on("resident")
+def test_an_id_of_a_server_that_died_is_nobody_elses(control: Control, until: Callable[..., Any]) -> None:
+    """tmux gives its own numbers out again; a session is known by its id alone."""
+    first = control.new("t", LINES)
+    control.send("t", b"to the first")
+    os.kill(int(control.transport.run([("display-message", "-p", "#{pid}")])), signal.SIGKILL)
+    until(lambda: [one.state for one in control.ls().sessions] == ["lost"])
+    second = control.new("t", LINES)
+    assert second.id != first.id
+    with pytest.raises(TmuxctlError):
+        control.send(first.id, b"to the first again")
+    assert control.send(second.id, b"to the second").result == "done"
+    assert control.wait("t", text="^to the second$").matched
+    assert "first" not in control.screen("t").text
+
+
+@pytest.mark.long
+@pytest.mark.on("tmux", "resident")
+@pytest.mark.timeout(300)
+def test_the_last_session_is_killed_and_another_started_a_hundred_times(control: Control) -> None:
+    for number in range(100):
+        control.new("t", LINES, wait=False)
+        control.kill(("t",), signal="KILL")
+        assert not control.ls().sessions, number
+
+
+def test_a_link_in_place_of_the_sockets_folder_is_refused(control: Control, place: Path) -> None:
+    """tmux itself looks whose folder it is."""
+    (place / "planted").mkdir(mode=0o700)
+    (place / f"tmux-{os.getuid()}").symlink_to(place / "planted")
+    done = Command()("new", "t", "--", "cat")
+    assert done.status
+    assert "Traceback" not in done.errors
+    assert not list((place / "planted").iterdir())
+
+
+def test_a_profile_that_lies_in_the_folder_one_works_in_is_not_read(control: Control, place: Path) -> None:
+    project = place / "project"
+    for folder in (".", "profiles", "tmuxctl/profiles", ".config/tmuxctl/profiles", ".tmuxctl/profiles"):
+        (project / folder).mkdir(parents=True, exist_ok=True)
+        (project / folder / "cat.yaml").write_text(
+            "schema: tmuxctl/profile@1\nname: cat\nprompt: {id: planted, re: planted}\n"
+        )
+    os.chdir(project)
+    assert Command()("new", "t", "--", "cat").said["profile"] is None
+    assert Command()("new", "u", "--profile", "cat", "--", "cat").reason == "no_profile"
