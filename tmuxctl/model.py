@@ -99,7 +99,7 @@ class Session(Value):
     """Of a session that was ended: what its plugins left behind, in words."""
     processes: int | None = None
     memory: int | None = None
-    """Of all its processes, in bytes; pages they share are counted for each. `show` tells it."""
+    """Of its program and all that descend from it, in bytes; pages they share are counted for each. `show` tells it."""
     cpu: float | None = None
     """Seconds of processor time used by its processes, and by children of theirs that have ended."""
 

@@ -217,8 +217,8 @@ class MemoryTransport:
     def room(self, folder: str, pid: int | None) -> Room:
         return Room()
 
-    def load(self, pids: Sequence[int]) -> Load:
-        return Load(1 << 20, 0.5)
+    def load(self, pid: int) -> Load:
+        return Load(1, 1 << 20, 0.5)
 
     def which(self, program: str, path: str, folder: str) -> bool:
         # the folders sessions start in are this machine's own

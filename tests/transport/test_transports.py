@@ -434,12 +434,19 @@ def test_what_there_is_room_for_is_told(session: Transport, place: Path) -> None
 
 
 def test_what_processes_take_is_told(session: Transport) -> None:
-    mine = session.load([os.getpid()])
+    mine = session.load(os.getpid())
+    assert mine.processes >= 1
     assert mine.memory > 1 << 20
     assert mine.cpu > 0
-    assert session.load([os.getpid(), server_pid(session)]).memory > mine.memory
-    assert session.load([]) == (0, 0)
-    assert session.load([2**22 + 1]) == (0, 0)
+    with subprocess.Popen(["sh", "-c", "sleep 1000 & sleep 1000 & echo up; wait"], stdout=subprocess.PIPE) as other:
+        try:
+            assert other.stdout
+            assert other.stdout.readline() == b"up\n"
+            assert session.load(other.pid).processes == 3
+            assert session.load(os.getpid()).processes > mine.processes
+        finally:
+            subprocess.run(["pkill", "-P", str(other.pid)], check=True)
+    assert session.load(2**22 + 1) == (0, 0, 0)
 
 
 def test_the_process_table_holds_ourselves_and_a_terminals_foreground(session: Transport) -> None:

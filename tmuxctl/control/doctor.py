@@ -105,7 +105,10 @@ def _sessions(control: Control) -> Iterator[Check]:
     limit = control.settings.limits_sessions
     few = len(living) < 0.8 * limit
     yield Check(
-        "sessions", few, f"{len(living)} of {limit}, {len(panes) - len(living)} ended", None if few else "end some: tmuxctl kill NAME"
+        "sessions",
+        few,
+        f"{len(living)} of {limit}, {len(panes) - len(living)} ended",
+        None if few else "end some: tmuxctl kill NAME",
     )
     lost = sessions.lost(control, panes)
     if lost:

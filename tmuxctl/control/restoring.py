@@ -63,8 +63,10 @@ def _named(control: Control, gone: Sequence[Session], name: str) -> Session:
     for one in gone:
         if name in (one.name, one.id):
             return one
-    sessions.find(control, name)
-    raise NotFound(f"session {name} is not lost: it is there", reason="not_lost", hint=f"tmuxctl show {name}")
+    if sessions.find(control, name).dead:
+        hint = f"start its command again: tmuxctl new {name} --if-exists replace -- COMMAND"
+        raise NotFound(f"session {name} is not lost: its program has ended", reason="not_lost", hint=hint)
+    raise NotFound(f"session {name} is not lost: it runs", reason="not_lost", hint=f"tmuxctl show {name}")
 
 
 def _each(control: Control, gone: Sequence[Session], dry_run: bool) -> Iterator[Restoring]:
@@ -162,7 +164,11 @@ def _prepared(control: Control, kept: Kept, env: Mapping[str, str], dry_run: boo
         history=had["history"],
         notes={"dry_run": True} if dry_run else {},
     )
-    creation.check(control, spec)
+    try:
+        creation.check(control, spec)
+    except TmuxctlError as error:
+        error.hint = f"put it there again, then: tmuxctl restore {had['name']}"
+        raise
     return creation.assemble(control, spec, kept.session.id, kept.life + 1, asked, _plugins(kept))
 
 

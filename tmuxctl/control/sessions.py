@@ -100,6 +100,12 @@ def _other(control: Control, session: str) -> Pane:
             reason="lost",
             hint=f"bring it back: tmuxctl restore {session}; its output is still there: tmuxctl log {session}",
         )
+    if any(session in (one.name, one.id) for one in buried(control)):
+        raise NotFound(
+            f"session {session} was ended",
+            reason="no_session",
+            hint=f"its output is still there: tmuxctl log {session}; how it ended: tmuxctl ls --ended",
+        )
     from difflib import get_close_matches
 
     near = get_close_matches(session, [pane.name for pane in there], 1)
@@ -153,11 +159,8 @@ def show(control: Control, session: str) -> Session:
 
 def _loaded(control: Control, pane: Pane, session: Session) -> Session:
     """The session with what its processes take of the machine."""
-    from tmuxctl.terminal import process
-
-    pids = [row.pid for row in process.tree(control.transport.processes(), pane.pid)]
-    load = control.transport.load(pids)
-    return changed(session, processes=len(pids), memory=load.memory, cpu=load.cpu)
+    load = control.transport.load(pane.pid)
+    return changed(session, processes=load.processes, memory=load.memory, cpu=load.cpu)
 
 
 def describe(control: Control, pane: Pane) -> Session:

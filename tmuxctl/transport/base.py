@@ -73,8 +73,10 @@ class Room(NamedTuple):
 
 
 class Load(NamedTuple):
-    """What processes take: resident memory in bytes, shared pages counted for each, and processor time in seconds."""
+    """What a tree of processes takes: how many they are, their resident memory in bytes, shared pages counted for each, and
+    their processor time in seconds, that of children that have ended included."""
 
+    processes: int
     memory: int
     cpu: float
 
@@ -172,8 +174,8 @@ class Transport(Protocol):
     def room(self, folder: str, pid: int | None) -> Room:
         """What is left: on the disk that holds `folder`, of the machine's terminals, of a process's descriptors."""
 
-    def load(self, pids: Sequence[int]) -> Load:
-        """What these processes take together; those that have ended are left out."""
+    def load(self, pid: int) -> Load:
+        """What this process and all that descend from it take together; nothing if it has ended."""
 
     def which(self, program: str, path: str, folder: str) -> bool:
         """True if a shell in `folder` with this PATH would find the program."""

@@ -376,18 +376,22 @@ class LocalTransport:
         disk = os.statvfs(folder)
         return Room(disk.f_bavail * disk.f_frsize, _ptys(), _descriptors(pid) if pid else None)
 
-    def load(self, pids: Sequence[int]) -> Load:
-        memory, cpu = 0, 0.0
+    def load(self, pid: int) -> Load:
         if not os.path.isdir("/proc/self"):
-            return _load_by_psutil(pids)
-        for pid in pids:
-            with suppress(OSError, IndexError):
-                # behind the name, which may hold anything: field 3 and on of proc(5)
-                fields = _file(f"/proc/{pid}/stat").rpartition(b")")[2].split()
-                # its own, and that of children that have ended
-                cpu += sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+            return _load_by_psutil(pid)
+        from tmuxctl.transport import probe, procfs
+
+        table = probe.Table(procfs.Here())
+        table.walk([pid])
+        memory, cpu = 0, 0
+        for one in table.rows:
+            # behind the name, which may hold anything: field 3 and on of proc(5)
+            fields = procfs.Here().stat(one).rpartition(b")")[2].split()
+            if len(fields) > 21:
+                # its own time, and that of children that have ended
+                cpu += sum(map(int, fields[11:15]))
                 memory += int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
-        return Load(memory, round(cpu, 2))
+        return Load(len(table.rows), memory, round(cpu / os.sysconf("SC_CLK_TCK"), 2))
 
     def which(self, program: str, path: str, folder: str) -> bool:
         import shutil
@@ -520,16 +524,17 @@ def _descriptors(pid: int) -> Used | None:
     return None
 
 
-def _load_by_psutil(pids: Sequence[int]) -> Load:
+def _load_by_psutil(pid: int) -> Load:
     import psutil
 
-    memory, cpu = 0, 0.0
-    for pid in pids:
-        with suppress(psutil.Error):
-            one = psutil.Process(pid)
-            memory, times = memory + one.memory_info().rss, one.cpu_times()
-            cpu += sum(times[:4])
-    return Load(memory, round(cpu, 2))
+    processes, memory, cpu = 0, 0, 0.0
+    with suppress(psutil.Error):
+        first = psutil.Process(pid)
+        for one in (first, *first.children(recursive=True)):
+            with suppress(psutil.Error):
+                processes, memory = processes + 1, memory + one.memory_info().rss
+                cpu += sum(one.cpu_times()[:4])
+    return Load(processes, memory, round(cpu, 2))
 
 
 def _by_psutil() -> list[Process]:

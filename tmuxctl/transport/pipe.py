@@ -227,9 +227,10 @@ class PipeTransport:
         free, nr, most, used, soft = self._do("room", folder, str(pid or "-")).decode().splitlines()
         return Room(int(free) << 10 if free.isdigit() else None, _used(nr, most), _used(used, soft))
 
-    def load(self, pids: Sequence[int]) -> Load:
-        page, ticks, cpu, memory = (float(word) for word in self._do("load", *(str(int(pid)) for pid in pids)).split())
-        return Load(int(memory * page), round(cpu / ticks, 2))
+    def load(self, pid: int) -> Load:
+        words = self._do("load", str(pid)).split()
+        page, ticks, processes, cpu, memory = (int(word) for word in words)
+        return Load(processes, memory * page, round(cpu / ticks, 2))
 
     def which(self, program: str, path: str, folder: str) -> bool:
         if "/" in program:

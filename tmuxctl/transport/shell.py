@@ -101,8 +101,10 @@ room() {
 }
 load() {
   printf '%s %s ' "$(getconf PAGESIZE)" "$(getconf CLK_TCK)"
-  for one do cat "/proc/$one/stat"; done 2>/dev/null | sed 's/.*) //' |
-    awk '{ cpu += $12 + $13 + $14 + $15; memory += $22 } END { printf "%d %d", cpu, memory }'
+  cat /proc/[0-9]*/stat 2>/dev/null | sed -n 's/^\([0-9]*\) (.*) /\1 /p' | awk -v root="$1" '
+    { up[$1] = $3; cpu[$1] = $13 + $14 + $15 + $16; memory[$1] = $23 }
+    END { for (p in up) { for (q = p; (q in up) && q != root; q = up[q]); if (q == root && (root in up)) {
+      n++; c += cpu[p]; m += memory[p] } } printf "%d %d %d", n, c, m }'
 }
 settings() { [ ! -c "$1" ] || LC_ALL=C stty -a <"$1"; }
 probe() {
