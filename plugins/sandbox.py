@@ -36,8 +36,16 @@ NETWORK = LEVELS[2]
 PRIVATE = ("/tmp", "/var/tmp", "/run", "/dev/shm", "/home", "/root", "/Users", "/private/var/folders")
 """Folders of which the program gets empty ones of its own, as it does of your home."""
 
-SECRET = ("/etc/shadow*", "/etc/gshadow*", "/etc/ssh/ssh_host_*_key", "/sys/kernel/debug", "/sys/kernel/tracing")
-"""What root may read even without a single capability."""
+SECRET = (
+    "/etc/shadow",
+    "/etc/shadow-",
+    "/etc/gshadow",
+    "/etc/gshadow-",
+    "/etc/ssh/ssh_host_*_key",
+    "/sys/kernel/debug",
+    "/sys/kernel/tracing",
+)
+"""What root may read even without a single capability. A copy that passwd(1) has for a moment is not waited for."""
 
 KERNEL = ("/dev", "/proc", "/sys")
 
