@@ -16,7 +16,7 @@ from programs import program
 
 from tmuxctl.control import Control, sessions
 from tmuxctl.errors import Denied
-from tmuxctl.terminal import cgroup, launch
+from tmuxctl.terminal import cgroup, layout
 
 pytestmark = pytest.mark.on("tmux")
 
@@ -136,7 +136,7 @@ def test_a_launcher_that_cannot_have_a_group_starts_the_program_all_the_same(pla
         done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=True)
         assert (done.stdout, done.stderr) == ("started\n", "")
     assert not (place / cgroup.FILE).exists()
-    assert launch.STARTED != cgroup.FILE
+    assert layout.STARTED != cgroup.FILE
 
 
 def test_doctor_finds_and_ends_what_sessions_of_this_server_left_and_nothing_else(control: Control, until: Any) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tmuxctl.control import sessions
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import NAME, Session, check_name
-from tmuxctl.terminal import foreign, launch
+from tmuxctl.terminal import foreign, layout
 from tmuxctl.terminal.foreign import ForeignPane, ForeignTransport
 from tmuxctl.terminal.journal import pipe_command, writer
 
@@ -213,11 +213,11 @@ def _keep(control: Control, folder: str, name: str, pane: ForeignPane, about: di
         inside,
         f"{inside}/journal",
         f"{inside}/events",
-        f"{inside}/{launch.SHELL}",
+        f"{inside}/{layout.SHELL}",
     ):
         control.transport.make_folder(one)
     for place in (folder, inside):
-        control.transport.put(f"{place}/{launch.SERVER}", f"{pane.server} {pane.server_started}\n".encode())
+        control.transport.put(f"{place}/{layout.SERVER}", f"{pane.server} {pane.server_started}\n".encode())
     control.transport.put(f"{inside}/journal.sh", writer(control.settings.journal_limit).encode())
     control.transport.put(f"{inside}/profile.json", _profile(about))
     spec = {"asked": about, "id": pane.uuid, "spec": {"name": name, "cwd": about["cwd"], "size": ""}}

@@ -15,7 +15,7 @@ from tmuxctl.model import Confidence, State
 from tmuxctl.operations import current
 from tmuxctl.reading import marks
 from tmuxctl.results import Ran
-from tmuxctl.terminal import launch, lease, paste, server, shells
+from tmuxctl.terminal import layout, lease, paste, server, shells
 from tmuxctl.terminal.journal import Journal
 from tmuxctl.terminal.lease import Holder
 from tmuxctl.terminal.server import Pane
@@ -275,7 +275,7 @@ class _Run:
         self.max_bytes = max_bytes
         self.id, self.token = os.urandom(8).hex(), os.urandom(8).hex()
         # a plain sh writes beside its script, and of our files a sandboxed one may write only there
-        place = "events" if shell.kind == "sh" else launch.SHELL
+        place = "events" if shell.kind == "sh" else layout.SHELL
         self.path = f"{sessions.folder(control, pane.id)}/{place}/x{self.token}"
         self.own = pane.spec.get("marks", "")
         self.start = self.first = self.offset = journal.end()

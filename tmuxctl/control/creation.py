@@ -16,7 +16,7 @@ from tmuxctl.control import limits, sessions
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import Session, SessionSpec, State, check_name, check_tag, parse_seconds, parse_size
 from tmuxctl.profile import Profile, frozen
-from tmuxctl.terminal import launch, server
+from tmuxctl.terminal import launch, layout, server
 from tmuxctl.transport.base import check_environment, source
 from tmuxctl.value import changed
 
@@ -102,7 +102,7 @@ def _bury_namesakes(control: Control, made: Prepared, taken: Mapping[str, server
     folders = control.transport.files(f"{control.transport.home}/sessions")
     for session_id in folders.keys() - {made.id} - {one.id for one in taken.values()}:
         # what never started may be on its way to lose against us
-        started = launch.STARTED in control.transport.files(sessions.folder(control, session_id))
+        started = layout.started(control.transport.files(sessions.folder(control, session_id)))
         if started and sessions.spec(control, session_id).get("spec", {}).get("name") == made.spec.name:
             # what its plugins made may be in use again by now: `prune` lets them look
             lifetime.write_end(control, session_id, {})
@@ -210,7 +210,7 @@ def assemble(
     extra: dict[str, bytes] = {}
     unmarked: dict[str, str | None] = {}
     if asked["shell_marks"]:
-        marked, token, extra = _marked(spec, f"{folder}/{launch.SHELL}")
+        marked, token, extra = _marked(spec, f"{folder}/{layout.SHELL}")
         unmarked = {name: spec.env.get(name) for name in marked.env if marked.env[name] != spec.env.get(name)}
         spec = marked
     spec = replace(spec, notes={**spec.notes, "folder": folder})
@@ -232,7 +232,7 @@ def assemble(
     }
     variables = bare[0].env if bare else spec.env
     files = launch.files(spec, about, folder, session_id, incarnation, control.settings.journal_limit, variables)
-    files |= {f"{launch.SHELL}/{name}": data for name, data in extra.items()}
+    files |= {f"{layout.SHELL}/{name}": data for name, data in extra.items()}
     return Prepared(spec, session_id, incarnation, folder, about, files, applied, token)
 
 
@@ -367,7 +367,7 @@ def put(control: Control, made: Prepared) -> None:
     """Write a session's files. Its spec is among them before tmux knows of it: nothing runs that a restore would miss."""
     transport = control.transport
     transport.make_folder(f"{transport.home}/sessions")
-    for folder in (made.folder, *(f"{made.folder}/{part}" for part in ("journal", "events", launch.SHELL))):
+    for folder in (made.folder, *(f"{made.folder}/{part}" for part in ("journal", "events", layout.SHELL))):
         transport.make_folder(folder)
     for name, data in made.files.items():
         transport.put(f"{made.folder}/{name}", data)
@@ -379,15 +379,22 @@ def start(control: Control, made: Prepared) -> server.Pane:
     """Start what was put there, while its spec goes to the disk: that may take as long as tmux for the whole session."""
     with _meanwhile(lambda: _keep_spec(control, made)):
         pane = _create(control, made)
-        if sessions.server_pid(control) != pane.server:
-            # who started it died before it could say so
-            control.transport.record_server(pane.server)
-        # what the launcher writes too, when it comes to run: if the server dies before, the session was there all the same
-        control.transport.put(f"{made.folder}/{launch.STARTED}", b"%d\n" % pane.pid)
-        with suppress(NotFound):
-            record = control.transport.read(f"{control.transport.home}/server")
-            control.transport.put(f"{made.folder}/{launch.SERVER}", record)
+        # that it was started at all: if the server dies before the launcher comes to run, the session was there all the same
+        control.transport.put(f"{made.folder}/{layout.SERVER}", _record(control, pane))
         return pane
+
+
+def _record(control: Control, pane: server.Pane) -> bytes:
+    """What is written down of the server that made a session; made good if who started it died before it could say so."""
+    path = f"{control.transport.home}/{layout.SERVER}"
+    with suppress(NotFound):
+        record = control.transport.read(path)
+        if record.startswith(b"%d " % pane.server):
+            return record
+    control.transport.record_server(pane.server)
+    with suppress(NotFound):
+        return control.transport.read(path)
+    return b""
 
 
 def _keep_spec(control: Control, made: Prepared) -> None:

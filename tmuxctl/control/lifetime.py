@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tmuxctl.control import sessions
 from tmuxctl.errors import Exited, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.results import End, Killed, Pruned, Stray
-from tmuxctl.terminal import cgroup, launch, process, server
+from tmuxctl.terminal import cgroup, layout, process, server
 from tmuxctl.terminal.process import Ending, Target
 from tmuxctl.terminal.server import Pane
 from tmuxctl.transport.base import If
@@ -303,8 +303,8 @@ def _remove_unfinished(control: Control) -> None:
     folders = [transport.home]
     for name, about in transport.files(f"{transport.home}/sessions").items():
         folder = f"{transport.home}/sessions/{name}"
-        if launch.STARTED in transport.files(folder):
-            folders += [folder, f"{folder}/{launch.SHELL}"]
+        if layout.started(transport.files(folder)):
+            folders += [folder, f"{folder}/{layout.SHELL}"]
         elif about.modified < before:
             transport.remove(folder)
     for folder in folders:

@@ -16,13 +16,13 @@ from tmuxctl.errors import Failed, NotFound, TmuxctlError, Unreachable
 from tmuxctl.model import Session, SessionSpec, State, parse_size
 from tmuxctl.profile import Profile, thaw
 from tmuxctl.results import Restored, Restoring, Stray
-from tmuxctl.terminal import cgroup, foreign, launch, process
+from tmuxctl.terminal import cgroup, foreign, launch, layout, process
 
 if TYPE_CHECKING:
     from tmuxctl.control.creation import Prepared
     from tmuxctl.control.service import Control
 
-STALE = (launch.EXIT, launch.ENDED, cgroup.FILE, "ended.json")
+STALE = (layout.EXIT, layout.ENDED, cgroup.FILE, "ended.json")
 """Files of an earlier life that would speak of the new one."""
 
 

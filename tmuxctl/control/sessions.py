@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tmuxctl.errors import Exited, NotFound, TmuxctlError, Unreachable
 from tmuxctl.model import Confidence, Session, State, addressable, check_name, check_tag, parse_size
 from tmuxctl.terminal import journal as journals
-from tmuxctl.terminal import launch, server
+from tmuxctl.terminal import layout, server
 from tmuxctl.terminal.journal import Cursor, Journal, cursor_text, pipe_command
 from tmuxctl.terminal.server import Pane
 from tmuxctl.transport.base import If
@@ -337,20 +337,20 @@ def _lost(control: Control, session_id: str, now: bytes) -> Session | None:
     here = folder(control, session_id)
     files = control.transport.files(here)
     # an adopted pane had started before
-    if not kept or not (launch.STARTED in files or asked.get("target")):
+    if not kept or not (layout.started(files) or asked.get("target")):
         return None
-    if launch.EXIT not in files:
-        if not now or launch.SERVER not in files or control.transport.read(f"{here}/{launch.SERVER}") != now:
+    if layout.EXIT not in files:
+        if not now or layout.SERVER not in files or control.transport.read(f"{here}/{layout.SERVER}") != now:
             return _gone(session_id, kept, State.LOST)
         with suppress(NotFound, Unreachable):
             if server.pane(control.transport, str(kept["spec"].get("name"))).id == session_id:
                 return None  # it has come since the sessions were asked for
         # how it ended nobody knows, but that it did is still so when this server is gone
-        control.transport.put(f"{here}/{launch.EXIT}", b":\n")
+        control.transport.put(f"{here}/{layout.EXIT}", b":\n")
     status, signal = exit_of(control, session_id)
     why = None
-    if launch.ENDED in files:
-        why = control.transport.read(f"{here}/{launch.ENDED}", 0, 40).decode(errors="replace").strip()
+    if layout.ENDED in files:
+        why = control.transport.read(f"{here}/{layout.ENDED}", 0, 40).decode(errors="replace").strip()
     return changed(_gone(session_id, kept, State.EXITED), exit_status=status, signal=signal, detail=why)
 
 
@@ -378,7 +378,7 @@ def _gone(session_id: str, kept: dict[str, Any], state: State) -> Session:
 
 def exit_of(control: Control, session_id: str) -> tuple[int | None, str | None]:
     """The exit status and signal that a session's program ended with, as far as tmux told it when it did."""
-    said = control.transport.read(f"{folder(control, session_id)}/{launch.EXIT}", 0, 80).decode(errors="replace")
+    said = control.transport.read(f"{folder(control, session_id)}/{layout.EXIT}", 0, 80).decode(errors="replace")
     status, _, signal = said.strip().partition(":")
     return int(status) if status.isdecimal() else None, server.signal_name(signal) if signal else None
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tmuxctl.model import SessionSpec
-from tmuxctl.terminal import cgroup, expire, journal
+from tmuxctl.terminal import cgroup, expire, journal, layout
 from tmuxctl.terminal.server import FORMAT, target
 from tmuxctl.transport.base import Command, shell_word
 
@@ -30,17 +30,6 @@ ALLOWED = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|EDITOR
 """What a clean environment keeps."""
 
 FACTS_LIMIT = 3000
-
-STARTED, EXIT, ENDED = "pid", "exit", "ended"
-"""The file with the pid of the program, without which no session ever ran there, the one that tells how it ended, and the
-one that tells which limit of time ended it."""
-
-SERVER = "server"
-"""The file with the record of the tmux server that the session was made on."""
-
-SHELL = "shell"
-"""The part of a session's folder whose files its shell reads; beside `events`, which it may write, all of it that a
-sandboxed program sees."""
 
 
 def environment(caller: Mapping[str, str], *, clean: bool) -> dict[str, str]:
@@ -65,7 +54,7 @@ def launcher(spec: SessionSpec, folder: str, session_id: str, *, descriptors: in
     size = shell_word(f"{spec.size.rows} {spec.size.cols}")
     lines = [
         f"rm -f {here}/launch.sh",
-        f"(umask 077; echo $$ >{here}/{STARTED})",
+        f"(umask 077; echo $$ >{here}/{layout.STARTED})",
         cgroup.enter(folder, session_id),
         "n=0",
         f'while [ "$(stty size 2>/dev/null)" != {size} ] && [ $n -lt 50 ]; do sleep 0.02; n=$((n+1)); done',
