@@ -161,3 +161,10 @@ def test_an_empty_flag_is_an_error_and_not_none(control: Control, flag: str) -> 
     with pytest.raises(Usage):
         control.new("t", LINES, **{flag: ""})
     assert not control.ls().sessions
+
+
+def test_who_ended_a_session_can_be_hung_up_afterwards(control: Control) -> None:
+    """What a process ignores, all that it starts later ignores too."""
+    control.new("t", LINES)
+    control.kill(("t",))
+    assert signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN

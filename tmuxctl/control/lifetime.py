@@ -6,8 +6,8 @@ import json
 import signal as signals
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.control import sessions
@@ -80,9 +80,25 @@ def end(
 ) -> list[End]:
     """End these sessions' processes, all at once, then the sessions, and leave their tombstones. This process may run in
     one of them: it sees that to its end."""
+    with _not_hung_up(control.transport.pid is not None):
+        return _end(control, panes, signal, grace, force)
+
+
+@contextmanager
+def _not_hung_up(here: bool) -> Iterator[None]:
+    """The end of a terminal that is this process's own does not end it meanwhile. What it starts later is hung up as ever."""
+    if not here or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signals.signal(signals.SIGHUP, signals.SIG_IGN)
+    try:
+        yield
+    finally:
+        signals.signal(signals.SIGHUP, before or signals.SIG_DFL)
+
+
+def _end(control: Control, panes: Sequence[Pane], signal: str, grace: float, force: bool) -> list[End]:
     transport = control.transport
-    if transport.pid is not None and threading.current_thread() is threading.main_thread():
-        signals.signal(signals.SIGHUP, signals.SIG_IGN)
     targets = [Target(pane.id, sessions.folder(control, pane.id), pane) for pane in panes]
     endings = process.end(transport, targets, signal=signal, grace=grace) if targets else {}
     last = _last(control, panes)
