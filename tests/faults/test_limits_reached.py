@@ -61,7 +61,8 @@ def test_sessions_are_refused_before_the_server_has_no_descriptors_left(
     allow_sessions(place, descriptors)
     tmuxctl = Command("prlimit", f"--nofile={descriptors}:{descriptors}", "--")
     made, reason = crowd(descriptors, *tmuxctl.behind)
-    assert reason == "no_descriptors"
+    server = control.transport.read(f"{control.transport.home}/server")
+    assert reason == "no_descriptors", (made, server, nofile(control.transport.server_pid()))
     assert made >= descriptors // 4
     names = named(made)
     for name in names:

@@ -342,9 +342,13 @@ def _lost(control: Control, session_id: str, now: bytes) -> Session | None:
     if layout.EXIT not in files:
         if not now or layout.SERVER not in files or control.transport.read(f"{here}/{layout.SERVER}") != now:
             return _gone(session_id, kept, State.LOST)
-        with suppress(NotFound, Unreachable):
-            if server.pane(control.transport, str(kept["spec"].get("name"))).id == session_id:
-                return None  # it has come since the sessions were asked for
+        with suppress(NotFound):
+            try:
+                if server.pane(control.transport, str(kept["spec"].get("name"))).id == session_id:
+                    return None  # it has come since the sessions were asked for
+            except Unreachable:
+                # a server that was killed is a process for a while after it stopped to answer
+                return _gone(session_id, kept, State.LOST)
         # how it ended nobody knows, but that it did is still so when this server is gone
         control.transport.put(f"{here}/{layout.EXIT}", b":\n")
     status, signal = exit_of(control, session_id)
