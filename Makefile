@@ -2,6 +2,7 @@
 # make test     everything, quick tests first
 # make          check and test: run before you push
 # make test-faults   what may go wrong is made to: kills at every step, limits, a full disk, a thousand sessions (ten minutes)
+# make test-agents   drive real agent programs against a local model: tests/agents/README.md (half an hour; test-agents-full: hours)
 # make states   play real programs whose state is known, and score what is said of it (four minutes)
 # make man      the manual pages, in build/man; an installation has them
 # make cast     play what README shows at a glance, and record it
@@ -15,6 +16,7 @@ VENV ?= .venv
 # tests wait more than they compute
 PYTEST_ARGS ?= -n 3
 STATES_ARGS ?=
+AGENTS_ARGS ?=
 
 BIN := $(VENV)/bin
 SETUP := tools/setup.sh
@@ -30,10 +32,11 @@ TEST_NEEDS := tmux -- bash bwrap=bubblewrap dash dialog dpkg-deb=dpkg fish fzf g
 STATES_NEEDS := tmux -- curl dash dialog expect fish gdb git htop irb=ruby less lua5.4 man=man-db nano node=nodejs \
 	pg_createcluster=postgresql ps=procps psql=postgresql-client redis-cli=redis-tools redis-server script=bsdutils \
 	sqlite3 ssh=openssh-client sshd=openssh-server sudo vim whiptail zsh
+AGENTS_NEEDS := tmux -- bash git ip=iproute2 node=nodejs npm unshare=util-linux
 COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary
 
-.PHONY: all hero dev test test-faults check docs man cast bench compare measure states dist clean
+.PHONY: all hero dev test test-faults test-agents test-agents-full check docs man cast bench compare measure states dist clean
 .DEFAULT_GOAL := all
 
 all:
@@ -57,6 +60,14 @@ test-faults:
 	@$(SETUP) system $(TEST_NEEDS)
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
 	FAULTS=all $(BIN)/python -m pytest $(PYTEST_ARGS) tests/faults
+
+test-agents: $(VENV)/.dev
+	@$(SETUP) system $(AGENTS_NEEDS)
+	$(BIN)/python -m tests.agents $(AGENTS_ARGS)
+
+test-agents-full: $(VENV)/.dev
+	@$(SETUP) system $(AGENTS_NEEDS)
+	$(BIN)/python -m tests.agents --full $(AGENTS_ARGS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .

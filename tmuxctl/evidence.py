@@ -88,6 +88,14 @@ class Mark(NamedTuple):
     offset: int
 
 
+class Hook(NamedTuple):
+    """The last event the program told of itself since it was given something: what it means (`submit`, `stop`, `failure`,
+    `asking`), and how many seconds ago that was."""
+
+    means: str
+    age: float
+
+
 class Look(NamedTuple):
     """One instant of a session.
 
@@ -112,7 +120,7 @@ class Look(NamedTuple):
     status: int | None
     signal: str | None
     mark: Mark | None
-    hook: str | None
+    hook: Hook | None
     kernel: Kernel | None
 
     @property
@@ -197,7 +205,7 @@ def looks(lines: Iterable[Mapping[str, Any]]) -> Iterator[Look]:
         kernel = _kernel(fields["kernel"])
         if kernel is not None and clock is not None:
             kernel = kernel._replace(clock=clock)
-        yield Look(**{**fields, "mark": _mark(fields["mark"]), "kernel": kernel})
+        yield Look(**{**fields, "mark": _mark(fields["mark"]), "hook": _hook(fields["hook"]), "kernel": kernel})
 
 
 def _flat(look: Look) -> dict[str, Any]:
@@ -211,6 +219,10 @@ def _flat(look: Look) -> dict[str, Any]:
 
 def _mark(value: Any) -> Mark | None:
     return None if value is None else Mark(*value)
+
+
+def _hook(value: Any) -> Hook | None:
+    return None if value is None else Hook(*value)
 
 
 def _kernel(value: Any) -> Kernel | None:

@@ -157,6 +157,7 @@ TEXT = Kind("text", {"type": "string"}, _text)
 WHOLE = Kind("number", {"type": "integer"}, _whole)
 TRUTH = Kind("", {"type": "boolean"}, _truth)
 TEXTS = Kind("text", {"type": "array", "items": {"type": "string"}}, _texts)
+NAMES = Kind("names", {"type": ["array", "string"], "items": {"type": "string"}}, _names)
 PAIRS = Kind("name=value", {"type": "object", "additionalProperties": {"type": "string"}}, _pairs)
 KINDS: dict[Any, Kind] = {str: TEXT, int: WHOLE, bool: TRUTH, tuple[str, ...]: TEXTS, dict[str, str]: PAIRS}
 
@@ -168,10 +169,7 @@ SizeText = Annotated[str, Kind("colsxrows", {"type": "string"}, lambda value: st
 Bytes = Annotated[int, Kind("bytes", {"type": ["integer", "string"]}, parse_bytes)]
 Pattern = Annotated[str, Kind("re", {"type": "string"}, _text)]
 CursorText = Annotated[str, Kind("cursor", {"type": "string"}, _text)]
-Names = Annotated[
-    tuple[str, ...],
-    Kind("names", {"type": ["array", "string"], "items": {"type": "string"}}, _names),
-]
+Names = Annotated[tuple[str, ...], NAMES]
 Key = Annotated[tuple[str, ...], Kind("key", {"type": "array", "items": {"type": "string"}}, _texts)]
 FileName = Annotated[str, Kind("file", {"type": "string"}, _text)]
 

@@ -19,9 +19,11 @@ FORMAT = 1
 class Rule(NamedTuple):
     """A pattern (`re`, Python's, multi-line) and where it counts: `screen`, `bottom:N`, `cursor-line`, `last-line`, `title`.
 
-    `kind`, `question` (a pattern whose group `q` is the question's text), `options` (id to keys), `default` and `risk` are
-    for questions; `detail` refines a state (`shell`, `repl`, `agent` for prompts; `streaming`, `thinking` for busy);
-    `retry` is for errors: `none` where trying again is of no use, else after how long (`30s`), None if nobody knows.
+    `begin` narrows that to the rows from the last one on that it fits; `unless` must not fit there; with `title` the rule
+    counts only while that fits the terminal's title. `kind`, `question` (a pattern whose group `q` is the question's text), `options` (id to keys),
+    `menu` (how an option of the list on the screen is chosen), `default` and `risk` are for questions; `detail` refines a
+    state (`shell`, `repl`, `agent` for prompts; `streaming`, `thinking` for busy); `retry` is for errors: `none` where
+    trying again is of no use, else after how long (`30s`), None if nobody knows.
     """
 
     id: str
@@ -34,6 +36,10 @@ class Rule(NamedTuple):
     risk: str = "unknown"
     detail: str | None = None
     retry: str | None = None
+    begin: str | None = None
+    unless: str | None = None
+    title: str | None = None
+    menu: str | None = None
 
 
 class Submit(NamedTuple):
@@ -49,11 +55,61 @@ class Submit(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Where an answer begins (a pattern, None: right after the echo), lines that are never part of it, where it ends."""
+    """Where an answer begins (a pattern, None: right after the echo), lines that are never part of it, where it ends, and
+    how the program's own actions among it begin (a pattern): what comes behind the last of them is the answer."""
 
     begin: str | None = None
     strip: tuple[str, ...] = ()
     until: str | None = None
+    tool: str | None = None
+
+
+class Told(NamedTuple):
+    """An event the program tells of itself: its name (`on`), what it means (`submit`, `stop`, `failure`, `asking`, or
+    `attention`: it wants something, nobody knows what), and
+    where in its JSON the answer's text, the input it is for, the transcript's path and the number of tokens stand.
+    `where` are paths with the patterns that their values have to match."""
+
+    on: str
+    means: str
+    where: Mapping[str, str] = NOTHING
+    text: str | None = None
+    input: str | None = None
+    transcript: str | None = None
+    tokens: str | None = None
+
+
+class Transcript(NamedTuple):
+    """A file in which the program keeps its turns: its form (`json`, `jsonl`, `markdown`), the path to its entries, what an
+    entry of the user's and one of the program's looks like, and where in them input, text, id, time (ISO-8601) and tokens
+    stand.
+
+    `file` is its path where no event names it; of `markdown`, `user` is the pattern of an echoed line of input, whose
+    group 1 is the line, and `skip` of lines that are neither.
+    """
+
+    form: str = "jsonl"
+    file: str | None = None
+    items: str | None = None
+    user: Mapping[str, str] = NOTHING
+    agent: Mapping[str, str] = NOTHING
+    input: str | None = None
+    text: str | None = None
+    id: str | None = None
+    time: str | None = None
+    tokens: str | None = None
+    skip: tuple[str, ...] = ()
+
+
+class Hooks(NamedTuple):
+    """How a program is made to tell of its turns: words behind its own, variables and files it is started with, in which
+    `{hook}` is the script it has to run and `{shell}` the folder of those files; and what its events say."""
+
+    argv: tuple[str, ...] = ()
+    env: Mapping[str, str] = NOTHING
+    files: Mapping[str, str] = NOTHING
+    events: tuple[Told, ...] = ()
+    transcript: Transcript | None = None
 
 
 class Profile(Value):
@@ -79,8 +135,9 @@ class Profile(Value):
     interrupt: tuple[str, ...] = ("C-c",)
     exit_send: str | None = None
     exit_keys: tuple[str, ...] = ("C-d",)
-    hooks: str | None = None
+    hooks: Hooks | None = None
     cost: float | None = None
+    install: str | None = None
     resume: tuple[str, ...] = ()
     notes: str = ""
 
@@ -98,6 +155,10 @@ def frozen(profile: Profile | None) -> bytes:
         if name in given:
             given[name] = [_given(rule) for rule in given[name]]
     given |= {name: _given(given[name]) for name in ("submit", "answer") if name in given}
+    if hooks := given.get("hooks"):
+        given["hooks"] = _given(hooks)
+        given["hooks"] |= {"events": [_given(one) for one in hooks.events]} if hooks.events else {}
+        given["hooks"] |= {"transcript": _given(hooks.transcript)} if hooks.transcript else {}
     return json.dumps({"format": FORMAT, **given}, default=dict, ensure_ascii=False).encode()
 
 
@@ -121,6 +182,8 @@ def thaw(data: bytes) -> Profile | None:
         for name, kind in (("submit", Submit), ("answer", Answer)):
             if name in fields:
                 fields[name] = _thawed(kind, fields[name])
+        if "hooks" in fields:
+            fields["hooks"] = _hooks(fields["hooks"])
         return Profile(**fields) if "name" in fields else None
     except (ValueError, TypeError, AttributeError):
         return None
@@ -131,6 +194,15 @@ def _thawed(kind: Any, fields: Mapping[str, Any]) -> Any:
     if "options" in found:
         found["options"] = _tuples(found["options"])
     return kind(**found)
+
+
+def _hooks(kept: Mapping[str, Any]) -> Hooks:
+    found = _tuples(kept)
+    if "events" in found:
+        found["events"] = tuple(Told(**_tuples(one)) for one in found["events"])
+    if "transcript" in found:
+        found["transcript"] = Transcript(**_tuples(found["transcript"]))
+    return Hooks(**found)
 
 
 def _tuples(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -122,12 +122,24 @@ class Submitted(Value):
     evidence: str
 
 
+class Passed(Value):
+    """A program that was not taken, though it was a candidate: its profile, its session if it has one, and why: `limited`,
+    `exited`, `lost`, `not_installed`, `later` for one that was not needed, or what kept it from starting."""
+
+    profile: str | None
+    reason: str
+    message: str
+    hint: str | None = None
+    session: str | None = None
+
+
 class Answer(Value):
     """A turn: what the program wrote for an input, and the state it ended in.
 
     `complete` is False where the turn did not end in a prompt, some of its output is gone, or the program draws a screen
     of its own, of which only what changed is known; `exit_status` is the command's in a marked shell, the program's if it
-    ended; `source` is marks or screen; `elapsed` is in seconds.
+    ended; `source` is marks or screen; `elapsed` is in seconds. `answered_by` is the profile of the session that had the
+    turn, `passed` who should have had it before.
     """
 
     session: str
@@ -150,6 +162,7 @@ class Answer(Value):
     answered_by: str | None = None
     source: str | None = None
     timed_out: bool = False
+    passed: tuple[Passed, ...] = ()
 
     @property
     def text(self) -> str:
@@ -315,7 +328,8 @@ class Sessions(Value):
 
 
 class Plan(Value):
-    """What `new` would do: the spec the plugins made, the tmux command list, and the session's files."""
+    """What `new` would do: the profile, the spec the plugins made, the tmux command list, the session's files, and why it is
+    none of the other candidates."""
 
     name: str
     argv: tuple[str, ...]
@@ -326,6 +340,8 @@ class Plan(Value):
     plugins: tuple[str, ...]
     files: tuple[str, ...]
     tmux: tuple[str, ...]
+    profile: str | None = None
+    passed: tuple[Passed, ...] = ()
 
 
 class Check(Value):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 
 import pytest
 from programs import LINES
 
-from tmuxctl.control import Control
+from tmuxctl.control import Control, sessions
 from tmuxctl.errors import Exited, NotFound, Unreachable
 
 
@@ -103,6 +104,32 @@ def test_without_a_server_there_are_no_sessions(control: Control) -> None:
         control.show("t")
     assert control.kill(all=True).killed == ()
     assert control.prune().pruned == ()
+
+
+@pytest.mark.on("tmux", "resident", "pipe")
+def test_a_server_that_was_killed_and_is_still_a_process_ended_no_session(lost: Control) -> None:
+    home = lost.transport.home
+    # it takes the part of a server that answers nobody any more and is gone when looked at again
+    with subprocess.Popen(["sleep", "1000"]) as dying:
+        lost.transport.record_server(dying.pid)
+        (session,) = lost.transport.files(f"{home}/sessions")
+        lost.transport.put(f"{home}/sessions/{session}/server", lost.transport.read(f"{home}/server"))
+        assert sessions.server_pid(lost) == dying.pid
+        assert [one.state.value for one in sessions.lost(lost, [])] == ["lost"]
+        dying.kill()
+    assert [one.outcome for one in lost.restore().sessions] == ["restored"]
+
+
+@pytest.mark.on("tmux", "resident", "pipe")
+def test_a_server_that_was_killed_and_is_still_a_process_is_not_the_one_that_answers(lost: Control) -> None:
+    home = lost.transport.home
+    (session,) = lost.transport.files(f"{home}/sessions")
+    lost.new("u", LINES)
+    with subprocess.Popen(["sleep", "1000"]) as dying:
+        lost.transport.record_server(dying.pid)
+        lost.transport.put(f"{home}/sessions/{session}/server", lost.transport.read(f"{home}/server"))
+        assert [(one.name, one.state.value) for one in sessions.lost(lost, sessions.panes(lost))] == [("t", "lost")]
+        dying.kill()
 
 
 @pytest.mark.on("tmux", "pipe")

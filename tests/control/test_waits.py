@@ -146,7 +146,7 @@ def test_text_is_found_wherever_it_stands_in_much_output(control: Control) -> No
     control.send("t", b"seq 100000; read end; exit 3")
     # tmux 3.3a may drop what a program prints right before it ends
     assert control.wait("t", text="^100000$").matched
-    control.send("t", b"")
+    control.keys("t", ("Enter",))
     assert control.wait("t", exit=True).matched
     for line in ("1", "1000", "50000", "100000"):
         assert control.wait("t", text=f"^{line}$", exit=True).matched == "text"

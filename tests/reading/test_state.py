@@ -24,7 +24,7 @@ from reading.looks import (
     unreadable,
 )
 
-from tmuxctl.evidence import NONE, Evidence, Kernel, Look, Thread, Tty
+from tmuxctl.evidence import NONE, Evidence, Hook, Kernel, Look, Thread, Tty
 from tmuxctl.model import Confidence, State
 from tmuxctl.profile import Profile, Rule
 from tmuxctl.reading.state import arguments, judge
@@ -1002,9 +1002,9 @@ def test_a_new_program_that_works_is_starting_until_something_was_typed_or_time_
 
 
 def test_the_end_of_a_turn_that_a_program_tells_supports_what_the_kernel_sees() -> None:
-    verdict = judge(steady("> ", AGENT, hook="stop"))
+    verdict = judge(steady("> ", AGENT, hook=Hook("stop", 2.0)))
     assert (verdict.state, verdict.by, verdict.confidence) == (State.IDLE, "hook", Confidence.SURE)
-    assert told(steady("> ", kernel(program("agent", "running"), tty=KEYS), hook="stop")) == ("busy", None)
+    assert told(steady("> ", kernel(program("agent", "running"), tty=KEYS), hook=Hook("stop", 2.0))) == ("busy", None)
 
 
 def test_every_piece_of_evidence_is_told_in_the_order_of_the_rules() -> None:

@@ -16,7 +16,7 @@ from tmuxctl.control import limits, sessions
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import Session, SessionSpec, State, check_name, check_tag, parse_seconds, parse_size
 from tmuxctl.profile import Profile, frozen
-from tmuxctl.terminal import launch, layout, server
+from tmuxctl.terminal import hooks, launch, layout, server
 from tmuxctl.transport.base import check_environment, source
 from tmuxctl.value import changed
 
@@ -44,12 +44,17 @@ class Wanted(NamedTuple):
     login: bool = False
     shell_marks: bool = True
     if_exists: str = "error"
-    plugins: tuple[str, ...] = ()
+    plugins: Sequence[str | tuple[str, Mapping[str, Any]]] = ()
+    """As they are written on a command line, or each a name with its options."""
     tags: tuple[str, ...] = ()
     linger: bool = False
     """Keep the terminal 30 ms longer than the program, so that none of its output is lost."""
     resolved: Profile | None = None
     """The profile that was found for it, by `with_profile`."""
+    base: Mapping[str, str] | None = None
+    """The environment it gets, before the profile's and `env`, instead of this process's."""
+    also: Mapping[str, Any] = {}
+    """What else its spec keeps of how it came to be: the `candidates` it was chosen from, what it stands in for."""
 
 
 class Prepared(NamedTuple):
@@ -135,6 +140,7 @@ def plan(control: Control, wanted: Wanted) -> Plan:
     commands = _commands(made)
     return Plan(
         name=name,
+        profile=wanted.resolved.name if wanted.resolved else None,
         argv=made.spec.argv,
         cwd=made.spec.cwd,
         size=str(made.spec.size),
@@ -165,7 +171,8 @@ def prepare(control: Control, wanted: Wanted, name: str, *, dry_run: bool = Fals
     command = wanted.command or (_shell(),)
     plugins = _plugins(wanted.plugins)
     clean = wanted.clean_env or any(one.clean_env for one, _ in plugins)
-    env = {**launch.environment(os.environ, clean=clean), **profile.env, **wanted.env}
+    base = launch.environment(os.environ, clean=clean) if wanted.base is None else wanted.base
+    env = {**base, **profile.env, **wanted.env}
     check_environment(wanted.env)
     tags = [check_tag(tag) for tag in dict.fromkeys(wanted.tags)]
     spec = SessionSpec(
@@ -188,19 +195,28 @@ def prepare(control: Control, wanted: Wanted, name: str, *, dry_run: bool = Fals
         "tags": tags,
         "shell_marks": wanted.shell_marks,
         "plain": wanted.profile == "none",
+        **wanted.also,
     }
     session_id = str(uuid.uuid4())
     notes = {"linger": wanted.linger, "dry_run": dry_run, "given": sorted({*profile.env, *wanted.env})}
     spec = replace(spec, notes={name: note for name, note in notes.items() if note})
-    made = assemble(control, spec, session_id, 1, asked, [(one.name, options) for one, options in plugins])
+    chosen = [(one.name, options) for one, options in plugins]
+    made = assemble(control, spec, session_id, 1, asked, chosen, wanted.resolved)
     made.files["profile.json"] = frozen(wanted.resolved)
     return made
 
 
 def assemble(
-    control: Control, spec: SessionSpec, session_id: str, life: int, asked: Mapping[str, Any], plugins: Sequence[Any]
+    control: Control,
+    spec: SessionSpec,
+    session_id: str,
+    life: int,
+    asked: Mapping[str, Any],
+    plugins: Sequence[Any],
+    profile: Profile | None,
 ) -> Prepared:
-    """A session from its spec, in its `life`-th life (1: a new one): the marks of its shell, its plugins, its files.
+    """A session from its spec, in its `life`-th life (1: a new one): the marks of its shell, the hooks of its program, its
+    plugins, its files.
 
     `plugins` are names with their options. Nothing is written, but plugins may have acted: `undo` takes that back.
     """
@@ -208,11 +224,15 @@ def assemble(
     incarnation = f"{session_id[:8]}.{life}"
     token = ""
     extra: dict[str, bytes] = {}
-    unmarked: dict[str, str | None] = {}
+    before = spec.env
     if asked["shell_marks"]:
-        marked, token, extra = _marked(spec, f"{folder}/{layout.SHELL}")
-        unmarked = {name: spec.env.get(name) for name in marked.env if marked.env[name] != spec.env.get(name)}
-        spec = marked
+        spec, token, extra = _marked(spec, f"{folder}/{layout.SHELL}")
+    if profile and profile.hooks:
+        from tmuxctl.control import hooking
+
+        spec, told = hooking.told(spec, profile, folder)
+        extra |= told
+    unmarked = {name: before.get(name) for name in spec.env if spec.env[name] != before.get(name)}
     spec = replace(spec, notes={**spec.notes, "folder": folder})
     bare: list[SessionSpec] = []
     applied: tuple[Applied, ...] = ()
@@ -233,16 +253,18 @@ def assemble(
     variables = bare[0].env if bare else spec.env
     files = launch.files(spec, about, folder, session_id, incarnation, control.settings.journal_limit, variables)
     files |= {f"{layout.SHELL}/{name}": data for name, data in extra.items()}
+    files[f"{layout.EVENTS}/{hooks.FILE}"] = hooks.SCRIPT.encode()
     return Prepared(spec, session_id, incarnation, folder, about, files, applied, token)
 
 
-def _plugins(texts: Sequence[str]) -> list[tuple[Plugin, Any]]:
+def _plugins(given: Sequence[str | tuple[str, Mapping[str, Any]]]) -> list[tuple[Plugin, Any]]:
     """The plugins that were asked for as `NAME`, `NAME=ARG` or `NAME:option=value`, read, each with its options."""
-    if not texts:
+    if not given:
         return []
     from tmuxctl import plugin
 
-    return [(plugin.load(name), options) for name, options in map(plugin.parse_with, texts)]
+    pairs = [plugin.parse_with(one) if isinstance(one, str) else one for one in given]
+    return [(plugin.load(name), options) for name, options in pairs]
 
 
 def _refuse_adopted(control: Control, name: str) -> None:
@@ -367,7 +389,7 @@ def put(control: Control, made: Prepared) -> None:
     """Write a session's files. Its spec is among them before tmux knows of it: nothing runs that a restore would miss."""
     transport = control.transport
     transport.make_folder(f"{transport.home}/sessions")
-    for folder in (made.folder, *(f"{made.folder}/{part}" for part in ("journal", "events", layout.SHELL))):
+    for folder in (made.folder, *(f"{made.folder}/{part}" for part in ("journal", layout.EVENTS, layout.SHELL))):
         transport.make_folder(folder)
     for name, data in made.files.items():
         transport.put(f"{made.folder}/{name}", data)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import tmuxctl
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.profile import frozen, thaw
+from tmuxctl.reading import kinds
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
@@ -93,13 +94,15 @@ def _entries(found: Sequence[Found]) -> list[Entry]:
 
 def profile(known: Known, own: Profile | None, names: Sequence[str]) -> Profile | None:
     """The profile of the program that has the terminal, which is called one of these `names`, the most telling first: of
-    the first name that has one, where the session's own comes before another for the same name; else the session's own."""
+    the first name that has one, where the session's own comes before another for the same name; else the session's own. An
+    agent may be written in anything: what is called as an interpreter in its session is the agent."""
     if own is not None and not own.foreground:
         return own
     for name in names:
         if own is not None and _fits(own, name):
             return own
-        if found := known.of(name):
+        found = known.of(name)
+        if found is not None and not (own is not None and kinds.is_agent(own) and kinds.of_interpreter(found)):
             return found
     return own
 

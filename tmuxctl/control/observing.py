@@ -24,6 +24,7 @@ from tmuxctl.terminal.server import Pane
 from tmuxctl.transport.base import Probe
 
 if TYPE_CHECKING:
+    from tmuxctl.control.events import Events
     from tmuxctl.control.service import Control
     from tmuxctl.profile import Profile
 
@@ -87,10 +88,22 @@ class Observer(observer.Observer):
             return Mark(found[-1].letter, found[-1].status, start + found[-1].start) if found else None
 
         folder = sessions.folder(control, pane.id)
-        super().__init__(control.transport, pane, folder, find_mark=find_mark if token else None, level=level)
+        self.own = profile or profile_of(control, pane)
+        self.events: Events | None = None
+        if self.own and self.own.hooks:
+            from tmuxctl.control.events import Events
+
+            self.events = Events(control, folder, self.own.hooks)
+        super().__init__(
+            control.transport,
+            pane,
+            folder,
+            find_mark=find_mark if token else None,
+            find_hook=self.events.hook if self.events else None,
+            level=level,
+        )
         self.folder, self.token = folder, token
         self._prompts: dict[int, bool] = {}
-        self.own = profile or profile_of(control, pane)
         self._known = None if profile or pane.spec.get("plain") else control.known
 
     @property
@@ -99,6 +112,22 @@ class Observer(observer.Observer):
         if self._known is None or not self.looks:
             return self.own
         return foreground.profile(self._known, self.own, names(self.looks[-1].kernel))
+
+    @property
+    def folders(self) -> list[str]:
+        """Where something changes when the program prints, or tells of its turn."""
+        return [self.journal.folder, *([self.events.folder] if self.events else [])]
+
+    @property
+    def hooked(self) -> bool:
+        """True if the program was started so that it tells of its turns."""
+        known = self.own.hooks if self.own else None
+        argv = self.pane.spec.get("argv") or ()
+        from tmuxctl.control import hooking
+        from tmuxctl.profile_files import library
+
+        place = library.place_of(argv)
+        return known is not None and self.own is not None and place is not None and hooking.fits(argv[place], self.own)
 
     @property
     def applied(self) -> str | None:
@@ -214,7 +243,7 @@ def ready(control: Control, session: Session) -> Session:
     began = time.monotonic()
     deadline = began + (current().left(patience) or 0.0)
     busy: float | None = None
-    watch = control.transport.watch([steady.observer.journal.folder], pane.pid)
+    watch = control.transport.watch(steady.observer.folders, pane.pid)
     try:
         while not steady.look() or steady.verdict.state not in (*SETTLED, State.EXITED):
             moment = time.monotonic()
@@ -245,6 +274,8 @@ class Steady:
         self.holds = False
         self.readers: dict[tuple[int, int], int] | None = None
         """How often each thread had slept before the input, where this process looked then."""
+        self.worked = False
+        """Since the last input the program was seen at work by its own sign."""
         self._taken = given is None
         self._looked = self._grown = self._began = self._since = time.monotonic()
         self._journal = -1
@@ -262,6 +293,7 @@ class Steady:
             self._journal, self._grown = look.journal, self._looked - silent
         self._taken = self._taken or self.arrived(look)
         before, self.verdict = self.verdict, self.observer.verdict()
+        self.worked = self.worked or (self.verdict.state is State.BUSY and self.verdict.by == "busy-mark")
         if certain(self.verdict) and (self._taken or self.verdict.state is State.EXITED):
             self.holds = True
         elif self.verdict.state in SETTLED and not self._taken:
@@ -285,7 +317,7 @@ class Steady:
         """Something was typed just now: what was seen before says nothing about what comes."""
         self.given, self.readers = given, readers
         self.observer.forget()
-        self.verdict, self.holds, self._taken = UNSEEN, False, given is None
+        self.verdict, self.holds, self._taken, self.worked = UNSEEN, False, given is None, False
         self._grown = self._began = time.monotonic()
 
     def due(self) -> float:
@@ -305,8 +337,9 @@ class Steady:
         return max(self._grown, given)
 
     def early(self) -> bool:
-        """True if nothing was printed since the last look, and the next one is not due."""
-        return self.due() > 0.001 and self.observer.journal.end() == self._journal
+        """True if nothing was printed or told since the last look, and the next one is not due."""
+        told = self.observer.events is not None and self.observer.events.news()
+        return self.due() > 0.001 and self.observer.journal.end() == self._journal and not told
 
     def rested(self) -> float:
         """Seconds until another look may be taken at all: output may come without end."""
@@ -322,7 +355,7 @@ class Steady:
     def arrived(self, look: Look) -> bool:
         """Whether the last input reached the program, as far as this look can tell."""
         given = self.given
-        if given is None or look.at - given.at > TAKEN_SECONDS:
+        if given is None or look.hook is not None or look.at - given.at > TAKEN_SECONDS:
             return True
         if look.kernel and look.kernel.tty and look.kernel.tty.unread:
             return False
@@ -398,9 +431,9 @@ def _still(kernel: Kernel | None) -> Kernel | None:
 
 
 def certain(verdict: Verdict) -> bool:
-    """True if one look is enough: the program's end, and the marks of a shell."""
+    """True if one look is enough: the program's end, the marks of a shell, and what a program told itself."""
     return verdict.state in (State.EXITED, State.LOST) or (
-        verdict.by == "shell-mark" and verdict.confidence is Confidence.SURE
+        verdict.by in ("shell-mark", "hook") and verdict.confidence is Confidence.SURE
     )
 
 

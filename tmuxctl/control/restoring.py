@@ -89,10 +89,10 @@ def _each(control: Control, gone: Sequence[Session], dry_run: bool) -> Iterator[
 
 
 def _restore(control: Control, lost: Session, dry_run: bool) -> Restoring:
-    kept = _kept(control, lost)
+    kept = kept_of(control, lost)
     target = process.Target(lost.id, sessions.folder(control, lost.id))
     left = process.belonging(control.transport, [target])[lost.id]
-    env, missing = _environment(kept)
+    env, missing = environment(kept)
     made = _prepared(control, kept, env, dry_run)
     if dry_run:
         creation.undo_plugins(made)
@@ -109,7 +109,8 @@ def _restore(control: Control, lost: Session, dry_run: bool) -> Restoring:
     )
 
 
-def _kept(control: Control, lost: Session) -> Kept:
+def kept_of(control: Control, lost: Session) -> Kept:
+    """What a session's folder tells of how it was started; Failed `no_spec` if that is too little."""
     kept = sessions.spec(control, lost.id)
     if not kept.get("asked", {}).keys() >= WORDS:
         # made by an older tmuxctl, or damaged
@@ -121,7 +122,7 @@ def _kept(control: Control, lost: Session) -> Kept:
     return Kept(lost, kept["spec"], kept["asked"], profile, int(life))
 
 
-def _environment(kept: Kept) -> tuple[dict[str, str], list[str]]:
+def environment(kept: Kept) -> tuple[dict[str, str], list[str]]:
     """The variables the session had, as far as they are known, and the names of those that are not to be had any more.
 
     What somebody asked for by name has to be there: Failed `secret_missing` otherwise. What only came along from the
@@ -169,10 +170,10 @@ def _prepared(control: Control, kept: Kept, env: Mapping[str, str], dry_run: boo
     except TmuxctlError as error:
         error.hint = f"put it there again, then: tmuxctl restore {had['name']}"
         raise
-    return creation.assemble(control, spec, kept.session.id, kept.life + 1, asked, _plugins(kept))
+    return creation.assemble(control, spec, kept.session.id, kept.life + 1, asked, plugins(kept), kept.profile)
 
 
-def _plugins(kept: Kept) -> list[tuple[str, Mapping[str, Any]]]:
+def plugins(kept: Kept) -> list[tuple[str, Mapping[str, Any]]]:
     """The plugins to apply again. Of the environment only what was never stored is asked for anew."""
     from tmuxctl import plugin
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tmuxctl.control.foreground import Known
 from tmuxctl.errors import Usage
 from tmuxctl.operations import (
+    NAMES,
     RIGHTS,
     TEXT,
     TEXTS,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
 ProfileName = Annotated[str, Kind("profile", TEXT.schema, TEXT.parse)]
 Tags = Annotated[tuple[str, ...], Kind("tag", TEXTS.schema, TEXTS.parse)]
 ProfileNames = Annotated[tuple[str, ...], Kind("profile", TEXTS.schema, TEXTS.parse)]
+ProfileList = Annotated[tuple[str, ...], Kind("profiles", NAMES.schema, NAMES.parse)]
 PluginName = Annotated[str, Kind("plugin", TEXT.schema, TEXT.parse), "its name"]
 PluginNames = Annotated[tuple[str, ...], Kind("plugin", TEXTS.schema, TEXTS.parse)]
 OptionValues = Annotated[tuple[str, ...], Kind("name=value", TEXTS.schema, TEXTS.parse)]
@@ -233,6 +235,7 @@ class Control:
             "ask db 'select count(*) from orders;'",
             "ask py 'sum(range(10))' --timeout 10s",
             "ask build 'apt-get install mc' --decide confirm=yes",
+            "ask fix 'make the failing test pass' --fallback codex --fallback gemini",
         ),
     )
     def ask(
@@ -250,20 +253,25 @@ class Control:
         interrupt: Annotated[bool, "stop what is running first"] = False,
         strict: Annotated[bool, "go on waiting where nothing tells whether it is done"] = False,
         new: Annotated[str | None, "start this command in the session if there is none"] = None,
+        fallback: Annotated[
+            ProfileNames, "the program that takes the turn, beside it, when this one is limited, dead or not installed"
+        ] = (),
     ) -> Answer:
         """Type a text into a program that waits for it, wait until it is done, and print what it wrote.
 
         The answer is without prompt and echo. A question on the way ends the turn (exit status 6) unless --decide
         covers it. Refused (4) while something else runs, or after a turn that took too long, until that is over.
+
+        Where the program is limited, dead or not installed, the turn goes to the next of --fallback, then of the
+        candidates it was chosen from (`new --candidates`), in a session of its own, NAME-PROFILE; the result says who
+        answered. Never when the first may have taken it, is busy, asks, or takes too long.
         """
-        from tmuxctl.control import deciding, turns
+        from tmuxctl.control import deciding, failover, turns
 
         given = turns.text(text, file)
         policies = deciding.parse_policies(decide)
-        if new is not None:
-            turns.create(self, session, new)
         asked = turns.Asked(timeout=timeout, decide=policies, raw=raw, queue=queue, interrupt=interrupt, strict=strict)
-        return turns.ask(self, session, given, asked)
+        return failover.ask(self, session, given, asked, fallback=fallback, new=new)
 
     @operation(
         right="write",
@@ -472,6 +480,8 @@ class Control:
             "new -- python3 -q",
             "new task --worktree task-1 --sandbox -- bash",
             "new build --cwd ~/src --lifetime 2h -- make",
+            "new fix --candidates claude,codex,gemini",
+            "new fix --candidates claude,codex --route cheapest --dry-run",
         ),
     )
     def new(
@@ -497,6 +507,13 @@ class Control:
         env_file: Annotated[FileName | None, "the env plugin: variables from a file"] = None,
         lifetime: Annotated[str | None, "the timeout plugin: end it after this long"] = None,
         tag: Annotated[Tags, "a word to find it by"] = (),
+        candidates: Annotated[
+            ProfileList | None, "start one of these programs, by their profiles: the first that is installed and starts"
+        ] = None,
+        route: Annotated[
+            Literal["first", "cheapest", "round-robin"],
+            "in which order candidates are tried: as given, by cost, by turns",
+        ] = "first",
         wait: Annotated[bool, "return when it is ready, asks, has ended, or has been busy for 2 s"] = True,
         dry_run: Annotated[bool, "print what would be done, and do nothing"] = False,
     ) -> Session | Plan:
@@ -520,6 +537,12 @@ class Control:
             plugins=plugins,
             tags=tag,
         )
+        if candidates is not None:
+            from tmuxctl.control import candidates as choice
+
+            if dry_run:
+                return choice.plan(self, wanted, candidates, route)
+            return choice.new(self, wanted, candidates, route, wait=wait)
         if dry_run:
             return creation.plan(self, wanted)
         made = creation.new(self, wanted)

@@ -342,13 +342,12 @@ def _lost(control: Control, session_id: str, now: bytes) -> Session | None:
     if layout.EXIT not in files:
         if not now or layout.SERVER not in files or control.transport.read(f"{here}/{layout.SERVER}") != now:
             return _gone(session_id, kept, State.LOST)
-        with suppress(NotFound):
-            try:
-                if server.pane(control.transport, str(kept["spec"].get("name"))).id == session_id:
-                    return None  # it has come since the sessions were asked for
-            except Unreachable:
-                # a server that was killed is a process for a while after it stopped to answer
-                return _gone(session_id, kept, State.LOST)
+        answers, there = _answer(control, str(kept["spec"].get("name")))
+        if there == session_id:
+            return None  # it has come since the sessions were asked for
+        if answers != int(now.split()[0]):
+            # a server that was killed is a process for a while after it stopped to answer
+            return _gone(session_id, kept, State.LOST)
         # how it ended nobody knows, but that it did is still so when this server is gone
         control.transport.put(f"{here}/{layout.EXIT}", b":\n")
     status, signal = exit_of(control, session_id)
@@ -356,6 +355,19 @@ def _lost(control: Control, session_id: str, now: bytes) -> Session | None:
     if layout.ENDED in files:
         why = control.transport.read(f"{here}/{layout.ENDED}", 0, 40).decode(errors="replace").strip()
     return changed(_gone(session_id, kept, State.EXITED), exit_status=status, signal=signal, detail=why)
+
+
+def _answer(control: Control, name: str) -> tuple[int, str]:
+    """The pid of the server that answers now, 0 if none does, and the id of the session it has by that name, if any."""
+    try:
+        with suppress(NotFound):
+            pane = server.pane(control.transport, name)
+            return pane.server, pane.id
+        return int(control.transport.run([("display-message", "-p", "#{pid}")])), ""
+    except Unreachable as error:
+        if error.reason != "no_server":
+            raise
+        return 0, ""
 
 
 def _gone(session_id: str, kept: dict[str, Any], state: State) -> Session:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from tmuxctl.control import deciding, observing, sessions, typing
-from tmuxctl.control.observing import Observer, Steady, readers
+from tmuxctl.control import deciding, observing, sessions, submitting, typing
+from tmuxctl.control.answering import Said, said
+from tmuxctl.control.events import ENDS
+from tmuxctl.control.observing import AGAIN_SECONDS, Observer, Steady, readers
 from tmuxctl.control.waits import Conditions, Waiter, asks
 from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Usage
 from tmuxctl.evidence import Look
 from tmuxctl.model import State
 from tmuxctl.operations import current
 from tmuxctl.reading import answer as answers
+from tmuxctl.reading import composer
 from tmuxctl.reading.marks import marks
 from tmuxctl.results import Answer, Output, Submitted, Wait
 from tmuxctl.terminal import lease, paste
@@ -41,6 +45,10 @@ RENEW_SECONDS = 4.0
 LINES_LIMIT = 500
 """Lines of one turn, where each is typed when the program is ready for it."""
 
+UNBEGUN_SECONDS = 1.5
+"""After so long in silence a program that was given a text and shows its prompt has had its turn, though nothing of it was
+seen."""
+
 DECISIONS_LIMIT = 50
 """Questions answered by a policy in one turn."""
 
@@ -65,17 +73,17 @@ def ask(control: Control, session: str, text: bytes, asked: Asked) -> Answer:
     Raises Conflict `busy` or `needs_recovery` if something is still running, Asking if a question stands before the
     turn, Exited if the program has ended. A turn that ends in a question, an exit or a timeout is a result.
     """
-    lines = _lines(text)
     began = time.monotonic()
     limit = current().left(control.settings.wait_ask_timeout if asked.timeout is None else asked.timeout)
     pane, given = sessions.find_with_input(control, session)
     if pane.dead:
         raise paste.ended(pane)
     turn = _Turn(control, pane, Input.parse(given), asked, began, None if limit is None else began + limit)
+    lines = [] if turn.pastes else _lines(text)
     try:
         turn.begin()
         turn.ready()
-        return turn.take(lines)
+        return turn.paste(text) if turn.pastes else turn.take(lines)
     finally:
         turn.give_back()
         turn.end()
@@ -165,6 +173,8 @@ class _Turn:
         self.steady = Steady(control, Observer(control, pane), given)
         self.steady.recall()
         self.first: Input | None = None
+        self.taken: Submitted | None = None
+        self.history = pane.history
         self.prompt: str | None = None
         self.typed = b""
         self.number = 0
@@ -173,6 +183,12 @@ class _Turn:
         self.renewed = 0.0
         # two threads of one process are two askers
         self.holder = lease.Holder.new()
+
+    @property
+    def pastes(self) -> bool:
+        """True if the program is given a text whole, in its composer."""
+        profile = self.steady.observer.own
+        return profile is not None and profile.submit.mode == "paste"
 
     # before
 
@@ -210,7 +226,7 @@ class _Turn:
 
     def ready(self) -> None:
         """Wait for the program to wait for the next thing, as long as that may reasonably be, else refuse."""
-        watch = self.control.transport.watch([self.steady.observer.journal.folder], self.pane.pid)
+        watch = self.control.transport.watch(self.steady.observer.folders, self.pane.pid)
         began = time.monotonic()
         try:
             while not (self._may_type(time.monotonic() - began) and self._alone()):
@@ -242,7 +258,8 @@ class _Turn:
         if not held:
             return False
         if verdict.state is State.IDLE:
-            return True
+            # what has told the end of its turn may still be drawing it
+            return not self.pastes or verdict.by != "hook" or self._shows_prompt() or waited > READY_SECONDS
         if verdict.state is State.UNKNOWN and waited > READY_SECONDS and not self._recovering():
             return True
         if verdict.state is State.ASKING:
@@ -253,6 +270,10 @@ class _Turn:
         if waited > patience and not (self.asked.queue or self.asked.interrupt):
             raise self._busy()
         return False
+
+    def _shows_prompt(self) -> bool:
+        observer = self.steady.observer
+        return observer.profile is not None and composer.prompted(observer.looks[-1], observer.profile)
 
     def _look(self) -> bool:
         try:
@@ -308,6 +329,32 @@ class _Turn:
         self.give_back()
         return self._answer(end or self._end())
 
+    def paste(self, text: bytes) -> Answer:
+        """Give the whole text at once, see that it is taken, and wait for the end."""
+        while self.taken is None:
+            self._lease()
+            self.history = self.pane.history
+            try:
+                self.first, self.taken = self._submission().give(text.rstrip(b"\r\n"))
+            except submitting.Asks:
+                self.give_back()
+                # the question may be decided by policy, and then the text is given anew
+                self.ready()
+        self.typed = text
+        self._count()
+        self.give_back()
+        return self._answer(self._end())
+
+    def _submission(self) -> submitting.Submission:
+        profile = self.steady.observer.own
+        assert profile is not None
+        return submitting.Submission(self.control, self.steady, profile, self.holder, self._renew_lease)
+
+    def _renew_lease(self) -> None:
+        if time.monotonic() - self.renewed > RENEW_SECONDS:
+            self._renew()
+            lease.take(self.control.transport, self.holder, self.pane)
+
     def _lease(self) -> None:
         while not lease.take(self.control.transport, self.holder, self.pane):
             current().check()
@@ -336,8 +383,33 @@ class _Turn:
         """Wait until the program takes the next line; questions a policy decides are answered on the way."""
         while True:
             end = self._wait(Conditions(idle=True, asking=True, exit=True, unknown=not self.asked.strict))
+            if end.matched == "idle" and not self._begun():
+                time.sleep(AGAIN_SECONDS)
+                continue
             if end.matched != "asking" or not self._decide(self.steady.verdict):
                 return end
+
+    def _begun(self) -> bool:
+        """Whether an idle program has had its turn: it was seen at work, told its end, or has been silent for long."""
+        if not self.pastes or self.steady.worked:
+            return True
+        look = self.steady.observer.looks[-1]
+        ended = look.hook is not None and look.hook.means in ENDS
+        quiet = look.quiet is None or look.quiet > UNBEGUN_SECONDS
+        given = self.steady.given
+        waited = given is None or look.at - given.at > UNBEGUN_SECONDS
+        return ended or (quiet and waited) or self._answering()
+
+    def _answering(self) -> bool:
+        """Whether the beginning of an answer was printed since the text was sent."""
+        observer = self.steady.observer
+        manner = observer.own.answer if observer.own else None
+        if manner is None or manner.begin is None or self.first is None:
+            return False
+        printed = observer.journal.read(self.first.offset, ANSWER_LIMIT).data
+        from tmuxctl.control import look
+
+        return re.search(manner.begin, look.plain(printed, self.pane), re.MULTILINE) is not None
 
     def _wait(self, wanted: Conditions) -> Wait:
         given = self.steady.given
@@ -389,15 +461,7 @@ class _Turn:
         looks = self.steady.observer.looks
         stop = self.steady.observer.journal.end()
         part = self.steady.observer.journal.read(first.offset, min(ANSWER_LIMIT, max(0, stop - first.offset)))
-        found = answers.answer(
-            part.data,
-            answers.Given(self.typed, first.x, first.y, first.cols, first.rows, first.echo),
-            prompt_before=self.prompt,
-            token=self.steady.observer.token if self.steady.observer.at_prompt(first.offset) else None,
-            profile=self.steady.observer.profile,
-            end=answers.End(end.kind, end.detail) if end.state in (State.IDLE, State.ASKING) else None,
-            raw=self.asked.raw,
-        )
+        found = self._said(part.data, end)
         if end.timed_out:
             self._note_timeout()
         return Answer(
@@ -410,7 +474,7 @@ class _Turn:
             confidence=end.confidence,
             asking=end.asking,
             turn=self.number,
-            submitted=self._submitted(looks[-1] if looks else None),
+            submitted=self.taken or self._submitted(looks[-1] if looks else None),
             # of a screen of its own only what changed on it is known
             complete=found.complete and end.matched in ("idle", "unknown") and not (part.truncated or first.alternate),
             elapsed=round(time.monotonic() - self.began, 3),
@@ -418,9 +482,29 @@ class _Turn:
             truncated=part.truncated or part.end < stop,
             exit_status=end.exit_status if end.matched == "exit" else found.status,
             signal=end.signal,
+            usage={"output_tokens": found.tokens},
+            answered_by=self.pane.spec.get("profile"),
             source=found.source,
             timed_out=end.timed_out,
         )
+
+    def _said(self, printed: bytes, end: Wait) -> Said:
+        """The answer: of a program with a composer what it told or drew, else what it printed."""
+        observer, first = self.steady.observer, self.first
+        assert first is not None
+        if self.pastes and observer.own and not self.asked.raw:
+            typed, ended = self.typed.decode("utf-8", "replace"), end.matched in ("idle", "unknown")
+            return said(self.control, observer, observer.own, first, typed, history=self.history, ended=ended)
+        found = answers.answer(
+            printed,
+            answers.Given(self.typed, first.x, first.y, first.cols, first.rows, first.echo),
+            prompt_before=self.prompt,
+            token=observer.token if observer.at_prompt(first.offset) else None,
+            profile=observer.profile,
+            end=answers.End(end.kind, end.detail) if end.state in (State.IDLE, State.ASKING) else None,
+            raw=self.asked.raw,
+        )
+        return Said(found.text, found.complete, found.source, found.status)
 
     def _submitted(self, look: Look | None) -> Submitted:
         first = self.first

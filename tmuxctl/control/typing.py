@@ -74,7 +74,7 @@ def _send(
             reason="echo_on",
             hint=f"wait for the question first: tmuxctl screen {pane.name}",
         )
-    bracketed = paste and _knows_paste(control, pane)
+    bracketed = paste and knows_paste(control, pane)
     pasting.check_text(data, canonical=bool(tty and tty.canonical), bracketed=bracketed or paste, multiline=multiline)
     if paste and not bracketed and (b"\n" in data or b"\r" in data) and not multiline:
         pasting.check_text(data, canonical=False, bracketed=False, multiline=False)
@@ -97,14 +97,42 @@ def keys(
     return _into(control, session, lambda pane: _write(control, pane, one, "none", typed=b""))
 
 
-def press(control: Control, pane: Pane, names: tuple[str, ...], holder: Holder) -> Input:
-    """Press keys in exactly this session, as an input of its own; NotFound `replaced` if its name is another's by now."""
+def press(control: Control, pane: Pane, names: tuple[str, ...], holder: Holder, *, kept: Input | None = None) -> Input:
+    """Press keys in exactly this session, as an input of its own or as the end of another (`kept`), which stays the last;
+    NotFound `replaced` if its name is another's by now."""
     from tmuxctl.terminal.keys import tmux_keys
 
     one = Write(os.urandom(8).hex(), keys=[(key,) for key in tmux_keys(names)])
     at, offset = control.transport.clock(), sessions.journal(control, pane).end()
-    pasting.write(control.transport, holder, pane, one, Input.remember(holder.pid, one.id, offset, "none", b"", at))
-    return Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "none", b"", at)
+    remember = kept.again(holder.pid) if kept else Input.remember(holder.pid, one.id, offset, "none", b"", at)
+    pasting.write(control.transport, holder, pane, one, remember)
+    return kept or Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "none", b"", at)
+
+
+def paste(
+    control: Control, pane: Pane, text: bytes, offset: int, holder: Holder, *, newline: tuple[str, ...] = ()
+) -> Input:
+    """Put a text into a program's editor without sending it, and return it as an input: in one bracketed paste, or where
+    the program asked for none line by line with the keys that make a new line there. `offset` as `line`.
+
+    Usage `multiline` if there are no such keys, `bad_text` for what would end the bracket.
+    """
+    bracketed = knows_paste(control, pane)
+    pasting.check_text(text, canonical=False, bracketed=bracketed, multiline=bool(newline))
+    at = control.transport.clock()
+    one = Write(os.urandom(8).hex(), data=text, bracketed=bracketed)
+    remember = Input.remember(holder.pid, one.id, offset, "editor", text, at)
+    given = Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "editor", text, at)
+    if bracketed or b"\n" not in text:
+        pasting.write(control.transport, holder, pane, one, remember)
+        return given
+    for number, each in enumerate(text.split(b"\n")):
+        if number:
+            press(control, pane, newline, holder, kept=given)
+        if each:
+            part = Write(os.urandom(8).hex(), data=each)
+            pasting.write(control.transport, holder, pane, part, given.again(holder.pid))
+    return given
 
 
 def line(control: Control, pane: Pane, text: bytes, offset: int, holder: Holder) -> Input:
@@ -180,7 +208,7 @@ def _write(
     return Written(pane.name, result, one.id, len(one.data), sessions.cursor(pane, offset))
 
 
-def _knows_paste(control: Control, pane: Pane) -> bool:
+def knows_paste(control: Control, pane: Pane) -> bool:
     """True if the program last switched bracketed paste on (xterm's mode 2004), as far as the journal reaches back."""
     recent = sessions.journal(control, pane).tail(1 << 20).data
     return recent.rfind(b"\x1b[?2004h") > recent.rfind(b"\x1b[?2004l")

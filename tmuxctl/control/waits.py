@@ -276,7 +276,8 @@ class Waiter:
         if found := self.holds(deadline):
             return found
         self.watch = self.watch or self.control.transport.watch(
-            [self.journal.folder], None if self.pane.dead else self.pane.pid
+            self.steady.observer.folders if self.steady else [self.journal.folder],
+            None if self.pane.dead else self.pane.pid,
         )
         asked = time.monotonic()
         heard = True

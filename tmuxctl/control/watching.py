@@ -122,8 +122,7 @@ class _One:
 
     def run(self) -> None:
         """Look and tell until the session has ended."""
-        folder = self.steady.observer.journal.folder
-        watch = self.control.transport.watch([folder], None if self.pane.dead else self.pane.pid)
+        watch = self.control.transport.watch(self.steady.observer.folders, None if self.pane.dead else self.pane.pid)
         try:
             self.steady.recall()
             while not self.watching.over.is_set():

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmuxctl import extensions
 from tmuxctl.config import refuse_foreign
@@ -18,7 +18,7 @@ from tmuxctl.extensions import Found
 from tmuxctl.model import NAME
 
 if TYPE_CHECKING:
-    from tmuxctl.profile import Profile
+    from tmuxctl.profile import Hooks, Profile
     from tmuxctl.profile_files.schema import Document, Keys
 
 SOURCES = ("user", "path", "package", "shipped")
@@ -84,20 +84,40 @@ def load_found(one: Found, *, keys: Keys | None = None) -> Profile:
         return kept[1]
     from tmuxctl.profile_files import resolved
 
-    chain: list[tuple[str, Stamp, Document]] = []
+    chain = list(_chain(one, keys))
+    given: Mapping[str, Any] = {}
+    for _, _, document in reversed(chain):
+        given = resolved.merged(document.given, given)
+    hooks = given.get("hooks")
+    if isinstance(hooks, str):
+        others, hooks = _hooks_of(hooks, chain[0][2].where, keys)
+        chain += others
+    made = resolved.profile(given, hooks)
+    _profiles[one.path] = tuple((path, stamp) for path, stamp, _ in chain), made
+    return made
+
+
+def _chain(one: Found, keys: Keys | None) -> Iterator[tuple[str, Stamp, Document]]:
+    """A file and those it is built on, nearest first."""
     names: list[str] = []
     following: Found | None = one
     while following is not None:
         names.append(following.name)
         stamp, document = _read(following, keys)
-        chain.append((following.path, stamp, document))
+        yield following.path, stamp, document
         following = _extended(document, names)
-    given: Mapping[str, object] = {}
-    for _, _, document in reversed(chain):
-        given = resolved.merged(document.given, given)
-    made = resolved.profile(given)
-    _profiles[one.path] = tuple((path, stamp) for path, stamp, _ in chain), made
-    return made
+
+
+def _hooks_of(name: str, where: str, keys: Keys | None) -> tuple[list[tuple[str, Stamp, Document]], Hooks]:
+    """What another profile says of its program's hooks, and the files that say it."""
+    try:
+        chain = list(_chain(extensions.find_profile(name), keys))
+    except NotFound as error:
+        raise Usage(f"{where}: hooks: {error.message}", reason="bad_profile", hint=error.hint) from None
+    hooks = next((said for _, _, document in chain if (said := document.given.get("hooks"))), None)
+    if hooks is None or isinstance(hooks, str):
+        raise Usage(f"{where}: hooks: profile {name} says nothing of hooks itself", reason="bad_profile")
+    return chain, hooks
 
 
 def read(one: Found, *, keys: Keys | None = None) -> Document:
@@ -145,15 +165,20 @@ def _argv0(document: Document) -> tuple[str, ...]:
 
 def program_of(argv: Sequence[str]) -> str:
     """The name of the program that a command is about, past `env`, `sudo -u X`, `timeout 5` and the like; may be empty."""
+    place = place_of(argv)
+    return "" if place is None else os.path.basename(argv[place])
+
+
+def place_of(argv: Sequence[str]) -> int | None:
+    """Which word of a command is the program that it is about, as `program_of`; None if none is."""
     words = list(argv)
     while words:
-        name = os.path.basename(words.pop(0))
-        wrapper = WRAPPERS.get(name)
+        wrapper = WRAPPERS.get(os.path.basename(words.pop(0)))
         if wrapper is None:
-            return name
+            return len(argv) - len(words) - 1
         _drop_options(words, wrapper)
         del words[: wrapper.words]
-    return ""
+    return None
 
 
 def _drop_options(words: list[str], wrapper: Wrapper) -> None:

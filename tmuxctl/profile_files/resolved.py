@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tmuxctl.profile import RULES, Answer, Profile, Rule, Submit
+from tmuxctl.profile import RULES, Answer, Hooks, Profile, Rule, Submit, Told, Transcript
 from tmuxctl.profile_files.schema import SCHEMA
 
 OWN = ("name", "extends", "notes")
@@ -24,7 +24,7 @@ RENAMED: Mapping[tuple[str, str], str] = {
 }
 """Which field of a Profile holds what a file's map says."""
 
-PLAIN = ("name", "command", "size", "env", "interrupt", "hooks", "cost", "notes")
+PLAIN = ("name", "command", "size", "env", "interrupt", "cost", "install", "notes")
 
 
 def merged(child: Mapping[str, Any], parent: Mapping[str, Any]) -> dict[str, Any]:
@@ -47,8 +47,8 @@ def merged(child: Mapping[str, Any], parent: Mapping[str, Any]) -> dict[str, Any
     return found
 
 
-def profile(given: Mapping[str, Any]) -> Profile:
-    """The Profile of what was said. A file that names no program is for the program of its own name."""
+def profile(given: Mapping[str, Any], hooks: Hooks | None = None) -> Profile:
+    """The Profile of what was said, with these hooks. A file that names no program is for the program of its own name."""
     fields = {key: given[key] for key in (*PLAIN, *RULES) if key in given}
     for (key, inner), name in RENAMED.items():
         if inner in given.get(key, {}):
@@ -58,7 +58,7 @@ def profile(given: Mapping[str, Any]) -> Profile:
     if "from" in answer:
         answer["begin"] = answer.pop("from")
     pause = {"delay": submit["delay"] or 0.0} if "delay" in submit else {}
-    return Profile(**fields, submit=Submit(**{**submit, **pause}), answer=Answer(**answer))
+    return Profile(**fields, submit=Submit(**{**submit, **pause}), answer=Answer(**answer), hooks=hooks)
 
 
 def written(found: Profile) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def written(found: Profile) -> dict[str, Any]:
     fields = vars(found)
     default = Profile(name="")
     given: dict[str, Any] = {"schema": SCHEMA, "name": found.name}
-    order = ("detect", "command", "size", "env", "start", *RULES, "title", "idle", "cost", "resume")
+    order = ("detect", "command", "size", "env", "start", *RULES, "title", "idle", "cost", "install", "resume")
     for key in (*order, "submit", "answer", "interrupt", "exit", "hooks", "notes"):
         inner = {entry: fields[name] for (outer, entry), name in RENAMED.items() if outer == key}
         changed = {e: v for e, v in inner.items() if v != getattr(default, RENAMED[key, e])}
@@ -76,6 +76,8 @@ def written(found: Profile) -> dict[str, Any]:
             changed = _record(found.submit, Submit())
         elif key == "answer":
             changed = {"from" if e == "begin" else e: v for e, v in _record(found.answer, Answer()).items()}
+        elif key == "hooks":
+            changed = _hooks(found.hooks) if found.hooks else {}
         elif not inner:
             changed = fields[key] if fields[key] != getattr(default, key) else {}
         if changed:
@@ -89,6 +91,19 @@ def as_yaml(found: Profile) -> str:
 
     text: str = yaml.safe_dump(written(found), sort_keys=False, allow_unicode=True, default_flow_style=None, width=118)
     return text
+
+
+def _hooks(hooks: Hooks) -> dict[str, Any]:
+    said = _record(hooks, Hooks())
+    if hooks.events:
+        said["events"] = [{"on": one.on, "is": one.means, **_event(one)} for one in hooks.events]
+    if hooks.transcript:
+        said["transcript"] = _record(hooks.transcript, Transcript())
+    return said
+
+
+def _event(event: Told) -> dict[str, Any]:
+    return {name: value for name, value in _record(event, Told("", "")).items() if name not in ("on", "means")}
 
 
 def _record(record: Any, default: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from tmuxctl.config import near
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.model import NAME, State, parse_seconds, parse_size
-from tmuxctl.profile import Rule
+from tmuxctl.profile import Hooks, Rule, Told, Transcript
 from tmuxctl.profile_files.patterns import matches_nothing, problem
 from tmuxctl.profile_files.yaml_tree import Node, bad, tree
 
@@ -19,12 +19,16 @@ IDLE_KINDS = ("prompt", "continuation", "line", "editor", "tui")
 ASKING_KINDS = ("confirm", "choice", "approval", "trust", "password", "pager", "keys", "question")
 RISKS = ("low", "high", "unknown")
 PROMPT_DETAILS = ("shell", "repl", "agent")
+MENUS = ("digits", "numbers", "letters", "arrows", "typed")
 BUSY_DETAILS = ("printing", "computing", "silent", "streaming", "thinking", "retrying", "limited", "stopped")
 
 PROGRAM = re.compile(r"[\w.+@*?-]{1,100}")
 """A name of a program in `detect`; `*` and `?` stand for any text and any character."""
 
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+
+FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+PATH = re.compile(r"[\w-]+(?:\[(?:-?[0-9]{1,4})?\])?(?:\.[\w-]+(?:\[(?:-?[0-9]{1,4})?\])?){0,15}")
 
 Keys = Callable[[Sequence[str]], Any]
 """Raises Usage for a name of a key that there is not."""
@@ -237,6 +241,46 @@ class _Reader:
             raise self.wrong(node, what, f"the default {found['default']!r} is none of the options")
         return Rule(**found)
 
+    def hooks(self, node: Node, what: str) -> Hooks | str:
+        """How the program tells of its turns; a name is that of another profile that says it."""
+        if isinstance(node.value, str):
+            return self.word(node, what)
+        found = self.record(node, what, HOOKS)
+        for name in found.get("files", {}):
+            if not FILE.fullmatch(name):
+                raise self.wrong(node, "hooks.files", f"{ascii(name[:40])} is no plain name of a file")
+        return Hooks(**found)
+
+    def events(self, node: Node, what: str) -> tuple[Told, ...]:
+        items = node.value if isinstance(node.value, list) else [node]
+        return tuple(self._event(one, what) for one in items)
+
+    def _event(self, node: Node, what: str) -> Told:
+        found = self.record(node, what, EVENT)
+        if not {"on", "is"} <= found.keys():
+            raise self.wrong(node, what, "an event needs `on` and `is`", "- {on: Stop, is: stop}")
+        return Told(means=found.pop("is"), **found)
+
+    def transcript(self, node: Node, what: str) -> Transcript:
+        return Transcript(**self.record(node, what, TRANSCRIPT))
+
+    def path(self, node: Node, what: str) -> str:
+        """Where a value stands in JSON: `a.b`, `a[].b` for that of every item, `a[-1]` for the last."""
+        found = self.text(node, what)
+        if not PATH.fullmatch(found):
+            raise self.wrong(
+                node, what, f"{ascii(found[:60])} is no path", "a.b, a[].b for every item, a[-1] for the last"
+            )
+        return found
+
+    def matches(self, node: Node, what: str) -> dict[str, str]:
+        """Paths with the patterns of their values."""
+        found = self.entries(node, what, ())
+        return {self.path(one._replace(value=key), what): self.pattern(one, what) for key, one in found.items()}
+
+    def file_texts(self, node: Node, what: str) -> dict[str, str]:
+        return {key: self.text(one, key) for key, one in self.entries(node, what, ()).items()}
+
     def tests(self, node: Node) -> tuple[Case, ...]:
         if not isinstance(node.value, list):
             raise self.wrong(node, "tests", f"a list is wanted here, not {node.kind}")
@@ -280,13 +324,21 @@ def _rules(fields: Mapping[str, Field]) -> Field:
     return lambda reader, node, what: reader.rules(node, what, fields)
 
 
-RULE: Mapping[str, Field] = {"id": _Reader.word, "re": _Reader.sign, "where": _Reader.where_}
+RULE: Mapping[str, Field] = {
+    "id": _Reader.word,
+    "re": _Reader.sign,
+    "where": _Reader.where_,
+    "begin": _Reader.sign,
+    "unless": _Reader.sign,
+    "title": _Reader.pattern,
+}
 
 ASKING: Mapping[str, Field] = {
     **RULE,
     "kind": _one_of(*ASKING_KINDS),
     "question": _Reader.question,
     "options": _Reader.options,
+    "menu": _one_of(*MENUS),
     "default": _Reader.word,
     "risk": _one_of(*RISKS),
 }
@@ -303,6 +355,38 @@ TEST: Mapping[str, Field] = {
     "not": _Reader.states,
 }
 
+EVENT: Mapping[str, Field] = {
+    "on": _Reader.word,
+    "is": _one_of("submit", "stop", "failure", "asking", "attention"),
+    "where": _Reader.matches,
+    "text": _Reader.path,
+    "input": _Reader.path,
+    "transcript": _Reader.path,
+    "tokens": _Reader.path,
+}
+
+TRANSCRIPT: Mapping[str, Field] = {
+    "form": _one_of("json", "jsonl", "markdown"),
+    "file": _Reader.text,
+    "items": _Reader.path,
+    "user": _Reader.matches,
+    "agent": _Reader.matches,
+    "input": _Reader.path,
+    "text": _Reader.path,
+    "id": _Reader.path,
+    "time": _Reader.path,
+    "tokens": _Reader.path,
+    "skip": _Reader.patterns,
+}
+
+HOOKS: Mapping[str, Field] = {
+    "argv": _Reader.texts,
+    "env": _Reader.variables,
+    "files": _Reader.file_texts,
+    "events": _Reader.events,
+    "transcript": _Reader.transcript,
+}
+
 KEYS: Mapping[str, Field] = {
     "schema": _Reader.text,
     "name": _Reader.word,
@@ -316,10 +400,11 @@ KEYS: Mapping[str, Field] = {
     "continuation": _rules({**RULE, "detail": _one_of(*PROMPT_DETAILS)}),
     "busy": _rules({**RULE, "detail": _one_of(*BUSY_DETAILS)}),
     "asking": _rules(ASKING),
-    "errors": _rules({**RULE, "retry": _Reader.retry}),
+    "errors": _rules({**RULE, "retry": _Reader.retry, "detail": _one_of("retrying", "limited")}),
     "title": _record({"busy": _Reader.sign, "idle": _Reader.sign}),
     "idle": _record({"settle": _Reader.seconds}),
     "cost": _Reader.number,
+    "install": _Reader.text,
     "resume": _record({"argv": _Reader.texts}),
     "submit": _record(
         {
@@ -331,10 +416,12 @@ KEYS: Mapping[str, Field] = {
             "clear": _Reader.keys,
         }
     ),
-    "answer": _record({"from": _Reader.pattern, "strip": _Reader.patterns, "until": _Reader.pattern}),
+    "answer": _record(
+        {"from": _Reader.pattern, "strip": _Reader.patterns, "until": _Reader.pattern, "tool": _Reader.sign}
+    ),
     "interrupt": _Reader.keys,
     "exit": _record({"send": _Reader.text, "keys": _Reader.keys}),
-    "hooks": _Reader.word,
+    "hooks": _Reader.hooks,
     "notes": _Reader.text,
     "tests": _Reader.text,
 }

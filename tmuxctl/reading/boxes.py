@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 from tmuxctl.reading import menus, patterns
 from tmuxctl.reading.lazy import Pattern
-from tmuxctl.reading.menus import RULED
 from tmuxctl.reading.patterns import Text
-from tmuxctl.reading.questions import LABEL_LENGTH, MANY, TRAILING, identity, risk_of, unframed
+from tmuxctl.reading.questions import LABEL_LENGTH, MANY, RULED, TRAILING, identity, risk_of, unframed
 from tmuxctl.results import Asking, Option
 
 UPRIGHT, JOINTS, TOPS = "│┃║|", "├┠╟╠┣", "┌╭╔┏+"

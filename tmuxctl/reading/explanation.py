@@ -55,7 +55,8 @@ def _hook(seen: Scene) -> Piece:
         return Piece(
             "hook", "tells its turns, none yet" if seen.evidence.hooks else "it tells none of its turns", None, None
         )
-    return Piece("hook", f"{hook} was the last it told", None, {"stop": "idle", "asking": "asking"}.get(hook, "busy"))
+    argues = {"stop": "idle", "failure": "idle", "asking": "asking"}.get(hook.means, "busy")
+    return Piece("hook", f"{hook.means} was the last it told", hook.age, argues)
 
 
 def _mark(seen: Scene) -> Piece:

@@ -139,6 +139,16 @@ def _profiled(seen: Scene) -> bool:
     return profile is not None and bool(profile.prompt) and meant(seen) and not of_interpreter(profile)
 
 
+def is_agent(profile: Profile) -> bool:
+    """Whether it is an agent's profile: such a program draws its own input, whatever it is written in."""
+    return any(rule.detail == "agent" for rule in profile.prompt)
+
+
+def draws_input(seen: Scene) -> bool:
+    """The program draws its own input, and its profile knows it: nothing else is one."""
+    return seen.profile is not None and is_agent(seen.profile) and meant(seen)
+
+
 def of_interpreter(profile: Profile) -> bool:
     """Whether a profile knows no more than the prompt of a shell or interpreter: what a script of it shows is its own."""
     knows_busy = profile.busy or profile.title_busy
@@ -150,6 +160,8 @@ def meant(seen: Scene) -> bool:
     profile, now = seen.profile, seen.now
     if profile is None or now is None or not profile.foreground:
         return profile is not None
+    if is_agent(profile):
+        return not (programs.is_pager(now.name) or programs.is_editor(now.name))
     from fnmatch import fnmatchcase
 
     return any(fnmatchcase(now.name, pattern) for pattern in profile.foreground)

@@ -13,7 +13,18 @@ from typing import NamedTuple
 from tmuxctl.reading import patterns
 from tmuxctl.reading.lazy import Pattern
 from tmuxctl.reading.patterns import Text
-from tmuxctl.reading.questions import CONTEXT, LABEL_LENGTH, MANY, asked, identity, risk_of, slug, undecorated, unframed
+from tmuxctl.reading.questions import (
+    CONTEXT,
+    LABEL_LENGTH,
+    MANY,
+    RULED,
+    asked,
+    identity,
+    risk_of,
+    slug,
+    undecorated,
+    unframed,
+)
 from tmuxctl.results import Asking, Option
 from tmuxctl.value import changed
 
@@ -38,7 +49,6 @@ WANTS = Pattern(
     r"\b(?:do you want|would you like|allow|approve|permission|proceed|apply this|run this)\b", re.IGNORECASE
 )
 TRUST = Pattern(r"\btrust\b", re.IGNORECASE)
-RULED = Pattern(r"^[\s─━═╌╭╮╰╯┌┐└┘│┃-]*$")
 
 
 def on_screen(seen: Text, cursor: tuple[int, int], *, visible: bool) -> Asking | None:

@@ -66,7 +66,7 @@ def text(look: Look) -> Text:
 
 def _goes_on(row: str, cols: int) -> bool:
     """Whether a row may have been wrapped: it is full, and no drawn line."""
-    return len(row) >= cols and row[-1] not in "─━═╌│┃║╮╯┐┘-=_"
+    return len(row) >= cols and row[-1] not in "─━═╌│┃║╮╯┐┘-=_▀▄█"
 
 
 # A profile's rules
@@ -95,6 +95,19 @@ def region(seen: Text, where: str) -> str:
     return "\n".join(seen.rows)
 
 
+def place(seen: Text, rule: Rule) -> str | None:
+    """The part of the screen a rule looks at, with what narrows it; None where the rule does not count at all."""
+    if rule.title and not fits(rule.title, seen.title):
+        return None
+    where = region(seen, rule.where)
+    begin = compiled(rule.begin) if rule.begin else None
+    if begin is None:
+        return where
+    rows = where.split("\n")
+    at = next((y for y in range(len(rows) - 1, -1, -1) if begin.search(rows[y])), None)
+    return None if at is None else "\n".join(rows[at:])
+
+
 class Match(Value):
     """A profile's rule that fits, where it was found and what it found."""
 
@@ -107,9 +120,9 @@ def first(rules: Iterable[Rule], seen: Text) -> Match | None:
     """The first of these rules that fits."""
     for rule in rules:
         pattern = compiled(rule.re)
-        where = region(seen, rule.where)
-        found = pattern.search(where) if pattern else None
-        if found:
+        where = place(seen, rule)
+        found = pattern.search(where) if pattern and where is not None else None
+        if found and where is not None and not fits(rule.unless, where):
             return Match(rule, where, found)
     return None
 

@@ -26,6 +26,9 @@ SHORT = 12
 
 LABEL_LENGTH = 200
 
+QUESTION_LENGTH = 2000
+"""Characters of a question that are told: a command of many lines may be what it is about."""
+
 MANY = 40
 """Options of a menu that are told."""
 
@@ -44,6 +47,9 @@ CHOOSING = Pattern(
     re.I,
 )
 FRAME = Pattern(r"[\s│┃║|]+$")
+RULED = Pattern(r"^[\s─━═╌╭╮╰╯┌┐└┘│┃-]*$")
+"""A row that is only drawn."""
+
 ASSUMED_ALONE = Pattern(r"^\s*[\[(] ?(?:y|yes|n|no) ?[\])] ?:?$", re.IGNORECASE)
 """`[no]:` on a row of its own, below the question."""
 
@@ -51,6 +57,9 @@ LEGEND = Pattern(
     r"(?:^|\s{2,})\s?(?:(?P<letter>[^\W\d_])|\^(?P<control>[A-Z]))\s+(?P<label>[^\W\d_][\w'-]*(?: \w+){0,3})(?=\s{2,}|\s*$)"
 )
 """An answer behind its key: `Y Yes`, `^C Cancel`."""
+
+DRAWN = Pattern(r"^[?☐☒✔✓●◉⦿○]\s+")
+"""What stands before the words of a question: `? Shell  touch x`."""
 
 LEADING = Pattern(r"^(?:[●◉⦿○◯◎◼■☑☒✔✓◻□☐❯›▸➤►▶»]|[\[(][ *xX✔✓]?[\])])\s+(?=\S)")
 TRAILING = Pattern(r"(?:\s+[↑↓▲▼▮▒░█✔✓←◀])+\s*$")
@@ -61,8 +70,14 @@ def by_rule(match: Match, seen: Text) -> Asking:
     """The question a profile's rule found."""
     rule = match.rule
     question = _worded(match)
-    options = tuple(Option(name, name, tuple(keys)) for name, keys in rule.options.items())
-    if rule.kind == "choice" and not options:
+    options, default = tuple(Option(name, name, tuple(keys)) for name, keys in rule.options.items()), rule.default
+    if rule.menu:
+        from tmuxctl.reading import choices
+
+        if listed := choices.of_rule(rule, match.region):
+            options, default = listed.options, listed.default
+            question = question if rule.question else _told_above(listed.above, question, rule.menu)
+    elif rule.kind == "choice" and not options:
         options, above = numbered(seen, ("Enter",))
         question = above if above and len(question) < SHORT else question
     rows = match.region.split("\n")
@@ -71,7 +86,8 @@ def by_rule(match: Match, seen: Text) -> Asking:
     if rule.where in ("cursor-line", "last-line"):
         near = [*seen.above(2 * CONTEXT), *near]
     risk = rule.risk if rule.risk != "unknown" else risk_of([question])
-    return Asking(rule.kind or "question", identity(rule.id, question, near), question, options, rule.default, risk)
+    name = identity(rule.id, question, near)
+    return Asking(rule.kind or "question", name, question[:QUESTION_LENGTH], options, default, risk)
 
 
 def _worded(match: Match) -> str:
@@ -81,11 +97,36 @@ def _worded(match: Match) -> str:
         found = list(pattern.finditer(match.region))
         nearest = [one for one in found if one.start() <= match.found.end()] or found
         if nearest and nearest[-1]["q"]:
-            return nearest[-1]["q"].strip()
+            return _in_a_line(nearest[-1]["q"])
     start = match.region.rfind("\n", 0, match.found.start()) + 1
     end = match.region.find("\n", match.found.end())
     row = match.region[start : end if end >= 0 else None].strip()
     return unframed(row.split("\n")[0])
+
+
+def _told_above(above: str, question: str, menu: str) -> str:
+    """What a list on the screen is about: the rows above it; where the answers stand in the question's own row, that row
+    with those right above it."""
+    if menu != "typed":
+        return DRAWN.sub("", _in_a_line(above)) or question
+    near: list[str] = []
+    for row in reversed(above.split("\n")[-CONTEXT * 2 :]):
+        if RULED.match(row):
+            break
+        near.insert(0, unframed(row).strip())
+    asks = patterns.SPELLED.sub("", question).strip() or question
+    return f"{' '.join(near)} \u2014 {asks}" if near else asks
+
+
+def _in_a_line(text: str) -> str:
+    """A question of several rows, without the box around it; a dash stands where an empty row parted them."""
+    if "\n" not in text:
+        return text.strip()
+    rows = [unframed(row).strip() for row in text.split("\n")]
+    parts: list[list[str]] = [[]]
+    for row in ("" if RULED.match(row) else row for row in rows):
+        parts[-1].append(row) if row else parts.append([])
+    return " \u2014 ".join(" ".join(part) for part in parts if part)
 
 
 def at_cursor(seen: Text, tells: Tells) -> Asking | None:

@@ -75,6 +75,11 @@ class Scene(Value):
         return self.now is None and (self.evidence.proc != NONE or any(self.before))
 
     @property
+    def ended(self) -> bool:
+        """The last thing the program told of its turn is its end."""
+        return self.look.hook is not None and self.look.hook.means in ("stop", "failure")
+
+    @property
     def ttys(self) -> tuple[Tty | None, ...]:
         """The settings of the terminal at the last two looks, newest first."""
         return tuple(look.kernel.tty if look.kernel else None for look in self.looks[:-3:-1])

@@ -73,6 +73,12 @@ def _trouble(seen: Scene) -> str | None:
     return match.rule.detail if match else None
 
 
+def limit_match(seen: Scene) -> Match | None:
+    """The profile's rule for a limit that is used up, if one fits."""
+    rules = [rule for rule in seen.profile.errors if rule.detail == "limited"] if seen.profile else []
+    return patterns.first(rules, seen.text) if rules else None
+
+
 def asking_match(seen: Scene) -> Match | None:
     """The profile's rule for a question that fits."""
     return patterns.first(seen.profile.asking, seen.text) if seen.profile else None

@@ -23,6 +23,9 @@ __all__ = ["Argument", "Verdict", "arguments", "judge"]
 START_SECONDS = 2.0
 """So long a new program counts as starting, if its profile does not say."""
 
+HOOK_SECONDS = 1.0
+"""So long what a program told of its turn counts more than what it shows: it tells before it draws."""
+
 MARKED_QUIET = 0.06
 """Seconds after which a shell that began with its prompt has drawn it."""
 
@@ -58,7 +61,7 @@ def arguments(evidence: Evidence, profile: Profile | None = None) -> tuple[Argum
 def _finished(seen: Scene) -> tuple[str, Verdict]:
     """The name of the evidence that decided, and the verdict."""
     source, verdict = next((name, found) for name, rule in RULES if (found := rule(seen)) is not None)
-    return source, _told_by_hook(seen, _starting(seen, verdict))
+    return source, _limited(seen, _told_by_hook(seen, _starting(seen, verdict)))
 
 
 def _starting(seen: Scene, verdict: Verdict) -> Verdict:
@@ -73,8 +76,15 @@ def _starting(seen: Scene, verdict: Verdict) -> Verdict:
 
 def _told_by_hook(seen: Scene, verdict: Verdict) -> Verdict:
     """A program that told the end of its turn, and seems to wait for the next, does."""
-    if seen.look.hook == "stop" and verdict.state is State.IDLE and seen.now is not None and seen.now.waits:
+    if seen.ended and verdict.state is State.IDLE and seen.now is not None and seen.now.waits:
         return verdict._replace(by="hook", confidence=Confidence.SURE, why=f"turn ended, {verdict.why}")
+    return verdict
+
+
+def _limited(seen: Scene, verdict: Verdict) -> Verdict:
+    """A program that waits, and says that its limit is used up, will not do what it is told next."""
+    if verdict.state is State.IDLE and (match := screen_rules.limit_match(seen)):
+        return verdict._replace(detail="limited", why=f"{verdict.why}, limit sign {match.rule.id}")
     return verdict
 
 
@@ -129,6 +139,14 @@ def _shell_mark(seen: Scene) -> Verdict | None:
     return _marked_prompt(seen, seen.how)
 
 
+def _hook(seen: Scene) -> Verdict | None:
+    """The program just told the end of its turn; it may not have drawn it yet."""
+    hook = seen.look.hook
+    if hook is None or not seen.ended or hook.age > HOOK_SECONDS or screen_rules.asking_match(seen):
+        return None
+    return idle(seen, "prompt", "agent", "it told the end of its turn", by="hook", confidence=Confidence.SURE)
+
+
 def _command(seen: Scene) -> Verdict | None:
     """A command has begun and not ended: what it does is busy, unless it is seen to take input itself."""
     now = seen.now
@@ -155,6 +173,7 @@ RULES: tuple[tuple[str, Callable[[Scene], Verdict | None]], ...] = (
     ("kernel", _stopped),
     ("tty", _unread),
     ("shell-mark", _shell_mark),
+    ("hook", _hook),
     ("busy-mark", screen_rules.busy_by_profile),
     ("asking-mark", screen_rules.asking_by_profile),
     ("kernel", waiting.nobody_waits),

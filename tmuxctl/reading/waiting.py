@@ -360,20 +360,23 @@ def _by_text(seen: Scene, quiet_needed: float, how: str) -> Verdict:
     quiet, left = seen.activity.quiet, seen.text.left
     if seen.activity.animated:
         return busy(seen, "printing", _pace(seen), by="activity", confidence=LIKELY)
-    sign = patterns.full_screen_sign(seen.text) if seen.full_screen or seen.raw else None
+    own_input = kinds.draws_input(seen)
+    sign = patterns.full_screen_sign(seen.text) if (seen.full_screen or seen.raw) and not own_input else None
     if sign and seen.activity.known >= WINDOW:
         return idle(seen, sign, None, f"{how}, {_pace(seen)}", by="prompt", confidence=GUESS)
-    if _drawn_anew(seen):
+    if _drawn_anew(seen) and not own_input:
         return idle(seen, "tui", None, f"{how}, {_pace(seen)}", by="prompt", confidence=GUESS)
     if not seen.activity.told and quiet < SETTLE_UNKNOWN:
         return busy(seen, seen.doing, f"{how}, its last output is of unknown age")
     if quiet < max(quiet_needed, seen.settle):
         return busy(seen, "printing", f"{how}, printed {quiet:.1f} s ago", by="activity")
     shown = f"{how}, quiet for {quiet:.1f} s"
-    if (seen.prompt or seen.continuation) and not patterns.PROGRESS.search(seen.text.bare):
+    if (seen.prompt or seen.continuation) and (own_input or not patterns.PROGRESS.search(seen.text.bare)):
         return kinds.idle_now(seen, shown, by="prompt", confidence=LIKELY)
     if found := kinds.question_alone(seen):
         return kinds.asks(found, shown, GUESS)
+    if own_input:
+        return _input_missing(seen, shown)
     if patterns.alone_a_prompt(left) or patterns.alone_a_command_line(left) or patterns.alone_a_question(left):
         return kinds.idle_now(seen, shown, by="prompt", confidence=GUESS)
     if sign and quiet >= (SCREEN_QUIET if sign == "tui" else 0.0):
@@ -381,6 +384,13 @@ def _by_text(seen: Scene, quiet_needed: float, how: str) -> Verdict:
     if quiet >= SETTLE_UNKNOWN and _may_stand(seen):
         return unknown(f"{how}, quiet for {quiet:.0f} s behind what is no prompt")
     return busy(seen, seen.doing, f"{how}, no prompt left of the cursor")
+
+
+def _input_missing(seen: Scene, how: str) -> Verdict:
+    """A program that draws its own input does not show it: what stands left of the cursor is part of an answer."""
+    if seen.activity.quiet >= SETTLE_UNKNOWN:
+        return unknown(f"{how}, its own prompt does not show")
+    return busy(seen, seen.doing, f"{how}, its own prompt does not show", by="prompt")
 
 
 def _drawn_anew(seen: Scene) -> bool:

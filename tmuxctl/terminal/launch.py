@@ -31,6 +31,9 @@ ALLOWED = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|EDITOR
 
 FACTS_LIMIT = 3000
 
+CHOSEN = ("candidates", "route", "beside")
+"""What is told of a session that was chosen among several programs, or stands in for another one."""
+
 
 def environment(caller: Mapping[str, str], *, clean: bool) -> dict[str, str]:
     """What a session gets of its caller's environment; `clean` keeps the allow-list only."""
@@ -140,6 +143,7 @@ def facts(spec: SessionSpec, asked: Mapping[str, Any]) -> str:
     while True:
         about = {"argv": argv, "cwd": cwd, "plugins": plugins, "profile": asked.get("profile"), "marks": asked["marks"]}
         about |= {"plain": True} if asked.get("plain") else {}
+        about |= {name: asked[name] for name in CHOSEN if asked.get(name)}
         # 3.4 puts a backslash before a dollar when it prints an option (measured), which JSON does not know
         line = json.dumps(about).replace("$", "\\u0024").replace("#", "\\u0023")
         if len(line) <= FACTS_LIMIT:

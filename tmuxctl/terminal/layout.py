@@ -16,6 +16,9 @@ ENDED = "ended"
 SERVER = "server"
 """The record of the tmux server that the session was made on, by who made it."""
 
+EVENTS = "events"
+"""The folder that its program may write: what its hooks tell, a file for each event."""
+
 SHELL = "shell"
 """The folder whose files its shell reads; beside `events`, which it may write, all of it that a sandboxed program sees."""
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tmuxctl.errors import NotFound
-from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Kernel, Look, Mark
+from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Hook, Kernel, Look, Mark
 from tmuxctl.terminal import screen as screens
 from tmuxctl.terminal import server
 from tmuxctl.terminal.journal import Extent, journal
-from tmuxctl.terminal.paste import FACTS_SIZE
+from tmuxctl.terminal.paste import FACTS_SIZE, Input
 from tmuxctl.terminal.server import Pane
 from tmuxctl.transport.base import Command, If, Probe, Transport
 
@@ -112,7 +112,8 @@ def _drawn(pane: Pane, printed: bytes, end: bytes) -> Capture:
 
 class Observer:
     """Watches one session. `find_mark` finds the last shell mark in output that begins at an offset (None: no marks are
-    expected); `level` caps what is asked of the kernel."""
+    expected); `find_hook` gives what the program told last, at one moment and since an input of another, both by the wall
+    clock, and of this text (None: it tells nothing); `level` caps what is asked of the kernel."""
 
     def __init__(
         self,
@@ -121,12 +122,14 @@ class Observer:
         folder: str,
         *,
         find_mark: Callable[[bytes, int], Mark | None] | None = None,
+        find_hook: Callable[[float, float, bytes], Hook | None] | None = None,
         level: str = FULL,
     ) -> None:
         self.transport, self.pane, self.level = transport, pane, level
         self.journal = journal(transport, pane, folder)
         self.looks: deque[Look] = deque()
         self._find_mark, self._searched = find_mark, 0
+        self._find_hook = find_hook
         self._mark: Mark | None = None
         self._drawn: Capture | None = None
         self._screen = ""
@@ -171,12 +174,21 @@ class Observer:
             status=pane.status,
             signal=pane.signal,
             mark=self._mark,
-            hook=None,
+            hook=self._hook(probe, drawn),
             kernel=None if pane.dead else probe.kernel,
         )
         self._wall = probe.wall
         self._keep(look)
         return look
+
+    def _hook(self, probe: Probe, drawn: Capture) -> Hook | None:
+        """What the program told last since it was given something."""
+        if self._find_hook is None:
+            return None
+        given = Input.parse(drawn.given)
+        if given is None:
+            return self._find_hook(probe.wall, 0.0, b"")
+        return self._find_hook(probe.wall, probe.wall - (probe.at - given.at), given.typed)
 
     def recall(self, looks: Sequence[Look]) -> None:
         """Begin with what another process saw just before."""
@@ -189,6 +201,7 @@ class Observer:
             looks=tuple(self.looks),
             proc=_level(self.looks),
             marks=self._find_mark is not None,
+            hooks=self._find_hook is not None,
             program=os.path.basename(next(iter(self.pane.spec.get("argv") or ()), "")),
             age=max(0.0, self._wall - self.pane.created) if self.pane.created else None,
             typed=bool(self._drawn and self._drawn.given),

@@ -62,6 +62,11 @@ class Input(NamedTuple):
         place = "#{cursor_x}:#{cursor_y}:#{pane_width}:#{pane_height}:#{alternate_on}"
         return f"{pid}:{id}:{offset}:{place}:{echo}:{at:.3f}:{typed[:ECHO_LIMIT].hex()}"
 
+    def again(self, pid: int) -> str:
+        """What `remember` made of it, with the cursor where it stood then: for a second write of the same input."""
+        place = f"{self.x}:{self.y}:{self.cols}:{self.rows}:{self.alternate:d}"
+        return f"{pid}:{self.id}:{self.offset}:{place}:{self.echo}:{self.at:.3f}:{self.typed[:ECHO_LIMIT].hex()}"
+
     @classmethod
     def parse(cls, text: str) -> Input | None:
         """What `remember` made, or the first FACTS_SIZE characters of it; None if nothing was ever sent."""

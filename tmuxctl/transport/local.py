@@ -334,7 +334,8 @@ class LocalTransport:
 
     def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
         try:
-            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            # a program may have put a pipe where a file is looked for: that must not be waited for
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
         except FileNotFoundError:
             raise NotFound(f"no file {path}", reason="no_file") from None
         except OSError as error:

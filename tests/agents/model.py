@@ -1,0 +1,135 @@
+"""The local model: started for a run, its request log, and the text it gives to a prompt."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .lab import FAKE
+
+PATIENCE = 10.0
+"""Seconds in which the model must have started."""
+
+
+class Request(NamedTuple):
+    """One request of a program, as the model saw it. `end` is when the last byte of the answer was given, None while it is
+    open; `auxiliary` is what a program asks on its own (titles, suggestions)."""
+
+    n: int
+    time: float
+    end: float | None
+    behaviour: str
+    user: str
+    length: int
+    sha256: str
+    results: tuple[str, ...]
+    dialect: str
+    tools: tuple[str, ...]
+    outcome: str
+
+    @property
+    def auxiliary(self) -> bool:
+        return self.behaviour.startswith("aux-")
+
+
+def request(entry: Mapping[str, Any]) -> Request:
+    """A line of the log."""
+    seconds = entry.get("seconds")
+    return Request(
+        n=entry.get("n", 0),
+        time=entry["time"],
+        end=None if seconds is None else entry["time"] + seconds,
+        behaviour=entry.get("behaviour", ""),
+        user=entry.get("user", ""),
+        length=entry.get("user_length", 0),
+        sha256=entry.get("user_sha256", ""),
+        results=tuple(entry.get("results", ())),
+        dialect=entry.get("dialect", ""),
+        tools=tuple(entry.get("tools", ())),
+        outcome=entry.get("outcome", ""),
+    )
+
+
+def sha256(text: str) -> str:
+    """The model's fingerprint of a prompt: it takes no blank around a prompt into account."""
+    return hashlib.sha256(text.strip().encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Model:
+    """The model's server, as a process of its own on the loopback interface."""
+
+    def __init__(self) -> None:
+        folder = Path(tempfile.mkdtemp(prefix="tca-model-"))
+        self.port_file = folder / "port"
+        self.process = subprocess.Popen(
+            [sys.executable, str(FAKE / "fake_llm.py"), "--port", "0", "--port-file", str(self.port_file)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        self.port = self._port()
+        self.url = f"http://127.0.0.1:{self.port}/__fake__/requests"
+        self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+    def _port(self) -> int:
+        deadline = time.monotonic() + PATIENCE
+        while not (self.port_file.exists() and self.port_file.read_text().endswith("\n")):
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                self.process.kill()
+                raise RuntimeError("the local model does not start")
+            time.sleep(0.02)
+        return int(self.port_file.read_text())
+
+    def requests(self, holding: str = "") -> list[Request]:
+        """Every request whose prompt holds this text, oldest first."""
+        with self.opener.open(self.url, timeout=PATIENCE) as answer:
+            entries = json.load(answer)
+        return [one for one in map(request, entries) if holding in one.user]
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait()
+        self.port_file.unlink(missing_ok=True)
+        self.port_file.parent.rmdir()
+
+
+def _fake() -> Any:
+    spec = importlib.util.spec_from_file_location("fake_llm", FAKE / "fake_llm.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def text(one: Request, attempt: int = 1) -> str:
+    """What the model answers to a request, by its own script; `attempt` counts the tries of a prompt that fails first."""
+    fake = _fake()
+
+    class Script(fake.Server):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            self.lock, self.flaky, self.delay = threading.Lock(), {}, 0.0
+
+        def attempts(self, key: str) -> int:
+            return attempt
+
+    turn = fake.Turn(one.dialect)
+    turn.user, turn.results = one.user, list(one.results)
+    turn.tools = [(name, None, "function") for name in one.tools]
+    _, events = Script().script(turn)
+    return "".join(event[1] for event in events if event[0] == "text")
+
+
+def tags(requests: Iterable[Request]) -> list[str]:
+    """The marks at the answers' ends."""
+    return re.findall(r"FAKE-END:\S+", "\n".join(map(text, requests)))

@@ -1,0 +1,151 @@
+"""The live suite's own judgement: each broken promise is seen, a turn that keeps them all is not blamed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agents.behaviours import BEHAVIOURS, plan
+from agents.model import Request, sha256
+from agents.report import promises, table
+from agents.truth import broken, equal
+from agents.turn import Turn
+
+PROMPT = "one line\nfake:echo#e-0 hello"
+TEXT = "FAKE-BEGIN:echo#e-0\n\nhello\n\nFAKE-END:echo#e-0\n"
+CODE = "Look:\n\n```python\ndef f():\n    if 1:\n\n        return 2\n```\n\n- one\n- two\n"
+
+
+def request(text: str = PROMPT, **about: Any) -> Request:
+    known = {
+        "n": 1,
+        "time": 100.0,
+        "end": 101.0,
+        "behaviour": "echo",
+        "user": text,
+        "length": len(text),
+        "sha256": sha256(text),
+        "results": (),
+        "dialect": "anthropic",
+        "tools": (),
+        "outcome": "done",
+    }
+    return Request(**{**known, **about})
+
+
+def turn(**about: Any) -> Turn:
+    known: dict[str, Any] = {
+        "program": "claude",
+        "mode": "hooks",
+        "behaviour": "echo",
+        "round": 0,
+        "id": "e-0",
+        "prompt": PROMPT,
+        "asked": 99.0,
+        "returned": 101.2,
+        "answer": TEXT.strip(),
+        "wanted": TEXT,
+        "state": "idle",
+        "source": "hook",
+        "submitted": True,
+        "evidence": "hook",
+        "seen": 101.1,
+        "requests": (request(),),
+    }
+    return Turn(**{**known, **about})
+
+
+def asked(shape: str, **about: Any) -> Turn:
+    """A turn in which a command was wanted, with a decision made after the question."""
+    known = {"shape": shape, "state": "asking", "wanted": None, "seen": None, "decided": True, "ran": shape == "allow"}
+    return turn(**{**known, **about})
+
+
+def test_a_turn_that_keeps_every_promise_is_not_blamed() -> None:
+    assert broken(turn()) == ()
+    assert broken(asked("allow")) == broken(asked("deny")) == ()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"requests": ()}, "not submitted"),
+        ({"requests": (request("one line fake:echo#e-0 hello"),)}, "not equal"),
+        ({"requests": (request(), request(n=2))}, "submitted 2 times"),
+        ({"submitted": False}, "told not to be"),
+        ({"returned": 100.5}, "premature: told 0.500 s before"),
+        ({"requests": (request(outcome="error 500"), request(n=2, end=None, outcome="open"))}, "premature"),
+        ({"returned": 103.2}, "late"),
+        ({"answer": TEXT[:-9]}, "answer (hook) differs"),
+        ({"answer": "> " + TEXT, "source": "screen"}, "answer (screen) differs"),
+        ({"answer": "", "source": "screen"}, "it is empty"),
+        ({"state": "busy"}, "ended busy"),
+        ({"state": "asking", "kind": "approval"}, "where no question was"),
+        ({"stopped": False}, "not interrupted"),
+        ({"error": "Conflict busy"}, "failed"),
+    ],
+)
+def test_a_broken_promise_is_told(wrong: dict[str, Any], words: str) -> None:
+    assert words in "; ".join(broken(turn(**wrong)))
+
+
+@pytest.mark.parametrize(
+    ("one", "words"),
+    [
+        (asked("deny", ran=True), "denied, and run"),
+        (asked("allow", early=True), "undecided"),
+        (asked("allow", ran=False), "allowed, and not run"),
+        (asked("allow", decided=False, state="idle"), "never asked"),
+    ],
+)
+def test_a_command_that_was_run_or_not_against_the_decision_is_told(one: Turn, words: str) -> None:
+    assert words in "; ".join(broken(one))
+
+
+def test_attempts_that_failed_are_one_submission() -> None:
+    tries = (request(outcome="error 429"), request(n=2, outcome="error 429"), request(n=3))
+    assert broken(turn(requests=tries)) == ()
+
+
+def test_what_a_program_is_known_to_add_behind_a_prompt_is_no_difference() -> None:
+    added = request(f"{PROMPT}\n\nAlways answer in English.")
+    assert equal(turn(program="aider"), added)
+    assert not equal(turn(program="claude"), added)
+    assert not equal(turn(program="aider"), request(f"one  line\nfake:echo#e-0 hello\n\n{'x' * 30}"))
+
+
+def test_an_answer_from_the_screen_may_draw_markdown_but_not_lose_or_add_a_line() -> None:
+    drawn = "Look:\n\n  def f():\n      if 1:\n\n          return 2\n\n• one\n• two"
+    assert broken(turn(source="screen", wanted=CODE, answer=drawn)) == ()
+    assert "differs" in "".join(broken(turn(source="screen", wanted=CODE, answer=drawn.replace("• two", ""))))
+    assert "differs" in "".join(broken(turn(source="screen", wanted=CODE, answer=f"{drawn}\nesc to interrupt")))
+    assert "code block" in "".join(broken(turn(source="screen", wanted=CODE, answer=drawn.replace("      if", "  if"))))
+    assert "code block" in "".join(broken(turn(source="screen", wanted=CODE, answer=drawn.replace("1:\n\n", "1:\n"))))
+
+
+def test_of_escape_codes_in_an_answer_the_printable_rest_may_be_shown() -> None:
+    wanted = "a \x1b]0;PWNED\x07 colour \x1b[31mred\x1b[0m bell \x07 end"
+    for answer in ("a colour red bell end", "a 0;PWNED colour red bell end", "a ]0;PWNED colour [31mred[0m bell end"):
+        assert broken(turn(source="screen", wanted=wanted, answer=answer)) == ()
+    for answer in ("a colour bell end", "a colour red bell end end", "a x colour red bell end"):
+        assert "differs" in "".join(broken(turn(source="screen", wanted=wanted, answer=answer)))
+
+
+def test_every_round_has_every_behaviour_and_no_two_prompts_are_the_same() -> None:
+    planned = plan(2, 3)
+    assert [sum(one.behaviour.name == name for one in planned) for name in ("echo", "slow")] == [3, 2]
+    assert {one.behaviour.name for one in planned} == {one.name for one in BEHAVIOURS}
+    assert len({one.behaviour.prompt(one.id) for one in planned}) == len(planned)
+
+
+def test_the_table_counts_what_held_and_a_slow_middle_breaks_a_promise() -> None:
+    turns = [turn(), turn(program="codex", returned=101.9), turn(program="codex", requests=())]
+    turns = [one._replace(broken=broken(one)) for one in turns]
+    rows = [[cell.strip() for cell in row.strip("| ").split("|")] for row in table(turns, {})]
+    assert rows[2][:6] == ["claude", "with", "1", "1", "1", "0"]
+    assert rows[3][:6] == ["codex", "with", "2", "1", "1", "0"]
+    assert rows[3][6] == "0.45 / 0.80 s"
+    told = promises(turns, {("claude", "hooks"): ["12 node"]})
+    assert any("codex hooks: the end is told after" in one for one in told)
+    assert any("left behind" in one for one in told)

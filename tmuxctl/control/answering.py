@@ -1,0 +1,119 @@
+"""The answer of a program that is given texts in a composer: what it told of its turn, else what it drew.
+
+A hook gives the exact words, the transcript too; the screen with its history is what is left where neither is to be had:
+after an interrupt, an error, or with a program that tells nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmuxctl.control import events
+from tmuxctl.control.events import ENDS, Happened
+from tmuxctl.errors import NotFound
+from tmuxctl.reading import drawn
+from tmuxctl.terminal import observer as observers
+from tmuxctl.terminal import screen as screens
+
+if TYPE_CHECKING:
+    from tmuxctl.control.observing import Observer
+    from tmuxctl.control.service import Control
+    from tmuxctl.profile import Profile
+    from tmuxctl.reading.turn import Spoken
+    from tmuxctl.terminal.paste import Input
+
+LATE_SECONDS = 0.6
+"""How much later than its prompt a program may tell the end of its turn (Codex: 0.2 s, measured)."""
+
+LATE_TOKENS_SECONDS = 0.15
+"""How long a transcript is waited for that only says how many tokens an answer took (Claude: up to 0.13 s, measured)."""
+
+PAUSE_SECONDS = 0.02
+
+
+class Said(NamedTuple):
+    """An answer: `source` is hook, transcript, marks or screen; `status` a shell command's, `tokens` None if nobody told."""
+
+    text: str
+    complete: bool
+    source: str
+    status: int | None = None
+    tokens: int | None = None
+
+
+def said(
+    control: Control, observer: Observer, profile: Profile, given: Input, typed: str, *, history: int, ended: bool
+) -> Said:
+    """The answer to a text. `history` is how many rows had scrolled away when it was given; `ended`: the turn came to its
+    end, so that what the program tells of it may be waited for."""
+    told = _told(control, observer, given, typed, ended) if profile.hooks else None
+    return told or _drawn(control, observer, profile, given, typed, history)
+
+
+def _told(control: Control, observer: Observer, given: Input, typed: str, ended: bool) -> Said | None:
+    if observer.events is None:
+        return None
+    wall = time.time() - (control.transport.clock() - given.at)
+    last = _end(observer.events, wall, typed, LATE_SECONDS if ended and _tells(observer, wall) else 0.0)
+    path = _named(observer.events, wall)
+    hooks = observer.events.hooks
+    text = last.event.text if last else None
+    spoken = None
+    if ended and hooks.transcript is not None:
+        spoken = _transcript(control, observer, path, typed, LATE_TOKENS_SECONDS if text is not None else 0.0)
+    tokens = spoken.tokens if spoken else last.event.tokens if last else None
+    if text is not None:
+        return Said(text.rstrip("\n"), True, "hook", tokens=tokens)
+    return Said(spoken.text.rstrip("\n"), True, "transcript", tokens=tokens) if spoken else None
+
+
+def _transcript(control: Control, observer: Observer, path: str | None, typed: str, patience: float) -> Spoken | None:
+    """What the transcript says, for whose last entry it is waited so many seconds."""
+    assert observer.events is not None and observer.events.hooks.transcript is not None
+    deadline = time.monotonic() + (patience if path else 0.0)
+    while True:
+        found = events.spoken(control, observer.pane, observer.events.hooks.transcript, path, typed)
+        if found or time.monotonic() >= deadline:
+            return found
+        time.sleep(PAUSE_SECONDS)
+
+
+def _tells(observer: Observer, since: float) -> bool:
+    """Whether the program was heard to tell anything: of this turn, or where it tells only ends, at all or not yet."""
+    assert observer.events is not None
+    known = {told.means for told in observer.events.hooks.events}
+    if not known & set(ENDS):
+        return False
+    return bool(observer.events.since(since)) if "submit" in known else observer.hooked
+
+
+def _end(told: events.Events, since: float, typed: str, patience: float) -> Happened | None:
+    """The event that told the end of this turn, for which it is waited so many seconds."""
+    deadline = time.monotonic() + patience
+    while True:
+        ends = [one for one in told.since(since) if one.event.means in ENDS and events.about(one.event, typed.encode())]
+        if ends or time.monotonic() >= deadline:
+            return ends[-1] if ends else None
+        time.sleep(PAUSE_SECONDS)
+
+
+def _named(told: events.Events, since: float) -> str | None:
+    """The transcript that the newest event names."""
+    paths = [path for one in told.since(since) if (path := one.event.transcript)]
+    return paths[-1] if paths else None
+
+
+def _drawn(control: Control, observer: Observer, profile: Profile, given: Input, typed: str, history: int) -> Said:
+    """What stands in the terminal and its history from the row on which the text was given."""
+    try:
+        now = observers.capture(control.transport, observer.pane.name, scrollback=0)
+    except NotFound:
+        return Said("", False, "screen")
+    back = screens.text(now.back).split("\n") if now.back else []
+    rows = [*back, *screens.text(now.rows).split("\n")]
+    kept = len(back)
+    # rows that the history had no more room for, or that the program cleared, are gone: then only the echo tells
+    anchor = kept - (now.pane.history - history) + given.y if now.pane.history >= history else None
+    found = drawn.answer(rows, typed, profile, anchor=anchor if anchor is not None and anchor >= 0 else None)
+    return Said(found.text, found.complete, "screen")

@@ -1,0 +1,150 @@
+"""What a session's program tells of its turns: the files that its hooks leave in `events/`, read once each."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmuxctl.errors import TmuxctlError
+from tmuxctl.evidence import Hook
+from tmuxctl.terminal import layout
+
+if TYPE_CHECKING:
+    from tmuxctl.control.service import Control
+    from tmuxctl.profile import Hooks, Transcript
+    from tmuxctl.reading.turn import Event, Spoken
+    from tmuxctl.terminal.server import Pane
+
+NAME = re.compile(r"(?P<event>[A-Za-z0-9_-]{1,40})\.[0-9]{1,10}\.[0-9]{1,20}")
+
+PAYLOAD_LIMIT = 1 << 20
+"""Bytes of one event that are read."""
+
+KEPT = 200
+"""Events that are left; older ones go when a turn begins."""
+
+CONFINED = {"sandbox"}
+"""Plugins whose programs see other files than we do."""
+
+TRANSCRIPT_LIMIT = 64 << 20
+"""Bytes of a transcript that are read, from its end."""
+
+
+CLOCK_SECONDS = 0.01
+"""A file's time is that of the kernel's last tick (clock_getres(2), CLOCK_REALTIME_COARSE)."""
+
+ENDS = ("stop", "failure")
+
+
+class Happened(NamedTuple):
+    """An event, the name of its file, and when it was written, by the machine's wall clock in seconds."""
+
+    name: str
+    at: float
+    event: Event
+
+
+class Events:
+    """The events of one session, for one process."""
+
+    def __init__(self, control: Control, folder: str, hooks: Hooks) -> None:
+        self.transport, self.hooks = control.transport, hooks
+        self.folder = f"{folder}/{layout.EVENTS}"
+        self._read: dict[str, Happened | None] = {}
+
+    def all(self) -> list[Happened]:
+        """Every event that is kept and of which the profile says something, oldest first."""
+        files = self.transport.files(self.folder)
+        found = []
+        for name, file in files.items():
+            if name not in self._read:
+                self._read[name] = self._event(name, file.modified)
+            if (one := self._read[name]) is not None:
+                found.append(one)
+        return sorted(found, key=lambda one: (one.at, one.name))
+
+    def _event(self, name: str, at: float) -> Happened | None:
+        named = NAME.fullmatch(name)
+        if named is None:
+            return None
+        from tmuxctl.reading import turn
+
+        try:
+            payload = self.transport.read(f"{self.folder}/{name}", 0, PAYLOAD_LIMIT)
+        except TmuxctlError:
+            return None
+        found = turn.event(named["event"], payload, self.hooks)
+        return Happened(name, at, found) if found else None
+
+    def hook(self, now: float, since: float, typed: bytes) -> Hook | None:
+        """The newest event since an input was given, at a moment by the wall clock; None if there is none.
+
+        The end of a turn is that of this input only if the program began one for it, where it tells of beginnings, and
+        names no other input: the end of an earlier turn may come late. `typed` is the input's text, or its beginning.
+        """
+        later = self.since(since)
+        begun = [one for one in later if one.event.means == "submit"]
+        for one in reversed(later):
+            if one.event.means in ENDS and (not about(one.event, typed) or (self._tells_beginnings and not begun)):
+                continue
+            return Hook(one.event.means, max(0.0, now - one.at))
+        return None
+
+    def since(self, moment: float) -> list[Happened]:
+        """The events since a moment, by the wall clock."""
+        return [one for one in self.all() if one.at >= moment - CLOCK_SECONDS]
+
+    @property
+    def _tells_beginnings(self) -> bool:
+        return any(told.means == "submit" for told in self.hooks.events)
+
+    def news(self) -> bool:
+        """Whether something came since it was last looked."""
+        return bool(self.transport.files(self.folder).keys() - self._read.keys())
+
+    def tidy(self) -> None:
+        """Remove what is older than the newest."""
+        happened = self.all()
+        for one in happened[: max(0, len(happened) - KEPT)]:
+            self.transport.remove(f"{self.folder}/{one.name}")
+            self._read.pop(one.name, None)
+
+
+def about(event: Event, typed: bytes) -> bool:
+    """Whether an event may be about an input that begins so: it names no other."""
+    from tmuxctl.reading.turn import squeezed
+
+    said, given = squeezed(event.input or ""), squeezed(typed.decode("utf-8", "ignore"))
+    return not said or said.startswith(given) or given.startswith(said)
+
+
+def spoken(control: Control, pane: Pane, how: Transcript, path: str | None, typed: str) -> Spoken | None:
+    """What the program's transcript holds in answer to an input; None if it is not there, or says nothing of it."""
+    from tmuxctl.reading import turn
+
+    transport, cwd = control.transport, str(pane.spec.get("cwd", "/"))
+    if path is not None and CONFINED & set(pane.spec.get("plugins", ())):
+        # what a confined program names is not where it names it, and might be what it may not see
+        return None
+    where = os.path.join(cwd, path) if path else _found(control, cwd, how.file)
+    if where is None:
+        return None
+    try:
+        size = transport.files(os.path.dirname(where)).get(os.path.basename(where))
+        begin = max(0, size.size - TRANSCRIPT_LIMIT) if size else 0
+        data = transport.read(where, begin)
+    except TmuxctlError:
+        return None
+    return turn.spoken(data, how, typed)
+
+
+def _found(control: Control, folder: str, name: str | None) -> str | None:
+    """The file of this name in a folder, or in the nearest above that has one."""
+    while name:
+        if name in control.transport.files(folder):
+            return f"{folder}/{name}"
+        if folder in ("/", ""):
+            return None
+        folder = os.path.dirname(folder)
+    return None

@@ -1,0 +1,206 @@
+"""Giving a text to a program that edits it in a composer: whole, once, and seen to be taken.
+
+Such a program may show a dialog where the composer stood, need a moment for a pasted text before it takes Enter, or take
+Enter for a new line (measured on real agent programs). So nothing is pressed that was not looked for first: the text has
+to stand in the composer before Enter, and something has to show that it was taken.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmuxctl.control import typing
+from tmuxctl.errors import Conflict
+from tmuxctl.evidence import Look
+from tmuxctl.model import State
+from tmuxctl.operations import current
+from tmuxctl.reading import composer
+from tmuxctl.results import Submitted
+from tmuxctl.terminal.lease import Holder
+from tmuxctl.terminal.paste import Input
+
+if TYPE_CHECKING:
+    from tmuxctl.control.observing import Steady
+    from tmuxctl.control.service import Control
+    from tmuxctl.profile import Profile
+    from tmuxctl.reading.state import Verdict
+
+SHOWN_SECONDS = 5.0
+"""How long a pasted text may take to show, and each MiB of it so many seconds more."""
+
+STILL_SECONDS = 0.15
+"""A composer that shows something else than the text (`[Pasted text +50 lines]`) has taken it when nothing moves so long."""
+
+PROOF_SECONDS = 5.0
+"""How long a program may take to show that it took the text."""
+
+CLEARINGS = 12
+"""How often a composer is cleared: an editor clears one line at a time."""
+
+LOOK_SECONDS = 0.02
+"""The pause between two looks."""
+
+NOT_SHOWN = "the text did not show"
+NO_PROOF = "nothing shows that it was taken"
+
+
+class Asks(Exception):
+    """A question stands where the text was to be taken; nothing was pressed into it."""
+
+
+class Taken(NamedTuple):
+    """What became of a text: the input it is remembered as, and what showed that it was taken."""
+
+    input: Input
+    submitted: Submitted
+
+
+class Submission:
+    """One text on its way into a composer. `renew` keeps the lease; it is called often."""
+
+    def __init__(
+        self, control: Control, steady: Steady, profile: Profile, holder: Holder, renew: Callable[[], None]
+    ) -> None:
+        self.control, self.steady, self.profile, self.holder, self.renew = control, steady, profile, holder, renew
+        self.manner = profile.submit
+        self.look: Look = steady.observer.looks[-1]
+
+    def give(self, text: bytes) -> Taken:
+        """Paste the text, press Enter once it stands in the composer, and look for proof.
+
+        Raises Asks if a question comes in its place, Conflict `leftovers` if the composer cannot be emptied.
+        """
+        self._clear()
+        before = self.look
+        given = self._paste(text)
+        # from here on what was seen before says nothing of what comes
+        self.steady.typed(given, None)
+        if not self._shown(text, before) and self.manner.verify == "echo":
+            return Taken(given, Submitted(False, NOT_SHOWN))
+        shown = self.look
+        for _ in range(2):
+            self._refuse_questions()
+            self._press(given)
+            if evidence := self._proof(shown):
+                return Taken(given, Submitted(True, evidence))
+            if not composer.holds(self.look, text):
+                break
+        return Taken(given, Submitted(False, NO_PROOF))
+
+    # before
+
+    def _clear(self) -> None:
+        """Empty the composer of what somebody left there, or the program put back after an interrupt."""
+        for _ in range(CLEARINGS):
+            if not self.manner.clear or composer.empty(self.look, self.profile) is not False:
+                return
+            typing.press(self.control, self.steady.observer.pane, self.manner.clear, self.holder)
+            self._until(partial(self._changed, self.look), 1.0)
+        if composer.empty(self.look, self.profile) is False:
+            name = self.steady.observer.pane.name
+            raise Conflict(
+                f"what stands in the composer of {name} cannot be cleared",
+                reason="leftovers",
+                hint=f"look at it: tmuxctl screen {name}; and clear it: tmuxctl keys {name} C-u",
+            )
+
+    def _changed(self, was: Look) -> bool:
+        return self.look.screen != was.screen
+
+    def _paste(self, text: bytes) -> Input:
+        self.renew()
+        return typing.paste(
+            self.control, self.steady.observer.pane, text, self.look.journal, self.holder, newline=self.manner.newline
+        )
+
+    def _shown(self, text: bytes, before: Look) -> bool:
+        """Wait until the composer shows the text, or something in its place, and for the pause the profile asks for."""
+        seconds = SHOWN_SECONDS * (1 + len(text) / (1 << 20))
+        began = time.monotonic()
+        moved = [began, before.journal]
+
+        def shows() -> bool:
+            if self.look.journal != moved[1]:
+                moved[:] = time.monotonic(), self.look.journal
+            if self.look.screen == before.screen:
+                return False
+            if composer.shows(self.look, text):
+                return True
+            still = time.monotonic() - moved[0] >= STILL_SECONDS
+            return still and composer.empty(self.look, self.profile) is not True
+
+        found = self._until(shows, seconds)
+        self._until(lambda: time.monotonic() - began >= self.manner.delay and not self._printing(), SHOWN_SECONDS)
+        return found
+
+    def _printing(self) -> bool:
+        """The screen is older than the output."""
+        return self.steady.observer.journal.end() != self.look.journal
+
+    def _refuse_questions(self) -> None:
+        self._look()
+        if self._verdict().state is State.ASKING:
+            raise Asks
+
+    # Enter and after
+
+    def _press(self, given: Input) -> None:
+        self.renew()
+        typing.press(self.control, self.steady.observer.pane, self.manner.enter, self.holder, kept=given)
+
+    def _proof(self, shown: Look) -> str | None:
+        """What shows that the text was taken, None if nothing does in time."""
+        found: list[str] = []
+
+        def proved() -> bool:
+            if evidence := self._evidence(shown):
+                found.append(evidence)
+            return bool(found)
+
+        self._until(proved, PROOF_SECONDS)
+        return found[0] if found else None
+
+    def _evidence(self, shown: Look) -> str | None:
+        look = self.look
+        if look.dead:
+            return "exit"
+        if look.hook is not None:
+            return "hook"
+        verdict = self._verdict()
+        if verdict.state is State.ASKING:
+            return "asking"
+        if verdict.by in ("busy-mark", "shell-mark"):
+            return verdict.by
+        moved = look.left != shown.left or look.y != shown.y
+        if moved and composer.empty(look, self.profile):
+            return "prompt"
+        if (
+            moved
+            and verdict.state is State.BUSY
+            and verdict.by == "kernel"
+            and not composer.prompted(look, self.profile)
+        ):
+            return "kernel"
+        return None
+
+    def _verdict(self) -> Verdict:
+        return self.steady.observer.verdict()
+
+    def _look(self) -> None:
+        self.look = self.steady.observer.look()
+
+    def _until(self, holds: Callable[[], bool], seconds: float) -> bool:
+        """Look again and again until it holds, for at most so many seconds."""
+        deadline = time.monotonic() + seconds
+        while True:
+            current().check()
+            self.renew()
+            self._look()
+            if holds():
+                return True
+            if self.look.dead or time.monotonic() >= deadline:
+                return False
+            time.sleep(LOOK_SECONDS)

@@ -1,0 +1,178 @@
+"""The options of a list on the screen, where a profile says how one of them is chosen.
+
+What an option means is told by its words: to allow this once, to allow more than this, to deny. The options of every
+approval have these ids, whatever the program, so that a policy can be written once.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmuxctl.reading import patterns
+from tmuxctl.reading.lazy import Pattern
+from tmuxctl.reading.menus import steps
+from tmuxctl.reading.questions import LABEL_LENGTH, MANY, RULED, slug, undecorated
+from tmuxctl.results import Option
+
+if TYPE_CHECKING:
+    from tmuxctl.profile import Rule
+
+ALLOW, ALWAYS, DENY = "allow", "always", "deny"
+
+ITEM = Pattern(r"^[\s│┃║|]*(?P<mark>[❯›➤▶►●◉⦿→➜>*])?[\s○◯☐◻↑↓]*(?P<number>\d{1,2})[.)]\s+(?P<label>\S.*)$")
+"""`❯ 1. Yes`, `│ ● 1. Allow once`, `  2) No`."""
+
+KEY = Pattern(r"\s*\((?P<key>esc|escape|enter|return|tab|shift\+tab|[A-Za-z])\)$", re.IGNORECASE)
+"""The key that an option names itself: `No, and tell Codex what to do differently (esc)`."""
+
+KEYS = {"esc": "Escape", "escape": "Escape", "enter": "Enter", "return": "Enter", "tab": "Tab", "shift+tab": "BTab"}
+
+NO = Pattern(
+    r"^(?:no|nope|don'?t|do not|deny|reject|decline|refuse|cancel|abort|quit|exit|back|never|stop|skip|disagree)\b",
+    re.IGNORECASE,
+)
+YES = Pattern(
+    r"^(?:y|yes|yep|ok|okay|allow|approve|accept|proceed|trust|continue|confirm|run|apply|grant|authori[sz]e|agree|sure)\b",
+    re.IGNORECASE,
+)
+WIDER = Pattern(
+    r"\b(?:always|all|every(?:thing| time)?|any|session|permanent\w*|forever|from now on|remember|parent|bypass|auto(?:-\w+)?"
+    r"|don'?t ask|do not ask|without asking|never ask|future|full access)\b",
+    re.IGNORECASE,
+)
+"""What an option that allows more than is asked about now says of itself."""
+
+SPELLED = Pattern(r"[\[(](?P<key>\w)[\])](?P<rest>[\w' -]{1,20})")
+
+
+class _Item(NamedTuple):
+    label: str
+    keys: tuple[str, ...]
+    number: str
+    marked: bool
+
+
+class Listed(NamedTuple):
+    """The options on the screen, the id of the default, and the rows above them that say what is decided."""
+
+    options: tuple[Option, ...]
+    default: str | None
+    above: str
+
+
+def of_rule(rule: Rule, region: str) -> Listed | None:
+    """The list of options in a rule's region; None where there is none.
+
+    Keys that the rule gives for an option's id count. What widens a permission is no default, and trust has none.
+    """
+    rows = region.split("\n")
+    start, items = _spelled(rows) if rule.menu == "typed" else _numbered(rows, rule.menu or "", rule.kind or "")
+    if not items:
+        return None
+    ids = decisions([one.label for one in items]) if rule.kind in ("approval", "trust") else _plain(items, rule)
+    options = tuple(
+        Option(name, one.label, tuple(rule.options.get(name, one.keys))) for name, one in zip(ids, items, strict=True)
+    )
+    marked = next((name for name, one in zip(ids, items, strict=True) if one.marked), None)
+    return Listed(options, rule.default or _default(rule, marked), "\n".join(rows[:start]))
+
+
+def _default(rule: Rule, marked: str | None) -> str | None:
+    widens = marked is None or marked.startswith(ALWAYS)
+    return None if rule.kind == "trust" or widens else marked
+
+
+def decisions(labels: Sequence[str]) -> list[str]:
+    """An id for each option of an approval, by its words: the first that allows, allows more, or denies has that for its
+    id, others have their words."""
+    ids: list[str] = []
+    for place, label in enumerate(labels, 1):
+        wanted = (_decision(label), slug(label), f"{slug(label)}-{place}".strip("-"))
+        ids.append(next(name for name in wanted if name and name not in ids))
+    return ids
+
+
+def _decision(label: str) -> str | None:
+    words = label.strip()
+    if NO.search(words):
+        # `Don't ask again` of one who says neither yes nor no denies for good: words of its own
+        return None if WIDER.search(words) and not words.lower().startswith("no") else DENY
+    if WIDER.search(words):
+        return ALWAYS
+    return ALLOW if YES.search(words) else None
+
+
+def _plain(items: Sequence[_Item], rule: Rule) -> list[str]:
+    """The ids of other questions: the numbers of a choice, the words of a confirmation."""
+    if rule.kind != "confirm":
+        return [one.number or slug(one.label) for one in items]
+    known = [slug(one.label).partition("-")[0] for one in items]
+    return [
+        name if name in ("yes", "no") and known.count(name) == 1 else slug(one.label) or str(at)
+        for at, (name, one) in enumerate(zip(known, items, strict=True), 1)
+    ]
+
+
+def _spelled(rows: Sequence[str]) -> tuple[int, list[_Item]]:
+    """`(Y)es/(N)o/(D)on't ask again [Yes]:`: a letter, then Enter. What is decided stands right above."""
+    last = max((at for at, row in enumerate(rows) if row.strip()), default=0)
+    found = patterns.SPELLED.search(rows[last].rstrip())
+    if found is None:
+        return 0, []
+    told = (found[1] or "").casefold()
+    labels = [(one["key"].lower(), one["key"] + one["rest"].strip()) for one in SPELLED.finditer(found[0])]
+    return last, [_Item(label, (key, "Enter"), "", bool(told) and label.casefold() == told) for key, label in labels]
+
+
+class _Row(NamedTuple):
+    """An option as it is listed: its words, in the rows they go on in."""
+
+    number: str
+    label: str
+    marked: bool
+
+
+def _numbered(rows: Sequence[str], menu: str, kind: str) -> tuple[int, list[_Item]]:
+    start, found = _listed(rows)
+    at = next((index for index, row in enumerate(found) if row.marked), 0)
+    items = [
+        _Item(_label(row, kind), _keys(row, index - at, menu), row.number, row.marked)
+        for index, row in enumerate(found)
+    ]
+    return start, items[:MANY]
+
+
+def _listed(rows: Sequence[str]) -> tuple[int, list[_Row]]:
+    """The last list that counts from 1, and its first row; an option goes on in the rows right below it."""
+    found: list[_Row] = []
+    start, going_on = 0, False
+    for y, row in enumerate(rows):
+        item = ITEM.match(row)
+        number = int(item["number"]) if item else 0
+        if item and number in (1, len(found) + 1):
+            one = _Row(item["number"], undecorated(item["label"]), item["mark"] is not None)
+            start, found, going_on = (y, [one], True) if number == 1 else (start, [*found, one], True)
+        elif RULED.match(row):
+            going_on = False
+        elif found and going_on:
+            found[-1] = found[-1]._replace(label=f"{found[-1].label}\n{undecorated(row)}")
+    return (start, found) if len(found) > 1 else (0, [])
+
+
+def _label(row: _Row, kind: str) -> str:
+    """The words of an option without its key: of a choice the first row, for what stands below describes it."""
+    label = row.label.partition("\n")[0] if kind in ("choice", "question") else row.label.replace("\n", " ")
+    return KEY.sub("", label).strip()[:LABEL_LENGTH]
+
+
+def _keys(row: _Row, down: int, menu: str) -> tuple[str, ...]:
+    named = KEY.search(row.label.replace("\n", " ")) if menu == "letters" else None
+    if named:
+        return (KEYS.get(named["key"].lower(), named["key"]),)
+    if menu == "digits":
+        return (row.number,)
+    if menu == "numbers":
+        return (*row.number, "Enter")
+    return (*steps(down), "Enter")

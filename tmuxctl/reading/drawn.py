@@ -1,0 +1,116 @@
+"""An answer read off what a program drew: the rows between the echo of the input and where the next input goes.
+
+Programs that draw a composer show an answer as blocks: a mark at the edge, and the rows below it as far from the edge as
+the mark is wide. What is drawn around that is told by the profile.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmuxctl.reading import composer
+from tmuxctl.reading.turn import squeezed
+
+if TYPE_CHECKING:
+    from tmuxctl.profile import Answer, Profile
+
+ECHO_LENGTH = 30
+"""So many characters of the input's first line are looked for."""
+
+PROMPT = 14
+"""So many may stand before them, where the profile's rules do not tell the prompt."""
+
+ABOVE, BELOW = 20, 3
+"""How far from the row on which the text was typed its echo may stand: the composer moves when it is sent."""
+
+
+class Drawn(NamedTuple):
+    """The text; `complete` is False where its beginning is not to be seen."""
+
+    text: str
+    complete: bool
+
+
+def answer(rows: Sequence[str], typed: str, profile: Profile, *, anchor: int | None = None) -> Drawn:
+    """The answer to an input on rows without blanks at their end, oldest first, the last of them the screen's.
+
+    `anchor` is the row on which the input was typed, as far as that is known: its echo stands near it.
+    """
+    start, seen = _echo(rows, typed, profile, anchor)
+    region = rows[start:]
+    bottom = _composer(region, profile)
+    kept = list(region[:bottom])
+    manner = profile.answer
+    text = _blocks(kept, manner) if manner.begin else _plain(kept, typed, profile)
+    return Drawn(_stripped(text, manner), seen)
+
+
+def _echo(rows: Sequence[str], typed: str, profile: Profile, anchor: int | None) -> tuple[int, bool]:
+    """The first row behind the beginning of the input's echo, and whether it was found."""
+    lines = [squeezed(line) for line in typed.split("\n") if line.strip()]
+    wanted = lines[0][:ECHO_LENGTH] if lines else ""
+    behind = [at for at, row in enumerate(rows) if wanted and composer.behind_prompt(row, profile).startswith(wanted)]
+    found = behind or [at for at, row in enumerate(rows) if wanted and wanted in squeezed(row)[: len(wanted) + PROMPT]]
+    if anchor is None:
+        return (found[-1] + 1, True) if found else (0, False)
+    near = [at for at in found if anchor - ABOVE <= at <= anchor + BELOW]
+    return (near[-1] + 1, True) if near else (max(0, min(anchor, len(rows))), True)
+
+
+def _composer(rows: Sequence[str], profile: Profile) -> int:
+    """The row at which the program's own surroundings begin, at the bottom: its prompt, and what frames that."""
+    at = composer.prompt_row(rows, profile)
+    if at is None:
+        return len(rows)
+    while at and composer.FRAME.search(rows[at - 1]):
+        at -= 1
+    return at
+
+
+def _blocks(rows: Sequence[str], manner: Answer) -> str:
+    """The text of the blocks behind the program's last action."""
+    begin = re.compile(manner.begin or "")
+    tool = re.compile(manner.tool) if manner.tool else None
+    until = re.compile(manner.until) if manner.until and manner.until != "prompt" else None
+    blocks: list[list[str]] = []
+    inside: int | None = None
+    for row in rows:
+        if tool and tool.search(row):
+            blocks, inside = [], None
+        elif until and until.search(row):
+            inside = None
+        elif found := begin.match(row):
+            inside = found.end()
+            blocks.append([row[inside:]])
+        elif inside is not None and (not row.strip() or not row[: min(inside, 2)].strip()):
+            blocks[-1].append(_undented(row, inside))
+        else:
+            inside = None
+    return "\n\n".join("\n".join(block).strip("\n") for block in blocks)
+
+
+def _undented(row: str, width: int) -> str:
+    return row[min(width, len(row) - len(row.lstrip(" "))) :]
+
+
+def _plain(rows: Sequence[str], typed: str, profile: Profile) -> str:
+    """All rows behind the rest of the echo."""
+    left, echoing = squeezed(typed), True
+    kept = []
+    for row in rows:
+        bare = composer.behind_prompt(row, profile)
+        echoing = echoing and bool(bare) and bare in left
+        kept += [] if echoing else [row]
+    return "\n".join(kept).strip("\n")
+
+
+def _stripped(text: str, manner: Answer) -> str:
+    if not manner.begin and manner.until and manner.until != "prompt":
+        ends = [one.start() for one in re.finditer(manner.until, text, re.MULTILINE)]
+        text = text[: ends[-1]] if ends else text
+    for pattern in manner.strip:
+        strip = re.compile(pattern)
+        text = "\n".join(line for line in text.split("\n") if not line or not strip.search(line))
+    return text.strip("\n")
