@@ -85,7 +85,8 @@ class Transcript(NamedTuple):
     stand.
 
     `file` is its path where no event names it; of `markdown`, `user` is the pattern of an echoed line of input, whose
-    group 1 is the line, and `skip` of lines that are neither.
+    group 1 is the line, `until` of the line behind an answer, and `skip` of lines of its own where there is none. What
+    `drop` fits is no part of an answer.
     """
 
     form: str = "jsonl"
@@ -99,6 +100,8 @@ class Transcript(NamedTuple):
     time: str | None = None
     tokens: str | None = None
     skip: tuple[str, ...] = ()
+    until: str | None = None
+    drop: tuple[str, ...] = ()
 
 
 class Hooks(NamedTuple):

@@ -524,3 +524,21 @@ class ServiceStatus(Value):
     pid: int | None = None
     server: int | None = None
     linger: bool | None = None
+
+
+class HooksChanged(Value):
+    """What became of a program's settings: `diff` shows it, line by line, empty if nothing is `changed`; `backup` is the
+    copy of the file as it was, null if there was none or it was not written."""
+
+    program: str
+    file: str
+    changed: bool
+    diff: str = ""
+    backup: str | None = None
+    dry_run: bool = False
+
+
+class DenyList(Value):
+    """Rules for a program's own settings that deny what it should not touch."""
+
+    permissions: Mapping[str, tuple[str, ...]]

@@ -206,6 +206,13 @@ def hanging(folder: Path, port: int) -> subprocess.Popen[bytes] | None:
     return _started(folder, sys.executable, "-c", HANGING, str(port))
 
 
+def ollama(folder: Path, port: int) -> subprocess.Popen[bytes] | None:
+    """A model behind ollama's API, which answers as it is told; None where the tests are not."""
+    if not MODEL.exists():
+        return None
+    return _started(folder, sys.executable, str(MODEL), str(port))
+
+
 def _owned(folder: Path, user: str) -> list[str]:
     """Give a folder to a server's own user, as whom such a server wants to run, and how a command is run as that user."""
     if os.getuid() != 0:
@@ -213,6 +220,8 @@ def _owned(folder: Path, user: str) -> list[str]:
     shutil.chown(folder, user)
     return ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--"]
 
+
+MODEL = Path(__file__).resolve().parents[1] / "tests" / "programs" / "ollama_model.py"
 
 HANGING = """
 import socket, sys
@@ -227,6 +236,7 @@ SERVERS: Mapping[str, Callable[[Path, int], subprocess.Popen[bytes] | None]] = {
     "mariadb": mariadb,
     "redis": redis,
     "hang": hanging,
+    "ollama": ollama,
 }
 
 STOP = {"postgres": signal.SIGINT, "redis": signal.SIGINT, "hang": signal.SIGINT}
@@ -238,5 +248,6 @@ CLIENTS: Mapping[str, Mapping[str, str]] = {
     "mariadb": {"MYSQL_HOST": "127.0.0.1", "MYSQL_TCP_PORT": "{port}"},
     "redis": {"REDIS_PORT": "{port}"},
     "hang": {"HANG_PORT": "{port}"},
+    "ollama": {"OLLAMA_HOST": "127.0.0.1:{port}"},
 }
 """The variables by which a server's clients find it; REDIS_PORT, SSH_PORT and HANG_PORT are for command lines."""

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -29,6 +30,10 @@ RETRIES: dict[str, tuple[tuple[str, str], ...]] = {
     ),
 }
 """What is changed in what command.sh seeds: a program that gives up after one attempt recovers from nothing."""
+
+
+HOOKS_BY_PERSON = ("gemini",)
+"""Programs that take no hooks for one session: a person has them installed into the program's own settings."""
 
 
 class Missing(Exception):
@@ -105,9 +110,8 @@ def seeded(program: str, run: str, port: int) -> Place:
     folder.mkdir()
     wrapper = folder / program
     # the session's environment and the words behind the program's own reach it: that is how it gets its hooks
-    wrapper.write_text(
-        "#!/bin/sh\n" + re.sub(r"\benv -i\b", "env", script.read_text().rstrip("\n"), count=1) + ' "$@"\n'
-    )
+    command = re.sub(r"\benv -i\b", "env", script.read_text().rstrip("\n"), count=1)
+    wrapper.write_text("#!/bin/sh\n" + re.sub(r" PATH=\S+", "", command, count=1) + ' "$@"\n')
     wrapper.chmod(0o755)
     return Place(program, own / "home" / program, own / "proj" / program, folder)
 
@@ -120,6 +124,13 @@ def patient(program: str, own: Path, script: Path) -> None:
             for old, new in RETRIES.get(program, ()):
                 text = text.replace(old, new)
             path.write_text(text)
+
+
+def install_hooks(place: Place) -> None:
+    """Have the program tell of its turns by hooks in its settings, as a person does it, where that is the only way."""
+    if place.program in HOOKS_BY_PERSON:
+        words = [sys.executable, "-m", "tmuxctl", "-q", "hooks", "install", place.program]
+        subprocess.run(words, env={**os.environ, "HOME": str(place.home)}, cwd=ROOT, check=True, capture_output=True)
 
 
 def processes(place: Place) -> list[str]:

@@ -217,7 +217,9 @@ def ready(job: dict[str, Any]) -> Iterator[Player]:
     home.mkdir(parents=True)
     server = model.Model()
     place = lab.seeded(job["program"], job["run"], server.port)
-    kept = {name: os.environ[name] for name in ("LAB", "PATH", "PYTHONPATH") if name in os.environ}
+    if job["mode"] == "hooks":
+        lab.install_hooks(place)
+    kept = {name: os.environ[name] for name in ("LAB", "PATH") if name in os.environ}
     os.environ.clear()
     os.environ.update(kept)
     os.environ.update(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -214,6 +216,10 @@ def test_a_session_that_is_there_is_reused_whoever_s_turn_it_is(control: Control
     assert control.new("next", candidates=("a", "b"), route="round-robin").profile == "b"
     with pytest.raises(Conflict):
         control.new("fix", candidates=("a", "b"))
+    chats(gone="missing")
+    with pytest.raises(Failed):
+        control.new("fix", candidates=("gone",), if_exists="replace")
+    assert control.show("fix").id == first.id
 
 
 @pytest.mark.on("tmux")
@@ -312,6 +318,28 @@ def test_the_session_beside_has_place_size_variables_and_plugins_of_the_first(co
 
 
 @pytest.mark.on("tmux")
+def test_both_work_in_the_worktree_of_the_first(control: Control, chats: Chats, place: Path, needs):
+    needs("git")
+    repository = str(place / "work")
+    who = ("-c", "user.name=x", "-c", "user.email=x@example")
+    commit = (*who, "-C", repository, "commit", "-q", "--no-gpg-sign", "--allow-empty", "-mx")
+    for words in (("init", "-q", repository), commit):
+        subprocess.run(("git", *words), check=True)
+    chats(a="limited", b="about")
+    made = control.new("fix", profile="a", cwd=repository, worktree="task", scratchpad="pad")
+    found = control.ask("fix", b"x", fallback=("b",))
+    assert found.answer.startswith(f"{place}/state/tmuxctl/worktrees/")
+    assert (made.plugins, control.show("fix-b").plugins) == (("worktree", "scratchpad"), ("scratchpad",))
+
+
+@pytest.mark.on("tmux")
+def test_a_pane_of_another_server_has_nobody_beside(control: Control, chats: Chats, person):
+    chats(b="answers")
+    with pytest.raises(Usage, match="sessions of tmuxctl's own"):
+        control.ask(f"tmux@{person.socket}:work:", b"x", fallback=("b",))
+
+
+@pytest.mark.on("tmux")
 def test_what_its_profile_gave_the_first_is_not_for_the_next(control: Control, chats: Chats):
     chats("env: {THEIRS: a}", a="limited")
     chats(b="about")
@@ -377,6 +405,18 @@ def test_who_is_limited_until_later_is_not_asked_before(control: Control, chats:
     candidates.note_limited(control, made.id, "2001-01-01T00:00:00Z")
     control.ask("fix", b"two")
     assert log() == ["b: one", "a: two", "b: two"]
+
+
+@pytest.mark.on("tmux")
+def test_a_limit_that_says_when_it_is_over_is_remembered_until_then(control: Control, chats: Chats, place: Path, log):
+    chats(a="limited", b="answers")
+    path = place / ".config/tmuxctl/profiles/a.yaml"
+    path.write_text(path.read_text().replace("limit reached", "limit reached, resets (?P<until>.+)"))
+    control.new("fix", candidates=("a", "b"))
+    told = [control.ask("fix", text).passed[0].message for text in (b"one", b"two")]
+    assert re.fullmatch(r"is limited until 2\d{3}-\d\d-\d\dT\d\d:00:00Z: usage limit reached, resets 3pm", told[0])
+    assert told[1] == told[0].partition(": ")[0]
+    assert log() == ["a: one", "b: one", "b: two"]
 
 
 @pytest.mark.on("tmux")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from programs import LINES
@@ -106,30 +106,42 @@ def test_without_a_server_there_are_no_sessions(control: Control) -> None:
     assert control.prune().pruned == ()
 
 
-@pytest.mark.on("tmux", "resident", "pipe")
-def test_a_server_that_was_killed_and_is_still_a_process_ended_no_session(lost: Control) -> None:
-    home = lost.transport.home
-    # it takes the part of a server that answers nobody any more and is gone when looked at again
-    with subprocess.Popen(["sleep", "1000"]) as dying:
-        lost.transport.record_server(dying.pid)
-        (session,) = lost.transport.files(f"{home}/sessions")
-        lost.transport.put(f"{home}/sessions/{session}/server", lost.transport.read(f"{home}/server"))
-        assert sessions.server_pid(lost) == dying.pid
-        assert [one.state.value for one in sessions.lost(lost, [])] == ["lost"]
-        dying.kill()
-    assert [one.outcome for one in lost.restore().sessions] == ["restored"]
+@pytest.fixture
+def dying(lost: Control) -> Iterator[Callable[[], None]]:
+    """Records a process as the server that session `t` had: one that still is, but answers nobody, and is gone when it is
+    looked at again."""
+    process = subprocess.Popen(["sleep", "1000"])
+
+    def record() -> None:
+        home = lost.transport.home
+        lost.transport.record_server(process.pid)
+        gone = next(
+            one for one in lost.transport.files(f"{home}/sessions") if sessions.spec(lost, one)["spec"]["name"] == "t"
+        )
+        lost.transport.put(f"{home}/sessions/{gone}/server", lost.transport.read(f"{home}/server"))
+        assert sessions.server_pid(lost) == process.pid
+
+    yield record
+    process.kill()
+    process.wait()
 
 
 @pytest.mark.on("tmux", "resident", "pipe")
-def test_a_server_that_was_killed_and_is_still_a_process_is_not_the_one_that_answers(lost: Control) -> None:
-    home = lost.transport.home
-    (session,) = lost.transport.files(f"{home}/sessions")
+def test_a_server_that_was_killed_and_is_still_a_process_ended_no_session(
+    lost: Control, dying: Callable[[], None]
+) -> None:
+    dying()
+    assert [one.state.value for one in sessions.lost(lost, [])] == ["lost"]
+    assert [one.state.value for one in lost.ls().sessions] == ["lost"]
+
+
+@pytest.mark.on("tmux", "resident", "pipe")
+def test_a_server_that_answers_in_place_of_one_that_is_still_a_process_ended_no_session_of_it(
+    lost: Control, dying: Callable[[], None]
+) -> None:
     lost.new("u", LINES)
-    with subprocess.Popen(["sleep", "1000"]) as dying:
-        lost.transport.record_server(dying.pid)
-        lost.transport.put(f"{home}/sessions/{session}/server", lost.transport.read(f"{home}/server"))
-        assert [(one.name, one.state.value) for one in sessions.lost(lost, sessions.panes(lost))] == [("t", "lost")]
-        dying.kill()
+    dying()
+    assert [(one.name, one.state.value) for one in sessions.lost(lost, sessions.panes(lost))] == [("t", "lost")]
 
 
 @pytest.mark.on("tmux", "pipe")

@@ -28,6 +28,9 @@ script agent 'printf "Bash(pytest -q)\nDo you want to proceed? "; read -r answer
 script ask 'printf "Overwrite the settings? [y/N] "; read -r answer; echo "$answer"; exec cat'
 script login 'stty -echo; printf "Password: "; read -r word; stty echo; echo; exec cat'
 script ~/bin/apt-get 'printf "Do you want to continue? [Y/n] "; read -r answer; echo "Setting up mc"'
+for name in claude codex gemini; do
+  script ~/bin/$name 'while printf "> "; read -r line; do echo "$line?"; done'
+done
 script ~/bin/systemctl ''
 script ~/bin/loginctl 'echo Linger=yes'
 PATH=$HOME/bin:$PATH
@@ -44,6 +47,7 @@ SESSIONS: Mapping[str, str] = {
     "worker": "./work",
     "fix": "./agent",
     "setup": "./ask",
+    "helper": "./shop",
     "box": "./login",
 }
 """What runs in a session that an example names."""

@@ -16,6 +16,8 @@ from tools.states.place import new_python
 
 PASSWORD = "Corr3ct-horse!"
 
+PROGRAMS = Path(__file__).resolve().parent.parent / "programs"
+
 NEW_PYTHON = new_python(own=True)
 """Looked for while the home is still the user's."""
 
@@ -40,7 +42,7 @@ def test_a_real_program_is_known(control: Control, settings, place: Path, one: p
     folder = place / "work"
     folder.mkdir()
     name = f"ada{os.getpid()}"
-    places = {"USER": name, "PASSWORD": PASSWORD, "PYTHON": sys.executable}
+    places = {"USER": name, "PASSWORD": PASSWORD, "PYTHON": sys.executable, "PROGRAMS": str(PROGRAMS)}
     if "{P313}" in str(one.written):
         places["P313"] = NEW_PYTHON or pytest.skip("no Python of 3.13 or later is installed")
     wants_person = one.written.get("person", False)

@@ -33,6 +33,8 @@ while True:
     elif mode == "asks":
         input(f"{LIMIT}. Go on at full price? [y/N] ")
     elif mode == "about":
-        print(os.getcwd(), *os.get_terminal_size(1), *(os.environ.get(word, "-") for word in ("MINE", "THEIRS", "FILED")))
+        print(
+            os.getcwd(), *os.get_terminal_size(1), *(os.environ.get(word, "-") for word in ("MINE", "THEIRS", "FILED"))
+        )
     else:
         print(f"{name} was told: {line.strip()}")

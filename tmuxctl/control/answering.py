@@ -13,6 +13,7 @@ from tmuxctl.control import events
 from tmuxctl.control.events import ENDS, Happened
 from tmuxctl.errors import NotFound
 from tmuxctl.reading import drawn
+from tmuxctl.results import Output
 from tmuxctl.terminal import observer as observers
 from tmuxctl.terminal import screen as screens
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tmuxctl.profile import Profile
     from tmuxctl.reading.turn import Spoken
     from tmuxctl.terminal.paste import Input
+    from tmuxctl.terminal.server import Pane
 
 LATE_SECONDS = 0.6
 """How much later than its prompt a program may tell the end of its turn (Codex: 0.2 s, measured)."""
@@ -49,6 +51,36 @@ def said(
     end, so that what the program tells of it may be waited for."""
     told = _told(control, observer, given, typed, ended) if profile.hooks else None
     return told or _drawn(control, observer, profile, given, typed, history)
+
+
+def remembered(given: Input, history: int, pid: int) -> str:
+    """What is kept of a turn's input as @tmuxctl_asked, so that its answer can be had later."""
+    return f"{history}:{given.again(pid)}"
+
+
+def last(control: Control, pane: Pane) -> Output | None:
+    """The answer of the last turn so far, of a program with a composer; None if the last input was no turn's."""
+    from tmuxctl.control import observing, sessions
+    from tmuxctl.terminal.paste import Input
+
+    profile = observing.profile_of(control, pane)
+    if profile is None or profile.submit.mode != "paste" or pane.dead:
+        return None
+    here = pane.target
+    told = control.transport.run(
+        [("display-message", "-p", "-t", here, f"#{{@tmuxctl_{name}}}") for name in ("asked", "input")]
+    ).decode(errors="replace")
+    asked, _, newest = told.rstrip("\n").partition("\n")
+    history, _, text = asked.partition(":")
+    given, later = Input.parse(text), Input.parse(newest)
+    # keys may have answered its questions
+    if given is None or later is None or (later.typed and later.id != given.id):
+        return None
+    watched = observing.Observer(control, pane)
+    found = said(
+        control, watched, profile, given, given.typed.decode("utf-8", "ignore"), history=int(history), ended=False
+    )
+    return Output(pane.name, found.text, sessions.cursor(pane, watched.journal.end()), False, found.complete)
 
 
 def _told(control: Control, observer: Observer, given: Input, typed: str, ended: bool) -> Said | None:

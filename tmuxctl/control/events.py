@@ -80,24 +80,28 @@ class Events:
     def hook(self, now: float, since: float, typed: bytes) -> Hook | None:
         """The newest event since an input was given, at a moment by the wall clock; None if there is none.
 
-        The end of a turn is that of this input only if the program began one for it, where it tells of beginnings, and
-        names no other input: the end of an earlier turn may come late. `typed` is the input's text, or its beginning.
+        The end of a turn is that of this input only if it names no other, and if the program began a turn before that,
+        where it tells of beginnings: the end of an earlier turn may come late. `typed` is the input's text, or its
+        beginning; keys, which have none, go on with the turn there was.
         """
         later = self.since(since)
-        begun = [one for one in later if one.event.means == "submit"]
+        begun = self.all() if not typed else later
         for one in reversed(later):
-            if one.event.means in ENDS and (not about(one.event, typed) or (self._tells_beginnings and not begun)):
+            if one.event.means in ENDS and not (about(one.event, typed) and self._follows(one, begun)):
                 continue
             return Hook(one.event.means, max(0.0, now - one.at))
         return None
 
+    def _follows(self, end: Happened, begun: list[Happened]) -> bool:
+        """Whether a turn was begun before this end of one, and not ended since."""
+        if not any(told.means == "submit" for told in self.hooks.events):
+            return True
+        marks = [one for one in begun[: begun.index(end)] if one.event.means in ("submit", *ENDS)]
+        return bool(marks) and marks[-1].event.means == "submit"
+
     def since(self, moment: float) -> list[Happened]:
         """The events since a moment, by the wall clock."""
         return [one for one in self.all() if one.at >= moment - CLOCK_SECONDS]
-
-    @property
-    def _tells_beginnings(self) -> bool:
-        return any(told.means == "submit" for told in self.hooks.events)
 
     def news(self) -> bool:
         """Whether something came since it was last looked."""

@@ -35,6 +35,9 @@ TAG = "fallback"
 NOTICE_LINES = 10
 """What has so many lines is no notice of an error any more, but an answer that speaks of one."""
 
+SAID_MOST = 200
+"""Characters of an error that are told again."""
+
 NAME_MOST = 63
 """Characters of a session's name."""
 
@@ -160,10 +163,9 @@ class _Failover:
                 raise
             self.passed.append(Passed(None, "not_installed", error.message, error.hint, self.session))
             return None
-        if pane.spec.get("target"):
-            if self.fallback:
-                hint = "start it with tmuxctl new"
-                raise Usage("--fallback is for sessions of tmuxctl's own", reason="bad_option", hint=hint)
+        if pane.spec.get("target") and self.fallback:
+            hint = "start the program with tmuxctl new"
+            raise Usage("--fallback is for sessions of tmuxctl's own", reason="bad_option", hint=hint)
         return sessions.summary(pane)
 
     def _others(self, listed: Sequence[str], route: str) -> tuple[Candidate, ...]:
@@ -181,8 +183,6 @@ class _Failover:
 
     def _try(self, there: Session) -> Answer | None:
         """A turn in this session; None, with the reason among those passed, if it is for the next one."""
-        from tmuxctl.control import candidates
-
         if why := self._unable(there):
             self.passed.append(why)
             return None
@@ -200,8 +200,6 @@ class _Failover:
         if why is None:
             return changed(answer, passed=tuple(self.passed))
         self.passed.append(why)
-        if why.reason == "limited":
-            candidates.note_limited(self.control, there.id, until_of(answer))
         return None
 
     def _unable(self, there: Session) -> Passed | None:
@@ -226,22 +224,40 @@ class _Failover:
         return "unknown"
 
     def _spent(self, there: Session, answer: Answer) -> Passed | None:
+        """Why this turn came to nothing, None if it did not; who is limited is remembered."""
         if answer.state not in (State.IDLE, State.EXITED):
             return None
-        from tmuxctl.control import observing
+        from tmuxctl.control import candidates, observing
 
         profile = observing.profile_of(self.control, sessions.find(self.control, there.name))
-        if answer.state is State.IDLE and answer.detail != "limited":
+        until: str | None = None
+        if answer.state is State.IDLE:
             # a hook may tell a limit before the screen does
-            if not says_limit(answer.answer, profile) or self.control.show(there.name).detail != "limited":
+            if answer.detail != "limited" and not says_limit(answer.answer, profile):
                 return None
-            answer = changed(answer, detail="limited")
+            limited, until = self._limit(there)
+            answer = changed(answer, detail="limited" if limited else None)
         reason = spent(answer, profile, self.control.screen(there.name).text, self.text)
         if reason is None:
             return None
-        said = f": {first}" if (first := answer.answer.strip().partition("\n")[0][:200]) else ""
-        how = "ended in the turn" if reason == "exited" else _limited(until_of(answer))
+        if reason == "limited":
+            candidates.note_limited(self.control, there.id, until)
+        how = "ended in the turn" if reason == "exited" else f"is limited until {until}" if until else "is limited"
+        said = f": {first}" if (first := answer.answer.strip().partition("\n")[0][:SAID_MOST]) else ""
         return Passed(there.profile, reason, how + said, session=there.name)
+
+    def _limit(self, there: Session) -> tuple[bool, str | None]:
+        """Whether a session's program says now that its limit is used up, and until when (ISO-8601) if it says that too."""
+        from datetime import datetime
+
+        from tmuxctl.control import observing
+        from tmuxctl.reading import limits
+        from tmuxctl.terminal.paste import Input
+
+        pane, given = sessions.find_with_input(self.control, there.name)
+        verdict = observing.now(self.control, pane, Input.parse(given)).verdict
+        until = limits.until(verdict.until, datetime.now().astimezone()) if verdict.until else None
+        return verdict.detail == "limited", until
 
     def _left(self) -> float | None:
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
@@ -340,13 +356,3 @@ def beside(session: str, profile: str) -> str:
     """What the session is called in which a program stands in for this one: both names, made short if need be."""
     name = f"{session}-{profile}"
     return name if len(name) <= NAME_MOST else f"{name[: NAME_MOST - 9]}-{crc32(name.encode()):08x}"
-
-
-def _limited(until: str | None) -> str:
-    return f"is limited until {until}" if until else "is limited"
-
-
-def until_of(answer: Answer) -> str | None:
-    """Until when a program is limited (ISO-8601), if it said so."""
-    until = getattr(answer, "until", None)
-    return until if isinstance(until, str) else None

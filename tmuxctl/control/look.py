@@ -101,8 +101,13 @@ def capture_of(control: Control, pane: Pane, *, wide: bool = False) -> Capture:
 
 
 def read(control: Control, session: str, *, since: str | None, follow: bool, raw: bool) -> Output | Iterator[Output]:
-    """Output after a cursor, or after the last input."""
+    """Output after a cursor, or after the last input; of a program with a composer the last turn's answer."""
     pane, journal = locate(control, session, since)
+    if since is None and not follow and not raw:
+        from tmuxctl.control import answering
+
+        if answer := answering.last(control, pane):
+            return answer
     start = 0 if since == "screen" else offset_of(pane, since)
     if start is None:
         given = last_input(control, pane)

@@ -276,6 +276,8 @@ class Steady:
         """How often each thread had slept before the input, where this process looked then."""
         self.worked = False
         """Since the last input the program was seen at work by its own sign."""
+        self.deaf = False
+        """Since the last input nobody listened to the terminal for a while."""
         self._taken = given is None
         self._looked = self._grown = self._began = self._since = time.monotonic()
         self._journal = -1
@@ -294,6 +296,7 @@ class Steady:
         self._taken = self._taken or self.arrived(look)
         before, self.verdict = self.verdict, self.observer.verdict()
         self.worked = self.worked or (self.verdict.state is State.BUSY and self.verdict.by == "busy-mark")
+        self.deaf = self.deaf or self._nobody(before)
         if certain(self.verdict) and (self._taken or self.verdict.state is State.EXITED):
             self.holds = True
         elif self.verdict.state in SETTLED and not self._taken:
@@ -304,6 +307,11 @@ class Steady:
             # what is in flight between program, tmux and journal needs a moment, however often it is looked at
             self.holds = self._looked - self._since >= CONFIRM_SECONDS
         return self.holds
+
+    def _nobody(self, before: Verdict) -> bool:
+        """Two looks in a row saw that nobody listens."""
+        pair = (before, self.verdict)
+        return all(one.state is State.BUSY and one.by == "kernel" and one.confidence is Confidence.SURE for one in pair)
 
     def watch(self, moment: float = MOMENT_SECONDS) -> None:
         """Look until the state holds, for at most `moment` seconds (0: once), and leave what was seen for the next."""
@@ -317,7 +325,8 @@ class Steady:
         """Something was typed just now: what was seen before says nothing about what comes."""
         self.given, self.readers = given, readers
         self.observer.forget()
-        self.verdict, self.holds, self._taken, self.worked = UNSEEN, False, given is None, False
+        self.verdict, self.holds, self._taken = UNSEEN, False, given is None
+        self.worked = self.deaf = False
         self._grown = self._began = time.monotonic()
 
     def due(self) -> float:

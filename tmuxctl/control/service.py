@@ -235,7 +235,7 @@ class Control:
             "ask db 'select count(*) from orders;'",
             "ask py 'sum(range(10))' --timeout 10s",
             "ask build 'apt-get install mc' --decide confirm=yes",
-            "ask fix 'make the failing test pass' --fallback codex --fallback gemini",
+            "ask helper 'what does make test do?' --fallback codex --fallback gemini",
         ),
     )
     def ask(
@@ -508,7 +508,8 @@ class Control:
         lifetime: Annotated[str | None, "the timeout plugin: end it after this long"] = None,
         tag: Annotated[Tags, "a word to find it by"] = (),
         candidates: Annotated[
-            ProfileList | None, "start one of these programs, by their profiles: the first that is installed and starts"
+            ProfileList | None,
+            "start one of these programs, by their profiles (A,B,C): the first that is installed and starts",
         ] = None,
         route: Annotated[
             Literal["first", "cheapest", "round-robin"],

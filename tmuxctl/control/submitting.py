@@ -17,7 +17,7 @@ from tmuxctl.errors import Conflict
 from tmuxctl.evidence import Look
 from tmuxctl.model import State
 from tmuxctl.operations import current
-from tmuxctl.reading import composer
+from tmuxctl.reading import composer, kernel
 from tmuxctl.results import Submitted
 from tmuxctl.terminal.lease import Holder
 from tmuxctl.terminal.paste import Input
@@ -36,6 +36,9 @@ STILL_SECONDS = 0.15
 
 PROOF_SECONDS = 5.0
 """How long a program may take to show that it took the text."""
+
+DEAF_SECONDS = 0.4
+"""A program that listens to nobody for so long, and whose composer is gone, works."""
 
 CLEARINGS = 12
 """How often a composer is cleared: an editor clears one line at a time."""
@@ -67,6 +70,7 @@ class Submission:
         self.control, self.steady, self.profile, self.holder, self.renew = control, steady, profile, holder, renew
         self.manner = profile.submit
         self.look: Look = steady.observer.looks[-1]
+        self._deaf = 0.0
 
     def give(self, text: bytes) -> Taken:
         """Paste the text, press Enter once it stands in the composer, and look for proof.
@@ -86,7 +90,7 @@ class Submission:
             self._press(given)
             if evidence := self._proof(shown):
                 return Taken(given, Submitted(True, evidence))
-            if not composer.holds(self.look, text):
+            if not (composer.holds(self.look, text) or self.look.left == shown.left):
                 break
         return Taken(given, Submitted(False, NO_PROOF))
 
@@ -129,12 +133,17 @@ class Submission:
                 return False
             if composer.shows(self.look, text):
                 return True
-            still = time.monotonic() - moved[0] >= STILL_SECONDS
+            still = time.monotonic() - moved[0] >= STILL_SECONDS and not self._computes()
             return still and composer.empty(self.look, self.profile) is not True
 
         found = self._until(shows, seconds)
         self._until(lambda: time.monotonic() - began >= self.manner.delay and not self._printing(), SHOWN_SECONDS)
         return found
+
+    def _computes(self) -> bool:
+        """The program is at work on what it was given: a long text takes a while until it shows."""
+        now = kernel.says(self.look.kernel)
+        return now is not None and now.word == kernel.RUNS
 
     def _printing(self) -> bool:
         """The screen is older than the output."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.control import deciding, observing, sessions, submitting, typing
-from tmuxctl.control.answering import Said, said
+from tmuxctl.control.answering import Said, remembered, said
 from tmuxctl.control.events import ENDS
 from tmuxctl.control.observing import AGAIN_SECONDS, Observer, Steady, readers
 from tmuxctl.control.waits import Conditions, Waiter, asks
@@ -343,7 +343,13 @@ class _Turn:
         self.typed = text
         self._count()
         self.give_back()
-        return self._answer(self._end())
+        return self._answer(self._end() if self.taken.ok else self._as_it_is())
+
+    def _as_it_is(self) -> Wait:
+        """The state at this moment."""
+        with Waiter(self.control, self.pane, Conditions(exit=True), "screen", self.steady.given) as waiter:
+            waiter.steady = self.steady
+            return waiter.result(None, "the text was not taken")
 
     def _submission(self) -> submitting.Submission:
         profile = self.steady.observer.own
@@ -392,6 +398,14 @@ class _Turn:
     def _begun(self) -> bool:
         """Whether an idle program has had its turn: it was seen at work, told its end, or has been silent for long."""
         if not self.pastes or self.steady.worked:
+            return True
+        profile = self.steady.observer.own
+        # a program of lines listens only between its turns, one that draws its answers listens all the time
+        if (
+            profile
+            and profile.answer.begin is None
+            and (self.steady.deaf or (self.taken and self.taken.evidence == "kernel"))
+        ):
             return True
         look = self.steady.observer.looks[-1]
         ended = look.hook is not None and look.hook.means in ENDS
@@ -449,9 +463,14 @@ class _Turn:
                 ("display-message", "-p", "-t", here, counted),
                 ("set-option", "-F", "-t", here, "@tmuxctl_turn", counted),
                 ("set-option", "-u", "-t", here, "@tmuxctl_recovery"),
+                *([("set-option", "-t", here, "@tmuxctl_asked", self._remembered())] if self.pastes else []),
             ]
         )
         self.number = int(told.strip() or 0)
+
+    def _remembered(self) -> str:
+        assert self.first is not None
+        return remembered(self.first, self.history, self.holder.pid)
 
     # after
 

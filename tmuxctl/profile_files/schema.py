@@ -377,6 +377,8 @@ TRANSCRIPT: Mapping[str, Field] = {
     "time": _Reader.path,
     "tokens": _Reader.path,
     "skip": _Reader.patterns,
+    "until": _Reader.sign,
+    "drop": _Reader.patterns,
 }
 
 HOOKS: Mapping[str, Field] = {

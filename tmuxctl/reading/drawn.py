@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tmuxctl.reading import composer
+from tmuxctl.reading import composer, patterns
 from tmuxctl.reading.turn import squeezed
 
 if TYPE_CHECKING:
@@ -96,14 +96,27 @@ def _undented(row: str, width: int) -> str:
 
 
 def _plain(rows: Sequence[str], typed: str, profile: Profile) -> str:
-    """All rows behind the rest of the echo."""
+    """All rows behind the rest of the echo, and behind the program's last action."""
     left, echoing = squeezed(typed), True
-    kept = []
+    tool = re.compile(profile.answer.tool) if profile.answer.tool else None
+    kept: list[str] = []
     for row in rows:
-        bare = composer.behind_prompt(row, profile)
+        bare = _typed(row, profile)
         echoing = echoing and bool(bare) and bare in left
-        kept += [] if echoing else [row]
+        if tool and not echoing and tool.search(row):
+            kept = []
+        else:
+            kept += [] if echoing else [row]
     return "\n".join(kept).strip("\n")
+
+
+def _typed(row: str, profile: Profile) -> str:
+    """What stands on a row of an input behind the prompt, or behind the one for more of it, without blanks."""
+    for rule in profile.continuation:
+        pattern = patterns.compiled(rule.re)
+        if pattern and (found := pattern.match(row)):
+            return squeezed(row[found.end() :])
+    return composer.behind_prompt(row, profile)
 
 
 def _stripped(text: str, manner: Answer) -> str:

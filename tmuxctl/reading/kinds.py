@@ -64,7 +64,9 @@ def question(seen: Scene) -> Asking | None:
         return _of_editor(seen, tells)
     if seen.prompt or seen.continuation or _at_prompt(seen, name):
         return None
-    dialog = _dialog(seen, name) if tells.raw and not tells.pager and not _profiled(seen) else None
+    # an agent that asks shows its question in the place of its prompt
+    heard = not _profiled(seen) or draws_input(seen)
+    dialog = _dialog(seen, name) if tells.raw and not tells.pager and heard else None
     return dialog or _at_cursor(seen, tells)
 
 

@@ -31,7 +31,8 @@ class Verdict(NamedTuple):
     """A state with what it rests on: see docs on states for the words of `kind`, `detail` and `by`.
 
     `why` says it in a line; `prompt` is the prompt's text left of the cursor; `status` and `signal` are of a program that
-    ended (`status` also of the last command in a marked shell); `rule` is the id of the profile's rule that fitted.
+    ended (`status` also of the last command in a marked shell); `rule` is the id of the profile's rule that fitted; `until`
+    is when a limit is over, in the program's own words (`reading/limits.py` understands them), None if it says nothing of it.
     """
 
     state: State
@@ -45,6 +46,7 @@ class Verdict(NamedTuple):
     status: int | None = None
     signal: str | None = None
     rule: str | None = None
+    until: str | None = None
 
 
 class Scene(Value):

@@ -69,7 +69,8 @@ def _may_work(seen: Scene) -> bool:
 
 def _trouble(seen: Scene) -> str | None:
     """What an error on the screen says of a busy program: retrying, limited."""
-    match = patterns.first(seen.profile.errors, seen.text) if seen.profile else None
+    rules = [rule for rule in seen.profile.errors if rule.detail] if seen.profile else []
+    match = patterns.first(rules, seen.text)
     return match.rule.detail if match else None
 
 

@@ -82,10 +82,16 @@ def _told_by_hook(seen: Scene, verdict: Verdict) -> Verdict:
 
 
 def _limited(seen: Scene, verdict: Verdict) -> Verdict:
-    """A program that waits, and says that its limit is used up, will not do what it is told next."""
-    if verdict.state is State.IDLE and (match := screen_rules.limit_match(seen)):
-        return verdict._replace(detail="limited", why=f"{verdict.why}, limit sign {match.rule.id}")
-    return verdict
+    """A program that waits, and says that its limit is used up, will not do what it is told next; one that works waits for
+    the limit to be over."""
+    if verdict.state is not State.IDLE and verdict.detail != "limited":
+        return verdict
+    match = screen_rules.limit_match(seen)
+    if match is None:
+        return verdict
+    until = match.found.groupdict().get("until")
+    why = f"{verdict.why}, limit sign {match.rule.id}"
+    return verdict._replace(detail="limited", why=why, until=until.strip() if until else None)
 
 
 # The rules, in order. Each takes the scene and returns a verdict, or None where it has nothing to say.

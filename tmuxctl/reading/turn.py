@@ -20,6 +20,10 @@ VALUES_LIMIT = 100_000
 """Values that one path may reach."""
 
 
+KNOWN = 500
+"""A typed text of so many characters may be only the beginning of it."""
+
+
 class Event(NamedTuple):
     """One event of a program's hooks: what the profile says of it, and its JSON."""
 
@@ -73,6 +77,12 @@ def event(name: str, payload: bytes, hooks: Hooks) -> Event | None:
 def squeezed(text: str) -> str:
     """Without blanks: programs trim what they are given, and wrap what they show."""
     return "".join(text.split())
+
+
+def alike(said: str, typed: str) -> bool:
+    """Whether a text is what was typed, of which the end may not be known any more."""
+    one, other = squeezed(said), squeezed(typed)
+    return one == other or (len(other) >= KNOWN and one.startswith(other))
 
 
 def values(data: Any, path: str) -> list[Any]:
@@ -161,7 +171,7 @@ def spoken(data: bytes, how: Transcript, typed: str) -> Spoken | None:
 
 def _said(entry: Any, how: Transcript, typed: str) -> bool:
     said = _joined(entry, how.input)
-    return said is not None and squeezed(said) == squeezed(typed)
+    return said is not None and alike(said, typed)
 
 
 def _entries(data: bytes, how: Transcript) -> list[Any]:
@@ -185,22 +195,47 @@ def _entries(data: bytes, how: Transcript) -> list[Any]:
 def _of_markdown(text: str, how: Transcript, typed: str) -> Spoken | None:
     """The lines behind the last input that are neither input nor what the program says of itself."""
     echo = re.compile(how.user.get("line", r"(?!)"))
-    skipped = [re.compile(one) for one in how.skip]
-    lines = text.split("\n")
     turns: list[tuple[list[str], list[str]]] = []
     asking = False
-    for line in lines:
-        if found := echo.search(line):
+    for line in text.split("\n"):
+        found = echo.search(line)
+        if found:
             if not asking:
                 turns.append(([], []))
             turns[-1][0].append(found[1])
-            asking = True
-        else:
-            asking = False
-            if turns and not any(one.search(line) for one in skipped):
-                turns[-1][1].append(line.rstrip())
-    for given, said in reversed(turns):
-        if squeezed("\n".join(given)) == squeezed(typed):
-            found_text = "\n".join(said).strip("\n")
-            return Spoken(found_text, None) if found_text else None
+        elif turns:
+            turns[-1][1].append(line.rstrip())
+        asking = found is not None
+    for given, lines in reversed(turns):
+        if alike("\n".join(given), typed):
+            answer = _last_part(lines, how)
+            for pattern in how.drop:
+                answer = re.sub(pattern, "", answer)
+            answer = answer.strip("\n")
+            return Spoken(answer, _counted(lines, how)) if answer else None
     return None
+
+
+def _counted(lines: Sequence[str], how: Transcript) -> int | None:
+    """The tokens that the lines behind the answers tell, as `119` or `1.2k`: the group `tokens` of `until`."""
+    ends = [found for line in lines if how.until and (found := re.search(how.until, line))]
+    counts = [one["tokens"].lower() for one in ends if "tokens" in one.groupdict() and one["tokens"]]
+    if not counts or not all(re.fullmatch(r"\d+(?:\.\d+)?k?", one) for one in counts):
+        return None
+    return round(sum(float(one.rstrip("k")) * (1000 if one.endswith("k") else 1) for one in counts))
+
+
+def _last_part(lines: Sequence[str], how: Transcript) -> str:
+    """What was said last, up to what the program writes behind it; its own lines before that are left out."""
+    skipped = [re.compile(one) for one in how.skip]
+
+    def own(line: str) -> bool:
+        return any(one.search(line) for one in skipped)
+
+    ends = [at for at, line in enumerate(lines) if how.until and re.search(how.until, line)]
+    if not ends:
+        return "\n".join(line for line in lines if not own(line))
+    begin = ends[-2] + 1 if len(ends) > 1 else 0
+    while begin < ends[-1] and (own(lines[begin]) or not lines[begin]):
+        begin += 1
+    return "\n".join(lines[begin : ends[-1]])

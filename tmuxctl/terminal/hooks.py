@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 FILE = "hook"
 """What the script is called in a session's `events` folder, where it writes."""
 
@@ -33,3 +35,9 @@ fails: 2 stops the turn in Claude and Gemini, and is what dash ends with where i
 terminal's input, and reads to its end what is too long to be kept, so that nobody's write fails. As few processes as can
 be: one costs a millisecond, and the program waits for them.
 """
+
+
+def name(event: str, pid: int, number: int) -> str:
+    """What the file of an event is called, as the script calls it."""
+    found = re.match(r"[A-Za-z0-9_-]+", event)
+    return f"{found[0][:NAME_LENGTH] if found else NAMELESS}.{pid}.{number}"

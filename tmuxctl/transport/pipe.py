@@ -124,6 +124,8 @@ class PipeTransport:
             with suppress(Unreachable):
                 self._run([("display-message", "-p", "")], None, max(0.1, deadline - time.monotonic()))
                 return True
+            if not any(row.state not in ("Z", "X") for row in self.processes([int(pid)])):
+                return False
             if time.monotonic() > deadline:
                 raise Unreachable(
                     f"the tmux server (pid {pid.decode()}) runs but its socket is gone and does not come back",

@@ -133,6 +133,9 @@ def _services() -> Iterator[Service]:
     from tmuxctl.surfaces.cli.service import Keeper
 
     yield Service(Keeper, lambda options: Keeper(connect, options))
+    from tmuxctl.surfaces.cli.hooks import Hooks
+
+    yield Service(Hooks, lambda options: Hooks(connect, options))
     from tmuxctl.surfaces.adapters.niia import Niia
 
     yield Service(Niia, lambda options: Niia(connect(options)))

@@ -136,6 +136,9 @@ class Printer:
             self._text(result.answer + "\n")
         if result.truncated:
             note("older output is gone: more was printed than is kept", self.options)
+        if result.passed:
+            self._passed(result.passed)
+            note(f"answered by {result.answered_by} in {result.session}", self.options)
         if result.asking is not None:
             note(f"{result.session} is asking ({result.kind}): {flat(result.asking.question)}", self.options)
             ids = ", ".join(flat(one.id) for one in result.asking.options)
@@ -153,6 +156,11 @@ class Printer:
             note(f"the program in {result.session} has ended", self.options)
         elif not result.complete:
             note(f"that may not be the whole answer; look: tmuxctl screen {result.session}", self.options)
+
+    def _passed(self, passed: Sequence[Any]) -> None:
+        """Say why other programs were not taken."""
+        for one in passed:
+            note(f"{one.profile or one.session}: {flat(one.message)}", self.options)
 
     def print_decided(self, result: Any) -> None:
         asked = result.asked
@@ -219,7 +227,11 @@ class Printer:
         if self.options.quiet:
             self._lines(result.name)
         else:
-            self.print_details(result)
+            from tmuxctl.surfaces.cli import table
+
+            found = {name: value for name, value in plain(result).items() if name != "passed"}
+            self._lines(*table.pairs(found.items()))
+            self._passed(result.passed)
 
     def print_killed(self, result: Any) -> None:
         self._lines(*(one.session for one in result.killed))
@@ -295,6 +307,19 @@ class Printer:
         if result.running:
             note("the server goes on with its sessions; end them: tmuxctl service uninstall --stop", self.options)
 
+    def print_hookschanged(self, result: Any) -> None:
+        if not self.options.quiet:
+            self._lines(*(clean(line) for line in result.diff.splitlines()))
+        if not result.changed:
+            note(f"nothing to do: {result.file}", self.options)
+        elif not result.dry_run:
+            note(f"wrote {result.file}" + (f", as it was: {result.backup}" if result.backup else ""), self.options)
+
+    def print_denylist(self, result: Any) -> None:
+        import json
+
+        write(json.dumps(plain(result), indent=2) + "\n")
+
     def print_help(self, result: Any) -> None:
         self._text(result["text"] + "\n")
 
@@ -357,7 +382,8 @@ def exit_status(result: Any) -> int:
     if kind == "Decided":
         return TIMED_OUT if result.timed_out else 0
     if kind == "Answer":
-        return TIMED_OUT if result.timed_out else ENDS.get(result.state.value, 0)
+        unsubmitted = 0 if result.submitted.ok else 1
+        return TIMED_OUT if result.timed_out else ENDS.get(result.state.value, unsubmitted)
     if kind == "Waits":
         return 0 if result.ok else TIMED_OUT if any(one.timed_out for one in result.waits) else 1
     return int(getattr(result, "ok", True) is False)

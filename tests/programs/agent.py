@@ -1,0 +1,455 @@
+#!/usr/bin/env python3
+"""An agent program with a composer, drawn inline, that does what the first line of its input says: `think 1; say Hello`.
+
+What it was given and what it did stand in `agent.log`, a JSON object a line: `submitted` (the exact text), `queued`, `enter`
+(what became of each Enter), `trusted`, `ran`, `denied`, `interrupted`. Its turns go to `agent.jsonl`; started with
+`--hook SCRIPT` it tells of them. The other options are the vices of real ones; times are in milliseconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+import tty
+import unicodedata
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+PASTE, PASTED = b"\x1b[200~", b"\x1b[201~"
+SHOWN_ROWS, SHOWN_LENGTH, COMPOSER_ROWS = 5, 400, 10
+"""A paste with more is shown as a note; of a longer composer the end is shown."""
+
+SPINNER = "·✢✳✶✻✽"
+MENUS = {
+    "trust": (" Do you trust the files in this folder?", ["Yes, proceed", "No, exit"], " Enter to confirm"),
+    "tool": (" Run this command?", ["Yes", "Yes, and don't ask again", "No"], " Esc to cancel"),
+}
+
+
+def options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--hook", help="the script that is told of turns")
+    parser.add_argument("--no-hook-text", action="store_true", help="events do not hold the answer")
+    parser.add_argument("--late-hook", type=int, default=0, help="the end of a turn is told so much later")
+    parser.add_argument("--stale-stop", action="store_true", help="tells the end of the turn before once more")
+    parser.add_argument("--side-thread", action="store_true", help="tells the end of a turn nobody asked for")
+    parser.add_argument("--no-title", action="store_true")
+    parser.add_argument("--no-bracketed", action="store_true", help="knows no bracketed paste; M-Enter is a new line")
+    parser.add_argument("--no-leave", action="store_true", help="the composer cannot be cleared")
+    parser.add_argument("--draft", default="", help="what stands in the composer")
+    parser.add_argument("--slow-enter", type=int, default=0, help="Enter so soon after a text is a new line")
+    parser.add_argument("--swallow-enter", type=int, default=0, metavar="N", help="the first N Enters are lost")
+    parser.add_argument("--deaf", action="store_true", help="Enter does nothing")
+    parser.add_argument("--never-shows", action="store_true", help="the composer shows nothing of what is in it")
+    parser.add_argument("--late-show", type=int, default=0, help="a paste shows so much later")
+    parser.add_argument("--modal-first-key", action="store_true", help="the first key opens a dialog, and is lost in it")
+    parser.add_argument("--modal-after-paste", type=int, metavar="MS", help="a dialog opens so long after a paste")
+    parser.add_argument("--ready-flash", type=int, default=0, help="looks ready so long after Enter")
+    parser.add_argument("--clears-history", action="store_true", help="empties the terminal's history with each turn")
+    return parser.parse_args()
+
+
+class Agent:
+    """The program. `busy` is the row of its spinner while it works; `turn` yields how long until its next step."""
+
+    def __init__(self) -> None:
+        self.vices = options()
+        self.text = self.vices.draft
+        self.pastes: dict[str, str] = {}
+        self.input = bytearray()
+        self.pasting = False
+        self.busy = ""
+        self.turn: Iterator[float] | None = None
+        self.menu: tuple[str, str, Callable[[bool, str], None]] | None = None
+        self.marked = 0
+        self.answered: bool | None = None
+        self.given, self.before, self.said = "", ("", ""), ""
+        self.message = 0
+        self.later: list[tuple[float, Callable[[], Any]]] = []
+        self.last_text, self.swallowed, self.shown_from = 0.0, 0, 0.0
+        self.trusted = not self.vices.modal_first_key
+        self.above = 0
+
+    # the loop
+
+    def run(self) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        tty.setraw(0)
+        self.write("" if self.vices.no_bracketed else "\x1b[?2004h")
+        self.paint(["agent 1.0", ""])
+        while True:
+            moments = [moment for moment, _ in self.later]
+            wait = max(0.0, min(moments) - time.monotonic()) if moments else None
+            ready, _, _ = select.select([0], [], [], 0.03 if self.input == b"\x1b" else wait)
+            if ready:
+                self.input += os.read(0, 65536)
+                self.take()
+            elif self.input == b"\x1b":
+                self.input.clear()
+                self.key("Escape")
+            for due in [one for one in self.later if one[0] <= time.monotonic()]:
+                self.later.remove(due)
+                due[1]()
+
+    def after(self, seconds: float, do: Callable[[], Any]) -> None:
+        self.later.append((time.monotonic() + seconds, do))
+
+    def step(self) -> None:
+        """Go on with the turn until it waits for something."""
+        if self.turn is None or self.menu:
+            return
+        turn = self.turn
+        pause = next(turn, None)
+        if pause is not None and self.turn is turn and not self.menu:
+            self.after(pause, lambda: self.step() if self.turn is turn else None)
+
+    # what is typed
+
+    def take(self) -> None:
+        while self.input:
+            if self.pasting:
+                end = self.input.find(PASTED)
+                if end < 0:
+                    return
+                text = bytes(self.input[:end])
+                del self.input[: end + len(PASTED)]
+                self.pasting = False
+                self.pasted(text.decode("utf-8", "surrogateescape"))
+            elif self.input.startswith(PASTE):
+                del self.input[: len(PASTE)]
+                self.pasting = True
+            elif self.input[0] == 0x1B:
+                if self.input == b"\x1b" or PASTE.startswith(self.input):
+                    return
+                length = 3 if self.input[1:2] in b"[O" else 2
+                self.key({b"\x1b[A": "Up", b"\x1b[B": "Down", b"\x1b\r": "M-Enter"}.get(bytes(self.input[:length]), ""))
+                del self.input[:length]
+            else:
+                self.plain()
+
+    def plain(self) -> None:
+        """A key, or the text up to the next."""
+        names = {0x0D: "Enter", 0x15: "C-u", 0x7F: "BSpace", 0x03: "C-c", 0x04: "C-d"}
+        if self.input[0] in names:
+            self.key(names[self.input.pop(0)])
+            return
+        end = next((at for at, byte in enumerate(self.input) if byte < 0x20 and byte != 0x0A or byte == 0x7F), None)
+        text = bytes(self.input[:end])
+        del self.input[: len(text) or 1]
+        self.typed(text.decode("utf-8", "surrogateescape"))
+
+    def pasted(self, text: str) -> None:
+        if text.count("\n") >= SHOWN_ROWS or len(text) > SHOWN_LENGTH:
+            name = f"[Pasted text #{len(self.pastes) + 1} +{text.count(chr(10))} lines]"
+            self.pastes[name] = text
+            text = name
+        self.typed(text)
+        if self.vices.modal_after_paste is not None:
+            self.after(self.vices.modal_after_paste / 1000, lambda: self.ask("trust", "", self.trust))
+            self.vices.modal_after_paste = None
+
+    def typed(self, text: str) -> None:
+        if not self.trusted:
+            self.trusted = True
+            self.ask("trust", "", self.trust)
+        elif self.menu:
+            self.choose(text)
+        else:
+            self.text += text
+            self.last_text = time.monotonic()
+            if self.vices.late_show:
+                self.shown_from = self.last_text + self.vices.late_show / 1000
+                self.after(self.vices.late_show / 1000, self.paint)
+            self.paint()
+
+    def key(self, name: str) -> None:
+        if not self.trusted:
+            self.typed("")
+        elif self.menu:
+            self.choose(name)
+        elif name == "Enter":
+            self.enter()
+        elif name == "M-Enter":
+            self.typed("\n")
+        elif name == "C-u" and not self.vices.no_leave:
+            # to the line's beginning, and then the line's end before it
+            head, newline, tail = self.text.rpartition("\n")
+            self.text = head + (newline if tail else "")
+            self.paint()
+        elif name == "BSpace":
+            self.text = self.text[:-1]
+            self.paint()
+        elif name == "Escape" and self.turn:
+            self.interrupt()
+        elif name == "C-d" and not self.text:
+            self.leave(0)
+
+    def enter(self) -> None:
+        if self.vices.deaf:
+            log(enter="nothing")
+        elif (time.monotonic() - self.last_text) * 1000 < self.vices.slow_enter:
+            log(enter="new line")
+            self.typed("\n")
+        elif self.swallowed < self.vices.swallow_enter:
+            self.swallowed += 1
+            log(enter="lost")
+        elif not self.text.strip():
+            log(enter="empty")
+        else:
+            whole = self.text
+            for name, text in self.pastes.items():
+                whole = whole.replace(name, text)
+            log(enter="queued" if self.turn else "taken")
+            log(**{"queued" if self.turn else "submitted": whole})
+            if not self.turn:
+                self.given, shown = whole, self.text
+                self.text = ""
+                self.turn = self.work(whole, shown)
+                self.step()
+
+    def interrupt(self) -> None:
+        log(interrupted=self.given)
+        self.turn, self.busy, self.text = None, "", self.given
+        if self.given.count("\n") >= SHOWN_ROWS or len(self.given) > SHOWN_LENGTH:
+            self.text = f"[Pasted text #1 +{self.given.count(chr(10))} lines]"
+            self.pastes = {self.text: self.given}
+        self.title()
+        self.paint(["  ⎿  Interrupted", ""])
+
+    # dialogs
+
+    def ask(self, kind: str, about: str, then: Callable[[bool, str], None]) -> None:
+        self.menu, self.marked = (kind, about, then), 0
+        self.tell("PermissionRequest")
+        self.paint()
+
+    def choose(self, key: str) -> None:
+        assert self.menu
+        kind, _, then = self.menu
+        count = len(MENUS[kind][1])
+        if key in ("Up", "Down"):
+            self.marked = (self.marked + (1 if key == "Down" else -1)) % count
+            self.paint()
+            return
+        chosen = self.marked + 1 if key == "Enter" else count if key == "Escape" else int(key) if key.isdigit() else 0
+        if 1 <= chosen <= count:
+            self.menu = None
+            then(chosen < count, key)
+            self.paint()
+            self.step()
+
+    def trust(self, allowed: bool, key: str) -> None:
+        log(**{"trusted" if allowed else "distrusted": key})
+
+    # turns
+
+    def work(self, text: str, shown: str) -> Iterator[float]:
+        first, *rest = shown.split("\n")
+        self.paint([*wrapped(first, "❯ "), *(row for line in rest for row in wrapped(line, "  ")), ""])
+        if self.vices.clears_history:
+            self.write("\x1b[3J")
+        if self.vices.ready_flash:
+            yield self.vices.ready_flash / 1000
+        self.work_on("Pondering…")
+        previous, self.before = self.before, (text, "")
+        if self.vices.stale_stop and previous[0]:
+            self.tell("Stop", last_assistant_message=previous[1])
+        self.tell("UserPromptSubmit", prompt=text)
+        self.keep("user", {"content": text})
+        if self.vices.stale_stop and previous[0]:
+            self.tell("Stop", prompt=previous[0], last_assistant_message=previous[1])
+        if self.vices.side_thread:
+            self.tell("Stop", prompt="Make a title for this talk", last_assistant_message="A title")
+        self.message, self.said = self.message + 1, ""
+        for part in text.split("\n")[0].split(";"):
+            verb, _, argument = part.strip().partition(" ")
+            yield from getattr(self, f"do_{verb}", self.do_other)(argument or verb)
+        self.end("Stop", text)
+
+    def end(self, event: str, text: str) -> None:
+        said, self.before = self.said, (text, self.said)
+        words = {} if self.vices.no_hook_text else {"last_assistant_message": said}
+
+        def tell() -> None:
+            self.tell(event, prompt=text, **words)
+
+        if not self.vices.late_hook:
+            tell()
+        else:
+            self.after(self.vices.late_hook / 1000, tell)
+        self.turn, self.busy = None, ""
+        self.title()
+        self.paint(["✻ Worked for 0s", ""])
+
+    def work_on(self, what: str) -> None:
+        self.busy = what
+        self.title()
+        self.paint()
+
+    def block(self, text: str, pause: float = 0.0) -> Iterator[float]:
+        """Say a text, one row after the other."""
+        for number, line in enumerate(text.split("\n")):
+            self.paint(wrapped(line, "  " if number else "● "))
+            if pause:
+                yield pause
+        self.said += ("\n\n" if self.said else "") + text
+        self.keep("assistant", {"id": f"m{self.message}", "content": [{"type": "text", "text": text}]}, len(text))
+        self.paint([""])
+
+    def do_say(self, text: str) -> Iterator[float]:
+        yield from self.block(text)
+
+    def do_other(self, text: str) -> Iterator[float]:
+        yield from self.block(f"You gave me {len(self.given)} characters.")
+
+    def do_file(self, name: str) -> Iterator[float]:
+        yield from self.block(Path(name).read_text().removesuffix("\n"))
+
+    def do_slow(self, count: str) -> Iterator[float]:
+        yield from self.block("\n".join(f"row {number}" for number in range(1, int(count) + 1)), 0.03)
+
+    def do_stall(self, seconds: str) -> Iterator[float]:
+        """Half an answer, nothing, and the rest."""
+        rows = self.block("The first half.\nThe second half.", float(seconds))
+        yield next(rows)
+        next(rows)
+        yield from rows
+
+    def do_think(self, seconds: str) -> Iterator[float]:
+        until = time.monotonic() + float(seconds)
+        while time.monotonic() < until:
+            self.paint()
+            yield 0.1
+
+    def do_silent(self, seconds: str) -> Iterator[float]:
+        yield float(seconds)
+
+    def do_until(self, name: str) -> Iterator[float]:
+        """Works until there is such a file."""
+        while not Path(name).exists():
+            yield 0.05
+
+    def do_retry(self, seconds: str) -> Iterator[float]:
+        self.work_on("API error · Retrying in 1s…")
+        yield float(seconds)
+        self.work_on("Pondering…")
+
+    def do_fail(self, text: str) -> Iterator[float]:
+        yield from self.block(f"API Error: {text}")
+        self.end("StopFailure", self.given)
+        yield 0.0
+
+    def do_limit(self, _: str) -> Iterator[float]:
+        self.paint(["  ⎿  Usage limit reached · resets 3pm", ""])
+        self.end("StopFailure", self.given)
+        yield 0.0
+
+    def do_tool(self, command: str) -> Iterator[float]:
+        self.answered = None
+
+        def answered(allowed: bool, _: str) -> None:
+            self.answered = allowed
+
+        self.ask("tool", command, answered)
+        while self.answered is None:
+            yield 0.0
+        log(**{"ran" if self.answered else "denied": command})
+        self.message, self.said = self.message + 1, ""
+        self.paint([f"● Bash({command})", "  ⎿  " + ("(no output)" if self.answered else "Denied"), ""])
+
+    def do_daemon(self, _: str) -> Iterator[float]:
+        """Leaves a process behind that its terminal's end does not end."""
+        words = [sys.executable, "-c", "import signal, time; signal.signal(1, 1); time.sleep(600)"]
+        log(daemon=subprocess.Popen(words, start_new_session=True, stdin=subprocess.DEVNULL).pid)
+        yield 0.0
+
+    def do_exit(self, status: str) -> Iterator[float]:
+        self.leave(int(status))
+        yield 0.0
+
+    def leave(self, status: int) -> None:
+        self.write("\x1b[?2004l\r\n")
+        os._exit(status)
+
+    # what it tells
+
+    def tell(self, event: str, **about: str) -> None:
+        if self.vices.hook:
+            told = json.dumps({"transcript_path": str(Path("agent.jsonl").resolve()), **about})
+            subprocess.run(["sh", self.vices.hook, event], input=told.encode())
+
+    def keep(self, kind: str, message: dict[str, Any], tokens: int | None = None) -> None:
+        usage = {} if tokens is None else {"usage": {"output_tokens": tokens}}
+        with Path("agent.jsonl").open("a") as file:
+            file.write(json.dumps({"type": kind, "message": {**message, **usage}}) + "\n")
+
+    # what it draws
+
+    def write(self, text: str) -> None:
+        data = text.encode("utf-8", "replace")
+        while data:
+            data = data[os.write(1, data) :]
+
+    def title(self) -> None:
+        if not self.vices.no_title:
+            self.write(f"\x1b]2;{'⠂ at work' if self.turn else '✳ agent'}\x07")
+
+    def paint(self, printed: list[str] | None = None) -> None:
+        """Print rows above what it keeps at the bottom, and draw that anew."""
+        rows, (x, y) = self.dialog() if self.menu else self.composer()
+        if self.busy and not self.menu:
+            spinner = SPINNER[int(time.monotonic() * 10) % len(SPINNER)]
+            rows, y = [f"{spinner} {self.busy}", "", *rows], y + 2
+        up = f"\x1b[{self.above}A" if self.above else ""
+        drawn = "\r\n".join([*(printed or []), *rows])
+        down = len(rows) - 1 - y
+        self.write(f"{up}\r\x1b[J{drawn}\r" + (f"\x1b[{down}A" if down else "") + (f"\x1b[{x}C" if x else ""))
+        self.above = y
+
+    def composer(self) -> tuple[list[str], tuple[int, int]]:
+        hidden = self.vices.never_shows or time.monotonic() < self.shown_from
+        lines = ("" if hidden else self.text).split("\n")
+        rows = [row for number, line in enumerate(lines) for row in wrapped(line, "  " if number else "❯ ")]
+        rows = rows[-COMPOSER_ROWS:]
+        rule = "─" * os.get_terminal_size(1).columns
+        footer = "  esc to interrupt" if self.turn and self.busy else "  ? for shortcuts"
+        return [rule, *rows, rule, footer], (width(rows[-1]), len(rows))
+
+    def dialog(self) -> tuple[list[str], tuple[int, int]]:
+        assert self.menu
+        kind, about, _ = self.menu
+        question, answers, footer = MENUS[kind]
+        listed = [f" {'❯' if at == self.marked else ' '} {at + 1}. {one}" for at, one in enumerate(answers)]
+        rows = ["─" * os.get_terminal_size(1).columns, question, *([f"   {about}"] if about else []), "", *listed, ""]
+        return [*rows, footer], (0, len(rows))
+
+
+def log(**about: object) -> None:
+    with Path("agent.log").open("a") as file:
+        file.write(json.dumps(about) + "\n")
+
+
+def width(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(one) in "WF" else not unicodedata.combining(one) for one in text)
+
+
+def wrapped(text: str, mark: str) -> list[str]:
+    """The rows of a line behind its mark; the others stand as far from the edge."""
+    columns = os.get_terminal_size(1).columns - 1
+    rows = [mark]
+    for one in text:
+        if width(rows[-1] + one) > columns:
+            rows.append(" " * len(mark))
+        rows[-1] += one
+    return rows
+
+
+if __name__ == "__main__":
+    Agent().run()

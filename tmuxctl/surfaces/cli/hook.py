@@ -1,0 +1,179 @@
+"""The session that this process is part of, and how it is told of an event: what `events/hook` does, where only Python is."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+
+from tmuxctl.terminal import hooks, layout
+
+SESSIONS = "sessions"
+"""The folder of the folders of sessions."""
+
+SESSION = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+GENERATIONS = 64
+"""How many parents are asked."""
+
+DRAINED = 1 << 16
+
+
+def tell(event: str, payload: bytes | None) -> str:
+    """Tell the session that this process runs in of an event, with what comes with it, None: what standard input holds.
+    Returns what was done. Nothing that fails is an error: the program that waits for this must not be disturbed."""
+    if payload is None:
+        payload = _given()
+    folder = events()
+    if folder is None:
+        return "this is no session: nobody to tell"
+    try:
+        return f"{folder}/{_write(folder, event, payload)}"
+    except OSError as error:
+        return f"{folder}: {error.strerror}"
+
+
+def events() -> str | None:
+    """The `events` folder of the session that this process runs in; None outside of any.
+
+    A wrapper may have taken our variables away (`env -i`): a parent may have them still, the folder can be found by the
+    session's id, and by the pid of its program, which is one of our parents.
+    """
+    near = [(os.getpid(), dict(os.environ)), *_parents()]
+    named = (values.get("TMUXCTL_EVENTS", "") for _, values in near)
+    ids = {values.get("TMUXCTL_SESSION", "") for _, values in near}
+    return next((path for path in (*named, *_kept(near, ids)) if path and _believed(path)), None)
+
+
+def _parents() -> Iterator[tuple[int, Mapping[str, str]]]:
+    """The processes above us, next first, and the environment of each that is ours too."""
+    pid = os.getppid()
+    for _ in range(GENERATIONS):
+        if pid <= 1:
+            return
+        yield pid, _environment(pid)
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                # the name may hold anything, a bracket too
+                pid = int(file.read().rpartition(b")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            return
+
+
+def _environment(pid: int) -> Mapping[str, str]:
+    try:
+        if os.stat(f"/proc/{pid}").st_uid != os.getuid():
+            return {}
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            pairs = (os.fsdecode(pair).partition("=") for pair in file.read().split(b"\0"))
+            return {name: value for name, _, value in pairs if name}
+    except OSError:
+        return {}
+
+
+def _kept(near: list[tuple[int, Mapping[str, str]]], ids: set[str]) -> Iterator[str]:
+    """Folders of sessions of this user that have one of these ids, or one of these processes for their program."""
+    pids = {str(pid) for pid, _ in near}
+    for socket in _folders(_states(values for _, values in near)):
+        for session in _names(f"{socket}/{SESSIONS}"):
+            folder = f"{socket}/{SESSIONS}/{session}"
+            if session in ids or _read(f"{folder}/{layout.STARTED}") in pids:
+                yield f"{folder}/{layout.EVENTS}"
+
+
+def _states(environments: Iterator[Mapping[str, str]]) -> dict[str, None]:
+    """Where this user's tmuxctl may keep its sessions, by each of these environments, and by none."""
+    found: dict[str, None] = {}
+    for values in environments:
+        state, home = values.get("XDG_STATE_HOME", ""), values.get("HOME", "")
+        if state.startswith("/"):
+            found[state] = None
+        if home.startswith("/"):
+            found[f"{home}/.local/state"] = None
+    return found | {os.path.expanduser(f"~{_user()}/.local/state"): None}
+
+
+def _user() -> str:
+    import pwd
+
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return ""
+
+
+def _folders(states: Mapping[str, None]) -> Iterator[str]:
+    for state in states:
+        yield from (f"{state}/tmuxctl/{socket}" for socket in _names(f"{state}/tmuxctl"))
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return file.read(32).strip()
+    except OSError:
+        return ""
+
+
+def _believed(path: str) -> bool:
+    """Whether this is the `events` folder of a session of this user's: a variable may say anything."""
+    folder, name = os.path.split(path)
+    sessions, session = os.path.split(folder)
+    shaped = name == layout.EVENTS and SESSION.fullmatch(session) and os.path.basename(sessions) == SESSIONS
+    return bool(shaped) and os.path.isabs(path) and os.path.normpath(path) == path and _own(folder) and _own(path)
+
+
+def _own(path: str) -> bool:
+    """A folder, no link to one, of this user, that nobody else may write in."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+
+
+def _write(folder: str, event: str, payload: bytes) -> str:
+    """Put an event's file there, whole or not at all; returns its name."""
+    import time
+
+    name = hooks.name(event, os.getpid(), time.time_ns())
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(f".{name}", mode, 0o600, dir_fd=place), "wb") as file:
+            file.write(payload[: hooks.LIMIT])
+        os.rename(f".{name}", name, src_dir_fd=place, dst_dir_fd=place)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(f".{name}", dir_fd=place)
+        raise
+    finally:
+        os.close(place)
+    return name
+
+
+def _given() -> bytes:
+    """What comes with an event on standard input, as far as it is kept; nothing from a terminal.
+
+    It is read to its end: a program whose hook does not read what it is told may fail.
+    """
+    stream = sys.stdin
+    if stream is None or stream.isatty():
+        return b""
+    try:
+        found = stream.buffer.read(hooks.LIMIT)
+        while stream.buffer.read(DRAINED):
+            pass
+    except (OSError, ValueError):
+        return b""
+    return found
