@@ -74,6 +74,8 @@ class Session(Value):
     state: State = State.UNKNOWN
     kind: str | None = None
     detail: str | None = None
+    until: str | None = None
+    """When a limit ends, of which the detail `limited` tells; None if the program does not say."""
     by: str | None = None
     confidence: Confidence | None = None
     asking: Mapping[str, Any] | None = None

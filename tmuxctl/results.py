@@ -88,7 +88,8 @@ class Asking(Value):
 
 
 class Wait(Value):
-    """How a wait ended. `matched` is the condition that held, or None; `why` says it in words; `elapsed` is in seconds."""
+    """How a wait ended. `matched` is the condition that held, or None; `why` says it in words; `elapsed` is in seconds;
+    `until` is when a limit ends (detail `limited`), ISO-8601, None if nobody says."""
 
     session: str
     matched: str | None
@@ -98,6 +99,7 @@ class Wait(Value):
     state: State | None = None
     kind: str | None = None
     detail: str | None = None
+    until: str | None = None
     by: str | None = None
     confidence: Confidence | None = None
     asking: Asking | None = None
@@ -116,7 +118,8 @@ class Waits(Value):
 
 
 class Submitted(Value):
-    """Whether the program took what was typed, and what showed it: shell-mark, output or kernel."""
+    """Whether the program took what was typed, and what showed it: hook, shell-mark, busy-mark, asking, prompt (the composer
+    is empty again), output, kernel or exit; where it did not, why."""
 
     ok: bool
     evidence: str
@@ -147,6 +150,7 @@ class Answer(Value):
     state: State
     kind: str | None = None
     detail: str | None = None
+    until: str | None = None
     by: str | None = None
     confidence: Confidence | None = None
     asking: Asking | None = None

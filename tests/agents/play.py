@@ -85,8 +85,10 @@ class Player:
     def screen(self) -> str:
         return self.sampler.screen if self.sampler else ""
 
-    def healthy(self) -> bool:
-        """True if the next turn can be given: the program takes a prompt, and nothing of the last one is left."""
+    def healthy(self, turn: Turn) -> bool:
+        """True if the next turn can be given: this one was taken, and the program takes a prompt again."""
+        if turn.error or not turn.requests:
+            return False
         try:
             held = self.control.wait(SESSION, idle=True, timeout=READY)
         except TmuxctlError:
@@ -253,7 +255,7 @@ def main() -> int:
             for planned in plan(job["rounds"], job["quick"], job["only"]):
                 turn = player.play(planned)
                 say(turn=turn.line(), **({"screen": player.screen()} if turn.broken else {}))
-                if not player.healthy():
+                if not player.healthy(turn):
                     say(note=f"does not take the next prompt after {turn.id}", screen=player.screen())
                     left += player.stop()
                     player.start()

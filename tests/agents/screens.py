@@ -37,7 +37,7 @@ class Sampler:
                 "-C",
                 "new-session",
                 "-s",
-                f"sampler-{session}",
+                f"sampler-{id(self)}",
                 "-x",
                 "20",
                 "-y",
@@ -101,6 +101,12 @@ class Sampler:
 
     def close(self) -> None:
         self.ended.set()
+        with suppress(OSError, subprocess.TimeoutExpired):
+            assert self.process.stdin
+            # the connection's own session goes with it
+            self.process.stdin.write("kill-session\n")
+            self.process.stdin.flush()
+            self.process.wait(2.0)
         self.process.terminate()
         self.process.wait()
         self.thread.join(2.0)

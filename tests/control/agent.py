@@ -13,6 +13,8 @@ from tmuxctl.results import Answer
 
 PROFILE = HERE / "agent.yaml"
 PROGRAM = str(HERE / "agent.py")
+PATIENCE = 30.0
+"""Seconds after which a turn is given up."""
 
 
 class Agent:
@@ -34,7 +36,7 @@ class Agent:
         return self
 
     def ask(self, text: str, **how: Any) -> Answer:
-        return self.control.ask(self.name, text.encode("utf-8", "surrogateescape"), **how)
+        return self.control.ask(self.name, text.encode("utf-8", "surrogateescape"), **{"timeout": PATIENCE, **how})
 
     def log(self, what: str) -> list[Any]:
         """What it noted under this word, oldest first."""

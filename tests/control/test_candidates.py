@@ -276,6 +276,9 @@ def test_the_session_beside_is_used_again_and_the_first_asked_first(control: Con
     assert control.ask("mend", b"three").session == "fix-b"
     control.kill(("fix-b",))
     assert control.ask("mend", b"four").session == "mend-b"
+    assert control.ask("mend-b", b"/exit").state is State.EXITED
+    anew = control.ask("mend", b"five")
+    assert (anew.session, anew.turn) == ("mend-b", 1)
 
 
 @REAL
@@ -441,6 +444,7 @@ def test_when_nobody_takes_the_turn_everybody_s_reason_is_told(control: Control,
     assert [(one["profile"], one["reason"]) for one in told] == [
         ("a", "limited"), ("b", "limited"), ("ill", "exited"), ("gone", "not_installed")
     ]  # fmt: skip
+    assert "ill: ended at its start with status 3: no key for this model" in error.value.message
     assert "get-it now" in error.value.hint
     assert error.value.exit == 1
 
@@ -464,12 +468,14 @@ def test_a_program_that_cannot_be_started_at_all_is_stood_in_for(control: Contro
 
 
 @pytest.mark.on("tmux")
-def test_a_caller_who_may_not_create_gets_no_session_beside(control: Control, chats: Chats):
+def test_a_caller_who_may_not_create_gets_no_session_beside(control: Control, chats: Chats, log):
     chats(a="limited", b="answers")
     control.new("fix", candidates=("a", "b"))
     for more in ({}, {"fallback": ("b",)}):
         with pytest.raises(Denied):
             control.call("ask", {"session": "fix", "text": "x", **more}, rights=("read", "write"))
+        # who names one is told before anything is typed
+        assert log() == ["a: x"]
     assert [one.name for one in control.ls().sessions] == ["fix"]
 
 

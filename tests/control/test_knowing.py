@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from control.conftest import Held
 from programs import SHELL, program
 
 from tmuxctl.control import Control
@@ -27,11 +28,12 @@ def test_a_shell_that_waits_is_idle(control: Control) -> None:
     assert control.screen("s").state is State.IDLE
 
 
-def test_a_silent_command_is_busy_until_it_ends(control: Control) -> None:
+def test_a_silent_command_is_busy_until_it_ends(control: Control, held: Held) -> None:
     control.new("s", SHELL)
-    control.send("s", b"sleep 4")
+    control.send("s", held.words.encode())
     assert control.wait("s", text="never", timeout=0.5).timed_out
     assert control.show("s").state is State.BUSY
+    held.go()
     found = control.wait("s")
     assert (found.matched, found.state) == ("idle", State.IDLE)
 
@@ -39,14 +41,15 @@ def test_a_silent_command_is_busy_until_it_ends(control: Control) -> None:
 def test_idle_counts_only_when_what_was_typed_was_taken(control: Control, another: Callable[[], Control]) -> None:
     control.new("s", SHELL)
     for _ in range(5):
-        control.send("s", b"sleep 0.2")
-        assert another().wait("s").elapsed > 0.1, "it was still the prompt before the command"
+        control.send("s", b"sleep 0.2; echo over")
+        assert another().wait("s").matched == "idle"
+        assert another().wait("s", text="^over$", now=True).matched, "it was still the prompt before the command"
 
 
 def test_what_is_idle_already_returns_at_once(control: Control) -> None:
     control.new("s", SHELL)
     assert control.wait("s", now=True).matched == "idle"
-    control.send("s", b"sleep 2")
+    control.send("s", b"sleep 1000")
     assert control.wait("s", now=True).matched is None
 
 
@@ -77,7 +80,7 @@ def test_new_does_not_wait_if_told_so(control: Control) -> None:
 def test_waits_for_one_of_several_sessions(control: Control) -> None:
     control.new("a", SHELL)
     control.new("b", SHELL)
-    control.send("a", b"sleep 20")
+    control.send("a", b"sleep 1000")
     control.send("b", b"sleep 0.3")
     found = control.wait(any=("a", "b"))
     assert found.ok
@@ -91,7 +94,7 @@ def test_waits_for_all_of_several_sessions(control: Control) -> None:
     found = control.wait(all=("a", "b"))
     assert found.ok
     assert [one.session for one in found.waits] == ["a", "b"]
-    control.send("a", b"sleep 9")
+    control.send("a", b"sleep 1000")
     assert not control.wait(all=("a", "b"), timeout=0.5).ok
 
 
@@ -120,7 +123,9 @@ def test_text_that_goes_is_waited_for(control: Control) -> None:
 
 def test_a_change_is_waited_for(control: Control) -> None:
     control.new("s", SHELL)
-    control.send("s", b"sleep 3; echo x")
+    control.send(
+        "s", b"sleep 3; echo x" if control.transport.socket == "memory" else b"while sleep 0.3; do echo x; done"
+    )
     control.wait("s", text="sleep", since="screen")
     found = control.wait("s", change=True)
     assert found.matched == "change"
@@ -153,11 +158,12 @@ def python(control: Control) -> Control:
 
 
 @pytest.mark.on("tmux", "resident")
-def test_a_computation_is_busy_though_it_prints_nothing(python: Control) -> None:
-    python.send("p", b"import time; t = time.time()\nwhile time.time() < t + 1: pass\n", multiline=True)
+def test_a_computation_is_busy_though_it_prints_nothing(python: Control, place: Path) -> None:
+    python.send("p", b"import os\nwhile not os.path.exists('go'): pass\n", multiline=True)
     assert python.wait("p", text="never", timeout=0.6).timed_out
     seen = python.show("p")
     assert (seen.state, seen.by) == (State.BUSY, "kernel")
+    (place / "go").touch()
     assert python.wait("p").matched == "idle"
 
 
@@ -204,13 +210,16 @@ def events(stream: Iterator[Any], until: Callable[[Any], bool]) -> list[Any]:
     return found
 
 
-def test_watch_tells_the_present_state_then_each_change(control: Control, another: Callable[[], Control]) -> None:
+def test_watch_tells_the_present_state_then_each_change(
+    control: Control, another: Callable[[], Control], held: Held
+) -> None:
     control.new("s", SHELL)
     stream = another().watch(("s",))
     first = next(stream)
     assert (first.session, first.state) == ("s", State.IDLE)
-    control.send("s", b"sleep 0.5")
+    control.send("s", held.words.encode())
     assert next(stream).state is State.BUSY
+    held.go()
     assert next(stream).state is State.IDLE
     control.send("s", b"exit 3")
     last = events(stream, lambda one: one.state is State.EXITED)[-1]

@@ -40,7 +40,7 @@ def test_a_single_variable_can_be_set_by_the_plugin(control: Control) -> None:
 
 
 def test_a_lifetime_ends_the_program(control: Control) -> None:
-    made = control.new("t", LINES, lifetime="500ms")
+    made = control.new("t", LINES, lifetime="3s")
     assert made.plugins == ("timeout",)
     assert made.state.value == "idle"
     ended = control.wait("t", exit=True)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from control.conftest import Held
 from programs import SHELL, program
 
 from tmuxctl import errors
@@ -48,14 +49,15 @@ def test_what_changed_on_a_screen_of_its_own_is_no_whole_answer(
     assert (found.state, found.complete) == (State.IDLE, False)
 
 
-def test_a_turn_that_takes_too_long_must_be_over_before_the_next(control: Control) -> None:
+def test_a_turn_that_takes_too_long_must_be_over_before_the_next(control: Control, held: Held) -> None:
     control.new("s", SHELL)
-    found = control.ask("s", b"sleep 3; echo late", timeout=0.5)
+    found = control.ask("s", f"{held.words}; echo late".encode(), timeout=0.5)
     assert found.timed_out
     assert found.state is State.BUSY
     with pytest.raises(Conflict) as error:
         control.ask("s", b"echo next")
     assert error.value.reason == "needs_recovery"
+    held.go()
     control.wait("s")
     assert control.ask("s", b"echo next").answer == "next"
 
@@ -291,7 +293,7 @@ def test_a_question_can_be_looked_at_and_answered(asks: Control) -> None:
 
 @pytest.mark.on("tmux", "pipe")
 def test_the_next_thing_can_be_waited_for_with_the_answer(asks: Control) -> None:
-    asks.ask("s", b"printf 'Go on? [y/N] '; read a; sleep 1; printf 'Really? [y/N] '; read b; sleep 2; exit 3")
+    asks.ask("s", b"printf 'Go on? [y/N] '; read a; sleep 1; printf 'Really? [y/N] '; read b; sleep 1000")
     found = asks.decide("s", "yes", wait=True)
     assert found.asked.question.startswith("Go on")
     assert found.state is State.ASKING

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from control.conftest import Held
 from programs import LINES, SHELL, program
 
 from tmuxctl.control import Control, sessions, waits
@@ -42,21 +43,23 @@ def in_background(work: Callable[[], Any]) -> Callable[[], Any]:
 )
 @pytest.mark.on("tmux")
 def test_the_echo_of_what_was_typed_is_no_answer_in_any_shell(
-    control: Control, argv: tuple[str, ...], needs: Callable[..., None]
+    control: Control, argv: tuple[str, ...], held: Held, needs: Callable[..., None], until: Any
 ) -> None:
     needs(argv[0])
     control.new("t", argv)
-    control.send("t", b"sleep 0.7; echo MARK")
-    found = control.wait("t", text="MARK")
-    assert found.matched == "text"
-    assert found.elapsed > 0.3, "it matched the echo"
+    control.send("t", f"{held.words}; echo MARK".encode())
+    until(lambda: "MARK" in control.screen("t").text)
+    assert control.wait("t", text="MARK", timeout=0.3).timed_out, "it matched the echo"
+    held.go()
+    assert control.wait("t", text="MARK").matched == "text"
 
 
-def test_the_echo_of_what_was_typed_is_no_answer(control: Control) -> None:
+def test_the_echo_of_what_was_typed_is_no_answer(control: Control, held: Held) -> None:
     control.new("t", SHELL)
-    control.send("t", b"sleep 0.5; echo MARK")
+    control.send("t", f"{held.words}; echo MARK".encode())
     found = control.wait("t", text="MARK", timeout=0.2)
     assert (found.matched, found.timed_out) == (None, True)
+    held.go()
     found = control.wait("t", text="MARK")
     assert (found.matched, found.text, found.timed_out) == ("text", "MARK", False)
 
@@ -105,10 +108,11 @@ def test_only_output_after_a_cursor_counts(control: Control) -> None:
     assert control.wait("t", text="second", since=after).matched == "text"
 
 
-def test_another_process_sees_what_was_sent(control: Control, another: Callable[[], Control]) -> None:
+def test_another_process_sees_what_was_sent(control: Control, another: Callable[[], Control], held: Held) -> None:
     control.new("t", SHELL)
-    control.send("t", b"sleep 0.5; echo MARK")
+    control.send("t", f"{held.words}; echo MARK".encode())
     assert another().wait("t", text="MARK", timeout=0.2).timed_out
+    held.go()
     assert another().wait("t", text="MARK").matched == "text"
 
 
@@ -141,12 +145,12 @@ def test_output_without_end_puts_off_no_end_of_a_wait(control: Control) -> None:
 
 
 @pytest.mark.on("tmux", "pipe")
-def test_text_is_found_wherever_it_stands_in_much_output(control: Control) -> None:
+def test_text_is_found_wherever_it_stands_in_much_output(control: Control, place: Path, until) -> None:
     control.new("t", SHELL)
-    control.send("t", b"seq 100000; read end; exit 3")
+    control.send("t", b"seq 100000; until [ -e printed ]; do sleep 0.1; done; exit 3")
     # tmux 3.3a may drop what a program prints right before it ends
-    assert control.wait("t", text="^100000$").matched
-    control.keys("t", ("Enter",))
+    until(lambda: "\n100000" in control.log("t", tail=3).text)
+    Path("printed").touch()
     assert control.wait("t", exit=True).matched
     for line in ("1", "1000", "50000", "100000"):
         assert control.wait("t", text=f"^{line}$", exit=True).matched == "text"
@@ -174,10 +178,14 @@ def test_the_end_of_the_program_ends_a_wait_for_text(control: Control) -> None:
 
 
 @pytest.mark.on("memory", "tmux")
-def test_text_that_was_the_last_before_the_end_counts(control: Control) -> None:
+def test_text_that_was_the_last_before_the_end_counts(control: Control, held: Held, until: Any) -> None:
     control.new("t", SHELL)
-    control.send("t", b"sleep 0.2; echo MARK; exit 3")
-    assert control.wait("t", text="MARK").matched == "text"
+    # tmux 3.3a may drop what a program prints right before it ends
+    control.send("t", f"echo MARK; {held.words}; exit 3".encode())
+    until(lambda: "MARK" in control.screen("t").text.split("\n"))
+    held.go()
+    assert control.wait("t", exit=True).matched
+    assert control.wait("t", text="^MARK$").matched == "text"
 
 
 @pytest.mark.on("memory", "tmux")

@@ -98,10 +98,8 @@ def test_a_session_says_that_its_lifetime_was_over(control: Control) -> None:
 @pytest.mark.parametrize("then", ["", "kill -STOP $$; "], ids=["running", "stopped"])
 def test_a_program_may_end_in_its_own_way_and_its_words_stay(control: Control, then: str) -> None:
     # below another: tmux itself wakes a pane's first process
-    script = (
-        f"""trap : TERM; sh -c 'trap "sleep 0.3; echo bye; exit 3" TERM; echo up; {then}sleep 1000 & wait'; exit $?"""
-    )
-    control.new("t", ("sh", "-c", script), lifetime="1s", wait=False)
+    script = f"""trap : TERM; sh -c 'trap "sleep 0.3; echo bye; sleep 0.3; exit 3" TERM; echo up; {then}sleep 1000 & wait'; exit $?"""
+    control.new("t", ("sh", "-c", script), lifetime="3s", wait=False)
     ended = control.wait("t", exit=True)
     assert (ended.exit_status, ended.signal) == (3, None)
     assert control.screen("t").text.split() == ["up", "bye"]

@@ -2,7 +2,7 @@
 """An agent program with a composer, drawn inline, that does what the first line of its input says: `think 1; say Hello`.
 
 What it was given and what it did stand in `agent.log`, a JSON object a line: `submitted` (the exact text), `queued`, `enter`
-(what became of each Enter), `trusted`, `ran`, `denied`, `interrupted`. Its turns go to `agent.jsonl`; started with
+(what became of each Enter), `pasted` (how much), `trusted`, `ran`, `denied`, `interrupted`. Its turns go to `agent.jsonl`; started with
 `--hook SCRIPT` it tells of them. The other options are the vices of real ones; times are in milliseconds.
 """
 
@@ -146,6 +146,7 @@ class Agent:
         self.typed(text.decode("utf-8", "surrogateescape"))
 
     def pasted(self, text: str) -> None:
+        log(pasted=len(text))
         if text.count("\n") >= SHOWN_ROWS or len(text) > SHOWN_LENGTH:
             name = f"[Pasted text #{len(self.pastes) + 1} +{text.count(chr(10))} lines]"
             self.pastes[name] = text
@@ -160,7 +161,7 @@ class Agent:
             self.trusted = True
             self.ask("trust", "", self.trust)
         elif self.menu:
-            self.choose(text)
+            self.choose(next((one for one in text if one.isdigit()), ""))
         else:
             self.text += text
             self.last_text = time.monotonic()
@@ -228,6 +229,7 @@ class Agent:
     def ask(self, kind: str, about: str, then: Callable[[bool, str], None]) -> None:
         self.menu, self.marked = (kind, about, then), 0
         self.tell("PermissionRequest")
+        self.title()
         self.paint()
 
     def choose(self, key: str) -> None:
@@ -242,6 +244,7 @@ class Agent:
         if 1 <= chosen <= count:
             self.menu = None
             then(chosen < count, key)
+            self.title()
             self.paint()
             self.step()
 
@@ -399,7 +402,7 @@ class Agent:
 
     def title(self) -> None:
         if not self.vices.no_title:
-            self.write(f"\x1b]2;{'⠂ at work' if self.turn else '✳ agent'}\x07")
+            self.write(f"\x1b]2;{'⠂ at work' if self.turn and not self.menu else '✳ agent'}\x07")
 
     def paint(self, printed: list[str] | None = None) -> None:
         """Print rows above what it keeps at the bottom, and draw that anew."""

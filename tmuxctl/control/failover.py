@@ -81,6 +81,25 @@ def _limits(profile: Profile | None) -> list[Rule]:
     return [rule for rule in profile.errors if rule.detail == "limited"] if profile else []
 
 
+def _until(text: str, profile: Profile | None) -> str | None:
+    """Until when, in the words of an answer: older ones may stand on the screen."""
+    found = [
+        one.groupdict().get("until") for rule in _limits(profile) for one in re.finditer(rule.re, text, re.MULTILINE)
+    ]
+    return next((words for words in reversed(found) if words), None)
+
+
+def moment(words: str | None) -> str | None:
+    """The time (ISO-8601) that these words name, seen from now and here; None if they name none."""
+    if not words:
+        return None
+    from datetime import datetime
+
+    from tmuxctl.reading import limits
+
+    return limits.until(words, datetime.now().astimezone())
+
+
 def _is_error(answer: str, rules: Sequence[Rule], screen: str) -> bool:
     """True if what a program wrote is nothing, or an error and what belongs to it: what stands before one is an answer.
 
@@ -235,7 +254,8 @@ class _Failover:
             # a hook may tell a limit before the screen does
             if answer.detail != "limited" and not says_limit(answer.answer, profile):
                 return None
-            limited, until = self._limit(there)
+            limited, words = self._limit(there)
+            until = moment(_until(answer.answer, profile) or words)
             answer = changed(answer, detail="limited" if limited else None)
         reason = spent(answer, profile, self.control.screen(there.name).text, self.text)
         if reason is None:
@@ -247,17 +267,13 @@ class _Failover:
         return Passed(there.profile, reason, how + said, session=there.name)
 
     def _limit(self, there: Session) -> tuple[bool, str | None]:
-        """Whether a session's program says now that its limit is used up, and until when (ISO-8601) if it says that too."""
-        from datetime import datetime
-
+        """Whether a session's program says now that its limit is used up, and until when, in its own words."""
         from tmuxctl.control import observing
-        from tmuxctl.reading import limits
         from tmuxctl.terminal.paste import Input
 
         pane, given = sessions.find_with_input(self.control, there.name)
         verdict = observing.now(self.control, pane, Input.parse(given)).verdict
-        until = limits.until(verdict.until, datetime.now().astimezone()) if verdict.until else None
-        return verdict.detail == "limited", until
+        return verdict.detail == "limited", verdict.until
 
     def _left(self) -> float | None:
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())

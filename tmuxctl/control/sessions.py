@@ -21,6 +21,7 @@ from tmuxctl.value import changed
 if TYPE_CHECKING:
     from tmuxctl.control.observing import Observed
     from tmuxctl.control.service import Control
+    from tmuxctl.reading.state import Verdict
     from tmuxctl.results import Sessions
 
 GONE = ("lost", "ended_elsewhere")
@@ -178,11 +179,23 @@ def known_state(seen: Observed) -> Session:
         state=verdict.state,
         kind=verdict.kind,
         detail=verdict.detail or _detail(seen.pane),
+        until=until(verdict),
         by=verdict.by,
         confidence=verdict.confidence,
         profile=seen.profile,
         asking=plain(verdict.asking) if verdict.asking else None,
     )
+
+
+def until(verdict: Verdict) -> str | None:
+    """When the limit that a program tells of ends, ISO-8601; None if it tells none, or not when."""
+    if verdict.until is None:
+        return None
+    from datetime import datetime
+
+    from tmuxctl.reading import limits
+
+    return limits.until(verdict.until, datetime.now().astimezone())
 
 
 def summary(pane: Pane, point: str | None = None) -> Session:

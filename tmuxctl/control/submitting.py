@@ -40,8 +40,14 @@ PROOF_SECONDS = 5.0
 DEAF_SECONDS = 0.4
 """A program that listens to nobody for so long, and whose composer is gone, works."""
 
-CLEARINGS = 12
-"""How often a composer is cleared: an editor clears one line at a time."""
+CLEARINGS, VAIN = 200, 2
+"""How often a composer is cleared, as an editor clears one line at a time; and after how many times in vain no more."""
+
+CLEARED_SECONDS = 0.5
+"""How long a key that clears may take to show."""
+
+SILENT_SECONDS = 0.3
+"""A program that works and has printed nothing for so long does not draw what was typed."""
 
 LOOK_SECONDS = 0.02
 """The pause between two looks."""
@@ -90,7 +96,7 @@ class Submission:
             self._press(given)
             if evidence := self._proof(shown):
                 return Taken(given, Submitted(True, evidence))
-            if not (composer.holds(self.look, text) or self.look.left == shown.left):
+            if not composer.holds(self.look, shown):
                 break
         return Taken(given, Submitted(False, NO_PROOF))
 
@@ -98,11 +104,16 @@ class Submission:
 
     def _clear(self) -> None:
         """Empty the composer of what somebody left there, or the program put back after an interrupt."""
-        for _ in range(CLEARINGS):
-            if not self.manner.clear or composer.empty(self.look, self.profile) is not False:
-                return
+        vain = 0
+        for _ in range(CLEARINGS if self.manner.clear and self.profile.prompt else 0):
+            empty = composer.empty(self.look, self.profile)
+            # a text of many lines may hide the prompt it begins behind: then a clear key that changes nothing tells
+            if empty or vain == (VAIN if empty is False else 1):
+                break
             typing.press(self.control, self.steady.observer.pane, self.manner.clear, self.holder)
-            self._until(partial(self._changed, self.look), 1.0)
+            vain = 0 if self._until(partial(self._changed, self.look), CLEARED_SECONDS) else vain + 1
+            # the first key may have opened a dialog
+            self._refuse_questions()
         if composer.empty(self.look, self.profile) is False:
             name = self.steady.observer.pane.name
             raise Conflict(
@@ -137,7 +148,14 @@ class Submission:
             return still and composer.empty(self.look, self.profile) is not True
 
         found = self._until(shows, seconds)
-        self._until(lambda: time.monotonic() - began >= self.manner.delay and not self._printing(), SHOWN_SECONDS)
+
+        def rested() -> bool:
+            if self.look.journal != moved[1] or self._computes():
+                moved[:] = time.monotonic(), self.look.journal
+            return time.monotonic() - moved[0] >= self.manner.delay and not self._printing()
+
+        # a program takes Enter that comes with a paste, or soon behind it, for a part of the text (Gemini, measured)
+        self._until(rested, seconds)
         return found
 
     def _computes(self) -> bool:
@@ -186,14 +204,14 @@ class Submission:
         moved = look.left != shown.left or look.y != shown.y
         if moved and composer.empty(look, self.profile):
             return "prompt"
-        if (
-            moved
-            and verdict.state is State.BUSY
-            and verdict.by == "kernel"
-            and not composer.prompted(look, self.profile)
-        ):
-            return "kernel"
+        if moved and self._works(verdict) and not composer.prompted(look, self.profile):
+            # a program that drew a new line for Enter seems to work for a moment, too
+            still = (look.quiet or 0.0) < SILENT_SECONDS and composer.holds(look, shown)
+            return None if still else "kernel"
         return None
+
+    def _works(self, verdict: Verdict) -> bool:
+        return verdict.state is State.BUSY and verdict.by == "kernel"
 
     def _verdict(self) -> Verdict:
         return self.steady.observer.verdict()

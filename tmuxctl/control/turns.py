@@ -489,6 +489,7 @@ class _Turn:
             state=end.state or State.UNKNOWN,
             kind=end.kind,
             detail=end.detail,
+            until=end.until,
             by=end.by,
             confidence=end.confidence,
             asking=end.asking,

@@ -498,6 +498,7 @@ class Waiter:
             state=State.EXITED if dead else verdict.state if verdict else None,
             kind=verdict.kind if verdict else None,
             detail=verdict.detail if verdict else (self.pane.ended or None) if dead else None,
+            until=sessions.until(verdict) if verdict else None,
             by="exit" if dead else verdict.by if verdict else "settle" if settled else None,
             confidence=Confidence.SURE
             if dead

@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.reading import patterns
 from tmuxctl.reading.lazy import Pattern
-from tmuxctl.reading.menus import steps
+from tmuxctl.reading.menus import DECISIONS, decisions, default_of, steps
 from tmuxctl.reading.questions import LABEL_LENGTH, MANY, RULED, slug, undecorated
 from tmuxctl.results import Option
 
 if TYPE_CHECKING:
     from tmuxctl.profile import Rule
-
-ALLOW, ALWAYS, DENY = "allow", "always", "deny"
 
 ITEM = Pattern(r"^[\s│┃║|]*(?P<mark>[❯›➤▶►●◉⦿→➜>*])?[\s○◯☐◻↑↓]*(?P<number>\d{1,2})[.)]\s+(?P<label>\S.*)$")
 """`❯ 1. Yes`, `│ ● 1. Allow once`, `  2) No`."""
@@ -28,21 +26,6 @@ KEY = Pattern(r"\s*\((?P<key>esc|escape|enter|return|tab|shift\+tab|[A-Za-z])\)$
 """The key that an option names itself: `No, and tell Codex what to do differently (esc)`."""
 
 KEYS = {"esc": "Escape", "escape": "Escape", "enter": "Enter", "return": "Enter", "tab": "Tab", "shift+tab": "BTab"}
-
-NO = Pattern(
-    r"^(?:no|nope|don'?t|do not|deny|reject|decline|refuse|cancel|abort|quit|exit|back|never|stop|skip|disagree)\b",
-    re.IGNORECASE,
-)
-YES = Pattern(
-    r"^(?:y|yes|yep|ok|okay|allow|approve|accept|proceed|trust|continue|confirm|run|apply|grant|authori[sz]e|agree|sure)\b",
-    re.IGNORECASE,
-)
-WIDER = Pattern(
-    r"\b(?:always|all|every(?:thing| time)?|any|session|permanent\w*|forever|from now on|remember|parent|bypass|auto(?:-\w+)?"
-    r"|don'?t ask|do not ask|without asking|never ask|future|full access)\b",
-    re.IGNORECASE,
-)
-"""What an option that allows more than is asked about now says of itself."""
 
 SPELLED = Pattern(r"[\[(](?P<key>\w)[\])](?P<rest>[\w' -]{1,20})")
 
@@ -71,37 +54,12 @@ def of_rule(rule: Rule, region: str) -> Listed | None:
     start, items = _spelled(rows) if rule.menu == "typed" else _numbered(rows, rule.menu or "", rule.kind or "")
     if not items:
         return None
-    ids = decisions([one.label for one in items]) if rule.kind in ("approval", "trust") else _plain(items, rule)
+    ids = decisions([one.label for one in items]) if rule.kind in DECISIONS else _plain(items, rule)
     options = tuple(
         Option(name, one.label, tuple(rule.options.get(name, one.keys))) for name, one in zip(ids, items, strict=True)
     )
     marked = next((name for name, one in zip(ids, items, strict=True) if one.marked), None)
-    return Listed(options, rule.default or _default(rule, marked), "\n".join(rows[:start]))
-
-
-def _default(rule: Rule, marked: str | None) -> str | None:
-    widens = marked is None or marked.startswith(ALWAYS)
-    return None if rule.kind == "trust" or widens else marked
-
-
-def decisions(labels: Sequence[str]) -> list[str]:
-    """An id for each option of an approval, by its words: the first that allows, allows more, or denies has that for its
-    id, others have their words."""
-    ids: list[str] = []
-    for place, label in enumerate(labels, 1):
-        wanted = (_decision(label), slug(label), f"{slug(label)}-{place}".strip("-"))
-        ids.append(next(name for name in wanted if name and name not in ids))
-    return ids
-
-
-def _decision(label: str) -> str | None:
-    words = label.strip()
-    if NO.search(words):
-        # `Don't ask again` of one who says neither yes nor no denies for good: words of its own
-        return None if WIDER.search(words) and not words.lower().startswith("no") else DENY
-    if WIDER.search(words):
-        return ALWAYS
-    return ALLOW if YES.search(words) else None
+    return Listed(options, rule.default or default_of(rule.kind or "", marked), "\n".join(rows[:start]))
 
 
 def _plain(items: Sequence[_Item], rule: Rule) -> list[str]:

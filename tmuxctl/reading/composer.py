@@ -68,10 +68,11 @@ def shows(look: Look, text: bytes) -> bool:
     return bool(tail) and (left.endswith(tail) or squeezed(_above(look) + look.left).endswith(tail))
 
 
-def holds(look: Look, text: bytes) -> bool:
-    """Whether the text still stands near the cursor: before it, or on the rows above, where Enter made a new line."""
-    tail = _tail(text)
-    return bool(tail) and tail in squeezed(_above(look) + look.left)
+def holds(look: Look, before: Look) -> bool:
+    """Whether what stood left of the cursor before still stands near it: before it, or on the rows above, where Enter made
+    a new line. That is the end of the text, or what a program shows for it (`[Pasted text +50 lines]`)."""
+    tail = squeezed(before.left)[-TAIL:]
+    return len(tail) > 1 and tail in squeezed(_above(look) + look.left)
 
 
 def _above(look: Look) -> str:

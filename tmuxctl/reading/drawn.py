@@ -101,8 +101,9 @@ def _plain(rows: Sequence[str], typed: str, profile: Profile) -> str:
     tool = re.compile(profile.answer.tool) if profile.answer.tool else None
     kept: list[str] = []
     for row in rows:
-        bare = _typed(row, profile)
-        echoing = echoing and bool(bare) and bare in left
+        more = _more(row, profile)
+        bare = composer.behind_prompt(row, profile) if more is None else squeezed(row[more:])
+        echoing = echoing and bare in left and (bool(bare) or more is not None)
         if tool and not echoing and tool.search(row):
             kept = []
         else:
@@ -110,13 +111,13 @@ def _plain(rows: Sequence[str], typed: str, profile: Profile) -> str:
     return "\n".join(kept).strip("\n")
 
 
-def _typed(row: str, profile: Profile) -> str:
-    """What stands on a row of an input behind the prompt, or behind the one for more of it, without blanks."""
+def _more(row: str, profile: Profile) -> int | None:
+    """How many characters of a row are the prompt for more of an input; None if it begins with none."""
     for rule in profile.continuation:
         pattern = patterns.compiled(rule.re)
         if pattern and (found := pattern.match(row)):
-            return squeezed(row[found.end() :])
-    return composer.behind_prompt(row, profile)
+            return found.end()
+    return None
 
 
 def _stripped(text: str, manner: Answer) -> str:

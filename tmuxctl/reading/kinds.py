@@ -64,6 +64,10 @@ def question(seen: Scene) -> Asking | None:
         return _of_editor(seen, tells)
     if seen.prompt or seen.continuation or _at_prompt(seen, name):
         return None
+    if match := patterns.first(seen.profile.asking, seen.text) if seen.profile else None:
+        from tmuxctl.reading import questions
+
+        return questions.by_rule(match, seen.text)
     # an agent that asks shows its question in the place of its prompt
     heard = not _profiled(seen) or draws_input(seen)
     dialog = _dialog(seen, name) if tells.raw and not tells.pager and heard else None

@@ -48,6 +48,25 @@ NUMBERED = Pattern(r"^(?P<number>\d{1,2}|[a-z])[.)\]:]\s+(?P<label>\S.*)$")
 WANTS = Pattern(
     r"\b(?:do you want|would you like|allow|approve|permission|proceed|apply this|run this)\b", re.IGNORECASE
 )
+ALLOW, ALWAYS, DENY = "allow", "always", "deny"
+DECISIONS = ("approval", "trust")
+"""Kinds of questions whose options are told by what they mean, so that a policy can be written once for every program."""
+
+NO = Pattern(
+    r"^(?:no|nope|don'?t|do not|deny|reject|decline|refuse|cancel|abort|quit|exit|back|never|stop|skip|disagree)\b",
+    re.IGNORECASE,
+)
+YES = Pattern(
+    r"^(?:y|yes|yep|ok|okay|allow|approve|accept|proceed|trust|continue|confirm|run|apply|grant|authori[sz]e|agree|sure)\b",
+    re.IGNORECASE,
+)
+WIDER = Pattern(
+    r"\b(?:always|all|every(?:thing| time)?|any|session|permanent\w*|forever|from now on|remember|parent|bypass|auto(?:-\w+)?"
+    r"|don'?t ask|do not ask|without asking|never ask|future|full access)\b",
+    re.IGNORECASE,
+)
+"""What an option that allows more than is asked about now says of itself."""
+
 TRUST = Pattern(r"\btrust\b", re.IGNORECASE)
 
 
@@ -182,18 +201,21 @@ def _listed(seen: Text, items: Sequence[_Item], marked: int) -> Asking:
     # an option of several rows is one: where they are numbered, the others go on with the one above
     kept = [one for one in items if one.number] if sum(bool(one.number) for one in items) >= 2 else list(items)
     at = max((index for index, one in enumerate(kept) if one.row <= marked), default=0)
-    options = tuple(
-        Option(name, one.label, (*steps(index - at), "Enter"))
-        for index, (name, one) in enumerate(zip(names(one.number or one.label for one in kept), kept, strict=True))
-    )
     above = [
         unframed(row) for row in seen.rows[max(0, kept[0].row - 2 * CONTEXT) : kept[0].row] if not RULED.match(row)
     ]
     question = _question_above(above)
     labels = [one.label for one in kept]
     kind = choice_kind(question, labels)
+    decides = kind in DECISIONS
+    ids = decisions(labels) if decides else names(one.number or one.label for one in kept)
+    options = tuple(
+        Option(name, one.label, (*steps(index - at), "Enter"))
+        for index, (name, one) in enumerate(zip(ids, kept, strict=True))
+    )
+    default = default_of(kind, options[at].id)
     risk = risk_of([question, *above[-CONTEXT:]])
-    return Asking(kind, identity(kind, question, [*above, *labels]), question, options, options[at].id, risk)
+    return Asking(kind, identity(kind, question, [*above, *labels]), question, options, default, risk)
 
 
 def _question_above(above: Sequence[str]) -> str:
@@ -229,3 +251,29 @@ def choice_kind(question: str, labels: Sequence[str]) -> str:
     ):
         return "approval"
     return "approval" if WANTS.search(question) else "choice"
+
+
+def decisions(labels: Sequence[str]) -> list[str]:
+    """An id for each option of an approval, by its words: the first that allows, allows more, or denies has that for its
+    id, others have their words."""
+    ids: list[str] = []
+    for place, label in enumerate(labels, 1):
+        wanted = (_decision(label), slug(label), f"{slug(label)}-{place}".strip("-"))
+        ids.append(next(name for name in wanted if name and name not in ids))
+    return ids
+
+
+def _decision(label: str) -> str | None:
+    words = label.strip()
+    if NO.search(words):
+        # `Don't ask again` of one who says neither yes nor no denies for good: words of its own
+        return None if WIDER.search(words) and not words.lower().startswith("no") else DENY
+    if WIDER.search(words):
+        return ALWAYS
+    return ALLOW if YES.search(words) else None
+
+
+def default_of(kind: str, marked: str | None) -> str | None:
+    """What Enter alone chooses, where nobody has to think twice: what widens a permission is no default, trust has none."""
+    widens = marked is None or marked.startswith(ALWAYS)
+    return None if kind == "trust" or widens else marked

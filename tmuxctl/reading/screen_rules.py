@@ -38,6 +38,17 @@ def busy_by_profile(seen: Scene) -> Verdict | None:
     return busy(seen, detail or _trouble(seen) or seen.doing, why, by="busy-mark", confidence=Confidence.LIKELY)
 
 
+def over(seen: Scene) -> bool:
+    """Whether the title, which said that the program works, says now that it is ready, as its prompt does: what it drew
+    until then was of the turn that is over."""
+    profile, titles = seen.profile, [look.title for look in seen.looks]
+    if profile is None or seen.prompt is None or busy_match(seen):
+        return False
+    if not (profile.title_busy and profile.title_idle and patterns.fits(profile.title_idle, titles[-1])):
+        return False
+    return any(patterns.fits(profile.title_busy, title) for title in titles)
+
+
 def busy_by_sign(seen: Scene) -> Verdict | None:
     """The signs many programs share, where no profile knows better."""
     if not _may_work(seen) or _quotes(seen) or (seen.profile and (seen.profile.busy or seen.profile.title_busy)):

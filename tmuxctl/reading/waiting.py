@@ -12,7 +12,7 @@ from tmuxctl.reading import kernel, kinds, listening, patterns, programs
 from tmuxctl.reading.activity import ANIMATED, WINDOW, updates_between
 from tmuxctl.reading.kernel import NOBODY, POLLS, READS, RUNS, UNREADABLE, Says
 from tmuxctl.reading.scene import Scene, Verdict, busy, idle, unknown
-from tmuxctl.reading.screen_rules import busy_match
+from tmuxctl.reading.screen_rules import busy_match, over
 
 SURE, LIKELY, GUESS = Confidence.SURE, Confidence.LIKELY, Confidence.GUESS
 
@@ -215,7 +215,7 @@ def _polled_before(seen: Scene) -> bool:
 def animated(seen: Scene) -> Verdict | None:
     """An event loop that listens and draws at the pace of a spinner or of output works."""
     now = seen.now
-    if now is None or now.word != POLLS or not seen.activity.animated:
+    if now is None or now.word != POLLS or not seen.activity.animated or over(seen):
         return None
     # what was printed before it began to wait is over: a program that waits for input alone does not draw
     if now.alone and not _draws_while_waiting(seen):
@@ -259,7 +259,7 @@ def _not_yet_polled(seen: Scene, now: Says) -> Verdict | None:
 def _event_loop(seen: Scene, now: Says) -> Verdict:
     quiet = seen.activity.quiet
     laid_out = seen.full_screen or any(row.strip() for row in seen.text.below())
-    if seen.activity.beginning and laid_out and not programs.is_editor(now.name):
+    if seen.activity.beginning and laid_out and not programs.is_editor(now.name) and not over(seen):
         return busy(seen, "printing", "began to print", by="activity")
     if now.waiters and seen.computes(now.waiters[0].program.pid, COMPUTES):
         return busy(seen, "computing", f"{now.name} computes while it listens", by="activity", confidence=LIKELY)

@@ -1,0 +1,215 @@
+"""Giving a text to a program with a composer: whole, once, seen to be taken, and never into a question."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from control.agent import Agent
+
+from tmuxctl import errors
+from tmuxctl.control import Control, submitting
+from tmuxctl.errors import Conflict, Usage
+from tmuxctl.model import State
+from tmuxctl.results import Submitted
+
+pytestmark = pytest.mark.on("tmux")
+
+TEXTS = {
+    "a line": "say hello",
+    "several lines": "hello\n\n  indented\n\ttab\nlast",
+    "other scripts": "日本語 👩‍💻 naïve é ▓ \u202b",
+    "longer than a row": "x" * 350,
+    "signs of the program": "❯ esc to interrupt\n● Bash(rm)\n❯ 1. Yes\n Esc to cancel",
+    "like an option": "-x --help; $(touch no) `id` \\ %s #{pane_id} '\"",
+    "escape codes": "red \x1b[31m and \x1b]0;title\x07 and \x1b[2J",
+    "no text of any encoding": "half \udce6\udc97 a character, and \udcff",
+    "blanks at the end": "hello   ",
+    "a note about a paste": "[Pasted text #1 +3 lines]",
+}
+
+
+@pytest.fixture
+def agent(control: Control, place: Path) -> Agent:
+    return Agent(control, place)
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What never comes is waited for less long."""
+    for name in ("PROOF_SECONDS", "SHOWN_SECONDS"):
+        monkeypatch.setattr(submitting, name, 2.0)
+
+
+def test_a_text_is_submitted_once_and_as_it_is(agent: Agent) -> None:
+    agent.start(tells=True)
+    for what, text in TEXTS.items():
+        assert agent.ask(text).submitted.ok, what
+        assert agent.submitted[-1] == text, what
+    assert len(agent.submitted) == len(TEXTS)
+    assert set(agent.log("enter")) == {"taken"}
+
+
+@pytest.mark.on("pipe")
+def test_a_text_is_submitted_on_another_machine(agent: Agent) -> None:
+    agent.start(tells=True)
+    for text in ("say hello\n\n  日本", "x\n" * 900 + "end"):
+        assert agent.ask(text).submitted == Submitted(True, "hook")
+    assert agent.submitted == ["say hello\n\n  日本", "x\n" * 900 + "end"]
+
+
+def test_what_was_submitted_is_told_with_what_shows_it(agent: Agent) -> None:
+    agent.start(tells=True)
+    assert agent.ask("think 0.3; say hello").submitted == Submitted(True, "hook")
+
+
+def test_without_hooks_the_program_shows_that_it_took_a_text(agent: Agent) -> None:
+    agent.start()
+    assert agent.ask("think 0.5; say hello").submitted == Submitted(True, "busy-mark")
+
+
+@pytest.mark.parametrize("size", [50_000, 1 << 20])
+def test_a_long_text_arrives_whole(agent: Agent, size: int) -> None:
+    letters = random.Random(size).choices("abcdefghij klmnop\nü日", k=size)
+    text = f"say got it\n{''.join(letters)}".encode()[:size].decode("utf-8", "ignore") + "end"
+    agent.start(tells=True)
+    found = agent.ask(text)
+    assert (found.submitted.ok, found.answer) == (True, "got it")
+    assert agent.submitted == [text]
+
+
+def test_a_program_without_bracketed_paste_gets_the_same_lines(agent: Agent) -> None:
+    agent.start("--no-bracketed")
+    text = "say hello\n\n  two  \nthree 日本"
+    assert agent.ask(text).answer == "hello"
+    assert agent.submitted == [text]
+
+
+def test_what_would_end_its_bracket_is_refused(agent: Agent) -> None:
+    agent.start()
+    with pytest.raises(Usage) as error:
+        agent.ask("a\x1b[201~\rb")
+    assert error.value.reason == "bad_text"
+    assert agent.ask("say fine").submitted.ok
+    assert agent.submitted == ["say fine"]
+
+
+DRAFTS = {"a line": "old text", "lines": "old\n\n  text of\nlines", "more than it shows": "old\n" * 30 + "end"}
+
+
+@pytest.mark.parametrize("draft", DRAFTS.values(), ids=DRAFTS)
+def test_what_somebody_left_in_the_composer_is_cleared(agent: Agent, draft: str) -> None:
+    agent.start("--draft", draft)
+    agent.ask("say new")
+    assert agent.submitted == ["say new"]
+
+
+def test_what_somebody_typed_since_is_cleared_too(agent: Agent) -> None:
+    agent.start()
+    agent.ask("say one")
+    agent.control.send(agent.name, b"and mind the", enter=False)
+    assert agent.ask("say two").answer == "two"
+    assert agent.submitted == ["say one", "say two"]
+
+
+def test_what_cannot_be_cleared_is_not_glued_to_a_text(agent: Agent) -> None:
+    agent.start("--draft", "old", "--no-leave")
+    with pytest.raises(Conflict) as error:
+        agent.ask("new")
+    assert error.value.reason == "leftovers"
+    assert (agent.submitted, agent.log("pasted"), agent.log("enter")) == ([], [], [])
+
+
+def test_enter_comes_after_the_pause_that_a_program_needs(agent: Agent) -> None:
+    agent.start("--slow-enter", "250", changed={"submit": "{mode: paste, delay: 300ms, verify: echo, clear: C-u}"})
+    agent.ask("say hello\nworld")
+    assert (agent.submitted, agent.log("enter")) == (["say hello\nworld"], ["taken"])
+
+
+@pytest.mark.parametrize("text", ["say hello", "say hello\n" + "line\n" * 50 + "end"], ids=["shown", "only noted"])
+@pytest.mark.usefixtures("hasty")
+def test_where_enter_made_a_new_line_it_is_pressed_once_more(agent: Agent, text: str) -> None:
+    agent.start("--slow-enter", "900")
+    found = agent.ask(text)
+    assert (found.submitted.ok, found.answer) == (True, "hello")
+    assert agent.log("enter") == ["new line", "taken"]
+    assert [text.strip() for text in agent.submitted] == [text]
+
+
+@pytest.mark.parametrize("text", ["say hello", "say hello\n" + "line\n" * 50 + "end"], ids=["shown", "only noted"])
+@pytest.mark.usefixtures("hasty")
+def test_where_enter_was_lost_it_is_pressed_once_more(agent: Agent, text: str) -> None:
+    agent.start("--swallow-enter", "1")
+    assert agent.ask(text).submitted.ok
+    assert (agent.submitted, agent.log("enter")) == ([text], ["lost", "taken"])
+
+
+@pytest.mark.usefixtures("hasty")
+def test_enter_is_pressed_twice_at_most(agent: Agent) -> None:
+    agent.start("--swallow-enter", "9")
+    found = agent.ask("say hello")
+    assert found.submitted == Submitted(False, "nothing shows that it was taken")
+    assert (agent.submitted, agent.log("enter")) == ([], ["lost", "lost"])
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_text_that_does_not_show_is_not_sent(agent: Agent) -> None:
+    agent.start("--never-shows")
+    assert agent.ask("say hello").submitted == Submitted(False, "the text did not show")
+    assert (agent.log("pasted"), agent.log("enter")) == ([9], [])
+
+
+def test_a_program_that_shows_nothing_is_given_texts_if_its_profile_says_so(agent: Agent) -> None:
+    agent.start("--never-shows", tells=True, changed={"submit": "{mode: paste, delay: 100ms, verify: none}"})
+    assert agent.ask("say hello").submitted.ok
+    assert agent.submitted == ["say hello"]
+
+
+def test_a_text_that_shows_late_is_waited_for(agent: Agent) -> None:
+    agent.start("--late-show", "1200", "--slow-enter", "1000")
+    assert agent.ask("say hello").submitted.ok
+    assert (agent.submitted, agent.log("enter")) == (["say hello"], ["taken"])
+
+
+MODALS = {
+    "first key": ("--modal-first-key",),
+    "first key that clears": ("--modal-first-key", "--draft", "old"),
+    "after paste": ("--modal-after-paste", "0"),
+}
+
+
+@pytest.mark.parametrize("vice", MODALS)
+def test_enter_is_never_pressed_into_a_dialog_that_came_in_its_place(agent: Agent, vice: str) -> None:
+    agent.start(*MODALS[vice])
+    with pytest.raises(errors.Asking) as error:
+        agent.ask("say 1 hello")
+    assert error.value.reason == "trust"
+    assert [one for what in ("trusted", "distrusted", "enter", "submitted") for one in agent.log(what)] == []
+    shown = agent.control.show(agent.name)
+    assert (shown.state, shown.kind) == (State.ASKING, "trust")
+
+
+@pytest.mark.parametrize("vice", MODALS)
+def test_a_dialog_that_is_decided_leaves_the_text_to_be_given_once(agent: Agent, vice: str) -> None:
+    agent.start(*MODALS[vice])
+    found = agent.ask("say 1 hello", decide=("trust=deny",))
+    assert (found.submitted.ok, found.answer) == (True, "1 hello")
+    assert (agent.submitted, agent.log("trusted"), len(agent.log("distrusted"))) == (["say 1 hello"], [], 1)
+
+
+def test_a_dialog_that_is_decided_by_hand_leaves_nothing_that_is_glued_on(agent: Agent) -> None:
+    agent.start("--modal-after-paste", "0")
+    with pytest.raises(errors.Asking):
+        agent.ask("say one")
+    agent.control.decide(agent.name, "deny")
+    assert agent.ask("say two").answer == "two"
+    assert agent.submitted == ["say two"]
+
+
+def test_a_question_that_is_open_is_not_typed_into(agent: Agent) -> None:
+    agent.start()
+    assert agent.ask("tool rm notes; say done").state is State.ASKING
+    with pytest.raises(errors.Asking):
+        agent.ask("1")
+    assert (agent.log("ran"), agent.log("denied"), len(agent.submitted)) == ([], [], 1)
