@@ -143,7 +143,7 @@ def test_the_end_of_the_program_ends_a_turn(agent: Agent) -> None:
 
 
 def test_a_program_at_work_is_given_nothing(agent: Agent, until: Callable[..., Any], place: Path) -> None:
-    agent.start(timeout=None)
+    agent.start()
     thread = threading.Thread(target=agent.ask, args=("until go; say one",))
     thread.start()
     until(lambda: agent.submitted)

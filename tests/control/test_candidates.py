@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from control import agent as agent_program
+from control.agent import Agent
 from programs import program
 
 from tmuxctl import errors
@@ -112,6 +114,8 @@ def turn(text: str, state: State = State.IDLE, detail: str | None = "limited", s
         (turn("I changed a.py."), "■ usage limit reached", None),
         (turn("usage limit reached: what that means\n" + "It says more.\n" * 10), "", None),
         (turn("usage limit reached", detail="agent"), "", None),
+        (turn("5"), "5-hour usage limit reached", None),
+        (turn("all else went well", State.EXITED, None, 3), "■ server error, all else went well", None),
         (turn("", State.BUSY), "", None),
         (turn("", State.ASKING), "", None),
         (turn("", State.UNKNOWN), "", None),
@@ -120,7 +124,7 @@ def turn(text: str, state: State = State.IDLE, detail: str | None = "limited", s
         (turn("", State.EXITED, None, None), "", None),
         (turn("I have begun.", State.EXITED, None, 3), "", None),
         (turn("server error 500", State.EXITED, None, 3), "x\n■ server error 500\n", "exited"),
-        (turn("server error 500, I am told", State.EXITED, None, 3), "x\n■ server error\n500\n", "exited"),
+        (turn("server error 500, I am told", State.EXITED, None, 3), "x\n■ server error 5\n00\n", "exited"),
         (turn("another error", State.EXITED, None, 3), "x\n■ server error 500\n", None),
     ],
 )
@@ -398,6 +402,25 @@ def test_a_program_told_to_exit_is_not_replaced_by_that_turn(control: Control, c
 
 
 @pytest.mark.on("tmux")
+def test_a_program_whose_time_was_over_or_that_was_killed_is_not_replaced_by_that_turn(
+    control: Control, another: Callable[[], Control], chats: Chats, until, log
+):
+    chats(a="hangs", b="answers")
+    control.new("fix", profile="a", lifetime="3s")
+    found = control.ask("fix", b"one", fallback=("b",))
+    assert (found.state, found.answered_by) == (State.EXITED, "a")
+    control.new("mend", profile="a")
+    ended: list[Answer] = []
+    thread = threading.Thread(target=lambda: ended.append(another().ask("mend", b"two", fallback=("b",))))
+    thread.start()
+    until(lambda: "a: two" in log())
+    control.kill(("mend",), grace=0.1)
+    thread.join()
+    assert [one.answered_by for one in ended] == ["a"]
+    assert log() == ["a: one", "a: two"]
+
+
+@pytest.mark.on("tmux")
 def test_who_is_limited_until_later_is_not_asked_before(control: Control, chats: Chats, log):
     chats(a="limited", b="answers")
     made = control.new("fix", candidates=("a", "b"))
@@ -408,6 +431,33 @@ def test_who_is_limited_until_later_is_not_asked_before(control: Control, chats:
     candidates.note_limited(control, made.id, "2001-01-01T00:00:00Z")
     control.ask("fix", b"two")
     assert log() == ["b: one", "a: two", "b: two"]
+
+
+@pytest.mark.on("tmux")
+@pytest.mark.parametrize("tells", [True, False], ids=["telling", "silent"])
+def test_the_limit_of_a_program_with_a_composer(control: Control, chats: Chats, place: Path, tells: bool):
+    chats(b="answers")
+    agent = Agent(control, place).start(tells=tells)
+    found = agent.ask("limit", fallback=("b",))
+    assert (found.answer, found.session) == ("b was told: limit", "a-b")
+    assert reasons(found.passed) == [("agent", "limited")]
+    died = agent.ask("exit 3", fallback=("b",))
+    assert (died.answer, reasons(died.passed)) == ("b was told: exit 3", [("agent", "exited")])
+    assert agent.submitted == ["limit", "exit 3"]
+
+
+@pytest.mark.on("tmux")
+def test_an_answer_that_a_program_told_itself_may_speak_of_limits(control: Control, chats: Chats, place: Path):
+    chats(b="answers")
+    agent = Agent(control, place)
+    rule = "re: '^  ⎿  Usage limit reached'"
+    text = agent_program.PROFILE.read_text()
+    assert rule in text
+    careless = place / ".config/tmuxctl/profiles/careless.yaml"
+    careless.write_text(text.replace(rule, "re: 'Usage limit'").replace("name: agent", "name: careless"))
+    control.new("a", (agent_program.PROGRAM,), profile="careless")
+    found = agent.ask("say Usage limit reached is what it says.", fallback=("b",))
+    assert (found.answered_by, found.source, found.passed) == ("careless", "hook", ())
 
 
 @pytest.mark.on("tmux")

@@ -1,10 +1,12 @@
-"""A chat by lines, with a prompt. `chat.py MODE NAME`: it answers, has a limit, dies, or does so only after it did something.
+"""A chat by lines, with a prompt. `chat.py MODE NAME`: it answers, has a limit, dies, or does so only after it did
+something.
 
 Every line that it was given goes to the file CHAT_LOG, with its name before it.
 """
 
 import os
 import sys
+import time
 
 mode, name = sys.argv[1:3]
 LIMIT = "usage limit reached, resets 3pm"
@@ -30,6 +32,8 @@ while True:
     elif mode == "dies-midway":
         print("I have begun.", flush=True)
         os.abort()
+    elif mode == "hangs":
+        time.sleep(600)
     elif mode == "asks":
         input(f"{LIMIT}. Go on at full price? [y/N] ")
     elif mode == "about":

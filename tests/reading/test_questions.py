@@ -213,11 +213,14 @@ MENU = "● Bash(make)\n\nDo you want to proceed?\n❯ 1. Yes\n  2. Yes, and don
 
 def test_a_menu_is_answered_from_the_marked_option_on() -> None:
     found = asked(MENU, LISTENS, visible=False)
-    assert (found.kind, found.question, found.default) == ("approval", "Do you want to proceed?", "1")
-    assert keys(found) == {"1": ("Enter",), "2": ("Down", "Enter"), "3": ("Down", "Down", "Enter")}
+    assert (found.kind, found.question, found.default) == ("approval", "Do you want to proceed?", "allow")
+    assert keys(found) == {"allow": ("Enter",), "always": ("Down", "Enter"), "deny": ("Down", "Down", "Enter")}
     assert found.risk == "unknown"
     moved = MENU.replace("❯ 1", "  1").replace("  2", "❯ 2")
-    assert keys(asked(moved, LISTENS, visible=False)) == {"1": ("Up", "Enter"), "2": ("Enter",), "3": ("Down", "Enter")}
+    found = asked(moved, LISTENS, visible=False)
+    assert keys(found) == {"allow": ("Up", "Enter"), "always": ("Enter",), "deny": ("Down", "Enter")}
+    # what widens a permission is no default
+    assert found.default is None
 
 
 def test_options_without_numbers_go_by_their_words() -> None:

@@ -80,7 +80,9 @@ def last(control: Control, pane: Pane) -> Output | None:
     found = said(
         control, watched, profile, given, given.typed.decode("utf-8", "ignore"), history=int(history), ended=False
     )
-    return Output(pane.name, found.text, sessions.cursor(pane, watched.journal.end()), False, found.complete)
+    return Output(
+        pane.name, screens.clean(found.text), sessions.cursor(pane, watched.journal.end()), False, found.complete
+    )
 
 
 def _told(control: Control, observer: Observer, given: Input, typed: str, ended: bool) -> Said | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.evidence import Hook
+from tmuxctl.reading import turn
 from tmuxctl.terminal import layout
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ CLOCK_SECONDS = 0.01
 """A file's time is that of the kernel's last tick (clock_getres(2), CLOCK_REALTIME_COARSE)."""
 
 ENDS = ("stop", "failure")
+
+FACTS_KEPT = 40
+"""So many characters of an input are known where only its facts were asked for (paste.FACTS_SIZE)."""
 
 
 class Happened(NamedTuple):
@@ -68,9 +72,7 @@ class Events:
         named = NAME.fullmatch(name)
         if named is None:
             return None
-        from tmuxctl.reading import turn
-
-        try:
+            try:
             payload = self.transport.read(f"{self.folder}/{name}", 0, PAYLOAD_LIMIT)
         except TmuxctlError:
             return None
@@ -87,7 +89,8 @@ class Events:
         later = self.since(since)
         begun = self.all() if not typed else later
         for one in reversed(later):
-            if one.event.means in ENDS and not (about(one.event, typed) and self._follows(one, begun)):
+            mine = about(one.event, typed, kept=FACTS_KEPT) and self._follows(one, begun)
+            if one.event.means in ENDS and not mine:
                 continue
             return Hook(one.event.means, max(0.0, now - one.at))
         return None
@@ -115,18 +118,15 @@ class Events:
             self._read.pop(one.name, None)
 
 
-def about(event: Event, typed: bytes) -> bool:
-    """Whether an event may be about an input that begins so: it names no other."""
-    from tmuxctl.reading.turn import squeezed
-
-    said, given = squeezed(event.input or ""), squeezed(typed.decode("utf-8", "ignore"))
-    return not said or said.startswith(given) or given.startswith(said)
+def about(event: Event, typed: bytes, *, kept: int = turn.KNOWN) -> bool:
+    """Whether an event may be about an input: it names no other. Of a text of `kept` characters or more only the beginning
+    may be known."""
+    said, given = event.input, typed.decode("utf-8", "ignore")
+    return not said or not given.strip() or turn.alike(said, given, kept=kept)
 
 
 def spoken(control: Control, pane: Pane, how: Transcript, path: str | None, typed: str) -> Spoken | None:
     """What the program's transcript holds in answer to an input; None if it is not there, or says nothing of it."""
-    from tmuxctl.reading import turn
-
     transport, cwd = control.transport, str(pane.spec.get("cwd", "/"))
     if path is not None and CONFINED & set(pane.spec.get("plugins", ())):
         # what a confined program names is not where it names it, and might be what it may not see

@@ -23,9 +23,11 @@ from tmuxctl.value import changed
 if TYPE_CHECKING:
     from tmuxctl.control.candidates import Candidate
     from tmuxctl.control.creation import Wanted
+    from tmuxctl.control.observing import Observed
     from tmuxctl.control.restoring import Kept
     from tmuxctl.control.service import Control
     from tmuxctl.control.turns import Asked
+    from tmuxctl.evidence import Look
     from tmuxctl.model import Session
     from tmuxctl.profile import Profile, Rule
 
@@ -34,6 +36,9 @@ TAG = "fallback"
 
 NOTICE_LINES = 10
 """What has so many lines is no notice of an error any more, but an answer that speaks of one."""
+
+WORDS_LEAST = 12
+"""Letters that a row of the screen and a line of an answer have in common where they are the same."""
 
 SAID_MOST = 200
 """Characters of an error that are told again."""
@@ -82,22 +87,23 @@ def _limits(profile: Profile | None) -> list[Rule]:
 
 
 def _until(text: str, profile: Profile | None) -> str | None:
-    """Until when, in the words of an answer: older ones may stand on the screen."""
-    found = [
-        one.groupdict().get("until") for rule in _limits(profile) for one in re.finditer(rule.re, text, re.MULTILINE)
-    ]
-    return next((words for words in reversed(found) if words), None)
-
-
-def moment(words: str | None) -> str | None:
-    """The time (ISO-8601) that these words name, seen from now and here; None if they name none."""
+    """Until when (ISO-8601) by the words of the answer; on the screen older ones may stand."""
+    told = [found for rule in _limits(profile) for found in re.finditer(rule.re, text, re.MULTILINE)]
+    words = [found["until"] for found in told if found.groupdict().get("until")]
     if not words:
         return None
     from datetime import datetime
 
     from tmuxctl.reading import limits
 
-    return limits.until(words, datetime.now().astimezone())
+    return limits.until(words[-1], datetime.now().astimezone())
+
+
+def _told(answer: Answer, look: Look) -> bool:
+    """True if these are the model's words, as the program told it itself: an answer, whatever it says. Errors are told as
+    failures, or not at all."""
+    failed = look.hook is not None and look.hook.means == "failure"
+    return bool(answer.answer) and answer.source in ("hook", "transcript") and not failed
 
 
 def _is_error(answer: str, rules: Sequence[Rule], screen: str) -> bool:
@@ -117,7 +123,7 @@ def _is_error(answer: str, rules: Sequence[Rule], screen: str) -> bool:
         for found in re.finditer(rule.re, screen, re.MULTILINE):
             begin, end = screen.rfind("\n", 0, found.start() + 1) + 1, screen.find("\n", found.end())
             row = _bare(screen[begin : end if end >= 0 else None])
-            if first and row and (first in row or row in first):
+            if min(len(first), len(row)) >= WORDS_LEAST and (row.startswith(first) or first.startswith(row)):
                 return True
     return False
 
@@ -215,7 +221,10 @@ class _Failover:
                 raise
             self.passed.append(Passed(there.profile, "exited", error.message, session=there.name))
             return None
-        why = self._spent(there, answer)
+        why = None
+        with suppress(TmuxctlError):
+            # who is gone meanwhile was ended by somebody: the answer is what there is
+            why = self._spent(there, answer)
         if why is None:
             return changed(answer, passed=tuple(self.passed))
         self.passed.append(why)
@@ -228,7 +237,9 @@ class _Failover:
         if there.state is State.LOST:
             return Passed(there.profile, "lost", "was lost: its tmux server died", session=there.name)
         if there.state is State.EXITED:
-            return Passed(there.profile, "exited", "has ended", f"tmuxctl screen {there.name}", there.name)
+            how = f" by signal {there.signal}" if there.signal else ""
+            how = how or ("" if there.exit_status is None else f" with status {there.exit_status}")
+            return Passed(there.profile, "exited", f"has ended{how}", session=there.name)
         if until := candidates.limited(self.control, there.id):
             return Passed(there.profile, "limited", f"is limited until {until}", session=there.name)
         return None
@@ -248,15 +259,21 @@ class _Failover:
             return None
         from tmuxctl.control import candidates, observing
 
-        profile = observing.profile_of(self.control, sessions.find(self.control, there.name))
+        pane = sessions.find(self.control, there.name)
+        if pane.ended:
+            # its time was over: nobody else gets more
+            return None
+        profile = observing.profile_of(self.control, pane)
         until: str | None = None
         if answer.state is State.IDLE:
             # a hook may tell a limit before the screen does
             if answer.detail != "limited" and not says_limit(answer.answer, profile):
                 return None
-            limited, words = self._limit(there)
-            until = moment(_until(answer.answer, profile) or words)
-            answer = changed(answer, detail="limited" if limited else None)
+            seen = self._seen(there)
+            if seen.verdict.detail != "limited" or _told(answer, seen.look):
+                return None
+            answer = changed(answer, detail="limited")
+            until = _until(answer.answer, profile) or sessions.until(seen.verdict)
         reason = spent(answer, profile, self.control.screen(there.name).text, self.text)
         if reason is None:
             return None
@@ -266,14 +283,13 @@ class _Failover:
         said = f": {first}" if (first := answer.answer.strip().partition("\n")[0][:SAID_MOST]) else ""
         return Passed(there.profile, reason, how + said, session=there.name)
 
-    def _limit(self, there: Session) -> tuple[bool, str | None]:
-        """Whether a session's program says now that its limit is used up, and until when, in its own words."""
+    def _seen(self, there: Session) -> Observed:
+        """What a session's program does now."""
         from tmuxctl.control import observing
         from tmuxctl.terminal.paste import Input
 
         pane, given = sessions.find_with_input(self.control, there.name)
-        verdict = observing.now(self.control, pane, Input.parse(given)).verdict
-        return verdict.detail == "limited", verdict.until
+        return observing.now(self.control, pane, Input.parse(given))
 
     def _left(self) -> float | None:
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())

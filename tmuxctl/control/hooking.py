@@ -14,16 +14,21 @@ from tmuxctl.profile import Profile
 from tmuxctl.terminal import hooks, layout
 
 
+UNSAFE = set("'\"\\\n")
+"""What in a folder's path would end the words, JSON or TOML that the path is put into."""
+
+
 def told(spec: SessionSpec, profile: Profile, folder: str) -> tuple[SessionSpec, dict[str, bytes]]:
     """The spec with what makes its program tell of its turns, and the files that takes, by their names in `shell`.
 
-    A command that is not the profile's program itself, such as a script that starts it, is left as it is.
+    A command that is not the profile's program itself, such as a script that starts it, is left as it is; so is all where the
+    session's folder cannot be written into words of others.
     """
     from tmuxctl.profile_files import library
 
     known = profile.hooks
     place = library.place_of(spec.argv)
-    if known is None or place is None or not fits(spec.argv[place], profile):
+    if known is None or place is None or not fits(spec.argv[place], profile) or UNSAFE & set(folder):
         return spec, {}
     places = {"{hook}": f"{folder}/{layout.EVENTS}/{hooks.FILE}", "{shell}": f"{folder}/{layout.SHELL}"}
     words = tuple(filled(word, places) for word in known.argv)

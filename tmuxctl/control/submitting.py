@@ -34,11 +34,11 @@ SHOWN_SECONDS = 5.0
 STILL_SECONDS = 0.15
 """A composer that shows something else than the text (`[Pasted text +50 lines]`) has taken it when nothing moves so long."""
 
+LIVELY_SECONDS = 1.0
+"""After so much longer than that a program that has the text and goes on drawing is taken to do so all the time."""
+
 PROOF_SECONDS = 5.0
 """How long a program may take to show that it took the text."""
-
-DEAF_SECONDS = 0.4
-"""A program that listens to nobody for so long, and whose composer is gone, works."""
 
 CLEARINGS, VAIN = 200, 2
 """How often a composer is cleared, as an editor clears one line at a time; and after how many times in vain no more."""
@@ -76,7 +76,6 @@ class Submission:
         self.control, self.steady, self.profile, self.holder, self.renew = control, steady, profile, holder, renew
         self.manner = profile.submit
         self.look: Look = steady.observer.looks[-1]
-        self._deaf = 0.0
 
     def give(self, text: bytes) -> Taken:
         """Paste the text, press Enter once it stands in the composer, and look for proof.
@@ -149,14 +148,16 @@ class Submission:
 
         found = self._until(shows, seconds)
 
-        def rested() -> bool:
-            if self.look.journal != moved[1] or self._computes():
-                moved[:] = time.monotonic(), self.look.journal
-            return time.monotonic() - moved[0] >= self.manner.delay and not self._printing()
-
         # a program takes Enter that comes with a paste, or soon behind it, for a part of the text (Gemini, measured)
-        self._until(rested, seconds)
+        self._until(lambda: not self._computes(), seconds)
+        self._until(lambda: self._rested(moved), self.manner.delay + LIVELY_SECONDS)
         return found
+
+    def _rested(self, moved: list[float]) -> bool:
+        """Nothing was printed for as long as the profile asks for."""
+        if self.look.journal != moved[1]:
+            moved[:] = time.monotonic(), self.look.journal
+        return time.monotonic() - moved[0] >= self.manner.delay and not self._printing()
 
     def _computes(self) -> bool:
         """The program is at work on what it was given: a long text takes a while until it shows."""

@@ -39,6 +39,9 @@ STARTING_SECONDS = 10.0
 STOP_SECONDS = 5.0
 """How long a turn that was interrupted may take to end."""
 
+INTERRUPTS = 3
+"""How often one is, where a question stands in between."""
+
 RENEW_SECONDS = 4.0
 """So often a turn under way says that it still is."""
 
@@ -180,6 +183,7 @@ class _Turn:
         self.number = 0
         self.decided = 0
         self.leased = self.begun = self.interrupted = False
+        self.interrupts = 0
         self.renewed = 0.0
         # two threads of one process are two askers
         self.holder = lease.Holder.new()
@@ -287,7 +291,9 @@ class _Turn:
         return held
 
     def _interrupt(self) -> None:
-        self.interrupted = True
+        # what only denied a question has not stopped the turn
+        self.interrupts += 1
+        self.interrupted = self.steady.verdict.state is not State.ASKING or self.interrupts >= INTERRUPTS
         watched = self.steady.observer
         pressed = typing.press(self.control, self.pane, watched.interrupt, self.holder)
         if watched.looks:

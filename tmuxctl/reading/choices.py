@@ -18,6 +18,7 @@ from tmuxctl.results import Option
 
 if TYPE_CHECKING:
     from tmuxctl.profile import Rule
+    from tmuxctl.reading.patterns import Text
 
 ITEM = Pattern(r"^[\s│┃║|]*(?P<mark>[❯›➤▶►●◉⦿→➜>*])?[\s○◯☐◻↑↓]*(?P<number>\d{1,2})[.)]\s+(?P<label>\S.*)$")
 """`❯ 1. Yes`, `│ ● 1. Allow once`, `  2) No`."""
@@ -134,3 +135,14 @@ def _keys(row: _Row, down: int, menu: str) -> tuple[str, ...]:
     if menu == "numbers":
         return (*row.number, "Enter")
     return (*steps(down), "Enter")
+
+
+def is_menu(rows: Sequence[str], seen: Text, *, visible: bool) -> bool:
+    """Whether these last rows of the screen begin with a list of options, and are not what a person writes: then the
+    cursor stands at the end of one of them, and shows, or has the frame of the input below it."""
+    first, second = ITEM.match(rows[0]), next((one for row in rows[1:] if (one := ITEM.match(row))), None)
+    if first is None or second is None or int(second["number"]) != int(first["number"]) + 1:
+        return False
+    at = seen.y - (len(seen.rows) - len(rows))
+    written = 0 <= at < len(rows) and 0 < len(rows[at].rstrip()) <= seen.x
+    return not (written and (visible or at < len(rows) - 1))

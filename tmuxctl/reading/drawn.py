@@ -76,7 +76,11 @@ def _blocks(rows: Sequence[str], manner: Answer) -> str:
     until = re.compile(manner.until) if manner.until and manner.until != "prompt" else None
     blocks: list[list[str]] = []
     inside: int | None = None
+    strip = [re.compile(pattern) for pattern in manner.strip]
     for row in rows:
+        if row and any(one.search(row) for one in strip):
+            # as it stands on the screen: an answer that quotes such a row is set in
+            continue
         if tool and tool.search(row):
             blocks, inside = [], None
         elif until and until.search(row):
@@ -121,7 +125,9 @@ def _more(row: str, profile: Profile) -> int | None:
 
 
 def _stripped(text: str, manner: Answer) -> str:
-    if not manner.begin and manner.until and manner.until != "prompt":
+    if manner.begin:
+        return text.strip("\n")
+    if manner.until and manner.until != "prompt":
         ends = [one.start() for one in re.finditer(manner.until, text, re.MULTILINE)]
         text = text[: ends[-1]] if ends else text
     for pattern in manner.strip:

@@ -115,6 +115,11 @@ class Match(Value):
     region: str
     found: re.Match[str]
 
+    @property
+    def row_start(self) -> int:
+        """Where in the region the row begins that it was found in."""
+        return self.region.rfind("\n", 0, self.found.start()) + 1
+
 
 def first(rules: Iterable[Rule], seen: Text) -> Match | None:
     """The first of these rules that fits."""
@@ -125,6 +130,14 @@ def first(rules: Iterable[Rule], seen: Text) -> Match | None:
         if found and where is not None and not fits(rule.unless, where):
             return Match(rule, where, found)
     return None
+
+
+NUMBERED_ROW = Pattern(r"\W{0,8}\d{1,2}[.)] ")
+
+
+def lists(match: Match) -> bool:
+    """The row of a match counts something: `❯ 1. Yes`."""
+    return NUMBERED_ROW.match(match.region[match.row_start :][:LONGEST_ROW]) is not None
 
 
 def fits(pattern: str | None, where: str) -> bool:

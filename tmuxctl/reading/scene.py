@@ -178,7 +178,7 @@ def scene(evidence: Evidence, profile: Profile | None) -> Scene:
         blinked=blinked,
         activity=activity(looks),
         text=text,
-        prompt=patterns.first(prompts.prompt, text) if prompts else None,
+        prompt=_prompt(prompts, text, visible=looks[-1].visible) if prompts else None,
         continuation=patterns.first(prompts.continuation, text) if prompts else None,
     )
 
@@ -188,6 +188,17 @@ def _prompts(profile: Profile, now: Says | None) -> bool:
     if now is None or not now.waits or now.opaque or programs.is_shell(now.name):
         return True
     return not any(programs.is_shell(name) for name in profile.foreground)
+
+
+def _prompt(profile: Profile, text: Text, *, visible: bool) -> Match | None:
+    """The rule of a prompt that fits; the marked row of a menu is none, though an agent may draw both with one sign."""
+    match = patterns.first(profile.prompt, text)
+    if match is None or match.rule.detail != "agent" or not patterns.lists(match):
+        return match
+    from tmuxctl.reading import choices
+
+    rows = match.region[match.row_start :].split("\n")
+    return None if choices.is_menu(rows, text, visible=visible) else match
 
 
 def _inside(looks: tuple[Look, ...], profile: Profile | None) -> tuple[Look, ...]:

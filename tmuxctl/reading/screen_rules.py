@@ -54,8 +54,10 @@ def busy_by_sign(seen: Scene) -> Verdict | None:
     if not _may_work(seen) or _quotes(seen) or (seen.profile and (seen.profile.busy or seen.profile.title_busy)):
         return None
     local = seen.now is not None and seen.now.opaque is None and seen.now.word == POLLS
-    # without a kernel that sees the program wait for keys, old output above a prompt is no sign
-    if not local and patterns.alone_a_prompt(seen.text.left):
+    # without a kernel that sees the program wait for keys, old output above a prompt is no sign; a prompt with a frame or
+    # a footer below it is drawn together with what stands around it
+    laid_out = any(row.strip() for row in seen.text.below())
+    if not local and not laid_out and patterns.alone_a_prompt(seen.text.left):
         return None
     sign = patterns.busy_sign(seen.text)
     return busy(seen, "thinking", f'"{sign[:60]}"', by="busy-mark", confidence=Confidence.LIKELY) if sign else None

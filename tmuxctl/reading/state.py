@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.evidence import Evidence
 from tmuxctl.model import Confidence, State
-from tmuxctl.reading import kinds, programs, screen_rules, waiting
+from tmuxctl.reading import kinds, patterns, programs, screen_rules, waiting
 from tmuxctl.reading.kernel import POLLS, READS, STOPPED, UNREADABLE
 from tmuxctl.reading.scene import Scene, Verdict, busy, idle, scene
 
@@ -149,6 +149,9 @@ def _hook(seen: Scene) -> Verdict | None:
     """The program just told the end of its turn; it may not have drawn it yet."""
     hook = seen.look.hook
     if hook is None or not seen.ended or hook.age > HOOK_SECONDS or screen_rules.asking_match(seen):
+        return None
+    # a hook of the user's own may have told it to go on (Claude, Gemini)
+    if seen.profile and patterns.first(seen.profile.busy, seen.text):
         return None
     return idle(seen, "prompt", "agent", "it told the end of its turn", by="hook", confidence=Confidence.SURE)
 

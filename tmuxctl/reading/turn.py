@@ -79,10 +79,10 @@ def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
-def alike(said: str, typed: str) -> bool:
-    """Whether a text is what was typed, of which the end may not be known any more."""
+def alike(said: str, typed: str, *, kept: int = KNOWN) -> bool:
+    """Whether a text is what was typed, of which with `kept` characters or more the end may not be known any more."""
     one, other = squeezed(said), squeezed(typed)
-    return one == other or (len(other) >= KNOWN and one.startswith(other))
+    return one == other or (len(other) >= kept and one.startswith(other))
 
 
 def values(data: Any, path: str) -> list[Any]:

@@ -365,6 +365,8 @@ def _by_text(seen: Scene, quiet_needed: float, how: str) -> Verdict:
     if sign and seen.activity.known >= WINDOW:
         return idle(seen, sign, None, f"{how}, {_pace(seen)}", by="prompt", confidence=GUESS)
     if _drawn_anew(seen) and not own_input:
+        if quiet >= quiet_needed and (found := kinds.question_alone(seen)):
+            return kinds.asks(found, f"{how}, quiet for {quiet:.1f} s", GUESS)
         return idle(seen, "tui", None, f"{how}, {_pace(seen)}", by="prompt", confidence=GUESS)
     if not seen.activity.told and quiet < SETTLE_UNKNOWN:
         return busy(seen, seen.doing, f"{how}, its last output is of unknown age")

@@ -340,6 +340,9 @@ class LocalTransport:
             raise NotFound(f"no file {path}", reason="no_file") from None
         except OSError as error:
             raise Denied(f"{path} cannot be read: {error.strerror}", reason="bad_file") from None
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            raise Denied(f"{path} cannot be read: no plain file", reason="bad_file")
         with os.fdopen(handle, "rb") as file:
             file.seek(offset)
             return file.read() if limit is None else file.read(limit)

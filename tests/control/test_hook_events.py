@@ -1,0 +1,257 @@
+"""What a program tells of its turns: files in its session's folder, which anything that runs there may write."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from control.agent import Agent
+
+from tmuxctl.control import Control, events
+from tmuxctl.control.events import Events
+from tmuxctl.model import State
+from tmuxctl.profile import Hooks, Told
+from tmuxctl.profile_files import library
+
+TOLD = Hooks(
+    events=(
+        Told("Begin", "submit", input="prompt"),
+        Told("Ask", "asking"),
+        Told("End", "stop", input="prompt", text="text"),
+        Told("Fail", "failure", input="prompt", text="text"),
+    )
+)
+ENDS_ONLY = Hooks(events=(Told("End", "stop", input="prompt", text="text"),))
+
+pytestmark = pytest.mark.on("tmux")
+
+
+class Folder:
+    """A session's events, each written at a second of one day."""
+
+    def __init__(self, control: Control, place: Path) -> None:
+        self.control, self.path = control, place / "events"
+        self.path.mkdir()
+        self.count = 0
+
+    def tell(self, name: str, at: float, **about: str) -> None:
+        self.count += 1
+        file = self.path / f"{name}.{1000 + self.count}.{self.count}"
+        file.write_text(json.dumps(about))
+        os.utime(file, (at, at))
+
+    def events(self, hooks: Hooks = TOLD) -> Events:
+        return Events(self.control, str(self.path.parent), hooks)
+
+    def hook(self, since: float, typed: str = "", hooks: Hooks = TOLD) -> str | None:
+        found = self.events(hooks).hook(1000.0, since, typed.encode())
+        return found.means if found else None
+
+
+@pytest.fixture
+def folder(control: Control, place: Path) -> Folder:
+    return Folder(control, place)
+
+
+def test_the_newest_event_since_an_input_is_told_with_its_age(folder: Folder) -> None:
+    folder.tell("Begin", 10)
+    folder.tell("Ask", 20)
+    found = folder.events().hook(25.0, 5.0, b"")
+    assert found == ("asking", 5.0)
+
+
+def test_what_was_told_before_an_input_says_nothing_of_it(folder: Folder) -> None:
+    folder.tell("Begin", 10, prompt="one")
+    folder.tell("End", 20, prompt="one")
+    assert folder.hook(30, "two") is None
+
+
+@pytest.mark.parametrize("end", ["End", "Fail"])
+def test_the_end_of_a_turn_follows_its_beginning(folder: Folder, end: str) -> None:
+    folder.tell(end, 31)
+    assert folder.hook(30, "two") is None
+    folder.tell("Begin", 32, prompt="two")
+    assert folder.hook(30, "two") == "submit"
+    folder.tell(end, 33)
+    assert folder.hook(30, "two") in ("stop", "failure")
+
+
+def test_an_end_that_names_another_input_is_not_this_turns(folder: Folder) -> None:
+    folder.tell("Begin", 31, prompt="two")
+    folder.tell("End", 32, prompt="make a title")
+    folder.tell("End", 33, prompt="one")
+    assert folder.hook(30, "two") == "submit"
+    folder.tell("End", 34, prompt="two")
+    assert folder.hook(30, "two") == "stop"
+
+
+def test_an_input_that_begins_like_another_is_another(folder: Folder) -> None:
+    folder.tell("Begin", 31, prompt="go on")
+    folder.tell("End", 32, prompt="go")
+    assert folder.hook(30, "go on") == "submit"
+    folder.tell("Begin", 41, prompt="go")
+    folder.tell("End", 42, prompt="go on")
+    assert folder.hook(40, "go") == "submit"
+
+
+def test_of_a_long_input_its_beginning_is_enough(folder: Folder) -> None:
+    text = "word " * 2000
+    folder.tell("Begin", 31, prompt=text)
+    folder.tell("End", 32, prompt=text.strip())
+    assert folder.hook(30, text[:2000]) == "stop"
+
+
+def test_a_program_that_tells_only_ends_is_believed(folder: Folder) -> None:
+    folder.tell("End", 31, prompt="two")
+    assert folder.hook(30, "two", ENDS_ONLY) == "stop"
+    assert folder.hook(30, "three", ENDS_ONLY) is None
+
+
+def test_events_are_kept_in_the_order_they_came(folder: Folder) -> None:
+    for number in (3, 1, 2):
+        folder.tell("Begin", number, prompt=str(number))
+    assert [one.event.input for one in folder.events().all()] == ["1", "2", "3"]
+    assert [one.event.input for one in folder.events().since(2)] == ["2", "3"]
+
+
+def test_news_is_what_was_not_read_yet(folder: Folder) -> None:
+    seen = folder.events()
+    folder.tell("Begin", 1)
+    assert seen.news()
+    seen.all()
+    assert not seen.news()
+
+
+def test_old_events_go(folder: Folder) -> None:
+    for number in range(events.KEPT + 5):
+        folder.tell("Begin", number, prompt=str(number))
+    (folder.path / "hook").write_text("its script")
+    (folder.path / "notes.txt").write_text("of somebody else")
+    seen = folder.events()
+    seen.tidy()
+    assert [one.event.input for one in seen.all()][:1] == ["5"]
+    assert len(list(folder.path.iterdir())) == events.KEPT + 2
+
+
+NAMES = ["End", "End.1", "End.1.2.3", "End.x.1", ".End.1.2", "End.1.", "E nd.1.2", "End.1.2\n", "é.1.2", "E" * 41 + ".1.2"]
+
+
+def test_a_file_of_another_name_is_no_event(folder: Folder) -> None:
+    for name in NAMES:
+        (folder.path / name).write_text("{}")
+    assert folder.events(ENDS_ONLY).all() == []
+
+
+def plant_pipe(path: Path, place: Path) -> None:
+    os.mkfifo(path)
+
+
+def plant_folder(path: Path, place: Path) -> None:
+    path.mkdir()
+
+
+def plant_link(path: Path, place: Path) -> None:
+    (place / "secret").write_text('{"text": "a secret"}')
+    path.symlink_to(place / "secret")
+
+
+def plant_dangling(path: Path, place: Path) -> None:
+    path.symlink_to(place / "nothing")
+
+
+def plant_device(path: Path, place: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def plant_unreadable(path: Path, place: Path) -> None:
+    path.write_text("{}")
+    path.chmod(0)
+
+
+Plant = Callable[[Path, Path], None]
+PLANTS = [plant_pipe, plant_folder, plant_link, plant_dangling, plant_device]
+
+
+@pytest.mark.on("tmux", "pipe")
+@pytest.mark.parametrize("plant", PLANTS, ids=lambda plant: plant.__name__.partition("_")[2])
+def test_what_is_no_plain_file_is_no_event(folder: Folder, place: Path, plant: Plant) -> None:
+    plant(folder.path / "End.1.1", place)
+    folder.tell("End", 20, text="a plain file")
+    assert [one.event.text for one in folder.events(ENDS_ONLY).all()] == ["a plain file"]
+
+
+def test_an_event_of_any_size_is_read_as_far_as_it_may_be_long(folder: Folder) -> None:
+    with (folder.path / "End.1.1").open("wb") as file:
+        file.truncate(1 << 40)
+    (folder.path / "End.1.2").write_text("[" * 500_000)
+    assert [one.event.text for one in folder.events(ENDS_ONLY).all()] == [None, None]
+
+
+# in a session
+
+
+@pytest.fixture
+def agent(control: Control, place: Path) -> Agent:
+    return Agent(control, place)
+
+
+def its_events(place: Path) -> Path:
+    [found] = place.glob("state/tmuxctl/*/sessions/*/events")
+    return found
+
+
+def test_what_is_planted_among_them_breaks_no_turn(agent: Agent, place: Path) -> None:
+    agent.start(tells=True)
+    for number, plant in enumerate(PLANTS):
+        plant(its_events(place) / f"Stop.{number}.1", place)
+    (its_events(place) / "Stop.9.9").write_text("[" * 300_000)
+    found = agent.ask("think 0.3; say hello")
+    assert (found.answer, found.source, found.state) == ("hello", "hook", State.IDLE)
+
+
+@pytest.mark.parametrize("path", ["/dev/zero", "/dev/tty", "pipe", ".", "nothing", "a\0b", "x" * 5000, "link"])
+def test_a_transcript_that_is_no_plain_file_is_not_read(agent: Agent, place: Path, path: str) -> None:
+    agent.start(tells=True)
+    os.mkfifo(place / "pipe")
+    (place / "kept").write_text(json.dumps({"type": "user", "message": {"content": "ask"}}))
+    (place / "link").symlink_to(place / "kept")
+    pane = agent.control.show(agent.name)
+    hooks = library.load("agent").hooks
+    assert hooks
+    assert hooks.transcript
+    from tmuxctl.control import sessions
+
+    found = events.spoken(agent.control, sessions.find(agent.control, pane.name), hooks.transcript, path, "ask")
+    assert found is None
+
+
+def test_what_a_program_tells_by_hand_counts_as_told_by_it(agent: Agent, place: Path) -> None:
+    """Its events say what an answer was; that something is allowed is never theirs to say."""
+    agent.start(tells=True)
+    assert agent.ask("tool rm notes; say done").state is State.ASKING
+    time.sleep(0.02)
+    (its_events(place) / "Stop.7.7").write_text(json.dumps({"last_assistant_message": "all allowed"}))
+    shown = agent.control.show(agent.name)
+    assert (shown.state, agent.log("ran")) == (State.ASKING, [])
+
+
+@pytest.mark.on("tmux", "pipe")
+def test_a_wait_is_woken_by_what_a_program_tells(agent: Agent, place: Path) -> None:
+    agent.start(tells=True)
+    agent.control.send(agent.name, b"think 0.4; say hello")
+    found = agent.control.wait(agent.name)
+    assert (found.state, found.by) == (State.IDLE, "hook")
+
+
+def test_a_command_that_is_not_the_program_itself_is_started_as_it_is(control: Control, place: Path) -> None:
+    agent = Agent(control, place)
+    agent.start("--no-title", tells=True)
+    told = control.show(agent.name).argv
+    assert told[1:3] == ("--hook", str(its_events(place) / "hook"))
+    control.new("b", ("sh", "-c", f"exec {told[0]}"), profile="agent")
+    assert "--hook" not in control.show("b").argv
+    assert control.ask("b", b"say hello").answer == "hello"

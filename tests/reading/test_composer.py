@@ -1,0 +1,120 @@
+"""The place a text goes to: whether it is empty, whether a text stands in it, and whether it still does."""
+
+from __future__ import annotations
+
+import pytest
+from reading.looks import look
+
+from tmuxctl.evidence import Look
+from tmuxctl.profile import Profile, Rule
+from tmuxctl.reading import composer
+
+PROFILE = Profile(name="agent", prompt=(Rule("input", r"^❯(?: |$)"),))
+BOXED = Profile(name="boxed", prompt=(Rule("input", r"^│ > "),))
+CHAT = Profile(name="chat", prompt=(Rule("input", r"^[a-z]*> $"),))
+
+RULE = "─" * 20
+
+
+def drawn(*rows: str, x: int | None = None, y: int | None = None) -> Look:
+    """A composer between two rules with these rows and the cursor behind them, an answer above and a footer below."""
+    above = ["● An answer", "", RULE]
+    return look(
+        "\n".join([*above, *rows, RULE, "  ? for shortcuts"]),
+        x=len(rows[-1]) if x is None else x,
+        y=len(above) + len(rows) - 1 if y is None else y,
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "x", "empty"),
+    [
+        (("❯ ",), 2, True),
+        # blanks at the end of a row are not kept
+        (("❯",), 2, True),
+        (("❯ text",), 6, False),
+        # a hint stands behind the cursor
+        (("❯ Ask me anything",), 2, True),
+        (("❯ one", "  two"), 5, False),
+        # the cursor on a new line of it
+        (("❯ one", ""), 2, False),
+        (("❯ [Pasted text #1 +9 lines]",), 28, False),
+    ],
+)
+def test_a_composer_is_empty_if_nothing_stands_left_of_the_cursor(rows: tuple[str, ...], x: int, empty: bool) -> None:
+    assert composer.empty(drawn(*rows, x=x), PROFILE) is empty
+
+
+def test_without_a_prompt_nobody_knows() -> None:
+    assert composer.empty(look("● An answer\n  Run this?\n  1. Yes"), PROFILE) is None
+    assert composer.empty(look("❯ "), Profile(name="none")) is None
+
+
+def test_a_composer_may_stand_in_a_box() -> None:
+    assert composer.empty(look("╭───╮\n│ > \n╰───╯", x=4, y=1), BOXED) is True
+    assert composer.empty(look("╭───╮\n│ > text │\n╰───╯", x=8, y=1), BOXED) is False
+
+
+def test_a_prompt_of_a_pattern_that_ends_with_its_row_is_known_with_text_behind_it() -> None:
+    assert composer.empty(look("ask> "), CHAT) is True
+
+
+SHOWN = {
+    "a line": ("hello", ("❯ hello",), 7),
+    "lines": ("first\nsecond", ("❯ first", "  second"), 8),
+    "wrapped in a word": ("a long word that goes on", ("❯ a long word th", "  at goes on"), 12),
+    "wide": ("日本語 👩", ("❯ 日本語 👩",), 11),
+    "blanks at the end": ("hello   ", ("❯ hello",), 10),
+    "a letter": ("x", ("❯ x",), 3),
+    "a blank line at its end": ("hello\n\n", ("❯ hello",), 7),
+}
+
+
+@pytest.mark.parametrize(("text", "rows", "x"), SHOWN.values(), ids=SHOWN)
+def test_a_text_shows_if_the_cursor_stands_behind_its_end(text: str, rows: tuple[str, ...], x: int) -> None:
+    assert composer.shows(drawn(*rows, x=x), text.encode()) is True
+    assert composer.shows(drawn("❯ "), text.encode()) is False
+    assert composer.shows(drawn("❯ and another one"), text.encode()) is False
+    # it stands further up
+    assert composer.shows(drawn(*rows, "", "", "", x=2), text.encode()) is False
+
+
+def test_the_beginning_of_a_text_does_not_show_it() -> None:
+    assert composer.shows(drawn("❯ the first words"), b"the first words of many") is False
+
+
+def test_an_empty_text_never_shows() -> None:
+    assert composer.shows(drawn("❯ "), b"") is False
+    assert composer.shows(drawn("❯ "), b" \n") is False
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "held"),
+    [
+        (("❯ hello",), drawn("❯ hello"), True),
+        # Enter made a new line
+        (("❯ hello",), drawn("❯ hello", "", x=2), True),
+        (("❯ one", "  two"), drawn("❯ one", "  two", "", x=2), True),
+        (("❯ [Pasted text #1 +9 lines]",), drawn("❯ [Pasted text #1 +9 lines]", "", x=2), True),
+        (("❯ hello",), drawn("❯ "), False),
+        # it was sent: the echo stands further up
+        (("❯ hello",), look(f"❯ hello\n\n* Working…\n\n{RULE}\n❯ \n{RULE}", x=2, y=5), False),
+        # nothing stood there
+        (("❯ ",), drawn("❯ "), False),
+    ],
+)
+def test_what_stood_left_of_the_cursor_is_seen_to_stand_there_still(
+    before: tuple[str, ...], after: Look, held: bool
+) -> None:
+    assert composer.holds(after, drawn(*before)) is held
+
+
+def test_the_last_prompt_is_the_programs_own() -> None:
+    rows = ["❯ given", "● An answer", "  ❯ quoted", RULE, "❯", RULE, "  footer"]
+    assert composer.prompt_row(rows, PROFILE) == 4
+    assert composer.prompt_row(rows[1:4], PROFILE) is None
+
+
+def test_what_stands_behind_a_prompt_has_no_blanks() -> None:
+    assert composer.behind_prompt("❯ what was  said", PROFILE) == "whatwassaid"
+    assert composer.behind_prompt("no prompt", PROFILE) == "noprompt"

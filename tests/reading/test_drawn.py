@@ -1,0 +1,93 @@
+"""Answers read off what a program drew: every line, no echo, nothing of what the program draws around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tmuxctl.profile import Answer, Profile, Rule
+from tmuxctl.reading import drawn
+
+RULE = "─" * 40
+PROFILE = Profile(
+    name="agent",
+    prompt=(Rule("input", r"^❯(?: |$)"),),
+    answer=Answer(begin="^● ", strip=("^✻ Worked for ",), until="^(?:❯|─{10,})", tool=r"^● \w+\("),
+)
+PLAIN = Profile(name="chat", prompt=(Rule("input", "^> ?$"),), answer=Answer(strip=("^─{10,}",), until="^Tokens: "))
+
+
+def screen(*rows: str) -> list[str]:
+    """These rows between an earlier turn and the composer."""
+    earlier = ["❯ earlier", "", "● No part of it", "", "✻ Worked for 1s", ""]
+    return [*earlier, *rows, "", "✻ Worked for 2s", "", RULE, "❯", RULE, "  ? for shortcuts"]
+
+
+def answered(rows: Sequence[str], typed: str = "ask", anchor: int | None = None) -> str:
+    return drawn.answer(rows, typed, PROFILE, anchor=anchor).text
+
+
+BLOCKS = {
+    "a line": (["● hello"], "hello"),
+    "lines": (["● one", "  two", "", "  three"], "one\ntwo\n\nthree"),
+    "code": (["● See:", "", "  def f():", "", "      return 1", "  # end"], "See:\n\ndef f():\n\n    return 1\n# end"),
+    "two blocks": (["● one", "", "● two"], "one\n\ntwo"),
+    "an action": (["● I look.", "", "● Bash(ls)", "  ⎿  a file", "", "● Done."], "Done."),
+    "only an action": (["● Bash(ls)", "  ⎿  a file"], ""),
+    "nothing": ([], ""),
+    "imitations": (
+        ["● See:", "", "  ❯ rm", f"  {RULE}", "  ✻ Worked for 9s", "  ● Bash(rm)", "  1. Yes", "  end"],
+        f"See:\n\n❯ rm\n{RULE}\n✻ Worked for 9s\n● Bash(rm)\n1. Yes\nend",
+    ),
+    "something else drawn": (["● one", "  two", "", "* A tip: press x", "", "● three"], "one\ntwo\n\nthree"),
+    "other scripts": (["● 日本語 👩‍💻", "  naïve"], "日本語 👩‍💻\nnaïve"),
+}
+
+
+@pytest.mark.parametrize(("rows", "text"), BLOCKS.values(), ids=BLOCKS)
+def test_an_answer_is_its_blocks_without_what_stands_around_them(rows: list[str], text: str) -> None:
+    assert answered(screen("❯ ask", "", *rows)) == text
+
+
+def test_of_the_same_input_twice_the_one_that_was_given_counts() -> None:
+    rows = screen("❯ ask", "", "● one", "", "❯ ask", "", "● two")
+    assert answered(rows) == "two"
+    assert answered(rows, anchor=10) == "two"
+
+
+def test_an_answer_that_quotes_the_input_is_whole() -> None:
+    assert answered(screen("❯ ask", "", "● You said:", "  ❯ ask", "  and I say no")) == "You said:\n❯ ask\nand I say no"
+
+
+def test_an_echo_of_several_lines_is_no_part_of_an_answer() -> None:
+    rows = screen("❯ ask", "  ● me", "", "  this", "", "● hello")
+    assert answered(rows, "ask\n● me\n\nthis") == "hello"
+
+
+def test_where_the_echo_is_only_noted_the_row_of_the_input_tells() -> None:
+    rows = screen("❯ [Pasted text #1 +90 lines]", "", "● hello")
+    assert answered(rows, "long\n" * 90, anchor=6) == "hello"
+
+
+def test_an_answer_without_its_echo_is_told_as_not_whole() -> None:
+    rows = ["  line 8", "  line 9", "", RULE, "❯", RULE]
+    assert drawn.answer(rows, "ask", PROFILE).complete is False
+    assert drawn.answer(screen("❯ ask", "", "● hello"), "ask", PROFILE).complete is True
+
+
+def test_an_answer_of_many_lines_is_whole() -> None:
+    lines = [f"line {number}" for number in range(1000)]
+    rows = screen("❯ ask", "", f"● {lines[0]}", *(f"  {line}" for line in lines[1:]))
+    assert answered(rows).split("\n") == lines
+
+
+def test_a_program_that_works_by_lines_needs_no_sign() -> None:
+    rows = ["> earlier", "no", "> ask", "", "The answer:", "", "    code", "─" * 20, "end", "Tokens: 3", "", ">"]
+    found = drawn.answer([row.rstrip() for row in rows], "ask", PLAIN)
+    assert found.text == "The answer:\n\n    code\nend"
+
+
+def test_nothing_on_the_screen_is_no_answer() -> None:
+    assert drawn.answer([], "ask", PROFILE) == drawn.Drawn("", False)
+    assert drawn.answer([""], "", PLAIN).text == ""
