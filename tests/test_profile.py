@@ -420,7 +420,7 @@ PLACES = {
     **{name: f"{name}: %s" for name in schema.KEYS},
     **{
         f"rule.{name}": "asking: {id: a, re: x, kind: question, %s}"
-        for name in ("where", "question", "options", "risk")
+        for name in ("where", "begin", "unless", "title", "question", "options", "menu", "risk")
     },
     "rule.id": "busy: {re: x, %s}",
     "rule.re": "busy: {id: a, %s}",

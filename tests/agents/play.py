@@ -19,7 +19,7 @@ from typing import Any
 
 from tmuxctl.control import Control
 from tmuxctl.errors import TmuxctlError
-from tmuxctl.model import State
+from tmuxctl.model import Session, State
 from tmuxctl.results import Answer
 
 from . import lab, model, truth
@@ -34,6 +34,8 @@ UNDECIDED = 1.0
 """Seconds in which a program is watched to do nothing before it is told to."""
 READY = 60.0
 """Seconds a program may take until it is ready: Aider takes ten."""
+AFTER_TURN = 1.2
+"""Seconds in which a turn that is over is still looked at, where it is recorded."""
 AFTER = 3.0
 """Seconds in which a killed program's processes must be gone."""
 
@@ -44,7 +46,7 @@ class Player:
     def __init__(self, control: Control, server: model.Model, place: lab.Place, mode: str, folder: Path) -> None:
         self.control, self.server, self.place, self.mode, self.folder = control, server, place, mode, folder
         self.sampler: Sampler | None = None
-        self.mark = ""
+        self.question: tuple[float, float] | None = None
 
     # the session
 
@@ -58,8 +60,7 @@ class Player:
             profile=self.place.program if plain else "auto",
             if_exists="replace",
         )
-        assert not hasattr(made, "steps")
-        self.mark = made.id
+        assert isinstance(made, Session)
         if made.profile != self.place.program:
             raise RuntimeError(f"{self.place.program} got the profile {made.profile}")
         self.sampler = Sampler(os.environ["TMUXCTL_SOCKET"], SESSION)
@@ -97,8 +98,24 @@ class Player:
 
     # a turn
 
+    def record(self, planned: Planned, folder: Path) -> Turn:
+        """One turn, and what was seen of it kept in that folder."""
+        from .recording import Recorder, save
+
+        recorder = Recorder(SESSION)
+        try:
+            turn = self.play(planned)
+            time.sleep(AFTER_TURN)
+            recorder.stop()
+            if not turn.broken:
+                save(recorder.told(turn, self.question), folder)
+        finally:
+            recorder.close()
+        return turn
+
     def play(self, planned: Planned) -> Turn:
         """One turn, and the promises it breaks."""
+        self.question = None
         run = RUN.get(self.place.program, "run")
         turn = Turn(
             program=self.place.program,
@@ -139,6 +156,7 @@ class Player:
         if turn.state != "asking":
             return turn
         time.sleep(UNDECIDED)
+        self.question = turn.returned, time.time()
         early = self.made(turn).exists()
         standing = self.control.decide(SESSION)
         assert standing.asking
@@ -253,7 +271,7 @@ def main() -> int:
         try:
             player.start()
             for planned in plan(job["rounds"], job["quick"], job["only"]):
-                turn = player.play(planned)
+                turn = player.record(planned, Path(job["record"])) if job["record"] else player.play(planned)
                 say(turn=turn.line(), **({"screen": player.screen()} if turn.broken else {}))
                 if not player.healthy(turn):
                     say(note=f"does not take the next prompt after {turn.id}", screen=player.screen())

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +19,8 @@ from tmuxctl.errors import Conflict, Exited
 from tmuxctl.model import State
 
 pytestmark = pytest.mark.on("tmux")
+
+ROOT = Path(__file__).resolve().parents[2]
 
 TEXT = """\
 First a word.
@@ -93,9 +98,10 @@ def test_a_turn_ends_though_the_title_says_nothing(agent: Agent) -> None:
 @pytest.mark.parametrize("vice", ["--stale-stop", "--side-thread"])
 def test_the_end_of_another_turn_ends_none(agent: Agent, vice: str) -> None:
     agent.start(vice, tells=True)
-    for word in ("one", "two"):
-        found = agent.ask(f"think 0.7; say {word}")
-        assert (found.answer, found.source) == (word, "hook")
+    # the last begins as the one before
+    for words in ("one", "two", "two times"):
+        found = agent.ask(f"think 0.7; say {words}")
+        assert (found.answer, found.source, found.by) == (words, "hook", "hook")
 
 
 def test_an_end_that_is_told_late_still_gives_the_answer(agent: Agent) -> None:
@@ -303,6 +309,24 @@ def test_a_raw_answer_has_all_that_was_drawn(agent: Agent) -> None:
     assert "❯ say hello" in found.answer
     assert "● hello" in found.answer
     assert "✻ Worked for 0s" in found.answer
+
+
+HOSTILE = "one \x1b]52;c;aGVsbG8=\x07\x1b[31mred\x1b[0m \x9b2J\x1b[2J\x1bP1$r\x1b\\ \x85\x08end\nlast \u202e日本"
+
+
+def test_an_answer_is_data_and_steers_no_terminal(agent: Agent, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    agent.start(tells=True)
+    (place / "said").write_text(HOSTILE)
+    assert agent.ask("file said").answer == HOSTILE
+    for words in (("ask", agent.name, "file said"), ("read", agent.name)):
+        done = subprocess.run([sys.executable, "-m", "tmuxctl", *words], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert not [one for one in done.stdout if unicodedata.category(one) == "Cc" and one != "\n"], words
+        assert "red" in done.stdout
+        assert "end\n" in done.stdout
+        assert "last" in done.stdout
+        assert "日本" in done.stdout
 
 
 # questions

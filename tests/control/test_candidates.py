@@ -122,6 +122,9 @@ def turn(text: str, state: State = State.IDLE, detail: str | None = "limited", s
         (turn("", State.EXITED, None, 3), "", "exited"),
         (turn("", State.EXITED, None, 0), "", None),
         (turn("", State.EXITED, None, None), "", None),
+        (turn("", State.EXITED, None, 143), "", None),
+        (Answer("s", "", State.EXITED, signal="TERM"), "", None),
+        (Answer("s", "", State.EXITED, signal="SEGV"), "", "exited"),
         (turn("I have begun.", State.EXITED, None, 3), "", None),
         (turn("server error 500", State.EXITED, None, 3), "x\n■ server error 500\n", "exited"),
         (turn("server error 500, I am told", State.EXITED, None, 3), "x\n■ server error 5\n00\n", "exited"),
@@ -388,7 +391,7 @@ def test_a_busy_program_is_no_reason(control: Control, chats: Chats):
     with pytest.raises(Conflict) as error:
         control.ask("s", b"echo x", fallback=("b",))
     assert error.value.reason == "busy"
-    slow = control.ask("s", b"sleep 30", fallback=("b",), interrupt=True, timeout=1.0)
+    slow = control.ask("s", b"sleep 30", fallback=("b",), interrupt=True, timeout=8.0)
     assert (slow.timed_out, slow.session) == (True, "s")
 
 

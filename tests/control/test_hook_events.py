@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from control.agent import Agent
+from control.agent import PROGRAM, Agent
 
-from tmuxctl.control import Control, events
+from tmuxctl.control import Control, events, sessions
 from tmuxctl.control.events import Events
 from tmuxctl.model import State
 from tmuxctl.profile import Hooks, Told
@@ -89,6 +89,18 @@ def test_an_end_that_names_another_input_is_not_this_turns(folder: Folder) -> No
     assert folder.hook(30, "two") == "stop"
 
 
+def test_after_a_decision_the_end_of_the_same_turn_counts(folder: Folder) -> None:
+    folder.tell("Begin", 21, prompt="two")
+    folder.tell("Ask", 22)
+    folder.tell("End", 31, prompt="make a title")
+    assert folder.hook(30) is None
+    folder.tell("End", 32, prompt="two")
+    assert folder.hook(30) == "stop"
+    # and only once
+    folder.tell("End", 41, prompt="two")
+    assert folder.hook(40) is None
+
+
 def test_an_input_that_begins_like_another_is_another(folder: Folder) -> None:
     folder.tell("Begin", 31, prompt="go on")
     folder.tell("End", 32, prompt="go")
@@ -137,7 +149,18 @@ def test_old_events_go(folder: Folder) -> None:
     assert len(list(folder.path.iterdir())) == events.KEPT + 2
 
 
-NAMES = ["End", "End.1", "End.1.2.3", "End.x.1", ".End.1.2", "End.1.", "E nd.1.2", "End.1.2\n", "é.1.2", "E" * 41 + ".1.2"]
+NAMES = [
+    "End",
+    "End.1",
+    "End.1.2.3",
+    "End.x.1",
+    ".End.1.2",
+    "End.1.",
+    "E nd.1.2",
+    "End.1.2\n",
+    "é.1.2",
+    "E" * 41 + ".1.2",
+]
 
 
 def test_a_file_of_another_name_is_no_event(folder: Folder) -> None:
@@ -165,11 +188,6 @@ def plant_dangling(path: Path, place: Path) -> None:
 
 def plant_device(path: Path, place: Path) -> None:
     path.symlink_to("/dev/zero")
-
-
-def plant_unreadable(path: Path, place: Path) -> None:
-    path.write_text("{}")
-    path.chmod(0)
 
 
 Plant = Callable[[Path, Path], None]
@@ -213,20 +231,21 @@ def test_what_is_planted_among_them_breaks_no_turn(agent: Agent, place: Path) ->
     assert (found.answer, found.source, found.state) == ("hello", "hook", State.IDLE)
 
 
-@pytest.mark.parametrize("path", ["/dev/zero", "/dev/tty", "pipe", ".", "nothing", "a\0b", "x" * 5000, "link"])
+@pytest.mark.parametrize(
+    "path", ["/dev/zero", "/dev/tty", "pipe", ".", "nothing", "a\0b", "\ud800", "x" * 5000, "link"]
+)
 def test_a_transcript_that_is_no_plain_file_is_not_read(agent: Agent, place: Path, path: str) -> None:
     agent.start(tells=True)
     os.mkfifo(place / "pipe")
-    (place / "kept").write_text(json.dumps({"type": "user", "message": {"content": "ask"}}))
+    talk = [{"type": "user", "message": {"content": "ask"}}, {"type": "assistant", "message": {"content": "answer"}}]
+    (place / "kept").write_text("\n".join(map(json.dumps, talk)))
     (place / "link").symlink_to(place / "kept")
-    pane = agent.control.show(agent.name)
     hooks = library.load("agent").hooks
     assert hooks
     assert hooks.transcript
-    from tmuxctl.control import sessions
-
-    found = events.spoken(agent.control, sessions.find(agent.control, pane.name), hooks.transcript, path, "ask")
-    assert found is None
+    pane = sessions.find(agent.control, agent.name)
+    assert events.spoken(agent.control, pane, hooks.transcript, path, "ask") is None
+    assert events.spoken(agent.control, pane, hooks.transcript, "kept", "ask")
 
 
 def test_what_a_program_tells_by_hand_counts_as_told_by_it(agent: Agent, place: Path) -> None:
@@ -247,11 +266,19 @@ def test_a_wait_is_woken_by_what_a_program_tells(agent: Agent, place: Path) -> N
     assert (found.state, found.by) == (State.IDLE, "hook")
 
 
-def test_a_command_that_is_not_the_program_itself_is_started_as_it_is(control: Control, place: Path) -> None:
-    agent = Agent(control, place)
+def words(control: Control, name: str) -> list[str]:
+    return Path(f"/proc/{control.show(name).pid}/cmdline").read_text().split("\0")[:-1]
+
+
+def test_the_program_is_started_so_that_it_tells(agent: Agent, place: Path) -> None:
     agent.start("--no-title", tells=True)
-    told = control.show(agent.name).argv
-    assert told[1:3] == ("--hook", str(its_events(place) / "hook"))
-    control.new("b", ("sh", "-c", f"exec {told[0]}"), profile="agent")
-    assert "--hook" not in control.show("b").argv
-    assert control.ask("b", b"say hello").answer == "hello"
+    found = words(agent.control, agent.name)
+    assert found[-3:] == ["--hook", str(its_events(place) / "hook"), "--no-title"]
+    assert agent.control.show(agent.name).argv[1:] == ("--no-title",)
+
+
+def test_a_command_that_only_starts_the_program_is_left_as_it_is(agent: Agent, place: Path) -> None:
+    agent.start("--no-title", tells=True)
+    agent.control.new("b", ("sh", "-c", f"exec {PROGRAM} --no-title"), profile="agent")
+    assert words(agent.control, "b")[-2:] == [PROGRAM, "--no-title"]
+    assert agent.control.ask("b", b"say hello").answer == "hello"

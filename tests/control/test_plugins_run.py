@@ -40,9 +40,9 @@ def test_a_single_variable_can_be_set_by_the_plugin(control: Control) -> None:
 
 
 def test_a_lifetime_ends_the_program(control: Control) -> None:
-    made = control.new("t", LINES, lifetime="3s")
+    made = control.new("t", LINES, lifetime="500ms", wait=False)
     assert made.plugins == ("timeout",)
-    assert made.state.value == "idle"
+    assert made.state.value == "starting"
     ended = control.wait("t", exit=True)
     assert (ended.matched, ended.signal) == ("exit", "TERM")
 

@@ -398,7 +398,7 @@ def test_a_bomb_does_not_outlive_a_killed_process(until: Callable[[Callable[[], 
     done = one_shot(
         THREADED
         + r"""
-    elsewhere("(a+)+$", "a" * 40 + "!", 1.0)
+    elsewhere("(a+)+$", "a" * 40 + "!")
     while not (children := psutil.Process().children()) or children[0].cpu_times().user < 0.1:
         time.sleep(0.01)
     print(children[0].pid, flush=True)

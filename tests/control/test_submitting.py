@@ -154,6 +154,14 @@ def test_enter_is_pressed_twice_at_most(agent: Agent) -> None:
 
 
 @pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize("text", ["say hello and no more", "say hello\n!rm notes"], ids=["line", "lines"])
+def test_a_text_of_which_a_part_was_lost_is_not_sent(agent: Agent, text: str) -> None:
+    agent.start("--loses", "10")
+    assert agent.ask(text).submitted == Submitted(False, "the text did not show")
+    assert (agent.submitted, agent.log("enter")) == ([], [])
+
+
+@pytest.mark.usefixtures("hasty")
 def test_a_text_that_does_not_show_is_not_sent(agent: Agent) -> None:
     agent.start("--never-shows")
     assert agent.ask("say hello").submitted == Submitted(False, "the text did not show")

@@ -2,8 +2,8 @@
 """An agent program with a composer, drawn inline, that does what the first line of its input says: `think 1; say Hello`.
 
 What it was given and what it did stand in `agent.log`, a JSON object a line: `submitted` (the exact text), `queued`, `enter`
-(what became of each Enter), `pasted` (how much), `trusted`, `ran`, `denied`, `interrupted`. Its turns go to `agent.jsonl`; started with
-`--hook SCRIPT` it tells of them. The other options are the vices of real ones; times are in milliseconds.
+(what became of each Enter), `pasted` (how much), `trusted`, `ran`, `denied`, `interrupted`. Its turns go to `agent.jsonl`;
+started with `--hook SCRIPT` it tells of them. The other options are the vices of real ones; times are in milliseconds.
 """
 
 from __future__ import annotations
@@ -49,7 +49,10 @@ def options() -> argparse.Namespace:
     parser.add_argument("--deaf", action="store_true", help="Enter does nothing")
     parser.add_argument("--never-shows", action="store_true", help="the composer shows nothing of what is in it")
     parser.add_argument("--late-show", type=int, default=0, help="a paste shows so much later")
-    parser.add_argument("--modal-first-key", action="store_true", help="the first key opens a dialog, and is lost in it")
+    parser.add_argument("--loses", type=int, default=0, metavar="N", help="the first N characters of a paste are lost")
+    parser.add_argument(
+        "--modal-first-key", action="store_true", help="the first key opens a dialog, and is lost in it"
+    )
     parser.add_argument("--modal-after-paste", type=int, metavar="MS", help="a dialog opens so long after a paste")
     parser.add_argument("--ready-flash", type=int, default=0, help="looks ready so long after Enter")
     parser.add_argument("--clears-history", action="store_true", help="empties the terminal's history with each turn")
@@ -140,13 +143,14 @@ class Agent:
         if self.input[0] in names:
             self.key(names[self.input.pop(0)])
             return
-        end = next((at for at, byte in enumerate(self.input) if byte < 0x20 and byte != 0x0A or byte == 0x7F), None)
+        end = next((at for at, byte in enumerate(self.input) if (byte < 0x20 and byte != 0x0A) or byte == 0x7F), None)
         text = bytes(self.input[:end])
         del self.input[: len(text) or 1]
         self.typed(text.decode("utf-8", "surrogateescape"))
 
     def pasted(self, text: str) -> None:
         log(pasted=len(text))
+        text = text[self.vices.loses :]
         if text.count("\n") >= SHOWN_ROWS or len(text) > SHOWN_LENGTH:
             name = f"[Pasted text #{len(self.pastes) + 1} +{text.count(chr(10))} lines]"
             self.pastes[name] = text
@@ -447,7 +451,9 @@ def wrapped(text: str, mark: str) -> list[str]:
     """The rows of a line behind its mark; the others stand as far from the edge."""
     columns = os.get_terminal_size(1).columns - 1
     rows = [mark]
-    for one in text:
+    for one in text.expandtabs(4):
+        if unicodedata.category(one) == "Cc":
+            continue
         if width(rows[-1] + one) > columns:
             rows.append(" " * len(mark))
         rows[-1] += one

@@ -72,7 +72,7 @@ class Events:
         named = NAME.fullmatch(name)
         if named is None:
             return None
-            try:
+        try:
             payload = self.transport.read(f"{self.folder}/{name}", 0, PAYLOAD_LIMIT)
         except TmuxctlError:
             return None
@@ -96,11 +96,16 @@ class Events:
         return None
 
     def _follows(self, end: Happened, begun: list[Happened]) -> bool:
-        """Whether a turn was begun before this end of one, and not ended since."""
+        """Whether a turn was begun before this end of one, and not ended since: by an end of its own."""
         if not any(told.means == "submit" for told in self.hooks.events):
             return True
-        marks = [one for one in begun[: begun.index(end)] if one.event.means in ("submit", *ENDS)]
-        return bool(marks) and marks[-1].event.means == "submit"
+        before = begun[: begun.index(end)]
+        begins = [at for at, one in enumerate(before) if one.event.means == "submit"]
+        if not begins:
+            return False
+        given = (before[begins[-1]].event.input or "").encode("utf-8", "replace")
+        ends = [one for one in (*before[begins[-1] :], end) if one.event.means in ENDS and about(one.event, given)]
+        return ends == [end]
 
     def since(self, moment: float) -> list[Happened]:
         """The events since a moment, by the wall clock."""
@@ -138,7 +143,8 @@ def spoken(control: Control, pane: Pane, how: Transcript, path: str | None, type
         size = transport.files(os.path.dirname(where)).get(os.path.basename(where))
         begin = max(0, size.size - TRANSCRIPT_LIMIT) if size else 0
         data = transport.read(where, begin)
-    except TmuxctlError:
+    except (TmuxctlError, ValueError):
+        # ValueError: no path at all
         return None
     return turn.spoken(data, how, typed)
 

@@ -43,6 +43,9 @@ WORDS_LEAST = 12
 SAID_MOST = 200
 """Characters of an error that are told again."""
 
+ENDING = {"HUP": 129, "INT": 130, "QUIT": 131, "KILL": 137, "TERM": 143}
+"""Signals by which somebody ends a program, `tmuxctl kill` too, and the exit statuses of programs that heed them."""
+
 NAME_MOST = 63
 """Characters of a session's name."""
 
@@ -69,12 +72,17 @@ def spent(answer: Answer, profile: Profile | None, screen: str, text: bytes = b"
     rules = profile.errors if profile else ()
     if answer.state is State.IDLE and answer.detail == "limited":
         return "limited" if _is_error(answer.answer, _limits(profile), screen) else None
-    if answer.state is State.EXITED and (answer.exit_status or answer.signal):
-        told_to = (
-            profile is not None and profile.exit_send is not None and text.decode(errors="replace") == profile.exit_send
-        )
+    if answer.state is State.EXITED and _died(answer):
+        told_to = profile is not None and profile.exit_send == text.decode(errors="replace")
         return None if told_to or not _is_error(answer.answer, rules, screen) else "exited"
     return None
+
+
+def _died(answer: Answer) -> bool:
+    """True if a program ended by itself and in failure; not if somebody ended it, or if nobody knows how it did."""
+    if answer.signal:
+        return answer.signal not in ENDING
+    return bool(answer.exit_status) and answer.exit_status not in ENDING.values()
 
 
 def says_limit(text: str, profile: Profile | None) -> bool:
