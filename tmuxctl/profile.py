@@ -20,10 +20,11 @@ class Rule(NamedTuple):
     """A pattern (`re`, Python's, multi-line) and where it counts: `screen`, `bottom:N`, `cursor-line`, `last-line`, `title`.
 
     `begin` narrows that to the rows from the last one on that it fits; `unless` must not fit there; with `title` the rule
-    counts only while that fits the terminal's title. `kind`, `question` (a pattern whose group `q` is the question's text), `options` (id to keys),
-    `menu` (how an option of the list on the screen is chosen), `default` and `risk` are for questions; `detail` refines a
-    state (`shell`, `repl`, `agent` for prompts; `streaming`, `thinking` for busy); `retry` is for errors: `none` where
-    trying again is of no use, else after how long (`30s`), None if nobody knows.
+    counts only while that fits the terminal's title. `kind`, `question` (a pattern whose group `q` is the question's
+    text), `options` (id to keys), `menu` (how an option of the list on the screen is chosen), `default` and `risk` are
+    for questions; `detail` refines a state (`shell`, `repl`, `agent` for prompts; `streaming`, `thinking` for busy);
+    `retry` is for errors: `none` where trying again is of no use, else after how long (`30s`), None if nobody knows; their
+    pattern's group `until` is when a limit is over.
     """
 
     id: str
@@ -56,12 +57,14 @@ class Submit(NamedTuple):
 
 class Answer(NamedTuple):
     """Where an answer begins (a pattern, None: right after the echo), lines that are never part of it, where it ends, and
-    how the program's own actions among it begin (a pattern): what comes behind the last of them is the answer."""
+    how the program's own actions among it begin (a pattern): what comes behind the last of them is the answer. `gutter`
+    is what it draws before lines of code, a pattern whose group `n` is their number."""
 
     begin: str | None = None
     strip: tuple[str, ...] = ()
     until: str | None = None
     tool: str | None = None
+    gutter: str | None = None
 
 
 class Told(NamedTuple):

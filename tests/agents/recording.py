@@ -117,12 +117,12 @@ class Recorder:
 
 def _truth(turn: Turn, question: tuple[float, float] | None) -> list[tuple[str, float, float]]:
     """What the program did from when to when, by the host's clock: the model's log knows."""
-    own = [one for one in turn.requests if not one.auxiliary and one.end is not None]
-    found = []
-    if own:
-        # between two attempts a program waits, and is at work as well
-        begin, end = own[0].time + BEGUN, min(own[-1].end or 0.0, question[0] if question else float("inf"))
-        found += [("working", begin, end)] if end > begin else []
+    until = question[0] if question else float("inf")
+    own = [
+        (one.time, one.end) for one in turn.requests if not one.auxiliary and one.end is not None and one.time < until
+    ]
+    # between two attempts a program waits, and is at work as well
+    found = [("working", own[0][0] + BEGUN, own[-1][1])] if own and own[-1][1] > own[0][0] + BEGUN else []
     if question:
         found.append(("approval", *question))
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import json
 import os
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,6 +28,7 @@ from tmuxctl.model import SessionSpec
 ATTACKS = (Path(__file__).parent / "attacks.py").read_text()
 PYTHON = next((path for path in ("/usr/bin/python3", "/usr/local/bin/python3") if os.path.exists(path)), "python3")
 SANDBOX = plugin.load("sandbox").module
+CLONE_NEWNET = 0x4000_0000
 STRANGER = 48_611
 """A user whom the machine does not know: unprivileged, and not the owner of this tree."""
 
@@ -326,14 +329,30 @@ def test_no_socket_of_tmux_can_be_reached(
 
 
 def test_no_socket_of_another_service_can_be_reached(jail: Jail, visible: Path) -> None:
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind(f"{visible}/daemon")
-        os.chown(f"{visible}/daemon", jail.user, -1)
-        server.listen()
-        os.utime(f"{visible}/daemon", (0, 0))
-        assert jail.unhindered("connect", f"{visible}/daemon") == "done"
-        assert jail.attack("connect", f"{visible}/daemon") in ("ECONNREFUSED", "EACCES")
-        assert jail.attack("connect", f"{visible}/daemon", bind=f"{visible}/daemon") == "done"
+    def attack() -> None:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(f"{visible}/daemon")
+            os.chown(f"{visible}/daemon", jail.user, -1)
+            server.listen()
+            os.utime(f"{visible}/daemon", (0, 0))
+            assert jail.unhindered("connect", f"{visible}/daemon") == "done"
+            assert jail.attack("connect", f"{visible}/daemon") in ("ECONNREFUSED", "EACCES")
+            assert jail.attack("connect", f"{visible}/daemon", bind=f"{visible}/daemon") == "done"
+
+    unseen(attack)
+
+
+def unseen(work: Callable[[], None]) -> None:
+    """Do the work in a network namespace of its own, where that may be: a sandbox that is made elsewhere at the same time
+    hears nothing of what listens here. It would take a socket that looks old for one that stays."""
+
+    def apart() -> None:
+        ctypes.CDLL(None).unshare(CLONE_NEWNET)
+        work()
+
+    # a namespace is left with the thread
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(apart).result()
 
 
 def test_terminals_of_others_are_not_there(jail: Jail) -> None:

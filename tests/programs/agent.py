@@ -50,6 +50,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--never-shows", action="store_true", help="the composer shows nothing of what is in it")
     parser.add_argument("--late-show", type=int, default=0, help="a paste shows so much later")
     parser.add_argument("--loses", type=int, default=0, metavar="N", help="the first N characters of a paste are lost")
+    parser.add_argument("--no-notes", action="store_true", help="shows a paste of any length, of many rows the last")
     parser.add_argument(
         "--modal-first-key", action="store_true", help="the first key opens a dialog, and is lost in it"
     )
@@ -148,10 +149,14 @@ class Agent:
         del self.input[: len(text) or 1]
         self.typed(text.decode("utf-8", "surrogateescape"))
 
+    def notes(self, text: str) -> bool:
+        """A paste of which only a note is shown."""
+        return not self.vices.no_notes and (text.count("\n") >= SHOWN_ROWS or len(text) > SHOWN_LENGTH)
+
     def pasted(self, text: str) -> None:
         log(pasted=len(text))
         text = text[self.vices.loses :]
-        if text.count("\n") >= SHOWN_ROWS or len(text) > SHOWN_LENGTH:
+        if self.notes(text):
             name = f"[Pasted text #{len(self.pastes) + 1} +{text.count(chr(10))} lines]"
             self.pastes[name] = text
             text = name
@@ -222,7 +227,7 @@ class Agent:
     def interrupt(self) -> None:
         log(interrupted=self.given)
         self.turn, self.busy, self.text = None, "", self.given
-        if self.given.count("\n") >= SHOWN_ROWS or len(self.given) > SHOWN_LENGTH:
+        if self.notes(self.given):
             self.text = f"[Pasted text #1 +{self.given.count(chr(10))} lines]"
             self.pastes = {self.text: self.given}
         self.title()

@@ -42,7 +42,7 @@ class Editor:
     def __init__(self) -> None:
         self.pasting = self.alt = False
         self.lines: list[str] = []
-        self.waiting = b""
+        self.waiting, self.draining = b"", False
 
     def line(self) -> str:
         """What is typed until Enter; EOFError for C-d in an empty line, Interrupted for C-c."""
@@ -64,7 +64,7 @@ class Editor:
             if not text and (self.alt or not self.pasting):
                 hint = MORE_HINT if self.alt else HINT
                 put(f"\033[38;5;245m{hint}\033[{len(hint)}D\033[0m")
-            char, more = self._char()
+            char, among = self._char()
             if not text:
                 put("\033[K")
             if char == "\x03":
@@ -74,7 +74,7 @@ class Editor:
                 raise EOFError
             if char == "\033":
                 self._escape()
-            elif char == "\r" or (char == "\n" and more):
+            elif char == "\r" or (char == "\n" and among):
                 put("\r\n")
                 self.alt, lines, self.lines = False, self.lines, []
                 return "\n".join([*lines, text])
@@ -96,7 +96,7 @@ class Editor:
                 text = self._added(text, char)
 
     def _char(self) -> tuple[str, bool]:
-        """The next character, and whether more was typed with it."""
+        """The next character, and whether others were typed with it."""
         while True:
             try:
                 char = self.waiting[:4].decode("utf-8", "ignore")[:1]
@@ -104,7 +104,8 @@ class Editor:
                 char = ""
             if char:
                 self.waiting = self.waiting[len(char.encode()) :]
-                return char, bool(self.waiting)
+                among, self.draining = bool(self.waiting) or self.draining, bool(self.waiting)
+                return char, among
             read = os.read(0, 4096)
             if not read:
                 raise EOFError

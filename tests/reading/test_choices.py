@@ -222,3 +222,20 @@ def test_a_limit_is_told_with_the_words_for_when_it_is_over() -> None:
     verdict = alone(f"! limit reached, resets 3pm\n{LINE}\n❯ ", profile)
     assert (verdict.state, verdict.detail, verdict.until) == (State.IDLE, "limited", "3pm")
     assert alone(f"{LINE}\n❯ ", profile).until is None
+
+
+# Where no profile knows the program
+
+
+def test_a_busy_sign_around_a_framed_input_counts_and_one_above_a_shells_prompt_does_not() -> None:
+    sign = "· Pondering… (3s · esc to interrupt)"
+    framed = look(f"{sign}\n{LINE}\n❯ \n{LINE}\n  ? for help", x=2, y=2)
+    assert judge(evidence(framed, proc=NONE)).state is State.BUSY
+    assert judge(evidence(look(f"{sign}\nuser@host:~$ "), proc=NONE)).state is State.IDLE
+
+
+def test_a_menu_on_a_screen_without_a_cursor_is_guessed_to_ask() -> None:
+    screen = "\n" * 18 + "Allow this?\n❯ 1. Yes\n  2. No\n\nEsc to cancel"
+    seen = [look(screen, at=at, quiet=at, visible=False, x=0, y=0, rows=24) for at in (1.0, 2.0, 3.0, 4.0)]
+    verdict = judge(evidence(*seen, proc=NONE))
+    assert (verdict.state, verdict.kind, verdict.confidence) == (State.ASKING, "approval", Confidence.GUESS)

@@ -72,20 +72,54 @@ SHOWN = {
 
 @pytest.mark.parametrize(("text", "rows", "x"), SHOWN.values(), ids=SHOWN)
 def test_a_text_shows_if_the_cursor_stands_behind_its_end(text: str, rows: tuple[str, ...], x: int) -> None:
-    assert composer.shows(drawn(*rows, x=x), text.encode()) is True
-    assert composer.shows(drawn("❯ "), text.encode()) is False
-    assert composer.shows(drawn("❯ and another one"), text.encode()) is False
-    # it stands further up
-    assert composer.shows(drawn(*rows, "", "", "", x=2), text.encode()) is False
+    assert composer.shows(drawn(*rows, x=x), text.encode(), PROFILE) is True
+    assert composer.shows(drawn("❯ "), text.encode(), PROFILE) is False
+    assert composer.shows(drawn("❯ and another one"), text.encode(), PROFILE) is False
+    # something else stands behind it
+    assert composer.shows(drawn(*rows, "  more"), text.encode(), PROFILE) is False
 
 
 def test_the_beginning_of_a_text_does_not_show_it() -> None:
-    assert composer.shows(drawn("❯ the first words"), b"the first words of many") is False
+    assert composer.shows(drawn("❯ the first words"), b"the first words of many", PROFILE) is False
+
+
+PARTS = {
+    "the end": ("say hello and more", ("❯ and more",)),
+    "the beginning": ("say hello and more", ("❯ say hello",)),
+    "the last line": ("say hello\n!rm notes", ("❯ !rm notes",)),
+    "behind a sign of its own": ("say hello\n!rm notes", ("! rm notes",)),
+    "the last lines": ("one\ntwo\nthree", ("❯ two", "  three")),
+}
+
+
+@pytest.mark.parametrize(("text", "rows"), PARTS.values(), ids=PARTS)
+def test_a_part_of_a_text_is_not_the_text(text: str, rows: tuple[str, ...]) -> None:
+    seen = drawn(*rows)
+    assert composer.shows(seen, text.encode(), PROFILE) is False
+    assert composer.shows_part(seen, text.encode(), PROFILE) is True
+
+
+def test_what_stands_in_the_place_of_a_text_is_no_part_of_it() -> None:
+    for row in ("❯ [Pasted text #1 +9 lines]", "❯ ", "❯ something else"):
+        assert composer.shows_part(drawn(row), b"say hello and more", PROFILE) is False
+    assert composer.shows_part(drawn("❯ say hello"), b"say hello", PROFILE) is False
+
+
+def test_of_a_text_with_more_rows_than_are_shown_the_last_are_enough() -> None:
+    text = "\n".join(f"line {number}" for number in range(40))
+    rows = [f"  line {number}" for number in range(30, 40)]
+    assert composer.shows(drawn(*rows), text.encode(), PROFILE) is True
+    assert composer.shows(drawn(*rows[-2:]), text.encode(), PROFILE) is False
+
+
+def test_the_frame_of_a_box_is_no_part_of_a_text() -> None:
+    seen = look("╭──────╮\n│ > one │\n│   two │\n╰──────╯", x=7, y=2)
+    assert composer.shows(seen, b"one\ntwo", BOXED) is True
 
 
 def test_an_empty_text_never_shows() -> None:
-    assert composer.shows(drawn("❯ "), b"") is False
-    assert composer.shows(drawn("❯ "), b" \n") is False
+    assert composer.shows(drawn("❯ "), b"", PROFILE) is False
+    assert composer.shows(drawn("❯ "), b" \n", PROFILE) is False
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,8 @@ def _told(control: Control, observer: Observer, given: Input, typed: str, ended:
 
 def _transcript(control: Control, observer: Observer, path: str | None, typed: str, patience: float) -> Spoken | None:
     """What the transcript says, for whose last entry it is waited so many seconds."""
-    assert observer.events is not None and observer.events.hooks.transcript is not None
+    assert observer.events is not None
+    assert observer.events.hooks.transcript is not None
     deadline = time.monotonic() + (patience if path else 0.0)
     while True:
         found = events.spoken(control, observer.pane, observer.events.hooks.transcript, path, typed)

@@ -13,7 +13,6 @@ from tmuxctl.model import SessionSpec
 from tmuxctl.profile import Profile
 from tmuxctl.terminal import hooks, layout
 
-
 UNSAFE = set("'\"\\\n")
 """What in a folder's path would end the words, JSON or TOML that the path is put into."""
 

@@ -98,7 +98,7 @@ def _restore(control: Control, lost: Session, dry_run: bool) -> Restoring:
         creation.undo_plugins(made)
     else:
         _start(control, made)
-    outcome = "restored" if kept.profile and kept.profile.resume else "relaunched"
+    outcome = "restored" if _resume(control, kept) else "relaunched"
     return Restoring(
         lost.name,
         lost.id,
@@ -107,6 +107,18 @@ def _restore(control: Control, lost: Session, dry_run: bool) -> Restoring:
         secret_missing=tuple(missing),
         running=tuple(Stray(row.pid, row.name) for row in left),
     )
+
+
+def _resume(control: Control, kept: Kept) -> tuple[str, ...]:
+    """The words that make the program go on where it was. None if it tells when a turn begins and never told of one: it has
+    nothing to go on with, and may not even start with these words (Claude, measured)."""
+    profile = kept.profile
+    if profile is None or not profile.resume or profile.hooks is None:
+        return profile.resume if profile else ()
+    names = {told.on for told in profile.hooks.events if told.means == "submit"}
+    events = control.transport.files(f"{sessions.folder(control, kept.session.id)}/{layout.EVENTS}")
+    talked = not names or any(one.partition(".")[0] in names for one in events)
+    return profile.resume if talked else ()
 
 
 def kept_of(control: Control, lost: Session) -> Kept:
@@ -154,7 +166,7 @@ def environment(kept: Kept) -> tuple[dict[str, str], list[str]]:
 def _prepared(control: Control, kept: Kept, env: Mapping[str, str], dry_run: bool) -> Prepared:
     """The session as it was asked for, in its next life, with the profile's words to go on where it was."""
     asked, had = kept.asked, kept.spec
-    command = (*asked["argv"], *(kept.profile.resume if kept.profile else ()))
+    command = (*asked["argv"], *_resume(control, kept))
     spec = SessionSpec(
         argv=creation.login(command) if asked["login"] else command,
         cwd=asked["cwd"],

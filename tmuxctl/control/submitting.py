@@ -28,8 +28,11 @@ if TYPE_CHECKING:
     from tmuxctl.profile import Profile
     from tmuxctl.reading.state import Verdict
 
-SHOWN_SECONDS = 5.0
-"""How long a pasted text may take to show, and each MiB of it so many seconds more."""
+TRIES = 2
+"""How often a text is pasted that did not show whole, and Enter pressed of which nothing came."""
+
+SHOWN_SECONDS, LONGEST_SECONDS = 5.0, 60.0
+"""How long nothing may move before a pasted text shows; and how long it may take to show at all."""
 
 STILL_SECONDS = 0.15
 """A composer that shows something else than the text (`[Pasted text +50 lines]`) has taken it when nothing moves so long."""
@@ -82,15 +85,25 @@ class Submission:
 
         Raises Asks if a question comes in its place, Conflict `leftovers` if the composer cannot be emptied.
         """
-        self._clear()
-        before = self.look
-        given = self._paste(text)
-        # from here on what was seen before says nothing of what comes
-        self.steady.typed(given, None)
-        if not self._shown(text, before) and self.manner.verify == "echo":
+        given: Input | None = None
+        for _ in range(TRIES):
+            self._clear()
+            if given is not None and not composer.empty(self.look, self.profile):
+                # what may still stand there would be sent twice
+                return Taken(given, Submitted(False, NOT_SHOWN))
+            before = self.look
+            given = self._paste(text)
+            # from here on what was seen before says nothing of what comes
+            self.steady.typed(given, None)
+            if self._shown(text, before) or self.manner.verify != "echo":
+                break
+            self._refuse_questions()
+        else:
+            assert given is not None
+            self._clear()
             return Taken(given, Submitted(False, NOT_SHOWN))
         shown = self.look
-        for _ in range(2):
+        for _ in range(TRIES):
             self._refuse_questions()
             self._press(given)
             if evidence := self._proof(shown):
@@ -132,24 +145,29 @@ class Submission:
 
     def _shown(self, text: bytes, before: Look) -> bool:
         """Wait until the composer shows the text, or something in its place, and for the pause the profile asks for."""
-        seconds = SHOWN_SECONDS * (1 + len(text) / (1 << 20))
-        began = time.monotonic()
-        moved = [began, before.journal]
+        moved = [time.monotonic(), self.look.journal]
+        sign = composer.sign(before, self.profile)
 
         def shows() -> bool:
-            if self.look.journal != moved[1]:
+            if self.look.journal != moved[1] or self._computes():
                 moved[:] = time.monotonic(), self.look.journal
-            if self.look.screen == before.screen:
+            if self.look.screen == before.screen or composer.sign(self.look, self.profile) not in (sign, ""):
                 return False
-            if composer.shows(self.look, text):
+            if composer.shows(self.look, text, self.profile):
                 return True
-            still = time.monotonic() - moved[0] >= STILL_SECONDS and not self._computes()
+            if composer.shows_part(self.look, text, self.profile):
+                return False
+            still = time.monotonic() - moved[0] >= STILL_SECONDS
             return still and composer.empty(self.look, self.profile) is not True
 
-        found = self._until(shows, seconds)
-
+        found = False
+        longest = time.monotonic() + LONGEST_SECONDS
+        while not found and moved[0] + SHOWN_SECONDS > time.monotonic() and time.monotonic() < longest:
+            found = self._until(shows, LOOK_SECONDS)
+            if self.look.dead:
+                return found
         # a program takes Enter that comes with a paste, or soon behind it, for a part of the text (Gemini, measured)
-        self._until(lambda: not self._computes(), seconds)
+        self._until(lambda: not self._computes(), SHOWN_SECONDS)
         self._until(lambda: self._rested(moved), self.manner.delay + LIVELY_SECONDS)
         return found
 

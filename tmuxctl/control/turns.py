@@ -270,7 +270,9 @@ class _Turn:
             if not self._decide(verdict) and (self.interrupted or not self.asked.interrupt):
                 raise asks(self.pane.name, verdict)
             return False
-        patience = STARTING_SECONDS if verdict.state is State.STARTING else READY_SECONDS
+        # who shows a prompt and no sign of work is only finishing something, however long a loaded machine takes for it
+        finishing = self.pastes and verdict.by == "kernel" and self._shows_prompt()
+        patience = STARTING_SECONDS if verdict.state is State.STARTING or finishing else READY_SECONDS
         if waited > patience and not (self.asked.queue or self.asked.interrupt):
             raise self._busy()
         return False

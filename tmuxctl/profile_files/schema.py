@@ -187,6 +187,12 @@ class _Reader:
             raise self.wrong(node, what, "it has no group named q", "question: '(?P<q>Overwrite .+)'")
         return found
 
+    def gutter(self, node: Node, what: str) -> str:
+        found = self.sign(node, what)
+        if "n" not in re.compile(found).groupindex:
+            raise self.wrong(node, what, "it has no group named n", "gutter: '^ *(?P<n>[0-9]+) '")
+        return found
+
     def where_(self, node: Node, what: str) -> str:
         found = self.text(node, what)
         if not re.fullmatch(r"screen|cursor-line|last-line|title|bottom:[1-9][0-9]{0,2}", found):
@@ -419,7 +425,13 @@ KEYS: Mapping[str, Field] = {
         }
     ),
     "answer": _record(
-        {"from": _Reader.pattern, "strip": _Reader.patterns, "until": _Reader.pattern, "tool": _Reader.sign}
+        {
+            "from": _Reader.pattern,
+            "strip": _Reader.patterns,
+            "until": _Reader.pattern,
+            "tool": _Reader.sign,
+            "gutter": _Reader.gutter,
+        }
     ),
     "interrupt": _Reader.keys,
     "exit": _record({"send": _Reader.text, "keys": _Reader.keys}),

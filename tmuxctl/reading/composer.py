@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tmuxctl.evidence import Look
@@ -16,8 +16,14 @@ if TYPE_CHECKING:
 FRAME = Pattern(r"^\s*[╭┌─━═▄▀▔▁╌┄-]{3,}")
 """A drawn line above or below a composer."""
 
-LONGEST = 40
-"""So many rows of a text that stands in a composer are looked through."""
+SIDES = Pattern(r"[│┃║]")
+"""What a composer in a box has beside its text."""
+
+LONGEST, LONGEST_TEXT = 40, 1 << 14
+"""So many rows of a text that stands in a composer are looked through, and so many bytes of the text are looked for."""
+
+SCROLLED = 5
+"""A composer that shows so many rows may have more of the text above them."""
 
 TAIL = 16
 """So many of the last characters of a text tell that it is there."""
@@ -37,6 +43,14 @@ def empty(look: Look, profile: Profile) -> bool | None:
 def prompted(look: Look, profile: Profile) -> bool:
     """Whether the cursor stands behind a prompt of the profile."""
     return _prompt_end(look.left.ljust(look.x), profile) is not None
+
+
+def sign(look: Look, profile: Profile) -> str:
+    """The prompt of the composer that the cursor stands in, without blanks; empty if it is not to be seen."""
+    rows = look.screen.split("\n")[: look.y + 1]
+    at = prompt_row(rows[-LONGEST:], profile)
+    row = "" if at is None else rows[-LONGEST:][at]
+    return squeezed(row[: _prompt_end(row, profile) or 0])
 
 
 def behind_prompt(row: str, profile: Profile) -> str:
@@ -61,11 +75,71 @@ def _prompt_end(row: str, profile: Profile) -> int | None:
     return None
 
 
-def shows(look: Look, text: bytes) -> bool:
-    """Whether the cursor stands right behind the end of the text."""
-    tail = _tail(text)
-    left = squeezed(look.left)
-    return bool(tail) and (left.endswith(tail) or squeezed(_above(look) + look.left).endswith(tail))
+def more_end(row: str, profile: Profile) -> int | None:
+    """How many characters of a row are the prompt for more of an input; None if it begins with none."""
+    for rule in profile.continuation:
+        pattern = patterns.compiled(rule.re)
+        if pattern and (found := pattern.match(row)):
+            return found.end()
+    return None
+
+
+def shows(look: Look, text: bytes, profile: Profile) -> bool:
+    """Whether the whole text stands left of the cursor; of one with more rows than the program shows, the last of them."""
+    rows, whole = _standing(look, _wanted(text), profile)
+    return whole or rows >= SCROLLED
+
+
+def shows_part(look: Look, text: bytes, profile: Profile) -> bool:
+    """Whether a part of the text stands there, and nothing else: the rest comes yet, or was lost."""
+    wanted = _wanted(text)
+    behind = _behind(look, profile)
+    if behind is not None:
+        return behind in wanted and 0 < len(behind) < len(wanted)
+    rows, whole = _standing(look, wanted, profile)
+    return not whole and 0 < rows < SCROLLED
+
+
+def _wanted(text: bytes) -> str:
+    """What is to stand on the rows of a text, without blanks and frames: its end, if it is long."""
+    return _bare(text[-LONGEST_TEXT:].decode("utf-8", "ignore"))
+
+
+def _bare(row: str) -> str:
+    return squeezed(SIDES.sub("", row))
+
+
+def _upward(look: Look) -> Iterator[str]:
+    """What stands left of the cursor, and the rows above that."""
+    yield look.left
+    rows = look.screen.split("\n")
+    yield from (rows[at] for at in range(min(look.y, len(rows)) - 1, max(-1, look.y - LONGEST), -1))
+
+
+def _standing(look: Look, wanted: str, profile: Profile) -> tuple[int, bool]:
+    """How many rows up from the cursor are the end of a text, and whether all of it stands on them."""
+    count = 0
+    for row in _upward(look):
+        bare = _bare(row[more_end(row, profile) or 0 :])
+        if bare and wanted.endswith(bare):
+            count, wanted = count + 1, wanted[: -len(bare)]
+        elif bare:
+            end = _prompt_end(row, profile)
+            return count, end is not None and bool(wanted) and _bare(row[end:]) == wanted
+        if not wanted:
+            return count, count > 0
+    return count, False
+
+
+def _behind(look: Look, profile: Profile) -> str | None:
+    """All that stands from the prompt to the cursor; None if there is no prompt to be seen."""
+    rows: list[str] = []
+    for row in _upward(look):
+        end = _prompt_end(row, profile)
+        rows.insert(0, _bare(row[end or more_end(row, profile) or 0 :]))
+        if end is not None:
+            return "".join(rows)
+    return None
 
 
 def holds(look: Look, before: Look) -> bool:
@@ -77,7 +151,3 @@ def holds(look: Look, before: Look) -> bool:
 
 def _above(look: Look) -> str:
     return "".join(look.screen.split("\n")[max(0, look.y - 2) : look.y])
-
-
-def _tail(text: bytes) -> str:
-    return squeezed(text.decode("utf-8", "ignore").rstrip().rpartition("\n")[2])[-TAIL:]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tmuxctl.reading import composer, patterns
+from tmuxctl.reading import composer
 from tmuxctl.reading.turn import squeezed
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def answer(rows: Sequence[str], typed: str, profile: Profile, *, anchor: int | N
     kept = list(region[:bottom])
     manner = profile.answer
     text = _blocks(kept, manner) if manner.begin else _plain(kept, typed, profile)
-    return Drawn(_stripped(text, manner), seen)
+    return Drawn(_unnumbered(_stripped(text, manner), manner), seen)
 
 
 def _echo(rows: Sequence[str], typed: str, profile: Profile, anchor: int | None) -> tuple[int, bool]:
@@ -105,7 +105,7 @@ def _plain(rows: Sequence[str], typed: str, profile: Profile) -> str:
     tool = re.compile(profile.answer.tool) if profile.answer.tool else None
     kept: list[str] = []
     for row in rows:
-        more = _more(row, profile)
+        more = composer.more_end(row, profile)
         bare = composer.behind_prompt(row, profile) if more is None else squeezed(row[more:])
         echoing = echoing and bare in left and (bool(bare) or more is not None)
         if tool and not echoing and tool.search(row):
@@ -113,15 +113,6 @@ def _plain(rows: Sequence[str], typed: str, profile: Profile) -> str:
         else:
             kept += [] if echoing else [row]
     return "\n".join(kept).strip("\n")
-
-
-def _more(row: str, profile: Profile) -> int | None:
-    """How many characters of a row are the prompt for more of an input; None if it begins with none."""
-    for rule in profile.continuation:
-        pattern = patterns.compiled(rule.re)
-        if pattern and (found := pattern.match(row)):
-            return found.end()
-    return None
 
 
 def _stripped(text: str, manner: Answer) -> str:
@@ -134,3 +125,24 @@ def _stripped(text: str, manner: Answer) -> str:
         strip = re.compile(pattern)
         text = "\n".join(line for line in text.split("\n") if not line or not strip.search(line))
     return text.strip("\n")
+
+
+def _unnumbered(text: str, manner: Answer) -> str:
+    """Without the numbers that the program draws before lines of code: from 1 on, one more in each."""
+    if not manner.gutter:
+        return text
+    gutter, rows, kept = re.compile(manner.gutter), text.split("\n"), []
+    last = 0
+    for at, row in enumerate(rows):
+        found = gutter.search(row)
+        number = int(found["n"]) if found and found["n"].isdecimal() else None
+        after = gutter.search(rows[at + 1]) if at + 1 < len(rows) else None
+        begins = number == 1 and after is not None and after["n"] == "2"
+        if found and number is not None and (begins or (last and number == last + 1)):
+            last = number
+            row = row[found.end() :]
+        elif row.strip():
+            # what is wrapped has no number of its own
+            last = last if last and row.startswith(" ") else 0
+        kept.append(row)
+    return "\n".join(kept)

@@ -76,7 +76,10 @@ def _starting(seen: Scene, verdict: Verdict) -> Verdict:
 
 def _told_by_hook(seen: Scene, verdict: Verdict) -> Verdict:
     """A program that told the end of its turn, and seems to wait for the next, does."""
-    if seen.ended and verdict.state is State.IDLE and seen.now is not None and seen.now.waits:
+    told = seen.ended or (
+        seen.look.hook is not None and seen.look.hook.means == "attention" and seen.prompt is not None
+    )
+    if told and verdict.state is State.IDLE and seen.now is not None and seen.now.waits:
         return verdict._replace(by="hook", confidence=Confidence.SURE, why=f"turn ended, {verdict.why}")
     return verdict
 

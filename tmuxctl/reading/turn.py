@@ -204,7 +204,7 @@ def _of_markdown(text: str, how: Transcript, typed: str) -> Spoken | None:
                 turns.append(([], []))
             turns[-1][0].append(found[1])
         elif turns:
-            turns[-1][1].append(line.rstrip())
+            turns[-1][1].append(line.removesuffix("\r"))
         asking = found is not None
     for given, lines in reversed(turns):
         if alike("\n".join(given), typed):

@@ -218,7 +218,7 @@ def animated(seen: Scene) -> Verdict | None:
     if now is None or now.word != POLLS or not seen.activity.animated or over(seen):
         return None
     # what was printed before it began to wait is over: a program that waits for input alone does not draw
-    if now.alone and not _draws_while_waiting(seen):
+    if (now.alone or seen.prompt) and not _draws_while_waiting(seen):
         return None
     return busy(seen, "printing", _pace(seen), by="activity", confidence=LIKELY)
 

@@ -134,8 +134,10 @@ class Printer:
     def print_answer(self, result: Any) -> None:
         if result.answer:
             # what a program told of itself is word for word what its model wrote, escape sequences and all
+            from tmuxctl.terminal import screen
+
             told = result.source in ("hook", "transcript")
-            self._text((clean(result.answer) if told else result.answer) + "\n")
+            self._text((screen.clean(result.answer) if told else result.answer) + "\n")
         if result.truncated:
             note("older output is gone: more was printed than is kept", self.options)
         if result.passed:
