@@ -11,7 +11,7 @@ import pytest
 
 from tmuxctl import extensions
 from tmuxctl.errors import NotFound, Usage
-from tmuxctl.profile import Answer, Profile, Rule, Submit, frozen, thaw
+from tmuxctl.profile import Answer, Hooks, Profile, Rule, Submit, Told, frozen, thaw
 from tmuxctl.profile_files import library, resolved, schema
 from tmuxctl.terminal.keys import tmux_keys
 
@@ -48,7 +48,7 @@ submit: {mode: paste, newline: [M-Enter], enter: [Enter], delay: 50ms, verify: e
 answer: {from: '^⏺ ', strip: '^\\s*[╭╰│]', until: '^shop>'}
 interrupt: Escape
 exit: {send: /exit, keys: [C-d, C-d]}
-hooks: claude
+hooks: {argv: [--told, '{hook}'], env: {TOLD: '{shell}/told'}, files: {told: 'x'}, events: {on: Stop, is: stop, text: said[-1].text}}
 notes: tested with version 2.x
 tests: [{screen: 'shop>', state: idle, cursor: '5,0'}, {screen_file: screens/menu.txt, not: [idle, busy]}]
 """
@@ -117,7 +117,12 @@ def test_a_profile_is_what_its_file_says():
         interrupt=("Escape",),
         exit_send="/exit",
         exit_keys=("C-d", "C-d"),
-        hooks="claude",
+        hooks=Hooks(
+            argv=("--told", "{hook}"),
+            env={"TOLD": "{shell}/told"},
+            files={"told": "x"},
+            events=(Told("Stop", "stop", text="said[-1].text"),),
+        ),
         cost=3.0,
         resume=("--continue",),
         notes="tested with version 2.x",

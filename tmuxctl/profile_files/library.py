@@ -90,9 +90,10 @@ def load_found(one: Found, *, keys: Keys | None = None) -> Profile:
         given = resolved.merged(document.given, given)
     hooks = given.get("hooks")
     if isinstance(hooks, str):
-        others, hooks = _hooks_of(hooks, chain[0][2].where, keys)
+        others, named = _hooks_of(hooks, chain[0][2].where, keys)
         chain += others
-    made = resolved.profile(given, hooks)
+        given = {**given, "hooks": named}
+    made = resolved.profile(given)
     _profiles[one.path] = tuple((path, stamp) for path, stamp, _ in chain), made
     return made
 

@@ -47,8 +47,8 @@ def merged(child: Mapping[str, Any], parent: Mapping[str, Any]) -> dict[str, Any
     return found
 
 
-def profile(given: Mapping[str, Any], hooks: Hooks | None = None) -> Profile:
-    """The Profile of what was said, with these hooks. A file that names no program is for the program of its own name."""
+def profile(given: Mapping[str, Any]) -> Profile:
+    """The Profile of what was said. A file that names no program is for the program of its own name."""
     fields = {key: given[key] for key in (*PLAIN, *RULES) if key in given}
     for (key, inner), name in RENAMED.items():
         if inner in given.get(key, {}):
@@ -57,8 +57,14 @@ def profile(given: Mapping[str, Any], hooks: Hooks | None = None) -> Profile:
     submit, answer = given.get("submit", {}), dict(given.get("answer", {}))
     if "from" in answer:
         answer["begin"] = answer.pop("from")
+    hooks = given.get("hooks")
     pause = {"delay": submit["delay"] or 0.0} if "delay" in submit else {}
-    return Profile(**fields, submit=Submit(**{**submit, **pause}), answer=Answer(**answer), hooks=hooks)
+    return Profile(
+        **fields,
+        submit=Submit(**{**submit, **pause}),
+        answer=Answer(**answer),
+        hooks=hooks if isinstance(hooks, Hooks) else None,
+    )
 
 
 def written(found: Profile) -> dict[str, Any]:
@@ -80,7 +86,7 @@ def written(found: Profile) -> dict[str, Any]:
             changed = _hooks(found.hooks) if found.hooks else {}
         elif not inner:
             changed = fields[key] if fields[key] != getattr(default, key) else {}
-        if changed:
+        if changed or isinstance(changed, float):
             given[key] = _plain(changed)
     return given
 
