@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ submit: {mode: paste, newline: [M-Enter], enter: [Enter], delay: 50ms, verify: e
 answer: {from: '^⏺ ', strip: '^\\s*[╭╰│]', until: '^shop>'}
 interrupt: Escape
 exit: {send: /exit, keys: [C-d, C-d]}
-hooks: {argv: [--told, '{hook}'], env: {TOLD: '{shell}/told'}, files: {told: 'x'}, events: {on: Stop, is: stop, text: said[-1].text}}
+hooks: {argv: [--told, '{hook}'], env: {TOLD: '{shell}/told'}, files: {told: 'x'}, events: {on: Stop, is: stop, text: 'said[-1].text'}}
 notes: tested with version 2.x
 tests: [{screen: 'shop>', state: idle, cursor: '5,0'}, {screen_file: screens/menu.txt, not: [idle, busy]}]
 """
@@ -392,7 +393,10 @@ def test_every_profile_of_ours_has_a_place_in_the_list_and_says_what_it_is(place
 
 PAGE = ROOT / "docs" / "profiles.md"
 # a list is of plays, which are played where the snippets are
-EXAMPLES = re.findall(r"```yaml\n((?!- ).*?)```", PAGE.read_text(), re.DOTALL) if PAGE.exists() else []
+EXAMPLES = [
+    textwrap.dedent(text)
+    for text in re.findall(r"```yaml\n((?!- ).*?)```", PAGE.read_text() if PAGE.exists() else "", re.DOTALL)
+]
 FIELDS = (
     re.findall(r"^\| `([a-z0-9_.]+)` \| (?:`([^|]*)`)? ?\|", PAGE.read_text(), re.MULTILINE) if PAGE.exists() else []
 )
@@ -427,6 +431,9 @@ PLACES = {
         f"rule.{name}": "asking: {id: a, re: x, kind: question, %s}"
         for name in ("where", "begin", "unless", "title", "question", "options", "menu", "risk")
     },
+    **{f"hooks.{name}": f"hooks: {{{name}: %s}}" for name in ("argv", "env", "files", "events", "transcript")},
+    **{f"transcript.{name}": f"hooks: {{transcript: {{{name}: %s}}}}" for name in ("form", "file")},
+    "event.where": "hooks: {events: {on: a, is: stop, where: %s}}",
     "rule.id": "busy: {re: x, %s}",
     "rule.re": "busy: {id: a, %s}",
     "rule.kind": "asking: {id: a, re: x, %s}",
