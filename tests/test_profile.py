@@ -49,7 +49,8 @@ submit: {mode: paste, newline: [M-Enter], enter: [Enter], delay: 50ms, verify: e
 answer: {from: '^⏺ ', strip: '^\\s*[╭╰│]', until: '^shop>'}
 interrupt: Escape
 exit: {send: /exit, keys: [C-d, C-d]}
-hooks: {argv: [--told, '{hook}'], env: {TOLD: '{shell}/told'}, files: {told: 'x'}, events: {on: Stop, is: stop, text: 'said[-1].text'}}
+hooks:
+  {argv: [--told, '{hook}'], env: {TOLD: '{shell}/told'}, files: {told: 'x'}, events: {on: Stop, is: stop, text: 'said[-1].text'}}
 notes: tested with version 2.x
 tests: [{screen: 'shop>', state: idle, cursor: '5,0'}, {screen_file: screens/menu.txt, not: [idle, busy]}]
 """
