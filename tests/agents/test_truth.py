@@ -58,7 +58,7 @@ def turn(**about: Any) -> Turn:
 
 def asked(shape: str, **about: Any) -> Turn:
     """A turn in which a command was wanted, with a decision made after the question."""
-    known = {"shape": shape, "state": "asking", "wanted": None, "seen": None, "decided": True, "ran": shape == "allow"}
+    known = {"shape": shape, "state": "idle", "wanted": None, "seen": None, "decided": True, "ran": shape == "allow"}
     return turn(**{**known, **about})
 
 
@@ -96,7 +96,8 @@ def test_a_broken_promise_is_told(wrong: dict[str, Any], words: str) -> None:
         (asked("deny", ran=True), "denied, and run"),
         (asked("allow", early=True), "undecided"),
         (asked("allow", ran=False), "allowed, and not run"),
-        (asked("allow", decided=False, state="idle"), "never asked"),
+        (asked("allow", decided=False), "never asked"),
+        (asked("deny", state="asking"), "after the decision it is asking"),
     ],
 )
 def test_a_command_that_was_run_or_not_against_the_decision_is_told(one: Turn, words: str) -> None:
@@ -126,7 +127,12 @@ def test_an_answer_from_the_screen_may_draw_markdown_but_not_lose_or_add_a_line(
 
 def test_of_escape_codes_in_an_answer_the_printable_rest_may_be_shown() -> None:
     wanted = "a \x1b]0;PWNED\x07 colour \x1b[31mred\x1b[0m bell \x07 end"
-    for answer in ("a colour red bell end", "a 0;PWNED colour red bell end", "a ]0;PWNED colour [31mred[0m bell end"):
+    for answer in (
+        "a colour red bell end",
+        "a 0;PWNED colour red bell end",
+        "a ]0;PWNED colour [31mred[0m bell end",
+        "a \\u001b]0;PWNED colour red bell \\u0007 end",
+    ):
         assert broken(turn(source="screen", wanted=wanted, answer=answer)) == ()
     for answer in ("a colour bell end", "a colour red bell end end", "a x colour red bell end"):
         assert "differs" in "".join(broken(turn(source="screen", wanted=wanted, answer=answer)))

@@ -100,6 +100,8 @@ def decisions(turn: Turn) -> Iterator[str]:
         yield "allowed, and not run"
     if not turn.decided and not turn.error:
         yield f"never asked: the turn ended {turn.state}"
+    elif turn.state != "idle" and not turn.error:
+        yield f"after the decision it is {turn.state}"
 
 
 # the answer
@@ -140,10 +142,12 @@ SINGLE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 def drawn(turn: Turn) -> bool:
     """True if this is the model's text as a terminal shows it: every line, and no more.
 
-    Of an escape sequence in the text a program may show nothing or the printable rest.
+    Of an escape sequence in the text a program may show nothing, the printable rest, or also its control character spelled
+    (`\\u001b`).
     """
     got, wanted = bare(turn.answer), turn.wanted or ""
-    return within(bare(wanted), got) and within(got, bare(SINGLE.sub("", wanted)))
+    most = SINGLE.sub(lambda found: f"\\u{ord(found[0]):04x}", wanted)
+    return within(bare(wanted), got) and within(got, bare(most))
 
 
 def within(part: str, whole: str) -> bool:

@@ -152,3 +152,13 @@ def test_the_last_prompt_is_the_programs_own() -> None:
 def test_what_stands_behind_a_prompt_has_no_blanks() -> None:
     assert composer.behind_prompt("❯ what was  said", PROFILE) == "whatwassaid"
     assert composer.behind_prompt("no prompt", PROFILE) == "noprompt"
+
+
+LINES = Profile(name="lines", prompt=(Rule("input", "^>>> ?"),), continuation=(Rule("more", r"^\.\.\.(?: |$)"),))
+
+
+def test_the_prompt_for_more_of_a_text_is_no_part_of_it() -> None:
+    assert composer.shows(look(">>> one\n...\n... two"), b"one\n\ntwo", LINES) is True
+    assert composer.shows_part(look("... two"), b"one\n\ntwo and more", LINES) is False
+    assert composer.shows_part(look(">>> one\n... two"), b"one\ntwo\nthree", LINES) is True
+    assert composer.shows_part(look(">>> one\n... rm"), b"one\ntwo\nthree", LINES) is False

@@ -91,3 +91,21 @@ def test_a_program_that_works_by_lines_needs_no_sign() -> None:
 def test_nothing_on_the_screen_is_no_answer() -> None:
     assert drawn.answer([], "ask", PROFILE) == drawn.Drawn("", False)
     assert drawn.answer([""], "", PLAIN).text == ""
+
+
+TALK = Profile(
+    name="talk",
+    prompt=(Rule("input", "^>>> ?"),),
+    continuation=(Rule("more", r"^\.\.\.(?: |$)"),),
+    answer=Answer(tool=r"^\.\.\.done thinking\.$"),
+)
+
+
+def test_the_echo_of_a_text_goes_on_behind_the_prompt_for_more_of_it() -> None:
+    rows = [">>> one", "...", "...   two", "Twelve.", "... and more", "", ">>>"]
+    assert drawn.answer(rows, "one\n\n  two", TALK).text == "Twelve.\n... and more"
+
+
+def test_without_blocks_an_answer_is_what_comes_behind_the_last_action_too() -> None:
+    rows = [">>> one", "Thinking...", "", "Well.", "...done thinking.", "", "Twelve.", "", ">>>"]
+    assert drawn.answer(rows, "one", TALK).text == "Twelve."
