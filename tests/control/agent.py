@@ -20,8 +20,8 @@ PATIENCE = 30.0
 class Agent:
     """`tells`: its profile has the program tell of its turns; `changed`: lines that take the place of its profile's."""
 
-    def __init__(self, control: Control, place: Path) -> None:
-        self.control, self.place, self.name = control, place, "a"
+    def __init__(self, control: Control, place: Path, program: str = PROGRAM) -> None:
+        self.control, self.place, self.name, self.program = control, place, "a", program
 
     def start(self, *vices: str, tells: bool = False, changed: dict[str, str] | None = None, **how: Any) -> Agent:
         text = PROFILE.read_text()
@@ -32,7 +32,7 @@ class Agent:
         file = self.place / ".config/tmuxctl/profiles/agent.yaml"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text if tells else text.partition("hooks:")[0])
-        self.control.new(self.name, (PROGRAM, *vices), **how)
+        self.control.new(self.name, (self.program, *vices), **how)
         return self
 
     def ask(self, text: str, **how: Any) -> Answer:

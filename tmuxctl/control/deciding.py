@@ -187,6 +187,7 @@ def _next(control: Control, steady: Steady, asking: Asking, chosen: str, timeout
     from tmuxctl.control.waits import Conditions, Waiter
 
     limit = current().left(control.settings.wait_timeout if timeout is None else timeout)
+    _taken(steady, asking)
     wanted = Conditions(idle=True, asking=True, exit=True)
     with Waiter(control, steady.observer.pane, wanted, "screen", steady.given, steady=steady) as waiter:
         end = waiter.until(limit)
@@ -207,15 +208,20 @@ def _next(control: Control, steady: Steady, asking: Asking, chosen: str, timeout
 
 def _after(steady: Steady, asking: Asking, chosen: str) -> Decided:
     """Look until the program has taken the answer."""
+    _taken(steady, asking)
+    steady.leave()
+    return _decided(steady.observer.pane.name, steady.verdict, asking, chosen)
+
+
+def _taken(steady: Steady, asking: Asking) -> None:
+    """Look until this question stands no more, for a while at most."""
     began = time.monotonic()
     while time.monotonic() - began < GONE_SECONDS:
         held = steady.look()
         now = steady.verdict.asking
         if held and not (now and now.id == asking.id):
-            break
+            return
         time.sleep(steady.due())
-    steady.leave()
-    return _decided(steady.observer.pane.name, steady.verdict, asking, chosen)
 
 
 def _decided(name: str, verdict: Verdict, asking: Asking, chosen: str | None) -> Decided:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.control import typing
+from tmuxctl.control.events import ENDS
 from tmuxctl.errors import Conflict
 from tmuxctl.evidence import Look
 from tmuxctl.model import State
@@ -55,6 +56,9 @@ SILENT_SECONDS = 0.3
 LOOK_SECONDS = 0.02
 """The pause between two looks."""
 
+PROOFS = ("submit", *ENDS)
+"""What a program tells of itself once it took a text. That it wants something, it may still tell of the turn before."""
+
 NOT_SHOWN = "the text did not show"
 NO_PROOF = "nothing shows that it was taken"
 
@@ -79,6 +83,7 @@ class Submission:
         self.control, self.steady, self.profile, self.holder, self.renew = control, steady, profile, holder, renew
         self.manner = profile.submit
         self.look: Look = steady.observer.looks[-1]
+        self.marked = False
 
     def give(self, text: bytes) -> Taken:
         """Paste the text, press Enter once it stands in the composer, and look for proof.
@@ -103,11 +108,17 @@ class Submission:
             self._clear()
             return Taken(given, Submitted(False, NOT_SHOWN))
         shown = self.look
+        self._refuse_questions()
+        # a text may hold what looks like the program's own sign of work
+        self.marked = self._verdict().by == "busy-mark"
         for _ in range(TRIES):
-            self._refuse_questions()
             self._press(given)
             if evidence := self._proof(shown):
                 return Taken(given, Submitted(True, evidence))
+            self._look()
+            if self._asks():
+                # it came late, and of this text: given anew it would be there twice
+                return Taken(given, Submitted(True, "asking"))
             if not composer.holds(self.look, shown):
                 break
         return Taken(given, Submitted(False, NO_PROOF))
@@ -188,8 +199,11 @@ class Submission:
 
     def _refuse_questions(self) -> None:
         self._look()
-        if self._verdict().state is State.ASKING:
+        if self._asks():
             raise Asks
+
+    def _asks(self) -> bool:
+        return self._verdict().state is State.ASKING
 
     # Enter and after
 
@@ -213,12 +227,14 @@ class Submission:
         look = self.look
         if look.dead:
             return "exit"
-        if look.hook is not None:
+        if look.hook is not None and look.hook.means in PROOFS:
             return "hook"
         verdict = self._verdict()
         if verdict.state is State.ASKING:
             return "asking"
-        if verdict.by in ("busy-mark", "shell-mark"):
+        if verdict.by == "shell-mark" and look.mark != shown.mark:
+            return verdict.by
+        if verdict.by == "busy-mark" and not self.marked:
             return verdict.by
         moved = look.left != shown.left or look.y != shown.y
         if moved and composer.empty(look, self.profile):

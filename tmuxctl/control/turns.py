@@ -24,6 +24,7 @@ from tmuxctl.reading.marks import marks
 from tmuxctl.results import Answer, Output, Submitted, Wait
 from tmuxctl.terminal import lease, paste
 from tmuxctl.terminal.paste import Input
+from tmuxctl.value import changed
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
@@ -51,6 +52,9 @@ LINES_LIMIT = 500
 UNBEGUN_SECONDS = 1.5
 """After so long in silence a program that was given a text and shows its prompt has had its turn, though nothing of it was
 seen."""
+
+UNSEEN_SECONDS = 10.0
+"""After so long it has had it though it goes on printing, such as a clock: nobody knows of what."""
 
 DECISIONS_LIMIT = 50
 """Questions answered by a policy in one turn."""
@@ -182,9 +186,10 @@ class _Turn:
         self.typed = b""
         self.number = 0
         self.decided = 0
+        self.answered = "", 0.0
         self.leased = self.begun = self.interrupted = False
         self.interrupts = 0
-        self.renewed = 0.0
+        self.pressed = self.renewed = 0.0
         # two threads of one process are two askers
         self.holder = lease.Holder.new()
 
@@ -202,9 +207,9 @@ class _Turn:
         while not self._renew():
             current().check()
             left = self._left()
-            if self.asked.interrupt and not self.interrupted:
+            if self.asked.interrupt and not self.interrupted and time.monotonic() - self.pressed > READY_SECONDS:
                 self._interrupt()
-            patient = self.asked.queue or (self.interrupted and time.monotonic() < until)
+            patient = self.asked.queue or (self.interrupts and time.monotonic() < until)
             if not patient or (left is not None and left <= 0):
                 raise Conflict(
                     f"another turn is under way in {self.pane.name}",
@@ -236,7 +241,8 @@ class _Turn:
             while not (self._may_type(time.monotonic() - began) and self._alone()):
                 if time.monotonic() - self.renewed > RENEW_SECONDS:
                     self._renew()
-                patient = self.steady.holds or time.monotonic() - began > READY_SECONDS
+                # what the last interrupt came to is seen before there is another
+                patient = self.steady.holds or time.monotonic() - max(began, self.pressed) > READY_SECONDS
                 if self.asked.interrupt and patient and not self.interrupted:
                     self._interrupt()
                 current().check()
@@ -295,6 +301,7 @@ class _Turn:
     def _interrupt(self) -> None:
         # what only denied a question has not stopped the turn
         self.interrupts += 1
+        self.pressed = time.monotonic()
         self.interrupted = self.steady.verdict.state is not State.ASKING or self.interrupts >= INTERRUPTS
         watched = self.steady.observer
         pressed = typing.press(self.control, self.pane, watched.interrupt, self.holder)
@@ -398,6 +405,10 @@ class _Turn:
         while True:
             end = self._wait(Conditions(idle=True, asking=True, exit=True, unknown=not self.asked.strict))
             if end.matched == "idle" and not self._begun():
+                if (left := self._left()) is not None and left <= 0:
+                    return changed(end, matched=None, timed_out=True, why="timeout: nothing of the turn was seen")
+                if time.monotonic() - self.renewed > RENEW_SECONDS:
+                    self._renew()
                 time.sleep(AGAIN_SECONDS)
                 continue
             if end.matched != "asking" or not self._decide(self.steady.verdict):
@@ -417,10 +428,10 @@ class _Turn:
             return True
         look = self.steady.observer.looks[-1]
         ended = look.hook is not None and look.hook.means in ENDS
-        quiet = look.quiet is None or look.quiet > UNBEGUN_SECONDS
         given = self.steady.given
-        waited = given is None or look.at - given.at > UNBEGUN_SECONDS
-        return ended or (quiet and waited) or self._answering()
+        waited = UNSEEN_SECONDS if given is None else look.at - given.at
+        silent = min(waited, UNSEEN_SECONDS if look.quiet is None else look.quiet)
+        return ended or silent > UNBEGUN_SECONDS or waited >= UNSEEN_SECONDS or self._answering()
 
     def _answering(self) -> bool:
         """Whether the beginning of an answer was printed since the text was sent."""
@@ -453,10 +464,16 @@ class _Turn:
         option = deciding.by_policy(verdict, self.asked.decide)
         if option is None or self.decided >= DECISIONS_LIMIT:
             return False
+        asked = verdict.asking.id if verdict.asking else ""
+        if asked == self.answered[0] and time.monotonic() - self.answered[1] < deciding.GONE_SECONDS:
+            # it was answered and still stands: pressed again, the key would go into what comes next
+            time.sleep(AGAIN_SECONDS)
+            return True
         self.decided += 1
         if not self._alone():
             return True
         kernel = self.steady.observer.looks[-1].kernel
+        self.answered = asked, time.monotonic()
         self.steady.typed(typing.press(self.control, self.pane, option.keys, self.holder), readers(kernel))
         return True
 

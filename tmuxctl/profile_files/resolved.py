@@ -86,7 +86,7 @@ def written(found: Profile) -> dict[str, Any]:
             changed = _hooks(found.hooks) if found.hooks else {}
         elif not inner:
             changed = fields[key] if fields[key] != getattr(default, key) else {}
-        if changed or isinstance(changed, float):
+        if changed not in ({}, [], (), "", None):
             given[key] = _plain(changed)
     return given
 
