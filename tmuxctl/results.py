@@ -141,8 +141,8 @@ class Answer(Value):
 
     `complete` is False where the turn did not end in a prompt, some of its output is gone, or the program draws a screen
     of its own, of which only what changed is known; `exit_status` is the command's in a marked shell, the program's if it
-    ended; `source` is marks or screen; `elapsed` is in seconds. `answered_by` is the profile of the session that had the
-    turn, `passed` who should have had it before.
+    ended; `source` is hook, transcript, marks or screen; `until` is when a limit ends (detail `limited`), ISO-8601; `elapsed` is
+    in seconds. `answered_by` is the profile of the session that had the turn, `passed` who should have had it before.
     """
 
     session: str

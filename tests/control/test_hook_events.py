@@ -209,6 +209,37 @@ def test_an_event_of_any_size_is_read_as_far_as_it_may_be_long(folder: Folder) -
     assert [one.event.text for one in folder.events(ENDS_ONLY).all()] == [None, None]
 
 
+def test_of_a_text_that_is_known_in_part_what_begins_so_counts(folder: Folder) -> None:
+    text = "ファイルを読んで、要点を三つ挙げてください。"
+    folder.tell("Begin", 31, prompt=text)
+    folder.tell("End", 32, prompt=text)
+    found = folder.events().hook(1000.0, 30, text.encode()[:20], cut=True)
+    assert found is not None
+    assert found.means == "stop"
+    assert folder.hook(30, text[:6]) == "submit"
+
+
+def test_a_clock_that_was_set_back_ends_no_turn(folder: Folder) -> None:
+    folder.tell("Begin", 4000, prompt="")
+    folder.tell("End", 4001, prompt="")
+    folder.tell("Begin", 990, prompt="")
+    assert folder.hook(980) == "submit"
+
+
+def test_of_many_events_the_newest_are_read(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "READ_LIMIT", 3000)
+    for number in range(5):
+        folder.tell("End", number, text=str(number) * 1000)
+    assert [one.event.text for one in folder.events(ENDS_ONLY).all()] == ["3" * 1000, "4" * 1000]
+
+
+def test_what_the_profile_does_not_know_is_not_read(folder: Folder) -> None:
+    folder.tell("Begin", 1, prompt="known")
+    for number in range(events.KEPT + 1):
+        folder.tell("Other", 2 + number)
+    assert [one.event.input for one in folder.events().all()] == ["known"]
+
+
 # in a session
 
 

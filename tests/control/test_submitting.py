@@ -215,6 +215,14 @@ def test_a_dialog_that_is_decided_leaves_the_text_to_be_given_once(agent: Agent,
     assert (agent.submitted, agent.log("trusted"), len(agent.log("distrusted"))) == (["say 1 hello"], [], 1)
 
 
+@pytest.mark.parametrize("policy", ["allow", "*=allow", "tool=allow"])
+def test_trust_is_given_only_by_name(agent: Agent, policy: str) -> None:
+    agent.start("--modal-first-key")
+    with pytest.raises(errors.Asking) as error:
+        agent.ask("say 1 hello", decide=(policy,))
+    assert (error.value.reason, agent.log("trusted"), agent.submitted) == ("trust", [], [])
+
+
 def test_a_dialog_that_is_decided_by_hand_leaves_nothing_that_is_glued_on(agent: Agent) -> None:
     agent.start("--modal-after-paste", "0")
     with pytest.raises(errors.Asking):

@@ -74,6 +74,14 @@ def test_a_paste_is_bracketed_for_a_program_that_asked(control: Control) -> None
     arrives(control, "t", b"\x1b[200~two\nlines\x1b[201~\r")
 
 
+@pytest.mark.on("tmux", "pipe")
+def test_a_program_that_asked_long_ago_is_still_given_bracketed_pastes(control: Control) -> None:
+    control.new("t", program("typed", "bracketed", "then", "prints"), size="250x50")
+    assert control.wait("t", text="printed", since="screen").matched
+    control.send("t", b"two\nlines", paste=True)
+    arrives(control, "t", b"\x1b[200~two\nlines\x1b[201~\r")
+
+
 @pytest.mark.on("memory", "tmux")
 def test_a_paste_into_a_program_that_did_not_ask_is_plain(typed: Control) -> None:
     typed.send("t", b"one line", paste=True)

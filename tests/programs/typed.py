@@ -1,6 +1,6 @@
 """Tells exactly what is typed: how many bytes, their hash, and the last of them; nothing is echoed or changed.
 
-With `bracketed` it asks for bracketed paste first.
+With `bracketed` it asks for bracketed paste first, with `prints` it prints 2.5 MB then.
 """
 
 import hashlib
@@ -14,6 +14,10 @@ modes = termios.tcgetattr(0)
 modes[1] |= termios.OPOST | termios.ONLCR
 termios.tcsetattr(0, termios.TCSANOW, modes)
 os.write(1, b"\033[?2004hready\n" if "bracketed" in sys.argv else b"ready\n")
+if "prints" in sys.argv:
+    for _ in range(2500):
+        print("x" * 997, flush=True)
+    print("printed", flush=True)
 seen = b""
 while data := os.read(0, 1 << 16):
     seen += data

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from tmuxctl.control import events
+from tmuxctl.control import events, sessions
 from tmuxctl.control.events import ENDS, Happened
 from tmuxctl.errors import NotFound
 from tmuxctl.reading import drawn
@@ -31,7 +31,23 @@ LATE_SECONDS = 0.6
 LATE_TOKENS_SECONDS = 0.15
 """How long a transcript is waited for that only says how many tokens an answer took (Claude: up to 0.13 s, measured)."""
 
+ABOVE = drawn.ABOVE
+"""Rows above that of the input that are looked at."""
+
 PAUSE_SECONDS = 0.02
+
+
+class Span(NamedTuple):
+    """The time since an input was given, by the wall clock of the session's machine in seconds."""
+
+    begin: float
+    end: float
+
+    @classmethod
+    def since(cls, control: Control, pane: Pane, given: Input) -> Span:
+        """It ends a while from now: what is newer was written before the clock was set back."""
+        now = control.transport.probe([(pane.pid, pane.tty)])[0]
+        return cls(now.wall - (now.at - given.at), now.wall + events.AHEAD_SECONDS)
 
 
 class Said(NamedTuple):
@@ -60,7 +76,7 @@ def remembered(given: Input, history: int, pid: int) -> str:
 
 def last(control: Control, pane: Pane) -> Output | None:
     """The answer of the last turn so far, of a program with a composer; None if the last input was no turn's."""
-    from tmuxctl.control import observing, sessions
+    from tmuxctl.control import observing
     from tmuxctl.terminal.paste import Input
 
     profile = observing.profile_of(control, pane)
@@ -88,9 +104,9 @@ def last(control: Control, pane: Pane) -> Output | None:
 def _told(control: Control, observer: Observer, given: Input, typed: str, ended: bool) -> Said | None:
     if observer.events is None:
         return None
-    wall = time.time() - (control.transport.clock() - given.at)
-    last = _end(observer.events, wall, typed, LATE_SECONDS if ended and _tells(observer, wall) else 0.0)
-    path = _named(observer.events, wall)
+    since = Span.since(control, observer.pane, given)
+    last = _end(observer.events, since, typed, LATE_SECONDS if ended and _tells(observer, since) else 0.0)
+    path = _named(observer.events, since)
     hooks = observer.events.hooks
     text = last.event.text if last else None
     spoken = None
@@ -114,41 +130,50 @@ def _transcript(control: Control, observer: Observer, path: str | None, typed: s
         time.sleep(PAUSE_SECONDS)
 
 
-def _tells(observer: Observer, since: float) -> bool:
+def _tells(observer: Observer, since: Span) -> bool:
     """Whether the program was heard to tell anything: of this turn, or where it tells only ends, at all or not yet."""
     assert observer.events is not None
     known = {told.means for told in observer.events.hooks.events}
     if not known & set(ENDS):
         return False
-    return bool(observer.events.since(since)) if "submit" in known else observer.hooked
+    return bool(observer.events.since(*since)) if "submit" in known else observer.hooked
 
 
-def _end(told: events.Events, since: float, typed: str, patience: float) -> Happened | None:
+def _end(told: events.Events, since: Span, typed: str, patience: float) -> Happened | None:
     """The event that told the end of this turn, for which it is waited so many seconds."""
     deadline = time.monotonic() + patience
     while True:
-        ends = [one for one in told.since(since) if one.event.means in ENDS and events.about(one.event, typed.encode())]
+        happened = told.since(*since)
+        ends = [one for one in happened if one.event.means in ENDS and events.about(one.event, typed.encode())]
         if ends or time.monotonic() >= deadline:
             return ends[-1] if ends else None
         time.sleep(PAUSE_SECONDS)
 
 
-def _named(told: events.Events, since: float) -> str | None:
+def _named(told: events.Events, since: Span) -> str | None:
     """The transcript that the newest event names."""
-    paths = [path for one in told.since(since) if (path := one.event.transcript)]
+    paths = [path for one in told.since(*since) if (path := one.event.transcript)]
     return paths[-1] if paths else None
 
 
 def _drawn(control: Control, observer: Observer, profile: Profile, given: Input, typed: str, history: int) -> Said:
-    """What stands in the terminal and its history from the row on which the text was given."""
+    """What stands in the terminal and its history from the row on which the text was given, each line that the terminal
+    wrapped as one."""
+    name = observer.pane.name
     try:
-        now = observers.capture(control.transport, observer.pane.name, scrollback=0)
+        pane = sessions.find(control, name)
+        # rows that the history had no more room for, or that the program cleared, are gone: then only the echo tells
+        since = pane.history - history
+        reach = max(1, since - given.y + ABOVE) if since >= 0 else 0
+        now = observers.capture(control.transport, name, scrollback=reach, wide=True)
     except NotFound:
         return Said("", False, "screen")
-    back = screens.text(now.back).split("\n") if now.back else []
-    rows = [*back, *screens.text(now.rows).split("\n")]
-    kept = len(back)
-    # rows that the history had no more room for, or that the program cleared, are gone: then only the echo tells
-    anchor = kept - (now.pane.history - history) + given.y if now.pane.history >= history else None
-    found = drawn.answer(rows, typed, profile, anchor=anchor if anchor is not None and anchor >= 0 else None)
+    rows = [*(screens.text(now.back).split("\n") if now.back else []), *screens.text(now.rows).split("\n")]
+    found = drawn.answer(rows, typed, profile, anchor=_anchor(since, given.y, now.pane.history) if since >= 0 else None)
     return Said(found.text, found.complete, "screen")
+
+
+def _anchor(since: int, y: int, history: int) -> int:
+    """Which of the captured rows the text was given on, if so many have scrolled away since."""
+    captured = min(history, max(1, since - y + ABOVE))
+    return max(0, captured - since + y)

@@ -172,13 +172,16 @@ def parse_policies(texts: Sequence[str]) -> dict[str, str]:
 
 
 def by_policy(verdict: Verdict, policies: Mapping[str, str]) -> Option | None:
-    """The option a policy chooses for the question that stands, by its rule, id or kind; None to leave it standing."""
+    """The option a policy chooses for the question that stands, by its rule, id or kind; None to leave it standing. What is
+    said of any question (`*`) denies trust, and never gives it."""
     asking = verdict.asking
     if asking is None or asking.kind == "password":
         return None
     for key in (verdict.rule, asking.id, asking.kind, "*"):
         if key is not None and key in policies:
-            return None if policies[key] == STOP else find(asking, policies[key])
+            chosen = None if policies[key] == STOP else find(asking, policies[key])
+            trusts = key == "*" and asking.kind == "trust" and chosen is not None and chosen.id != "deny"
+            return None if trusts else chosen
     return None
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.errors import TmuxctlError
@@ -12,6 +14,8 @@ from tmuxctl.reading import turn
 from tmuxctl.terminal import layout
 
 if TYPE_CHECKING:
+    from collections.abc import Set
+
     from tmuxctl.control.service import Control
     from tmuxctl.profile import Hooks, Transcript
     from tmuxctl.reading.turn import Event, Spoken
@@ -22,8 +26,11 @@ NAME = re.compile(r"(?P<event>[A-Za-z0-9_-]{1,40})\.[0-9]{1,10}\.[0-9]{1,20}")
 PAYLOAD_LIMIT = 1 << 20
 """Bytes of one event that are read."""
 
-KEPT = 200
-"""Events that are left; older ones go when a turn begins."""
+READ_LIMIT = 8 << 20
+"""Bytes of all events that are read at once: the newest. A program may write as many as it likes."""
+
+KEPT = 500
+"""Events that are looked at, and left when a turn begins: the newest."""
 
 CONFINED = {"sandbox"}
 """Plugins whose programs see other files than we do."""
@@ -31,14 +38,13 @@ CONFINED = {"sandbox"}
 TRANSCRIPT_LIMIT = 64 << 20
 """Bytes of a transcript that are read, from its end."""
 
-
 CLOCK_SECONDS = 0.01
 """A file's time is that of the kernel's last tick (clock_getres(2), CLOCK_REALTIME_COARSE)."""
 
-ENDS = ("stop", "failure")
+AHEAD_SECONDS = 5.0
+"""A file that is so much newer than now was written before the wall clock was set back: nobody knows when."""
 
-FACTS_KEPT = 40
-"""So many characters of an input are known where only its facts were asked for (paste.FACTS_SIZE)."""
+ENDS = ("stop", "failure")
 
 
 class Happened(NamedTuple):
@@ -55,41 +61,55 @@ class Events:
     def __init__(self, control: Control, folder: str, hooks: Hooks) -> None:
         self.transport, self.hooks = control.transport, hooks
         self.folder = f"{folder}/{layout.EVENTS}"
+        self._known = {told.on for told in hooks.events}
         self._read: dict[str, Happened | None] = {}
+        self._listed: Set[str] = set()
 
     def all(self) -> list[Happened]:
         """Every event that is kept and of which the profile says something, oldest first."""
+        return self.since(-inf)
+
+    def since(self, moment: float, until: float = inf) -> list[Happened]:
+        """The events of a time, by the wall clock in seconds: of many the newest, oldest first."""
         files = self.transport.files(self.folder)
-        found = []
-        for name, file in files.items():
+        self._listed = files.keys()
+        begin = moment - CLOCK_SECONDS
+        named = sorted((file.modified, name) for name, file in files.items() if begin <= file.modified <= until)
+        found, room = [], READ_LIMIT
+        for at, name in reversed([one for one in named if self._means(one[1])][-KEPT:]):
+            room -= min(PAYLOAD_LIMIT, files[name].size)
+            if room < 0:
+                break
             if name not in self._read:
-                self._read[name] = self._event(name, file.modified)
-            if (one := self._read[name]) is not None:
-                found.append(one)
-        return sorted(found, key=lambda one: (one.at, one.name))
+                self._read[name] = self._event(name, at)
+            found.append(self._read[name])
+        self._read = {name: one for name, one in self._read.items() if name in files}
+        return [one for one in reversed(found) if one is not None]
+
+    def _means(self, name: str) -> bool:
+        """Whether a file is called like an event of which the profile says something."""
+        named = NAME.fullmatch(name)
+        return named is not None and named["event"] in self._known
 
     def _event(self, name: str, at: float) -> Happened | None:
-        named = NAME.fullmatch(name)
-        if named is None:
-            return None
         try:
             payload = self.transport.read(f"{self.folder}/{name}", 0, PAYLOAD_LIMIT)
         except TmuxctlError:
             return None
-        found = turn.event(named["event"], payload, self.hooks)
+        found = turn.event(name.partition(".")[0], payload, self.hooks)
         return Happened(name, at, found) if found else None
 
-    def hook(self, now: float, since: float, typed: bytes) -> Hook | None:
+    def hook(self, now: float, since: float, typed: bytes, cut: bool = False) -> Hook | None:
         """The newest event since an input was given, at a moment by the wall clock; None if there is none.
 
         The end of a turn is that of this input only if it names no other, and if the program began a turn before that,
         where it tells of beginnings: the end of an earlier turn may come late. `typed` is the input's text, or its
-        beginning; keys, which have none, go on with the turn there was.
+        beginning (`cut`); keys, which have none, go on with the turn there was.
         """
-        later = self.since(since)
-        begun = self.all() if not typed else later
+        later = self.since(since, now + AHEAD_SECONDS)
+        begun = later if typed else self.since(-inf, now + AHEAD_SECONDS)
         for one in reversed(later):
-            mine = about(one.event, typed, kept=FACTS_KEPT) and self._follows(one, begun)
+            mine = about(one.event, typed, kept=1 if cut else turn.KNOWN) and self._follows(one, begun)
             if one.event.means in ENDS and not mine:
                 continue
             return Hook(one.event.means, max(0.0, now - one.at))
@@ -107,20 +127,18 @@ class Events:
         ends = [one for one in (*before[begins[-1] :], end) if one.event.means in ENDS and about(one.event, given)]
         return ends == [end]
 
-    def since(self, moment: float) -> list[Happened]:
-        """The events since a moment, by the wall clock."""
-        return [one for one in self.all() if one.at >= moment - CLOCK_SECONDS]
-
     def news(self) -> bool:
         """Whether something came since it was last looked."""
-        return bool(self.transport.files(self.folder).keys() - self._read.keys())
+        return bool(self.transport.files(self.folder).keys() - self._listed)
 
     def tidy(self) -> None:
-        """Remove what is older than the newest."""
-        happened = self.all()
-        for one in happened[: max(0, len(happened) - KEPT)]:
-            self.transport.remove(f"{self.folder}/{one.name}")
-            self._read.pop(one.name, None)
+        """Remove what is older than the newest, at most KEPT at once."""
+        files = self.transport.files(self.folder)
+        events = sorted((file.modified, name) for name, file in files.items() if NAME.fullmatch(name))
+        for _, name in events[:-KEPT][:KEPT]:
+            with suppress(TmuxctlError, OSError):
+                # a program may have put a folder there
+                self.transport.remove(f"{self.folder}/{name}")
 
 
 def about(event: Event, typed: bytes, *, kept: int = turn.KNOWN) -> bool:

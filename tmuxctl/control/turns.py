@@ -221,6 +221,8 @@ class _Turn:
             self.pane = sessions.find(self.control, self.pane.name)
         # that was the other turn; what it left may still run
         self.interrupted = False
+        if self.steady.observer.events:
+            self.steady.observer.events.tidy()
 
     def _renew(self) -> bool:
         self.renewed = time.monotonic()
@@ -310,12 +312,12 @@ class _Turn:
             self.steady.typed(pressed, readers(watched.looks[-1].kernel))
 
     def _busy(self) -> Conflict:
-        name = self.pane.name
+        name, keys = self.pane.name, " ".join(self.steady.observer.interrupt)
         if self._recovering():
             return Conflict(
                 f"an earlier turn in {name} took too long and is still running",
                 reason="needs_recovery",
-                hint=f"tmuxctl wait {name}; or end it: tmuxctl keys {name} C-c, or --interrupt",
+                hint=f"tmuxctl wait {name}; or end it with --interrupt, or: tmuxctl keys {name} {keys}",
             )
         return Conflict(
             f"{name} is {self.steady.verdict.state.value}: {self.steady.verdict.why}",

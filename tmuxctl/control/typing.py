@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 SECRET_LIMIT = 4000
 REPEAT_LIMIT = 1000
 
+PASTE_STEP = 1 << 20
+"""So many bytes of the output at a time are looked through for what a program asked for."""
+
 
 def send(
     control: Control,
@@ -117,7 +120,8 @@ def paste(
 
     Usage `multiline` if there are no such keys, `bad_text` for what would end the bracket.
     """
-    bracketed = knows_paste(control, pane)
+    # a profile says that it is given texts so
+    bracketed = knows_paste(control, pane, unknown=True)
     pasting.check_text(text, canonical=False, bracketed=bracketed, multiline=bool(newline))
     at = control.transport.clock()
     one = Write(os.urandom(8).hex(), data=text, bracketed=bracketed)
@@ -208,10 +212,26 @@ def _write(
     return Written(pane.name, result, one.id, len(one.data), sessions.cursor(pane, offset))
 
 
-def knows_paste(control: Control, pane: Pane) -> bool:
-    """True if the program last switched bracketed paste on (xterm's mode 2004), as far as the journal reaches back."""
-    recent = sessions.journal(control, pane).tail(1 << 20).data
-    return recent.rfind(b"\x1b[?2004h") > recent.rfind(b"\x1b[?2004l")
+def knows_paste(control: Control, pane: Pane, *, unknown: bool = False) -> bool:
+    """True if the program last switched bracketed paste on (xterm's mode 2004), as far as the journal reaches back;
+    `unknown` where the beginning of its output is gone and what is kept does not tell.
+
+    A program may switch it on once, and then print for days: Gemini CLI draws a MiB in a dozen turns (measured).
+    """
+    journal = sessions.journal(control, pane)
+    part = journal.tail(PASTE_STEP)
+    start, rest = journal.start(), b""
+    while part.data:
+        # a switch may stand across two pieces
+        data = part.data + rest
+        on, off = data.rfind(b"\x1b[?2004h"), data.rfind(b"\x1b[?2004l")
+        if on != off:
+            return on > off
+        if part.start <= start or not journal.streams:
+            break
+        begin = max(start, part.start - PASTE_STEP)
+        part, rest = journal.read(begin, part.start - begin), data[:8]
+    return unknown and (start > 0 or not journal.streams)
 
 
 def _id(given: str | None) -> str:

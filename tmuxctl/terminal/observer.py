@@ -113,7 +113,7 @@ def _drawn(pane: Pane, printed: bytes, end: bytes) -> Capture:
 class Observer:
     """Watches one session. `find_mark` finds the last shell mark in output that begins at an offset (None: no marks are
     expected); `find_hook` gives what the program told last, at one moment and since an input of another, both by the wall
-    clock, and of this text (None: it tells nothing); `level` caps what is asked of the kernel."""
+    clock, and of this text, or of one that begins so (None: it tells nothing); `level` caps what is asked of the kernel."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Observer:
         folder: str,
         *,
         find_mark: Callable[[bytes, int], Mark | None] | None = None,
-        find_hook: Callable[[float, float, bytes], Hook | None] | None = None,
+        find_hook: Callable[[float, float, bytes, bool], Hook | None] | None = None,
         level: str = FULL,
     ) -> None:
         self.transport, self.pane, self.level = transport, pane, level
@@ -187,8 +187,9 @@ class Observer:
             return None
         given = Input.parse(drawn.given)
         if given is None:
-            return self._find_hook(probe.wall, 0.0, b"")
-        return self._find_hook(probe.wall, probe.wall - (probe.at - given.at), given.typed)
+            return self._find_hook(probe.wall, 0.0, b"", False)
+        cut = len(drawn.given) >= FACTS_SIZE
+        return self._find_hook(probe.wall, probe.wall - (probe.at - given.at), given.typed, cut)
 
     def recall(self, looks: Sequence[Look]) -> None:
         """Begin with what another process saw just before."""
