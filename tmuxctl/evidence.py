@@ -156,15 +156,19 @@ def _cells(row: str, count: int) -> str:
     """The first `count` cells of a row: a wide character takes two."""
     if row.isascii():
         return row[:count]
-    from unicodedata import combining, east_asian_width
-
     kept = 0
     for index, character in enumerate(row):
-        if not combining(character):
-            kept += 2 if east_asian_width(character) in "WF" else 1
+        kept += width(character)
         if kept > count:
             return row[:index]
     return row
+
+
+def width(character: str) -> int:
+    """How many cells a character takes: 2 for a wide one, none for one that is set over another."""
+    from unicodedata import combining, east_asian_width
+
+    return 0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1
 
 
 # Recorded as JSON: a header, then for each look what differs from the one before it.

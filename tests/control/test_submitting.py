@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import random
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from control.agent import Agent
 from tmuxctl import errors
 from tmuxctl.control import Control, submitting
 from tmuxctl.errors import Conflict, Usage
+from tmuxctl.evidence import Look
 from tmuxctl.model import State
 from tmuxctl.results import Submitted
 
@@ -95,6 +98,12 @@ def test_a_program_without_bracketed_paste_gets_the_same_lines(agent: Agent) -> 
     assert agent.submitted == [text]
 
 
+def test_a_carriage_return_is_a_new_line_there_and_sends_nothing(agent: Agent) -> None:
+    agent.start("--no-bracketed")
+    assert agent.ask("one\r\ntwo\rthree").submitted.ok
+    assert agent.submitted == ["one\ntwo\nthree"]
+
+
 def test_what_would_end_its_bracket_is_refused(agent: Agent) -> None:
     agent.start()
     with pytest.raises(Usage) as error:
@@ -160,6 +169,27 @@ def test_enter_is_pressed_twice_at_most(agent: Agent) -> None:
     found = agent.ask("say hello")
     assert found.submitted == Submitted(False, "nothing shows that it was taken")
     assert (agent.submitted, agent.log("enter")) == ([], ["lost", "lost"])
+
+
+@pytest.mark.usefixtures("hasty")
+def test_what_a_program_wants_shows_not_that_it_took_a_text(agent: Agent, place: Path) -> None:
+    agent.start("--deaf", tells=True)
+    [told] = place.glob("state/tmuxctl/*/sessions/*/events")
+    (told / "PermissionRequest.1.1").write_text("{}")
+    soon = time.time() + 4
+    os.utime(told / "PermissionRequest.1.1", (soon, soon))
+    assert agent.ask("say hello").submitted == Submitted(False, "nothing shows that it was taken")
+
+
+def test_a_question_that_comes_late_is_of_the_text_before_it(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(self: submitting.Submission, shown: Look) -> None:
+        self._until(lambda: self._verdict().state is State.ASKING, 10.0)
+
+    monkeypatch.setattr(submitting.Submission, "_proof", late)
+    agent.start()
+    found = agent.ask("tool ls; say done", decide=("tool=allow",))
+    assert (found.answer, found.submitted) == ("done", Submitted(True, "asking"))
+    assert (agent.submitted, agent.log("ran")) == (["tool ls; say done"], ["ls"])
 
 
 @pytest.mark.usefixtures("hasty")

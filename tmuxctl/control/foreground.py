@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import tmuxctl
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.profile import frozen, thaw
-from tmuxctl.reading import kinds
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
@@ -102,9 +101,17 @@ def profile(known: Known, own: Profile | None, names: Sequence[str]) -> Profile 
         if own is not None and _fits(own, name):
             return own
         found = known.of(name)
-        if found is not None and not (own is not None and kinds.is_agent(own) and kinds.of_interpreter(found)):
+        if found is not None and not (own is not None and _runs(own, found)):
             return found
     return own
+
+
+def _runs(agent: Profile, interpreter: Profile) -> bool:
+    """Whether these are an agent and what it may be written in."""
+    # quick commands judge nothing
+    from tmuxctl.reading import kinds
+
+    return kinds.is_agent(agent) and kinds.of_interpreter(interpreter)
 
 
 def _fits(one: Profile, name: str) -> bool:

@@ -82,7 +82,7 @@ class Submission:
     ) -> None:
         self.control, self.steady, self.profile, self.holder, self.renew = control, steady, profile, holder, renew
         self.manner = profile.submit
-        self.look: Look = steady.observer.looks[-1]
+        self.look: Look = self._with_cursor(steady.observer.looks[-1])
         self.marked = False
 
     def give(self, text: bytes) -> Taken:
@@ -252,7 +252,12 @@ class Submission:
         return self.steady.observer.verdict()
 
     def _look(self) -> None:
-        self.look = self.steady.observer.look()
+        self.look = self._with_cursor(self.steady.observer.look())
+
+    def _with_cursor(self, look: Look) -> Look:
+        """A look with the cursor that a program draws itself, hiding the terminal's somewhere else (Ink, measured)."""
+        place = None if look.visible else self.steady.observer.drawn_cursor()
+        return look._replace(x=place[0], y=place[1], visible=True) if place else look
 
     def _until(self, holds: Callable[[], bool], seconds: float) -> bool:
         """Look again and again until it holds, for at most so many seconds."""

@@ -19,7 +19,7 @@ from tmuxctl.evidence import Look
 from tmuxctl.model import State
 from tmuxctl.operations import current
 from tmuxctl.reading import answer as answers
-from tmuxctl.reading import composer
+from tmuxctl.reading import patterns
 from tmuxctl.reading.marks import marks
 from tmuxctl.results import Answer, Output, Submitted, Wait
 from tmuxctl.terminal import lease, paste
@@ -287,7 +287,8 @@ class _Turn:
 
     def _shows_prompt(self) -> bool:
         observer = self.steady.observer
-        return observer.profile is not None and composer.prompted(observer.looks[-1], observer.profile)
+        rules = observer.profile.prompt if observer.profile else ()
+        return patterns.first(rules, patterns.text(observer.looks[-1])) is not None
 
     def _look(self) -> bool:
         try:
@@ -422,13 +423,11 @@ class _Turn:
             return True
         profile = self.steady.observer.own
         # a program of lines listens only between its turns, one that draws its answers listens all the time
-        if (
-            profile
-            and profile.answer.begin is None
-            and (self.steady.deaf or (self.taken and self.taken.evidence == "kernel"))
-        ):
-            return True
         look = self.steady.observer.looks[-1]
+        told = look.hook is not None and look.hook.means == "attention"
+        seen = self.steady.deaf or told or (self.taken is not None and self.taken.evidence == "kernel")
+        if profile and profile.answer.begin is None and seen:
+            return True
         ended = look.hook is not None and look.hook.means in ENDS
         given = self.steady.given
         waited = UNSEEN_SECONDS if given is None else look.at - given.at

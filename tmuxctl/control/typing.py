@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -118,19 +119,22 @@ def paste(
     """Put a text into a program's editor without sending it, and return it as an input: in one bracketed paste, or where
     the program asked for none line by line with the keys that make a new line there. `offset` as `line`.
 
-    Usage `multiline` if there are no such keys, `bad_text` for what would end the bracket.
+    Usage `multiline` if there are no such keys, `bad_text` for what would end the bracket, `line_too_long`.
     """
     # a profile says that it is given texts so
     bracketed = knows_paste(control, pane, unknown=True)
-    pasting.check_text(text, canonical=False, bracketed=bracketed, multiline=bool(newline))
+    tty = control.transport.tty(pane.tty)
+    pasting.check_text(text, canonical=bool(tty and tty.canonical), bracketed=bracketed, multiline=bool(newline))
     at = control.transport.clock()
     one = Write(os.urandom(8).hex(), data=text, bracketed=bracketed)
     remember = Input.remember(holder.pid, one.id, offset, "editor", text, at)
     given = Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "editor", text, at)
-    if bracketed or b"\n" not in text:
+    # without a bracket a carriage return would be Enter
+    lines = [text] if bracketed else re.split(rb"\r\n|\r|\n", text)
+    if len(lines) == 1:
         pasting.write(control.transport, holder, pane, one, remember)
         return given
-    for number, each in enumerate(text.split(b"\n")):
+    for number, each in enumerate(lines):
         if number:
             press(control, pane, newline, holder, kept=given)
         if each:

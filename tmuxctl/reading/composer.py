@@ -31,7 +31,9 @@ TAIL = 16
 
 def empty(look: Look, profile: Profile) -> bool | None:
     """Whether nothing stands behind the prompt; None if there is no prompt to be seen. A hint that a program shows in an
-    empty composer stands behind the cursor, and is no text."""
+    empty composer stands behind the cursor, and is no text: without a cursor nobody knows."""
+    if not look.visible:
+        return None
     end = _prompt_end(look.left.ljust(look.x), profile)
     if end is not None:
         return not look.left[end:].strip()

@@ -208,6 +208,10 @@ class Observer:
             typed=bool(self._drawn and self._drawn.given),
         )
 
+    def drawn_cursor(self) -> tuple[int, int] | None:
+        """Where the program draws its cursor, by the newest look, if it hides the terminal's."""
+        return screens.drawn_cursor(self._drawn.rows) if self._drawn and not self.pane.cursor_visible else None
+
     def forget(self) -> None:
         """Begin a new window: what was seen before something was typed says nothing about what comes after."""
         self.looks.clear()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from tmuxctl.evidence import width
+
 _SEQUENCE = re.compile(
     r"\x1b(?:"
     r"\[[0-?]*+[ -/]*+[@-~]?"  # CSI
@@ -80,6 +82,26 @@ def styled_rows(captured: bytes) -> list[str]:
             parts.append("\x1b[0m")
         rows.append("".join(parts))
     return rows
+
+
+def drawn_cursor(captured: bytes) -> tuple[int, int] | None:
+    """Column and row of the cursor that a program draws itself where it hides the terminal's: the lowest row on which one
+    cell alone is in reverse video, and that cell. None if there is none."""
+    style: dict[str, str] = {}
+    found = None
+    for y, line in enumerate(_keep_styles(captured.decode("utf-8", "replace")).split("\n")):
+        x, reversed_cells = 0, []
+        for piece in _STYLED_OR_DRAWN.split(line):
+            if piece and piece[0] == "\x1b":
+                _apply(style, piece[2:-1])
+            elif piece and piece not in ("\x0e", "\x0f"):
+                for character in piece:
+                    if "reverse" in style:
+                        reversed_cells.append(x)
+                    x += width(character)
+        if len(reversed_cells) == 1:
+            found = reversed_cells[0], y
+    return found
 
 
 def clean(data: str | bytes) -> str:
