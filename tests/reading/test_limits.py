@@ -61,6 +61,9 @@ def test_the_moment_is_told_in_one_form_whatever_words_name_it(text: str, moment
         "v2.1.197",
         "limit 5",
         "at noon-ish",
+        "in 9999999 days",
+        "9999-12-31T23:59:59-10:00",
+        "Jan 1, 0001 1am JST",
     ],
 )
 def test_what_names_no_moment_is_none(text: str) -> None:

@@ -46,6 +46,21 @@ def test_text_draws_lines_across_rows() -> None:
     assert screen.text(captured) == "┌──┐\nx ││\n└─┘ m"
 
 
+@pytest.mark.parametrize(
+    ("captured", "place"),
+    [
+        (b"answer\n> \x1b[7mT\x1b[27mype here\n\x1b[7m status \x1b[0m\n", (2, 1)),
+        (b"> \x1b[38;5;2;7m \x1b[0m\n", (2, 0)),
+        ("漢字> \x1b[0;7m \x1b[0m".encode(), (6, 0)),
+        (b"\x1b[7mmarked\x1b[0m text\n", None),
+        (b"\x1b[7ma\x1b[0m b \x1b[7mc\x1b[0m\n", None),
+        (b"> \x1b[7m \x1b[0m\nbelow\n\x1b[7mx\x1b[0m\n", (0, 2)),
+    ],
+)
+def test_a_cursor_that_a_program_draws_is_one_cell_in_reverse_video(captured: bytes, place) -> None:
+    assert screen.drawn_cursor(captured) == place
+
+
 def test_bytes_that_are_no_text_are_shown_as_such() -> None:
     assert screen.text(b"a\xffb\xe4\xb8") == "a\ufffdb\ufffd"
     assert screen.clean(b"a\xffb") == screen.clean("a\udcffb") == "a\ufffdb"

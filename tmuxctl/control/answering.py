@@ -169,7 +169,9 @@ def _drawn(control: Control, observer: Observer, profile: Profile, given: Input,
     except NotFound:
         return Said("", False, "screen")
     rows = [*(screens.text(now.back).split("\n") if now.back else []), *screens.text(now.rows).split("\n")]
-    found = drawn.answer(rows, typed, profile, anchor=_anchor(since, given.y, now.pane.history) if since >= 0 else None)
+    # a screen of its own has no history: what stands on it is all there is, wherever its composer is
+    known = since >= 0 and not now.pane.alternate
+    found = drawn.answer(rows, typed, profile, anchor=_anchor(since, given.y, now.pane.history) if known else None)
     return Said(found.text, found.complete, "screen")
 
 

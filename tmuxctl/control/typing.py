@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from tmuxctl.control.service import Control
 
 SECRET_LIMIT = 4000
+ESCAPE_SECONDS = 0.1
+"""The pause behind Escape: with no pause programs take it and the next key for Meta and that key."""
+
 REPEAT_LIMIT = 1000
 
 PASTE_STEP = 1 << 20
@@ -106,11 +109,27 @@ def press(control: Control, pane: Pane, names: tuple[str, ...], holder: Holder, 
     NotFound `replaced` if its name is another's by now."""
     from tmuxctl.terminal.keys import tmux_keys
 
-    one = Write(os.urandom(8).hex(), keys=[(key,) for key in tmux_keys(names)])
     at, offset = control.transport.clock(), sessions.journal(control, pane).end()
-    remember = kept.again(holder.pid) if kept else Input.remember(holder.pid, one.id, offset, "none", b"", at)
-    pasting.write(control.transport, holder, pane, one, remember)
-    return kept or Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "none", b"", at)
+    given = kept
+    for number, keys in enumerate(_parted(tmux_keys(names))):
+        if number:
+            time.sleep(ESCAPE_SECONDS)
+        one = Write(os.urandom(8).hex(), keys=[(key,) for key in keys])
+        given = given or Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "none", b"", at)
+        remember = given.again(holder.pid) if kept else Input.remember(holder.pid, given.id, offset, "none", b"", at)
+        pasting.write(control.transport, holder, pane, one, remember)
+    assert given is not None
+    return given
+
+
+def _parted(keys: Sequence[str]) -> list[list[str]]:
+    """Keys that may be pressed at once: what comes right behind Escape would be taken for Meta and that key."""
+    parts: list[list[str]] = [[]]
+    for key in keys:
+        if parts[-1][-1:] == ["Escape"]:
+            parts.append([])
+        parts[-1].append(key)
+    return parts
 
 
 def paste(

@@ -71,8 +71,12 @@ def until(text: str, now: datetime) -> str | None:
     text = text[:LENGTH]
     from datetime import UTC
 
-    found = _absolute(text, now) or _after(text, now) or _at_clock(text, now)
-    return None if found is None else found.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    try:
+        found = _absolute(text, now) or _after(text, now) or _at_clock(text, now)
+        return None if found is None else found.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except OverflowError:
+        # before the first year, or after the last that there can be
+        return None
 
 
 def _absolute(text: str, now: datetime) -> datetime | None:
