@@ -104,16 +104,24 @@ class Run:
         self.turns: list[Turn] = []
         self.left: dict[tuple[str, str], list[str]] = {}
         self.failed: list[str] = []
+        self.players: list[subprocess.Popen[str]] = []
 
     def played(self) -> tuple[list[Turn], dict[tuple[str, str], list[str]], list[str]]:
-        jobs = [(program, mode) for program in self.options.only for mode in self.options.modes]
+        wanted = [(program, mode) for program in self.options.only for mode in self.options.modes]
         # a socket's path has room for 107 bytes
         with (
             tempfile.TemporaryDirectory(prefix="tca-", dir="/tmp") as folder,
             ThreadPoolExecutor(self.options.jobs) as pool,
         ):
-            for job in [pool.submit(self.play, program, mode, Path(folder)) for program, mode in jobs]:
-                job.result()
+            jobs = [pool.submit(self.play, program, mode, Path(folder)) for program, mode in wanted]
+            try:
+                for job in jobs:
+                    job.result()
+            finally:
+                # where the run is broken off, each player still ends what it started
+                pool.shutdown(wait=False, cancel_futures=True)
+                for process in self.players:
+                    process.terminate()
         return self.turns, self.left, self.failed
 
     def play(self, program: str, mode: str, folder: Path) -> None:
@@ -140,6 +148,7 @@ class Run:
             env=environment,
             cwd=lab.ROOT,
         )
+        self.players.append(process)
         try:
             assert process.stdout
             for line in process.stdout:

@@ -14,7 +14,7 @@ from control.agent import PROGRAM, Agent
 from tmuxctl.control import Control, events, sessions
 from tmuxctl.control.events import Events
 from tmuxctl.model import State
-from tmuxctl.profile import Hooks, Told
+from tmuxctl.profile import Hooks, Told, Transcript
 from tmuxctl.profile_files import library
 
 TOLD = Hooks(
@@ -238,6 +238,21 @@ def test_what_the_profile_does_not_know_is_not_read(folder: Folder) -> None:
     for number in range(events.KEPT + 1):
         folder.tell("Other", 2 + number)
     assert [one.event.input for one in folder.events().all()] == ["known"]
+
+
+@pytest.mark.parametrize("at", ["first", "last"])
+def test_an_input_is_found_wherever_it_stands_in_a_long_transcript(
+    control: Control, place: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    monkeypatch.setattr(events, "NEAR_LIMIT", 300)
+    turns = [(name, f"answer to {name}") for name in ("first", *map(str, range(50)), "last")]
+    entries = [{"is": kind, "text": text} for each in turns for kind, text in zip(("user", "agent"), each, strict=True)]
+    (place / "turns.jsonl").write_text("".join(json.dumps(one) + "\n" for one in entries))
+    control.new("a", ("cat",), cwd=str(place))
+    how = Transcript(user={"is": "user"}, agent={"is": "agent"}, input="text", text="text")
+    found = events.spoken(control, sessions.find(control, "a"), how, "turns.jsonl", at)
+    assert found is not None
+    assert found.text == f"answer to {at}"
 
 
 # in a session

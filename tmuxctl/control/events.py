@@ -35,8 +35,9 @@ KEPT = 500
 CONFINED = {"sandbox"}
 """Plugins whose programs see other files than we do."""
 
-TRANSCRIPT_LIMIT = 64 << 20
-"""Bytes of a transcript that are read, from its end."""
+NEAR_LIMIT, TRANSCRIPT_LIMIT = 2 << 20, 64 << 20
+"""Bytes of a transcript that are read from its end: first so many, for 20 MB take 1.4 s (measured), and if the input is not
+among them so many."""
 
 CLOCK_SECONDS = 0.01
 """A file's time is that of the kernel's last tick (clock_getres(2), CLOCK_REALTIME_COARSE)."""
@@ -158,13 +159,16 @@ def spoken(control: Control, pane: Pane, how: Transcript, path: str | None, type
     if where is None:
         return None
     try:
-        size = transport.files(os.path.dirname(where)).get(os.path.basename(where))
-        begin = max(0, size.size - TRANSCRIPT_LIMIT) if size else 0
-        data = transport.read(where, begin)
+        file = transport.files(os.path.dirname(where)).get(os.path.basename(where))
+        size = file.size if file else 0
+        for limit in (NEAR_LIMIT, TRANSCRIPT_LIMIT) if how.form != "json" else (TRANSCRIPT_LIMIT,):
+            found = turn.spoken(transport.read(where, max(0, size - limit)), how, typed)
+            if found or size <= limit:
+                return found
     except (TmuxctlError, ValueError):
         # ValueError: no path at all
-        return None
-    return turn.spoken(data, how, typed)
+        pass
+    return None
 
 
 def _found(control: Control, folder: str, name: str | None) -> str | None:
