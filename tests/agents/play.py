@@ -9,6 +9,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -27,7 +28,7 @@ from .behaviours import RUN, Planned, Shape, plan
 from .screens import Sampler
 from .turn import Turn
 
-SESSION = "a"
+SESSION = SOCKET = "a"
 PATIENCE = 120.0
 """Seconds a turn may take."""
 UNDECIDED = 1.0
@@ -63,7 +64,7 @@ class Player:
         assert isinstance(made, Session)
         if made.profile != self.place.program:
             raise RuntimeError(f"{self.place.program} got the profile {made.profile}")
-        self.sampler = Sampler(os.environ["TMUXCTL_SOCKET"], SESSION)
+        self.sampler = Sampler(SOCKET, SESSION)
         waited = self.control.wait(SESSION, idle=True, timeout=READY)
         if waited.state is not State.IDLE:
             raise RuntimeError(f"it does not become ready: {waited.why}\n{self.screen()}")
@@ -246,7 +247,7 @@ def ready(job: dict[str, Any]) -> Iterator[Player]:
         HOME=str(home),
         XDG_STATE_HOME=str(folder / "state"),
         TMUX_TMPDIR=str(folder),
-        TMUXCTL_SOCKET="a",
+        TMUXCTL_SOCKET=SOCKET,
         PATH=f"{place.bin}:{kept['PATH']}",
         LANG="C.UTF-8",
         TERM="xterm-256color",
@@ -255,9 +256,9 @@ def ready(job: dict[str, Any]) -> Iterator[Player]:
     try:
         with Control() as control:
             yield Player(control, server, place, job["mode"], folder)
-            with suppress(TmuxctlError):
-                control.kill(all=True, grace=1.0)
     finally:
+        # the sessions' server outlives its last session, and then its folder
+        subprocess.run(["tmux", "-L", SOCKET, "kill-server"], capture_output=True, check=False)
         server.close()
         lab.remove(place)
 

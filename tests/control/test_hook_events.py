@@ -268,6 +268,16 @@ def its_events(place: Path) -> Path:
     return found
 
 
+def test_when_a_turn_begins_old_events_go(agent: Agent, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "KEPT", 20)
+    agent.start(tells=True)
+    for number in range(30):
+        (its_events(place) / f"{'Stop' if number % 2 else 'Other'}.{number}.1").write_text("{}")
+    assert agent.ask("say hello").answer == "hello"
+    # the script, and what this turn told
+    assert len(list(its_events(place).iterdir())) == 20 + 1 + 2
+
+
 def test_what_is_planted_among_them_breaks_no_turn(agent: Agent, place: Path) -> None:
     agent.start(tells=True)
     for number, plant in enumerate(PLANTS):

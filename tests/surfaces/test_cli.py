@@ -836,3 +836,13 @@ def test_a_quick_command_loads_nothing_heavy(shell, cat, words):
     command = [sys.executable, "-c", code, *words.split()]
     done = subprocess.run(command, env=shell.environment, capture_output=True, check=False)
     assert done.stdout.decode().splitlines()[-1] == "[]", done.stderr
+
+
+def test_a_command_that_judges_nothing_loads_no_rules_for_it(shell, cat):
+    code = (
+        "import sys; from tmuxctl.surfaces.cli import app; app.run(sys.argv[1:]);"
+        "print([name for name in sys.modules if name.startswith('tmuxctl.reading')])"
+    )
+    command = [sys.executable, "-c", code, "send", "cat", "x"]
+    done = subprocess.run(command, env=shell.environment, capture_output=True, check=False)
+    assert done.stdout.decode().splitlines()[-1] == "[]", done.stderr

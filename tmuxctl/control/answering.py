@@ -66,7 +66,7 @@ def said(
     """The answer to a text. `history` is how many rows had scrolled away when it was given; `ended`: the turn came to its
     end, so that what the program tells of it may be waited for."""
     told = _told(control, observer, given, typed, ended) if profile.hooks else None
-    return told or _drawn(control, observer, profile, given, typed, history)
+    return told or on_screen(control, observer, profile, given, typed, history)
 
 
 def remembered(given: Input, history: int, pid: int) -> str:
@@ -156,7 +156,7 @@ def _named(told: events.Events, since: Span) -> str | None:
     return paths[-1] if paths else None
 
 
-def _drawn(control: Control, observer: Observer, profile: Profile, given: Input, typed: str, history: int) -> Said:
+def on_screen(control: Control, observer: Observer, profile: Profile, given: Input, typed: str, history: int) -> Said:
     """What stands in the terminal and its history from the row on which the text was given, each line that the terminal
     wrapped as one."""
     name = observer.pane.name

@@ -73,6 +73,10 @@ def _standing(steady: Steady, id: str | None) -> Asking:
     began = time.monotonic()
     while not steady.look() and time.monotonic() - began < 1.0:
         time.sleep(steady.due())
+    # a program that draws a clock or a spinner beside its question is found at work in some looks
+    while steady.verdict.by == "kernel" and _shows_question(steady) and time.monotonic() - began < GONE_SECONDS:
+        time.sleep(steady.due())
+        steady.look()
     verdict, name = steady.verdict, steady.observer.pane.name
     if verdict.state is State.EXITED:
         raise ended(steady.observer.pane)
@@ -89,6 +93,15 @@ def _standing(steady: Steady, id: str | None) -> Asking:
             hint=f"look at it: tmuxctl decide {name}",
         )
     return verdict.asking
+
+
+def _shows_question(steady: Steady) -> bool:
+    """A question that the profile knows stands on the screen, whatever the program is found at."""
+    from tmuxctl.reading import patterns
+
+    observer = steady.observer
+    rules = observer.profile.asking if observer.profile else ()
+    return steady.verdict.state is State.BUSY and patterns.first(rules, patterns.text(observer.looks[-1])) is not None
 
 
 def _answer(

@@ -36,8 +36,8 @@ CONFINED = {"sandbox"}
 """Plugins whose programs see other files than we do."""
 
 NEAR_LIMIT, TRANSCRIPT_LIMIT = 2 << 20, 64 << 20
-"""Bytes of a transcript that are read from its end: first so many, for 20 MB take 1.4 s (measured), and if the input is not
-among them so many."""
+"""Bytes of a transcript that are read from its end: at first, as 20 MB take 1.4 s (measured); and if the input is not among
+those."""
 
 CLOCK_SECONDS = 0.01
 """A file's time is that of the kernel's last tick (clock_getres(2), CLOCK_REALTIME_COARSE)."""

@@ -250,7 +250,8 @@ def ready(control: Control, session: Session) -> Session:
         while not steady.look() or steady.verdict.state not in (*SETTLED, State.EXITED):
             moment = time.monotonic()
             # a profile knows how long its program may take to start
-            plainly = steady.verdict.state is not State.STARTING or not (profile and profile.start_timeout)
+            starting = steady.verdict.state in (State.STARTING, State.UNKNOWN)
+            plainly = not (starting and profile and profile.start_timeout)
             busy = (busy or moment) if plainly and steady.verdict.state not in SETTLED else None
             if moment > deadline or (busy and moment - busy > BUSY_SECONDS):
                 break

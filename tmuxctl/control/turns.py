@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.control import deciding, observing, sessions, submitting, typing
-from tmuxctl.control.answering import Said, remembered, said
+from tmuxctl.control.answering import Said, on_screen, remembered, said
 from tmuxctl.control.events import ENDS
 from tmuxctl.control.observing import AGAIN_SECONDS, Observer, Steady, readers
 from tmuxctl.control.waits import Conditions, Waiter, asks
@@ -52,6 +51,9 @@ LINES_LIMIT = 500
 UNBEGUN_SECONDS = 1.5
 """After so long in silence a program that was given a text and shows its prompt has had its turn, though nothing of it was
 seen."""
+
+SIGNED_SECONDS = 5.0
+"""The same for one whose signs of work are known, and have not come: a loaded machine may take so long."""
 
 UNSEEN_SECONDS = 10.0
 """After so long it has had it though it goes on printing, such as a clock: nobody knows of what."""
@@ -432,18 +434,24 @@ class _Turn:
         given = self.steady.given
         waited = UNSEEN_SECONDS if given is None else look.at - given.at
         silent = min(waited, UNSEEN_SECONDS if look.quiet is None else look.quiet)
-        return ended or silent > UNBEGUN_SECONDS or waited >= UNSEEN_SECONDS or self._answering()
+        signs = profile is not None and (profile.busy or profile.title_busy)
+        return (
+            ended
+            or silent > (SIGNED_SECONDS if signs else UNBEGUN_SECONDS)
+            or waited >= UNSEEN_SECONDS
+            or self._answering()
+        )
 
     def _answering(self) -> bool:
-        """Whether the beginning of an answer was printed since the text was sent."""
+        """Whether an answer has begun to stand on the screen, which the last look saw as it is now."""
         observer = self.steady.observer
         manner = observer.own.answer if observer.own else None
-        if manner is None or manner.begin is None or self.first is None:
+        if manner is None or manner.begin is None or observer.journal.end() != observer.looks[-1].journal:
             return False
-        printed = observer.journal.read(self.first.offset, ANSWER_LIMIT).data
-        from tmuxctl.control import look
-
-        return re.search(manner.begin, look.plain(printed, self.pane), re.MULTILINE) is not None
+        if self.first is None or observer.own is None:
+            return False
+        typed = self.typed.decode("utf-8", "replace")
+        return bool(on_screen(self.control, observer, observer.own, self.first, typed, self.history).text.strip())
 
     def _wait(self, wanted: Conditions) -> Wait:
         given = self.steady.given

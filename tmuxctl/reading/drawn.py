@@ -85,7 +85,7 @@ def _blocks(rows: Sequence[str], manner: Answer) -> str:
             blocks, inside = [], None
         elif until and until.search(row):
             inside = None
-        elif found := begin.match(row):
+        elif (found := begin.match(row)) and (inside is None or row[: found.end()].strip()):
             inside = found.end()
             blocks.append([row[inside:]])
         elif inside is not None and (not row.strip() or not row[: min(inside, 2)].strip()):

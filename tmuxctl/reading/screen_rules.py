@@ -53,6 +53,9 @@ def busy_by_sign(seen: Scene) -> Verdict | None:
     """The signs many programs share, where no profile knows better."""
     if not _may_work(seen) or _quotes(seen) or (seen.profile and (seen.profile.busy or seen.profile.title_busy)):
         return None
+    if seen.prompt is not None and seen.now is not None and seen.now.alone:
+        # who works waits for something beside the terminal: the sign stands in what was printed before
+        return None
     local = seen.now is not None and seen.now.opaque is None and seen.now.word == POLLS
     # without a kernel that sees the program wait for keys, old output above a prompt is no sign; a prompt with a frame or
     # a footer below it is drawn together with what stands around it
