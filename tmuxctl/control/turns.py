@@ -274,7 +274,7 @@ class _Turn:
         if verdict.state is State.IDLE:
             # what has told the end of its turn may still be drawing it
             return not self.pastes or verdict.by != "hook" or self._shows_prompt() or waited > READY_SECONDS
-        if verdict.state is State.UNKNOWN and waited > READY_SECONDS and not self._recovering():
+        if verdict.state is State.UNKNOWN and waited > READY_SECONDS and not (self.pastes or self._recovering()):
             return True
         if verdict.state is State.ASKING:
             if not self._decide(verdict) and (self.interrupted or not self.asked.interrupt):
@@ -408,7 +408,9 @@ class _Turn:
     def _end(self) -> Wait:
         """Wait until the program takes the next line; questions a policy decides are answered on the way."""
         while True:
-            end = self._wait(Conditions(idle=True, asking=True, exit=True, unknown=not self.asked.strict))
+            # a composer's program has a prompt of its own: where that does not show, its turn is not over
+            guess = not (self.asked.strict or self.pastes)
+            end = self._wait(Conditions(idle=True, asking=True, exit=True, unknown=guess))
             if end.matched == "idle" and not self._begun():
                 if (left := self._left()) is not None and left <= 0:
                     return changed(end, matched=None, timed_out=True, why="timeout: nothing of the turn was seen")
