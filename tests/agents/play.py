@@ -31,6 +31,8 @@ from .turn import Turn
 SESSION = SOCKET = "a"
 PATIENCE = 120.0
 """Seconds a turn may take."""
+LATE = 12.0
+"""Seconds in which a program may yet ask the model, though its turn was told to be over."""
 UNDECIDED = 1.0
 """Seconds in which a program is watched to do nothing before it is told to."""
 READY = 60.0
@@ -197,10 +199,19 @@ class Player:
         prompt = re.compile(rf"fake:[a-z]+#{re.escape(turn.id)}(?![\w.-])")
         return tuple(one for one in self.server.requests(f"#{turn.id}") if prompt.search(one.user))
 
+    def came(self, turn: Turn) -> tuple[model.Request, ...]:
+        """The model's requests for a turn; a turn that ended before the model was even asked is waited for, to tell."""
+        deadline = time.monotonic() + LATE
+        while True:
+            found = self.requests(turn)
+            if any(not one.auxiliary for one in found) or time.monotonic() > deadline:
+                return found
+            time.sleep(0.2)
+
     def checked(self, turn: Turn, planned: Planned) -> Turn:
         """The turn with what the model and the screen tell of it."""
         assert self.sampler
-        requests = self.requests(turn)
+        requests = self.came(turn)
         last = next((one for one in reversed(requests) if not one.auxiliary and one.outcome == "done"), None)
         wanted = None
         if last and (last.results or turn.shape not in ("allow", "deny")):
