@@ -111,9 +111,11 @@ class Observer(observer.Observer):
         """The profile of the program that has the terminal now: the session's own, or that of what its program runs."""
         if self._known is None or not self.looks:
             return self.own
-        # while one program gives way to the next the kernel may tell of none
-        told = (found for look in reversed(self.looks) if (found := names(look.kernel)))
-        return foreground.profile(self._known, self.own, next(told, ()))
+        told = names(self.looks[-1].kernel)
+        if not told and len(self.looks) > 1 and not self.looks[-1].dead:
+            # while one program gives way to the next the kernel may tell of none
+            told = names(self.looks[-2].kernel)
+        return foreground.profile(self._known, self.own, told)
 
     @property
     def folders(self) -> list[str]:
