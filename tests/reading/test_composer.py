@@ -50,6 +50,13 @@ def test_without_a_prompt_nobody_knows() -> None:
     assert composer.empty(look("❯ "), Profile(name="none")) is None
 
 
+def test_a_hidden_cursor_counts_where_the_program_writes() -> None:
+    assert composer.empty(drawn("❯ ", x=2)._replace(visible=False), PROFILE) is True
+    assert composer.empty(drawn("❯ text", x=6)._replace(visible=False), PROFILE) is False
+    assert composer.empty(drawn("❯ one", "  two", x=5)._replace(visible=False), PROFILE) is False
+    assert composer.empty(drawn("❯ text", x=0, y=5)._replace(visible=False), PROFILE) is None
+
+
 def test_a_composer_may_stand_in_a_box() -> None:
     assert composer.empty(look("╭───╮\n│ > \n╰───╯", x=4, y=1), BOXED) is True
     assert composer.empty(look("╭───╮\n│ > text │\n╰───╯", x=8, y=1), BOXED) is False

@@ -256,7 +256,8 @@ class Submission:
 
     def _with_cursor(self, look: Look) -> Look:
         """A look with the cursor that a program draws itself, hiding the terminal's somewhere else (Ink, measured)."""
-        place = None if look.visible else self.steady.observer.drawn_cursor()
+        hidden = not (look.visible or composer.prompted(look, self.profile))
+        place = self.steady.observer.drawn_cursor() if hidden else None
         return look._replace(x=place[0], y=place[1], visible=True) if place else look
 
     def _until(self, holds: Callable[[], bool], seconds: float) -> bool:

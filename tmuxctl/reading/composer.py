@@ -31,12 +31,13 @@ TAIL = 16
 
 def empty(look: Look, profile: Profile) -> bool | None:
     """Whether nothing stands behind the prompt; None if there is no prompt to be seen. A hint that a program shows in an
-    empty composer stands behind the cursor, and is no text: without a cursor nobody knows."""
-    if not look.visible:
-        return None
+    empty composer stands behind the cursor, and is no text. A cursor that is hidden counts unless it is parked at
+    the edge (Claude hides it where it writes, others park it; measured)."""
     end = _prompt_end(look.left.ljust(look.x), profile)
     if end is not None:
         return not look.left[end:].strip()
+    if not (look.visible or look.x):
+        return None
     rows = look.screen.split("\n")
     above = range(look.y - 1, max(-1, look.y - LONGEST), -1)
     return False if any(at < len(rows) and _prompt_end(rows[at], profile) is not None for at in above) else None
