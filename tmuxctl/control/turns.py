@@ -447,10 +447,11 @@ class _Turn:
     def _answering(self) -> bool:
         """Whether an answer has begun to stand on the screen, which the last look saw as it is now."""
         observer = self.steady.observer
-        manner = observer.own.answer if observer.own else None
-        if manner is None or manner.begin is None or observer.journal.end() != observer.looks[-1].journal:
+        look = observer.looks[-1]
+        if self.first is None or observer.own is None or observer.journal.end() != look.journal:
             return False
-        if self.first is None or observer.own is None:
+        if look.alternate and observer.own.answer.begin is None:
+            # a screen of its own is drawn anew as a whole: nothing tells an answer there
             return False
         typed = self.typed.decode("utf-8", "replace")
         return bool(on_screen(self.control, observer, observer.own, self.first, typed, self.history).text.strip())
