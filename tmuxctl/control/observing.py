@@ -252,7 +252,9 @@ def ready(control: Control, session: Session) -> Session:
         while not steady.look() or steady.verdict.state not in (*SETTLED, State.EXITED):
             moment = time.monotonic()
             # a profile knows how long its program may take to start
-            starting = steady.verdict.state in (State.STARTING, State.UNKNOWN)
+            # a program that has drawn nothing yet has not begun
+            blank = not steady.observer.looks[-1].screen.strip()
+            starting = steady.verdict.state is State.STARTING or (blank and steady.verdict.state is State.UNKNOWN)
             plainly = not (starting and profile and profile.start_timeout)
             busy = (busy or moment) if plainly and steady.verdict.state not in SETTLED else None
             if moment > deadline or (busy and moment - busy > BUSY_SECONDS):
