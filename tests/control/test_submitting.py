@@ -69,7 +69,9 @@ def test_what_was_submitted_is_told_with_what_shows_it(agent: Agent) -> None:
 
 def test_without_hooks_the_program_shows_that_it_took_a_text(agent: Agent) -> None:
     agent.start()
-    assert agent.ask("think 0.5; say hello").submitted == Submitted(True, "busy-mark")
+    # its sign of work, or its composer that is empty again, whichever is seen first
+    seen = agent.ask("think 0.5; say hello").submitted
+    assert seen in (Submitted(True, "busy-mark"), Submitted(True, "prompt"))
 
 
 @pytest.mark.parametrize("size", [50_000, 1 << 20])
