@@ -138,11 +138,11 @@ class Submission:
             # the first key may have opened a dialog
             self._refuse_questions()
         if composer.empty(self.look, self.profile) is False:
-            name = self.steady.observer.pane.name
+            name, keys = self.steady.observer.pane.name, " ".join(self.manner.clear)
             raise Conflict(
                 f"what stands in the composer of {name} cannot be cleared",
                 reason="leftovers",
-                hint=f"look at it: tmuxctl screen {name}; and clear it: tmuxctl keys {name} C-u",
+                hint=f"look at it: tmuxctl screen {name}; and clear it: tmuxctl keys {name} {keys or 'C-u'}",
             )
 
     def _changed(self, was: Look) -> bool:
