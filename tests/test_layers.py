@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "tmuxctl"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "value", "model", "evidence", "results"),
+    ("errors", "value", "model", "untrusted", "evidence", "results"),
     ("config", "extensions", "effort", "profile", "profile_files", "plugin", "contract", "operations"),
     ("transport",),
     ("terminal", "reading"),
@@ -30,7 +30,7 @@ LADDERS = (0, 1)
 FORBIDDEN = {"reading": ("transport",)}
 """What a part may not know though it lies below: reading is pure, it knows neither tmux nor a machine."""
 
-PLUGINS_MAY_IMPORT = ("errors", "model")
+PLUGINS_MAY_IMPORT = ("errors", "model", "untrusted")
 
 HEAVY = ("asyncio", "importlib.metadata", "libtmux", "psutil", "pyte", "yaml")
 """Together 280 ms over a bare start of 15 ms: loaded inside the function that needs them."""
@@ -38,6 +38,7 @@ HEAVY = ("asyncio", "importlib.metadata", "libtmux", "psutil", "pyte", "yaml")
 HOT = (
     "errors",
     "model",
+    "untrusted",
     "evidence",
     "profile",
     "profile_files",
@@ -181,7 +182,7 @@ def test_the_picture_keeps_these_apart(importer, imported):
     assert not may_import(importer, imported)
 
 
-def test_plugins_see_the_model_and_the_errors_only():
+def test_plugins_see_the_model_the_errors_and_the_readers_only():
     wrong = [
         where(found)
         for name, path in PLUGINS.items()

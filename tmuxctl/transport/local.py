@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from tmuxctl import untrusted
 from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable
 from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.transport import base, spawn
@@ -334,15 +335,11 @@ class LocalTransport:
 
     def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
         try:
-            # a program may have put a pipe where a file is looked for: that must not be waited for
-            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+            handle = untrusted.open_file(path)
         except FileNotFoundError:
             raise NotFound(f"no file {path}", reason="no_file") from None
         except OSError as error:
             raise Denied(f"{path} cannot be read: {error.strerror}", reason="bad_file") from None
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            os.close(handle)
-            raise Denied(f"{path} cannot be read: no plain file", reason="bad_file")
         with os.fdopen(handle, "rb") as file:
             file.seek(offset)
             return file.read() if limit is None else file.read(limit)
