@@ -82,7 +82,7 @@ def module_name(path: Path) -> str:
 
 
 MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
-PLUGINS = {module_name(path): path for path in sorted((ROOT / "plugins").glob("*.py"))}
+PLUGINS = {module_name(path): path for path in sorted((ROOT / "plugins").rglob("*.py"))}
 
 
 def is_type_checking(node: ast.AST) -> bool:

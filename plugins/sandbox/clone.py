@@ -1,0 +1,461 @@
+"""The private copy of a repository that a program in a sandbox commits to, and how its commits come back.
+
+No folder of the repository itself can be written in the sandbox: git appends to its logs through links, waits for a FIFO
+among its references, and runs what its settings name, so that whatever a program may put there reaches the git of its owner.
+Where git keeps a working tree's facts the program finds a repository of its own instead. It borrows the objects of the real
+one for reading, and begins with the same references, index and settings.
+
+What was committed comes back as a list of references and a pack. Git of ours never runs beside a program's files: the pack
+is made in one sandbox, of the copy, and unpacked and checked in another one, in which only the repository can be written.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+from tmuxctl.errors import Conflict, Failed, TmuxctlError
+from tmuxctl.model import SessionSpec
+from tmuxctl.untrusted import read_file
+
+from . import bubblewrap
+from .repository import Repository, unfinished
+from .view import Access, Part, View, machine, state_folder
+
+QUERY_SECONDS, MAKE_SECONDS, SYNC_SECONDS, LOCK_SECONDS = 10.0, 60.0, 120.0, 60.0
+MOST_REFERENCES, MOST_LIST_BYTES, MOST_PACK_BYTES = 1000, 1 << 26, 1 << 30
+"""What comes back at most: references that differ, bytes of their list, bytes of the pack."""
+
+PLACE = "/tmp/tmuxctl"
+"""Where our own commands find what they work on: below it nothing is a program's."""
+
+REFERENCE = re.compile(r"refs/(heads|tags)/[^\x00-\x20\x7f~^:?*\[\\]{1,200}|refs/stash")
+OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+GIT = """\
+set -u
+umask 077
+export GIT_TERMINAL_PROMPT=0 GIT_ASKPASS= GIT_NO_LAZY_FETCH=1 GIT_NO_REPLACE_OBJECTS=1 LC_ALL=C
+git() {
+    command git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c gc.auto=0 -c maintenance.auto=false \\
+        -c protocol.allow=never -c core.packedGitLimit=1g -c core.packedGitWindowSize=32m -c safe.directory='*' "$@"
+}
+"""
+
+MAKE = """\
+cd "$1" || exit
+from=$GIT_DIR common=$1/common to=$1/copy
+mkdir -p "$to/objects/info" "$to/objects/pack" "$to/refs/heads" "$to/refs/tags" "$to/info" "$to/logs/refs" \\
+    "$to/borrowed" "$to/hooks" "$to/modules" || exit
+echo ../borrowed >"$to/objects/info/alternates"
+for name in HEAD ORIG_HEAD FETCH_HEAD MERGE_HEAD MERGE_MSG MERGE_MODE AUTO_MERGE SQUASH_MSG CHERRY_PICK_HEAD REVERT_HEAD \\
+    config.worktree index info/sparse-checkout logs/HEAD; do
+    [ -f "$from/$name" ] && cp "$from/$name" "$to/$name"
+done
+for name in "$from"/sharedindex.*; do
+    [ -f "$name" ] && cp "$name" "$to/"
+done
+for name in config shallow info/exclude info/attributes logs/refs/stash; do
+    [ -f "$common/$name" ] && cp "$common/$name" "$to/$name"
+done
+command git config --file "$to/config" core.bare false || exit
+[ "$from" = "$common" ] || command git config --file "$to/config" --unset core.worktree
+git for-each-ref --format='%(objectname) %(refname) %(symref)'
+"""
+"""Makes the copy, and prints the references."""
+
+REGULAR = """\
+find "$GIT_DIR" ! -type f ! -type d -delete
+"""
+"""Git would follow the links that a program put into its copy, and wait for the FIFOs."""
+
+HEADS = """\
+cd "$1" || exit
+git symbolic-ref -q HEAD || git rev-parse -q --verify HEAD || echo
+for name in MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD; do
+    [ -e "$GIT_DIR/$name" ] && echo "under way: $name"
+done
+git for-each-ref --format='%(objectname) %(refname)%(if)%(worktreepath)%(then) %(worktreepath)%(end)'
+"""
+
+PACK = """\
+git pack-objects --revs --thin --stdout --delta-base-offset -q
+"""
+
+UNPACK = """\
+cd "$1" || exit
+git index-pack --stdin --fix-thin --strict --max-input-size="$2" >/dev/null || exit
+shift 2
+printf '%s\\n' "$@" | git rev-list --objects --stdin --not --all --quiet
+"""
+
+TAKE = """\
+cd "$1" || exit
+shift
+while [ $# -gt 0 ]; do
+    case $1 in
+    reference) git update-ref --create-reflog -m 'tmuxctl: from the sandbox' "$2" "$3" "$4" || echo "$2" ;;
+    branch) git symbolic-ref -m 'tmuxctl: from the sandbox' HEAD "$2" || echo HEAD ;;
+    commit) git update-ref --no-deref -m 'tmuxctl: from the sandbox' HEAD "$2" || echo HEAD ;;
+    index) git read-tree -i -m "$2" "$3" || echo index ;;
+    first) git read-tree "$2" || echo index ;;
+    finished) rm -f "$GIT_DIR/$2" "$GIT_DIR/MERGE_MSG" "$GIT_DIR/MERGE_MODE" "$GIT_DIR/AUTO_MERGE" ;;
+    esac
+    case $1 in reference) shift 4 ;; index) shift 3 ;; *) shift 2 ;; esac
+done
+"""
+"""Does what its arguments say, and prints what could not be done."""
+
+
+class Heads(NamedTuple):
+    """What is checked out (`refs/heads/...` or an object), what is under way, the references with their objects, and where
+    each branch is checked out."""
+
+    head: str
+    under_way: tuple[str, ...]
+    references: Mapping[str, str]
+    places: Mapping[str, str]
+
+
+def about(repository: Repository, spec: SessionSpec) -> dict[str, Any]:
+    """Where the copy is and what it is a copy of, as notes of a spec."""
+    base = re.sub(r"[^A-Za-z0-9_-]+", "-", os.path.basename(repository.top))[:60] or "top"
+    name = f"{base}~{hashlib.sha256(os.fsencode(repository.top)).hexdigest()[:12]}"
+    return {
+        "copy": f"{state_folder(spec)}/clones/{name}",
+        "top": repository.top,
+        "folder": repository.folder,
+        "common": repository.common,
+        "parked": f"refs/sandbox/{spec.name or 'unnamed'}-{os.path.basename(spec.notes.get('folder', ''))[:8] or 'x'}",
+    }
+
+
+def prepared(repository: Repository, spec: SessionSpec) -> View:
+    """Make the copy, or take the one that another session in the same working tree commits to; what the program sees of it.
+
+    Raises Failed `under_way` in the middle of a rebase, whose end could not be brought back, and `git` where git fails.
+    """
+    known = spec.notes["sandbox"]
+    copy, folder, common = known["copy"], repository.folder, repository.common
+    with _alone(copy):
+        record = _read(copy)
+        users = [one for one in record.get("users", ()) if os.path.isdir(one)]
+        if record and not users:
+            # what a session that died left is brought back first; what cannot be stays as it is, and is gone on with
+            with suppress(TmuxctlError):
+                _bring(record, spec)
+                record = _forget(copy)
+        if not record:
+            record = _make(repository, copy, known, spec)
+        own = [spec.notes["folder"]] if "folder" in spec.notes else []
+        _write(copy, {**record, "users": list(dict.fromkeys([*users, *own]))})
+    borrowed = {f"{folder}/borrowed": Part(Access.READ, f"{common}/objects")}
+    for name in ("hooks", "modules"):
+        if os.path.isdir(f"{common}/{name}") and not os.path.islink(f"{common}/{name}"):
+            borrowed[f"{folder}/{name}"] = Part(Access.READ, f"{common}/{name}")
+    return {folder: Part(Access.WRITE, copy), **borrowed}
+
+
+def synced(known: Mapping[str, Any], spec: SessionSpec) -> str | None:
+    """Bring what was committed to the repository; in words what was brought, and what was not. Failed if that fails."""
+    with _alone(known["copy"]):
+        record = _read(known["copy"])
+        told: list[str] = _bring(record, spec) if record else []
+        return "; ".join(told) or None
+
+
+def ended(known: Mapping[str, Any], spec: SessionSpec, *, force: bool) -> str | None:
+    """Bring what was committed to the repository, and remove the copy unless another session uses it; in words what was not
+    brought, or why the copy is kept."""
+    copy, own = known["copy"], spec.notes.get("folder")
+    try:
+        with _alone(copy):
+            record = _read(copy)
+            if not record:
+                return None
+            users = [one for one in record.get("users", ()) if one != own and os.path.isdir(one)]
+            try:
+                told = _bring(record, spec)
+            except TmuxctlError as error:
+                if not force:
+                    raise
+                told = [error.message]
+            if users:
+                _write(copy, {**_read(copy), "users": users})
+            else:
+                _forget(copy)
+            return "; ".join(one for one in told if not one.startswith("brought")) or None
+    except (TmuxctlError, OSError) as error:
+        return f"what was committed in the sandbox is kept in {copy}: {getattr(error, 'message', error)}"
+
+
+# making it
+
+
+def _make(repository: Repository, copy: str, known: Mapping[str, Any], spec: SessionSpec) -> dict[str, Any]:
+    if what := unfinished(repository):
+        hint = "finish it or abort it first, or work in a worktree: --worktree BRANCH"
+        raise Failed(f"{what} is under way in {repository.top}", reason="under_way", hint=hint)
+    _forget(copy)
+    os.makedirs(copy, mode=0o700)
+    seen = machine(spec) | {
+        f"{PLACE}/common": Part(Access.READ, repository.common),
+        f"{PLACE}/copy": Part(Access.WRITE, copy),
+    }
+    try:
+        ran = _git(seen, GIT + MAKE, MAKE_SECONDS, folder=_inside(known), most=MOST_LIST_BYTES)
+        references, lines = {}, []
+        for line in ran.out.decode(errors="surrogateescape").splitlines():
+            oid, name, symbolic = line.split(" ", 2)
+            if symbolic:
+                _put(copy, name, f"ref: {symbolic}\n")
+            else:
+                references[name] = oid
+                lines.append(f"{oid} {name}\n")
+        _put(copy, "packed-refs", "# pack-refs with: sorted \n" + "".join(lines))
+        _put(os.path.dirname(copy), os.path.basename(copy) + ".refs", "".join(lines))
+        head = read_file(f"{copy}/HEAD", 4096).decode(errors="replace").strip().removeprefix("ref: ")
+    except BaseException:
+        shutil.rmtree(copy, ignore_errors=True)
+        raise
+    return {**known, "head": head, "users": []}
+
+
+def _put(folder: str, name: str, text: str) -> None:
+    """Write a file of the copy before any program can see it."""
+    path = os.path.join(folder, name)
+    if not re.fullmatch(r"[^\0]+", name) or ".." in name.split("/") or name.startswith("/"):
+        raise Failed(f"{ascii(name)} is no reference", reason="git")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
+        file.write(text.encode(errors="surrogateescape"))
+
+
+# bringing back
+
+
+def _bring(record: Mapping[str, Any], spec: SessionSpec) -> list[str]:
+    """Bring what is new in the copy to the repository; in words what was brought, and what could not be.
+
+    The branch that was checked out moves to where the program moved it, and new branches and tags are made. Whatever else
+    it changed (another branch, one that moved outside too, the stash) is kept under a name that nobody else uses.
+    """
+    copy, base = record["copy"], _base(record["copy"])
+    if not os.path.isdir(copy):
+        return []
+    _git(_copied(record, spec, Access.WRITE), REGULAR, QUERY_SECONDS, most=1 << 20)
+    new = _heads(_copied(record, spec))
+    changed = {name: oid for name, oid in new.references.items() if REFERENCE.fullmatch(name) and base.get(name) != oid}
+    if not changed and new.head == record["head"]:
+        return []
+    real = _heads(_outside(record, spec, Access.READ), _inside(record))
+    changed = {name: oid for name, oid in changed.items() if real.references.get(name) != oid}
+    detached = new.head if OBJECT.fullmatch(new.head) and new.head != record["head"] else ""
+    if len(changed) > MOST_REFERENCES:
+        raise Failed(f"{len(changed)} references changed; {MOST_REFERENCES} come back", reason="too_large")
+    tips = [*changed.values(), *([detached] if detached else [])]
+    if tips:
+        _fetch(record, spec, base, tips)
+    taken = {name: oid for name, oid in changed.items() if _is_own(name, record, base, real)}
+    parked = {name: oid for name, oid in changed.items() if name not in taken}
+    words, moved, told = _orders(record, base, real, new, taken, detached)
+    for name, oid in [*parked.items(), *([("HEAD", detached)] if detached and not moved else [])]:
+        place = f"{record['parked']}/{name.removeprefix('refs/')}"
+        words += ["reference", place, oid, real.references.get(place, "")]
+    failed = _take(record, spec, words) if words else []
+    told += [f"brought {_short(name)}" for name in taken if name not in failed]
+    told += [f"{_short(name)} is kept as {record['parked']}/{name.removeprefix('refs/')}" for name in parked]
+    told += [f"{_short(name)} could not be written" for name in failed]
+    if not failed:
+        _put(os.path.dirname(copy), os.path.basename(copy) + ".refs", _listed({**base, **changed}))
+        _write(copy, {**record, "head": new.head or record["head"]})
+        return told
+    raise Failed("; ".join(told), reason="git", hint="look at it: git status; then tmuxctl sync")
+
+
+def _is_own(name: str, record: Mapping[str, Any], base: Mapping[str, str], real: Heads) -> bool:
+    """True for a reference that the program may move: what it had checked out, and what nobody else has made."""
+    if name == record["head"]:
+        return real.references.get(name) == base.get(name) and not _is_elsewhere(name, record, real)
+    return name != "refs/stash" and name not in base and name not in real.references
+
+
+def _is_elsewhere(name: str, record: Mapping[str, Any], real: Heads) -> bool:
+    """True for a branch that another working tree has checked out. The one that the repository was made with stands there
+    as the folder in which our git found it."""
+    own = record["top"] if record["folder"] != record["common"] else f"{PLACE}/common"
+    return real.places.get(name, "") not in ("", own)
+
+
+def _orders(
+    record: Mapping[str, Any],
+    base: Mapping[str, str],
+    real: Heads,
+    new: Heads,
+    taken: Mapping[str, str],
+    detached: str,
+) -> tuple[list[str], bool, list[str]]:
+    """The words for TAKE, whether what is checked out moves, and what there is to say of it."""
+    words: list[str] = []
+    for name, oid in taken.items():
+        words += ["reference", name, oid, base.get(name, "")]
+    before, told = record["head"], list[str]()
+    if real.head != before:
+        return words, False, ["something else is checked out in it now"] if new.head != before else []
+    branch = new.head if REFERENCE.fullmatch(new.head) else ""
+    same = branch in new.references and real.references.get(branch) == new.references[branch]
+    there = branch in taken or same
+    elsewhere = _is_elsewhere(branch, record, real)
+    if new.head != before and (detached or (there and not elsewhere)):
+        words += ["commit", detached] if detached else ["branch", branch]
+    elif new.head != before:
+        return words, False, [f"{_short(branch) or 'nothing'} is checked out in the sandbox, and not in the repository"]
+    old = real.references.get(before, "") if before.startswith("refs/") else before
+    now = detached or new.references.get(branch, "")
+    if now and now != old and (detached or branch in taken or new.head != before):
+        words += ["index", old, now] if old else ["first", now]
+        words += [word for name in real.under_way if name not in new.under_way for word in ("finished", name)]
+    told += [f"{name} is not finished" for name in new.under_way if name not in real.under_way]
+    return words, True, told
+
+
+def _heads(seen: View, folder: str = ".") -> Heads:
+    ran = _git(seen, GIT + HEADS, QUERY_SECONDS, folder=folder, most=MOST_LIST_BYTES)
+    lines = ran.out.decode(errors="surrogateescape").splitlines()
+    head, *rest = lines or [""]
+    under_way = tuple(line.removeprefix("under way: ") for line in rest if line.startswith("under way: "))
+    references, places = {}, {}
+    for line in rest:
+        oid, _, about_it = line.partition(" ")
+        name, _, place = about_it.partition(" ")
+        if OBJECT.fullmatch(oid) and name:
+            references[name] = oid
+            places[name] = place
+    return Heads(head.strip(), under_way, references, places)
+
+
+def _fetch(record: Mapping[str, Any], spec: SessionSpec, base: Mapping[str, str], tips: list[str]) -> None:
+    """Put the objects of these commits into the repository, after git has checked them and that none is missing."""
+    with tempfile.TemporaryFile() as wanted, tempfile.TemporaryFile() as pack:
+        wanted.write("".join([*(f"{tip}\n" for tip in tips), *(f"^{oid}\n" for oid in set(base.values()))]).encode())
+        made = _git(_copied(record, spec), GIT + PACK, SYNC_SECONDS, stdin=wanted, most=MOST_PACK_BYTES)
+        pack.write(made.out)
+        _git(
+            _outside(record, spec, Access.WRITE),
+            GIT + UNPACK, SYNC_SECONDS, str(MOST_PACK_BYTES), *tips, stdin=pack, most=MOST_PACK_BYTES,
+        )  # fmt: skip
+
+
+def _take(record: Mapping[str, Any], spec: SessionSpec, words: list[str]) -> list[str]:
+    seen = _outside(record, spec, Access.WRITE)
+    ran = _git(seen, GIT + TAKE, SYNC_SECONDS, *words, folder=_inside(record), most=1 << 20)
+    return ran.out.decode(errors="replace").split()
+
+
+def _inside(known: Mapping[str, Any]) -> str:
+    """The way from the repository to the folder of the working tree's facts."""
+    return str(os.path.relpath(known["folder"], known["common"]))
+
+
+def _outside(record: Mapping[str, Any], spec: SessionSpec, access: Access) -> View:
+    """The view of a command that works on the repository itself."""
+    return machine(spec) | {f"{PLACE}/common": Part(access, record["common"])}
+
+
+def _copied(record: Mapping[str, Any], spec: SessionSpec, access: Access = Access.READ) -> View:
+    """The view of a command that works on the copy."""
+    return machine(spec) | {
+        f"{PLACE}/common": Part(access, record["copy"]),
+        f"{PLACE}/objects": Part(Access.READ, f"{record['common']}/objects"),
+    }
+
+
+def _git(seen: View, script: str, seconds: float, *words: str, folder: str = ".", **how: Any) -> bubblewrap.Ran:
+    """Run a script with git in a sandbox, in a repository's `folder` of a working tree's facts; Failed `git` with its words."""
+    env = {
+        "PATH": bubblewrap.SYSTEM,
+        "HOME": "/nonexistent",
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_DIR": os.path.normpath(f"{PLACE}/common/{folder}"),
+        "GIT_COMMITTER_NAME": "tmuxctl",
+        "GIT_COMMITTER_EMAIL": "tmuxctl@localhost",
+    }
+    if f"{PLACE}/objects" in seen:
+        env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = f"{PLACE}/objects"
+    ran = bubblewrap.run(seen, ("/bin/sh", "-c", script, "sh", PLACE, *words), env=env, seconds=seconds, **how)
+    if ran.status:
+        said = " ".join(ran.error.split())[:500] or f"status {ran.status}"
+        plain = "".join(letter if letter.isprintable() else "?" for letter in said)
+        raise Failed(f"git: {plain}", reason="git", hint="look at the repository: git fsck")
+    return ran
+
+
+def _short(name: str) -> str:
+    return re.sub(r"^refs/(heads|tags)/", "", name)
+
+
+# what is known of it
+
+
+def _base(copy: str) -> dict[str, str]:
+    """The references that the copy began with, or that came back since."""
+    with open(copy + ".refs", errors="surrogateescape") as file:
+        return {name: oid for oid, _, name in (line.rstrip("\n").partition(" ") for line in file)}
+
+
+def _listed(references: Mapping[str, str]) -> str:
+    return "".join(f"{oid} {name}\n" for name, oid in references.items())
+
+
+def _read(copy: str) -> dict[str, Any]:
+    try:
+        with open(copy + ".json") as file:
+            return dict(json.load(file))
+    except FileNotFoundError:
+        return {}
+
+
+def _forget(copy: str) -> dict[str, Any]:
+    """Remove the copy and what is known of it; no record."""
+    shutil.rmtree(copy, ignore_errors=True)
+    for suffix in (".json", ".refs"):
+        with suppress(FileNotFoundError):
+            os.unlink(copy + suffix)
+    return {}
+
+
+def _write(copy: str, record: Mapping[str, Any]) -> None:
+    handle, name = tempfile.mkstemp(dir=os.path.dirname(copy), prefix=".")
+    with open(handle, "w") as file:
+        json.dump(record, file)
+    os.rename(name, copy + ".json")
+
+
+@contextmanager
+def _alone(copy: str) -> Iterator[None]:
+    """Nobody else makes, reads or removes this copy meanwhile."""
+    os.makedirs(os.path.dirname(copy), mode=0o700, exist_ok=True)
+    handle = os.open(copy + ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        until = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    message = f"another tmuxctl is at work on {copy}"
+                    raise Conflict(message, reason="busy", hint="try again when it is done") from None
+                time.sleep(0.02)
+        yield
+    finally:
+        os.close(handle)
