@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "tmuxctl"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "value", "model", "untrusted", "evidence", "results"),
+    ("errors", "ownership", "value", "model", "untrusted", "evidence", "results"),
     ("config", "extensions", "effort", "profile", "profile_files", "plugin", "contract", "operations"),
     ("transport",),
     ("terminal", "reading"),
@@ -37,6 +37,7 @@ HEAVY = ("asyncio", "importlib.metadata", "libtmux", "psutil", "pyte", "yaml")
 
 HOT = (
     "errors",
+    "ownership",
     "model",
     "untrusted",
     "evidence",

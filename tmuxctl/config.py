@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from tmuxctl.errors import Denied, Usage
+from tmuxctl.errors import Usage
 from tmuxctl.model import NAME, Size, parse_bytes, parse_seconds, parse_size
+from tmuxctl.ownership import refuse_unsafe
 
 FILE_LIMIT = 1 << 20
 
@@ -72,7 +72,7 @@ def load(options: Mapping[str, Any] | None = None, environment: Mapping[str, str
     """The settings for this call; `options` holds those given by name (`wait.timeout`), None for those not given.
 
     Raises Usage `bad_config` naming the source, the setting and what would be right, and Denied `unsafe_file` for a
-    file that belongs to somebody else or that others may write. The whole file is checked, overridden or not.
+    file that somebody else could change, or a folder on the way to it. The whole file is checked, overridden or not.
     """
     environment = os.environ if environment is None else environment
     path, text = _read(environment)
@@ -113,15 +113,6 @@ def config_path(environment: Mapping[str, str] | None = None) -> str:
     return chosen or os.path.join(config_folder(environment), "config.toml")
 
 
-def refuse_foreign(path: str, status: os.stat_result) -> None:
-    """Denied `unsafe_file` unless the file or folder is ours or root's and nobody else may write it."""
-    shown = ascii(path)
-    if status.st_uid not in (os.getuid(), 0):
-        raise Denied(f"{shown} belongs to user {status.st_uid}", reason="unsafe_file", hint="use a copy of your own")
-    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise Denied(f"{shown} may be written by others", reason="unsafe_file", hint=f"chmod go-w {path}")
-
-
 def near(name: str, choices: Iterable[str]) -> str:
     """`did you mean 'x'?` for the names closest to a misspelt one, or nothing."""
     from difflib import get_close_matches
@@ -134,9 +125,7 @@ def _read(environment: Mapping[str, str]) -> tuple[str, str]:
     path = config_path(environment)
     try:
         with open(path, "rb") as file:
-            status = os.fstat(file.fileno())
-            if not stat.S_ISCHR(status.st_mode):  # /dev/null is anybody's and stands for "no settings"
-                refuse_foreign(path, status)
+            refuse_unsafe(path)
             data = file.read(FILE_LIMIT + 1)
     except FileNotFoundError:
         if not environment.get("TMUXCTL_CONFIG"):

@@ -13,9 +13,10 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from tmuxctl.config import config_folder, near, refuse_foreign
+from tmuxctl.config import config_folder, near
 from tmuxctl.errors import Denied, Failed, NotFound, Usage
 from tmuxctl.model import NAME
+from tmuxctl.ownership import refuse_unsafe
 
 GROUP = "tmuxctl.plugins"
 """The group of entry points, each naming a module, and the package that modules from a folder are loaded into."""
@@ -152,7 +153,7 @@ def _folders(kind: str) -> list[tuple[str, str]]:
     own += [("path", element) for element in _elements(VARIABLES[kind])]
     existing = [(source, folder) for source, folder in own if os.path.isdir(folder)]
     for _, folder in existing:
-        refuse_foreign(folder, os.stat(folder))
+        refuse_unsafe(folder)
     return [*existing, ("shipped", _shipped(kind))]
 
 
@@ -222,8 +223,7 @@ def _profile(folder: str, source: str, name: str) -> Found:
 def _check_files(source: str, *paths: str) -> None:
     """Ours were installed as the code that runs here was; anybody else's are looked at."""
     for path in paths if source != "shipped" else ():
-        if os.path.exists(path):
-            refuse_foreign(path, os.stat(path))
+        refuse_unsafe(path)
 
 
 def _packages() -> dict[str, Found]:
@@ -238,7 +238,8 @@ def _packages() -> dict[str, Found]:
 
 
 def _refuse_shadow(found: Found) -> None:
-    """Denied if importing the package's module would take one of the same name from the current directory."""
+    """Denied if importing the package's module would take one of the same name from the current directory, or one that
+    others may change."""
     from importlib.util import find_spec
 
     spec = find_spec(found.path.partition(".")[0])
@@ -247,6 +248,9 @@ def _refuse_shadow(found: Found) -> None:
         hint = "go to another directory, or start tmuxctl by its command"
         message = f"plugin {found.name!r}: the current directory holds a module {found.path!r} of its own"
         raise Denied(message, reason="unsafe_file", hint=hint)
+    # what lies beside our own code was installed as that was
+    beside = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+    _check_files("package", *(place for place in places if os.path.isabs(place) and not place.startswith(beside)))
 
 
 def trusted_path() -> list[str]:

@@ -198,6 +198,42 @@ def test_home_is_ours_alone_or_refused(kind: str, place: Path) -> None:
         assert home_refused(kind) == "bad_owner"
 
 
+@pytest.mark.parametrize("name", [".", "above", "links"])
+def test_a_home_below_a_folder_of_anybodys_is_refused(
+    kind: str, place: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (place / "above" / "state").mkdir(parents=True)
+    (place / "links").mkdir()
+    (place / "links" / "hop").symlink_to("../above/../above/state")
+    (place / "state").symlink_to(place / "links" / "hop")
+    (place / name).chmod(0o777)
+    assert home_refused(kind) == "unsafe_file"
+    assert not (place / "above" / "state" / "tmuxctl").exists()
+    (place / name).chmod(0o1777)
+    made = make(kind, "tmuxctl-test-home")
+    assert Path(made.home).is_dir()
+    made.close()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_a_home_below_a_folder_of_another_users_is_refused(kind: str, place: Path) -> None:
+    (place / "state").mkdir()
+    os.chown(place / "state", 4321, 4321)
+    assert home_refused(kind) == "unsafe_file"
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder to a group")
+def test_a_home_of_the_users_own_group_is_fine(kind: str, place: Path) -> None:
+    """Where every user has a group of their own the umask is 002, and a home folder 0775."""
+    (place / "state").mkdir()
+    (place / "state").chmod(0o775)
+    made = make(kind, "tmuxctl-test-home")
+    assert Path(made.home).is_dir()
+    made.close()
+    os.chown(place / "state", 0, 4321)
+    assert home_refused(kind) == "unsafe_file"
+
+
 def home_refused(kind: str) -> str:
     again = make(kind, "tmuxctl-test-home")
     with pytest.raises(Denied) as caught:

@@ -14,6 +14,7 @@ from tmuxctl.config import config_folder
 from tmuxctl.errors import Conflict, Exited, Failed, NotFound, Timeout, Unreachable, Usage
 from tmuxctl.model import NAME
 from tmuxctl.operations import current
+from tmuxctl.ownership import make_parents
 from tmuxctl.profile_files import resolved
 from tmuxctl.profile_files.library import program_of
 from tmuxctl.profile_files.schema import SCHEMA, parse
@@ -192,7 +193,7 @@ def _write(path: str, text: str) -> None:
     """The whole file or none of it."""
     beside = f"{path}.{os.getpid()}.new"
     try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        make_parents(path)
         with open(beside, "x", encoding="utf-8") as file:
             file.write(text)
         os.replace(beside, path)

@@ -12,10 +12,10 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmuxctl import extensions
-from tmuxctl.config import refuse_foreign
 from tmuxctl.errors import NotFound, Usage
 from tmuxctl.extensions import Found
 from tmuxctl.model import NAME
+from tmuxctl.ownership import refuse_unsafe
 
 if TYPE_CHECKING:
     from tmuxctl.profile import Hooks, Profile
@@ -70,7 +70,8 @@ def found(name: str) -> Found:
     if not NAME.fullmatch(stem):
         raise Usage(f"{ascii(name[:80])}: {ascii(stem[:40])} is no profile name", reason="bad_name", hint="NAME.yaml")
     try:
-        refuse_foreign(path, os.stat(path))
+        os.stat(path)
+        refuse_unsafe(path)
     except OSError as error:
         message = f"{ascii(path)}: {error.strerror}"
         raise NotFound(message, reason="no_profile", hint="tmuxctl profile ls") from None

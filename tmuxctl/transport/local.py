@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from tmuxctl import untrusted
 from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable
 from tmuxctl.evidence import FULL, Kernel, Tty
+from tmuxctl.ownership import make_parents, refuse_unsafe_parent
 from tmuxctl.transport import base, spawn
 from tmuxctl.transport.base import Command, File, Load, Probe, Process, Room, Used, Watch
 from tmuxctl.transport.groups import LEAVE
@@ -53,6 +54,7 @@ class LocalTransport:
         self._opening = threading.Lock()
         self._spawn_until = 0.0
         self._given, self._home = home, ""
+        self._socket_is_safe = False
 
     @property
     def home(self) -> str:
@@ -61,6 +63,7 @@ class LocalTransport:
             if not state.startswith("/"):
                 state = os.path.join(os.path.expanduser("~"), ".local", "state")
             home = self._given or os.path.join(state, "tmuxctl", self.socket)
+            refuse_unsafe_parent(os.path.dirname(home))
             self.make_folder(os.path.dirname(home))
             self.make_folder(home)
             self._home = home
@@ -111,6 +114,7 @@ class LocalTransport:
         return self._create(commands, timeout)
 
     def _create(self, commands: Sequence[Command], timeout: float) -> bytes:
+        self._refuse_unsafe_socket()
         from libtmux import Server, exc
 
         server = Server(socket_name=self.socket, tmux_bin=self._tmux if "/" in self._tmux else None)
@@ -131,6 +135,7 @@ class LocalTransport:
         """The control client of a resident process, opened if need be; None where calls are spawned."""
         if not self._resident or time.monotonic() < self._spawn_until:
             return None
+        self._refuse_unsafe_socket()
         from tmuxctl.transport.control_mode import Channel
 
         with self._opening:
@@ -146,7 +151,14 @@ class LocalTransport:
                     return None
             return self._channel
 
+    def _refuse_unsafe_socket(self) -> None:
+        """tmux looks at its own folder only (tmux(1): $TMUX_TMPDIR, else /tmp), and not at whose the one above is."""
+        if not self._socket_is_safe:
+            refuse_unsafe_parent(os.path.join(os.environ.get("TMUX_TMPDIR") or "/tmp", "tmux"))
+            self._socket_is_safe = True
+
     def _spawn(self, words: Sequence[str], *, stdin: bytes = b"", timeout: float) -> bytes:
+        self._refuse_unsafe_socket()
         done = _run([self._tmux, "-u", "-N", "-L", self.socket, *words], stdin=stdin, timeout=timeout)
         if done.status:
             raise base.failure(done.errors.decode(errors="replace").strip())
@@ -304,7 +316,7 @@ class LocalTransport:
 
     def make_folder(self, path: str) -> None:
         with told(path), suppress(FileExistsError):
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            make_parents(path)
             os.mkdir(path, 0o700)
         found = os.lstat(path)
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():

@@ -20,7 +20,7 @@ from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.transport import base
 from tmuxctl.transport.base import Command, File, Load, Probe, Process, Room, Used, shell_word
 from tmuxctl.transport.proc import PS_COLUMNS, parse_ps, parse_table
-from tmuxctl.transport.shell import EXISTS, KIND, MISSING, MODE, OWNER, PRELUDE, Shell, fill, words
+from tmuxctl.transport.shell import EXISTS, KIND, MISSING, MODE, OPEN, OWNER, PRELUDE, STRANGE, Shell, fill, words
 
 PIECE = 4 * 1024 * 1024
 
@@ -61,6 +61,7 @@ class PipeTransport:
         if not self._home:
             self._facts()
             parent = f"{self._state_home}/tmuxctl"
+            self._do("way", self._state_home)
             self.make_folder(parent)
             self.make_folder(f"{parent}/{self.socket}")
             self._home = f"{parent}/{self.socket}"
@@ -381,6 +382,16 @@ def _refusal(status: int, complaint: str) -> TmuxctlError:
         return Denied(f"{complaint} is not a folder of ours", reason="bad_owner", hint=f"ls -ld {complaint}")
     if status == MODE:
         return Denied(f"{complaint} is open to others", reason="bad_mode", hint=f"chmod 700 {complaint}")
+    if status in (STRANGE, OPEN):
+        owner, mode, path = complaint.split(" ", 2)
+        word = shell_word(path)
+        what, hint = (
+            f"belongs to user {owner}",
+            f"use one of your own; or if you trust what is in it: chown -h $USER {word}",
+        )
+        if status == OPEN:
+            what, hint = "may be written by others", f"chmod go-w {word}"
+        return Denied(f"{ascii(path)} {what} (mode {mode})", reason="unsafe_file", hint=hint)
     if status == KIND:
         return Denied(complaint, reason="bad_file")
     return Failed(complaint or f"the shell there failed ({status})", reason="exists" if status == EXISTS else "io")

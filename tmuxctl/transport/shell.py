@@ -21,7 +21,7 @@ from tmuxctl.transport.groups import LEAVE
 LINE = 16 * 1024
 
 # Exit statuses by which the functions below name a failure (sysexits.h: NOINPUT, CANTCREAT, IOERR, TEMPFAIL, NOPERM)
-MISSING, EXISTS, FAULT, HELD, OWNER, MODE, KIND = 66, 73, 74, 75, 77, 78, 79
+MISSING, EXISTS, FAULT, HELD, OWNER, MODE, KIND, STRANGE, OPEN = 66, 73, 74, 75, 77, 78, 79, 80, 81
 
 PRELUDE = r"""
 before=$(umask); umask 077; unset TMUX TMUX_PANE
@@ -58,6 +58,34 @@ folder() {
   [ -d "$1" ] || mkdir -p -- "$1" || exit 73
   [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ] || say 77 "$1"
   case $(ls -ldn -- "$1") in drwx------*) ;; *) say 78 "$1" ;; esac
+}
+# the rule of tmuxctl/ownership.py, for every name on the way to a folder
+way() (
+  set -f; at=/ rest=$1 links=0 me=$(id -u); set -- $(ls -ldn /); top=$3
+  while [ -n "$rest" ]; do
+    name=${rest%%/*}
+    case $rest in */*) rest=${rest#*/} ;; *) rest= ;; esac
+    case $name in ''|.) continue ;; ..) at=${at%/*}; continue ;; esac
+    here=${at%/}/$name
+    [ -e "$here" ] || [ -L "$here" ] || exit 0
+    set -- $(ls -ldn -- "$here")
+    case " 0 $me $top " in *" $3 "*) ;; *) say 80 "$3 $1 $here" ;; esac
+    if [ -L "$here" ]; then
+      links=$((links + 1)); [ "$links" -le 40 ] || exit 0
+      to=$(readlink -- "$here")
+      case $to in /*) at=/ ;; esac
+      rest=$to/$rest
+      continue
+    fi
+    at=$here
+    case $1 in ?????-??-*|?????????[tT]*) ;; ?????w??-*) own_group "$1" "$3" "$4" || say 81 "$3 $1 $here" ;;
+    *) say 81 "$3 $1 $here" ;; esac
+  done
+)
+own_group() {
+  user=$(id -un "$2") group=$(getent group "$3") || return 1
+  case $1:$group in *+*:*) return 1 ;; *:"$user:"*:|*:"$user:"*:"$user") ;; *) return 1 ;; esac
+  [ "$(getent passwd | cut -d: -f4 | grep -cx "$3")" = 1 ]
 }
 flush() { [ -z "$1" ] || sync -- "$2" 2>/dev/null || sync; }
 put() {

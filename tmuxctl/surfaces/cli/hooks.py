@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from tmuxctl.errors import Conflict, Failed, NotFound, Usage
 from tmuxctl.model import NOTHING
 from tmuxctl.operations import operation
+from tmuxctl.ownership import make_parents
 from tmuxctl.surfaces.cli import settings_file
 from tmuxctl.surfaces.cli.here import OfCommands
 from tmuxctl.surfaces.cli.output import note, tell
@@ -229,7 +230,7 @@ def _replaced(path: str, before: str | None, after: str) -> str | None:
     transport = LocalTransport("")
     with told(path):
         if before is None:
-            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+            make_parents(target)
             transport.put(target, after.encode(), durable=True)
             return None
         old = os.stat(target)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 from tmuxctl import config
 from tmuxctl.errors import Conflict, Failed, TmuxctlError, Unreachable
 from tmuxctl.operations import operation
+from tmuxctl.ownership import make_parents
 from tmuxctl.surfaces.cli import managers
 from tmuxctl.surfaces.cli.here import OfCommands
 from tmuxctl.surfaces.cli.managers import Job, Manager
@@ -226,7 +227,7 @@ def _text(path: str) -> str | None:
 
 def _write(path: str, text: str) -> None:
     with told(path):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
+        make_parents(path)
         LocalTransport("").put(path, text.encode(errors="surrogateescape"), durable=True)
         os.chmod(path, 0o644)
 
