@@ -24,6 +24,7 @@ from typing import Annotated, Any, NamedTuple
 
 from tmuxctl.errors import Conflict, Denied, Failed, Usage
 from tmuxctl.model import SessionSpec
+from tmuxctl.untrusted import read_file
 
 KIND = "cwd"
 
@@ -59,6 +60,17 @@ UNDER_WAY = {
     "BISECT_LOG": "a bisection",
 }
 """What git leaves in a worktree's own folder while something is not finished."""
+
+SEARCH_SECONDS = 20.0
+"""How long repositories are looked for in a worktree before it is kept unseen."""
+
+LOG_BYTES = 16 << 20
+
+LOGGED = re.compile(rb"^[0-9a-f]{40,64} ([0-9a-f]{40,64}) [^\t\n]*(?:\t(.*))?$", re.MULTILINE)
+"""An entry of a log of git's: the commit from then on, and what made it so."""
+
+STEP = re.compile(rb"rebase|pull\b[^:]*\(")
+"""Commits that a rebase makes on its way; those it ends with are on the branch."""
 
 Record = dict[str, Any]
 
@@ -637,8 +649,10 @@ def _unsaved(about: Mapping[str, Any], record: Record) -> list[str]:
         *_some(sum(not changed[path] for path in touched), "new file", "not committed"),
         *_some(len(copies), "copied file", "changed"),
         *_some(_commits_of_its_own(git, about["branch"]), "commit", "on no remote and no other branch"),
+        *_some(_logged_commits(git), "commit", "known only to its own log (git reflog)"),
         *(f"{what} is not finished" for name, what in UNDER_WAY.items() if os.path.lexists(f"{own}/{name}")),
         *_some(_submodules(git), "submodule", "checked out in it"),
+        *(f"{name} is a repository of its own" for name in _repositories(about["path"], own)),
         *(["it is locked"] if os.path.lexists(f"{own}/locked") else []),
     ]
 
@@ -674,6 +688,66 @@ def _commits_of_its_own(tree: Git, branch: str) -> int:
     refs = [ref for ref in ("HEAD", f"refs/heads/{branch}") if not tree.ask("rev-parse", "--verify", "-q", ref).status]
     others = [f"--exclude={name}" for name in (branch, head) if name]
     return int(tree("rev-list", "--count", *refs, "--not", "--remotes", *others, "--branches")) if refs else 0
+
+
+def _logged_commits(tree: Git) -> int:
+    """How many commits only the worktree's own log knows, which goes with it: made on a HEAD that was detached, or on a branch
+    that is deleted. What a branch was before, as before `commit --amend`, is in the log of the branch, which stays."""
+    logged = dict.fromkeys(_logged(f"{tree.variables['GIT_DIR']}/logs/HEAD"))
+    known = tree.ask("rev-list", "--walk-reflogs", "--branches").out.split()
+    commits = "\n".join((*logged, *(f"^{commit}" for commit in known)))
+    own = ("worktree", "bisect", "rewritten")
+    others = ("--not", *(f"--exclude=refs/{name}/*" for name in own), "--all")
+    words = ("--count", "--ignore-missing", "--glob=refs/worktree", "--stdin", *others)
+    return int(tree("rev-list", *words, stdin=f"{commits}\n"))
+
+
+def _logged(path: str) -> Iterator[str]:
+    """The commits of a log, none if there is no log."""
+    try:
+        text = read_file(path, LOG_BYTES + 1)
+    except FileNotFoundError:
+        return
+    if len(text) > LOG_BYTES:
+        raise Failed(f"{path} is larger than {LOG_BYTES >> 20} MiB", reason="too_large")
+    for commit, message in LOGGED.findall(text):
+        if not STEP.match(message):
+            yield commit.decode()
+
+
+def _repositories(tree: str, own: str) -> list[str]:
+    """Where repositories lie that would go with the worktree, whether git ignores the folder or not, and those of submodules.
+    They are known by their shape: git would do what their settings say."""
+    deadline = time.monotonic() + SEARCH_SECONDS
+    inside = [os.path.relpath(path, tree).removesuffix("/.git") for path in _git_folders(tree, deadline)]
+    modules = f"{own}/modules"
+    return [*inside, *(f"submodule {os.path.relpath(path, modules)}" for path in _git_folders(modules, deadline))]
+
+
+def _git_folders(top: str, deadline: float) -> Iterator[str]:
+    """The folders below that are repositories with something in them; links are not followed, and no file is opened."""
+    folders = [top]
+    while folders:
+        if time.monotonic() > deadline:
+            message = f"it has too many folders to look for repositories in {SEARCH_SECONDS:g} s"
+            raise Failed(message, reason="timeout")
+        folder = folders.pop()
+        try:
+            with os.scandir(folder) as found:
+                entries = {entry.name: entry.is_dir(follow_symlinks=False) for entry in found}
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if {"HEAD", "objects", "refs"} <= entries.keys() and _has_objects(f"{folder}/objects"):
+            yield folder
+        else:
+            folders += [f"{folder}/{name}" for name, is_folder in entries.items() if is_folder]
+
+
+def _has_objects(folder: str) -> bool:
+    try:
+        return bool({*os.listdir(folder)} - {"info", "pack"} or os.listdir(f"{folder}/pack"))
+    except OSError:
+        return True
 
 
 def _submodules(tree: Git) -> int:

@@ -60,7 +60,8 @@ class Desk:
 
     def commit(self, folder: Path | str, words: str = "Work") -> str:
         git(folder, "add", "-A")
-        git(folder, "commit", "-q", "--allow-empty", "-m", words)
+        who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+        git(folder, *who, "commit", "-q", "--allow-empty", "-m", words)
         return git(folder, "rev-parse", "HEAD")
 
     def remote(self, name: str = "origin") -> Path:
@@ -741,9 +742,75 @@ def copied(desk: Desk, tree: Path) -> None:
     (tree / "api.secret").write_text("other")
 
 
+def ignored_repository(desk: Desk, tree: Path) -> None:
+    desk.new_repository(tree / "build" / "tool")
+
+
+def ignored_repository_of_another_shape(desk: Desk, tree: Path) -> None:
+    (tree / "build").mkdir()
+    git(tree, "init", "-q", "--separate-git-dir=build/store", "build/tool")
+    desk.commit(tree / "build" / "tool")
+
+
+def bare_repository(desk: Desk, tree: Path) -> None:
+    git(tree, "clone", "-q", "--bare", ".", "build/copy.git")
+
+
+def repository_over_known_files(desk: Desk, tree: Path) -> None:
+    """Git shows no repository that was made in a folder whose files it knows."""
+    git(tree / "till", "init", "-q")
+    desk.commit(tree / "till")
+    assert not status(tree)
+
+
+def submodule_taken_out_again(desk: Desk, tree: Path) -> None:
+    library = desk.new_repository(desk.place / "library")
+    git(tree, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "lib")
+    git(tree, "commit", "-q", "-m", "Use it")
+    desk.commit(tree / "lib")
+    git(tree, "submodule", "--quiet", "deinit", "--force", "lib")
+    git(desk.repo, "branch", "copy", "feature/x")
+
+
+def on_a_detached_head_before(desk: Desk, tree: Path) -> None:
+    detached(desk, tree)
+    git(tree, "checkout", "-q", "feature/x")
+
+
+def on_a_branch_that_was_deleted(desk: Desk, tree: Path) -> None:
+    elsewhere(desk, tree)
+    git(tree, "switch", "-q", "feature/x")
+    git(tree, "branch", "-q", "-D", "further")
+
+
+def under_a_ref_of_the_worktree(desk: Desk, tree: Path) -> None:
+    detached(desk, tree)
+    git(tree, "update-ref", "refs/worktree/mine", "HEAD")
+    git(tree, "checkout", "-q", "feature/x")
+    own = Path(git(tree, "rev-parse", "--absolute-git-dir"))
+    (own / "logs" / "HEAD").write_text("")
+
+
+def before_an_empty_branch(desk: Desk, tree: Path) -> None:
+    detached(desk, tree)
+    git(tree, "checkout", "-q", "--orphan", "empty")
+
+
+ITS_OWN_LOG = "1 commit is known only to its own log (git reflog)"
+
+
 @pytest.mark.parametrize(
     ("work", "words"),
     [
+        (ignored_repository, "build/tool is a repository of its own"),
+        (ignored_repository_of_another_shape, "build/store is a repository of its own"),
+        (bare_repository, "build/copy.git is a repository of its own"),
+        (repository_over_known_files, "till is a repository of its own"),
+        (submodule_taken_out_again, "submodule lib is a repository of its own"),
+        (on_a_detached_head_before, ITS_OWN_LOG),
+        (on_a_branch_that_was_deleted, ITS_OWN_LOG),
+        (under_a_ref_of_the_worktree, ITS_OWN_LOG),
+        (before_an_empty_branch, ITS_OWN_LOG),
         (changed, "1 changed file is not committed"),
         (staged, "1 changed file is not committed"),
         (deleted, "1 changed file is not committed"),
@@ -831,6 +898,62 @@ def test_what_a_setup_made_holds_it_back_once_it_is_touched(desk):
     made = desk.start(setup="echo 1 >generated; rm till/coins")
     (Path(made.cwd) / "generated").write_text("2")
     assert "1 new file is not committed" in (desk.end(made) or "")
+
+
+def test_what_was_tried_on_the_way_and_is_kept_elsewhere_does_not_hold_it_back(desk):
+    """Amended, reset and rebased commits stand in the log of the branch, which stays; steps of a rebase in nothing's."""
+    made = desk.start()
+    tree = Path(made.cwd)
+    for number in range(3):
+        (tree / f"note-{number}").write_text("x")
+        desk.commit(tree, f"Work {number}")
+    git(tree, "commit", "-q", "--amend", "-m", "Better")
+    git(tree, "-c", "sequence.editor=sed -i 2,3s/pick/squash/", "-c", "core.editor=true", "rebase", "-q", "-i", "main")
+    git(tree, "reset", "-q", "--hard", "HEAD~1")
+    git(tree, "reset", "-q", "--hard", "ORIG_HEAD")
+    (tree / "more").write_text("x")
+    git(tree, "stash", "push", "-q", "--include-untracked")
+    git(tree, "stash", "drop", "-q")
+    git(desk.repo, "branch", "copy", "fix")
+    assert desk.end(made) is None
+    assert not tree.exists()
+
+
+def test_a_repository_without_anything_in_it_does_not_hold_it_back(desk):
+    made = desk.start()
+    git(made.cwd, "init", "-q", "build/empty")
+    (Path(made.cwd) / "build" / "objects").mkdir()
+    assert desk.end(made) is None
+    assert not Path(made.cwd).exists()
+
+
+def test_nothing_that_lies_in_it_is_waited_for_or_followed(desk):
+    made = desk.start()
+    build = Path(made.cwd) / "build"
+    build.mkdir()
+    os.mkfifo(build / "HEAD")
+    (build / "loop").symlink_to("..")
+    desk.new_repository(desk.place / "outside")
+    (build / "away").symlink_to(desk.place / "outside")
+    assert desk.end(made) is None
+    assert (desk.place / "outside" / ".git").exists()
+
+
+def test_a_log_that_cannot_be_read_holds_it_back(desk):
+    made = desk.start()
+    log = Path(git(made.cwd, "rev-parse", "--absolute-git-dir")) / "logs" / "HEAD"
+    log.unlink()
+    os.mkfifo(log)
+    assert "not a regular file" in (desk.end(made) or "")
+    assert desk.end(made, FORCED) is None
+
+
+def test_more_folders_than_can_be_looked_through_hold_it_back(desk, monkeypatch):
+    made = desk.start()
+    monkeypatch.setattr(desk.worktree, "SEARCH_SECONDS", -1.0)
+    assert "too many folders" in (desk.end(made) or "")
+    monkeypatch.undo()
+    assert desk.end(made, FORCED) is None
 
 
 def test_a_worktree_can_be_kept_whatever_is_in_it(desk):
