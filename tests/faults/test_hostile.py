@@ -18,6 +18,9 @@ from tmuxctl.control import Control
 
 pytestmark = pytest.mark.on("tmux")
 
+UNSEEN = re.compile("[\u202a-\u202e\u2066-\u2069]|(?<![\U0001f3f4\U000e0000-\U000e007f])[\U000e0000-\U000e007f]")
+"""What changes the direction of text by force, and letters that are not drawn, but for those of a flag."""
+
 CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
@@ -35,6 +38,37 @@ def test_a_folder_of_any_name_disturbs_no_list(control: Control, place: Path) ->
     for words in (("ls",), ("show", "a"), ("screen", "a"), ("read", "a"), ("explain", "a")):
         done = Command(plain=True)(*words)
         assert (done.status, CONTROL.findall(done.output)) == (0, []), words
+
+
+def test_text_that_shows_as_other_text_is_told_as_what_it_is(control: Control, place: Path) -> None:
+    """Programs get it as it is: as JSON, where it is escaped, and from `exec`. What languages and emoji need stays."""
+    words = "rm \u2066-i\u2069 \u202etxt.exe\u202c \U000e0041\U000e0042 end"
+    needed = "\u05e9\u05dc\u200f! \u0645\u06cc\u200c\u062e\u0648 \U0001f469\u200d\U0001f467 "
+    needed += "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f"
+    (place / "words").write_text(f"{words} {needed}\n")
+    title = "\\033]2;a\u202eb\\007".encode().decode("latin-1")
+    (place / "ask").write_text(f"printf '{title}Delete \u202eab? [y/N] '; read answer\n", encoding="utf-8")
+    control.new("t", ("sh",))
+    told = Command(plain=True)("ask", "t", "cat words").output
+    assert told == f"rm \\u2066-i\\u2069 \\u202etxt.exe\\u202c \\U000e0041\\U000e0042 end {needed}\n"
+    said = Command()("ask", "t", "cat words")
+    assert said.said["answer"] == f"{words} {needed}"
+    assert Command(plain=True)("exec", "t", "--", "cat words").output == f"{words} {needed}\n"
+    control.send("t", b". ./ask")
+    assert control.wait("t", asking=True).matched == "asking"
+    verbs = (
+        ("ls",),
+        ("show", "t"),
+        ("screen", "t"),
+        ("screen", "t", "--ansi"),
+        ("screen", "t", "--scrollback"),
+        ("read", "t"),
+    )
+    more = (("log", "t"), ("explain", "t"), ("decide", "t"), ("wait", "t", "--text", "Delete", "--since", "screen"))
+    for verb in (*verbs, *more):
+        for command in (Command(plain=True), Command()):
+            done = command(*verb)
+            assert not UNSEEN.search(done.output + done.errors), (verb, ascii(done.output))
 
 
 def test_what_looks_like_a_question_is_answered_by_nobody(control: Control, place: Path) -> None:

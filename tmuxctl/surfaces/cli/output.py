@@ -9,6 +9,13 @@ from typing import IO, Any, NamedTuple
 
 from tmuxctl.errors import Failed, TmuxctlError
 
+UNSEEN = "\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f"
+"""Characters that show other text than there is: overrides and isolates of direction (UAX #9), and tags, which are letters
+nobody sees. Marks of direction and joiners stay: Arabic, Hebrew, Persian and emoji are written with them."""
+
+_FLAG_OR_UNSEEN = re.compile(f"(\U0001f3f4[\U000e0030-\U000e007a]{{1,6}}\U000e007f)|[{UNSEEN}]")
+_ESCAPED_IN_JSON = re.compile(f"[\x7f-\x9f\ud800-\udfff\u2028\u2029{UNSEEN}]")
+
 
 class Options(NamedTuple):
     """What was said of every command: the options that stand before or after its name."""
@@ -59,11 +66,16 @@ def write_json(value: Any) -> None:
 
 
 def as_json(value: Any) -> str:
-    """One line of UTF-8-safe JSON; control characters, C1 too, are escaped."""
+    """One line of UTF-8-safe JSON; control characters, C1 too, and what shows other text than there is are escaped."""
     import json
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=ascii)
-    return re.sub("[\x7f-\x9f\ud800-\udfff\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _ESCAPED_IN_JSON.sub(_json_escape, text)
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
 def tell(text: str) -> None:
@@ -102,6 +114,13 @@ def report(error: TmuxctlError, options: Options) -> None:
     if error.hint:
         lines.append(f"  {flat(with_socket(error.hint, options))}")
     tell("\n".join(lines))
+
+
+def shown(text: str) -> str:
+    r"""A program's text with what shows other text than there is written as an escape: `\u202e`. Flags keep their tags."""
+    if text.isascii():
+        return text
+    return _FLAG_OR_UNSEEN.sub(lambda found: found[1] or _escape(found[0]), text)
 
 
 def clean(text: str) -> str:

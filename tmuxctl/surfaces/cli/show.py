@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tmuxctl.operations import plain
-from tmuxctl.surfaces.cli.output import Options, as_json, clean, flat, note, tell, write, write_json
+from tmuxctl.surfaces.cli.output import Options, as_json, clean, flat, note, shown, tell, write, write_json
 
 TIMED_OUT, UNTOLD = 124, 125
 
@@ -87,7 +87,7 @@ class Printer:
 
     def _text(self, text: str | bytes) -> None:
         if text:
-            write(text)
+            write(shown(text) if isinstance(text, str) else text)
             self._line_open = isinstance(text, str) and not text.endswith("\n")
 
     def _lines(self, *lines: str) -> None:
@@ -97,7 +97,7 @@ class Printer:
 
     def print_screen(self, result: Any) -> None:
         for row in result.scrollback or ():
-            write(f"{row}\n")
+            write(f"{shown(row)}\n")
         self._text(result.ansi if result.ansi is not None else result.text)
 
     def print_output(self, result: Any) -> None:
@@ -343,7 +343,7 @@ class Printer:
 
     def print_profilefile(self, result: Any) -> None:
         if result.source != "new" or result.path is None:
-            self._text(result.name + "\n" if self.options.quiet else result.text)
+            write(result.name + "\n" if self.options.quiet else result.text)
             return
         self._lines(clean(result.path))
         note(f"what is to be filled in stands there; then: tmuxctl profile test {result.name}", self.options)
