@@ -54,7 +54,7 @@ def transform(
         raise Usage(f"{ascii(level[:40])} is no level of a sandbox", reason="bad_option", hint=hint)
     if spec.machine:
         raise Usage("a sandbox is made on this machine only", reason="bad_option", hint="start it without one there")
-    spec = replace(spec, cwd=view.physical(spec.cwd, spec))
+    spec = replace(spec, cwd=view.physical(spec.cwd))
     found = repository.find(spec.cwd)
     if found and found.top in (*view.private(), *view.homes()):  # it is hidden with the home that it keeps
         found = None
@@ -65,7 +65,7 @@ def transform(
     if sys.platform == "darwin":
         return replace(spec, argv=macos.command(spec, seen, level == NETWORK, inside), env=env)
     if not spec.notes.get("dry_run"):
-        view.remember_written(spec, seen)
+        view.remember_written(seen)
     # last, as it is the only step that leaves something behind
     if found and level != LEVELS[0]:
         spec = replace(spec, notes={**spec.notes, "sandbox": clone.about(found, spec)})
@@ -116,7 +116,7 @@ def _view(spec: SessionSpec, found: repository.Repository | None, level: str, bi
             else {found.top: READ}
         )
     seen[workspace] = READ if level == LEVELS[0] else WRITE
-    seen |= {view.physical(path, spec): WRITE for path in spec.notes.get("binds", ())}
+    seen |= {view.physical(path): WRITE for path in spec.notes.get("binds", ())}
     for text in bind:
         path, part = view.bound(text, spec)
         if reason := view.refusal(path, hiding, kept):

@@ -131,7 +131,7 @@ def about(repository: Repository, spec: SessionSpec) -> dict[str, Any]:
     base = re.sub(r"[^A-Za-z0-9_-]+", "-", os.path.basename(repository.top))[:60] or "top"
     name = f"{base}~{hashlib.sha256(os.fsencode(repository.top)).hexdigest()[:12]}"
     return {
-        "copy": f"{state_folder(spec)}/clones/{name}",
+        "copy": f"{state_folder()}/clones/{name}",
         "top": repository.top,
         "folder": repository.folder,
         "common": repository.common,
@@ -322,8 +322,10 @@ def _orders(
     old = real.references.get(before, "") if before.startswith("refs/") else before
     now = detached or new.references.get(branch, "")
     if now and now != old and (detached or branch in taken or new.head != before):
-        words += ["index", old, now] if old else ["first", now]
-        words += [word for name in real.under_way if name not in new.under_way for word in ("finished", name)]
+        finished = [name for name in real.under_way if name not in new.under_way]
+        # the index of a merge that was not finished holds what was in conflict
+        words += ["index", old, now] if old and not finished else ["first", now]
+        words += [word for name in finished for word in ("finished", name)]
     told += [f"{name} is not finished" for name in new.under_way if name not in real.under_way]
     return words, True, told
 

@@ -86,22 +86,19 @@ def home_inside(spec: SessionSpec, view: View) -> View:
     return {path: EMPTY for path in places if access(view, path) is not Access.WRITE}
 
 
-def state_folder(spec: SessionSpec) -> str:
-    """Where tmuxctl keeps its own: the session's folder lies in it, and without one it is where the settings say."""
-    return next(_states(spec))
-
-
-def _states(spec: SessionSpec) -> Iterator[str]:
-    if folder := spec.notes.get("folder"):
-        yield os.path.dirname(os.path.dirname(os.path.realpath(folder)))
+def state_folder() -> str:
+    """Where tmuxctl keeps its own, whatever server a session is on."""
     state = os.environ.get("XDG_STATE_HOME", "")
     state = state if os.path.isabs(state) else os.path.expanduser("~/.local/state")
-    yield os.path.realpath(os.path.join(state, "tmuxctl"))
+    return os.path.realpath(os.path.join(state, "tmuxctl"))
 
 
 def secrets(spec: SessionSpec) -> View:
     """What nobody may be given: whoever reaches a socket of tmux is out of the sandbox."""
-    temporary, paths = os.environ.get("TMUX_TMPDIR") or "/tmp", {path for path in _states(spec) if os.path.isdir(path)}
+    temporary, states = os.environ.get("TMUX_TMPDIR") or "/tmp", [state_folder()]
+    if folder := spec.notes.get("folder"):
+        states.append(os.path.dirname(os.path.dirname(os.path.realpath(folder))))
+    paths = {path for path in states if os.path.isdir(path)}
     if os.path.isdir(temporary):
         paths.add(os.path.join(os.path.realpath(temporary), f"tmux-{os.getuid()}"))
     caller = os.path.realpath(os.environ.get("TMUX", "").partition(",")[0])
@@ -153,10 +150,10 @@ def bound(text: str, spec: SessionSpec) -> tuple[str, Part]:
     if not given or not os.path.exists(path):
         hint = "write PATH or ro:PATH; a path that begins with ro: as ./ro:"
         raise Usage(f"there is no {ascii(given)} to bind", reason="bad_option", hint=hint)
-    return physical(path, spec), WRITE if given == text else READ
+    return physical(path), WRITE if given == text else READ
 
 
-def physical(path: str, spec: SessionSpec) -> str:
+def physical(path: str) -> str:
     """The path without links. Usage `bad_path` for a link that lies where a program in a sandbox can write, or could once:
     it chose where that leads."""
     written = None
@@ -172,7 +169,7 @@ def physical(path: str, spec: SessionSpec) -> str:
         if not os.path.islink(step):
             done = step
             continue
-        written = _written(spec) if written is None else written
+        written = _written() if written is None else written
         followed += 1
         if followed > 40 or any(within(done, folder) for folder in written):
             hint = f"look at it: ls -l {step}; then name where it leads"
@@ -183,11 +180,11 @@ def physical(path: str, spec: SessionSpec) -> str:
     return done
 
 
-def remember_written(spec: SessionSpec, view: View) -> None:
+def remember_written(view: View) -> None:
     """Write down which folders a program in a sandbox may write, for `physical`."""
-    known = set(_written(spec))
+    known = set(_written())
     paths = [path for path, part in view.items() if part.access is Access.WRITE and not part.source]
-    folder = os.path.join(state_folder(spec), "sandboxes")
+    folder = os.path.join(state_folder(), "sandboxes")
     for path in paths:
         if not any(within(path, one) for one in known) and os.path.isdir(path):
             os.makedirs(folder, mode=0o700, exist_ok=True)
@@ -200,9 +197,9 @@ def remember_written(spec: SessionSpec, view: View) -> None:
                 file.write(path)
 
 
-def _written(spec: SessionSpec) -> list[str]:
+def _written() -> list[str]:
     """The folders that programs in a sandbox could ever write, as far as they are still there."""
-    folder, paths = os.path.join(state_folder(spec), "sandboxes"), []
+    folder, paths = os.path.join(state_folder(), "sandboxes"), []
     with suppress(FileNotFoundError):
         for entry in os.scandir(folder):
             with open(entry.path, errors="surrogateescape") as file:

@@ -674,6 +674,197 @@ def test_links_in_a_planted_repository_lead_nowhere(jail: Jail) -> None:
     assert "the key" not in jail.sh("cat .git/id")
 
 
+EVERYTHING = """
+G=$(git rev-parse --git-dir); C=$(git rev-parse --git-common-dir)
+for one in $G $C; do
+    for name in HEAD logs/HEAD logs/refs/heads/main logs/refs/heads/topic packed-refs index config objects/info/alternates \\
+        refs/heads/zz worktrees/zz/HEAD worktrees/zz/gitdir worktrees/tree/HEAD shallow info/exclude info/attributes \\
+        COMMIT_EDITMSG MERGE_HEAD; do
+        mkdir -p $(dirname $one/$name); rm -f $one/$name; {make} $one/$name
+    done
+done
+"""
+"""Puts something in the place of all that git reads and writes."""
+
+
+def test_links_put_where_git_writes_are_followed_by_no_git_outside(jail: Jail, repository: Repository) -> None:
+    target = jail.home / ".bashrc"
+    target.write_text("mine\n")
+    jail.outside("chown", "--reference", str(jail.home), str(target))
+    jail.sh("git commit -q --allow-empty -m 'x; touch owned #'; " + EVERYTHING.format(make=f"ln -s {target}"))
+    for words in (("commit", "-q", "--allow-empty", "-m", "y"), ("branch", "new"), ("reset", "-q", "--hard", "HEAD~1")):
+        assert not jail.outside("git", *words, cwd=repository.top).status
+    assert target.read_text() == "mine\n"
+
+
+def test_pipes_put_where_git_reads_hold_up_no_git_outside(jail: Jail, repository: Repository) -> None:
+    jail.sh("git branch made; " + EVERYTHING.format(make="mkfifo"))
+    for words in (
+        ("status", "--porcelain"),
+        ("log", "-1"),
+        ("branch", "--all"),
+        ("commit", "-q", "--allow-empty", "-m", "y"),
+    ):
+        assert not jail.outside("timeout", "20", "git", *words, cwd=repository.top).status
+
+
+def test_what_git_would_refuse_to_fetch_is_not_brought(jail: Jail, repository: Repository) -> None:
+    tree = """id=$(git hash-object -w --stdin </dev/null); tree=$(printf '100644 blob %s\\t.git\\n' $id | git mktree)
+    git update-ref HEAD $(git commit-tree -m evil $tree)"""
+    before = jail.outside("git", "rev-parse", "HEAD", cwd=repository.top).text
+    said = jail.sh(tree)
+    assert "what was committed in the sandbox is kept in" in jail.left, said
+    assert "hasDotgit" in jail.left
+    assert jail.outside("git", "rev-parse", "HEAD", cwd=repository.top).text == before
+
+
+@pytest.mark.parametrize("repository", ["checkout", "subfolder"], indirect=True)
+@pytest.mark.parametrize("there", [True, False])
+def test_a_folder_of_hooks_cannot_be_put_there_or_moved_away(jail: Jail, repository: Repository, there: bool) -> None:
+    hooks = jail.workspace / ".husky/_"
+    if there:
+        jail.make(hooks.parent)
+        jail.make(hooks)
+        (hooks / "pre-commit").write_text("#!/bin/sh\nexit 0\n")
+    way = os.path.relpath(hooks, repository.top)
+    jail.outside("git", "config", "core.hooksPath", way, cwd=repository.top)
+    jail.sh(
+        """mv .husky .old; mv .husky/_ .old; rm -rf .husky; mkdir -p .husky/_
+        printf '#!/bin/sh\\ntouch owned\\n' >.husky/_/pre-commit; chmod +x .husky/_/pre-commit"""
+    )
+    assert os.listdir(hooks) == (["pre-commit"] if there else [])
+    assert not jail.outside("git", "commit", "-q", "--allow-empty", "-m", "x", cwd=repository.top).status
+    assert not list(repository.top.glob("**/owned"))
+
+
+@pytest.mark.parametrize("repository", ["checkout"], indirect=True)
+def test_settings_that_are_not_there_yet_are_made_by_no_program(jail: Jail, repository: Repository) -> None:
+    jail.outside("git", "config", "include.path", "../more", cwd=repository.top)
+    with pytest.raises(Failed) as error:
+        jail.wrapped("true")
+    assert "names" in error.value.message
+    assert "touch" in error.value.hint
+    jail.outside("touch", "more")
+    jail.sh("printf '[core]\\nfsmonitor = touch owned\\n' >more; mv more old; rm more")
+    assert (repository.top / "more").read_text() == ""
+
+
+@pytest.mark.parametrize("repository", ["checkout"], indirect=True)
+def test_a_program_that_settings_name_is_not_changed(jail: Jail, repository: Repository) -> None:
+    filter_ = jail.make(repository.top / "tools") / "clean.sh"
+    filter_.write_text("#!/bin/sh\ncat\n")
+    filter_.chmod(0o755)
+    jail.outside("git", "config", "filter.mine.clean", "sh tools/clean.sh %f", cwd=repository.top)
+    jail.sh("echo evil >tools/clean.sh; rm -f tools/clean.sh; mv tools other; mkdir tools; echo evil >tools/clean.sh")
+    assert filter_.read_text() == "#!/bin/sh\ncat\n"
+
+
+def test_repositories_below_the_workspace_keep_their_hooks_and_settings(jail: Jail, needs: Callable[..., None]) -> None:
+    needs("git")
+    deep = jail.make(jail.workspace / "mono/deep")
+    for path in (deep, jail.workspace / "mono/deep/deeper"):
+        jail.outside("git", "init", "-q", str(path))
+    jail.outside("git", "init", "-q", "--bare", str(jail.workspace / "mono/bare.git"))
+    kept = {str(path): path.read_bytes() for path in jail.workspace.rglob("*") if path.is_file()}
+    jail.sh(
+        """for one in mono/deep/.git mono/deep/deeper/.git mono/bare.git; do
+            mkdir -p $one/hooks; printf '#!/bin/sh\\ntouch owned\\n' >$one/hooks/pre-commit; echo evil >>$one/config
+            rm -f $one/HEAD; mv $one away; rm -rf $one
+        done
+        mv mono/deep/deeper x; mv mono/deep y; mv mono z
+        mkdir -p mono/deep/.git/hooks; echo evil >mono/deep/.git/hooks/pre-commit"""
+    )
+    assert {path: Path(path).read_bytes() for path in kept} == kept
+    assert not list((jail.workspace / "mono/deep").glob("**/pre-commit"))
+
+
+def test_a_workspace_that_calls_itself_a_worktree_of_your_home_gets_nothing_of_it(
+    jail: Jail, needs: Callable[..., None]
+) -> None:
+    needs("git")
+    for name in ("objects", "refs"):
+        jail.make(jail.home / name)
+    for name in ("HEAD", "config"):
+        (jail.home / name).write_text("ref: refs/heads/main\n" if name == "HEAD" else "[core]\n")
+    workspace = jail.make(jail.make(jail.home / "worktrees") / "mine")
+    (workspace / ".git").write_text("gitdir: .\n")
+    (workspace / "gitdir").write_text(f"{workspace}/.git\n")
+    assert "id" not in jail.sh("ls -A ~ ~/.ssh; touch ~/refs/new; git status", cwd=workspace).split()
+    assert not os.listdir(jail.home / "refs")
+
+
+def test_a_link_that_a_program_left_is_no_way_to_another_folder(jail: Jail) -> None:
+    other = jail.make(jail.home / "other")
+    assert jail.sh("ln -s ../other link; ln -s .. up; echo up").endswith("up")
+    for words in ({"cwd": jail.workspace / "link"}, {"bind": "link"}, {"bind": "ro:up/other"}):
+        with pytest.raises(Failed) as error:
+            jail.wrapped("true", **words)
+        assert "is a link in a folder that programs in a sandbox can write" in error.value.message
+    (jail.home / "mine").symlink_to(other)
+    assert jail.sh("touch new && echo ok", cwd=jail.home / "mine") == "ok"
+
+
+@pytest.mark.parametrize("name", ["config", "HEAD", "commondir", "gitdir"])
+def test_a_pipe_in_a_planted_repository_holds_nothing_up(jail: Jail, needs: Callable[..., None], name: str) -> None:
+    needs("git")
+    (jail.workspace / ".git").write_text("gitdir: sub\n")
+    os.mkfifo(jail.make(jail.workspace / "sub") / name)
+    assert jail.sh("echo up") == "up"
+    (jail.workspace / ".git").unlink()
+    (jail.workspace / "sub").rename(jail.workspace / ".git")
+    assert jail.sh("echo up") == "up"
+
+
+@pytest.mark.parametrize("repository", ["checkout", "worktree"], indirect=True)
+def test_a_merge_is_finished_inside_and_a_rebase_is_not_begun_with(jail: Jail, repository: Repository) -> None:
+    script = """git switch -q -c side; echo side >sub/file; git commit -qam side; git switch -q -; echo main >sub/file
+    git commit -qam main; git merge -q side; git status --porcelain"""
+    assert "UU sub/file" in jail.outside("sh", "-c", script, cwd=repository.top).text
+    jail.sh("echo both >sub/file; git add sub/file; git commit -q -m merged; git log -1 --format=%p | wc -w")
+    assert jail.left == ""
+    asked = ("git", "log", "-1", "--format=%s %P")
+    assert len(jail.outside(*asked, cwd=repository.top).text.split()) == 3
+    assert jail.outside("git", "status", "--porcelain", cwd=repository.top).text == ""
+    assert "merging" not in jail.outside("git", "status", cwd=repository.top).text
+    jail.outside("sh", "-c", "git reset -q --hard HEAD~1; git rebase side", cwd=repository.top)
+    with pytest.raises(Failed) as error:
+        jail.wrapped("true")
+    assert "a rebase is under way" in error.value.message
+
+
+@pytest.mark.parametrize("repository", ["checkout", "worktree"], indirect=True)
+def test_what_was_staged_before_is_staged_after(jail: Jail, repository: Repository) -> None:
+    jail.outside("sh", "-c", "echo mine >staged; git add staged", cwd=repository.top)
+    jail.sh("git status --porcelain >seen; echo 2 >sub/file; git commit -q -m two sub/file; rm seen")
+    assert jail.outside("git", "status", "--porcelain", cwd=repository.top).text == "A  staged"
+
+
+def test_two_in_one_folder_commit_to_one_copy(jail: Jail, repository: Repository, until: Callable[..., Any]) -> None:
+    folders = [jail.make(jail.make(jail.state / name) / "sessions/one") for name in ("a", "b")]
+    specs = [jail.wrapped("sh", "-c", "cat >/dev/null", notes={"folder": str(folder)}) for folder in folders]
+    first, second = (
+        jail.wrapped("sh", "-c", f"git commit -q --allow-empty -m {name}", notes={"folder": str(folder)})
+        for name, folder in zip("ab", folders, strict=True)
+    )
+    for spec in (first, second):
+        assert not jail._run(spec.argv, spec.env, Path(spec.cwd)).status
+    os.rmdir(folders[0])
+    assert jail.end(first) == ""
+    log = ("git", "log", "--format=%s")
+    assert jail.outside(*log, cwd=repository.top).text.split() == ["b", "a", "one"]
+    assert jail._run(specs[1].argv, specs[1].env, Path(specs[1].cwd)).status == 0
+    os.rmdir(folders[1])
+    assert jail.end(second) == ""
+    assert [path.suffix for path in (jail.state / "tmuxctl/clones").iterdir()] == [".lock"]
+
+
+def test_variables_that_are_set_inside_only_are_in_no_list_of_arguments(jail: Jail) -> None:
+    env = {"PERL5LIB": "wq7-the-value", "LD_NOTHING": "wq7-another"}
+    spec = jail.wrapped("sh", "-c", "echo $PERL5LIB $LD_NOTHING; env | grep -c INSIDE", env=env)
+    assert not [word for word in spec.argv if "wq7" in word]
+    assert jail._run(spec.argv, spec.env, jail.workspace).text.split() == ["wq7-the-value", "wq7-another", "0"]
+
+
 def test_the_repository_of_a_home_is_hidden_with_it(jail: Jail, needs: Callable[..., None]) -> None:
     needs("git")
     jail.outside("git", "init", "-q", cwd=jail.home)
