@@ -98,6 +98,56 @@ def test_an_endless_sequence_is_given_up() -> None:
     assert lines.text().endswith("seen")
 
 
+@pytest.mark.parametrize("begin", [b"\x1b]0;", b"\x1bP", b"\x1b_"])
+@pytest.mark.parametrize("end", [b"\x07", b"\x1b\\"])
+def test_a_string_of_any_length_is_not_shown(begin: bytes, end: bytes) -> None:
+    image = [b"eHh4" * 20_000] * 5
+    assert text(b"a", begin, *image, end + b"b\r\n") == "ab"
+    assert text(b"a" + begin + b"".join(image) + end + b"b\r\n") == "ab"
+
+
+def test_parameters_of_any_length_move_nothing() -> None:
+    assert text(b"ab\x1b[" + b"1;" * 200_000 + b"H\r\n", b"c\x1b[" + b"1" * 90_000, b"Ad\r\n") == "ab\ncd"
+
+
+def test_marks_without_end_make_no_endless_cell() -> None:
+    seen = text(b"e" + "\u0301".encode() * 100_000 + b"a\r\n")
+    assert (seen[0], seen[-1], len(seen) < 50) == ("e", "a", True)
+
+
+def test_a_character_is_repeated_to_the_end_of_its_row_at_most() -> None:
+    assert text(b"x\x1b[65000b\r\n", cols=8) == "x" * 8
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        b"".join(b"line %d  \r\n" % number for number in range(2000)) + b"  \r\n\r\n",
+        b"x" * 9000 + b" " * 500 + b"\x1b[1my\r\n\r\n\r\nz",
+        "日本".encode() * 3000 + b"\r\n\x1b[2J\x1b[Hnext\x1b[1A\x1b[Kup\r\n",
+        b"before\r\n\x1b[?1049hinside\x1b[?1049lafter\r\n",
+    ],
+)
+def test_what_scrolls_away_may_be_taken_as_it_comes(output: bytes) -> None:
+    pieces: list[str] = []
+    lines = Lines(20, 10, sink=pieces.append)
+    for at in range(0, len(output), 1000):
+        lines.feed(output[at : at + 1000])
+    lines.finish()
+    whole = Lines(20, 10, keep=100_000)
+    for at in range(0, len(output), 1000):
+        whole.feed(output[at : at + 1000])
+    assert "".join(pieces) == whole.text()
+
+
+def test_what_was_before_the_alternate_screen_is_taken_with_it() -> None:
+    pieces: list[str] = []
+    lines = Lines(20, 10, sink=pieces.append)
+    lines.feed(b"shell\r\n\x1b[?1049h\x1b[Hediting")
+    lines.finish()
+    assert "".join(pieces) == "shell\nediting"
+
+
 def test_memory_is_bounded() -> None:
     lines = Lines(20, 10, keep=100)
     for number in range(5_000):

@@ -46,6 +46,8 @@ class End(NamedTuple):
     detail: str | None = None
 
 
+LINE = re.compile(r"^[^\n]*$", re.MULTILINE)
+
 UNRUN = End("continuation", "shell")
 """A shell that wants more of a command has run nothing of it."""
 
@@ -132,7 +134,12 @@ def _mannered(text: str, manner: Manner) -> str:
         strip = re.compile(pattern)
         if strip.search(""):
             text = text.rstrip("\n")
-        text = "\n".join(line for line in text.split("\n") if not line or not strip.search(line))
+        kept = ""
+        # line by line: a list of all would take many times what the text takes
+        for line in LINE.finditer(text):
+            if not line[0] or not strip.search(line[0]):
+                kept += "\n" + line[0]
+        text = kept[1:]
     return text
 
 
@@ -158,6 +165,9 @@ DRAWN = re.compile(
 )
 """What a line editor prints before its prompt, right behind the output: zsh and fish their sign of a missing newline,
 blanks to the edge that wrap if there is one, and back; zsh then its reset, node its erasure of the row."""
+
+LONGEST_ROW = 1 << 16
+"""Bytes of a row's end that are looked at for a prompt."""
 
 ROWS = 64
 """An echo is looked for in so many rows, and a few for each row the typed text takes."""
@@ -237,7 +247,7 @@ def _shows(stretch: bytes, line: str, given: Given) -> bool:
 
     seen = Lines(given.cols, given.rows)
     seen.feed(stretch)
-    return _bare(seen.text()).endswith(_bare(line))
+    return _ends_with(seen.text(), _bare(line))
 
 
 def _without_drawn(data: bytes) -> bytes:
@@ -296,9 +306,9 @@ def _echoed(data: bytes, line: str, given: Given) -> int:
         if following < 0 or (end and not UPWARDS.search(data, at, following)):
             break
         lines.feed(data[at:following].rstrip(b"\r"))
-        if _bare(lines.left(given.y)).endswith(wanted):
+        if _ends_with(lines.left(given.y), wanted):
             end = following + 1
-        elif not number and _bare(lines.text()).endswith(wanted):
+        elif not number and _ends_with(lines.text(), wanted):
             loose = following + 1
         lines.feed(b"\r\n")
         at = following + 1
@@ -322,7 +332,7 @@ def _next_echo(data: bytes, begin: int, line: str, prompts: Prompts, given: Give
         row = data[at:following].rstrip(b"\r")
         if exact in row or b"\x1b" in row or b"\r" in row:
             text = plain(row, given.cols, given.rows).text
-            if _bare(text).endswith(wanted):
+            if _ends_with(text, wanted):
                 kept = prompts.before_echo(_before(text, line))
                 if kept is not None:
                     return _Echo(at, following + 1, kept)
@@ -359,13 +369,30 @@ def _without_prompt(data: bytes, given: Given, prompts: Prompts | None) -> bytes
 def _without_tail(data: bytes, end: int, given: Given, prompts: Prompts) -> bytes:
     """Output up to the prompt that its last row ends with; drawn again, as after a new size, it is the same prompt."""
     row = data.rfind(b"\n", 0, end) + 1
-    tail = QUIET.sub("", data[row:end].decode("utf-8", "replace")).lstrip("\r")
+    # a row may be as long as all of the output: no prompt is
+    row = max(row, _character(data, end - LONGEST_ROW))
+    tail = QUIET.sub(b"", data[row:end]).decode("utf-8", "replace").lstrip("\r")
     if "\x1b" in tail:
         tail = plain(data[row:end], given.cols, given.rows).text
     before = prompts.before(tail)
     while before and before.endswith("\r") and (again := prompts.before(before.rstrip("\r"))) is not None:
         before = again
     return data[:end] if before is None else data[:row] + before.encode()
+
+
+def _character(data: bytes, at: int) -> int:
+    """The first character that begins at this offset or behind it."""
+    while 0 < at < len(data) and 0x80 <= data[at] < 0xC0:
+        at += 1
+    return at
+
+
+def _ends_with(text: str, bare: str) -> bool:
+    """Whether the text, without blanks, ends so. It may be long, and its end is enough mostly."""
+    size = 2 * len(bare) + 256
+    while len(found := _bare(text[-size:])) < len(bare) and size < len(text):
+        size *= 4
+    return found.endswith(bare)
 
 
 def _bare(line: str) -> str:

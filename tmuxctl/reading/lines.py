@@ -2,6 +2,9 @@
 
 Not a screen (tmux has that): carriage returns, backspaces and erasures are carried out, rows the terminal wrapped are one
 line again, and what scrolls away stays. Used where output after a point counts: `wait --text`, `read`, answers.
+
+Rows that scrolled away cannot change any more and are kept as text, the newest of them only; or they are given away as
+they come, so that output of any length takes the memory of one screen.
 """
 
 from __future__ import annotations
@@ -10,47 +13,143 @@ import codecs
 import re
 import unicodedata
 from collections.abc import Callable
+from functools import lru_cache
+from itertools import dropwhile
 from typing import NamedTuple
 
+IGNORED = r"[\x00-\x07\x10-\x1a\x1c-\x1f\x7f-\x83\x86-\x8c\x8e-\x9f]"
 TOKEN = re.compile(
-    r"(?P<text>[^\x00-\x1f\x7f-\x9f]+)"
-    r"|\x1b\[(?P<csi>[0-?]*)(?P<middle>[ -/]*)(?P<final>[@-~])"
-    r"|\x1b[\]PX^_](?:[^\x07\x1b\x9c]|\x1b(?!\\))*(?:\x07|\x1b\\|\x9c)"
-    r"|\x1b(?P<escape>[ -/]*[0-OQ-WYZ\\`-~])"
-    r"|(?P<control>[\x00-\x1a\x1c-\x1f\x7f-\x9f])"
+    rf"(?P<text>[^\x00-\x1f\x7f-\x9f]++){IGNORED}*+"
+    r"|\x1b\[(?P<csi>[0-?]*+)(?P<middle>[ -/]*+)(?P<final>[@-~])"
+    r"|\x1b[\]PX^_](?:[^\x07\x1b\x9c]++|\x1b(?!\\))*+(?:\x07|\x1b\\|\x9c)"
+    r"|\x1b(?P<escape>[ -/]*+[0-OQ-WYZ\\`-~])"
+    rf"|{IGNORED}++"
+    r"|(?P<control>\n|[\x08\x09\x0b-\x0f\x84\x85\x8d]++\n?+)"
 )
-"""ECMA-48: a run of text, a control sequence, a string (OSC DCS SOS PM APC), an escape sequence, a control character."""
+"""ECMA-48: a run of text, a control sequence, a string (OSC DCS SOS PM APC), an escape sequence, control characters. The
+repetitions are possessive: one that may be given back is remembered step by step, which took gigabytes for a long string."""
 
-UNFINISHED = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x9c]*|[ -/]*)\Z")
+UNFINISHED = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+|[\]PX^_][^\x07\x9c]*+|[ -/]*+)\Z")
 LONGEST_SEQUENCE = 1 << 16
+"""Characters of an unfinished sequence that are kept. What comes behind so many is skipped up to the sequence's end."""
+
+ENDS = {"[": re.compile(r"[^ -?]"), **dict.fromkeys("]PX^_", re.compile(r"[\x07\x1b\x9c]"))}
+END_OF_ESCAPE = re.compile(r"[^ -/]")
+"""What ends a sequence that is too long, by the character behind its ESC. Another ESC breaks off a string so long."""
+
+LONGEST_PARAMETERS = 64
+"""Characters: tmux takes 63 bytes of parameters, and ignores a sequence that has more (input.c)."""
+
+CELL_LENGTH = 32
+"""Characters of one cell, with what combines; more are dropped. Text made for streams has 30 at most (UAX #15)."""
+
 GRAPHICS = dict(zip(range(0x60, 0x7F), "◆▒␉␌␍␊°±␤␋┘┐┌└┼⎺⎻─⎼⎽├┤┴┬│≤≥π≠£·", strict=True))
-WIDE = re.compile(r"[^\x20-\u02ff]")
+BEYOND = re.compile(r"[^\x20-\u02ff]")
+NARROW = "\x20-\x7e\xa0-\u02ff\u0390-\u03a1\u03a3-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e\u2190-\u2319\u2500-\u25fc\ufffd"
+"""What takes one column and combines with nothing, as far as it is worth knowing at once."""
+WIDE = re.compile(f"[^{NARROW}]")
+NARROW_OR_NOT = re.compile(f"[{NARROW}]+|[^{NARROW}]+")
+
+FEED = 1 << 18
+"""Bytes decoded at once: a character outside Latin-1 takes up to four times as much decoded."""
+
+SCROLLED = 256
+"""So many rows scroll away before they are made text."""
+
+Row = str | list[str]
+"""A text while each of its characters is a cell; else a list of cells, with an empty one behind each wide character."""
 
 
-class _Saved(NamedTuple):
-    rows: list[list[str]]
+class _Window(NamedTuple):
+    rows: list[Row]
     wrapped: list[bool]
-    touched: set[int]
+    touched: list[bool]
+    done: list[str | None]
+    done_wrapped: list[bool]
+    dropped: bool
+    written: bool
     top: int
     x: int
     y: int
 
 
-class Lines:
-    """Feeds on raw output and gives it back as text. `x`, `y` are where the terminal's cursor stood at its beginning."""
+class Joiner:
+    """Puts a text together from rows, one after the other, and gives it to `sink` as it grows: wrapped rows joined,
+    trailing blanks and untouched rows before the first left out, and no newline at the end."""
 
-    def __init__(self, cols: int, rows: int, *, x: int = 0, y: int = 0, keep: int = 20_000) -> None:
+    def __init__(self, sink: Callable[[str], object]) -> None:
+        self._sink = sink
+        self._begun = False
+        self._newlines = 0
+        self._blanks: list[str] = []
+
+    def add(self, row: str | None, *, joined: bool) -> None:
+        """The next row; None is one that was never written to. `joined`: it goes on with the line before."""
+        if row is None:
+            if not self._begun:
+                return
+            row = ""
+        if self._begun and not joined:
+            self._newlines += 1
+            self._blanks.clear()
+        self._begun = True
+        text = row.rstrip()
+        if text:
+            self._give_held()
+            self._sink(text)
+        if len(text) < len(row):
+            blanks = row[len(text) :]
+            # of rows of blanks without end only one is kept
+            self._blanks.append(self._blanks[-1] if self._blanks and self._blanks[-1] == blanks else blanks)
+
+    def forget_blank_rows(self) -> None:
+        """Leave out empty rows that came last."""
+        self._newlines = 0
+        self._blanks.clear()
+
+    def _give_held(self) -> None:
+        if self._newlines:
+            self._sink("\n" * self._newlines)
+            self._newlines = 0
+        for blanks in self._blanks:
+            self._sink(blanks)
+        self._blanks.clear()
+
+
+class Lines:
+    """Feeds on raw output and gives it back as text. `x`, `y` are where the terminal's cursor stood at its beginning.
+
+    Of the rows that scrolled away the newest `keep` are kept. With a `sink` none are, but those of the alternate screen:
+    their text goes there as they leave, and what is left by `finish`.
+    """
+
+    def __init__(
+        self,
+        cols: int,
+        rows: int,
+        *,
+        x: int = 0,
+        y: int = 0,
+        keep: int = 20_000,
+        sink: Callable[[str], object] | None = None,
+    ) -> None:
         self.cols, self.height, self._keep = max(2, cols), max(2, rows), keep
-        self._rows: list[list[str]] = [[] for _ in range(y + 1)]
+        self._rows: list[Row] = [""] * (y + 1)
         self._wrapped = [False] * (y + 1)
-        self._touched: set[int] = set()
+        self._touched = [False] * (y + 1)
+        self._done: list[str | None] = []
+        """Rows that scrolled away; None was never written to."""
+        self._done_wrapped: list[bool] = []
         self._top, self._x, self._y = 0, x, y
         self._mark = (x, y)
-        self._outer: _Saved | None = None
-        self._dropped = self._graphics = False
+        self._outer: _Window | None = None
+        self._dropped = self._written = self._graphics = False
         self._last = ""
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._rest = ""
+        self._skips: re.Pattern[str] | None = None
+        self._joiner = Joiner(sink) if sink else None
+        self._joined = False
 
     @property
     def alternate(self) -> bool:
@@ -59,7 +158,7 @@ class Lines:
 
     def touched(self) -> set[int]:
         """The rows of the present window (0 is its first) that were written to."""
-        return {row - self._top for row in self._touched if row >= self._top}
+        return {row for row, touched in enumerate(self._touched[self._top :]) if touched}
 
     def text(self) -> str:
         """The lines written so far, wrapped rows joined, trailing blanks and untouched rows left out."""
@@ -67,91 +166,202 @@ class Lines:
 
     def newest(self, count: int) -> tuple[str, bool]:
         """The last lines of the text, with at least so many characters; and whether they are all that were ever written."""
-        first = len(self._rows)
-        while first and (count > 0 or self._wrapped[first - 1]):
+        first = len(self._done) + len(self._rows)
+        while first and (count > 0 or self._goes_on(first - 1)):
             first -= 1
-            count -= len(self._rows[first]) + 1
+            count -= len(self._row_text(first) or "") + 1
         return self._text(first), not (first or self._dropped)
+
+    def left(self, row: int = 0) -> str:
+        """All that stands before the cursor, from a row on (counted from the first one that is kept), rows joined."""
+        rows = [self._row_text(at) or "" for at in range(row, len(self._done) + self._y)]
+        return "".join([*rows, *self._rows[self._y][: self._x]])
+
+    def finish(self) -> None:
+        """Give the sink what has not left yet: in the alternate screen what was before it, then what it shows."""
+        inner: list[tuple[str | None, bool]] = []
+        if self._outer is not None:
+            count = len(self._done) + len(self._rows)
+            inner = [(self._row_text(at), at > 0 and self._goes_on(at - 1)) for at in range(count)]
+            self._switch(False)
+        self._scroll(len(self._rows))
+        if self._joiner:
+            if inner:
+                self._joiner.forget_blank_rows()
+            for text, joined in dropwhile(lambda row: row[0] is None, inner):
+                self._joiner.add(text, joined=joined)
+
+    def go_on(self, before: Lines) -> Lines:
+        """Take over a character or sequence that was cut at the end of other lines' output."""
+        self._decode, self._rest, self._skips = before._decode, before._rest, before._skips
+        return self
 
     def _text(self, first: int) -> str:
         parts: list[str] = []
-        for index in range(first, len(self._rows)):
-            continued = index > 0 and self._wrapped[index - 1]
-            if index not in self._touched and not parts:
-                continue
-            line = "".join(self._rows[index])
-            parts.append(line if continued or not parts else "\n" + line)
-        return "\n".join(line.rstrip() for line in "".join(parts).split("\n")).rstrip("\n")
+        joiner = Joiner(parts.append)
+        for at in range(first, len(self._done) + len(self._rows)):
+            joiner.add(self._row_text(at), joined=at > 0 and self._goes_on(at - 1))
+        return "".join(parts)
 
-    def left(self, row: int = 0) -> str:
-        """All that stands before the cursor, from a row on (counted from the first one fed), rows joined."""
-        rows = [*self._rows[row : self._y], self._rows[self._y][: self._x]]
-        return "".join("".join(cells) for cells in rows)
+    def _row_text(self, at: int) -> str | None:
+        """A row's text, counted from the first one that is kept; None if it was never written to."""
+        done = len(self._done)
+        if at < done:
+            return self._done[at]
+        return "".join(self._rows[at - done]) if self._touched[at - done] else None
+
+    def _goes_on(self, at: int) -> bool:
+        """Whether a row's line goes on in the next one."""
+        done = len(self._done)
+        return self._done_wrapped[at] if at < done else self._wrapped[at - done]
 
     def feed(self, data: bytes) -> None:
         """Go on with more output; a sequence or character may be cut anywhere."""
-        text = self._rest + self._decode(data)
+        for start in range(0, len(data), FEED):
+            self.write(self._decode(data[start : start + FEED]))
+
+    def write(self, text: str) -> None:
+        """The same with output that is decoded already."""
+        text = self._rest + (self._behind(text) if self._skips else text)
         at = 0
-        for found in TOKEN.finditer(text):
-            # an ESC no token takes is cut off here, or broken off by another: a terminal drops the latter's beginning too
-            if found.start() != at and UNFINISHED.match(text, at):
-                break
+        while at < len(text):
+            found = TOKEN.match(text, at)
+            if not found:
+                # an ESC is cut off here, or broken off by another: a terminal drops the latter's beginning too
+                if UNFINISHED.match(text, at):
+                    break
+                at += 1
+                continue
             at = found.end()
             kind = found.lastgroup
             if kind == "text":
                 self._write(found["text"])
             elif kind == "control":
-                self._control(found["control"])
+                for control in found["control"]:
+                    self._control(control)
+                if found["control"][-1] == "\n":
+                    at = self._whole_lines(text, at)
             elif kind == "final":
-                if not found["middle"]:
+                if not found["middle"] and found.end("csi") - found.start("csi") <= LONGEST_PARAMETERS:
                     self._sequence(found["csi"], found["final"])
             elif kind == "escape":
                 self._escape(found["escape"])
-        self._rest = text[at:] if len(text) - at < LONGEST_SEQUENCE else ""
-        self._trim()
+        self._rest = text[at:]
+        if len(self._rest) >= LONGEST_SEQUENCE:
+            self._skips, self._rest = ENDS.get(self._rest[1], END_OF_ESCAPE), ""
+        if self._top:
+            self._scroll(self._top)
+
+    def _behind(self, text: str) -> str:
+        """What comes behind the end of the sequence that is skipped."""
+        assert self._skips is not None
+        found = self._skips.search(text)
+        if not found:
+            return ""
+        self._skips = None
+        return text[found.start() if found[0] == "\x1b" else found.end() :]
+
+    def _whole_lines(self, text: str, at: int) -> int:
+        """Write lines that need no more than a row each, at once where nothing stands yet; where to go on."""
+        if self._x or self._graphics or self._y != len(self._rows) - 1 or self._rows[-1]:
+            return at
+        found = _plain_lines(self.cols).match(text, at)
+        if not found:
+            return at
+        rows = found[0].replace("\r", "").split("\n")
+        self._last = found[0].rstrip("\r\n")[-1:] or self._last
+        self._rows[-1:] = rows
+        self._touched[-1:] = [True] * (len(rows) - 1) + [False]
+        self._wrapped += [False] * (len(rows) - 1)
+        self._written = True
+        self._y = len(self._rows) - 1
+        self._top = max(self._top, self._y - self.height + 1)
+        return found.end()
 
     def _write(self, text: str) -> None:
         if self._graphics:
             text = text.translate(GRAPHICS)
         self._last = text[-1]
-        if WIDE.search(text):
-            for character in text:
-                self._cell(character)
+        if not WIDE.search(text):
+            self._run(text, joined=not text.isascii() and BEYOND.search(text) is not None)
             return
-        while text:
+        for part in NARROW_OR_NOT.findall(text):
+            if not WIDE.match(part):
+                self._run(part, joined=True)
+            elif {*map(_width, part)} == {2}:
+                self._wide(part)
+            else:
+                for character in part:
+                    self._cell(character)
+
+    def _run(self, text: str, *, joined: bool = False) -> None:
+        """Write characters of one column each."""
+        if len(text) <= self.cols - self._x:
+            self._put(text)
+            return
+        # a shell finds a line's end with blanks that run over the edge (zsh PROMPT_SP, fish): no long line
+        size = len(text) if joined else len(text.rstrip())
+        at = 0
+        while at < len(text):
             if self._x >= self.cols:
-                # a shell finds a line's end with blanks that run over the edge (zsh PROMPT_SP, fish): no long line
-                self._wrap(joined=not text.isspace())
-            piece = text[: self.cols - self._x]
+                self._wrap(joined=at < size)
+            piece = text[at : at + self.cols - self._x]
             self._put(piece)
-            text = text[len(piece) :]
+            at += len(piece)
 
     def _put(self, piece: str) -> None:
-        row = self._row()
-        if len(row) < self._x:
-            row.extend(" " * (self._x - len(row)))
-        row[self._x : self._x + len(piece)] = piece
-        self._x += len(piece)
+        row, x = self._row(), self._x
+        self._x = end = x + len(piece)
+        if isinstance(row, list):
+            row.extend(" " * (x - len(row)))
+            row[x:end] = piece
+        elif x >= len(row):
+            self._rows[self._y] = row.ljust(x) + piece
+        else:
+            self._rows[self._y] = row[:x] + piece + row[end:]
+
+    def _wide(self, text: str) -> None:
+        """Write characters of two columns each."""
+        while text:
+            room = (self.cols - self._x) // 2
+            if not room:
+                self._wrap()
+                continue
+            cells = [cell for character in text[:room] for cell in (character, "")]
+            row, x = self._cells(), self._x
+            row.extend(" " * (x - len(row)))
+            self._x = x + len(cells)
+            row[x : self._x] = cells
+            text = text[room:]
 
     def _cell(self, character: str) -> None:
-        if unicodedata.combining(character) or character in "\u200d\ufe0e\ufe0f\u200b":
-            row = self._row()
-            if row and 0 < self._x <= len(row):
-                at = self._x - 1
-                row[at if row[at] or not at else at - 1] += character
-            return
-        width = 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        if self._x + width > self.cols:
-            self._wrap()
-        row = self._row()
-        if len(row) < self._x:
-            row.extend(" " * (self._x - len(row)))
-        row[self._x : self._x + width] = [character] + [""] * (width - 1)
-        self._x += width
+        """Write a character of any width, or add it to the one before."""
+        width = _width(character)
+        if not width:
+            self._combine(character)
+        elif width == 1:
+            self._run(character, joined=True)
+        else:
+            self._wide(character)
 
-    def _row(self) -> list[str]:
-        self._touched.add(self._y)
+    def _combine(self, character: str) -> None:
+        row = self._cells()
+        if row and 0 < self._x <= len(row):
+            at = self._x - 1
+            at = at if row[at] or not at else at - 1
+            if len(row[at]) < CELL_LENGTH:
+                row[at] += character
+
+    def _row(self) -> Row:
+        self._touched[self._y] = self._written = True
         return self._rows[self._y]
+
+    def _cells(self) -> list[str]:
+        """The cursor's row as cells."""
+        row = self._row()
+        if isinstance(row, str):
+            self._rows[self._y] = row = list(row)
+        return row
 
     def _wrap(self, *, joined: bool = True) -> None:
         self._wrapped[self._y] = joined
@@ -161,15 +371,39 @@ class Lines:
     def _down(self) -> None:
         self._y += 1
         if self._y == len(self._rows):
-            self._rows.append([])
-            self._wrapped.append(False)
-        self._top = max(self._top, self._y - self.height + 1)
+            self._add_row()
+        if self._y - self._top >= self.height:
+            self._top = self._y - self.height + 1
+            if self._top > SCROLLED:
+                self._scroll(self._top)
 
     def _go(self, y: int) -> None:
         self._y = min(max(y, self._top), self._top + self.height - 1)
         while self._y >= len(self._rows):
-            self._rows.append([])
-            self._wrapped.append(False)
+            self._add_row()
+
+    def _add_row(self) -> None:
+        self._rows.append("")
+        self._wrapped.append(False)
+        self._touched.append(False)
+
+    def _scroll(self, count: int) -> None:
+        """Make text of the first `count` rows, above which the cursor cannot go any more."""
+        for row, wrapped, touched in zip(self._rows[:count], self._wrapped, self._touched, strict=False):
+            text = "".join(row) if touched else None
+            if self._joiner and self._outer is None:
+                self._joiner.add(text, joined=self._joined)
+                self._joined = wrapped
+            else:
+                self._done.append(text)
+                self._done_wrapped.append(wrapped)
+        del self._rows[:count], self._wrapped[:count], self._touched[:count]
+        self._top -= count
+        self._y -= count
+        over = len(self._done) + len(self._rows) - self._keep
+        if over > self._keep // 4:
+            self._dropped = True
+            del self._done[:over], self._done_wrapped[:over]
 
     def _control(self, control: str) -> None:
         if control == "\r":
@@ -177,7 +411,7 @@ class Lines:
         elif control in "\n\v\f\x84\x85":
             if control == "\x85":
                 self._x = 0
-            self._touched.add(self._y)
+            self._row()
             self._down()
         elif control == "\b":
             self._x = max(0, min(self._x, self.cols) - 1)
@@ -238,22 +472,30 @@ class Lines:
     def _erase_line(self, how: int) -> None:
         row = self._row()
         if how == 0:
-            del row[self._x :]
+            self._rows[self._y] = row[: self._x]
             self._wrapped[self._y] = False
         elif how == 1:
-            row[: self._x + 1] = " " * min(len(row), self._x + 1)
+            self._overwrite(0, min(len(row), self._x + 1))
         else:
-            row.clear()
+            self._rows[self._y] = ""
             self._wrapped[self._y] = False
 
+    def _overwrite(self, start: int, end: int) -> None:
+        """Put blanks on cells of the cursor's row."""
+        row, blanks = self._row(), " " * (end - start)
+        if isinstance(row, list):
+            row[start:end] = blanks
+        else:
+            self._rows[self._y] = row[:start] + blanks + row[end:]
+
     def _erase_screen(self, how: int) -> None:
-        if how == 2 or (how == 0 and self._y == self._top and self._x == 0 and self._touched):
+        if how == 2 or (how == 0 and self._y == self._top and self._x == 0 and self._written):
             self._fresh()
             return
         if how == 0:
             self._erase_line(0)
             for y in range(self._y + 1, len(self._rows)):
-                self._rows[y].clear()
+                self._rows[y] = ""
                 self._wrapped[y] = False
 
     def _fresh(self) -> None:
@@ -261,43 +503,62 @@ class Lines:
         row = self._y - self._top
         self._top = len(self._rows)
         self._go(self._top + row)
+        if self._top > SCROLLED:
+            self._scroll(self._top)
 
     def _insert(self, count: int) -> None:
-        row = self._row()
-        if self._x < len(row):
-            row[self._x : self._x] = " " * min(self.cols, max(1, count))
-            del row[self.cols :]
+        row, x = self._row(), self._x
+        if x < len(row):
+            blanks = " " * min(self.cols, max(1, count))
+            if isinstance(row, list):
+                row[x:x] = blanks
+                del row[self.cols :]
+            else:
+                self._rows[self._y] = (row[:x] + blanks + row[x:])[: self.cols]
 
     def _delete(self, count: int) -> None:
-        del self._row()[self._x : self._x + max(1, count)]
+        row, behind = self._row(), self._x + max(1, count)
+        if isinstance(row, list):
+            del row[self._x : behind]
+        else:
+            self._rows[self._y] = row[: self._x] + row[behind:]
 
     def _blank(self, count: int) -> None:
-        row = self._row()
-        end = min(len(row), self._x + max(1, count))
-        row[self._x : end] = " " * max(0, end - self._x)
+        end = min(len(self._row()), self._x + max(1, count))
+        if end > self._x:
+            self._overwrite(self._x, end)
 
     def _repeat(self, count: int) -> None:
-        if self._last:
-            self._write(self._last * min(max(1, count), self.cols * self.height))
+        # tmux repeats to the end of the row at most
+        if self._last and self._x < self.cols:
+            self._write(self._last * min(max(1, count), self.cols - self._x))
 
     def _switch(self, on: bool) -> None:
         if on and self._outer is None:
-            self._outer = _Saved(self._rows, self._wrapped, self._touched, self._top, self._x, self._y)
-            self._rows, self._wrapped, self._touched, self._top = [[]], [False], set(), 0
+            rows = self._rows, self._wrapped, self._touched, self._done, self._done_wrapped
+            self._outer = _Window(*rows, self._dropped, self._written, self._top, self._x, self._y)
+            self._rows, self._wrapped, self._touched, self._done, self._done_wrapped = [""], [False], [False], [], []
+            self._dropped, self._written, self._top = False, False, 0
             self._go(self._outer.y - self._outer.top)
         elif not on and self._outer is not None:
-            self._rows, self._wrapped, self._touched, self._top, self._x, self._y = self._outer
-            self._outer = None
+            kept, self._outer = self._outer, None
+            self._rows, self._wrapped, self._touched = kept.rows, kept.wrapped, kept.touched
+            self._done, self._done_wrapped, self._dropped = kept.done, kept.done_wrapped, kept.dropped
+            self._written, self._top, self._x, self._y = kept.written, kept.top, kept.x, kept.y
 
-    def _trim(self) -> None:
-        over = len(self._rows) - self._keep
-        if over > self._keep // 4 and self._outer is None:
-            over = min(over, self._top)
-            self._dropped = True
-            del self._rows[:over], self._wrapped[:over]
-            self._top -= over
-            self._y -= over
-            self._touched = {row - over for row in self._touched if row >= over}
+
+@lru_cache(16)
+def _plain_lines(cols: int) -> re.Pattern[str]:
+    """Lines of nothing but narrow characters, none longer than a row."""
+    return re.compile(rf"(?:\n|[{NARROW}]{{0,{cols}}}+\r++\n)++")
+
+
+@lru_cache(4096)
+def _width(character: str) -> int:
+    """The columns of a character; 0 for one that combines with the one before."""
+    if unicodedata.combining(character) or character in "\u200d\ufe0e\ufe0f\u200b":
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def _mover(final: str) -> Callable[[Lines, int, list[int]], None]:

@@ -40,9 +40,9 @@ def marks(data: bytes, token: str | None = None) -> list[Mark]:
 def scan(data: bytes, token: str | None = None, start: int = 0) -> Scan:
     """The whole marks that begin at or after `start`. A mark cut at the end of the data is left for the next call,
     which is given the grown data and `resume` as its start: no byte is searched twice but the cut mark's own."""
-    found = [_mark(match) for match in MARK.finditer(data, start)]
+    found = [one for one in map(_mark, MARK.finditer(data, start)) if token is None or one.token == token]
     cut = CUT.search(data, max(start, len(data) - LONGEST))
-    return Scan([one for one in found if token is None or one.token == token], cut.start() if cut else len(data))
+    return Scan(found, cut.start() if cut else len(data))
 
 
 def output(data: bytes) -> bytes:
