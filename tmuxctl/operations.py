@@ -326,6 +326,8 @@ class Call(NamedTuple):
     """The caller chose the id: this may be a call that was made before."""
     rights: Sequence[str] = RIGHTS
     """What the caller may."""
+    pieces: str | None = None
+    """What `in_pieces` was told."""
 
     def left(self, wanted: float | None) -> float | None:
         """Seconds a wait may still last: what it wants, cut at the caller's deadline. None is without end."""
@@ -376,6 +378,20 @@ def under(call: Call) -> Iterator[Call]:
         _current.reset(token)
 
 
+_PIECES: ContextVar[str | None] = ContextVar("pieces", default=None)
+
+
+@contextmanager
+def in_pieces(what: str) -> Iterator[None]:
+    """A caller that takes a long output in pieces (`results.Pieces`): each with its `text`, or its `data` where raw bytes are
+    asked for."""
+    before = _PIECES.set(what)
+    try:
+        yield
+    finally:
+        _PIECES.reset(before)
+
+
 def invoke(
     service: object,
     name: str,
@@ -393,7 +409,9 @@ def invoke(
         raise Usage("a request id is 8 to 64 letters and digits", reason="bad_id", hint="leave it out to get one")
     checked = found.arguments(arguments)
     deadline = None if timeout is None else time.monotonic() + timeout
-    with under(Call(request_id or os.urandom(8).hex(), deadline, cancelled, request_id is not None, rights)):
+    with under(
+        Call(request_id or os.urandom(8).hex(), deadline, cancelled, request_id is not None, rights, _PIECES.get())
+    ):
         return found.function(service, **checked)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -50,6 +50,16 @@ class Output(Value):
     truncated: bool = False
     complete: bool = True
     data: bytes = b""
+
+
+class Pieces(Iterator[Output]):
+    """One long output in pieces: their texts, or their data, make the whole, and the cursor is that of the last."""
+
+    def __init__(self, pieces: Iterator[Output]) -> None:
+        self._pieces = pieces
+
+    def __next__(self) -> Output:
+        return next(self._pieces)
 
 
 class Written(Value):

@@ -10,10 +10,10 @@ from tmuxctl.control import sessions
 from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import State, addressable
 from tmuxctl.operations import Call, current
-from tmuxctl.results import CursorPosition, Output, Screen
+from tmuxctl.results import CursorPosition, Output, Pieces, Screen
 from tmuxctl.terminal import observer, server
 from tmuxctl.terminal import screen as screens
-from tmuxctl.terminal.journal import Journal, parse_cursor
+from tmuxctl.terminal.journal import Journal, Slice, parse_cursor
 from tmuxctl.terminal.observer import Capture
 from tmuxctl.terminal.paste import Input
 from tmuxctl.terminal.server import Pane
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from tmuxctl.reading.state import Verdict
 
 FOLLOW_SECONDS = 1.0
+
+PART = 1 << 20
+"""Bytes of a journal that are read at once."""
 
 
 def screen(
@@ -190,50 +193,95 @@ def _output(
 ) -> Output | Iterator[Output]:
     if follow:
         return _following(control, pane, journal, start, raw, current())
-    part = journal.read(start)
-    return Output(
-        pane.name,
-        plain(part.data, pane),
-        sessions.cursor(pane, part.end),
-        part.truncated,
-        data=part.data if raw else b"",
-    )
+    pieces = current().pieces
+    if pieces:
+        return Pieces(_in_pieces(pane, journal, start, text=not raw or pieces == "text", data=raw))
+    text, truncated, cursor = "", False, ""
+    for piece in _in_pieces(pane, journal, start, text=True, data=False):
+        # CPython lengthens a string in place that nothing else refers to: there is never a second one of this size
+        text += piece.text
+        truncated, cursor = truncated or piece.truncated, piece.cursor
+    data = journal.read(start, parse_cursor(cursor).offset - start).data if raw else b""
+    return Output(pane.name, text, cursor, truncated, data=data)
+
+
+def _in_pieces(pane: Pane, journal: Journal, start: int, *, text: bool, data: bool) -> Iterator[Output]:
+    """The output from an offset up to what is there by now; the last piece is behind it."""
+    from tmuxctl.reading.lines import Lines
+
+    pieces: list[str] = []
+    lines = Lines(pane.cols, pane.rows, sink=pieces.append)
+    cursor = ""
+    for part in _parts(journal, start):
+        if text:
+            lines.feed(part.data)
+        cursor = sessions.cursor(pane, part.end)
+        shown = screens.clean("".join(pieces))
+        pieces.clear()
+        yield Output(pane.name, shown, cursor, part.truncated, data=part.data if data else b"")
+    lines.finish()
+    yield Output(pane.name, screens.clean("".join(pieces)), cursor)
+
+
+def _parts(journal: Journal, start: int) -> Iterator[Slice]:
+    """The journal from an offset up to its present end, so much at once that it takes no room; at least one slice."""
+    if not journal.streams:
+        yield journal.read(start)
+        return
+    stop = journal.end()
+    while True:
+        part = journal.read(start, max(0, min(PART, stop - start)))
+        yield part
+        start = part.end
+        if not part.data or start >= stop:
+            return
 
 
 def plain(data: bytes, pane: Pane) -> str:
     """A stretch of output as the lines a person saw, without control characters."""
     from tmuxctl.reading.lines import Lines
 
-    lines = Lines(pane.cols, pane.rows, keep=1_000_000)
+    lines = Lines(pane.cols, pane.rows)
     lines.feed(data)
     return screens.clean(lines.text())
 
 
 def _following(control: Control, pane: Pane, journal: Journal, start: int, raw: bool, call: Call) -> Iterator[Output]:
     """Output as it comes, whole lines at a time, until the program ends, the session goes, or the caller gives up."""
+    from tmuxctl.reading.lines import Lines
+
     watch = control.transport.watch([journal.folder], pane.pid or None)
-    rest = b""
+    pieces: list[str] = []
+    lines = Lines(pane.cols, pane.rows, sink=pieces.append)
+    begun = 0
     try:
         while True:
             finished = journal.finished() or (pane.dead and not pane.pid)
-            part = journal.read(start, 1 << 20)
+            part = journal.read(start, PART)
             start = part.end
-            data = rest + part.data
-            cut = len(data) if raw or (finished and not part.data) else data.rfind(b"\n") + 1
-            rest, whole = data[cut:], data[:cut]
-            if whole or part.truncated:
-                text = plain(whole, pane)
+            last = finished and not part.data
+            cut = len(part.data) if raw else part.data.rfind(b"\n") + 1
+            lines.feed(part.data[:cut])
+            if cut or last:
+                lines.finish()
+                lines, begun = Lines(pane.cols, pane.rows, sink=pieces.append).go_on(lines), 0
+            if cut or pieces or part.truncated:
+                # a line without end comes in pieces: all of it but what may still change
+                text = screens.clean("".join(pieces))
+                pieces.clear()
                 yield Output(
                     pane.name,
-                    text + "\n" if text and whole.endswith(b"\n") else text,
-                    sessions.cursor(pane, start - len(rest)),
+                    text + "\n" if text and part.data[:cut].endswith(b"\n") else text,
+                    sessions.cursor(pane, start - (len(part.data) - cut)),
                     part.truncated,
                     complete=False,
-                    data=whole if raw else b"",
+                    data=part.data if raw else b"",
                 )
+            lines.feed(part.data[cut:])
+            begun += len(part.data) - cut
             if part.data:
                 continue
-            if finished and not rest:
+            if last and not begun:
                 return
             call.check()
             if not watch.wait(FOLLOW_SECONDS) and _gone(control, pane):
@@ -254,13 +302,24 @@ def _gone(control: Control, pane: Pane) -> bool:
 def _lines_back(journal: Journal, count: int) -> int:
     """The offset at which the last `count` lines begin, as far as they are kept."""
     extent = journal.extent()
-    size = 1 << 16
-    while True:
-        part = journal.tail(size)
-        if part.data.count(b"\n") > count or part.start <= extent.start:
-            break
-        size *= 4
-    ends = part.data.rstrip(b"\r\n").split(b"\n")
-    kept = b"\n".join(ends[-count:]) if count else b""
-    tail = len(part.data) - len(part.data.rstrip(b"\r\n"))
-    return part.end - tail - len(kept)
+    if not journal.streams:
+        from tmuxctl.terminal.shown import ROW
+
+        return max(0, extent.end // ROW - count + 1) * ROW
+    position, ended, left = extent.end, False, count
+    while position > extent.start:
+        begin = max(extent.start, position - PART)
+        part = journal.read(begin, position - begin)
+        # where bytes are missing as many are read behind the position, which were looked at before
+        size = len(part.data) - max(0, part.end - position)
+        data = part.data[:size] if ended else part.data[:size].rstrip(b"\r\n")
+        ended = ended or bool(data)
+        if ended and not count:
+            return position - size + len(data)
+        at = len(data)
+        while left and (at := data.rfind(b"\n", 0, at)) >= 0:
+            left -= 1
+        if at >= 0 and ended:
+            return position - size + at + 1
+        position = begin
+    return extent.start

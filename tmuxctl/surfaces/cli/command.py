@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from tmuxctl.errors import Asking, Failed, Timeout, TmuxctlError, Usage
-from tmuxctl.operations import Operation, Parameter, spoken
+from tmuxctl.operations import Operation, Parameter, in_pieces, spoken
 from tmuxctl.surfaces.cli import group
 from tmuxctl.surfaces.cli.output import Options, report, write
 
@@ -200,8 +200,11 @@ def perform(
         service = connect(options)
         try:
             arguments = progress.watched(operation.name, arguments, options)
-            with progress.waiting(operation.name, arguments, options, service):
+            pieces = in_pieces("text" if options.json else "data")
+            with pieces, progress.waiting(operation.name, arguments, options, service):
                 result = service.call(operation.name, arguments)
+            if type(result).__name__ == "Pieces":
+                return printer.show_pieces(result)
             if hasattr(result, "__next__"):
                 for one in result:
                     printer.show(one, last=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterable
 from typing import IO, Any, NamedTuple
 
 from tmuxctl.errors import Failed, TmuxctlError
@@ -28,6 +29,10 @@ class Options(NamedTuple):
     verbose: bool = False
 
 
+PIECE = 1 << 20
+"""Characters or bytes that are encoded and written at once."""
+
+
 class ReaderGone(Exception):
     """Nobody reads our standard output any more."""
 
@@ -40,10 +45,12 @@ def write(data: bytes | str) -> None:
     stream = sys.stdout
     if stream is None:
         raise Failed("standard output is closed", reason="output")
-    if isinstance(data, str):
-        data = data.encode(stream.encoding or "utf-8", "replace")
     try:
-        stream.buffer.write(data)
+        for at in range(0, len(data), PIECE):
+            piece = data[at : at + PIECE]
+            stream.buffer.write(
+                piece.encode(stream.encoding or "utf-8", "replace") if isinstance(piece, str) else piece
+            )
         stream.buffer.flush()
     except BrokenPipeError:
         _drop_rest(stream)
@@ -62,7 +69,33 @@ def _drop_rest(stream: IO[str]) -> None:
 
 def write_json(value: Any) -> None:
     """Put one object on a line of standard output."""
-    write(as_json(value).encode() + b"\n")
+    long = (
+        [name for name, one in value.items() if isinstance(one, str) and len(one) > PIECE]
+        if type(value) is dict
+        else []
+    )
+    if not long:
+        write(as_json(value).encode() + b"\n")
+        return
+    text = value[long[0]]
+    write_pieces(long[0], (value | {long[0]: text[at : at + PIECE]} for at in range(0, len(text), PIECE)))
+
+
+def write_pieces(field: str, values: Iterable[dict[str, Any]]) -> None:
+    """Put one object on a line of standard output whose one field, a text, comes in pieces: those before it are as the
+    first value has them, those behind it as the last has, and `truncated` if one of them is."""
+    begun, truncated, value = False, False, {}
+    for value in values:
+        at = list(value).index(field)
+        if not begun:
+            head = dict(list(value.items())[:at])
+            write(as_json(head)[:-1] + ("," if head else "") + f'"{field}":"')
+        begun, truncated = True, truncated or bool(value.get("truncated"))
+        write(as_json(value[field])[1:-1].encode())
+    rest = dict(list(value.items())[list(value).index(field) + 1 :])
+    if "truncated" in rest:
+        rest["truncated"] = truncated
+    write(('"' + ("," if rest else "") + as_json(rest)[1:] + "\n").encode())
 
 
 def as_json(value: Any) -> str:

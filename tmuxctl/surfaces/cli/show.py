@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tmuxctl.operations import plain
-from tmuxctl.surfaces.cli.output import Options, as_json, clean, flat, note, shown, tell, write, write_json
+from tmuxctl.surfaces.cli.output import Options, as_json, clean, flat, note, shown, tell, write, write_json, write_pieces
+
+if TYPE_CHECKING:
+    from tmuxctl.results import Pieces
 
 TIMED_OUT, UNTOLD = 124, 125
 
@@ -48,6 +51,16 @@ class Printer:
         if last:
             self.end()
         return exit_status(result)
+
+    def show_pieces(self, pieces: Pieces) -> int:
+        """Print one result that comes in pieces, each as it comes."""
+        if self.options.json and self.form is None:
+            write_pieces("text", map(plain, pieces))
+        else:
+            for piece in pieces:
+                self.show(piece, last=False)
+            self.end()
+        return 0
 
     def _react(self, event: Any) -> None:
         """Run the user's command for this state; what the program shows reaches it as data in its environment only."""
@@ -137,9 +150,13 @@ class Printer:
             from tmuxctl.terminal import screen
 
             told = result.source in ("hook", "transcript")
-            self._text((screen.clean(result.answer) if told else result.answer) + "\n")
+            self._text(screen.clean(result.answer) if told else result.answer)
+            self._text("\n")
         if result.truncated:
-            note("older output is gone: more was printed than is kept", self.options)
+            note(
+                f"more was printed than an answer holds, or is kept; all there is: tmuxctl log {result.session}",
+                self.options,
+            )
         if result.passed:
             self._passed(result.passed)
             note(f"answered by {result.answered_by} in {result.session}", self.options)
