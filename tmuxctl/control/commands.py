@@ -16,7 +16,7 @@ from tmuxctl.operations import current
 from tmuxctl.reading import marks
 from tmuxctl.results import Ran
 from tmuxctl.terminal import layout, lease, paste, server, shells
-from tmuxctl.terminal.journal import Journal
+from tmuxctl.terminal.journal import Journal, Slice
 from tmuxctl.terminal.lease import Holder
 from tmuxctl.terminal.server import Pane
 from tmuxctl.transport.base import shell_word
@@ -514,7 +514,7 @@ def _to_end(control: Control, pane: Pane, began: float, timeout: float | None, m
     finally:
         watch.close()
     pane = server.pane(control.transport, pane.name)
-    part = journal.read(0)
+    part, end = _first(journal, max_bytes), journal.end()
     data = marks.output(part.data)
     return ran(
         control,
@@ -522,16 +522,21 @@ def _to_end(control: Control, pane: Pane, began: float, timeout: float | None, m
         data[:max_bytes],
         pane.status if not timed_out else None,
         signal=pane.signal,
-        offset=part.end,
+        offset=end,
         elapsed=time.monotonic() - began,
-        truncated=part.truncated or len(data) > max_bytes,
+        truncated=part.truncated or len(data) > max_bytes or part.end < end,
         timed_out=timed_out,
     )
 
 
+def _first(journal: Journal, max_bytes: int) -> Slice:
+    """As much of the beginning as makes so many bytes of output for sure: of two bytes of a line's end one is left."""
+    return journal.read(0, 2 * max_bytes + 2)
+
+
 def _unanswered(asking: Asking, journal: Journal, max_bytes: int) -> Asking:
     """The error for a program that asked where nobody answers: it is ended."""
-    output = marks.output(journal.read(0).data)[:max_bytes].decode(errors="replace")
+    output = marks.output(_first(journal, max_bytes).data)[:max_bytes].decode(errors="replace")
     return Asking(
         f"{asking.message} (nobody answered, so it was ended)",
         reason=asking.reason,

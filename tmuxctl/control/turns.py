@@ -61,8 +61,11 @@ UNSEEN_SECONDS = 10.0
 DECISIONS_LIMIT = 50
 """Questions answered by a policy in one turn."""
 
-ANSWER_LIMIT = 16 << 20
-"""Bytes of output an answer is made from."""
+ANSWER_LIMIT = 8 << 20
+"""Bytes of output an answer is made from; one that is cut there is not complete."""
+
+PROMPT_BYTES = 1 << 16
+"""So much of a row before an input is looked at: no prompt is longer."""
 
 
 class Asked(NamedTuple):
@@ -155,11 +158,12 @@ def answer_to(control: Control, session: str, holding: str) -> Output:
             raise NotFound(
                 f"no input into {pane.name} holds {ascii(holding[:40])}", reason="no_input", hint="tmuxctl log"
             )
-        line = kept.data.rfind(b"\n", 0, at) + 1
+        line = max(kept.data.rfind(b"\n", 0, at) + 1, at - PROMPT_BYTES)
         from tmuxctl.control import look
 
         offset, prompt = kept.start + at, look.plain(kept.data[line:at], pane)
         given = answers.Given(wanted, len(prompt), 0, pane.cols, pane.rows, "editor")
+        del kept
     part = watched.journal.read(offset, ANSWER_LIMIT)
     ends = [mark.end for mark in marks(part.data, watched.token) if mark.letter == "D"] if watched.token else []
     data = part.data[: ends[0]] if ends else part.data
@@ -517,6 +521,7 @@ class _Turn:
         looks = self.steady.observer.looks
         stop = self.steady.observer.journal.end()
         part = self.steady.observer.journal.read(first.offset, min(ANSWER_LIMIT, max(0, stop - first.offset)))
+        cut = part.truncated or part.end < stop
         found = self._said(part.data, end)
         if end.timed_out:
             self._note_timeout()
@@ -533,10 +538,10 @@ class _Turn:
             turn=self.number,
             submitted=self.taken or self._submitted(looks[-1] if looks else None),
             # of a screen of its own only what changed on it is known
-            complete=found.complete and end.matched in ("idle", "unknown") and not (part.truncated or first.alternate),
+            complete=found.complete and end.matched in ("idle", "unknown") and not (cut or first.alternate),
             elapsed=round(time.monotonic() - self.began, 3),
             cursor=sessions.cursor(self.pane, stop),
-            truncated=part.truncated or part.end < stop,
+            truncated=cut,
             exit_status=end.exit_status if end.matched == "exit" else found.status,
             signal=end.signal,
             usage={"output_tokens": found.tokens},
