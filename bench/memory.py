@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -181,6 +182,7 @@ def _one(
 
 def main() -> int:
     """Print the table."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     asked = [tuple(filter(None, os.environ.get(name, "").split(","))) for name in ("READERS", "INPUTS")]
     held = True
     for row in rows(int(os.environ.get("MEGABYTES", "64")), *asked):
