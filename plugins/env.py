@@ -26,7 +26,7 @@ KIND = "env"
 
 LIMIT = 1 << 20
 SECRET_LIMIT = 1 << 16
-"""Bytes of a secret: Linux starts no program with a variable of more than 128 KiB."""
+"""Bytes of a file of variables, and of a secret: Linux starts no program with a variable of more than 128 KiB."""
 
 SECONDS = 20.0
 """How long a secret may take to come."""
@@ -196,20 +196,20 @@ def _of_command(command: str, folder: str, missing: Missing) -> bytes:
     return _without_newline(printed)
 
 
-def _all(handle: int, deadline: float, missing: Missing) -> bytes:
+def _all(handle: int, deadline: float, refused: Callable[[str], Exception], limit: int = SECRET_LIMIT) -> bytes:
     """All that comes until the end, unless that is too much or too late."""
     os.set_blocking(handle, False)
     waiting = select.poll()
     waiting.register(handle, select.POLLIN)
     data = b""
-    while len(data) <= SECRET_LIMIT:
+    while len(data) <= limit:
         if not waiting.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            raise missing(LATE)
+            raise refused(LATE)
         more = os.read(handle, SECRET_LIMIT)
         if not more:
             return data
         data += more
-    raise missing(LARGE)
+    raise refused(LARGE if limit == SECRET_LIMIT else "is larger than 1 MiB")
 
 
 def _without_newline(data: bytes) -> bytes:
@@ -254,13 +254,18 @@ def _lines(path: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _read(path: str) -> str:
+    def refused(what: str) -> Usage:
+        return Usage(f"{ascii(path)} {what}", reason="bad_env", hint="is it the right file?")
+
     try:
-        with open(path, "rb") as file:
-            data = file.read(LIMIT + 1)
+        # a shell's `<(...)` is a pipe; one that a program put into the folder has no writer, and is waited for no longer
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        try:
+            data = _all(handle, time.monotonic() + SECONDS, refused, LIMIT)
+        finally:
+            os.close(handle)
     except OSError as error:
         raise Usage(f"{ascii(path)}: {error.strerror}", reason="bad_env", hint="--with env=FILE") from None
-    if len(data) > LIMIT:
-        raise Usage(f"{ascii(path)} is larger than 1 MiB", reason="bad_env", hint="is it the right file?")
     for wrong, what in ((data.find(b"\0"), "holds a NUL"), (_undecodable(data), "not UTF-8")):
         if wrong >= 0:
             line = data.count(b"\n", 0, wrong) + 1

@@ -6,6 +6,7 @@ have a link to it, and where.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -22,6 +23,7 @@ from typing import Annotated, Any, NamedTuple
 
 from tmuxctl.errors import Conflict, Denied, Failed, Usage
 from tmuxctl.model import NAME, SessionSpec
+from tmuxctl.untrusted import parse_json, read_file
 
 KIND = "cwd"
 ORDER = 90
@@ -34,6 +36,9 @@ LOCATION = re.compile(r"GIT_(DIR|WORK_TREE|INDEX_FILE|COMMON_DIR|OBJECT_DIRECTOR
 GIT_SECONDS, LOCK_SECONDS = 20.0, 5.0
 START_SECONDS = 60.0
 """How long a session may take from here until its folder exists."""
+
+NOTE_LIMIT = 1 << 16
+"""Bytes of a note that are read."""
 
 
 class Group(NamedTuple):
@@ -211,8 +216,7 @@ def _is_used(group: Group, link: str) -> bool:
 
 def _read(path: str) -> dict[str, Any]:
     with suppress(OSError, ValueError):
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-            note = json.load(file)
+        note = parse_json(read_file(path, NOTE_LIMIT))
         if isinstance(note, dict) and {"workspace", "folder", "pid", "since"} <= note.keys():
             return note
     return {}
@@ -258,8 +262,10 @@ def _hide_from_git(folder: str) -> None:
 def _exclude(path: str) -> None:
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         with open(os.open(path, flags, 0o644), "r+b") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise OSError(errno.EINVAL, "not a regular file")
             fcntl.flock(file, fcntl.LOCK_EX)
             lines = file.read()
             if LINK.encode() not in lines.splitlines():

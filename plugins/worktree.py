@@ -24,7 +24,7 @@ from typing import Annotated, Any, NamedTuple
 
 from tmuxctl.errors import Conflict, Denied, Failed, Usage
 from tmuxctl.model import SessionSpec
-from tmuxctl.untrusted import read_file
+from tmuxctl.untrusted import JSON_LIMIT, open_file, parse_json, read_file
 
 KIND = "cwd"
 
@@ -344,9 +344,8 @@ def _take(lock: str) -> int | None:
 
 def _read(path: str) -> Record:
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
-            record = json.load(file)
-            return {"path": str(record["path"]), "ready": bool(record["ready"]), **record}
+        record = parse_json(read_file(path, JSON_LIMIT + 1))
+        return {"path": str(record["path"]), "ready": bool(record["ready"]), **record}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, TypeError, KeyError) as error:
@@ -457,8 +456,7 @@ def _own_folder(tree: str, common: str) -> str:
 
 
 def _first_line(path: str) -> str:
-    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        return os.fsdecode(file.read(8192)).removesuffix("\n")
+    return os.fsdecode(read_file(path, 8192)).removesuffix("\n")
 
 
 def _make(
@@ -615,10 +613,10 @@ def _copy_one(top: str, tree: str, path: str) -> bool:
         os.makedirs(folder, exist_ok=True)
         if os.path.islink(source):
             return _copy_link(top, source, target)
-        with open(os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        if not stat.S_ISREG(os.lstat(source).st_mode):
+            return False
+        with open(open_file(source), "rb") as file:
             mode = os.fstat(file.fileno()).st_mode
-            if not stat.S_ISREG(mode):
-                return False
             with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "wb") as copy:
                 shutil.copyfileobj(file, copy)
                 os.fchmod(copy.fileno(), stat.S_IMODE(mode))

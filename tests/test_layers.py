@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,6 +66,59 @@ COLD = (
     "tmuxctl.terminal.rows",
 )
 """Modules in those parts that only a slow command loads, inside a function."""
+
+OPENED_ELSEWHERE = {
+    "tmuxctl.config._read": "the user's own settings; /dev/null stands for none",
+    "tmuxctl.contract._outcomes": "a file in a folder made for the trial of a plugin",
+    "tmuxctl.contract.child.main": "a file in a folder made for the trial of a plugin",
+    "tmuxctl.control.explaining._read": "a file the caller names: a pipe is waited for, as cat(1) does",
+    "tmuxctl.control.first_profile._write": "makes a new file",
+    "tmuxctl.control.turns.text": "a file the caller names: a pipe is waited for, as cat(1) does",
+    "tmuxctl.control.typing.secret": "a file the caller names: a pipe is waited for, as cat(1) does",
+    "tmuxctl.surfaces.cli.command.to_files": "writes where the caller says",
+    "tmuxctl.surfaces.cli.hook._write": "makes a new file",
+    "tmuxctl.surfaces.cli.hooks._copied": "makes a new file",
+    "tmuxctl.surfaces.cli.output._drop_rest": "/dev/null",
+    "tmuxctl.surfaces.cli.reference.main": "our own documentation",
+    "tmuxctl.surfaces.cli.reference._reasons": "our own sources",
+    "tmuxctl.terminal.foreign.alone": "a lock in our state folder; opening a FIFO to read and write does not wait (fifo(7))",
+    "tmuxctl.transport.local._file": "files of /proc",
+    "tmuxctl.transport.local._locked": "a lock in our state folder; opening a FIFO to read and write does not wait (fifo(7))",
+    "tmuxctl.transport.local._put": "makes a new file",
+    "tmuxctl.transport.procfs": "files of /proc and terminals",
+    "tmuxctl.transport.spawn._input": "/dev/null",
+    "tmuxctl.untrusted": "the reader itself",
+    "plugins.worktree._copy_one": "makes a new file",
+    "plugins.sandbox._text": "to be mended with the mounts",
+    "plugins.env._of_file": "a file the caller names, a pipe too: read with a deadline",
+    "plugins.env._read": "a file the caller names, a pipe too: read with a deadline",
+    "plugins.scratchpad._alone": "a folder",
+    "plugins.scratchpad._exclude": "appends: opened without waiting, regular or refused",
+    "plugins.worktree._take": "a lock in our state folder; opening a FIFO to read and write does not wait (fifo(7))",
+}
+"""Functions and modules that open files themselves, and why they may; all others use `untrusted.open_file`."""
+
+PARSED_ELSEWHERE = {
+    "tmuxctl.contract.child.main": "what the process that started this one wrote",
+    "tmuxctl.contract.trial": "what was made of a value a moment ago",
+    "tmuxctl.surfaces.cli.settings_file": "parts of a text that was parsed as a whole before",
+    "tmuxctl.untrusted": "the parser itself",
+}
+"""Functions and modules that parse JSON themselves, and why they may; all others use `untrusted.parse_json`."""
+
+ENDLESS = {
+    "tmuxctl.contract._started": "each line of it is waited for with a deadline",
+    "tmuxctl.extensions.run_program": "communicates with a deadline",
+    "tmuxctl.surfaces.cli.show._react": "a command the caller gives, to be run to its end",
+    "tmuxctl.surfaces.cli.top._attached": "a terminal that a person attaches, until they leave",
+    "tmuxctl.transport.control_mode._open": "one client for many calls, each with a deadline",
+    "tmuxctl.transport.shell.__init__": "one shell for many calls, each with a deadline",
+    "plugins.env._of_command": "read and waited for with a deadline",
+    "plugins.sandbox.check": "to be mended with the mounts",
+    "plugins.sandbox._restoring": "to be mended with the mounts",
+    "plugins.worktree._run": "waited for with a deadline",
+}
+"""Functions that run a program without a deadline in the call, and why they may."""
 
 
 class Import(NamedTuple):
@@ -227,3 +280,67 @@ def is_heavy(target: str) -> bool:
 def test_the_lists_name_what_there_is():
     assert set(HOT) <= {part for floor in FLOORS for part in floor}
     assert set(COLD) <= MODULES.keys()
+
+
+class Use(NamedTuple):
+    """A call in a function: which, where, and the call itself."""
+
+    function: str
+    name: str
+    line: int
+    node: ast.Call
+
+
+def calls(module: str, path: Path) -> Iterator[Use]:
+    def within(node: ast.AST, function: str) -> Iterator[Use]:
+        for child in ast.iter_child_nodes(node):
+            inner = function
+            if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)) and function == module:
+                inner = f"{module}.{child.name}"
+            if isinstance(child, ast.Call):
+                yield Use(function, ast.unparse(child.func), child.lineno, child)
+            yield from within(child, inner)
+
+    return within(ast.parse(path.read_text(), str(path)), module)
+
+
+def unexpected(names: Callable[[Use], bool], allowed: Mapping[str, str]) -> list[str]:
+    """Calls in functions that are not among the allowed ones, and allowed ones that have no such call."""
+    found = [use for name, path in (MODULES | PLUGINS).items() for use in calls(name, path) if names(use)]
+    places = {place for use in found for place in (use.function, use.function.rpartition(".")[0])}
+    wrong = [
+        f"{use.function}:{use.line} calls {use.name}"
+        for use in found
+        if not {use.function, use.function.rpartition(".")[0]} & allowed.keys()
+    ]
+    return wrong + [f"{place} is listed and does no such thing" for place in sorted(allowed.keys() - places)]
+
+
+def opens(use: Use) -> bool:
+    """Whether a call opens a file by a path, but for files of /proc that are named as such: they are the kernel's."""
+    first = ast.unparse(use.node.args[0]) if use.node.args else ""
+    if first.lstrip("f").startswith(("'/proc/", '"/proc/')) or first.startswith(("handle", "os.open(", "open_file(")):
+        # the latter are descriptors, of a file that was opened by another call
+        return False
+    return use.name in ("open", "os.open", "io.open") or use.name.endswith((".read_text", ".read_bytes"))
+
+
+def test_files_that_a_program_may_have_put_there_are_opened_in_one_way():
+    wrong = unexpected(opens, OPENED_ELSEWHERE)
+    assert not wrong, "use tmuxctl.untrusted, or list the function with its reason:\n" + "\n".join(wrong)
+
+
+def test_json_is_parsed_within_bounds():
+    wrong = unexpected(lambda use: use.name in ("json.load", "json.loads"), PARSED_ELSEWHERE)
+    assert not wrong, "use tmuxctl.untrusted.parse_json, or list the function with its reason:\n" + "\n".join(wrong)
+
+
+def endless(use: Use) -> bool:
+    started = use.name in ("subprocess.Popen", "os.system", "os.popen")
+    waited = use.name in ("subprocess.run", "subprocess.check_output", "subprocess.check_call", "subprocess.call")
+    return started or (waited and all(keyword.arg != "timeout" for keyword in use.node.keywords))
+
+
+def test_every_program_that_is_run_has_a_deadline():
+    wrong = unexpected(endless, ENDLESS)
+    assert not wrong, "give it a timeout, or list the function with its reason:\n" + "\n".join(wrong)

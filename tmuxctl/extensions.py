@@ -17,12 +17,16 @@ from tmuxctl.config import config_folder, near
 from tmuxctl.errors import Denied, Failed, NotFound, Usage
 from tmuxctl.model import NAME
 from tmuxctl.ownership import refuse_unsafe
+from tmuxctl.untrusted import read_file
 
 GROUP = "tmuxctl.plugins"
 """The group of entry points, each naming a module, and the package that modules from a folder are loaded into."""
 
 DEADLINE = 10.0
 """How long a plugin that is a program may take, in seconds."""
+
+SIZE_LIMIT = 16 << 20
+"""Bytes of a profile's or plugin's file that are read."""
 
 VARIABLES = {"plugins": "TMUXCTL_PLUGIN_PATH", "profiles": "TMUXCTL_PROFILE_PATH"}
 
@@ -90,8 +94,7 @@ def read(found: Found) -> bytes:
     if found.source == "shipped" and (loader := _zip_loader()):
         data: bytes = loader.get_data(found.path)
         return data
-    with open(found.path, "rb") as file:
-        return file.read()
+    return read_file(found.path, SIZE_LIMIT, follow=True)
 
 
 def load_module(found: Found) -> ModuleType:

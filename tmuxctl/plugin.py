@@ -22,6 +22,7 @@ from tmuxctl.config import near
 from tmuxctl.errors import Failed, TmuxctlError, Usage
 from tmuxctl.extensions import Found, find_plugin, load_module, run_program
 from tmuxctl.model import NAME, SessionSpec, Size, parse_size
+from tmuxctl.untrusted import parse_json
 
 KINDS = ("cwd", "env", "wrap")
 """What a plugin changes, in the order in which plugins are applied."""
@@ -346,8 +347,8 @@ def _clean_up(spec: SessionSpec, applied: Applied, ended: Ended, folder: str) ->
 
 def _parse(name: str, printed: bytes) -> dict[str, Any]:
     try:
-        parsed = json.loads(printed)
-    except (ValueError, RecursionError):
+        parsed = parse_json(printed)
+    except ValueError:
         parsed = None
     if isinstance(parsed, dict):
         return parsed

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tmuxctl.model import NOTHING
+from tmuxctl.untrusted import parse_json
 from tmuxctl.value import Value
 
 FORMAT = 1
@@ -178,7 +179,7 @@ def thaw(data: bytes) -> Profile | None:
     """The profile that `frozen` wrote. None if it says that there is none, or is nothing this version can read: then a
     state is judged without it."""
     try:
-        kept = json.loads(data)
+        kept = parse_json(data)
         if kept.pop("format", None) != FORMAT:
             return None
         fields: dict[str, Any] = _tuples(kept)

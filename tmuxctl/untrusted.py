@@ -6,7 +6,6 @@ file without end, brackets without end. Plugins may import this too.
 
 from __future__ import annotations
 
-import json
 import os
 import stat
 from errno import EINVAL
@@ -18,6 +17,10 @@ JSON_LIMIT = 4 << 20
 JSON_DEPTH = 64
 """Levels of nesting that are allowed: nothing of ours has more than a dozen, and every function that descends into what was
 read stays far from Python's limit of 1,000 calls."""
+
+
+class TooDeep(ValueError):
+    """JSON whose brackets are nested too deeply."""
 
 
 def open_file(path: str, *, follow: bool = False, folder: int | None = None) -> int:
@@ -44,24 +47,40 @@ def read_file(path: str, limit: int, *, offset: int = 0, follow: bool = False, f
         return file.read(limit)
 
 
-def parse_json(text: bytes | str, *, limit: int = JSON_LIMIT) -> Any:
-    """The value that a JSON text of at most `limit` bytes (characters of a str) stands for.
+def parse_json(text: bytes | str, *, limit: int = JSON_LIMIT, **hooks: Any) -> Any:
+    """The value that a JSON text of at most `limit` bytes (characters of a str) stands for. `hooks` are those of json.loads.
 
     Raises ValueError for what is no JSON, is larger, or is nested more than JSON_DEPTH deep.
     """
     if len(text) > limit:
         raise ValueError(f"more than {limit} bytes of JSON")
+    import json
+
     try:
-        value = json.loads(text)
+        value = json.loads(text, **hooks)
     except RecursionError:
         # it is no ValueError, and every caller would have to know
-        raise ValueError("JSON is nested too deeply") from None
+        raise TooDeep("JSON is nested too deeply") from None
     inner = [value]
     for _ in range(JSON_DEPTH):
         inner = [part for one in inner for part in _parts(one) if isinstance(part, (dict, list))]
         if not inner:
             return value
-    raise ValueError("JSON is nested too deeply")
+    raise TooDeep("JSON is nested too deeply")
+
+
+def fits(value: Any, shape: Any) -> bool:
+    """Whether a value from a file has this shape: a type, several types, a list of what all its items are, or an object
+    of what each key leads to, where it is there. A key with a `!` has to be."""
+    if isinstance(shape, dict):
+        if not isinstance(value, dict):
+            return False
+        names = {name.rstrip("!"): one for name, one in shape.items()}
+        there = all(name.rstrip("!") in value for name in shape if name.endswith("!"))
+        return there and all(fits(value[name], one) for name, one in names.items() if name in value)
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(fits(one, shape[0]) for one in value)
+    return isinstance(value, shape)
 
 
 def _parts(value: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from control.conftest import person as person
 
 ROOT = Path(__file__).resolve().parents[2]
 

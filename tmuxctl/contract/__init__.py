@@ -22,6 +22,7 @@ from tmuxctl.config import config_folder
 from tmuxctl.errors import from_json
 from tmuxctl.extensions import find_plugin, trusted_path
 from tmuxctl.results import PluginTested
+from tmuxctl.untrusted import parse_json
 
 PATIENCE = 30.0
 """Seconds that one test may take."""
@@ -53,7 +54,7 @@ def _outcomes(name: str, options: Mapping[str, Any], folder: str) -> Iterator[Pl
         try:
             _ask(process, {"name": name, "options": options, "folder": folder})
             for line in _lines(process):
-                told = json.loads(line)
+                told = parse_json(line)
                 if "refused" in told:
                     raise from_json(told["refused"])
                 if (outcome := told.get("outcome")) is None:

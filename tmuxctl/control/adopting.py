@@ -21,6 +21,7 @@ from tmuxctl.model import NAME, Session, check_name
 from tmuxctl.terminal import foreign, layout
 from tmuxctl.terminal.foreign import ForeignPane, ForeignTransport
 from tmuxctl.terminal.journal import pipe_command, writer
+from tmuxctl.transport.base import read_object
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
@@ -78,8 +79,13 @@ def names(control: Control) -> list[str]:
 
 def _about(control: Control, name: str) -> dict[str, Any]:
     try:
-        return cast("dict[str, Any]", json.loads(control.transport.read(f"{_home(control)}/{name}/{ADOPTED}")))
-    except (NotFound, ValueError):
+        about = read_object(control.transport, f"{_home(control)}/{name}/{ADOPTED}")
+        pane = _remembered(about)
+        texts = (about["socket"], about["cwd"], about["profile"] or "", pane.id, pane.session, pane.window, pane.pane)
+        numbers = (pane.server, pane.server_started, pane.pid, pane.started)
+        whole = all(isinstance(one, str) for one in (*texts, *about["argv"])) and SOCKET.fullmatch(about["socket"])
+        return about if whole and all(isinstance(one, int) for one in numbers) else {}
+    except (NotFound, ValueError, KeyError, TypeError):
         return {}
 
 

@@ -18,6 +18,7 @@ from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable, 
 from tmuxctl.model import State
 from tmuxctl.profile import Profile
 from tmuxctl.results import Passed
+from tmuxctl.transport.base import read_object
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
@@ -268,8 +269,7 @@ def _alone(control: Control) -> AbstractContextManager[None]:
 def _turns(control: Control) -> dict[str, str]:
     """Who was taken last, by list."""
     with suppress(NotFound, ValueError):
-        kept = json.loads(control.transport.read(f"{folder(control)}/{TURNS}"))
-        return kept if isinstance(kept, dict) else {}
+        return read_object(control.transport, f"{folder(control)}/{TURNS}")
     return {}
 
 
@@ -285,7 +285,7 @@ def limited(control: Control, session_id: str) -> str | None:
     path = f"{folder(control)}/{LIMITED}{session_id}"
     try:
         until = control.transport.read(path, 0, 40).decode(errors="replace").strip()
-    except NotFound:
+    except (NotFound, Denied):
         return None
     if (moment := seconds(until)) is not None and moment > time.time():
         return until

@@ -18,6 +18,7 @@ from tmuxctl.model import Session, SessionSpec, State, check_name, check_tag, pa
 from tmuxctl.profile import Profile, frozen
 from tmuxctl.terminal import hooks, launch, layout, server
 from tmuxctl.transport.base import check_environment, source
+from tmuxctl.untrusted import parse_json
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
@@ -388,6 +389,11 @@ def check(control: Control, spec: SessionSpec) -> None:
 def put(control: Control, made: Prepared) -> None:
     """Write a session's files. Its spec is among them before tmux knows of it: nothing runs that a restore would miss."""
     transport = control.transport
+    try:
+        parse_json(made.files[SPEC])
+    except ValueError as error:
+        hint = "give it less: a smaller environment, fewer words"
+        raise Failed(f"what is to be kept of {made.spec.name}: {error}", reason="too_large", hint=hint) from None
     transport.make_folder(f"{transport.home}/sessions")
     for folder in (made.folder, *(f"{made.folder}/{part}" for part in ("journal", layout.EVENTS, layout.SHELL))):
         transport.make_folder(folder)
@@ -409,14 +415,11 @@ def start(control: Control, made: Prepared) -> server.Pane:
 def _record(control: Control, pane: server.Pane) -> bytes:
     """What is written down of the server that made a session; made good if who started it died before it could say so."""
     path = f"{control.transport.home}/{layout.SERVER}"
-    with suppress(NotFound):
-        record = control.transport.read(path)
-        if record.startswith(b"%d " % pane.server):
-            return record
+    record = sessions.record(control, path)
+    if record.startswith(b"%d " % pane.server):
+        return record
     control.transport.record_server(pane.server)
-    with suppress(NotFound):
-        return control.transport.read(path)
-    return b""
+    return sessions.record(control, path)
 
 
 def _keep_spec(control: Control, made: Prepared) -> None:

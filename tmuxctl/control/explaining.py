@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from tmuxctl.evidence import NONE, Evidence, Look
 from tmuxctl.profile import Profile
 from tmuxctl.reading.state import Verdict, arguments, judge
 from tmuxctl.results import Explained, Reason
+from tmuxctl.untrusted import parse_json
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
@@ -142,7 +142,7 @@ def _recorded(text: str) -> Evidence | None:
     if not text.lstrip().startswith("{"):
         return None
     try:
-        lines: list[Any] = [json.loads(line) for line in text.splitlines() if line.strip()]
+        lines: list[Any] = [parse_json(line) for line in text.splitlines() if line.strip()]
         if len(lines) == 1 and lines[0].get("evidence"):
             lines = lines[0]["evidence"]
         return evidences.from_json(lines)
@@ -158,7 +158,7 @@ def _judged_by(text: str) -> Profile | None:
     """The profile that evidence was judged by when it was recorded, if it is known here."""
     from tmuxctl.profile_files.library import load
 
-    name = json.loads(text.splitlines()[0]).get("profile")
+    name = parse_json(text.splitlines()[0]).get("profile")
     with suppress(TmuxctlError):
         return load(name) if isinstance(name, str) else None
     return None

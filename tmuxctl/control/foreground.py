@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import tmuxctl
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.profile import frozen, thaw
+from tmuxctl.transport.base import read_object
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
@@ -68,10 +69,12 @@ class Known:
         self._key, self._found = key, {}
         path = f"{self.control.transport.home}/{FILE}"
         with suppress(TmuxctlError, OSError, ValueError, KeyError, TypeError):
-            kept = json.loads(self.control.transport.read(path))
+            kept = read_object(self.control.transport, path)
             if kept["key"] == key:
-                self._entries = tuple(Entry(tuple(names), text) for names, text in kept["programs"])
-                return
+                entries = [Entry(tuple(names), text) for names, text in kept["programs"]]
+                if all(isinstance(one, str) for entry in entries for one in (*entry.names, entry.frozen)):
+                    self._entries = tuple(entries)
+                    return
         self._entries = tuple(_entries(found))
         with suppress(TmuxctlError, OSError):
             self.control.transport.put(path, json.dumps({"key": key, "programs": self._entries}).encode())

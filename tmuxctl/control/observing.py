@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl import evidence as evidences
 from tmuxctl.control import foreground, sessions
-from tmuxctl.errors import NotFound, TmuxctlError
+from tmuxctl.errors import Denied, NotFound, TmuxctlError
 from tmuxctl.evidence import FULL, Kernel, Look, Mark
 from tmuxctl.model import Confidence, Session, State
 from tmuxctl.operations import current
@@ -21,7 +21,8 @@ from tmuxctl.terminal.journal import Extent
 from tmuxctl.terminal.observer import WINDOW_SECONDS, Capture
 from tmuxctl.terminal.paste import Input
 from tmuxctl.terminal.server import Pane
-from tmuxctl.transport.base import Probe
+from tmuxctl.transport.base import Probe, read_object
+from tmuxctl.untrusted import JSON_LIMIT
 
 if TYPE_CHECKING:
     from tmuxctl.control.events import Events
@@ -164,8 +165,8 @@ def profile_of(control: Control, pane: Pane) -> Profile | None:
     from tmuxctl.profile import thaw
 
     try:
-        found = thaw(control.transport.read(f"{sessions.folder(control, pane.id)}/profile.json"))
-    except (NotFound, ValueError):
+        found = thaw(control.transport.read(f"{sessions.folder(control, pane.id)}/profile.json", 0, JSON_LIMIT + 1))
+    except (NotFound, Denied):
         found = None
     if known is not None:
         known[pane.id] = found
@@ -415,7 +416,7 @@ def leave(watched: Observer, verdict: Verdict) -> None:
 def _left(watched: Observer) -> list[Look]:
     """The looks another process left of this life of the session, oldest first, however old."""
     try:
-        about = json.loads(watched.transport.read(f"{watched.folder}/{LAST}"))
+        about = read_object(watched.transport, f"{watched.folder}/{LAST}")
         if about["format"] != FORMAT or about["incarnation"] != watched.pane.incarnation:
             return []
         found = [look for look in evidences.looks(about["looks"]) if not look.dead]

@@ -13,6 +13,7 @@ from tmuxctl.extensions import Found
 from tmuxctl.model import State
 from tmuxctl.profile_files import library
 from tmuxctl.terminal.keys import tmux_keys
+from tmuxctl.untrusted import read_file
 
 if TYPE_CHECKING:
     from tmuxctl.evidence import Evidence
@@ -120,8 +121,7 @@ def _screen(case: Case, folder: str) -> str:
         return case.screen
     path = os.path.join(folder, case.file or "")
     try:
-        with open(path, "rb") as file:
-            data = file.read(SCREEN_LIMIT + 1)
+        data = read_file(path, SCREEN_LIMIT + 1, follow=True)
     except OSError as error:
         raise NotFound(f"{ascii(path)}: {error.strerror}", reason="no_file") from None
     with suppress(UnicodeDecodeError):

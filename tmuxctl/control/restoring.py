@@ -12,11 +12,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmuxctl.control import creation, limits, sessions
-from tmuxctl.errors import Failed, NotFound, TmuxctlError, Unreachable
+from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable
 from tmuxctl.model import Session, SessionSpec, State, parse_size
 from tmuxctl.profile import Profile, thaw
 from tmuxctl.results import Restored, Restoring, Stray
 from tmuxctl.terminal import cgroup, foreign, launch, layout, process
+from tmuxctl.untrusted import JSON_LIMIT
 
 if TYPE_CHECKING:
     from tmuxctl.control.creation import Prepared
@@ -128,8 +129,9 @@ def kept_of(control: Control, lost: Session) -> Kept:
         # made by an older tmuxctl, or damaged
         raise Failed(f"too little is left of {lost.name} to start it from", reason="no_spec")
     profile = None
-    with suppress(NotFound):
-        profile = thaw(control.transport.read(f"{sessions.folder(control, lost.id)}/profile.json"))
+    with suppress(NotFound, Denied):
+        path = f"{sessions.folder(control, lost.id)}/profile.json"
+        profile = thaw(control.transport.read(path, 0, JSON_LIMIT + 1))
     _, _, life = str(kept.get("incarnation") or ".1").rpartition(".")
     return Kept(lost, kept["spec"], kept["asked"], profile, int(life))
 

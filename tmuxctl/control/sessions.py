@@ -7,15 +7,17 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from tmuxctl.errors import Exited, NotFound, TmuxctlError, Unreachable
-from tmuxctl.model import Confidence, Session, State, addressable, check_name, check_tag, parse_size
+from tmuxctl.errors import Denied, Exited, NotFound, TmuxctlError, Unreachable
+from tmuxctl.model import NAME, Confidence, Session, State, addressable, check_name, check_tag, parse_size
 from tmuxctl.terminal import journal as journals
 from tmuxctl.terminal import layout, server
 from tmuxctl.terminal.journal import Cursor, Journal, cursor_text, pipe_command
 from tmuxctl.terminal.server import Pane
-from tmuxctl.transport.base import If
+from tmuxctl.transport.base import If, read_object
+from tmuxctl.untrusted import fits
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
@@ -29,6 +31,50 @@ GONE = ("lost", "ended_elsewhere")
 
 MARKS_BACK = 1 << 18
 """Bytes before an input searched for the shell's last mark."""
+
+RECORD_LIMIT = 200
+"""Bytes of a file that holds a few words."""
+
+MAYBE = (str, NoneType)
+
+KEPT = {
+    "id": str,
+    "incarnation": MAYBE,
+    "asked!": {
+        "argv": [str],
+        "cwd": str,
+        "env": [str],
+        "login": bool,
+        "profile": MAYBE,
+        "tags": [str],
+        "shell_marks": bool,
+        "plugins": [str],
+        "applied": [{"name!": str, "options!": dict}],
+        "marks": str,
+        "unmarked": dict,
+        "target": MAYBE,
+    },
+    "spec!": {
+        "name!": str,
+        "argv": [str],
+        "cwd": str,
+        "env": dict,
+        "size": str,
+        "history": int,
+        "notes": dict,
+    },
+}
+"""The shape of what is used of a `spec.json`."""
+
+ENDED = {
+    "exit_status": (int, NoneType),
+    "signal": MAYBE,
+    "detail": MAYBE,
+    "ended": MAYBE,
+    "left": [str],
+    "screen": MAYBE,
+}
+"""The shape of an `ended.json`."""
 
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -300,7 +346,14 @@ def lost(control: Control, panes: list[Pane]) -> list[Session]:
 
 def _server(control: Control) -> bytes:
     """The record of the server that runs, empty if there is none."""
-    return control.transport.read(f"{control.transport.home}/server") if server_pid(control) else b""
+    return record(control, f"{control.transport.home}/{layout.SERVER}") if server_pid(control) else b""
+
+
+def record(control: Control, path: str) -> bytes:
+    """The first bytes of a file that holds a few words; none if there is no such file, or it cannot be read."""
+    with suppress(NotFound, Denied):
+        return control.transport.read(path, 0, RECORD_LIMIT)
+    return b""
 
 
 def buried(control: Control) -> list[Session]:
@@ -327,17 +380,24 @@ def _buried(control: Control, session_id: str) -> Session | None:
 
 def tombstone(control: Control, session_id: str) -> dict[str, Any]:
     """What is known of the end of a session that was ended; nothing if it cannot be read."""
+    return ended_record(control, f"{control.transport.home}/ended/{session_id}")
+
+
+def ended_record(control: Control, place: str) -> dict[str, Any]:
+    """What the `ended.json` in a folder says; nothing if it is not there or cannot be read."""
     with suppress(TmuxctlError, ValueError):
-        about = json.loads(control.transport.read(f"{control.transport.home}/ended/{session_id}/ended.json"))
-        return about if isinstance(about, dict) else {}
+        about = read_object(control.transport, f"{place}/ended.json")
+        if fits(about, ENDED):
+            return about
     return {}
 
 
 def server_pid(control: Control) -> int | None:
     """The process that is the server, if it is the one that was recorded, and lives."""
     try:
-        pid, started = (int(word) for word in control.transport.read(f"{control.transport.home}/server").split())
-    except (NotFound, ValueError):
+        words = record(control, f"{control.transport.home}/{layout.SERVER}").split()
+        pid, started = (int(word) for word in words)
+    except ValueError:
         return None
     rows = control.transport.processes([pid])
     return pid if any(row.started == started and row.state not in ("Z", "X") for row in rows) else None
@@ -353,7 +413,7 @@ def _lost(control: Control, session_id: str, now: bytes) -> Session | None:
     if not kept or not (layout.started(files) or asked.get("target")):
         return None
     if layout.EXIT not in files:
-        if not now or layout.SERVER not in files or control.transport.read(f"{here}/{layout.SERVER}") != now:
+        if not now or layout.SERVER not in files or record(control, f"{here}/{layout.SERVER}") != now:
             return _gone(session_id, kept, State.LOST)
         answers, there = _answer(control, str(kept["spec"].get("name")))
         if there == session_id:
@@ -366,7 +426,7 @@ def _lost(control: Control, session_id: str, now: bytes) -> Session | None:
     status, signal = exit_of(control, session_id)
     why = None
     if layout.ENDED in files:
-        why = control.transport.read(f"{here}/{layout.ENDED}", 0, 40).decode(errors="replace").strip()
+        why = record(control, f"{here}/{layout.ENDED}")[:40].decode(errors="replace").strip()
     return changed(_gone(session_id, kept, State.EXITED), exit_status=status, signal=signal, detail=why)
 
 
@@ -407,7 +467,7 @@ def _gone(session_id: str, kept: dict[str, Any], state: State) -> Session:
 
 def exit_of(control: Control, session_id: str) -> tuple[int | None, str | None]:
     """The exit status and signal that a session's program ended with, as far as tmux told it when it did."""
-    said = control.transport.read(f"{folder(control, session_id)}/{layout.EXIT}", 0, 80).decode(errors="replace")
+    said = record(control, f"{folder(control, session_id)}/{layout.EXIT}").decode(errors="replace")
     status, _, signal = said.strip().partition(":")
     return int(status) if status.isdecimal() else None, server.signal_name(signal) if signal else None
 
@@ -416,8 +476,8 @@ def spec(control: Control, session_id: str, place: str = "sessions") -> dict[str
     """What a session's spec.json says; empty if it is gone, or set aside if it cannot be read."""
     path = f"{control.transport.home}/{place}/{session_id}/spec.json"
     try:
-        kept = json.loads(control.transport.read(path))
-        if isinstance(kept, dict) and isinstance(kept.get("spec"), dict) and isinstance(kept.get("asked"), dict):
+        kept = read_object(control.transport, path)
+        if fits(kept, KEPT) and NAME.fullmatch(kept["spec"]["name"]):
             return kept
     except NotFound:
         return {}

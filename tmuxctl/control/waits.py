@@ -445,15 +445,11 @@ class Waiter:
 
     def _killed(self) -> Pane:
         """The facts of a session that is gone: if tmuxctl ended it, its tombstone knows how."""
-        import json
-
         about: dict[str, Any] = {}
         # written before the session goes, and moved after that: it may move while it is looked for
         for place in ("sessions", "ended", "sessions", "ended"):
-            with suppress(NotFound, ValueError):
-                about = json.loads(
-                    self.control.transport.read(f"{self.control.transport.home}/{place}/{self.pane.id}/ended.json")
-                )
+            about = sessions.ended_record(self.control, f"{self.control.transport.home}/{place}/{self.pane.id}")
+            if about:
                 break
         return self.pane._replace(dead=True, status=about.get("exit_status"), signal=about.get("signal"))
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmuxctl.reading import patterns
+from tmuxctl.untrusted import parse_json
 
 if TYPE_CHECKING:
     from tmuxctl.profile import Hooks, Told, Transcript
@@ -68,8 +69,8 @@ def event(name: str, payload: bytes, hooks: Hooks) -> Event | None:
     if not fitting:
         return None
     try:
-        data = json.loads(payload) if payload.strip() else {}
-    except (ValueError, RecursionError):
+        data = parse_json(payload) if payload.strip() else {}
+    except ValueError:
         data = {}
     return next((Event(told, data) for told in fitting if matches(data, told.where)), None)
 
@@ -177,15 +178,15 @@ def _said(entry: Any, how: Transcript, typed: str) -> bool:
 def _entries(data: bytes, how: Transcript) -> list[Any]:
     if how.form == "json":
         try:
-            whole = json.loads(data)
-        except (ValueError, RecursionError):
+            whole = parse_json(data, limit=len(data))
+        except ValueError:
             return []
         return values(whole, how.items) if how.items else whole if isinstance(whole, list) else []
     found = []
     for line in data.split(b"\n"):
         try:
-            entry = json.loads(line) if line.strip() else None
-        except (ValueError, RecursionError):
+            entry = parse_json(line, limit=len(line)) if line.strip() else None
+        except ValueError:
             # the last line may be half written
             continue
         found += [entry] if entry is not None else []

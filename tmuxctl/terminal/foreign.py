@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError
 from tmuxctl.terminal.paste import READING
 from tmuxctl.terminal.server import asked
-from tmuxctl.transport.base import Command, If, Transport, Watch
+from tmuxctl.transport.base import Command, If, Transport, Watch, read_object
 
 LISTED = (
     "#{pane_id}",
@@ -243,8 +243,9 @@ class ForeignTransport:
     def _kept(self) -> dict[str, str]:
         """Our options and their values. An input is told of by a point of the kind that counts now, or not at all."""
         kept: dict[str, str] = {}
-        with suppress(NotFound, OSError, ValueError, TypeError):
-            kept = dict(json.loads(self.inner.read(self._file)))
+        with suppress(NotFound, OSError, ValueError):
+            found = read_object(self.inner, self._file)
+            kept = {name: value for name, value in found.items() if isinstance(value, str)}
         if kept.pop("of", None) != self._about["incarnation"]:
             kept.pop("input", None)
         return {**kept, **self._about}

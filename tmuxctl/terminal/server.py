@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Sequence
+from contextlib import suppress
+from types import NoneType
 from typing import Any, NamedTuple
 
 from tmuxctl.errors import NotFound
 from tmuxctl.transport.base import Command, Transport
+from tmuxctl.untrusted import fits, parse_json
 
 FIELDS = (
     "session_name",
@@ -67,6 +70,12 @@ CHANGING = (
 CHANGES = "\t".join("#{" + field + "}" for field in CHANGING)
 
 
+MOMENT = re.compile(r"[0-9]{1,15}(\.[0-9]{0,9})?")
+
+FACTS = {"argv": [str], "cwd": (str, NoneType), "plugins": [str], "profile": (str, NoneType), "marks": str}
+"""The shape of what `launch.facts` writes into an option."""
+
+
 class Pane(NamedTuple):
     """One session's facts, from one instant. Times are seconds of the wall clock; `spec` is what `facts` wrote."""
 
@@ -117,15 +126,18 @@ def parse(line: str) -> Pane | None:
         return None
 
     def number(index: int) -> int:
-        return int(values[index]) if values[index].lstrip("-").isdigit() else 0
+        return int(values[index]) if values[index].lstrip("-").isdecimal() else 0
+
+    def moment(index: int) -> float:
+        return float(values[index]) if MOMENT.fullmatch(values[index]) else 0.0
 
     return Pane(
         name=values[0],
         id=values[1],
         incarnation=values[2],
-        created=float(values[3] or 0),
+        created=moment(3),
         lease=values[4],
-        lease_until=float(values[5] or 0),
+        lease_until=moment(5),
         attached=number(6),
         person_active=number(7),
         active=number(8),
@@ -145,10 +157,18 @@ def parse(line: str) -> Pane | None:
         rows=number(22),
         history=number(23),
         server=number(24),
-        spec=json.loads(values[25] or "{}"),
+        spec=_facts(values[25]),
         tags=tuple(values[26].split()),
         ended=values[27],
     )
+
+
+def _facts(text: str) -> dict[str, Any]:
+    """What `facts` wrote; nothing if whoever may use this tmux put something else there."""
+    with suppress(ValueError):
+        found: dict[str, Any] = parse_json(text or "{}")
+        return found if fits(found, FACTS) else {}
+    return {}
 
 
 def renewed(before: Pane, line: str) -> Pane | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from tmuxctl.terminal.journal import Extent, Journal, Slice
 from tmuxctl.terminal.server import Pane
 from tmuxctl.transport.base import Transport
+from tmuxctl.untrusted import parse_json
 
 if TYPE_CHECKING:
     from tmuxctl.terminal.foreign import ForeignTransport
@@ -108,7 +109,10 @@ class Shown(Journal):
         known = self.tmux.before_input()
         if not known:
             return None
-        row, gone, cols, rows = json.loads(known)
+        try:
+            row, gone, cols, rows = parse_json(known)
+        except (ValueError, TypeError):
+            return None
         if place.alternate or cols != place.cols or place.dropped < ABOVE:
             return None
         starts = [start for start in range(row, -1, -place.dropped) if len(rows) - 1 <= start <= place.row]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.evidence import FULL, Kernel
 from tmuxctl.evidence import Tty as Tty
+from tmuxctl.untrusted import JSON_LIMIT, parse_json
 
 Command = Sequence[str]
 """One tmux command with its arguments, as in `("kill-session", "-t", "=db")`."""
@@ -99,6 +100,12 @@ class Watch(Protocol):
 
     def close(self) -> None:
         """Give the wake-up back. May be called twice."""
+
+
+class Reader(Protocol):
+    """The part of a transport that reads a file."""
+
+    def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes: ...
 
 
 class Transport(Protocol):
@@ -194,6 +201,18 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """End what the transport keeps open. Sessions go on."""
+
+
+def read_object(transport: Reader, path: str) -> dict[str, Any]:
+    """The JSON object in a file of ours. NotFound if there is no file, ValueError for any other content or kind of file: a
+    damaged file is to cost no more than what it told."""
+    try:
+        value = parse_json(transport.read(path, 0, JSON_LIMIT + 1))
+    except Denied as error:
+        raise ValueError(error.message) from None
+    if isinstance(value, dict):
+        return value
+    raise ValueError(f"{path} holds no JSON object")
 
 
 SAFE = re.compile(r"[A-Za-z0-9_./@=:+,-]+").fullmatch

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
 from tmuxctl.terminal import hooks, layout
+from tmuxctl.untrusted import read_file
 
 SESSIONS = "sessions"
 """The folder of the folders of sessions."""
@@ -119,8 +120,7 @@ def _names(folder: str) -> list[str]:
 
 def _read(path: str) -> str:
     try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            return file.read(32).strip()
+        return read_file(path, 32).decode("ascii", "replace").strip()
     except OSError:
         return ""
 

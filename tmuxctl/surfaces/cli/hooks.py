@@ -17,6 +17,10 @@ from tmuxctl.surfaces.cli import settings_file
 from tmuxctl.surfaces.cli.here import OfCommands
 from tmuxctl.surfaces.cli.output import note, tell
 from tmuxctl.transport.local import LocalTransport, told
+from tmuxctl.untrusted import read_file
+
+SIZE_LIMIT = 16 << 20
+"""Bytes of a settings file that are read."""
 
 if TYPE_CHECKING:
     from tmuxctl.results import DenyList, HooksChanged
@@ -195,12 +199,13 @@ def _on_path() -> bool:
 def _read(path: str) -> str | None:
     """The text of the settings, None if there are none."""
     try:
-        with told(path), open(path, encoding="utf-8", newline="") as file:
-            return file.read()
+        with told(path):
+            return read_file(path, SIZE_LIMIT, follow=True).decode()
     except FileNotFoundError:
         return None
-    except IsADirectoryError:
-        raise Usage(f"{path} is a folder", reason="bad_file", hint="name a file: --settings FILE") from None
+    except OSError as error:
+        what = "is a folder" if os.path.isdir(path) else f"cannot be read: {error.strerror}"
+        raise Usage(f"{path} {what}", reason="bad_file", hint="name a file: --settings FILE") from None
     except UnicodeDecodeError as error:
         raise settings_file.wrong(path, f"byte {error.start + 1} is not UTF-8") from None
 

@@ -20,6 +20,7 @@ from tmuxctl.surfaces.cli.here import OfCommands
 from tmuxctl.surfaces.cli.managers import Job, Manager
 from tmuxctl.surfaces.cli.output import note, report
 from tmuxctl.transport.local import LocalTransport, told
+from tmuxctl.untrusted import read_file
 
 if TYPE_CHECKING:
     from tmuxctl.results import ServiceInstalled, ServiceRemoved, ServiceStatus
@@ -33,6 +34,9 @@ PLACES = (
     "TMUXCTL_PLUGIN_PATH",
 )
 """Variables that say where things are: a server that has others than the user's shell would not be found by its commands."""
+
+UNIT_LIMIT = 1 << 20
+"""Bytes of the service's file that are read: what we write has less than a thousand."""
 
 GIVEN = ("PATH", "LANG", "LC_ALL", "LC_CTYPE")
 """Variables that the server gets too, where they are set."""
@@ -219,8 +223,8 @@ def _try_out(job: Job) -> None:
 def _text(path: str) -> str | None:
     """What stands in a file, None if there is none."""
     try:
-        with told(path), open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
+        with told(path):
+            return read_file(path, UNIT_LIMIT, follow=True).decode(errors="surrogateescape")
     except FileNotFoundError:
         return None
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tmuxctl.errors import Failed
+from tmuxctl.untrusted import TooDeep, parse_json
 
 KEY = "hooks"
 """The entry that holds the hooks of each event, and in a group of them the hooks themselves."""
@@ -64,15 +65,15 @@ def parse(text: str, path: str) -> Node:
         return Node({}, len(text), len(text))
     body = text.removeprefix("\ufeff")
     try:
-        value = json.loads(body, object_pairs_hook=_object, parse_constant=_refuse)
+        value = parse_json(body, limit=len(body), object_pairs_hook=_object, parse_constant=_refuse)
     except json.JSONDecodeError as error:
         raise wrong(path, f"line {error.lineno}, column {error.colno}: {error.msg}") from None
     except _Twice as error:
         raise wrong(path, f"the key {ascii(str(error)[:60])} stands twice in one object") from None
+    except TooDeep:
+        raise wrong(path, "it is nested too deeply") from None
     except ValueError as error:
         raise wrong(path, f"{error} is no JSON") from None
-    except RecursionError:
-        raise wrong(path, "it is nested too deeply") from None
     if not isinstance(value, dict):
         raise wrong(path, f"an object is wanted, not {_kind(value)}")
     return _node(text, len(text) - len(body))
