@@ -23,6 +23,8 @@ from tmuxctl.errors import Failed, Usage
 from tmuxctl.model import SessionSpec
 
 KIND = "env"
+DEADLINE = 300.0
+"""Several secrets, of which each may take some time to come."""
 
 LIMIT = 1 << 20
 SECRET_LIMIT = 1 << 16

@@ -26,6 +26,7 @@ from tmuxctl.model import NAME, SessionSpec
 from tmuxctl.untrusted import parse_json, read_file
 
 KIND = "cwd"
+DEADLINE = 120.0
 ORDER = 90
 """Behind a worktree: the link belongs into the folder where the program starts."""
 

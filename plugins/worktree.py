@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
@@ -27,13 +28,20 @@ from tmuxctl.model import SessionSpec
 from tmuxctl.untrusted import JSON_LIMIT, open_file, parse_json, read_file
 
 KIND = "cwd"
+DEADLINE = 3000.0
+"""More than all the deadlines below together."""
 
 KEEP = ("auto", "always")
 INCLUDE = ".worktreeinclude"
 MOST_FILES, MOST_BYTES = 10_000, 1 << 30
 """What may be copied into a new worktree."""
 
-QUERY_SECONDS, CHECKOUT_SECONDS, SETUP_SECONDS = 60.0, 600.0, 900.0
+QUERY_SECONDS, CHECKOUT_SECONDS, SETUP_SECONDS = 20.0, 600.0, 900.0
+
+UNSAVED_SECONDS = 5.0
+"""How long git may take over all questions whether something would be lost: a program may have put a FIFO where git reads
+a file. The worktree is kept then."""
+
 LOCK_SECONDS = 5.0
 """How long somebody else's lock is waited for."""
 
@@ -88,6 +96,8 @@ class Git(NamedTuple):
 
     folder: str
     variables: Mapping[str, str] = {}
+    until: float = math.inf
+    """The moment by the monotonic clock at which all of its questions are to be answered."""
 
     def ask(self, *words: str, stdin: str = "", seconds: float = QUERY_SECONDS) -> Ran:
         """Run it, and again for a moment while somebody else holds one of git's locks."""
@@ -95,7 +105,8 @@ class Git(NamedTuple):
         deadline = time.monotonic() + LOCK_SECONDS
         while True:
             command = ("git", "-c", "core.fsmonitor=false", *words)
-            ran = _run(command, self.folder, {**env, **UNATTENDED, **self.variables}, stdin=stdin, seconds=seconds)
+            left = min(seconds, max(0.1, self.until - time.monotonic()))
+            ran = _run(command, self.folder, {**env, **UNATTENDED, **self.variables}, stdin=stdin, seconds=left)
             if not ran.status or not LOCKED.search(ran.error) or time.monotonic() > deadline:
                 return ran
             time.sleep(0.1)
@@ -637,7 +648,7 @@ def _copy_link(top: str, source: str, target: str) -> bool:
 
 def _unsaved(about: Mapping[str, Any], record: Record) -> list[str]:
     """What speaks against removing the worktree, each in words."""
-    git = _tree(about["path"], about["repository"])
+    git = _tree(about["path"], about["repository"])._replace(until=time.monotonic() + UNSAVED_SECONDS)
     own = git.variables["GIT_DIR"]
     changed, stamps = _changed(git), record.get("stamps", {})
     touched = {path for path, known in changed.items() if stamps.get(path, "") != _stamp(about["path"], path)}
@@ -773,8 +784,9 @@ def _run(command: tuple[str, ...], cwd: str, env: Mapping[str, str], *, stdin: s
             if not isinstance(reason, subprocess.TimeoutExpired):
                 raise
             said = "; its last lines: " + _last_lines(_text(out)) if os.fstat(out.fileno()).st_size else ""
-            message = f"did not end within {seconds:g} s{said}"
-            raise Failed(f"{command[0]} {message}", reason="timeout", hint="is the disk or the network slow?") from None
+            message = f"did not end within {seconds:.3g} s{said}"
+            hint = "is the disk or the network slow, or is there a FIFO where git reads a file? find DIR -type p"
+            raise Failed(f"{command[0]} {message}", reason="timeout", hint=hint) from None
         return Ran(status, _text(out), _text(error))
 
 

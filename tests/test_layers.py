@@ -14,7 +14,7 @@ PACKAGE = ROOT / "tmuxctl"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "ownership", "value", "model", "untrusted", "evidence", "results"),
-    ("config", "extensions", "effort", "profile", "profile_files", "plugin", "contract", "operations"),
+    ("alarm", "config", "extensions", "effort", "profile", "profile_files", "plugin", "contract", "operations"),
     ("transport",),
     ("terminal", "reading"),
     ("control",),

@@ -13,11 +13,12 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import ModuleType, NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
+from tmuxctl import alarm
 from tmuxctl.config import near
 from tmuxctl.errors import Failed, TmuxctlError, Usage
 from tmuxctl.extensions import Found, find_plugin, load_module, run_program
@@ -30,8 +31,12 @@ KINDS = ("cwd", "env", "wrap")
 ORDER = 50
 """Where a plugin without an `ORDER` of its own stands within its kind; of two wrappers the higher is the outer one."""
 
+DEADLINE = 60.0
+"""How long a function of a plugin may take, in seconds, unless the plugin says otherwise."""
+
 Wanted = tuple[str, Any]
-_loading = threading.Lock()
+_loading: dict[str, threading.RLock] = {}
+"""A lock for each name: the code of a plugin that never ends loading holds up no other."""
 
 
 class Option(NamedTuple):
@@ -102,7 +107,7 @@ def load(name: str) -> Plugin:
     found = find_plugin(name)
     if found.form == "executable":
         return _load_executable(found)
-    with _loading:
+    with _loading.setdefault(name, threading.RLock()):
         module = _guard(name, lambda: load_module(found))
     transform, kind, order = (getattr(module, word, ORDER) for word in ("transform", "KIND", "ORDER"))
     if not callable(transform) or kind not in KINDS or not isinstance(order, int):
@@ -317,7 +322,7 @@ def _transform(plugin: Plugin, options: dict[str, Any], spec: SessionSpec, folde
     name = plugin.name
     if plugin.module:
         transform = plugin.module.transform
-        made = _guard(name, lambda: transform(spec, **options))
+        made = _guard(name, lambda: transform(spec, **options), _deadline(plugin.module))
     else:
         request = {"op": "transform", "options": options, "spec": spec_to_json(spec)}
         said = _parse(name, run_program(plugin.found, request, folder))
@@ -326,6 +331,11 @@ def _transform(plugin: Plugin, options: dict[str, Any], spec: SessionSpec, folde
     if (made.name, made.machine) != (spec.name, spec.machine):
         raise _failed(name, "a plugin may not change the session's name or machine")
     return made  # type: ignore[no-any-return]
+
+
+def _deadline(module: ModuleType | None) -> float:
+    seconds = getattr(module, "DEADLINE", DEADLINE)
+    return float(seconds) if isinstance(seconds, (int, float)) and 0 < seconds < 1e6 else DEADLINE
 
 
 def _clean_up(spec: SessionSpec, applied: Applied, ended: Ended, folder: str) -> str:
@@ -340,8 +350,9 @@ def _clean_up(spec: SessionSpec, applied: Applied, ended: Ended, folder: str) ->
         }
         said = run_program(found, request, folder)
         return str(_parse(applied.name, said).get("left") or "") if said.strip() else ""
-    if function := getattr(load(applied.name).module, "cleanup", None):
-        return str(_guard(applied.name, lambda: function(spec, ended)) or "")
+    module = load(applied.name).module
+    if function := getattr(module, "cleanup", None):
+        return str(_guard(applied.name, lambda: function(spec, ended), _deadline(module)) or "")
     return ""
 
 
@@ -355,12 +366,19 @@ def _parse(name: str, printed: bytes) -> dict[str, Any]:
     raise _failed(name, f"printed no JSON object but {ascii(printed[:60].decode(errors='replace'))}")
 
 
-def _guard(name: str, act: Callable[[], Any]) -> Any:
-    """What `act` returns; what a plugin's code raises, even an exit, becomes Failed naming the plugin and the cause. What it
-    prints goes to standard error: standard output is the command's result."""
+def _guard(name: str, act: Callable[[], Any], seconds: float = DEADLINE) -> Any:
+    """What `act` returns; what a plugin's code raises, even an exit, becomes Failed naming the plugin and the cause, and so
+    does taking longer than `seconds`, where an alarm is possible. What it prints goes to standard error: standard output
+    is the command's result."""
+    alarmed = alarm.possible()
     try:
-        with redirect_stdout(sys.stderr):
-            return act()
+        with _printing_aside():
+            return alarm.within(seconds, act) if alarmed else act()
+    except alarm.Rang:
+        if not alarmed:
+            raise
+        hint = "mend the plugin, start without it, or let it say how long it may take: DEADLINE = SECONDS"
+        raise _failed(name, f"it did not end within {seconds:g} s", hint=hint, cause="timeout") from None
     except TmuxctlError as error:
         raise _failed(name, error.message, hint=error.hint, cause=error.reason) from error
     except (Exception, SystemExit) as error:
@@ -368,6 +386,38 @@ def _guard(name: str, act: Callable[[], Any]) -> Any:
 
         last, cause = extract_tb(error.__traceback__)[-1], f"{type(error).__name__}: {error}"
         raise _failed(name, f"{cause} ({os.path.basename(last.filename)} line {last.lineno})", cause=cause) from error
+
+
+class _Aside:
+    """Stands in for standard output while plugins' code runs: what its threads print goes to standard error."""
+
+    def __init__(self, stdout: Any) -> None:
+        self.stdout, self.threads = stdout, list[int]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stderr if threading.get_ident() in self.threads else self.stdout, name)
+
+
+_changing = threading.Lock()
+
+
+@contextmanager
+def _printing_aside() -> Iterator[None]:
+    """What this thread prints goes to standard error. contextlib.redirect_stdout is for one thread: of two at once, the one
+    that ends last leaves its own redirection behind."""
+    mine = threading.get_ident()
+    with _changing:
+        if not isinstance(sys.stdout, _Aside):
+            sys.stdout = _Aside(sys.stdout)
+        aside = sys.stdout
+        aside.threads.append(mine)
+    try:
+        yield
+    finally:
+        with _changing:
+            aside.threads.remove(mine)
+            if not aside.threads and sys.stdout is aside:
+                sys.stdout = aside.stdout
 
 
 def _failed(name: str, what: str, *, hint: str = "", **details: Any) -> Failed:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tmuxctl import extensions, plugin
-from tmuxctl.control import alarm
+from tmuxctl import alarm, extensions, plugin
 from tmuxctl.errors import Failed, TmuxctlError, Usage
 from tmuxctl.extensions import Found
 
@@ -57,10 +56,6 @@ def _in_time(name: str, work: Callable[[], T]) -> T:
         return alarm.within(extensions.DEADLINE, work)
     except alarm.Rang:
         raise late from None
-    except TmuxctlError as error:
-        if isinstance(error.__cause__, alarm.Rang):
-            raise late from None
-        raise
 
 
 def show(name: str) -> PluginPage:

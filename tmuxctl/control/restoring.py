@@ -7,13 +7,16 @@ journal; what it printed before can be read, and a cursor of an earlier life is 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmuxctl.control import creation, limits, sessions
-from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable
+from tmuxctl.errors import Denied, Failed, NotFound, Timeout, TmuxctlError, Unreachable
 from tmuxctl.model import Session, SessionSpec, State, parse_size
+from tmuxctl.operations import current, under
 from tmuxctl.profile import Profile, thaw
 from tmuxctl.results import Restored, Restoring, Stray
 from tmuxctl.terminal import cgroup, foreign, launch, layout, process
@@ -31,6 +34,13 @@ WORDS = {"argv", "cwd", "env", "login", "shell_marks", "applied"}
 """What a spec has to say for its session to be started again."""
 
 
+SECONDS = 60.0
+"""How long a session may take to be prepared, in seconds: its plugins are at work then."""
+
+AT_ONCE, SLOW_SECONDS = 4, 2.0
+"""How many sessions are prepared at once, but for those that have taken longer than this."""
+
+
 class Missing(Failed):
     """A secret that was given with a session is not to be had again."""
 
@@ -45,10 +55,13 @@ class Kept(NamedTuple):
     life: int
 
 
-def restore(control: Control, names: Sequence[str] = (), *, dry_run: bool = False) -> Restored:
+def restore(
+    control: Control, names: Sequence[str] = (), *, dry_run: bool = False, timeout: float = SECONDS
+) -> Restored:
     """Start every lost session again, or those named; what became of each, in the order of their names.
 
-    NotFound if a named one is neither lost nor ended; a session that runs is left as it is.
+    Each has `timeout` seconds to be prepared, and holds up no other. NotFound if a named one is neither lost nor ended; a
+    session that runs is left as it is.
     """
     with foreign.alone(f"{control.transport.home}/restore.lock", "what is lost"):
         gone = sessions.lost(control, sessions.panes(control))
@@ -56,7 +69,7 @@ def restore(control: Control, names: Sequence[str] = (), *, dry_run: bool = Fals
             gone = [_named(control, gone, name) for name in dict.fromkeys(names)]
         else:
             gone = [one for one in gone if one.state is State.LOST]
-        found = tuple(_each(control, gone, dry_run))
+        found = _Together(control, gone, dry_run, timeout).restored()
         return Restored(all(one.outcome != "lost" for one in found), found, dry_run)
 
 
@@ -70,32 +83,102 @@ def _named(control: Control, gone: Sequence[Session], name: str) -> Session:
     raise NotFound(f"session {name} is not lost: it runs", reason="not_lost", hint=f"tmuxctl show {name}")
 
 
-def _each(control: Control, gone: Sequence[Session], dry_run: bool) -> Iterator[Restoring]:
-    living = sum(not pane.dead for pane in sessions.panes(control))
-    silent: Unreachable | None = None
-    for one in gone:
+class _Together:
+    """Lost sessions that are started again side by side. One that takes long gives way to the next, and one that takes too
+    long is given up: its thread is left to itself, and starts nothing any more."""
+
+    def __init__(self, control: Control, gone: Sequence[Session], dry_run: bool, timeout: float) -> None:
+        self.control, self.gone, self.dry_run, self.timeout = control, gone, dry_run, timeout
+        self.living = sum(not pane.dead for pane in sessions.panes(control))
+        self.call = current()
+        self.changed = threading.Condition()
+        self.found: dict[str, Restoring] = {}
+        self.began: dict[str, float] = {}
+        self.starting: set[str] = set()
+        """Sessions whose program is being started: what that takes is bounded by tmux's own deadlines."""
+        self.silent: Unreachable | None = None
+
+    def restored(self) -> tuple[Restoring, ...]:
+        """What became of each."""
+        waiting = list(self.gone)
+        with self.changed:
+            while waiting or self._under_way():
+                self.call.check()
+                now = time.monotonic()
+                for one in self.gone:
+                    late = one.id in self._under_way() and now - self.began[one.id] > self.timeout
+                    if late and one.id not in self.starting:
+                        self.found[one.id] = _failed(one, _late(one, self.timeout))
+                recent = sum(now - self.began[name] < SLOW_SECONDS for name in self._under_way())
+                if waiting and recent < AT_ONCE:
+                    self._begin(waiting.pop(0))
+                else:
+                    self.changed.wait(0.1)
+            return tuple(self.found[one.id] for one in self.gone)
+
+    def _under_way(self) -> set[str]:
+        return self.began.keys() - self.found.keys()
+
+    def _begin(self, one: Session) -> None:
+        self.began[one.id] = time.monotonic()
         try:
-            if silent:
-                raise silent  # tmux itself is in the way, and would be for all others
-            if not dry_run:
-                limits.check(control, living)
-            yield _restore(control, one, dry_run)
-            living += 1
+            if self.silent:
+                raise self.silent  # tmux itself is in the way, and would be for all others
+            if not self.dry_run:
+                limits.check(self.control, self.living + len(self.starting))
+            threading.Thread(target=self._restore, args=(one,), daemon=True).start()
         except TmuxctlError as error:
-            silent = error if isinstance(error, Unreachable) else None
-            hint = error.hint or f"its output is still there: tmuxctl log {one.name}"
-            # a plugin's own reason says more than that it was a plugin
-            reason = str(error.details.get("cause") or error.reason)
-            yield Restoring(one.name, one.id, "lost", reason=reason, message=error.message, hint=hint)
+            self.found[one.id] = _failed(one, error)
+        except RuntimeError:
+            # a thread counts as a process (setrlimit(2), RLIMIT_NPROC)
+            full = Failed("no more processes can be started here", reason="no_processes", hint="end some programs")
+            self.found[one.id] = _failed(one, full)
+
+    def _restore(self, one: Session) -> None:
+        try:
+            with under(self.call):
+                outcome = _restore(self.control, one, self.dry_run, lambda: self._may_start(one))
+        except TmuxctlError as error:
+            self.silent = error if isinstance(error, Unreachable) else self.silent
+            outcome = _failed(one, error)
+        except BaseException as error:
+            # a mistake of ours in one session is no reason to leave the others lost
+            outcome = _failed(one, Failed(f"internal error: {type(error).__name__}: {error}"[:500], reason="internal"))
+        with self.changed:
+            self.starting.discard(one.id)
+            self.found.setdefault(one.id, outcome)
+            if outcome.outcome != "lost":
+                self.living += 1
+            self.changed.notify()
+
+    def _may_start(self, one: Session) -> bool:
+        """Whether the program may be started now: not once the session was given up."""
+        with self.changed:
+            if one.id in self.found:
+                return False
+            self.starting.add(one.id)
+            return True
 
 
-def _restore(control: Control, lost: Session, dry_run: bool) -> Restoring:
+def _late(one: Session, seconds: float) -> Timeout:
+    hint = f"look at its folder and its plugins: tmuxctl show {one.name}; more time: tmuxctl restore {one.name} --timeout 10m"
+    return Timeout(f"{one.name} was not ready to be started within {seconds:g} s", reason="timeout", hint=hint)
+
+
+def _failed(one: Session, error: TmuxctlError) -> Restoring:
+    hint = error.hint or f"its output is still there: tmuxctl log {one.name}"
+    # a plugin's own reason says more than that it was a plugin
+    reason = str(error.details.get("cause") or error.reason)
+    return Restoring(one.name, one.id, "lost", reason=reason, message=error.message, hint=hint)
+
+
+def _restore(control: Control, lost: Session, dry_run: bool, may_start: Callable[[], bool]) -> Restoring:
     kept = kept_of(control, lost)
     target = process.Target(lost.id, sessions.folder(control, lost.id))
     left = process.belonging(control.transport, [target])[lost.id]
     env, missing = environment(kept)
     made = _prepared(control, kept, env, dry_run)
-    if dry_run:
+    if dry_run or not may_start():
         creation.undo_plugins(made)
     else:
         _start(control, made)

@@ -99,7 +99,7 @@ class Search:
         return Found(found[0], found.groups()) if found else None
 
     def _alarmed(self, text: str, start: int, seconds: float) -> Found | None:
-        from tmuxctl.control import alarm
+        from tmuxctl import alarm
 
         try:
             return alarm.within(seconds, lambda: self._here(text, start))
@@ -135,7 +135,7 @@ class Search:
 
 
 def _alarm_possible() -> bool:
-    from tmuxctl.control import alarm
+    from tmuxctl import alarm
 
     return alarm.possible()
 

@@ -703,16 +703,18 @@ class Control:
         session: Annotated[tuple[str, ...], "names or ids; default: every lost session"] = (),
         *,
         dry_run: Annotated[bool, "say what would be done, and start nothing"] = False,
+        timeout: Annotated[Seconds, "how long each of them may take to be prepared"] = 60.0,
     ) -> Restored:
         """Start lost sessions again after tmux's server died or the machine was restarted.
 
         Each has its name, id, folder, size, environment and plugins as before, and what it printed can still be read. Its
-        program starts anew: none survives. Exit status 1 if one could not be started.
+        program starts anew: none survives. They are started side by side: one that fails, or takes longer than --timeout,
+        holds up no other. Exit status 1 if one could not be started.
         """
         from tmuxctl.control import restoring
 
         # what it names is lost, and so nowhere else
-        return restoring.restore(self, session, dry_run=dry_run)
+        return restoring.restore(self, session, dry_run=dry_run, timeout=timeout)
 
     @operation(right="kill", group="Sessions", idempotent=True, examples=("prune --dry-run", "prune"))
     def prune(

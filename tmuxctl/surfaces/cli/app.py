@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Sequence
-from types import FrameType
 
 import click
 
 from tmuxctl.errors import TmuxctlError, Usage
+from tmuxctl.surfaces.cli.ending import Terminated, on_term
 from tmuxctl.surfaces.cli.group import App
 from tmuxctl.surfaces.cli.output import Options, ReaderGone, report, tell
 
@@ -22,7 +21,7 @@ COMPLETE = "_TMUXCTL_COMPLETE"
 
 def run(words: Sequence[str], app: App | None = None) -> int:
     """Run one command; returns the exit status."""
-    signal.signal(signal.SIGTERM, _terminated)
+    on_term(TERMINATED)
     head = words[: words.index("--")] if "--" in words else words
     options = Options(json="--json" in head, verbose="-v" in head or "--verbose" in head)
     try:
@@ -42,6 +41,8 @@ def run(words: Sequence[str], app: App | None = None) -> int:
     except (KeyboardInterrupt, click.Abort):
         report(_Ended("interrupted", reason="interrupted"), options)
         return INTERRUPTED
+    except Terminated as told:
+        return told.status
     except ReaderGone:
         return READER_GONE
     except Exception as error:
@@ -106,7 +107,3 @@ def _bug(error: Exception, options: Options) -> int:
 
         tell("".join(traceback.format_exception(error)).rstrip("\n"))
     return 1
-
-
-def _terminated(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(TERMINATED)

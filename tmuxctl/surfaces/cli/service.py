@@ -4,11 +4,9 @@ that were lost. One file tells the service manager; what it starts is `service r
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from contextlib import suppress
 from functools import partial
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 from tmuxctl import config
@@ -16,6 +14,7 @@ from tmuxctl.errors import Conflict, Failed, TmuxctlError, Unreachable
 from tmuxctl.operations import operation
 from tmuxctl.ownership import make_parents
 from tmuxctl.surfaces.cli import managers
+from tmuxctl.surfaces.cli.ending import Terminated, on_term
 from tmuxctl.surfaces.cli.here import OfCommands
 from tmuxctl.surfaces.cli.managers import Job, Manager
 from tmuxctl.surfaces.cli.output import note, report
@@ -145,7 +144,7 @@ class Keeper(OfCommands):
         Where a server runs already this waits for its end, takes its place, and starts again what was lost with it.
         There is never a second one. Ended while it waits (SIGTERM), it ends with status 0.
         """
-        signal.signal(signal.SIGTERM, _ended)
+        on_term(0)
         with self.connect(self.options) as control:
             transport: LocalTransport = control.transport
             while True:
@@ -167,6 +166,8 @@ class Keeper(OfCommands):
                     Printer("restore", self.options).show(control.restore())
             except TmuxctlError as error:
                 report(error, self.options)
+            except Terminated:
+                pass
 
     def _socket(self) -> str:
         return config.load({"tmux.socket": self.options.socket}).tmux_socket
@@ -238,10 +239,6 @@ def _write(path: str, text: str) -> None:
 
 def _edited(path: str, hint: str = "compare: tmuxctl service install --dry-run; write over it: --force") -> Conflict:
     return Conflict(f"{path} was changed by hand, or somebody else made it", reason="edited", hint=hint)
-
-
-def _ended(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(0)
 
 
 def _wait_for_end(transport: LocalTransport, pid: int) -> None:

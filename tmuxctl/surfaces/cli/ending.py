@@ -1,0 +1,40 @@
+"""Being told to end: SIGTERM ends this process, whatever it is at."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from contextlib import suppress
+from types import FrameType
+
+GRACE_SECONDS = 3.0
+"""How long an orderly end may take after SIGTERM."""
+
+
+class Terminated(BaseException):
+    """This process was told to end, and is to do so with `status`. No Exception and no SystemExit: code of others, as that
+    of a plugin, raises and catches these."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+def on_term(status: int) -> None:
+    """From now on SIGTERM raises Terminated in the main thread; a second one ends the process at once."""
+
+    def end(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        # an exception that is raised while an object is finalized is printed and ignored, and what is cleaned up may hang
+        with suppress(RuntimeError):
+            threading.Thread(target=_end_soon, args=(status,), daemon=True).start()
+        raise Terminated(status)
+
+    signal.signal(signal.SIGTERM, end)
+
+
+def _end_soon(status: int) -> None:
+    time.sleep(GRACE_SECONDS)
+    os._exit(status)
