@@ -303,7 +303,7 @@ def _name(control: Control, wanted: Wanted, taken: Mapping[str, server.Taken]) -
     if name not in taken:
         _refuse_adopted(control, name)
         return name, None
-    there = sessions.find(control, name)
+    there = sessions.find(control, name, whole=wanted.if_exists != "replace")
     if wanted.if_exists == "replace" or (wanted.if_exists == "reuse" and there.dead):
         from tmuxctl.control import lifetime
 

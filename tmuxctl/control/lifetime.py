@@ -51,7 +51,7 @@ def kill(
                 strangers.append((place, sessions.find(place, called)))
                 continue
             try:
-                panes.append(sessions.find(control, name))
+                panes.append(sessions.find(control, name, whole=False))
             except (Unreachable, Exited) as error:
                 if error.reason not in sessions.GONE:
                     raise

@@ -44,6 +44,7 @@ def screen(
         raise Usage(f"{scrollback} lines cannot be shown", reason="bad_number", hint="0 shows all, 200 the last 200")
     drawn = capture(control, session, scrollback=scrollback, trim=trim, wide=wide)
     pane, title, rows, back, _ = drawn
+    sessions.check_folder(control, pane)
     offset = sessions.journal(control, pane).end()
     verdict = _state(control, drawn)
     page = picture = None

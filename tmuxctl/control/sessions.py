@@ -10,7 +10,7 @@ from contextlib import suppress
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from tmuxctl.errors import Denied, Exited, NotFound, TmuxctlError, Unreachable
+from tmuxctl.errors import Denied, Exited, Failed, NotFound, TmuxctlError, Unreachable
 from tmuxctl.model import NAME, Confidence, Session, State, addressable, check_name, check_tag, parse_size
 from tmuxctl.terminal import journal as journals
 from tmuxctl.terminal import layout, server
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from tmuxctl.control.service import Control
     from tmuxctl.reading.state import Verdict
     from tmuxctl.results import Sessions
+
+FOLDER_GONE = "folder_gone"
+"""Why nothing can be told of a session whose program runs."""
 
 GONE = ("lost", "ended_elsewhere")
 """Reasons for which a session is known and not there."""
@@ -79,8 +82,12 @@ ENDED = {
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def find(control: Control, session: str) -> Pane:
-    """The pane of a session by its exact name or its id; NotFound with the nearest name otherwise."""
+def find(control: Control, session: str, *, whole: bool = True) -> Pane:
+    """The pane of a session by its exact name or its id; NotFound with the nearest name otherwise.
+
+    Failed `folder_gone` if its files are gone, unless it need not be `whole`: then nothing it prints is kept, and what it
+    printed cannot be told.
+    """
     if not addressable(session):
         raise NotFound(f"no session {ascii(session[:60])}", reason="no_session", hint="tmuxctl ls")
     try:
@@ -91,7 +98,28 @@ def find(control: Control, session: str) -> Pane:
         pane = _other(control, session)
     if control.panes is not None:
         control.panes[session] = pane
+    if not whole:
+        return pane
+    check_folder(control, pane)
     return pane if pane.piped or pane.dead else resume(control, pane)
+
+
+def check_folder(control: Control, pane: Pane) -> None:
+    """Failed `folder_gone` if a session's journal is not there."""
+    if not pane.spec.get("journal", True) or has_folder(control, pane):
+        return
+    # it may have been ended, and moved, since tmux was asked
+    server.pane(control.transport, pane.name)
+    raise Failed(
+        f"the files of session {pane.name} are gone: what it prints, and has printed, cannot be told",
+        reason=FOLDER_GONE,
+        hint=f"end it: tmuxctl kill {pane.name}",
+    )
+
+
+def has_folder(control: Control, pane: Pane) -> bool:
+    """Whether the folder with a session's journal is there."""
+    return "journal" in control.transport.files(folder(control, pane.id))
 
 
 def resume(control: Control, pane: Pane) -> Pane:
@@ -108,6 +136,7 @@ def find_with_input(control: Control, session: str) -> tuple[Pane, str]:
         try:
             before = control.panes.get(session) if control.panes else None
             pane, given = server.pane_and_input(control.transport, session, before)
+            check_folder(control, pane)
             return (pane if pane.piped or pane.dead else resume(control, pane)), given
         except (NotFound, Unreachable) as error:
             if error.reason == "backend_timeout":
@@ -121,6 +150,8 @@ def known(control: Control, session: str) -> Pane:
         return find(control, session)
     if session not in control.panes:
         control.panes[session] = find(control, session)
+    else:
+        check_folder(control, control.panes[session])
     return control.panes[session]
 
 
@@ -318,8 +349,10 @@ def _seen(control: Control, panes: list[Pane]) -> list[Session]:
         return [summary(pane) for pane in panes]
     from tmuxctl.control import observing
 
-    seen = observing.glance(control, [pane for pane in panes if not pane.dead])
-    return [known_state(seen[pane.id]) if pane.id in seen else summary(pane) for pane in panes]
+    whole = {pane.id for pane in panes if not pane.spec.get("journal", True) or has_folder(control, pane)}
+    seen = observing.glance(control, [pane for pane in panes if not pane.dead and pane.id in whole])
+    found = (known_state(seen[pane.id]) if pane.id in seen else summary(pane) for pane in panes)
+    return [one if one.id in whole else changed(one, detail=FOLDER_GONE) for one in found]
 
 
 def panes(control: Control) -> list[Pane]:
