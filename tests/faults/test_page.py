@@ -8,7 +8,10 @@ from pathlib import Path
 PAGE = (Path(__file__).parent / "README.md").read_text()
 TESTS = Path(__file__).resolve().parents[1]
 
+FOUND_BY_ATTACK = (103, 104, 107, 109)
+
 NUMBERS = {
+    *map(str, FOUND_BY_ATTACK),
     *map(str, (*range(1, 68), *range(70, 77), *range(80, 91))),
     *(f"12{letter}" for letter in "abcdef"),
     *("49a", "59a", "59b"),
