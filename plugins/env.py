@@ -3,8 +3,9 @@
 A file is read as dotenv files are: `#` comments, an optional `export`, values bare, in 'single quotes' (as they are) or
 in "double quotes" (with \\n, \\t, \\", \\\\ and \\$), over several lines if need be. Nothing is expanded.
 
-A secret is named by where it is: `env:VARIABLE`, `file:PATH` or `command:WORDS OF SHELL`. Only that is kept, in
-`notes["secrets"]` by the variable's name: a restored session is given it as the option `secret` again.
+A secret is named by where it is: `env:VARIABLE`, `file:PATH`, `dotenv:PATH` or `command:WORDS OF SHELL`. Only that is kept,
+in `notes["secrets"]` by the variable's name: a restored session is given it as the option `secret` again. `notes["given"]`
+names all other variables that were set, and `notes["places"]` says which of them a file can give again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Annotated
 
-from tmuxctl.errors import Failed, Usage
+from tmuxctl.errors import Failed, TmuxctlError, Usage
 from tmuxctl.model import SessionSpec
 
 KIND = "env"
@@ -58,14 +59,18 @@ def transform(
     set: Annotated[tuple[str, ...], "one KEY=value; may be repeated, and wins over the file", "secret"] = (),
     allow: Annotated[tuple[str, ...], "keep of the caller's variables only this name or LC_*; may be repeated"] = (),
     unset: Annotated[tuple[str, ...], "leave out this name or AWS_*; may be repeated"] = (),
-    secret: Annotated[tuple[str, ...], "NAME=env:VAR, NAME=file:PATH or NAME=command:WORDS; may be repeated"] = (),
+    secret: Annotated[
+        tuple[str, ...], "NAME=env:VAR, NAME=file:PATH, NAME=dotenv:PATH or NAME=command:WORDS; may be repeated"
+    ] = (),
 ) -> SessionSpec:
     """Take away what is not wanted, then add the file's values, the single ones and the secrets.
 
     Usage `bad_env` names the file and line of what is no value, Failed `secret_missing` the secret that cannot be had.
     """
     left = _left(spec, allow, unset)
-    values = {**(_from_file(_path(file, spec)) if file else {}), **dict(map(_single, set))}
+    path = _path(file, spec) if file else ""
+    singles = dict(map(_single, set))
+    values = {**(_from_file(path) if file else {}), **singles}
     references = dict(_reference(pair, spec) for pair in secret)
     here = "/" if spec.machine else spec.cwd
     planned = bool(spec.notes.get("dry_run"))
@@ -74,9 +79,12 @@ def transform(
     before = {
         name: where for name, where in spec.notes.get("secrets", {}).items() if name in left.keys() - values.keys()
     }
-    places = {**before, **_sources(references, env, secrets), **references}
-    notes = {name: note for name, note in spec.notes.items() if name != "secrets"}
-    return replace(spec, env=env, notes={**notes, "secrets": places} if places else notes)
+    references = {**before, **_sources(references, env, secrets), **references}
+    files = {name: f"dotenv:{path}" for name in values if name not in singles}
+    places = {name: where for name, where in spec.notes.get("places", {}).items() if name not in values} | files
+    ours = {"given": sorted({*spec.notes.get("given", ()), *values}), "places": places, "secrets": references}
+    others = {name: note for name, note in spec.notes.items() if name not in ours}
+    return replace(spec, env=env, notes=others | {name: note for name, note in ours.items() if note})
 
 
 def _left(spec: SessionSpec, allow: Sequence[str], unset: Sequence[str]) -> dict[str, str]:
@@ -124,9 +132,9 @@ def _reference(pair: str, spec: SessionSpec) -> tuple[str, str]:
     kind, _, where = reference.partition(":")
     if kind not in SOURCES or not where or "\0" in where:
         # what it is instead may be the secret itself
-        message = f"secret {name}: its place begins with none of env:, file: and command:"
+        message = f"secret {name}: its place begins with none of env:, file:, dotenv: and command:"
         raise Usage(message, reason="bad_env", hint=f"secret={name}=file:PATH; a value is never written here")
-    return name, f"file:{_path(where, spec)}" if kind == "file" else reference
+    return name, f"{kind}:{_path(where, spec)}" if kind in ("file", "dotenv") else reference
 
 
 def _sources(references: Mapping[str, str], env: Mapping[str, str], secrets: Mapping[str, str]) -> dict[str, str]:
@@ -137,7 +145,7 @@ def _sources(references: Mapping[str, str], env: Mapping[str, str], secrets: Map
 
 def _resolved(name: str, reference: str, folder: str) -> str:
     kind, _, where = reference.partition(":")
-    value = SOURCES[kind](where, folder, lambda what: _missing(name, reference, what))
+    value = SOURCES[kind](name, where, folder, lambda what: _missing(name, reference, what))
     for wrong, what in (
         (not value, "is empty"),
         (len(value) > SECRET_LIMIT, LARGE),
@@ -153,13 +161,24 @@ def _missing(name: str, reference: str, what: str) -> Failed:
     return Failed(message, reason="secret_missing", hint="mend that, or name another place", variable=name)
 
 
-def _of_variable(name: str, folder: str, missing: Missing) -> bytes:
-    if name not in os.environ:
+def _of_variable(name: str, variable: str, folder: str, missing: Missing) -> bytes:
+    if variable not in os.environ:
         raise missing("is not set")
-    return os.fsencode(os.environ[name])
+    return os.fsencode(os.environ[variable])
 
 
-def _of_file(path: str, folder: str, missing: Missing) -> bytes:
+def _of_dotenv(name: str, path: str, folder: str, missing: Missing) -> bytes:
+    """The variable of this very name in a file of KEY=value lines."""
+    try:
+        found = _from_file(path)
+    except TmuxctlError as error:
+        raise missing(f"cannot be read: {error.message}") from None
+    if name not in found:
+        raise missing(f"has no {name}")
+    return found[name].encode()
+
+
+def _of_file(name: str, path: str, folder: str, missing: Missing) -> bytes:
     """All of a file but the newline that ends it: a key of several lines is one secret."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
@@ -171,7 +190,7 @@ def _of_file(path: str, folder: str, missing: Missing) -> bytes:
         raise missing(f"cannot be read: {error.strerror}") from None
 
 
-def _of_command(command: str, folder: str, missing: Missing) -> bytes:
+def _of_command(name: str, command: str, folder: str, missing: Missing) -> bytes:
     """What a command prints but for the newline that ends it. It has no terminal to ask at; nobody sees its complaints."""
     import signal
     import subprocess
@@ -198,29 +217,30 @@ def _of_command(command: str, folder: str, missing: Missing) -> bytes:
     return _without_newline(printed)
 
 
-def _all(handle: int, deadline: float, refused: Callable[[str], Exception], limit: int = SECRET_LIMIT) -> bytes:
-    """All that comes until the end, unless that is too much or too late."""
+def _all(handle: int, deadline: float, missing: Callable[[str], Exception], limit: int = SECRET_LIMIT) -> bytes:
+    """All that comes until the end, unless that is more than `limit` bytes or too late."""
     os.set_blocking(handle, False)
     waiting = select.poll()
     waiting.register(handle, select.POLLIN)
     data = b""
     while len(data) <= limit:
         if not waiting.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            raise refused(LATE)
-        more = os.read(handle, SECRET_LIMIT)
+            raise missing(LATE)
+        more = os.read(handle, 1 << 16)
         if not more:
             return data
         data += more
-    raise refused(LARGE if limit == SECRET_LIMIT else "is larger than 1 MiB")
+    raise missing(LARGE if limit == SECRET_LIMIT else "is larger than 1 MiB")
 
 
 def _without_newline(data: bytes) -> bytes:
     return data.removesuffix(b"\n").removesuffix(b"\r")
 
 
-SOURCES: Mapping[str, Callable[[str, str, Missing], bytes]] = {
+SOURCES: Mapping[str, Callable[[str, str, str, Missing], bytes]] = {
     "env": _of_variable,
     "file": _of_file,
+    "dotenv": _of_dotenv,
     "command": _of_command,
 }
 """Where a secret may be: by the word before the colon, what reads it."""
@@ -256,14 +276,14 @@ def _lines(path: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _read(path: str) -> str:
-    def refused(what: str) -> Usage:
+    def wrong_file(what: str) -> Usage:
         return Usage(f"{ascii(path)} {what}", reason="bad_env", hint="is it the right file?")
 
     try:
         # a shell's `<(...)` is a pipe; one that a program put into the folder has no writer, and is waited for no longer
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
         try:
-            data = _all(handle, time.monotonic() + SECONDS, refused, LIMIT)
+            data = _all(handle, time.monotonic() + SECONDS, wrong_file, LIMIT)
         finally:
             os.close(handle)
     except OSError as error:

@@ -419,7 +419,7 @@ def test_plugins_and_profiles_work_from_one_zipped_file(user):
     ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     names = sorted(path.stem for path in (ROOT / "plugins").glob("*.py"))
     assert ran.stdout.splitlines() == [
-        f"{archive}/tmuxctl/extensions.py {{'A': '1'}} {{'lifetime': 60.0}}",
+        f"{archive}/tmuxctl/extensions.py {{'A': '1'}} {{'given': ['A'], 'lifetime': 60.0}}",
         f"{names} ['demo']",
         "b'name: demo\\n'",
     ]

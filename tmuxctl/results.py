@@ -306,8 +306,10 @@ class Restoring(Value):
 
     `outcome` is `relaunched` (its command was started anew), `restored` (so was its command, with what its profile says
     makes the program go on where it was), or `lost` (it could not be started: `reason`, `message`, `hint`).
-    `secret_missing` names variables it had from the environment it was first started from, which are not there any more;
-    `running` are processes of its earlier life that are still there, without a terminal.
+    Values that were not kept are taken from the environment of this call (`from_environment`) or else from that of a login
+    (`from_login`); `secret_missing` names variables of the environment it was first started from that are in neither.
+    Whether a value is the same as before is not known. `running` are processes of its earlier life that are still there,
+    without a terminal.
     """
 
     session: str
@@ -317,6 +319,8 @@ class Restoring(Value):
     message: str | None = None
     hint: str | None = None
     argv: tuple[str, ...] = ()
+    from_environment: tuple[str, ...] = ()
+    from_login: tuple[str, ...] = ()
     secret_missing: tuple[str, ...] = ()
     running: tuple[Stray, ...] = ()
 

@@ -37,9 +37,16 @@ def outcomes(control: Control, *names: str) -> dict[str, str]:
     return {one.session: one.outcome for one in control.restore(names).sessions}
 
 
+def variables(control: Control, name: str, until: Any) -> dict[str, str]:
+    """What the session's program was started with."""
+    path = Path(f"/proc/{control.show(name).pid}/environ")
+    pairs = until(lambda: b"TMUXCTL_SESSION=" in (text := path.read_bytes()) and text).decode().split("\0")
+    return dict(pair.split("=", 1) for pair in pairs if pair)
+
+
 @pytest.mark.on("tmux", "pipe")
 def test_a_lost_session_is_started_again_with_its_id_folder_size_and_words(
-    control: Control, crash: Crash, place: Path
+    control: Control, crash: Crash, place: Path, until: Any
 ) -> None:
     (place / "a folder").mkdir()
     made = control.new("t", LINES, cwd=str(place / "a folder"), size="77x22", env={"MARK": "a b"}, tag=("nightly",))
@@ -52,8 +59,7 @@ def test_a_lost_session_is_started_again_with_its_id_folder_size_and_words(
     assert (now.id, now.argv, now.cwd, now.cols, now.rows, now.tags) == (
         made.id, LINES, str(place / "a folder"), 77, 22, ("nightly",)
     )  # fmt: skip
-    environment = Path(f"/proc/{now.pid}/environ").read_bytes().split(b"\0")
-    assert b"MARK=a b" in environment
+    assert variables(control, "t", until)["MARK"] == "a b"
     assert os.readlink(f"/proc/{now.pid}/cwd") == str(place / "a folder")
     control.send("t", b"new life")
     assert control.wait("t", text="^new life$").matched
@@ -130,23 +136,115 @@ def test_what_cannot_be_started_is_told_and_holds_up_no_other(control: Control, 
 
 
 def test_a_secret_is_taken_from_the_environment_again_or_said_to_be_missing(
-    control: Control, crash: Crash, monkeypatch: pytest.MonkeyPatch
+    control: Control, crash: Crash, monkeypatch: pytest.MonkeyPatch, until: Any
 ) -> None:
-    monkeypatch.setenv("INHERITED_TOKEN", "came along")
+    monkeypatch.setenv("INHERITED", "came along")
     made = control.new("t", LINES, env={"DB_PASSWORD": "s3cret"})
     spec = Path(control.transport.home) / "sessions" / made.id / "spec.json"
     assert "s3cret" not in spec.read_text()
+    assert "came along" not in spec.read_text()
     crash()
     (one,) = control.restore().sessions
     assert (one.outcome, one.reason) == ("lost", "secret_missing")
     assert "DB_PASSWORD" in (one.message or "")
-    monkeypatch.setenv("DB_PASSWORD", "s3cret")
-    monkeypatch.delenv("INHERITED_TOKEN")
+    monkeypatch.setenv("DB_PASSWORD", "another")
+    monkeypatch.delenv("INHERITED")
     (one,) = control.restore().sessions
-    assert (one.outcome, one.secret_missing) == ("relaunched", ("INHERITED_TOKEN",))
-    environment = Path(f"/proc/{control.show('t').pid}/environ").read_bytes()
-    assert b"DB_PASSWORD=s3cret" in environment
-    assert b"INHERITED_TOKEN" not in environment
+    assert (one.outcome, one.secret_missing) == ("relaunched", ("INHERITED",))
+    assert {"DB_PASSWORD", "HOME"} <= set(one.from_environment)
+    found = variables(control, "t", until)
+    assert found["DB_PASSWORD"] == "another"
+    assert "INHERITED" not in found
+    # what was missing once is not forgotten
+    crash()
+    monkeypatch.setenv("INHERITED", "came back")
+    (one,) = control.restore().sessions
+    assert (one.outcome, one.secret_missing) == ("relaunched", ())
+    assert variables(control, "t", until)["INHERITED"] == "came back"
+
+
+def test_what_the_environment_does_not_have_is_taken_from_that_of_a_login(
+    control: Control, crash: Crash, place: Path, monkeypatch: pytest.MonkeyPatch, until: Any
+) -> None:
+    """As where a manager of services restores, which has few variables."""
+    monkeypatch.setenv("EDITOR_OF_MINE", "in the shell")
+    monkeypatch.setenv("HERE", "in the shell")
+    control.new("t", LINES, env={"DB_PASSWORD": "s3cret"})
+    crash()
+    monkeypatch.delenv("EDITOR_OF_MINE")
+    (place / ".profile").write_text(
+        "echo welcome; EXTRA=x; sleep 1000 & export EDITOR_OF_MINE='two\nlines' HERE=login DB_PASSWORD=s3cret EXTRA\n"
+    )
+    (one,) = control.restore().sessions
+    assert (one.outcome, one.message, one.secret_missing) == ("relaunched", None, ())
+    assert set(one.from_login) == {"EDITOR_OF_MINE", "DB_PASSWORD"}
+    assert "HERE" in one.from_environment
+    found = variables(control, "t", until)
+    assert (found["EDITOR_OF_MINE"], found["DB_PASSWORD"]) == ("two\nlines", "s3cret")
+    assert found["HERE"] == "in the shell"
+    assert "EXTRA" not in found
+    assert not [row for row in control.transport.processes() if row.name == "sleep" and _in(place, row.pid)]
+
+
+def _in(place: Path, pid: int) -> bool:
+    try:
+        return os.readlink(f"/proc/{pid}/cwd") == str(place)
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("profile", ["sleep 1000", "exit 3", "yes", "exec >&-", "kill -9 $$"])
+def test_a_login_that_does_not_come_to_its_end_holds_up_no_session(
+    control: Control, crash: Crash, place: Path, monkeypatch: pytest.MonkeyPatch, profile: str
+) -> None:
+    from tmuxctl.control import login_shell
+
+    monkeypatch.setattr(login_shell, "SECONDS", 1.0)
+    monkeypatch.setenv("INHERITED", "came along")
+    control.new("t", LINES)
+    crash()
+    monkeypatch.delenv("INHERITED")
+    (place / ".profile").write_text(profile)
+    (one,) = control.restore().sessions
+    assert (one.outcome, one.secret_missing, one.from_login) == ("relaunched", ("INHERITED",), ())
+    assert not [row for row in control.transport.processes() if row.name in ("sleep", "yes") and _in(place, row.pid)]
+
+
+def test_a_secret_from_a_file_of_variables_is_read_from_it_again(
+    control: Control, crash: Crash, place: Path, until: Any
+) -> None:
+    file = place / "vars"
+    file.write_text("MODE=fast\nAPI_KEY=f1rst\n")
+    made = control.new("t", LINES, env_file=str(file))
+    assert "f1rst" not in (Path(control.transport.home) / "sessions" / made.id / "spec.json").read_text()
+    for value in ("new", "newer"):
+        crash()
+        file.write_text(f"MODE=slow\nAPI_KEY={value}\n")
+        assert outcomes(control) == {"t": "relaunched"}
+        found = variables(control, "t", until)
+        assert (found["MODE"], found["API_KEY"]) == ("fast", value)
+    crash()
+    file.unlink()
+    (one,) = control.restore().sessions
+    assert (one.outcome, one.reason) == ("lost", "secret_missing")
+    assert "API_KEY" in (one.message or "")
+
+
+def test_what_was_given_is_the_same_in_the_new_life_whatever_who_restores_has(
+    control: Control, crash: Crash, monkeypatch: pytest.MonkeyPatch, until: Any
+) -> None:
+    monkeypatch.setenv("MODE", "fast")
+    monkeypatch.setenv("LEVEL", "3")
+    path = os.environ["PATH"]
+    control.new("t", LINES, env={"MODE": "fast"}, with_=("env:set=LEVEL=3",))
+    for _ in range(2):
+        crash()
+        monkeypatch.setenv("MODE", "slow")
+        monkeypatch.setenv("LEVEL", "4")
+        monkeypatch.setenv("PATH", path + ":/elsewhere")
+        assert outcomes(control) == {"t": "relaunched"}
+        found = variables(control, "t", until)
+        assert (found["MODE"], found["LEVEL"], found["PATH"]) == ("fast", "3", path)
 
 
 def test_a_profile_says_how_its_program_goes_on(control: Control, crash: Crash, place: Path) -> None:
@@ -211,17 +309,16 @@ def test_a_size_and_a_name_given_later_are_restored_too(control: Control, crash:
 
 
 def test_lifetimes_and_environments_of_plugins_hold_in_the_new_life(
-    control: Control, crash: Crash, place: Path
+    control: Control, crash: Crash, place: Path, until: Any
 ) -> None:
     (place / "vars").write_text("FROM_FILE=yes\n")
     control.new("t", LINES, env_file=str(place / "vars"), with_=("env:set=PLAIN=1",), lifetime="1h")
     crash()
     (place / "vars").unlink()
     assert outcomes(control) == {"t": "relaunched"}
-    now = control.show("t")
-    environment = Path(f"/proc/{now.pid}/environ").read_bytes().split(b"\0")
-    assert {b"FROM_FILE=yes", b"PLAIN=1"} <= set(environment)
-    assert set(now.plugins) == {"env", "timeout"}
+    found = variables(control, "t", until)
+    assert (found["FROM_FILE"], found["PLAIN"]) == ("yes", "1")
+    assert set(control.show("t").plugins) == {"env", "timeout"}
 
 
 def test_twenty_sessions_are_lost_together_and_come_back_by_one_command(control: Control, crash: Crash) -> None:

@@ -77,13 +77,15 @@ def test_a_secret_comes_from_a_variable_a_file_or_a_command(place: Path, monkeyp
     monkeypatch.setenv("VAULT", VALUE)
     (place / "key").write_text("-----BEGIN-----\nabc==\n-----END-----\n\n")
     (place / "dos").write_bytes(b"one\r\n")
+    (place / "vars").write_text("E=no\nF='yes'\n")
     secrets = ["A=env:VAULT", "B=file:key", "C=file:~/key", "D=command:tr a-z A-Z <dos; echo two", "E=file:dos"]
+    secrets.append("F=dotenv:vars")
     spec = applied({"secret": secrets})
     key = "-----BEGIN-----\nabc==\n-----END-----\n"
-    assert spec.env == {"A": VALUE, "B": key, "C": key, "D": "ONE\r\ntwo", "E": "one"}
+    assert spec.env == {"A": VALUE, "B": key, "C": key, "D": "ONE\r\ntwo", "E": "one", "F": "yes"}
     assert spec.notes["secrets"] == {
         "A": "env:VAULT", "B": f"file:{place}/key", "C": f"file:{place}/key",
-        "D": "command:tr a-z A-Z <dos; echo two", "E": f"file:{place}/dos",
+        "D": "command:tr a-z A-Z <dos; echo two", "E": f"file:{place}/dos", "F": f"dotenv:{place}/vars",
     }  # fmt: skip
     assert VALUE not in json.dumps(spec.notes)
 
@@ -109,13 +111,14 @@ def test_a_secret_wins_and_a_later_value_takes_its_place(place: Path, monkeypatc
 
 
 @pytest.mark.on("tmux")
-def test_a_restored_session_gets_its_secret_from_where_it_is(control: Control, place: Path) -> None:
+def test_a_restored_session_gets_its_secret_from_where_it_is(control: Control, place: Path, until: Any) -> None:
     (place / "token").write_text("old")
     made = control.new("t", LINES, with_=("env:secret=DEPLOY=file:token,set=MODE=special",))
     assert environ(made.pid)["DEPLOY"] == "old"
     control.transport.run([("kill-session", "-t", "=t")])
     (place / "token").write_text("new")
     assert control.restore(("t",)).ok
+    until(lambda: "DEPLOY" in environ(control.show("t").pid))
     given = environ(control.show("t").pid)
     assert (given["DEPLOY"], given["MODE"]) == ("new", "special")
 
@@ -129,6 +132,8 @@ def test_a_restored_session_gets_its_secret_from_where_it_is(control: Control, p
 @pytest.mark.parametrize(
     ("reference", "why"),
     [
+        ("dotenv:/nonexistent/vars", "cannot be read: '/nonexistent/vars': No such file or directory"),
+        ("dotenv:/dev/null", "has no TOKEN"),
         ("env:NOWHERE", "is not set"),
         ("env:EMPTY", "is empty"),
         ("file:/nonexistent/token", "cannot be read: No such file or directory"),
@@ -182,7 +187,9 @@ def test_a_pipe_that_nobody_writes_to_is_not_waited_for_without_end(
 ) -> None:
     monkeypatch.setattr(plugin.load("env").module, "SECONDS", 0.3)
     os.mkfifo(place / "pipe")
-    assert refused({"secret": ["A=file:pipe"]}).details["cause"] == "secret_missing"
+    for place_of_it in ("file:pipe", "dotenv:pipe"):
+        assert refused({"secret": [f"A={place_of_it}"]}).details["cause"] == "secret_missing"
+    assert refused({"file": "pipe"}).details["cause"] == "bad_env"
 
 
 def test_a_file_elsewhere_is_named_by_its_whole_path(place: Path) -> None:

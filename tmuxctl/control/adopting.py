@@ -255,9 +255,10 @@ def _facts(control: Control, socket: str, pane: ForeignPane, profile: str) -> di
 def _profile(about: Mapping[str, Any]) -> bytes:
     """The profile that is named, frozen; with `auto` the program that has the terminal decides each time."""
     from tmuxctl.control import profiles
+    from tmuxctl.control.secret_values import without_secrets
     from tmuxctl.profile import frozen
 
-    return frozen(profiles.chosen(about["profile"], ()) if about["profile"] else None)
+    return frozen(without_secrets(profiles.chosen(about["profile"], ()) if about["profile"] else None))
 
 
 def _free_name(control: Control, name: str | None, pane: ForeignPane) -> str:

@@ -164,7 +164,10 @@ def _refuse_read(control: Control, pane: Pane) -> None:
 
 def _young(control: Control, pane: Pane) -> bool:
     """True while the launcher is still becoming the program."""
-    return "launch.sh" in control.transport.files(sessions.folder(control, pane.id)) or time.time() - pane.created < 1.0
+    return (
+        layout.LAUNCHER in control.transport.files(sessions.folder(control, pane.id))
+        or time.time() - pane.created < 1.0
+    )
 
 
 def _foreground(control: Control, pane: Pane) -> tuple[Shell | None, str]:

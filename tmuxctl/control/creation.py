@@ -7,12 +7,13 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tmuxctl.control import limits, sessions
+from tmuxctl.control import kept_environment, limits, sessions
+from tmuxctl.control.secret_values import without_secrets
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import Session, SessionSpec, State, check_name, check_tag, parse_seconds, parse_size
 from tmuxctl.profile import Profile, frozen
@@ -102,11 +103,14 @@ def _new(control: Control, wanted: Wanted) -> Session:
 
 
 def _bury_namesakes(control: Control, made: Prepared, taken: Mapping[str, server.Taken]) -> None:
-    """A lost session of this name gives way to the new one; what it printed stays readable by its id until `prune`."""
+    """A lost session of this name gives way to the new one; what it printed stays readable by its id until `prune`. A
+    launcher that was left by a start that was cut short goes, too."""
     from tmuxctl.control import lifetime
 
     folders = control.transport.files(f"{control.transport.home}/sessions")
+    before = time.time() - lifetime.UNFINISHED_SECONDS
     for session_id in folders.keys() - {made.id} - {one.id for one in taken.values()}:
+        lifetime.remove_launcher(control, session_id, before=before)
         # what never started may be on its way to lose against us
         started = layout.started(control.transport.files(sessions.folder(control, session_id)))
         if started and sessions.spec(control, session_id).get("spec", {}).get("name") == made.spec.name:
@@ -148,7 +152,7 @@ def plan(control: Control, wanted: Wanted) -> Plan:
         history=made.spec.history,
         env=tuple(sorted(made.spec.env)),
         plugins=tuple(one.name for one in made.applied),
-        files=tuple(sorted((*made.files, "launch.sh"))),
+        files=tuple(sorted((*made.files, layout.LAUNCHER))),
         tmux=tuple(source([command]) for command in commands),
     )
 
@@ -202,8 +206,10 @@ def prepare(control: Control, wanted: Wanted, name: str, *, dry_run: bool = Fals
     notes = {"linger": wanted.linger, "dry_run": dry_run, "given": sorted({*profile.env, *wanted.env})}
     spec = replace(spec, notes={name: note for name, note in notes.items() if note})
     chosen = [(one.name, options) for one, options in plugins]
-    made = assemble(control, spec, session_id, 1, asked, chosen, wanted.resolved)
-    made.files["profile.json"] = frozen(wanted.resolved)
+    inherited = base.keys() - {*profile.env, *wanted.env}
+    places = dict.fromkeys(profile.env.keys() - wanted.env.keys(), kept_environment.PROFILE)
+    made = assemble(control, spec, session_id, 1, asked, chosen, wanted.resolved, inherited=inherited, places=places)
+    made.files["profile.json"] = frozen(without_secrets(wanted.resolved))
     return made
 
 
@@ -215,11 +221,15 @@ def assemble(
     asked: Mapping[str, Any],
     plugins: Sequence[Any],
     profile: Profile | None,
+    *,
+    inherited: Collection[str],
+    places: Mapping[str, str],
 ) -> Prepared:
     """A session from its spec, in its `life`-th life (1: a new one): the marks of its shell, the hooks of its program, its
     plugins, its files.
 
-    `plugins` are names with their options. Nothing is written, but plugins may have acted: `undo` takes that back.
+    `plugins` are names with their options; `inherited` and `places` as `kept_environment.keep`. Nothing is written, but
+    plugins may have acted: `undo` takes that back.
     """
     folder = f"{control.transport.home}/sessions/{session_id}"
     incarnation = f"{session_id[:8]}.{life}"
@@ -233,7 +243,7 @@ def assemble(
 
         spec, told = hooking.told(spec, profile, folder)
         extra |= told
-    unmarked = {name: before.get(name) for name in spec.env if spec.env[name] != before.get(name)}
+    marked = spec.env
     spec = replace(spec, notes={**spec.notes, "folder": folder})
     bare: list[SessionSpec] = []
     applied: tuple[Applied, ...] = ()
@@ -249,13 +259,30 @@ def assemble(
         "plugins": list(dict.fromkeys([*asked.get("plugins", ()), *(one.name for one in applied)])),
         "applied": [one._asdict() for one in applied],
         "marks": token,
-        "unmarked": unmarked,
     }
-    variables = bare[0].env if bare else spec.env
+    made = bare[0].env if bare else spec.env
+    variables = _kept(spec.notes, before, marked, made, inherited, places)
     files = launch.files(spec, about, folder, session_id, incarnation, control.settings.journal_limit, variables)
     files |= {f"{layout.SHELL}/{name}": data for name, data in extra.items()}
     files[f"{layout.EVENTS}/{hooks.FILE}"] = hooks.SCRIPT.encode()
     return Prepared(spec, session_id, incarnation, folder, about, files, applied, token)
+
+
+def _kept(
+    notes: Mapping[str, Any],
+    before: Mapping[str, str],
+    marked: Mapping[str, str],
+    made: Mapping[str, str],
+    inherited: Collection[str],
+    places: Mapping[str, str],
+) -> dict[str, Any]:
+    """What is kept of the variables that plugins made of the marked ones, without the marks. What a plugin set is given."""
+    variables = {name: before.get(name) if value == marked.get(name) else value for name, value in made.items()}
+    known = {name: value for name, value in variables.items() if value is not None}
+    changed_ones = {name for name in inherited if name in known and known[name] != before.get(name)}
+    taken_away = {name for name in inherited if name in before and name not in known}
+    along = set(inherited) - changed_ones - taken_away - set(notes.get("given", ()))
+    return kept_environment.keep(known, along, {**places, **notes.get("places", {})}, notes.get("secrets", {}))
 
 
 def _plugins(given: Sequence[str | tuple[str, Mapping[str, Any]]]) -> list[tuple[Plugin, Any]]:
@@ -400,7 +427,7 @@ def put(control: Control, made: Prepared) -> None:
     for name, data in made.files.items():
         transport.put(f"{made.folder}/{name}", data)
     script = launch.launcher(made.spec, made.folder, made.id, descriptors=_descriptors())
-    transport.put(f"{made.folder}/launch.sh", script.encode(errors="surrogateescape"))
+    transport.put(f"{made.folder}/{layout.LAUNCHER}", script.encode(errors="surrogateescape"))
 
 
 def start(control: Control, made: Prepared) -> server.Pane:
@@ -500,7 +527,7 @@ def undo_start(control: Control, made: Prepared, error: BaseException) -> None:
             if pane.id == made.id:
                 control.transport.run([("kill-session", "-t", "=" + made.spec.name)])
     # it holds the environment, secrets too
-    control.transport.remove(f"{made.folder}/launch.sh")
+    control.transport.remove(f"{made.folder}/{layout.LAUNCHER}")
 
 
 def undo_plugins(made: Prepared) -> None:

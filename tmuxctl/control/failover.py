@@ -23,6 +23,7 @@ from tmuxctl.value import changed
 if TYPE_CHECKING:
     from tmuxctl.control.candidates import Candidate
     from tmuxctl.control.creation import Wanted
+    from tmuxctl.control.kept_environment import Recalled
     from tmuxctl.control.observing import Observed
     from tmuxctl.control.restoring import Kept
     from tmuxctl.control.service import Control
@@ -353,32 +354,31 @@ class _Failover:
         if first is None:
             return Wanted(name=name, profile=one.given, tags=(TAG,), also={"beside": self.session})
         kept = restoring.kept_of(self.control, first)
-        env, _ = restoring.environment(kept)
-        asked = {word: env[word] for word in kept.asked["env"] if word in env}
+        found = restoring.environment(kept)
         # what its profile gave it is for its own program
-        own = kept.profile.env if kept.profile else {}
-        cwd, plugins = _place(kept)
+        own = set(kept.profile.env if kept.profile else ()) - set(kept.asked["env"])
+        cwd, plugins = _place(kept, found)
         return Wanted(
             name=name,
             profile=one.given,
             cwd=cwd,
-            env=asked,
+            env={word: value for word, value in found.given.items() if word not in own},
             size=kept.spec["size"],
             history=kept.spec["history"],
             clean_env=kept.asked["clean_env"],
             plugins=plugins,
             tags=tuple(dict.fromkeys((*first.tags, TAG))),
-            base={word: value for word, value in env.items() if word not in own},
+            base={word: value for word, value in found.inherited.items() if word not in own},
             also={"beside": first.id},
         )
 
 
-def _place(kept: Kept) -> tuple[str, list[tuple[str, Any]]]:
+def _place(kept: Kept, found: Recalled) -> tuple[str, list[tuple[str, Any]]]:
     """Where the session beside starts, and its plugins. A folder that a plugin made for the first alone, such as a worktree,
     is taken as it is, without the plugin."""
     from tmuxctl.control import restoring
 
-    plugins = restoring.plugins(kept)
+    plugins = restoring.plugins(kept, found)
     made = [name for name, _ in plugins if _made_folder(kept, name)]
     cwd = kept.spec["cwd"] if made else kept.asked["cwd"]
     return cwd, [(name, options) for name, options in plugins if name not in made]

@@ -82,6 +82,7 @@ class Known:
 
 def _entries(found: Sequence[Found]) -> list[Entry]:
     """Every profile that can be read, the user's before ours."""
+    from tmuxctl.control.secret_values import without_secrets
     from tmuxctl.profile_files import library
     from tmuxctl.terminal.keys import tmux_keys
 
@@ -90,7 +91,7 @@ def _entries(found: Sequence[Found]) -> list[Entry]:
         with suppress(TmuxctlError):
             profile = library.load_found(one, keys=tmux_keys)
             if names := profile.foreground:
-                entries.append(Entry(names, frozen(profile).decode()))
+                entries.append(Entry(names, frozen(without_secrets(profile)).decode()))
     return entries
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from tmuxctl.control import sessions
+from tmuxctl.control import kept_environment, sessions
 from tmuxctl.errors import Exited, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.results import End, Killed, Pruned, Stray
 from tmuxctl.terminal import cgroup, layout, process, server
@@ -212,10 +212,20 @@ def move(control: Control, session_id: str) -> None:
     """Move a session's folder to the ended ones as it is."""
     transport = control.transport
     transport.make_folder(f"{transport.home}/ended")
+    remove_launcher(control, session_id)
     with suppress(TmuxctlError, OSError):
         groups = cgroup.paths(transport, {session_id: sessions.folder(control, session_id)})
         cgroup.remove(transport, list(groups.values()), tries=0)
         transport.rename(sessions.folder(control, session_id), f"{transport.home}/ended/{session_id}")
+
+
+def remove_launcher(control: Control, session_id: str, *, before: float | None = None) -> None:
+    """Remove the launcher of a session that will not start any more, with the values in it; `before` spares a newer one."""
+    folder = sessions.folder(control, session_id)
+    for name, about in control.transport.files(folder).items():
+        if name.startswith(layout.LAUNCHER) and (before is None or about.modified < before):
+            with suppress(TmuxctlError, OSError):
+                control.transport.remove(f"{folder}/{name}")
 
 
 def _write(control: Control, place: str, about: dict[str, Any]) -> None:
@@ -235,7 +245,7 @@ def _clean_up(control: Control, session_id: str, about: dict[str, Any], *, kept:
     spec = SessionSpec(
         argv=tuple(had["argv"]),
         cwd=had["cwd"],
-        env={name: value for name, value in had["env"].items() if isinstance(value, str)},
+        env=kept_environment.known(had["env"]),
         size=parse_size(had["size"]),
         name=had["name"],
         machine=control.transport.machine,

@@ -6,24 +6,24 @@ journal; what it printed before can be read, and a cursor of an earlier life is 
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tmuxctl.control import creation, limits, sessions
+from tmuxctl.control import creation, kept_environment, limits, login_shell, sessions
 from tmuxctl.errors import Denied, Failed, NotFound, Timeout, TmuxctlError, Unreachable
 from tmuxctl.model import Session, SessionSpec, State, parse_size
 from tmuxctl.operations import current, under
 from tmuxctl.profile import Profile, thaw
 from tmuxctl.results import Restored, Restoring, Stray
-from tmuxctl.terminal import cgroup, foreign, launch, layout, process
+from tmuxctl.terminal import cgroup, foreign, layout, process
 from tmuxctl.untrusted import JSON_LIMIT
 
 if TYPE_CHECKING:
     from tmuxctl.control.creation import Prepared
+    from tmuxctl.control.kept_environment import Recalled
     from tmuxctl.control.service import Control
 
 STALE = (layout.EXIT, layout.ENDED, cgroup.FILE, "ended.json")
@@ -176,8 +176,8 @@ def _restore(control: Control, lost: Session, dry_run: bool, may_start: Callable
     kept = kept_of(control, lost)
     target = process.Target(lost.id, sessions.folder(control, lost.id))
     left = process.belonging(control.transport, [target])[lost.id]
-    env, missing = environment(kept)
-    made = _prepared(control, kept, env, dry_run)
+    found = environment(kept)
+    made = _prepared(control, kept, found, dry_run)
     if dry_run or not may_start():
         creation.undo_plugins(made)
     else:
@@ -188,7 +188,9 @@ def _restore(control: Control, lost: Session, dry_run: bool, may_start: Callable
         lost.id,
         outcome,
         argv=made.spec.argv,
-        secret_missing=tuple(missing),
+        from_environment=found.from_environment,
+        from_login=found.from_login,
+        secret_missing=found.missing,
         running=tuple(Stray(row.pid, row.name) for row in left),
     )
 
@@ -219,65 +221,69 @@ def kept_of(control: Control, lost: Session) -> Kept:
     return Kept(lost, kept["spec"], kept["asked"], profile, int(life))
 
 
-def environment(kept: Kept) -> tuple[dict[str, str], list[str]]:
-    """The variables the session had, as far as they are known, and the names of those that are not to be had any more.
-
-    What somebody asked for by name has to be there: Failed `secret_missing` otherwise. What only came along from the
-    environment it was once started from may be missing.
-    """
-    env: dict[str, str] = {}
-    missing = []
-    for name, value in kept.spec["env"].items():
-        if isinstance(value, str):
-            env[name] = value
-        elif value["from"] == launch.ENVIRONMENT:
-            if name in os.environ:
-                env[name] = os.environ[name]
-            else:
-                missing.append(name)
-    for name, value in kept.asked.get("unmarked", {}).items():
-        # what the marks of its shell had changed
-        env.pop(name, None)
-        env |= {} if value is None else {name: value}
-    if wanted := [name for name in missing if name in kept.asked["env"]]:
+def environment(kept: Kept) -> Recalled:
+    """The variables the session had, as far as they can be had again. Failed `secret_missing` if that leaves out one it was
+    given; what only came along may be missing."""
+    found = kept_environment.recall(kept.spec["env"], login=login_shell.variables, profile=lambda: _of_profile(kept))
+    if found.wanted:
         raise Missing(
-            f"{', '.join(wanted)} of {kept.session.name} was never stored and is not in the environment",
+            f"{', '.join(found.wanted)} of {kept.session.name} was never stored and is neither in the environment nor in that"
+            " of a login",
             reason="secret_missing",
-            hint=f"export {wanted[0]}=...; tmuxctl restore {kept.session.name}",
+            hint=f"export {found.wanted[0]}=...; tmuxctl restore {kept.session.name}",
         )
-    return env, missing
+    return found
 
 
-def _prepared(control: Control, kept: Kept, env: Mapping[str, str], dry_run: bool) -> Prepared:
+def _of_profile(kept: Kept) -> Mapping[str, str]:
+    """The variables that the session's profile gives now."""
+    from tmuxctl.control import profiles
+
+    with suppress(TmuxctlError):
+        found = profiles.chosen(kept.profile.name, ()) if kept.profile else None
+        return found.env if found else {}
+    return {}
+
+
+def _prepared(control: Control, kept: Kept, found: Recalled, dry_run: bool) -> Prepared:
     """The session as it was asked for, in its next life, with the profile's words to go on where it was."""
     asked, had = kept.asked, kept.spec
     command = (*asked["argv"], *_resume(control, kept))
     spec = SessionSpec(
         argv=creation.login(command) if asked["login"] else command,
         cwd=asked["cwd"],
-        env=env,
+        env=found.env,
         size=parse_size(had["size"]),
         name=had["name"],
         machine=control.transport.machine,
         history=had["history"],
-        notes={"dry_run": True} if dry_run else {},
+        notes={"given": sorted(found.given), **({"dry_run": True} if dry_run else {})},
     )
     try:
         creation.check(control, spec)
     except TmuxctlError as error:
         error.hint = f"put it there again, then: tmuxctl restore {had['name']}"
         raise
-    return creation.assemble(control, spec, kept.session.id, kept.life + 1, asked, plugins(kept), kept.profile)
+    return creation.assemble(
+        control,
+        spec,
+        kept.session.id,
+        kept.life + 1,
+        asked,
+        plugins(kept, found),
+        kept.profile,
+        inherited=(*found.inherited, *found.missing),
+        places=kept_environment.places(had["env"]),
+    )
 
 
-def plugins(kept: Kept) -> list[tuple[str, Mapping[str, Any]]]:
-    """The plugins to apply again. Of the environment only what was never stored is asked for anew."""
+def plugins(kept: Kept, found: Recalled) -> list[tuple[str, Mapping[str, Any]]]:
+    """The plugins to apply again. Of the environment only the secrets whose place is known are read anew."""
     from tmuxctl import plugin
 
     applied = [plugin.Applied(**one) for one in kept.asked["applied"]]
     again = [(one.name, one.options) for one in applied if plugin.load(one.name).kind != "env"]
-    references = kept.spec["notes"].get("secrets", {})
-    secrets = [f"{name}={reference}" for name, reference in references.items()]
+    secrets = [f"{name}={reference}" for name, reference in found.references.items()]
     return [*again, *([("env", {"secret": secrets})] if secrets else [])]
 
 

@@ -10,15 +10,7 @@ from typing import Any
 from tmuxctl.model import SessionSpec
 from tmuxctl.terminal import cgroup, expire, journal, layout
 from tmuxctl.terminal.server import FORMAT, target
-from tmuxctl.transport.base import Command, shell_word
-
-SECRET = re.compile(
-    r"(?i).*(secret|token|passw|passphrase|credential|api_?key|private_?key|access_?key).*|(.*_)?(pw|pass)"
-)
-"""Names whose values are never written to a state file: only where they come from."""
-
-ENVIRONMENT = "environment"
-"""Where a value comes from that nobody said more of: the environment of who starts the session."""
+from tmuxctl.transport.base import BASICS, Command, shell_word
 
 LEFT_OUT = re.compile(
     r"TMUX(?!_TMPDIR)\w*|STY|WINDOW|WINDOWID|TERM|TERMCAP|TERM_PROGRAM\w*|COLORTERM|LINES|COLUMNS|PWD|OLDPWD|SHLVL|_|"
@@ -26,7 +18,7 @@ LEFT_OUT = re.compile(
 )
 """What of a caller's environment belongs to the caller's terminal or to tmuxctl, not to a program in a new one."""
 
-ALLOWED = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|EDITOR|VISUAL|PAGER|XDG_\w+|SSH_AUTH_SOCK")
+ALLOWED = frozenset((*BASICS, "EDITOR", "VISUAL", "PAGER", "SSH_AUTH_SOCK"))
 """What a clean environment keeps."""
 
 FACTS_LIMIT = 3000
@@ -42,7 +34,7 @@ def environment(caller: Mapping[str, str], *, clean: bool) -> dict[str, str]:
         for name, value in caller.items()
         if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII)
         and not LEFT_OUT.fullmatch(name)
-        and (not clean or ALLOWED.fullmatch(name))
+        and (not clean or name in ALLOWED)
     }
 
 
@@ -56,7 +48,7 @@ def launcher(spec: SessionSpec, folder: str, session_id: str, *, descriptors: in
     env = {"TERM": "tmux-256color", "COLORTERM": "truecolor", **spec.env, **own}
     size = shell_word(f"{spec.size.rows} {spec.size.cols}")
     lines = [
-        f"rm -f {here}/launch.sh",
+        f"rm -f {here}/{layout.LAUNCHER}",
         f"(umask 077; echo $$ >{here}/{layout.STARTED})",
         cgroup.enter(folder, session_id),
         "n=0",
@@ -107,18 +99,15 @@ def files(
     session_id: str,
     incarnation: str,
     limit: int,
-    variables: Mapping[str, str] | None = None,
+    variables: Mapping[str, Any],
 ) -> dict[str, bytes]:
-    """What is put into the session's folder beside the launcher, by name. `limit` bounds the journal, in bytes.
-
-    Of a secret only where it comes from is written: a reference that a plugin left in `notes["secrets"]`, or the
-    environment. `variables` is the environment to start it with again, where that is another one than the spec's.
+    """What is put into the session's folder beside the launcher, by name. `limit` bounds the journal, in bytes;
+    `variables` is what may be written of the environment.
     """
-    references = spec.notes.get("secrets", {})
     kept = {
         "argv": list(spec.argv),
         "cwd": spec.cwd,
-        "env": {name: _kept(name, value, references) for name, value in (variables or spec.env).items()},
+        "env": dict(variables),
         "size": str(spec.size),
         "name": spec.name,
         "history": spec.history,
@@ -129,12 +118,6 @@ def files(
         "journal.sh": journal.writer(limit).encode(),
     }
     return written | expire.files(spec, session_id)
-
-
-def _kept(name: str, value: str, references: Mapping[str, str]) -> str | dict[str, str]:
-    if name in references:
-        return {"from": references[name]}
-    return {"from": ENVIRONMENT} if SECRET.fullmatch(name) else value
 
 
 def facts(spec: SessionSpec, asked: Mapping[str, Any]) -> str:
@@ -184,7 +167,7 @@ def commands(
             "sh",
             "-c",
             start,
-            folder + "/launch.sh",
+            f"{folder}/{layout.LAUNCHER}",
         ),
         ("resize-window", "-t", here, "-x", cols, "-y", rows),
         ("pipe-pane", "-IO", "-t", here, journal.pipe_command(folder)),

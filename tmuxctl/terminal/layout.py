@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+LAUNCHER = "launch.sh"
+"""The script that becomes the program. It holds the values of its variables, and removes itself first."""
+
 STARTED = "pid"
 """The pid of the program, by the launcher."""
 

@@ -215,6 +215,18 @@ def read_object(transport: Reader, path: str) -> dict[str, Any]:
     raise ValueError(f"{path} holds no JSON object")
 
 
+LOCALE = (
+    "LC_ALL LC_ADDRESS LC_COLLATE LC_CTYPE LC_IDENTIFICATION LC_MEASUREMENT LC_MESSAGES LC_MONETARY LC_NAME LC_NUMERIC "
+    "LC_PAPER LC_TELEPHONE LC_TIME"
+)
+DESKTOP = (
+    "XDG_CACHE_HOME XDG_CONFIG_DIRS XDG_CONFIG_HOME XDG_CURRENT_DESKTOP XDG_DATA_DIRS XDG_DATA_HOME XDG_RUNTIME_DIR XDG_SEAT "
+    "XDG_SESSION_CLASS XDG_SESSION_DESKTOP XDG_SESSION_ID XDG_SESSION_TYPE XDG_STATE_HOME XDG_VTNR"
+)
+BASICS = tuple(f"PATH HOME USER LOGNAME SHELL LANG TZ TMPDIR {LOCALE} {DESKTOP}".split())
+"""Variables that say who and where one is. Each by its name: what is carried through ssh is often called `LC_...`, also a
+token."""
+
 SAFE = re.compile(r"[A-Za-z0-9_./@=:+,-]+").fullmatch
 ESCAPES = {code: f"\\{code:03o}" for code in (*range(0x20), 0x7F)} | {ord(one): f"\\{one}" for one in '\\"$~'}
 

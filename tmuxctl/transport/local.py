@@ -24,7 +24,7 @@ from tmuxctl.transport.groups import LEAVE
 if TYPE_CHECKING:
     from tmuxctl.transport.control_mode import Channel
 
-SERVER_ENVIRONMENT = re.compile(r"PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TMUX_TMPDIR|XDG_\w+|SystemRoot")
+SERVER_ENVIRONMENT = frozenset((*base.BASICS, "TMUX_TMPDIR"))
 """What the server may know of the environment it was started from; sessions bring their own."""
 
 CONTROL_LOCK = "control.lock"
@@ -217,7 +217,7 @@ class LocalTransport:
         """The words a server is started with, to which those are added that say how, and the variables it may have."""
         conf = os.path.join(self.home, "tmux.conf")
         self.put(conf, self._config)
-        kept = {name: value for name, value in os.environ.items() if SERVER_ENVIRONMENT.fullmatch(name)}
+        kept = {name: value for name, value in os.environ.items() if name in SERVER_ENVIRONMENT}
         return ["sh", "-c", START, "sh", self._tmux, "-u", "-f", conf, "-L", self.socket], kept
 
     def _answers(self) -> bool:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from tmuxctl.errors import Unreachable
-from tmuxctl.transport.base import shell_word
+from tmuxctl.transport.base import BASICS, shell_word
 from tmuxctl.transport.groups import LEAVE
 
 LINE = 16 * 1024
@@ -230,13 +230,12 @@ record() {
 start() {
   umask "$before"; cd /; ulimit -Sn "$(ulimit -Hn)" 2>/dev/null
   leave
-  for name in PATH HOME USER LOGNAME SHELL LANG TZ TMPDIR TMUX_TMPDIR \
-    $(env | sed -n -e 's/^\(LC_[A-Z_]*\)=.*/\1/p' -e 's/^\(XDG_[A-Z_]*\)=.*/\1/p'); do
+  for name in BASICS TMUX_TMPDIR; do
     eval "[ -z \"\${$name+set}\" ] || set -- \"$name=\$$name\" \"\$@\""
   done
   exec env -i "$@"
 }
-""".replace("LEAVE", LEAVE)
+""".replace("LEAVE", LEAVE).replace("BASICS", " ".join(BASICS))
 
 
 class Shell:

@@ -6,7 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.operations import plain
-from tmuxctl.surfaces.cli.output import Options, as_json, clean, flat, note, shown, tell, write, write_json, write_pieces
+from tmuxctl.surfaces.cli.output import (
+    Options,
+    as_json,
+    clean,
+    flat,
+    note,
+    shown,
+    tell,
+    write,
+    write_json,
+    write_pieces,
+)
 
 if TYPE_CHECKING:
     from tmuxctl.results import Pieces
@@ -273,6 +284,8 @@ class Printer:
         else:
             self._lines(*(one.session for one in result.sessions if one.outcome != "lost"))
         for one in result.sessions:
+            if one.from_login:
+                note(f"{one.session}: taken from the environment at login: {', '.join(one.from_login)}", self.options)
             if one.secret_missing:
                 missing = ", ".join(one.secret_missing)
                 note(f"{one.session}: started without what was never stored: {missing}", self.options)

@@ -1,0 +1,107 @@
+"""What a session's folder keeps of its environment, and how the rest is found again when the session is restored.
+
+Of an inherited variable the name is kept, of a given one the value too, unless it has to be taken for a secret: then where
+it can be had again. A kept entry is the value, or `{"from": PLACE}`; `given` is true in it where the session does not
+start without.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
+
+from tmuxctl.control.secret_values import looks_secret
+
+ENVIRONMENT = "environment"
+"""The place of a value that nobody said more of: the environment of who starts the session, or the user's at login."""
+
+PROFILE = "profile"
+"""The place of a value that the session's profile gave."""
+
+PATH = "PATH"
+"""The inherited variable whose value is kept: it says which program the command is, and folders are no secret."""
+
+
+class Recalled(NamedTuple):
+    """The variables of a session as far as they are known again.
+
+    `given` are those it was given and `inherited` those that came along. The rest are names: `from_environment` and
+    `from_login` say where inherited ones and given secrets were found, `missing` are inherited ones that were not, and
+    `wanted` are given secrets that were not. `references` are secrets with the places a plugin knows to read.
+    """
+
+    given: Mapping[str, str]
+    inherited: Mapping[str, str]
+    from_environment: tuple[str, ...]
+    from_login: tuple[str, ...]
+    missing: tuple[str, ...]
+    wanted: tuple[str, ...]
+    references: Mapping[str, str]
+
+    @property
+    def env(self) -> dict[str, str]:
+        """All that is known."""
+        return {**self.inherited, **self.given}
+
+
+def keep(
+    variables: Mapping[str, str], inherited: Collection[str], places: Mapping[str, str], references: Mapping[str, str]
+) -> dict[str, Any]:
+    """What is written down of these variables.
+
+    `inherited` names those that only came along, also some that are not to be had at the moment; `references` says of
+    secrets where they are, `places` where a given value can be had again if it may not be kept.
+    """
+    kept: dict[str, Any] = {}
+    for name, value in variables.items():
+        if name in references:
+            kept[name] = {"from": references[name]}
+        elif name in inherited and name != PATH:
+            kept[name] = {"from": ENVIRONMENT}
+        elif name != PATH and looks_secret(name, value):
+            kept[name] = {"from": places.get(name, ENVIRONMENT), "given": True}
+        else:
+            kept[name] = value
+    return {**{name: {"from": ENVIRONMENT} for name in inherited if name not in variables}, **kept}
+
+
+def recall(
+    kept: Mapping[str, Any], *, login: Callable[[], Mapping[str, str]], profile: Callable[[], Mapping[str, str]]
+) -> Recalled:
+    """What is known of the variables that were kept so. `login` gives the user's environment at login and is asked only for
+    what this process's own does not have; `profile` gives the variables of the session's profile as it is now."""
+    given: dict[str, str] = {}
+    inherited: dict[str, str] = {}
+    references: dict[str, str] = {}
+    names: dict[str, list[str]] = {"from_environment": [], "from_login": [], "missing": [], "wanted": []}
+    for name, entry in kept.items():
+        if isinstance(entry, str):
+            given[name] = entry
+        elif entry["from"] not in (ENVIRONMENT, PROFILE):
+            references[name] = entry["from"]
+        elif entry["from"] == PROFILE and name in profile():
+            given[name] = profile()[name]
+        else:
+            needed = entry.get("given", False)
+            source = "from_environment" if name in os.environ else "from_login"
+            found = os.environ[name] if name in os.environ else login().get(name)
+            if found is None or (needed and not found):
+                names["wanted" if needed else "missing"].append(name)
+            else:
+                names[source].append(name)
+                (given if needed else inherited)[name] = found
+    return Recalled(given, inherited, references=references, **{word: tuple(found) for word, found in names.items()})
+
+
+def places(kept: Mapping[str, Any]) -> dict[str, str]:
+    """Where values of given variables can be had again that were not kept."""
+    entries = {name: entry for name, entry in kept.items() if not isinstance(entry, str) and entry.get("given")}
+    return {name: entry["from"] for name, entry in entries.items()}
+
+
+def known(kept: Mapping[str, Any]) -> dict[str, str]:
+    """What is known of them without asking anything: values that were kept, and this process's own of what came along."""
+    own = {name: os.environ[name] for name in kept if name in os.environ}
+    values = {name: entry if isinstance(entry, str) else own.get(name) for name, entry in kept.items()}
+    return {name: value for name, value in values.items() if value is not None}
