@@ -40,8 +40,10 @@ asking:
     options: {yes: [y, Enter], no: n}
     default: no
     risk: high
+  - {id: pass, re: '^Password:', kind: password, hidden: true}
 errors: [{id: limit, re: 'usage limit', retry: none}, {id: slow, re: 'try again', retry: 30s}]
 title: {busy: '^[⠂⠐] ', idle: '^✳ '}
+password: {argv: --passwordbox, unless: [--inputbox, --form]}
 idle: {settle: 800ms}
 cost: 3
 resume: {argv: [--continue]}
@@ -109,10 +111,13 @@ def test_a_profile_is_what_its_file_says():
         asking=(
             Rule("delete", r"Delete .*\?$", "last-line", "confirm", "(?P<q>Delete .*)",
                  {"yes": ("y", "Enter"), "no": ("n",)}, "no", "high"),
+            Rule("pass", "^Password:", kind="password", hidden=True),
         ),
         errors=(Rule("limit", "usage limit", retry="none"), Rule("slow", "try again", retry="30s")),
         title_busy="^[⠂⠐] ",
         title_idle="^✳ ",
+        password_argv=("--passwordbox",),
+        password_unless=("--inputbox", "--form"),
         settle=0.8,
         submit=Submit("paste", ("M-Enter",), ("Enter",), 0.05, "echo", ("C-u",)),
         answer=Answer("^⏺ ", (r"^\s*[╭╰│]",), "^shop>"),
@@ -167,6 +172,7 @@ def test_its_tests_say_where_a_screen_is_and_what_it_is():
         ("busy:\n  - {id: a, re: x}\n  - {id: a, re: y}", 4, "two rules with the id 'a'", ""),
         ("asking: {id: a, re: x}", 2, "needs `kind`", "confirm"),
         ("asking: {id: a, re: x, kind: conferm}", 2, "'conferm' is none of its values", "'confirm'"),
+        ("asking: {id: a, re: x, kind: password, hidden: maybe}", 2, "none of its values", "true, false"),
         ("asking: {id: a, re: x, kind: confirm, question: 'x'}", 2, "no group named q", ""),
         ("asking: {id: a, re: x, kind: choice, options: {a: [Entr]}}", 2, "no key named 'Entr'", ""),
         ("asking: {id: a, re: x, kind: choice, options: {a: []}}", 2, "'a' has no keys", ""),
@@ -430,7 +436,7 @@ PLACES = {
     **{name: f"{name}: %s" for name in schema.KEYS},
     **{
         f"rule.{name}": "asking: {id: a, re: x, kind: question, %s}"
-        for name in ("where", "begin", "unless", "title", "question", "options", "menu", "risk")
+        for name in ("where", "begin", "unless", "title", "question", "options", "menu", "risk", "hidden")
     },
     **{f"hooks.{name}": f"hooks: {{{name}: %s}}" for name in ("argv", "env", "files", "events", "transcript")},
     **{f"transcript.{name}": f"hooks: {{transcript: {{{name}: %s}}}}" for name in ("form", "file")},

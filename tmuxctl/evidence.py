@@ -135,7 +135,7 @@ class Evidence(NamedTuple):
 
     `proc` is FULL, WCHAN or NONE; `marks`: the shell marks its prompts; `hooks`: the program tells its turns; `program` is
     the name of what was started; `age` is how many seconds the session exists, None if unknown; `typed`: something was
-    sent to it.
+    sent to it; `hides`: the field it draws hides what is written there, None if that is not known.
     """
 
     looks: tuple[Look, ...]
@@ -145,6 +145,7 @@ class Evidence(NamedTuple):
     program: str = ""
     age: float | None = None
     typed: bool = False
+    hides: bool | None = None
 
     @property
     def last(self) -> Look:

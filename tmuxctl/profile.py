@@ -22,10 +22,11 @@ class Rule(NamedTuple):
 
     `begin` narrows that to the rows from the last one on that it fits; `unless` must not fit there; with `title` the rule
     counts only while that fits the terminal's title. `kind`, `question` (a pattern whose group `q` is the question's
-    text), `options` (id to keys), `menu` (how an option of the list on the screen is chosen), `default` and `risk` are
-    for questions; `detail` refines a state (`shell`, `repl`, `agent` for prompts; `streaming`, `thinking` for busy);
-    `retry` is for errors: `none` where trying again is of no use, else after how long (`30s`), None if nobody knows; their
-    pattern's group `until` is when a limit is over.
+    text), `options` (id to keys), `menu` (how an option of the list on the screen is chosen), `default`, `risk` and
+    `hidden` (of a password that is read key by key: the program does not show it) are for questions; `detail` refines a
+    state (`shell`, `repl`, `agent` for prompts; `streaming`, `thinking` for busy); `retry` is for errors: `none` where trying
+    again is of no use, else after how long (`30s`), None if nobody knows; their pattern's group `until` is when a limit is
+    over.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Rule(NamedTuple):
     unless: str | None = None
     title: str | None = None
     menu: str | None = None
+    hidden: bool = False
 
 
 class Submit(NamedTuple):
@@ -136,6 +138,8 @@ class Profile(Value):
     errors: tuple[Rule, ...] = ()
     title_busy: str | None = None
     title_idle: str | None = None
+    password_argv: tuple[str, ...] = ()
+    password_unless: tuple[str, ...] = ()
     settle: float | None = None
     submit: Submit = Submit()
     answer: Answer = Answer()

@@ -86,7 +86,8 @@ class Asking(Value):
 
     `kind` is confirm, choice, approval, trust, password, pager, keys or question; `id` names this very question, `default`
     is the id of the option that plain Enter would choose, None if there is none or nobody knows; `risk` is low, high or
-    unknown. `options` is empty where any text is an answer.
+    unknown. `options` is empty where any text is an answer. `hidden`: the program's profile says that what is typed is not
+    shown, though keys are read one by one.
     """
 
     kind: str
@@ -95,6 +96,7 @@ class Asking(Value):
     options: tuple[Option, ...] = ()
     default: str | None = None
     risk: str = "unknown"
+    hidden: bool = False
 
 
 class Wait(Value):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +98,92 @@ def test_values_that_look_secret_are_in_no_file(control: Control, place: Path) -
     control.send("t", b"up")
     assert control.wait("t", text="up").matched
     assert not [one for one in place.rglob("*") if one.is_file() and SECRET.encode() in one.read_bytes()]
+
+
+BOXES = [
+    ("whiptail", "--passwordbox", "API token"),
+    ("whiptail", "--passwordbox", "Word"),
+    ("dialog", "--passwordbox", "API token"),
+    ("dialog", "--insecure", "--passwordbox", "API token"),
+]
+"""Boxes whose field hides what is typed, whatever stands above it."""
+
+
+@pytest.mark.on("tmux")
+@pytest.mark.parametrize("words", BOXES, ids=" ".join)
+def test_a_secret_is_typed_into_the_field_of_a_box_that_hides_it(
+    control: Control, monkeypatch: pytest.MonkeyPatch, needs: Callable[..., None], place: Path, words: tuple[str, ...]
+) -> None:
+    needs(words[0])
+    monkeypatch.setenv("TOKEN", SECRET)
+    (place / "box").write_text(
+        '#!/bin/sh\n"$@" 8 40 2>typed; echo "it has $(wc -c <typed) bytes"; rm typed; exec cat\n'
+    )
+    for name, command in (("own", words), ("of-a-script", ("sh", f"{place}/box", *words))):
+        size = ("8", "40") if name == "own" else ()
+        control.new(name, (*command, *size))
+        assert control.wait(name, asking=True).matched
+        found = control.decide(name).asked
+        assert (found.kind, found.question, found.hidden) == ("password", words[-1], True)
+        assert control.decide(name, secret_from_env="TOKEN").option == "secret"
+        if name == "of-a-script":
+            assert control.wait(name, text=r"it has (\d+) bytes", since="screen").groups == (str(len(SECRET)),)
+            assert SECRET not in control.log(name).text  # type: ignore[union-attr]
+
+
+@pytest.mark.on("tmux")
+@pytest.mark.parametrize("program", ["whiptail", "dialog"])
+def test_a_secret_is_not_typed_into_a_field_that_shows_it(
+    control: Control, monkeypatch: pytest.MonkeyPatch, needs: Callable[..., None], program: str
+) -> None:
+    needs(program)
+    monkeypatch.setenv("TOKEN", SECRET)
+    control.new("box", (program, "--inputbox", "API token", "8", "40"))
+    assert control.wait("box", asking=True).matched
+    with pytest.raises(Conflict) as refused:
+        control.decide("box", secret_from_env="TOKEN")
+    assert refused.value.reason == "secret_wanted"
+    assert SECRET not in control.log("box").text + control.screen("box").text  # type: ignore[union-attr]
+    # what may be shown is answered like any other field
+    assert control.decide("box").asked.kind == "question"
+    control.decide("box", "public")
+    assert control.wait("box", text="public", since="screen").matched
+
+
+@pytest.mark.on("tmux")
+def test_a_secret_is_not_typed_where_nothing_says_that_keys_are_hidden(
+    control: Control, monkeypatch: pytest.MonkeyPatch, needs: Callable[..., None], place: Path
+) -> None:
+    """A box of a program without a profile, one with several fields, and a question of a program that reads keys."""
+    needs("dialog")
+    monkeypatch.setenv("TOKEN", SECRET)
+    both = ("dialog", "--passwordbox", "Password", "8", "40", "--and-widget", "--inputbox", "Token", "8", "40")
+    other = ("sh", "-c", "stty -icanon -echo; printf 'Password: '; exec cat")
+    plain = ("dialog", "--passwordbox", "Password", "8", "40")
+    for name, command, profile in (("both", both, "auto"), ("other", other, "auto"), ("plain", plain, "none")):
+        control.new(name, command, profile=profile)
+        assert control.wait(name, asking=True).matched
+        assert control.decide(name).asked.kind == "password"
+        with pytest.raises(Conflict) as refused:
+            control.decide(name, secret_from_env="TOKEN")
+        assert refused.value.reason == "secret_wanted"
+        assert SECRET not in control.log(name).text  # type: ignore[union-attr]
+
+
+@pytest.mark.on("tmux")
+def test_a_profile_says_that_a_program_which_reads_keys_hides_a_password(
+    control: Control, monkeypatch: pytest.MonkeyPatch, place: Path
+) -> None:
+    monkeypatch.setenv("TOKEN", SECRET)
+    folder = place / ".config" / "tmuxctl" / "profiles"
+    folder.mkdir(parents=True, mode=0o700)
+    (folder / "vault.yaml").write_text(
+        "schema: tmuxctl/profile@1\nname: vault\n"
+        "asking: {id: pass, kind: password, re: '^Password: ?$', where: cursor-line, hidden: true}\n"
+    )
+    script = "stty -icanon -echo -icrnl; printf 'Password: '; read -r x; echo; echo \"it has ${#x} bytes\"; exec cat"
+    control.new("t", ("sh", "-c", script), profile="vault")
+    assert control.wait("t", asking=True).matched
+    control.decide("t", secret_from_env="TOKEN")
+    assert SECRET not in control.log("t").text  # type: ignore[union-attr]
+    assert "Password" in control.screen("t").text

@@ -44,8 +44,8 @@ def decide(
     """Answer the question that stands, or tell it if no answer is given. With `wait` the state told is the one in which the
     program wants the next thing, or has ended; else that in which the answer was taken.
 
-    Raises Conflict `no_question`, `other_question` if another has taken its place, Usage `bad_option` for an answer it
-    does not know, Exited if the program has ended.
+    Raises Conflict `no_question`, `other_question` if another has taken its place, `secret_wanted` if a secret would show,
+    Usage `bad_option` for an answer it does not know, Exited if the program has ended.
     """
     from tmuxctl.control.observing import Observer, Steady
 
@@ -110,6 +110,8 @@ def _answer(
     """Choose an option, or type a text or a password where that is the answer; what was chosen."""
     name = pane.name
     if (secret is not None) != (asking.kind == "password"):
+        if secret is not None and asking.kind == "question":
+            raise typing.would_show(name)
         if secret is not None:
             raise Conflict(
                 f"{name} does not ask for a password: {asking.question}",
@@ -122,7 +124,7 @@ def _answer(
             hint=f"tmuxctl decide {name} --secret-from-env NAME, --secret-from-file or --secret-from-fd",
         )
     if secret is not None:
-        typing.into(control, pane, b"", secret=secret, holder=holder)
+        typing.into(control, pane, b"", secret=secret, hidden=asking.hidden, holder=holder)
         return "secret"
     given = option or ""
     if not given.strip():

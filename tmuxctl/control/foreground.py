@@ -102,7 +102,7 @@ def profile(known: Known, own: Profile | None, names: Sequence[str]) -> Profile 
     if own is not None and not own.foreground:
         return own
     for name in names:
-        if own is not None and _fits(own, name):
+        if own is not None and fits(own, name):
             return own
         found = known.of(name)
         if found is not None and not (own is not None and _runs(own, found)):
@@ -118,5 +118,6 @@ def _runs(agent: Profile, interpreter: Profile) -> bool:
     return kinds.is_agent(agent) and kinds.of_interpreter(interpreter)
 
 
-def _fits(one: Profile, name: str) -> bool:
+def fits(one: Profile, name: str) -> bool:
+    """Whether this is the profile's for a program that is called so while it has the terminal."""
     return any(fnmatchcase(name, pattern) for pattern in one.foreground)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tmuxctl import evidence as evidences
 from tmuxctl.control import foreground, sessions
 from tmuxctl.errors import Denied, NotFound, TmuxctlError
-from tmuxctl.evidence import FULL, Kernel, Look, Mark
+from tmuxctl.evidence import FULL, Evidence, Kernel, Look, Mark
 from tmuxctl.model import Confidence, Session, State
 from tmuxctl.operations import current
 from tmuxctl.reading.kernel import names
@@ -105,6 +105,7 @@ class Observer(observer.Observer):
         )
         self.folder, self.token = folder, token
         self._prompts: dict[int, bool] = {}
+        self._argv: dict[int, set[str]] = {}
         self._known = None if profile or pane.spec.get("plain") else control.known
 
     @property
@@ -117,6 +118,32 @@ class Observer(observer.Observer):
             # while one program gives way to the next the kernel may tell of none
             told = names(self.looks[-2].kernel)
         return foreground.profile(self._known, self.own, told)
+
+    @property
+    def evidence(self) -> Evidence:
+        """What is known, with what the profile can tell of the program's own words."""
+        found, known = super().evidence, self.profile
+        return found._replace(hides=self._hides(known)) if known and known.password_argv else found
+
+    def _hides(self, known: Profile) -> bool | None:
+        """Whether a field that the program draws hides what is written in it, by the words the program was started with."""
+        kernel = self.looks[-1].kernel if self.looks else None
+        while kernel is not None and kernel.inner is not None:
+            kernel = kernel.inner
+        told = [one for one in kernel.programs if one.foreground and foreground.fits(known, one.name)] if kernel else []
+        if len(told) != 1:
+            return None
+        if told[0].pid not in self._argv:
+            self._argv = {told[0].pid: self._words(told[0].pid)}
+        hiding, showing = (
+            bool(self._argv[told[0].pid] & {*words}) for words in (known.password_argv, known.password_unless)
+        )
+        return hiding if hiding != showing else None
+
+    def _words(self, pid: int) -> set[str]:
+        with suppress(TmuxctlError, OSError):
+            return set(self.transport.read(f"/proc/{pid}/cmdline").decode(errors="replace").split("\0"))
+        return set()
 
     @property
     def folders(self) -> list[str]:

@@ -67,15 +67,17 @@ def _send(
     paste: bool,
     multiline: bool,
     secret: bool,
-    asked: bool = False,
+    hidden: bool | None = None,
     holder: Holder | None = None,
 ) -> Written:
     data = one.data
     if not data:
         return Written(pane.name, "empty", one.id, 0, None)
     tty = control.transport.tty(pane.tty)
-    # where keys are read one by one (ssh, a dialog box) a program could show them itself, unless it asks for a password
-    if secret and (tty is None or tty.echo or not (tty.canonical or asked)):
+    # where keys are read one by one (ssh, a dialog box) a program may show them itself, whatever it says that it wants
+    if secret and hidden is False and tty and not tty.canonical:
+        raise would_show(pane.name)
+    if secret and (tty is None or tty.echo or not (tty.canonical or hidden)):
         raise Conflict(
             f"{pane.name} does not ask for a secret: its terminal would show what is typed",
             reason="echo_on",
@@ -175,12 +177,23 @@ def line(control: Control, pane: Pane, text: bytes, offset: int, holder: Holder)
     return Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, echo, text, at)
 
 
-def into(control: Control, pane: Pane, text: bytes, *, holder: Holder, secret: bytes | None = None) -> Written:
+def into(
+    control: Control, pane: Pane, text: bytes, *, holder: Holder, secret: bytes | None = None, hidden: bool = False
+) -> Written:
     """Type a text, or the secret that is asked for, and Enter into exactly this session; errors as `send`, NotFound
-    `replaced` as `press`."""
-    given = secret is not None
+    `replaced` as `press`. `hidden`: a program that reads keys does not show the secret; Conflict `secret_wanted` if it may."""
     one = Write(os.urandom(8).hex(), data=text if secret is None else secret, enter=True)
-    return _send(control, pane, one, paste=False, multiline=False, secret=given, asked=given, holder=holder)
+    given = secret is not None
+    return _send(control, pane, one, paste=False, multiline=False, secret=given, hidden=hidden, holder=holder)
+
+
+def would_show(name: str) -> Conflict:
+    """The error for a secret where nothing says that it would be hidden."""
+    return Conflict(
+        f"{name} may show what is typed: its program reads keys one by one, and no profile says that it hides them here",
+        reason="secret_wanted",
+        hint=f"type it yourself: tmuxctl attach {name}; or let a profile say `hidden` (docs/profiles.md)",
+    )
 
 
 def untouched(control: Control, steady: Steady) -> bool:

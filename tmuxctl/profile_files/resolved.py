@@ -17,6 +17,8 @@ RENAMED: Mapping[tuple[str, str], str] = {
     ("start", "timeout"): "start_timeout",
     ("title", "busy"): "title_busy",
     ("title", "idle"): "title_idle",
+    ("password", "argv"): "password_argv",
+    ("password", "unless"): "password_unless",
     ("idle", "settle"): "settle",
     ("resume", "argv"): "resume",
     ("exit", "send"): "exit_send",
@@ -72,7 +74,20 @@ def written(found: Profile) -> dict[str, Any]:
     fields = vars(found)
     default = Profile(name="")
     given: dict[str, Any] = {"schema": SCHEMA, "name": found.name}
-    order = ("detect", "command", "size", "env", "start", *RULES, "title", "idle", "cost", "install", "resume")
+    order = (
+        "detect",
+        "command",
+        "size",
+        "env",
+        "start",
+        *RULES,
+        "title",
+        "password",
+        "idle",
+        "cost",
+        "install",
+        "resume",
+    )
     for key in (*order, "submit", "answer", "interrupt", "exit", "hooks", "notes"):
         inner = {entry: fields[name] for (outer, entry), name in RENAMED.items() if outer == key}
         changed = {e: v for e, v in inner.items() if v != getattr(default, RENAMED[key, e])}

@@ -247,6 +247,9 @@ class _Reader:
             raise self.wrong(node, what, f"the default {found['default']!r} is none of the options")
         return Rule(**found)
 
+    def truth(self, node: Node, what: str) -> bool:
+        return self.one_of(node, what, ("true", "false")) == "true"
+
     def hooks(self, node: Node, what: str) -> Hooks | str:
         """How the program tells of its turns; a name is that of another profile that says it."""
         if isinstance(node.value, str):
@@ -347,6 +350,7 @@ ASKING: Mapping[str, Field] = {
     "menu": _one_of(*MENUS),
     "default": _Reader.word,
     "risk": _one_of(*RISKS),
+    "hidden": _Reader.truth,
 }
 
 TEST: Mapping[str, Field] = {
@@ -410,6 +414,7 @@ KEYS: Mapping[str, Field] = {
     "asking": _rules(ASKING),
     "errors": _rules({**RULE, "retry": _Reader.retry, "detail": _one_of("retrying", "limited")}),
     "title": _record({"busy": _Reader.sign, "idle": _Reader.sign}),
+    "password": _record({"argv": _Reader.texts, "unless": _Reader.texts}),
     "idle": _record({"settle": _Reader.seconds}),
     "cost": _Reader.number,
     "install": _Reader.text,

@@ -80,12 +80,13 @@ class _List(NamedTuple):
     here: int | None
 
 
-def on_screen(seen: Text, cursor: tuple[int, int], *, visible: bool) -> Asking | None:
-    """A dialog or menu that takes keys: a box with buttons, a list with a marked option, or bare buttons."""
+def on_screen(seen: Text, cursor: tuple[int, int], *, visible: bool, hides: bool | None = None) -> Asking | None:
+    """A dialog or menu that takes keys: a box with buttons, a list with a marked option, or bare buttons. `hides`: a field of
+    it does not show what is written there; None where that has to be guessed from its words."""
     box = _lowest(seen.rows)
     framed = box is not None and box.left >= 0
     found = None if framed else menus.on_screen(seen, cursor, visible=visible)
-    return found or (_asked(box, cursor, visible=visible) if box else None)
+    return found or (_asked(box, cursor, visible=visible, hides=hides) if box else None)
 
 
 # The box
@@ -168,11 +169,11 @@ def _above(rows: Sequence[str], y: int) -> tuple[_Line, ...]:
 # What it asks
 
 
-def _asked(box: _Box, cursor: tuple[int, int], *, visible: bool) -> Asking:
+def _asked(box: _Box, cursor: tuple[int, int], *, visible: bool, hides: bool | None) -> Asking:
     inner = _inner(box)
     field = _field(box, inner, cursor) if visible else None
     if field is not None:
-        return _to_write(box, field)
+        return _to_write(box, field, hides)
     listed = _list(box, inner, cursor, visible=visible)
     return _to_choose(box, listed, cursor) if listed else _to_press(box, inner, cursor)
 
@@ -198,14 +199,13 @@ def _field(box: _Box, inner: tuple[_Line, ...], cursor: tuple[int, int]) -> _Lin
     return _Line(line.y, FILL.sub("", line.text).strip()) if FILL.search(line.text) else None
 
 
-def _to_write(box: _Box, field: _Line) -> Asking:
+def _to_write(box: _Box, field: _Line, hides: bool | None) -> Asking:
     """A text is wanted, which goes behind the one that stands there already."""
     question = _text([line for line in box.lines if line.y < field.y]) or box.title
     text = _words(field.text)
-    secret = SECRET.search(question) and HIDDEN.match(text)
     known = identity("field", question, ())
-    if secret:
-        return Asking("password", known, question)
+    if hides or (hides is None and SECRET.search(question) and HIDDEN.match(text)):
+        return Asking("password", known, question, hidden=bool(hides))
     return Asking("question", known, f"{question} [{text}]" if text else question, (), None, risk_of([question]))
 
 

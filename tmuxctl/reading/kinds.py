@@ -136,7 +136,7 @@ def _dialog(seen: Scene, name: str) -> Asking | None:
 
     if look.visible and patterns.ends_like_prompt(seen.text.left):
         return menus.below_cursor(seen.text, (look.x, look.y))
-    return boxes.on_screen(seen.text, (look.x, look.y), visible=look.visible)
+    return boxes.on_screen(seen.text, (look.x, look.y), visible=look.visible, hides=seen.evidence.hides)
 
 
 def _profiled(seen: Scene) -> bool:

@@ -87,7 +87,7 @@ def by_rule(match: Match, seen: Text) -> Asking:
         near = [*seen.above(2 * CONTEXT), *near]
     risk = rule.risk if rule.risk != "unknown" else risk_of([question])
     name = identity(rule.id, question, near)
-    return Asking(rule.kind or "question", name, question[:QUESTION_LENGTH], options, default, risk)
+    return Asking(rule.kind or "question", name, question[:QUESTION_LENGTH], options, default, risk, rule.hidden)
 
 
 def _worded(match: Match) -> str:
