@@ -18,6 +18,8 @@ TEXTS = (
     b"\"quoted\" 'words' `touch x` $(touch x) ${HOME} \\", b"!! ~ * ? [a]", b"\t tab", b"~.", b"a" * 5000, b"x;\\;;",
     "ünïcödé 漢字 👩‍👩‍👧 e\u0301 ✌️".encode(), b"\0nul\0",
     b"\xff\xfe not \x80 UTF-8", b"\x1b[31m\x1b]52;c;eA==\x07", b"\x03\x04\x15",
+    b"\x9b31m \xc2\x9b31m \x85 \x7f", b"\xed\xa0\x80 \xc0\x80 \xf4\x90\x80\x80", "\u200b\u202e\u2066".encode(),
+    b"\\033\\M-^A",
 )  # fmt: skip
 
 
@@ -60,6 +62,31 @@ def test_a_megabyte_arrives_as_it_is(typed: Control) -> None:
     arrives(typed, "t", text)
 
 
+@pytest.mark.on("memory")
+@pytest.mark.parametrize("version", ["3.2a", "3.6b", "3.7", "3.7c", "next-3.8"])
+def test_a_text_arrives_as_it_is_whatever_version_the_server_has(
+    version: str, control: Control, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Servers since 3.7 alter a text unless they are told not to; those before do not know how to be told."""
+    monkeypatch.setattr("memory.tmux.VERSION", version)
+    control.new("t", program("typed", "bracketed"), size="250x50")
+    assert control.wait("t", text="ready", since="screen").matched
+    control.send("t", b"\0\xff\x1b[31m")
+    control.send("t", b"two\nlines", paste=True)
+    arrives(control, "t", b"\0\xff\x1b[31m\r\x1b[200~two\nlines\x1b[201~\r")
+
+
+@pytest.mark.on("memory", "tmux", "pipe", "resident")
+def test_a_bracketed_paste_arrives_as_it_is(control: Control) -> None:
+    control.new("t", program("typed", "bracketed"), size="250x50")
+    assert control.wait("t", text="ready", since="screen").matched
+    seen = b""
+    for text in (bytes(range(256)), "é \x9b31m".encode(), b"\xff\x1b[31m\0"):
+        control.send("t", text, paste=True)
+        seen += b"\x1b[200~" + text + b"\x1b[201~\r"
+        arrives(control, "t", seen)
+
+
 @pytest.mark.on("memory", "tmux")
 def test_nothing_is_typed_for_an_empty_text(typed: Control) -> None:
     assert typed.send("t", b"").result == "empty"
@@ -80,6 +107,14 @@ def test_a_program_that_asked_long_ago_is_still_given_bracketed_pastes(control: 
     assert control.wait("t", text="printed", since="screen").matched
     control.send("t", b"two\nlines", paste=True)
     arrives(control, "t", b"\x1b[200~two\nlines\x1b[201~\r")
+
+
+@pytest.mark.on("memory", "tmux")
+def test_a_program_that_asks_no_longer_is_given_plain_pastes(control: Control) -> None:
+    control.new("t", program("typed", "bracketed", "no", "longer"), size="250x50")
+    assert control.wait("t", text="ready", since="screen").matched
+    control.send("t", b"one line", paste=True)
+    arrives(control, "t", b"one line\r")
 
 
 @pytest.mark.on("memory", "tmux")

@@ -17,6 +17,7 @@ NUMBERS = {
     *("49a", "59a", "59b"),
     *("110", "111", "113"),
     "106",
+    "112",
 }
 """The faults that concern the core: of text, names, panes, the server, several at once, programs, processes, resources,
 secrets, parsers, sandboxes; and those found by attack. Tens begin at a round number, so 68, 69 and 77 to 79 are none."""

@@ -101,7 +101,8 @@ class Typed(Program):
 
     def start(self) -> None:
         self.seen = b""
-        self.print("\x1b[?2004hready\n" if "bracketed" in self.argv else "ready\n")
+        switches = "\x1b[?2004h" * ("bracketed" in self.argv) + "\x1b[?2004l" * ("longer" in self.argv)
+        self.print(switches + "ready\n")
 
     def raw(self, data: bytes) -> None:
         self.seen += data

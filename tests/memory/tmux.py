@@ -27,6 +27,7 @@ KEYS = {
     "Down": b"\x1b[B",
 }
 FIRST_PID = 1000
+VERSION = "3.3a"
 TIMER = re.compile(r'sh "\$\(printf "#\{@tmuxctl_folder\}/expire\.sh"\)" (lifetime|idle) #\{pane_id\} #\{pane_pid\}')
 
 
@@ -104,7 +105,10 @@ class Pane:
             "cursor_y": grid.y - grid.top, "alternate_on": 0, "pane_width": grid.cols, "pane_height": grid.height,
             "history_size": grid.history, "pid": FIRST_PID, "pane_pid": self.pid, "window_activity": int(time.time()),
         }  # fmt: skip
-        texts = {"session_name": self.name, "pane_tty": f"/dev/memory/{self.number}", "pane_title": "memory"}
+        texts = {
+            "session_name": self.name, "pane_tty": f"/dev/memory/{self.number}", "pane_title": "memory", "version": VERSION,
+            "bracket_paste_flag": str(int(grid.bracketed)) if _is_since((3, 7)) else "",
+        }  # fmt: skip
         if name in ("pane_dead_status", "pane_dead_signal"):
             value = self.status if name == "pane_dead_status" else self.by
             return "" if value is None else str(value)
@@ -171,6 +175,9 @@ class Tmux:
             self.history = int(rest[1])
             return
         pane = self.one(options)
+        if rest[0] == "history-limit":
+            # for panes that come later; there are none
+            return
         if not re.fullmatch(r"@\w+", rest[0]):
             raise Unknown(f"option {rest[0]}")
         if "-u" in options:
@@ -251,10 +258,12 @@ class Tmux:
         self.printed += grid.captured(first, behind, join="-J" in options)
 
     def do_paste_buffer(self, words: list[str]) -> None:
-        options, _ = _options(words, "drp", "bt")
+        options, _ = _options(words, "drpS" if _is_since((3, 7)) else "drp", "bt")
         pane = self.one(options)
         if pane.dead:
             raise Unknown("a paste into an ended program crashes tmux 3.3a")
+        if _is_since((3, 7)) and "-S" not in options:
+            raise Unknown("a paste that passes the text through vis(3)")
         if not {"-d", "-r"} <= options.keys():
             raise Unknown("a paste that keeps its buffer or changes LF")
         data = self.buffers.pop(options["-b"])
@@ -307,6 +316,12 @@ def _key(key: str) -> bytes:
     if len(key) != 1:
         raise Unknown(f"key {key}")
     return key.encode()
+
+
+def _is_since(first: tuple[int, int]) -> bool:
+    """Whether this server is of that version or a later one."""
+    major, minor = re.findall(r"\d+", VERSION)[:2]
+    return (int(major), int(minor)) >= first
 
 
 def _nothing(name: str) -> str:

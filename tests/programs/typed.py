@@ -1,6 +1,6 @@
 """Tells exactly what is typed: how many bytes, their hash, and the last of them; nothing is echoed or changed.
 
-With `bracketed` it asks for bracketed paste first, with `prints` it prints 2.5 MB then.
+With `bracketed` it asks for bracketed paste first, with `longer` for none after that, with `prints` it prints 2.5 MB then.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ tty.setraw(0)
 modes = termios.tcgetattr(0)
 modes[1] |= termios.OPOST | termios.ONLCR
 termios.tcsetattr(0, termios.TCSANOW, modes)
-os.write(1, b"\033[?2004hready\n" if "bracketed" in sys.argv else b"ready\n")
+os.write(1, b"\033[?2004h" * ("bracketed" in sys.argv) + b"\033[?2004l" * ("longer" in sys.argv) + b"ready\n")
 if "prints" in sys.argv:
     for _ in range(2500):
         print("x" * 997, flush=True)

@@ -20,6 +20,7 @@ import pytest
 from tmuxctl.errors import Denied, NotFound, TmuxctlError, Unreachable
 from tmuxctl.transport.base import Transport
 from tmuxctl.transport.pipe import PipeTransport
+from tmuxctl.transport.versions import exact_paste_flags
 
 CONFIG = b"set -g exit-empty off\nset -g remain-on-exit on\nset -g remain-on-exit-format ''\n"
 HOSTILE = [
@@ -316,7 +317,8 @@ def test_a_pasted_buffer_is_exact(transport: Transport, place: Path) -> None:
     taken, before = place / "taken", 0
     transport.create([start("raw", f"stty raw -echo; : >{place}/ready; exec cat >{taken}")])
     until((place / "ready").exists)
-    paste = ("paste-buffer", "-d", "-r", "-b", "b#{x}", "-t", "=raw:")
+    exact = exact_paste_flags(transport.run([("display-message", "-p", "#{version}")]).decode().strip())
+    paste = ("paste-buffer", "-d", *exact, "-b", "b#{x}", "-t", "=raw:")
     for case, data in PASTES.items():
         transport.run([paste], buffer=("b#{x}", data))
         after = before + len(data)

@@ -249,11 +249,14 @@ def _write(
 
 
 def knows_paste(control: Control, pane: Pane, *, unknown: bool = False) -> bool:
-    """True if the program last switched bracketed paste on (xterm's mode 2004), as far as the journal reaches back;
-    `unknown` where the beginning of its output is gone and what is kept does not tell.
+    """True if the program last switched bracketed paste on (xterm's mode 2004): tmux 3.7 and later tell, else as far as the
+    journal reaches back; `unknown` where the beginning of its output is gone and what is kept does not tell.
 
     A program may switch it on once, and then print for days: Gemini CLI draws a MiB in a dozen turns (measured).
     """
+    flag = control.transport.run([("display-message", "-p", "-t", pane.target, "#{bracket_paste_flag}")]).strip()
+    if flag:
+        return flag == b"1"
     journal = sessions.journal(control, pane)
     part = journal.tail(PASTE_STEP)
     start, rest = journal.start(), b""

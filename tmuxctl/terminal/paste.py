@@ -15,6 +15,7 @@ from tmuxctl.errors import Conflict, Exited, Failed, NotFound, Unreachable, Usag
 from tmuxctl.terminal import lease
 from tmuxctl.terminal.server import Pane
 from tmuxctl.transport.base import Command, If, Transport
+from tmuxctl.transport.versions import exact_paste_flags
 
 LINE_LIMIT = 4095
 """Bytes of one line a terminal in canonical mode takes; it cuts the rest silently (termios(3), measured)."""
@@ -176,7 +177,8 @@ def _typed(pane: Pane, one: Write, remember: str) -> list[Command]:
     typing: list[Command] = []
     if one.data:
         flags = ("-p",) if one.bracketed else ()
-        typing.append(("paste-buffer", "-d", "-r", *flags, "-b", BUFFER + one.id, "-t", here))
+        exact = exact_paste_flags(pane.version)
+        typing.append(("paste-buffer", "-d", *exact, *flags, "-b", BUFFER + one.id, "-t", here))
     typing += [("send-keys", "-t", here, *key) for key in one.keys]
     if one.enter and _pressed(one):
         typing.append(("send-keys", "-t", here, "-H", "0d"))

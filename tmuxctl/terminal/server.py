@@ -41,6 +41,7 @@ FIELDS = (
     "@tmuxctl_spec",
     "@tmuxctl_tags",
     "@tmuxctl_ended",
+    "version",
 )
 
 
@@ -51,7 +52,7 @@ def asked(field: str) -> str:
 
 
 FORMAT = "\t".join(map(asked, FIELDS))
-"""Only numbers, names of ours, a device path and our ASCII JSON: nothing a program chose can hold the tab."""
+"""Only numbers, names of ours, a device path, a version and our ASCII JSON: nothing a program chose can hold the tab."""
 
 
 CHANGING = (
@@ -107,6 +108,8 @@ class Pane(NamedTuple):
     spec: dict[str, Any]
     tags: tuple[str, ...]
     ended: str
+    version: str
+    """The server's, as it tells it: `3.3a`."""
 
     @property
     def target(self) -> str:
@@ -160,6 +163,7 @@ def parse(line: str) -> Pane | None:
         spec=_facts(values[25]),
         tags=tuple(values[26].split()),
         ended=values[27],
+        version=values[28],
     )
 
 
