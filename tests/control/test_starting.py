@@ -223,6 +223,16 @@ def test_as_much_history_is_kept_as_was_asked_for(control: Control) -> None:
     assert control.screen("much", scrollback=0).scrollback == tuple(f"line {number}" for number in range(1, 52))
 
 
+@pytest.mark.on("tmux")
+def test_a_session_with_less_history_takes_none_from_another(control: Control) -> None:
+    control.new("much", program("count", "60"), size="80x10", history=1000)
+    assert control.wait("much", text="line 60", since="screen").matched
+    control.new("little", LINES, history=5)
+    assert control.screen("much", scrollback=0).scrollback == tuple(f"line {number}" for number in range(1, 52))
+    # what tmux 3.7 and later go by whenever the global value changes
+    assert control.transport.run([("show-options", "-v", "-t", "=much:", "history-limit")]) == b"1000\n"
+
+
 @pytest.mark.on("memory", "tmux")
 def test_a_dry_run_tells_all_and_writes_nothing(control: Control, place: Path) -> None:
     plan: Any = control.new("db", LINES, size="100x30", env={"A": "b"}, dry_run=True)
@@ -365,3 +375,10 @@ def test_a_profile_that_is_not_there_is_an_error_before_anything_starts(control:
 def test_a_session_starts_in_any_locale(control: Control, monkeypatch, locale):
     monkeypatch.setenv("LC_ALL", locale)
     assert control.new("t", ("cat",)).name == "t"
+
+
+@pytest.mark.on("tmux")
+def test_the_wheel_of_a_mouse_leaves_no_session_in_copy_mode(control: Control) -> None:
+    """Whatever the version of tmux has for usual."""
+    control.new("t", LINES)
+    assert control.transport.run([("show-options", "-gv", "mouse")]) == b"off\n"

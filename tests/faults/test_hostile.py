@@ -149,3 +149,13 @@ def resident(pid: int) -> int:
     """The KiB of memory a process has."""
     line = next(one for one in contents(Path(f"/proc/{pid}/status")).splitlines() if one.startswith("VmRSS"))
     return int(line.split()[1])
+
+
+def test_a_program_is_not_told_what_a_person_copied(control: Control) -> None:
+    """It asks the terminal for the clipboard, and for its state, which is answered."""
+    control.new("other", LINES)
+    control.transport.run([("set-buffer", "copied by a person")])
+    asks = r"stty raw -echo; printf '\033]52;c;?\007\033[5n'; head -c 4 | od -An -c; exec sleep 1000"
+    control.new("t", ("sh", "-c", asks))
+    assert control.wait("t", text=r"033 +\S +\S +\S", since="screen").matched
+    assert control.screen("t").text.split() == ["033", "[", "0", "n"]

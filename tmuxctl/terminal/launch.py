@@ -151,7 +151,7 @@ def commands(
     cols, rows = str(spec.size.cols), str(spec.size.rows)
     start = 'exec env -i ${TMUX:+TMUX="$TMUX"} ${TMUX_PANE:+TMUX_PANE="$TMUX_PANE"} sh "$0"'
     made: list[Command] = [
-        # fixed when the session is created, and only by the global value (facts)
+        # up to tmux 3.6 fixed when the pane is created, by the global value
         ("set-option", "-g", "history-limit", str(spec.history)),
         (
             "new-session",
@@ -169,6 +169,8 @@ def commands(
             start,
             f"{folder}/{layout.LAUNCHER}",
         ),
+        # tmux 3.7 and later cut the scrollback of every session without a value of its own to the next global one
+        ("set-option", "-t", here, "history-limit", str(spec.history)),
         ("resize-window", "-t", here, "-x", cols, "-y", rows),
         ("pipe-pane", "-IO", "-t", here, journal.pipe_command(folder)),
     ]

@@ -20,6 +20,8 @@ set -gq allow-passthrough off
 set -gq allow-rename off
 set -gq automatic-rename off
 set -gq set-titles off
+# on since tmux 3.8: the wheel would leave a session in copy mode
+set -gq mouse off
 set -gq visual-activity off
 set -gq visual-bell off
 set -gq display-time 2000
