@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from control.person import Person
@@ -43,9 +45,7 @@ def test_targets_are_matched_exactly(control: Control, person: Person):
     pane = person.tmux("list-panes", "-a", "-F", "#{pane_id}").strip()
     for target in ("work", "work:1", "work:1.0", pane):
         assert control.show(person.target(target)).target == person.target("work:1.0")
-    for target in ("wor", "work:", "work:7", "work:1.3", "%99", "", "=work", "work:bash", "*"):
-        if target in ("work:",):
-            continue
+    for target in ("wor", "work:7", "work:1.3", "%99", "", "=work", "work:bash", "*"):
         with pytest.raises(NotFound) as caught:
             control.show(person.target(target) if target else "tmux@person:x")
         assert caught.value.reason == "no_target"
@@ -63,6 +63,40 @@ def test_sessions_with_strange_names_are_reached_by_their_pane(control: Control,
     control.send(person.target(pane), b"hello")
     assert control.wait(person.target(pane), text="hello", since="screen").matched == "text"
     assert not (person.place / "hit").exists()
+
+
+@pytest.mark.on("tmux")
+def test_a_target_that_could_mean_two_panes_is_refused(control: Control, person: Person):
+    pane = person.tmux("list-panes", "-a", "-F", "#{pane_id}").strip()
+    session = person.tmux("display-message", "-p", "-t", pane, "#{session_id}").strip()
+    other = person.tmux("new-session", "-d", "-P", "-F", "#{pane_id}", "-s", session, "cat").strip()
+    with pytest.raises(Usage) as refused:
+        control.send(person.target(session), b"to whom?")
+    assert refused.value.reason == "ambiguous"
+    assert {pane, other} <= set(re.findall(r"%\d+", str(refused.value.hint)))
+    assert control.send(person.target(other), b"to cat").result == "done"
+    assert control.wait(person.target(other), text="to cat", since="screen").matched
+
+
+@pytest.mark.on("tmux")
+def test_a_session_whose_name_has_a_colon_is_reached_by_it(control: Control, person: Person):
+    """tmux 3.7 and later allow it, earlier ones put `_` there."""
+    person.tmux("new-session", "-d", "-s", "b.c:1", "cat")
+    name = person.tmux("list-sessions", "-F", "#{session_name}", "-f", "#{m:b*,#{session_name}}").strip()
+    for target in (name, f"{name}:1", f"{name}:1.0"):
+        control.send(person.target(target), target.encode())
+        assert control.wait(person.target(target), text=target, since="screen").matched
+    assert "b.c" not in control.screen(person.target("work")).text
+
+
+@pytest.mark.on("tmux")
+def test_every_byte_reaches_a_pane_of_another_server(control: Control, person: Person, place: Path, until):
+    person.tmux("new-window", "-t", "work:2", f"stty raw -echo; : >{place}/ready; exec cat >{place}/taken")
+    until((place / "ready").exists)
+    text = bytes(range(256)) + "\x9b31m é".encode() + b"\xff\xed\xa0\x80"
+    control.send(person.target("work:2"), text, enter=False, multiline=True)
+    until(lambda: (place / "taken").exists() and (place / "taken").stat().st_size >= len(text))
+    assert (place / "taken").read_bytes() == text
 
 
 @pytest.mark.on("tmux")

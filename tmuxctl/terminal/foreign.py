@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
-from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError
+from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Usage
 from tmuxctl.terminal.paste import READING
 from tmuxctl.terminal.server import asked
 from tmuxctl.transport.base import Command, If, Transport, Watch, read_object
@@ -119,17 +119,28 @@ def panes(transport: Transport, *, timeout: float = 8.0) -> list[ForeignPane]:
 
 def find(found: Sequence[ForeignPane], target: str) -> ForeignPane | None:
     """The pane a target names exactly: `%ID`, `SESSION`, `SESSION:WINDOW` or `SESSION:WINDOW.PANE`; the active window and
-    pane where none is named. None if there is none."""
+    pane where none is named. None if there is none, Usage `ambiguous` if it names several."""
     if target.startswith("%"):
         return next((one for one in found if one.id == target), None)
-    session, _, rest = target.partition(":")
-    window, _, pane = rest.partition(".")
-    for one in found:
-        in_window = one.window == window if window else one.window_active
-        in_pane = one.pane == pane if pane else one.active
-        if session in (one.session, one.session_id) and in_window and in_pane:
-            return one
-    return None
+    # compared whole: since tmux 3.7 a session's name may hold `:` and `.`
+    matching = [one for one in found if target in _targets(one)]
+    if len(matching) > 1:
+        raise Usage(
+            f"{ascii(target[:60])} names several panes",
+            reason="ambiguous",
+            hint=f"name one by its id: {', '.join(one.id for one in matching)}",
+        )
+    return matching[0] if matching else None
+
+
+def _targets(one: ForeignPane) -> Iterator[str]:
+    """All that a person may write for a pane, but its id."""
+    panes = (f".{one.pane}", *(("",) if one.active else ()))
+    windows = (one.window, *(("",) if one.window_active else ()))
+    for session in (one.session, one.session_id):
+        yield from (f"{session}:{window}{pane}" for window in windows for pane in panes)
+        if one.window_active and one.active:
+            yield session
 
 
 class ForeignTransport:
