@@ -3,6 +3,7 @@
 # make          check and test: run before you push
 # make test-faults   what may go wrong is made to: kills at every step, limits, a full disk, a thousand sessions (ten minutes)
 # make test-agents   drive real agent programs against a local model: tests/agents/README.md (half an hour; test-agents-full: hours)
+# make test-tmux TMUX_BINARY=PATH   the tests that drive tmux, on another tmux
 # make states   play real programs whose state is known, and score what is said of it (four minutes)
 # make man      the manual pages, in build/man; an installation has them
 # make cast     play what README shows at a glance, and record it
@@ -15,6 +16,9 @@ DIST_PYTHON ?= /usr/bin/python3
 VENV ?= .venv
 # tests wait more than they compute
 PYTEST_ARGS ?= -n 3
+TMUX_BINARY ?=
+# over memory no tmux is asked
+TMUX_ARGS ?= -n 3 -k 'not memory' tests/control tests/faults tests/terminal tests/transport
 STATES_ARGS ?=
 AGENTS_ARGS ?=
 
@@ -36,7 +40,7 @@ AGENTS_NEEDS := tmux -- bash git ip=iproute2 node=nodejs npm unshare=util-linux
 COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary
 
-.PHONY: all hero dev test test-faults test-agents test-agents-full check docs man cast bench compare measure states dist clean
+.PHONY: all hero dev test test-faults test-tmux test-agents test-agents-full check docs man cast bench compare measure states dist clean
 .DEFAULT_GOAL := all
 
 all:
@@ -60,6 +64,11 @@ test-faults:
 	@$(SETUP) system $(TEST_NEEDS)
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
 	FAULTS=all $(BIN)/python -m pytest $(PYTEST_ARGS) tests/faults
+
+test-tmux: $(VENV)/.dev
+	@"$(TMUX_BINARY)" -V || { echo "which tmux? make test-tmux TMUX_BINARY=/path/to/tmux" >&2; exit 2; }
+	@folder=$$(mktemp -d) && trap 'rm -r "$$folder"' EXIT && chmod 755 "$$folder" && \
+	ln -s "$(abspath $(TMUX_BINARY))" "$$folder/tmux" && PATH="$$folder:$$PATH" $(BIN)/python -m pytest $(TMUX_ARGS)
 
 test-agents: $(VENV)/.dev
 	@$(SETUP) system $(AGENTS_NEEDS)

@@ -9,6 +9,7 @@ import contextlib
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -34,6 +35,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "on(*transports): run over these of memory, tmux, pipe and resident only")
+
+
+def pytest_report_header() -> str:
+    found = shutil.which("tmux")
+    return subprocess.check_output([found, "-V"], text=True).strip() if found else "no tmux"
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

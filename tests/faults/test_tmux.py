@@ -15,6 +15,7 @@ from programs import LINES
 
 from tmuxctl.control import Control
 from tmuxctl.errors import TmuxctlError
+from tmuxctl.results import Check
 
 pytestmark = pytest.mark.on("tmux")
 
@@ -53,6 +54,35 @@ def test_a_tmux_that_is_too_old_is_told_with_the_oldest_that_works(
     assert "3.2" in done.errors
     checks = {one["name"]: one for one in Command()("doctor").said["checks"]}
     assert (checks["tmux"]["ok"], "2.6" in checks["tmux"]["found"]) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("version", "ok"), [("3.3a", True), ("3.7c", True), ("next-3.8", None), ("4.1", None), ("master", None)]
+)
+def test_doctor_tells_a_tmux_that_was_never_tried(
+    control: Control, programs_without_tmux: Path, version: str, ok: bool | None
+) -> None:
+    new = programs_without_tmux / "tmux"
+    new.write_text(f"#!/bin/sh\n[ $1 = -V ] && echo tmux {version} && exit\nexit 1\n")
+    new.chmod(0o755)
+    (check,) = [one for one in Command()("doctor").said["checks"] if one["name"] == "tmux"]
+    assert (check["ok"], version in check["found"], bool(check["hint"])) == (ok, True, ok is None)
+
+
+def test_doctor_tells_a_server_of_a_version_that_was_never_tried(
+    control: Control, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server goes on as it is when the program is replaced."""
+    control.new("t", LINES)
+    version = control.transport.run([("display-message", "-p", "#{version}")]).decode().strip()
+
+    def server() -> Check:
+        return next(one for one in control.doctor().checks if one.name == "server")
+
+    monkeypatch.setattr("tmuxctl.transport.versions.TRIED", (version.removeprefix("next-"),))
+    assert server().ok is (None if version.startswith("next-") else True)
+    monkeypatch.setattr("tmuxctl.transport.versions.TRIED", ("3.0",))
+    assert (server().ok, "3.0" in (server().hint or "")) == (None, True)
 
 
 @pytest.mark.on("resident")

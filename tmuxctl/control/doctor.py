@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -13,12 +12,11 @@ from tmuxctl.errors import Failed, TmuxctlError
 from tmuxctl.operations import current
 from tmuxctl.results import Check, Doctor
 from tmuxctl.terminal import process
+from tmuxctl.transport import versions
 from tmuxctl.transport.base import Room, Used
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
-
-OLDEST = (3, 2)
 
 ALONE = ("python", "tmux", "state folder", "room", "terminal")
 """Checks that ask no tmux server."""
@@ -72,12 +70,26 @@ def _python(control: Control) -> Iterator[Check]:
 def _tmux(control: Control) -> Iterator[Check]:
     status, printed = control.transport.shell('"$1" -V', control.settings.tmux_binary)
     text = printed.decode(errors="replace").strip()
-    found = re.search(r"(\d+)\.(\d+)", text)
-    if status or not found:
+    name, _, version = text.partition(" ")
+    if status or name != "tmux":
         yield Check("tmux", False, text or "not found", "apt install tmux, or brew install tmux")
         return
-    new_enough = (int(found[1]), int(found[2])) >= OLDEST
-    yield Check("tmux", new_enough, text, None if new_enough else "tmuxctl needs tmux 3.2 or later")
+    ok, hint = _judged(version)
+    yield Check("tmux", ok, text, hint)
+
+
+def _judged(version: str) -> tuple[bool | None, str | None]:
+    """Whether a version of tmux is good, None where that was never tried; and what to do about it."""
+    number = versions.number(version)
+    if number and number < versions.OLDEST:
+        return False, "tmuxctl needs tmux {}.{} or later".format(*versions.OLDEST)
+    if versions.is_tried(version):
+        return True, None
+    tried = f"{versions.TRIED[0]} to {versions.TRIED[-1]}"
+    return (
+        None,
+        f"tmuxctl was never tried with this version, but with {tried}: make test-tmux TMUX_BINARY=PATH tries it",
+    )
 
 
 def _folders(control: Control) -> Iterator[Check]:
@@ -94,9 +106,14 @@ def _server(control: Control) -> Iterator[Check]:
         yield Check("server", None, "not running; the first session starts it")
         return
     pid, version, ours, socket = (reply.split(" ", 3) + [""] * 4)[:4]
-    known = bool(ours)
-    hint = "it was started without tmuxctl: end it when its sessions are done (tmux -L tmuxctl kill-server)"
-    yield Check("server", known, f"pid {pid}, tmux {version}, socket {socket}", None if known else hint)
+    found = f"pid {pid}, tmux {version}, socket {socket}"
+    if not ours:
+        hint = "it was started without tmuxctl: end it when its sessions are done (tmux -L tmuxctl kill-server)"
+        yield Check("server", False, found, hint)
+        return
+    # it may be older or newer than the program
+    ok, advice = _judged(version)
+    yield Check("server", ok, found, advice)
 
 
 def _sessions(control: Control) -> Iterator[Check]:
