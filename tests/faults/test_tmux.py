@@ -14,7 +14,7 @@ from faults.command import Command
 from programs import LINES
 
 from tmuxctl.control import Control
-from tmuxctl.errors import TmuxctlError
+from tmuxctl.errors import TmuxctlError, Unreachable
 from tmuxctl.results import Check
 
 pytestmark = pytest.mark.on("tmux")
@@ -67,6 +67,28 @@ def test_doctor_tells_a_tmux_that_was_never_tried(
     new.chmod(0o755)
     (check,) = [one for one in Command()("doctor").said["checks"] if one["name"] == "tmux"]
     assert (check["ok"], version in check["found"], bool(check["hint"])) == (ok, True, ok is None)
+
+
+@pytest.mark.on("tmux", "pipe")
+def test_a_server_that_does_not_understand_the_installed_tmux_is_told_and_not_to_be_ended(
+    control: Control, place: Path, monkeypatch: pytest.MonkeyPatch, another: Callable[[], Control]
+) -> None:
+    """As a server of 3.6 or later with the tmux of before, once that is installed again."""
+    pid = control.show(control.new("t", LINES).name).pid
+    monkeypatch.setenv("PATH", f"{place}/older:{os.environ['PATH']}")
+    older = place / "older" / "tmux"
+    older.parent.mkdir()
+    older.write_text(
+        '#!/bin/sh\n[ "$1" = -V ] && echo tmux 3.3a && exit\necho server exited unexpectedly >&2\nexit 1\n'
+    )
+    older.chmod(0o755)
+    with pytest.raises(Unreachable) as told:
+        another().ls()
+    assert told.value.reason == "other_version"
+    assert "kill" not in str(told.value.hint)
+    os.kill(pid or 0, 0)
+    monkeypatch.setenv("PATH", os.environ["PATH"].removeprefix(f"{place}/older:"))
+    assert [one.name for one in another().ls().sessions] == ["t"]
 
 
 def test_doctor_tells_a_server_of_a_version_that_was_never_tried(

@@ -279,6 +279,22 @@ def failure(message: str) -> TmuxctlError:
     return Failed(f"tmux: {message}" if message else "tmux failed without a word", reason="tmux")
 
 
+def out_of_reach(pid: int, complaint: str) -> Unreachable:
+    """The error for a server that runs and cannot be asked; `complaint` is what tmux says to that."""
+    # a server of 3.6 or later hangs up on programs up to 3.5a, which take that for its end (measured)
+    if "server exited" in complaint:
+        return Unreachable(
+            f"the tmux server (pid {pid}) runs, but does not understand this tmux: it is of another version",
+            reason="other_version",
+            hint=f"use the tmux that started it: TMUXCTL_TMUX_BINARY=PATH; it is /proc/{pid}/exe",
+        )
+    return Unreachable(
+        f"the tmux server (pid {pid}) runs but its socket is gone and does not come back",
+        reason="no_socket",
+        hint=f"look at it, or end it and its sessions: kill {pid}",
+    )
+
+
 def check_environment(values: Mapping[str, str]) -> None:
     """Usage if a name or value cannot be part of an environment (POSIX: no `=` in a name, no NUL)."""
     for name, value in values.items():

@@ -252,11 +252,10 @@ class LocalTransport:
             if self._answers_soon(pid, started, 5.0):
                 return True
             if _lives(pid, started):
-                raise Unreachable(
-                    f"the tmux server (pid {pid}) runs but its socket is gone and does not come back",
-                    reason="no_socket",
-                    hint=f"look at it, or end it and its sessions: kill {pid}",
-                )
+                try:
+                    return bool(self._pid())
+                except Unreachable as error:
+                    raise base.out_of_reach(pid, error.message) from None
         return False
 
     @contextmanager

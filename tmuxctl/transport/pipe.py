@@ -122,17 +122,15 @@ class PipeTransport:
         self._facts()
         status, pid, _ = self._call(words("revive", f"{self._state_home}/tmuxctl/{self.socket}"))
         while status == 0:
-            with suppress(Unreachable):
+            try:
                 self._run([("display-message", "-p", "")], None, max(0.1, deadline - time.monotonic()))
                 return True
+            except Unreachable as error:
+                complaint = error.message
             if not any(row.state not in ("Z", "X") for row in self.processes([int(pid)])):
                 return False
             if time.monotonic() > deadline:
-                raise Unreachable(
-                    f"the tmux server (pid {pid.decode()}) runs but its socket is gone and does not come back",
-                    reason="no_socket",
-                    hint=f"look at it, or end it and its sessions: kill {pid.decode()}",
-                )
+                raise base.out_of_reach(int(pid), complaint)
             time.sleep(0.02)
         return False
 
