@@ -96,14 +96,16 @@ def panes(transport: Transport, *, timeout: float = 8.0) -> list[ForeignPane]:
     listing = ("list-panes", "-a", "-F", "\t".join(LISTED))
     rows = transport.run([listing], timeout=timeout).decode(errors="replace").split("\n")
     found = [values for row in rows if len(values := row.split("\t")) == len(LISTED)]
-    began = {row.pid: row.started for row in transport.processes([int(pid) for one in found for pid in one[1:3]])}
+    # tmux 3.8 tells no pid of a pane without a program, earlier ones tell 0
+    pids = [int(pid or 0) for one in found for pid in one[1:3]]
+    began = {row.pid: row.started for row in transport.processes(pids)}
     return [
         ForeignPane(
             id=one[0],
             server=int(one[1]),
             server_started=began.get(int(one[1]), 0),
-            pid=int(one[2]),
-            started=began.get(int(one[2]), 0),
+            pid=int(one[2] or 0),
+            started=began.get(int(one[2] or 0), 0),
             session_id=one[3],
             session=one[10],
             window=one[4],
