@@ -141,8 +141,12 @@ def test_it_sits_in_a_hidden_session_and_changes_no_size(server: Server, channel
     shown = server("list-clients", "-F", "#{client_session},#{client_flags}").strip().split(b",")
     assert shown[0] == b"_tmuxctl"
     assert {b"no-output", b"ignore-size", b"control-mode", b"UTF-8"} <= set(shown)
-    assert server("display-message", "-p", "-t", "=db:", "#{window_width}x#{window_height}") == b"80x24\n"
+    size = ("display-message", "-p", "-t", "=db:", "#{window_width}x#{window_height}")
+    before = server(*size)
+    # tmux 3.2a makes it a row smaller than asked for
+    assert before in (b"80x24\n", b"80x23\n")
     second = Channel(server.socket)
+    assert server(*size) == before
     assert second.run([say("two")]) == channel.run([say("two")]) == b"two\n"
     second.close()
     assert sorted(server("list-sessions", "-F", "#{session_name}").split()) == [b"_tmuxctl", b"db"]
