@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from programs import LINES, SHELL, program
 
-from tmuxctl.control import Control
+from tmuxctl.control import Control, lifetime
 from tmuxctl.errors import NotFound, Usage
+from tmuxctl.terminal import observer, server
 
 
 def lives(pid: int) -> bool:
@@ -41,6 +42,23 @@ def test_several_can_be_killed_at_once(control: Control) -> None:
     assert {end.session for end in control.kill(("a", "b")).killed} == {"a", "b"}
     assert [end.session for end in control.kill(all=True).killed] == ["c"]
     assert control.kill(all=True).killed == ()
+
+
+@pytest.mark.on("memory", "tmux", "pipe", "resident")
+def test_one_that_goes_meanwhile_costs_no_other_anything(control: Control) -> None:
+    """Neither its screen nor its end; and what has its name by now is another session, which stays."""
+    for name in ("a", "b", "c", "d"):
+        control.new(name, LINES)
+        control.send(name, f"I am {name}".encode())
+        assert control.wait(name, text=f"^I am {name}$").matched
+    panes = server.panes(control.transport)
+    control.kill(("a", "c"))
+    again = control.new("c", LINES)
+    drawn = observer.captures(control.transport, panes)
+    assert [one.pane.name for one in drawn] == ["a", "b", "c", "d"]
+    assert [f"I am {one.pane.name}".encode() in one.rows for one in drawn] == [False, True, False, True]
+    lifetime._kill_sessions(control, panes)
+    assert [pane.id for pane in server.panes(control.transport)] == [again.id]
 
 
 @pytest.mark.on("memory", "tmux")

@@ -1,4 +1,4 @@
-"""The formats tmuxctl sends (tmux(1), FORMATS), and the command lists it hides inside `if-shell`."""
+"""The formats tmuxctl sends (tmux(1), FORMATS)."""
 
 from __future__ import annotations
 
@@ -78,35 +78,3 @@ def _parts(body: str) -> list[str]:
         else:
             parts[-1] += character
     return parts
-
-
-WORD = re.compile(r'"((?:[^"\\]|\\.)*)"|([^\s";\'\\$#{}~]+)', re.DOTALL)
-
-
-def commands(text: str) -> list[list[str]]:
-    """The commands in a string, as tmux's parser reads them: bare words and double quotes (PARSING SYNTAX)."""
-    found: list[list[str]] = [[]]
-    at = 0
-    while at < len(text):
-        if text.startswith(" ; ", at):
-            found.append([])
-            at += 3
-        elif text[at] == " ":
-            at += 1
-        elif word := WORD.match(text, at):
-            found[-1].append(_unquoted(word[1]) if word[1] is not None else word[2])
-            at = word.end()
-        else:
-            raise Unknown(f"command text {text[at : at + 30]!r}")
-    return found
-
-
-def _unquoted(body: str) -> str:
-    if re.search(r"(?<!\\)(?:\\\\)*\$", body):
-        raise Unknown(f"unescaped $ in {body!r}")
-    return re.sub(
-        r"\\([0-7]{3}|.)",
-        lambda found: chr(int(found[1], 8)) if len(found[1]) == 3 else found[1],
-        body,
-        flags=re.DOTALL,
-    )

@@ -223,16 +223,13 @@ class Tmux:
             pane = self.one(options)
             self.machine.later(float(options["-d"]), pane.expire)
 
-    def do_if_shell(self, words: list[str]) -> None:
-        options, (condition, *branches) = _options(words, "F", "t")
+    def do_show_options(self, words: list[str]) -> None:
+        options, (option,) = _options(words, "v", "t")
         pane = self.pane(options, missing=True)
-        if "-F" not in options:
-            raise Unknown("if-shell without -F runs a program")
-        true = formats.truth(formats.expand(condition, pane.look if pane else _nothing))
-        # base.If gives an empty list where there is nothing to do
-        chosen = branches[:1] if true else branches[1:]
-        for branch in filter(None, chosen):
-            self.carry_out(formats.commands(branch))
+        name = formats.expand(option, pane.look if pane else _nothing)
+        # set by no session: nothing is printed
+        if name != base.UNSET:
+            raise base.failure(f"invalid option: {name}")
 
     def do_display_message(self, words: list[str]) -> None:
         options, (text,) = _options(words, "p", "t")

@@ -86,6 +86,49 @@ def test_a_list_prints_what_a_spawned_tmux_prints(server: Server, channel: Chann
         assert channel.run(commands) == server(*words)
 
 
+HOSTILE_ROWS = r"""
+    printf '\033[31mred\033[0m \\033[31m \\\\ \\\\\\\\ $HOME ${HOME} $1 \\$HOME \\\\$HOME \\n \\s %% ü 漢字 ✌️ "\n'
+    printf '\016lqqk\017 ~ \\\\016 %%end 1 2 1\n%%end 1 2 1\n\n'
+"""
+
+
+def test_a_screen_is_what_a_spawned_tmux_prints_of_it(server: Server, channel: Channel) -> None:
+    server(
+        "new-session",
+        "-d",
+        "-s",
+        "rows",
+        "-x",
+        "80",
+        "-y",
+        "24",
+        "sh",
+        "-c",
+        f"{HOSTILE_ROWS} echo ready; exec sleep 600",
+    )
+    until(lambda: b"ready" in server("capture-pane", "-p", "-t", "=rows:"))
+    for options in ((), ("-e",), ("-e", "-N"), ("-J",), ("-e", "-S", "-", "-E", "-1"), ("-S", "0", "-E", "0")):
+        command = ("capture-pane", "-p", *options, "-t", "=rows:")
+        assert channel.run([command]) == server(*command), options
+        # a screen that is empty ends nowhere else than one that is not
+        empty = ("capture-pane", "-p", *options, "-t", "=db:")
+        assert channel.run([say("a"), command, empty, say("b"), command]) == b"".join(
+            (b"a\n", server(*command), server(*empty), b"b\n", server(*command))
+        )
+    assert server("list-buffers") == b""
+
+
+def test_a_screen_of_any_size_is_whole(server: Server, channel: Channel) -> None:
+    command = ("capture-pane", "-p", "-t", "=size:")
+    for size in (975, 976, 977, 1999, 2000, 2001, 4047, 4048, 4049):
+        # with the line end of its row, and those of 59 that are empty
+        server("new-session", "-d", "-s", "size", "-x", str(size), "-y", "60", "sh", "-c",
+               f"printf '%0{size - 60}d' 1; exec sleep 600")  # fmt: skip
+        until(lambda: b"1\n" in server(*command))
+        assert channel.run([command]) == server(*command) == b"%0*d" % (size - 60, 1) + b"\n" * 60
+        server("kill-session", "-t", "=size")
+
+
 def test_no_commands_print_nothing(channel: Channel) -> None:
     assert channel.run([]) == b""
     assert channel.run([say("still there")]) == b"still there\n"
@@ -293,8 +336,8 @@ def test_a_screen_that_forges_guards_is_shown_as_it_is(tmp_path: Path) -> None:
     channel = Channel("any", tmux=str(fake))
     capture, fact = ("capture-pane", "-p"), say("fact")
     try:
-        assert channel.run([capture, fact]) == forged(1) + b"fact\n"
-        assert channel.run([fact, capture, capture, fact]) == b"fact\n" + forged(7) + forged(9) + b"fact\n"
+        assert channel.run([capture, fact]) == forged(3) + b"fact\n"
+        assert channel.run([fact, capture, capture, fact]) == b"fact\n" + forged(9) + forged(11) + b"fact\n"
     finally:
         channel.close()
 

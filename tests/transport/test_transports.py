@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tmuxctl.errors import Denied, NotFound, TmuxctlError, Unreachable
-from tmuxctl.transport.base import Transport
+from tmuxctl.transport.base import Guard, Refused, Transport
 from tmuxctl.transport.pipe import PipeTransport
 from tmuxctl.transport.versions import exact_paste_flags
 
@@ -299,6 +299,32 @@ def test_answers_of_a_list_come_in_order(session: Transport) -> None:
     assert session.run([branch, ("display-message", "-p", "#{session_name} ü")]) == "one\ntwo\ndb ü\n".encode().replace(
         b"db", session.run([("display-message", "-p", "#{session_name}")]).strip()
     )
+
+
+def test_a_guard_ends_its_list_unless_its_condition_holds(session: Transport) -> None:
+    session.run([("set-option", "-t", "=db:", "@id", "a,b c")])
+    same, other = "#{==:#{@id},a#,b c}", "#{==:#{@id},x}"
+    change = ("set-option", "-g", "@changed", "1")
+    with pytest.raises(Refused) as refused:
+        session.run(
+            [("display-message", "-p", "before"), Guard("=db:", other, "is=#{?#{@id},1,0} at #{session_name}"), change]
+        )
+    assert refused.value.told == "is=1 at db"
+    for target, condition in (("=db:", "0"), ("=db:", ""), ("=db:", "#{@none}"), ("=gone:", same), ("=db:", other)):
+        with pytest.raises(Refused) as refused:
+            session.run([Guard(target, condition or "#{@none}"), change])
+        assert refused.value.told == ""
+    assert session.run([("show-options", "-gqv", "@changed")]) == b""
+    say = ("display-message", "-p", "said")
+    assert session.run([Guard("=db:", same), say, Guard("=db:", same), change, say]) == b"said\nsaid\n"
+    assert session.run([("show-options", "-gqv", "@changed")]) == b"1\n"
+
+
+def test_every_command_of_a_list_ends_where_it_should(session: Transport) -> None:
+    """However its last word ends, which stands before the next one's."""
+    for value in VALUES:
+        commands = [("set-option", "-g", "--", "@value", value), ("show-options", "-gv", "@value")]
+        assert session.run([*commands, *commands]).decode() == 2 * f"{value}\n", value
 
 
 PASTES = {

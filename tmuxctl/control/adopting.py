@@ -275,11 +275,12 @@ def _free_name(control: Control, name: str | None, pane: ForeignPane) -> str:
 
 def _read_along(there: Transport, pane: ForeignPane, folder: str) -> bool:
     """Start our writer where nothing reads along; False where something of theirs does."""
-    from tmuxctl.transport.base import If
+    from tmuxctl.transport.base import Guard, Refused
 
     # tested and done in one list: nobody else's pipe is ever ended
-    free = If(pane.id, "#{pane_pipe}", [], [("pipe-pane", "-IO", "-t", pane.id, pipe_command(folder))])
-    there.run([free])
+    with suppress(Refused):
+        free = Guard(pane.id, "#{?#{pane_pipe},0,1}")
+        there.run([free, ("pipe-pane", "-IO", "-t", pane.id, pipe_command(folder))])
     deadline = time.monotonic() + CLOSE_SECONDS
     while not there.files(folder).get("journal.pid") and time.monotonic() < deadline:
         if not foreign_pipe(there, pane):

@@ -16,7 +16,7 @@ from tmuxctl.results import End, Killed, Pruned, Stray
 from tmuxctl.terminal import cgroup, layout, process, server
 from tmuxctl.terminal.process import Ending, Target
 from tmuxctl.terminal.server import Pane
-from tmuxctl.transport.base import If
+from tmuxctl.transport.base import Command, Guard, Refused
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
@@ -119,17 +119,23 @@ def _end(control: Control, panes: Sequence[Pane], signal: str, grace: float, for
 
 def _kill_sessions(control: Control, panes: Sequence[Pane]) -> None:
     """Let tmux forget these sessions, in few lists."""
-    for start in range(0, len(panes), AT_ONCE):
-        # by its id too: one of the same name may have taken its place meanwhile
-        commands = [
-            If(pane.target, f"#{{==:#{{@tmuxctl_id}},{pane.id}}}", [("kill-session", "-t", "=" + pane.name)])
-            for pane in panes[start : start + AT_ONCE]
-        ]
+    left = list(panes)
+    while left:
+        commands: list[Command] = []
+        for pane in left[:AT_ONCE]:
+            # by its id too: one of the same name may have taken its place meanwhile
+            commands.append(Guard(pane.target, f"#{{==:#{{@tmuxctl_id}},{pane.id}}}", pane.id))
+            commands.append(("kill-session", "-t", "=" + pane.name))
         try:
             control.transport.run(commands)
+            left = left[AT_ONCE:]
+        except Refused as gone:
+            # those before it were ended, and it is not there any more
+            left = left[1 + next(index for index, pane in enumerate(left) if pane.id == gone.told) :]
         except (NotFound, Unreachable) as error:
             if error.reason == "backend_timeout":
                 raise
+            left = left[AT_ONCE:]
 
 
 def end_lost(

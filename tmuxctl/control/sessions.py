@@ -16,7 +16,7 @@ from tmuxctl.terminal import journal as journals
 from tmuxctl.terminal import layout, server
 from tmuxctl.terminal.journal import Cursor, Journal, cursor_text, pipe_command
 from tmuxctl.terminal.server import Pane
-from tmuxctl.transport.base import If, read_object
+from tmuxctl.transport.base import Guard, Refused, read_object
 from tmuxctl.untrusted import fits
 from tmuxctl.value import changed
 
@@ -126,7 +126,8 @@ def resume(control: Control, pane: Pane) -> Pane:
     """Start a journal's writer again that ended on a full disk; what was printed meanwhile is a gap (`truncated`)."""
     here = pane.target
     again = ("pipe-pane", "-IO", "-t", here, pipe_command(folder(control, pane.id)))
-    control.transport.run([If(here, "#{||:#{pane_pipe},#{pane_dead}}", [], [again])])
+    with suppress(Refused):
+        control.transport.run([Guard(here, "#{?#{||:#{pane_pipe},#{pane_dead}},0,1}"), again])
     return server.pane(control.transport, pane.name)
 
 

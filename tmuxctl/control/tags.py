@@ -9,7 +9,7 @@ from tmuxctl.control import sessions
 from tmuxctl.model import Session, check_tag
 from tmuxctl.operations import current
 from tmuxctl.terminal.server import Pane
-from tmuxctl.transport.base import If
+from tmuxctl.transport.base import Guard, Refused
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
@@ -35,7 +35,9 @@ def _changed(tags: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> 
 def _put(control: Control, pane: Pane, tags: Sequence[str]) -> bool:
     """Replace the tags in tmux; False if somebody else changed them meanwhile."""
     same = f"#{{&&:#{{==:#{{@tmuxctl_id}},{pane.id}}},#{{==:#{{@tmuxctl_tags}},{' '.join(pane.tags)}}}}}"
-    change = [("set-option", "-t", pane.target, "@tmuxctl_tags", " ".join(tags)), ("display-message", "-p", "DONE")]
-    other = [("display-message", "-p", "OTHER")]
-    reply = control.transport.run([If(pane.target, same, change, other)])
-    return reply.strip() == b"DONE"
+    change = ("set-option", "-t", pane.target, "@tmuxctl_tags", " ".join(tags))
+    try:
+        control.transport.run([Guard(pane.target, same), change])
+    except Refused:
+        return False
+    return True

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Usage
 from tmuxctl.terminal.paste import READING
 from tmuxctl.terminal.server import asked
-from tmuxctl.transport.base import Command, If, Transport, Watch, read_object
+from tmuxctl.transport.base import Command, Guard, Transport, Watch, read_object
 
 LISTED = (
     "#{pane_id}",
@@ -226,9 +226,8 @@ class ForeignTransport:
 
     def _check(self, commands: Sequence[Command]) -> None:
         for one in commands:
-            if isinstance(one, If):
-                self._check([*one.then, *one.otherwise])
-            elif not (one[0] in HARMLESS or one[:2] in LEFT_OUT or _listing(one) or _option(one)):
+            harmless = isinstance(one, Guard) or one[0] in HARMLESS or one[:2] in LEFT_OUT
+            if not (harmless or _listing(one) or _option(one)):
                 raise self._denied(one[0])
 
     def _run(self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float) -> bytes:
@@ -236,7 +235,7 @@ class ForeignTransport:
         here = said.commands(commands)
         if not here:
             return b""
-        ids = [one[-1].split()[-1] for one in _all(commands) if _option(one) == "ack"]
+        ids = [one[-1].split()[-1] for one in commands if _option(one) == "ack"]
         if ids:
             # whoever dies or waits in vain from here on does not know whether it was typed: never type it twice
             self._keep({**said.kept, "ack": f"{said.kept.get('ack', '')} {ids[-1]}"})
@@ -335,14 +334,6 @@ def _offset(remembered: str) -> int:
     return int(remembered.split(":")[2])
 
 
-def _all(commands: Sequence[Command]) -> Iterator[Command]:
-    """Every command of a list, those in branches too."""
-    for one in commands:
-        yield one
-        if isinstance(one, If):
-            yield from _all([*one.then, *one.otherwise])
-
-
 def _option(one: Command) -> str | None:
     """The option of ours that a command sets, without its prefix; None for every other command."""
     named = [word for word in one if word.startswith("@tmuxctl_")] if one[0] == "set-option" else []
@@ -350,7 +341,7 @@ def _option(one: Command) -> str | None:
 
 
 def _sets(commands: Sequence[Command]) -> bool:
-    return any(_option(one) for one in _all(commands))
+    return any(_option(one) for one in commands)
 
 
 def _listing(one: Command) -> bool:
@@ -372,8 +363,8 @@ class _Said:
         return [self._command(one) for one in commands if one[:2] not in LEFT_OUT]
 
     def _command(self, one: Command) -> Command:
-        if isinstance(one, If):
-            return If(self.pane, self._filled(one.condition), self.commands(one.then), self.commands(one.otherwise))
+        if isinstance(one, Guard):
+            return Guard(self.pane, self._filled(one.condition), self._filled(one.told))
         if _listing(one):
             return ("display-message", "-p", "-t", self.pane, self._filled(one[-1]))
         if name := _option(one):

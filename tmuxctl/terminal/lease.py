@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import NamedTuple
 
 from tmuxctl.errors import Conflict
 from tmuxctl.terminal.server import Pane, asked, target
-from tmuxctl.transport.base import Command, If, Transport
+from tmuxctl.transport.base import Guard, Refused, Transport
 
 SECONDS = 10
 """How long a lease lasts unless renewed."""
@@ -75,16 +76,18 @@ def human(wall: float) -> str:
 def take(transport: Transport, holder: Holder, pane: Pane, *, name: str = "lease", timeout: float = 8.0) -> bool:
     """Take or renew the lease in one list; False if another writer has it."""
     now = transport.clock()
-    condition = foreign(holder, pane, now=now, machine=transport.machine, name=name)
+    held = foreign(holder, pane, now=now, machine=transport.machine, name=name)
     here = target(pane.name)
-    mine: list[Command] = [
+    mine = [
+        Guard(here, f"#{{?{held},0,1}}"),
         ("set-option", "-t", here, f"@tmuxctl_{name}", str(holder)),
         ("set-option", "-t", here, f"@tmuxctl_{name}_until", str(int(now) + SECONDS)),
-        ("display-message", "-p", "TAKEN"),
     ]
-    refused: list[Command] = [("display-message", "-p", "HELD")]
-    reply = transport.run([If(here, condition, refused, mine)], timeout=timeout)
-    return reply.strip() == b"TAKEN"
+    try:
+        transport.run(mine, timeout=timeout)
+    except Refused:
+        return False
+    return True
 
 
 def take_turn(transport: Transport, holder: Holder, pane: Pane) -> bool:
@@ -98,8 +101,8 @@ def give_back(transport: Transport, holder: Holder, session: str, *, name: str =
     """Release the lease if it is still ours."""
     here = target(session)
     mine = f"#{{==:#{{@tmuxctl_{name}}},{holder}}}"
-    release: list[Command] = [("set-option", "-u", "-t", here, f"@tmuxctl_{name}")]
-    transport.run([If(here, mine, release)], timeout=timeout)
+    with suppress(Refused):
+        transport.run([Guard(here, mine), ("set-option", "-u", "-t", here, f"@tmuxctl_{name}")], timeout=timeout)
 
 
 def held(name: str) -> Conflict:

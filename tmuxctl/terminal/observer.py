@@ -18,7 +18,7 @@ from tmuxctl.terminal import server
 from tmuxctl.terminal.journal import Extent, journal
 from tmuxctl.terminal.paste import FACTS_SIZE, Input
 from tmuxctl.terminal.server import Pane
-from tmuxctl.transport.base import Command, If, Probe, Transport
+from tmuxctl.transport.base import Command, Guard, Probe, Refused, Transport
 
 WINDOW_SECONDS = 3.3
 """How long looks are kept: an animation is judged over two seconds, and silence over three."""
@@ -85,22 +85,37 @@ def captures(transport: Transport, panes: Sequence[Pane]) -> list[Capture]:
     """What tmux draws of these sessions, in as few queries as its limit of a command list allows; one that went meanwhile
     has an empty screen."""
     end = os.urandom(8).hex()
-    found: list[Capture] = []
-    commands: list[Command] = []
-    size = 0
-    for index, pane in enumerate(panes):
-        about = f"{end}#{{={FACTS_SIZE}:@tmuxctl_input}}\t#{{pane_title}}{end}"
-        # asked by the pane's own condition: a session that is gone would end the whole list
-        here = pane.target
-        asked = [("display-message", "-p", "-t", here, about), ("capture-pane", "-p", "-e", "-t", here)]
-        commands.append(If(here, "#{session_name}", asked))
-        commands.append(("display-message", "-p", f"{end}{end}"))
-        size += sum(len(word) + 1 for command in commands[-2:] for word in command)
-        if size > LIST_BYTES or index == len(panes) - 1:
+    found: dict[str, Capture] = {}
+    left = list(panes)
+    while left:
+        commands: list[Command] = []
+        size = count = 0
+        while count < len(left) and size <= LIST_BYTES:
+            asked = _draw(left[count], end)
+            commands += asked
+            size += sum(len(word) + 1 for command in asked for word in command)
+            count += 1
+        try:
             printed = transport.run(commands).split(f"{end}{end}\n".encode())[:-1]
-            found += [_drawn(one, part, end.encode()) for one, part in zip(panes[len(found) :], printed, strict=False)]
-            commands, size = [], 0
-    return found
+        except Refused as gone:
+            # asked again without it: what was printed before it is lost with the list
+            found |= {one.id: Capture(one, "", b"") for one in left if one.id == gone.told}
+            left = [one for one in left if one.id != gone.told]
+            continue
+        found |= {one.id: _drawn(one, part, end.encode()) for one, part in zip(left[:count], printed, strict=True)}
+        left = left[count:]
+    return [found[one.id] for one in panes]
+
+
+def _draw(pane: Pane, end: str) -> list[Command]:
+    here = pane.target
+    about = f"{end}#{{={FACTS_SIZE}:@tmuxctl_input}}\t#{{pane_title}}{end}"
+    return [
+        Guard(here, f"#{{==:#{{@tmuxctl_id}},{pane.id}}}", pane.id),
+        ("display-message", "-p", "-t", here, about),
+        ("capture-pane", "-p", "-e", "-t", here),
+        ("display-message", "-p", f"{end}{end}"),
+    ]
 
 
 def _drawn(pane: Pane, printed: bytes, end: bytes) -> Capture:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tmuxctl.errors import Conflict, Exited, Failed, NotFound, Unreachable, Usage
 from tmuxctl.terminal import lease
 from tmuxctl.terminal.server import Pane
-from tmuxctl.transport.base import Command, If, Transport
+from tmuxctl.transport.base import Command, Guard, Refused, Transport
 from tmuxctl.transport.versions import exact_paste_flags
 
 LINE_LIMIT = 4095
@@ -133,9 +133,13 @@ def write(
     did not answer: the write may still happen, so it is never repeated here; asking again with the same id is safe.
     """
     try:
-        if one.fresh and _run(transport, _plain(pane, one, remember), one, timeout) == "":
+        if one.fresh and _run(transport, _plain(pane, one, remember), one, timeout) is None:
             return "done"
-        reply = _run(transport, _guarded(transport, holder, pane, one, remember), one, timeout)
+        told = _run(transport, _guarded(transport, holder, pane, one, remember), one, timeout)
+        if told is None:
+            return "done"
+        if one.data:
+            transport.run([("delete-buffer", "-b", BUFFER + one.id)], timeout=timeout)
     except Unreachable as error:
         if error.reason != "backend_timeout":
             raise
@@ -145,30 +149,30 @@ def write(
             hint=f"ask again with the same id, which types it at most once: --id {one.id}",
             id=one.id,
         ) from None
-    return _outcome(reply, pane, one)
+    return _refusal(told, pane, one)
 
 
-def _run(transport: Transport, command: Command, one: Write, timeout: float) -> str:
+def _run(transport: Transport, commands: Sequence[Command], one: Write, timeout: float) -> str | None:
+    """None if it was carried out, else what its guard told; its text is then still in the paste buffer."""
     data = one.data + b"\r" if one.enter and one.data and not one.bracketed else one.data
     buffer = (BUFFER + one.id, data) if data else None
-    return transport.run([command], buffer=buffer, timeout=timeout).decode(errors="replace").strip()
+    try:
+        printed = transport.run(commands, buffer=buffer, timeout=timeout)
+    except Refused as refused:
+        return refused.told
+    if printed.strip():
+        name = ascii(printed[:80].decode(errors="replace"))
+        raise Failed(f"tmux answered {name} to a write", reason="tmux")
+    return None
 
 
-def _plain(pane: Pane, one: Write, remember: str) -> Command:
-    """The write where nothing at all stands against it: one comparison, a third of the time of looking at each reason.
-
-    Prints nothing when it was carried out.
-    """
+def _plain(pane: Pane, one: Write, remember: str) -> list[Command]:
+    """The write where nothing at all stands against it: one comparison, a third of the time of looking at each reason."""
     state = "#{@tmuxctl_id} #{pane_dead}#{pane_input_off}#{pane_in_mode} #{session_attached} #{@tmuxctl_lease}"
-    unlike: list[Command] = [("display-message", "-p", "OTHER"), *_dropped(one)]
     clear = f"#{{==:{state},{pane.id} 000 0 }}"
     if _pressed(one):
         clear = f"#{{?{SHARED},0,{clear}}}"
-    return If(pane.target, clear, _typed(pane, one, remember), unlike)
-
-
-def _dropped(one: Write) -> list[Command]:
-    return [("delete-buffer", "-b", BUFFER + one.id)] if one.data else []
+    return [Guard(pane.target, clear), *_typed(pane, one, remember)]
 
 
 def _typed(pane: Pane, one: Write, remember: str) -> list[Command]:
@@ -194,8 +198,8 @@ def _pressed(one: Write) -> bool:
     return bool(one.keys) or (one.enter and (one.bracketed or not one.data))
 
 
-def _guarded(transport: Transport, holder: lease.Holder, pane: Pane, one: Write, remember: str) -> Command:
-    """One `if`: whatever forbids the write is told in one line, else it is typed, acknowledged and remembered."""
+def _guarded(transport: Transport, holder: lease.Holder, pane: Pane, one: Write, remember: str) -> list[Command]:
+    """One guard: whatever forbids the write is told in one line, else it is typed, acknowledged and remembered."""
     here = pane.target
     facts = {
         "other": f"#{{!=:#{{@tmuxctl_id}},{pane.id}}}",
@@ -212,19 +216,15 @@ def _guarded(transport: Transport, holder: lease.Holder, pane: Pane, one: Write,
     for condition in facts.values():
         forbidden = f"#{{||:{condition},{forbidden}}}"
     told = " ".join(f"{name}=#{{?{condition},1,0}}" for name, condition in facts.items())
-    refuse: list[Command] = [("display-message", "-p", "-t", here, f"REFUSED {told}"), *_dropped(one)]
+    guard = Guard(here, f"#{{?{forbidden},0,1}}", told)
     # nobody is reading it (else refused): leave copy mode, which would swallow the input
-    carry_out: list[Command] = [("copy-mode", "-q", "-t", here), *_typed(pane, one, remember)]
-    return If(here, forbidden, refuse, carry_out)
+    return [guard, ("copy-mode", "-q", "-t", here), *_typed(pane, one, remember)]
 
 
-def _outcome(reply: str, pane: Pane, one: Write) -> str:
-    if not reply:
-        return "done"
+def _refusal(told: str, pane: Pane, one: Write) -> str:
+    """`dup`, or what forbade the write as an error."""
     name = pane.name
-    if not reply.startswith("REFUSED "):
-        raise Failed(f"tmux answered {ascii(reply[:80])} to a write into {name}", reason="tmux")
-    facts = {word.partition("=")[0] for word in reply.split()[1:] if word.endswith("=1")}
+    facts = {word.partition("=")[0] for word in told.split() if word.endswith("=1")}
     if "other" in facts:
         raise NotFound(f"session {name} is another one by now", reason="replaced", hint="tmuxctl ls")
     if "dup" in facts:

@@ -19,20 +19,39 @@ Command = Sequence[str]
 """One tmux command with its arguments, as in `("kill-session", "-t", "=db")`."""
 
 
-class If(tuple[str, ...]):
-    """`if-shell -F`: one of two command lists, by a format. A command as any other, that still knows its parts."""
+class Guard(tuple[str, ...]):
+    """Ends a command list inside tmux, before its next command, unless a condition holds: `run` then raises Refused.
+
+    A command as any other, that still knows its parts. `if-shell` would do the same and leaks the list it parsed, in every
+    version up to 3.7c (cmd-if-shell.c keeps a reference). The name of an option is a format and must be one that exists:
+    this asks for one that no session sets, which prints nothing and costs nothing, or else for one that does not exist.
+    """
 
     target: str
     condition: str
-    then: Sequence[Command]
-    otherwise: Sequence[Command]
+    told: str
 
-    def __new__(cls, target: str, condition: str, then: Sequence[Command], otherwise: Sequence[Command] = ()) -> If:
-        """`condition` is a format; where it is empty or 0 for `target`, `otherwise` is run."""
-        words = ("if-shell", "-F", "-t", target, condition, source(then), source(otherwise))
+    def __new__(cls, target: str, condition: str, told: str = "") -> Guard:
+        """`condition` is a format; where it is empty or 0 for `target`, the list ends. `told` is a format for what is said
+        then, and holds neither commas outside of its braces nor `[`."""
+        words = ("show-options", "-v", "-t", target, f"#{{?{condition},{UNSET},{REFUSED} {told}}}")
         made = super().__new__(cls, words)
-        made.target, made.condition, made.then, made.otherwise = target, condition, then, otherwise
+        made.target, made.condition, made.told = target, condition, told
         return made
+
+
+UNSET = "lock-command"
+"""An option of sessions that exists since tmux 1.0 and is set for all of them, if at all."""
+
+REFUSED = "refused"
+
+
+class Refused(Failed):
+    """A Guard ended a command list; `told` is what its format made."""
+
+    def __init__(self, told: str) -> None:
+        super().__init__("something changed meanwhile", reason="refused", hint="look, then repeat it")
+        self.told = told
 
 
 class File(NamedTuple):
@@ -245,15 +264,21 @@ def shell_word(text: str) -> str:
 
 
 def source(commands: Sequence[Command]) -> str:
-    """A command list as text for `if-shell`, `run-shell -C` and control mode."""
+    """A command list as text for control mode."""
     return " ; ".join(" ".join(quote(argument) for argument in command) for command in commands)
 
 
 def argv(commands: Sequence[Command]) -> list[str]:
-    r"""A command list as arguments of the tmux program. A trailing `;` of an argument would end its command: it goes as `\;`."""
+    r"""A command list as arguments of the tmux program. A trailing `;` of an argument would end its command: it goes as `\;`.
+
+    So the `;` between two commands stands behind the first one's last word: for each that is a word of its own, tmux 3.3 to
+    3.6 keep 32 bytes for ever (cmd_parse_from_arguments). Only where it would be read otherwise it is.
+    """
     words: list[str] = []
     for command in commands:
-        if words:
+        if words and words[-1] and words[-1][-1] not in ";\\":
+            words[-1] += ";"
+        elif words:
             words.append(";")
         words.extend(word[:-1] + "\\;" if word.endswith(";") else word for word in command)
     return words
@@ -273,6 +298,8 @@ FAILURES: Sequence[tuple[str, type[TmuxctlError], str, str]] = (
 
 def failure(message: str) -> TmuxctlError:
     """tmux's complaint as an error of ours."""
+    if found := re.fullmatch(f"invalid option: {REFUSED}(?: (.*))?", message):
+        return Refused(found[1] or "")
     for pattern, kind, reason, hint in FAILURES:
         if re.search(pattern, message):
             return kind(f"tmux: {message}" if message else "tmux failed", reason=reason, hint=hint)

@@ -12,11 +12,11 @@ import select
 import subprocess
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from tmuxctl.errors import NotFound, TmuxctlError, Unreachable
-from tmuxctl.transport.base import Command, failure, quote, source
+from tmuxctl.transport.base import Command, Guard, failure, quote, source
 
 SESSION = "_tmuxctl"
 BUFFER_LIMIT = 16 * 1024
@@ -35,13 +35,14 @@ ELSEWHERE = re.compile(
     r"attach(-session)?|detach(-client)?|kill-server|load(b|-buffer)|new(-session)?|run(-shell)?|save(b|-buffer)"
     r"|show(b|-buffer)|source(-file)?|start(-server)?|suspend(c|-client)|switch(c|-client)|wait(-for)?"
 )
-"""Commands that mean the client itself, wait for others, or print otherwise to a control client than to a spawned one.
-A `run-shell` hidden in the text of an `if-shell` is not seen here: what it prints is lost in the hidden session."""
+"""Commands that mean the client itself, wait for others, or print otherwise to a control client than to a spawned one."""
 
-SILENT = frozenset(
-    ("if-shell", "set-option", "set-buffer", "paste-buffer", "delete-buffer", "send-keys", "resize-window")
-)
-"""Commands that print nothing a program chose, so that their blocks need no telling apart."""
+SILENT = frozenset(("set-option", "set-buffer", "paste-buffer", "delete-buffer", "send-keys", "resize-window"))
+"""Commands that print nothing a program chose, so that their blocks need no telling apart; a Guard is another."""
+
+FREED, RAW = (3, 6), (3, 4)
+"""Before tmux 3.6 what `capture-pane -p` prints to a control client is never freed (cmd-capture-pane.c): there it goes
+through a paste buffer. `show-buffer` prints that as it is since 3.4, before escaped as by vis(3)."""
 
 # `~` is a home folder to tmux even behind an opening quote (measured on 3.3a)
 UNSAFE = re.compile(rb"[^ !#%-\[\]-}]")
@@ -66,6 +67,15 @@ class Channel:
             with suppress(subprocess.TimeoutExpired):
                 subprocess.run([tmux, "-N", "-L", socket, *MAKE], capture_output=True, timeout=timeout, check=False)
             self._open(socket, tmux, timeout)
+        self._captures = Captures(FREED)
+        version = self.run([("display-message", "-p", "#{version}")], timeout=timeout)
+        if found := re.search(rb"(\d+)\.(\d+)", version):
+            self._captures = Captures((int(found[1]), int(found[2])))
+
+    @property
+    def fills_buffers(self) -> bool:
+        """True if a capture fills a paste buffer here of which tmux tells every control client."""
+        return self._captures.tells
 
     def _open(self, socket: str, tmux: str, timeout: float) -> None:
         self.closed = False
@@ -119,7 +129,7 @@ class Channel:
         if any(ELSEWHERE.fullmatch(command[0]) for command in commands):
             raise NotHere(f"{commands[0][0]} needs a client of its own")
         mark, last = os.urandom(8).hex(), os.urandom(8).hex()
-        request = _request(commands, buffer, mark, last)
+        request, parts = _request(commands, buffer, mark, last, self._captures)
         if not self._lock.acquire(timeout=timeout):
             raise _silent(timeout)
         try:
@@ -131,7 +141,7 @@ class Channel:
             raise
         finally:
             self._lock.release()
-        return _printed(answer, mark.encode())
+        return _printed(answer, mark.encode(), parts)
 
     def close(self) -> None:
         """End the client; sessions go on. May be called twice, and while a call is in flight (which then fails)."""
@@ -195,20 +205,69 @@ class Channel:
             pipe.close()
 
 
-def _request(commands: Sequence[Command], buffer: tuple[str, bytes] | None, mark: str, last: str) -> bytes:
-    """The list as one line, which tmux runs as one, and a second line that tells its end even after an error.
+class Captures:
+    """How a tmux of this version is asked for a screen over a control client, and its answer read, so that it keeps nothing."""
+
+    def __init__(self, version: tuple[int, int]) -> None:
+        self.leak, self._escaped = version < FREED, version < RAW
+        self.tells = self.leak and not self._escaped
+        self._name = f"tmuxctl-{os.urandom(8).hex()}"
+
+    def asked(self, command: Command, end: str) -> list[Command]:
+        """`command`, a `capture-pane -p`, as commands of which one prints the same rows and then the line `end`."""
+        kept = [word for word in command if word != "-p"]
+        return [
+            (*kept, "-b", self._name),
+            # 3.4 and 3.5a print some bytes more where a buffer's size is 48 less than a power of two
+            ("set-buffer", "-a", "-b", self._name, end),
+            ("show-buffer", "-b", self._name),
+            ("delete-buffer", "-b", self._name),
+        ]
+
+    def read(self, printed: bytes, end: bytes) -> bytes:
+        """The rows, as `capture-pane -p` prints them."""
+        rows = printed.partition(end)[0]
+        if not self._escaped or b"\\" not in rows:
+            return rows
+        # utf8_strvis: as here for what stands on a screen, quicker than one by one
+        parts = rows.split(b"\\\\")
+        for index, part in enumerate(parts):
+            if b"\\" in part:
+                part = part.replace(b"\\033", b"\x1b").replace(b"\\016", b"\x0e").replace(b"\\017", b"\x0f")
+                parts[index] = part.replace(b"\\$", b"$")
+        return b"\\".join(parts)
+
+
+Read = Callable[[bytes], bytes]
+
+
+def _request(
+    commands: Sequence[Command], buffer: tuple[str, bytes] | None, mark: str, last: str, captures: Captures
+) -> tuple[bytes, list[Read]]:
+    """The list as one line, which tmux runs as one, and a second line that tells its end even after an error; and how the
+    answers between two marks are read.
 
     Between its commands `mark` is printed: text of one (a screen may show anything) cannot pass for another's answer.
     """
     words = _fill(*buffer) if buffer else []
+    parts: list[Read] = []
+    end = f"={mark}"
     for command in commands:
-        words.append(source([command]))
-        if command[0] not in SILENT:
-            words.append(f"display-message -p {mark}")
+        if captures.leak and command[0] == "capture-pane" and "-p" in command:
+            words.append(source(captures.asked(command, end)))
+            parts.append(lambda printed: captures.read(printed, end.encode()))
+        else:
+            words.append(source([command]))
+            if command[0] in SILENT or isinstance(command, Guard):
+                continue
+            parts.append(bytes)
+        words.append(f"display-message -p {mark}")
     if commands and words[-1].endswith(mark):
         words.pop()
+    else:
+        parts.append(bytes)
     ending = f"display-message -p {last}\n".encode()
-    return " ; ".join(words).encode(errors="surrogateescape") + b"\n" + ending if words else ending
+    return " ; ".join(words).encode(errors="surrogateescape") + b"\n" + ending if words else ending, parts
 
 
 def _fill(name: str, data: bytes) -> list[str]:
@@ -224,18 +283,22 @@ def _octal(data: bytes) -> str:
     return UNSAFE.sub(lambda found: b"\\%03o" % found[0][0], data).decode()
 
 
-def _printed(answer: bytes, mark: bytes) -> bytes:
+def _printed(answer: bytes, mark: bytes, parts: Sequence[Read]) -> bytes:
     """What a spawned tmux would have printed; raises what it would have failed with."""
     output, start, line = [], 0, b"\n" + mark + b"\n"
-    while (found := answer.find(line, start)) >= 0:
-        output.append(_blocks(answer[start : answer.rfind(b"\n", 0, found) + 1]))
+    for read in parts[:-1]:
+        found = answer.find(line, start)
+        if found < 0:
+            # an error ended the list, and is in what is left
+            break
+        output.append(read(_blocks(answer[start : answer.rfind(b"\n", 0, found) + 1])))
         start = answer.index(b"\n", found + len(line)) + 1
-    output.append(_blocks(answer[start:]))
+    output.append(parts[-1](_blocks(answer[start:])))
     return b"".join(output)
 
 
 def _blocks(part: bytes) -> bytes:
-    """The texts of one command's blocks (`if-shell` answers with several), without notifications."""
+    """The texts of some commands' blocks, without notifications."""
     output, at = [], 0
     while at < len(part):
         end = part.find(b"\n", at)

@@ -80,7 +80,8 @@ class LocalTransport:
     ) -> bytes:
         # opened before the lock is shared: opening wants it alone
         channel = self._ready_channel(timeout)
-        if buffer or any(_is_noisy(command) for command in commands):
+        noisy = (*NOISY, "capture-pane") if channel and channel.fills_buffers else NOISY
+        if buffer or any(command[0] in noisy for command in commands):
             with self._settled(timeout):
                 return self._run(channel, commands, buffer, timeout)
         return self._run(channel, commands, buffer, timeout)
@@ -444,11 +445,6 @@ class LocalTransport:
                 with self._settled(5.0):
                     self._channel.close()
                 self._channel = None
-
-
-def _is_noisy(command: Command) -> bool:
-    inner = [*command.then, *command.otherwise] if isinstance(command, base.If) else [command]
-    return any(one[0] in NOISY for one in inner)
 
 
 @contextmanager
