@@ -33,6 +33,7 @@ def examine(control: Control, *, fix: bool = False) -> Doctor:
         "server": _server,
         "sessions": _sessions,
         "room": _room,
+        "memory": _memory,
         "orphans": lambda control: _orphans(control, fix),
         "process table": _kernel,
         "terminal": _terminal,
@@ -153,6 +154,36 @@ def _room(control: Control) -> Iterator[Check]:
     told = [f"{room.free >> 20} MiB free"] if room.free is not None else []
     told += [f"{what} {used.used} of {used.most}" for what, used in _used(room) if used]
     yield Check("room", True, ", ".join(told) or "cannot be asked here")
+
+
+ITSELF, EACH = 64 << 20, 1 << 20
+"""The bytes a server may have for itself, and for each session's screens, beyond what it keeps of what scrolled away. It has
+2 MB after thousands of turns of ten sessions (bench/soak.py); a flood, or a capture of a long history, may leave tens more."""
+
+RESIDENT = r"""
+sed -n 's/^RssAnon:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status" 2>/dev/null | grep . || ps -o rss= -p "$1"
+"""
+
+
+def _memory(control: Control) -> Iterator[Check]:
+    """Whether the server's memory is what its sessions explain. tmux keeps some of what clients ask for ever, such as each
+    `if-shell` and, before 3.6, each screen a control client asks for, and only a new server gives it back."""
+    pid = sessions.server_pid(control)
+    if pid is None:
+        yield Check("memory", None, "no server")
+        return
+    printed = control.transport.run([("list-panes", "-a", "-F", "#{history_bytes}")]).split()
+    history = sum(int(word) for word in printed)
+    status, kilobytes = control.transport.shell(RESIDENT, str(pid))
+    if status or not kilobytes.strip().isdigit():
+        yield Check("memory", None, "cannot be asked here")
+        return
+    resident = int(kilobytes) << 10
+    told = f"the server has {resident / (1 << 20):.1f} MiB, {history / (1 << 20):.1f} MiB of them what scrolled away"
+    # what malloc(3) adds to each row is not counted in it
+    fine = resident <= ITSELF + EACH * len(printed) + 2 * history
+    hint = f"a new server is small; when no program has to go on: kill {pid}, then tmuxctl restore"
+    yield Check("memory", fine, told, None if fine else hint)
 
 
 def _used(room: Room) -> Sequence[tuple[str, Used | None]]:
