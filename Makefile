@@ -8,6 +8,7 @@
 # make man      the manual pages, in build/man; an installation has them
 # make cast     play what README shows at a glance, and record it
 # make compare  beside tmux, libtmux and pexpect at the same jobs: fills docs/comparison.md (five minutes)
+# make soak     turns for half an hour: tmux's memory must not grow by them; SOAK_ARGS='5 --sessions 40 --spawned --tmux PATH'
 # make dev | check | docs | bench | measure | dist | clean
 
 PYTHON ?= python3
@@ -21,6 +22,7 @@ TMUX_BINARY ?=
 TMUX_ARGS ?= -n 3 -k 'not memory' tests/control tests/faults tests/terminal tests/transport
 STATES_ARGS ?=
 AGENTS_ARGS ?=
+SOAK_ARGS ?= 30
 
 BIN := $(VENV)/bin
 SETUP := tools/setup.sh
@@ -40,7 +42,7 @@ AGENTS_NEEDS := tmux -- bash git ip=iproute2 node=nodejs npm unshare=util-linux
 COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary
 
-.PHONY: all hero dev test test-faults test-tmux test-agents test-agents-full check docs man cast bench compare measure states dist clean
+.PHONY: all hero dev test test-faults test-tmux test-agents test-agents-full check docs man cast bench compare measure soak states dist clean
 .DEFAULT_GOAL := all
 
 all:
@@ -105,6 +107,10 @@ compare: $(VENV)/.dev
 
 measure: $(VENV)/.dev
 	$(BIN)/python bench/measure.py
+
+soak: $(VENV)/.dev
+	@$(SETUP) system tmux
+	$(BIN)/python bench/soak.py $(SOAK_ARGS)
 
 states: $(VENV)/.dev
 	@$(SETUP) system $(STATES_NEEDS)
