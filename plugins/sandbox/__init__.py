@@ -24,6 +24,7 @@ from .view import READ, WRITE, Access, Part, View, access, hidden
 KIND = "wrap"
 ORDER = 10
 CLEAN_ENV = True
+DEADLINE = 300.0
 
 LEVELS = ("read-only", "workspace", "workspace+net")
 NETWORK = LEVELS[2]

@@ -25,13 +25,13 @@ from typing import Any, NamedTuple
 
 from tmuxctl.errors import Conflict, Failed, TmuxctlError
 from tmuxctl.model import SessionSpec
-from tmuxctl.untrusted import read_file
+from tmuxctl.untrusted import JSON_LIMIT, parse_json, read_file
 
 from . import bubblewrap
 from .repository import Repository, unfinished
 from .view import Access, Part, View, machine, state_folder
 
-QUERY_SECONDS, MAKE_SECONDS, SYNC_SECONDS, LOCK_SECONDS = 10.0, 60.0, 120.0, 60.0
+QUERY_SECONDS, MAKE_SECONDS, SYNC_SECONDS, LOCK_SECONDS = 10.0, 60.0, 60.0, 30.0
 MOST_REFERENCES, MOST_LIST_BYTES, MOST_PACK_BYTES = 1000, 1 << 26, 1 << 30
 """What comes back at most: references that differ, bytes of their list, bytes of the pack."""
 
@@ -410,8 +410,8 @@ def _short(name: str) -> str:
 
 def _base(copy: str) -> dict[str, str]:
     """The references that the copy began with, or that came back since."""
-    with open(copy + ".refs", errors="surrogateescape") as file:
-        return {name: oid for oid, _, name in (line.rstrip("\n").partition(" ") for line in file)}
+    lines = read_file(copy + ".refs", MOST_LIST_BYTES).decode(errors="surrogateescape").splitlines()
+    return {name: oid for oid, _, name in (line.partition(" ") for line in lines)}
 
 
 def _listed(references: Mapping[str, str]) -> str:
@@ -420,10 +420,12 @@ def _listed(references: Mapping[str, str]) -> str:
 
 def _read(copy: str) -> dict[str, Any]:
     try:
-        with open(copy + ".json") as file:
-            return dict(json.load(file))
+        return dict(parse_json(read_file(copy + ".json", JSON_LIMIT)))
     except FileNotFoundError:
         return {}
+    except (ValueError, TypeError) as error:
+        hint = f"look at the copy beside it, then remove the file: rm {copy}.json"
+        raise Failed(f"{copy}.json cannot be read: {error}", reason="bad_record", hint=hint) from None
 
 
 def _forget(copy: str) -> dict[str, Any]:

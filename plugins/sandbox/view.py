@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tmuxctl.errors import Usage
 from tmuxctl.model import SessionSpec
+from tmuxctl.untrusted import read_file
 
 PRIVATE = ("/tmp", "/var/tmp", "/run", "/dev/shm", "/home", "/root", "/Users", "/private/var/folders")
 """Folders of which the program gets empty ones of its own, as it does of your home."""
@@ -202,8 +203,7 @@ def _written() -> list[str]:
     folder, paths = os.path.join(state_folder(), "sandboxes"), []
     with suppress(FileNotFoundError):
         for entry in os.scandir(folder):
-            with open(entry.path, errors="surrogateescape") as file:
-                path = file.read(4096)
+            path = os.fsdecode(read_file(entry.path, 4096))
             if os.path.isdir(path):
                 paths.append(path)
             else:
