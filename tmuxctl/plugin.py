@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from types import ModuleType, NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
@@ -173,6 +174,17 @@ def cleanup(spec: SessionSpec, applied: Sequence[Applied], ended: Ended, *, fold
         except TmuxctlError as error:
             left.append(error.message)
     return tuple(filter(None, left))
+
+
+def sync(spec: SessionSpec, applied: Sequence[Applied]) -> tuple[str, ...] | None:
+    """Let each applied plugin that has a function `sync` bring what its session made to where it belongs; in words what it
+    did. None if none has one. Failed `plugin` if one cannot."""
+    modules = [(one.name, load(one.name).module) for one in applied if find_plugin(one.name).form == "module"]
+    able = [(name, module) for name, module in modules if hasattr(module, "sync")]
+    if not able:
+        return None
+    told = [_guard(name, partial(getattr(module, "sync"), spec), _deadline(module)) for name, module in able]  # noqa: B009
+    return tuple(str(one) for one in told if one)
 
 
 def spec_to_json(spec: SessionSpec) -> dict[str, Any]:

@@ -303,6 +303,20 @@ class Pruned(Value):
     left: tuple[str, ...] = ()
 
 
+class Sync(Value):
+    """What of one session came to where it belongs, and what did not: each in words."""
+
+    session: str
+    id: str
+    told: tuple[str, ...] = ()
+
+
+class Synced(Value):
+    """The sessions that `sync` looked at."""
+
+    synced: tuple[Sync, ...]
+
+
 class Restoring(Value):
     """What became of one lost session.
 

@@ -80,13 +80,14 @@ BEFORE: Mapping[str, str] = {
     "kill tmux:work:1.0 --force": PANES,
     "decide box --secret-from-env PW": "export PW=secret",
     "restore db build": CRASH,
+    "sync topic": "tmuxctl new topic --sandbox -- bash --norc; tmuxctl exec topic 'git commit -q --allow-empty -m topic'",
 }
 """What is done besides, before an example."""
 
 MEANT: Mapping[str, str] = {"c1:9f2c.1:118": "$CURSOR", "3f2a91c0": "$ID"}
 """What stands in an example for what only a session of one's own can tell."""
 
-NEEDS: Mapping[str, str] = {"irb": "irb", "fish": "fish"}
+NEEDS: Mapping[str, str] = {"irb": "irb", "fish": "fish", "topic": "bwrap"}
 """Programs that an example names which a machine may lack."""
 
 

@@ -6,13 +6,13 @@ import json
 import signal as signals
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from tmuxctl.control import kept_environment, sessions
-from tmuxctl.errors import Exited, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.results import End, Killed, Pruned, Stray
+from tmuxctl.control import sessions
+from tmuxctl.errors import Exited, Failed, NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.results import End, Killed, Pruned, Stray, Sync, Synced
 from tmuxctl.terminal import cgroup, layout, process, server
 from tmuxctl.terminal.process import Ending, Target
 from tmuxctl.terminal.server import Pane
@@ -20,7 +20,7 @@ from tmuxctl.transport.base import Command, Guard, Refused
 
 if TYPE_CHECKING:
     from tmuxctl.control.service import Control
-    from tmuxctl.model import Session
+    from tmuxctl.model import Session, SessionSpec
 
 AT_ONCE = 50
 """How many sessions tmux is told to end in one list, which has to fit into one message."""
@@ -245,21 +245,45 @@ def _clean_up(control: Control, session_id: str, about: dict[str, Any], *, kept:
     if not applied:
         return ()
     from tmuxctl import plugin
+
+    spec = spec_of(control, known)
+    ended = plugin.Ended(about.get("exit_status"), kept=kept, force=force)
+    return plugin.cleanup(spec, [plugin.Applied(**one) for one in applied], ended)
+
+
+def spec_of(control: Control, known: Mapping[str, Any]) -> SessionSpec:
+    """The final spec of a session, from what `sessions.spec` read."""
     from tmuxctl.model import SessionSpec, parse_size
 
     had = known["spec"]
-    spec = SessionSpec(
+    return SessionSpec(
         argv=tuple(had["argv"]),
         cwd=had["cwd"],
-        env=kept_environment.known(had["env"]),
+        env={name: value for name, value in had["env"].items() if isinstance(value, str)},
         size=parse_size(had["size"]),
         name=had["name"],
         machine=control.transport.machine,
         history=had["history"],
         notes=had["notes"],
     )
-    ended = plugin.Ended(about.get("exit_status"), kept=kept, force=force)
-    return plugin.cleanup(spec, [plugin.Applied(**one) for one in applied], ended)
+
+
+def sync(control: Control, names: Sequence[str]) -> Synced:
+    """Let the plugins of these sessions, or of all, bring what was made in them to where it belongs."""
+    from tmuxctl import plugin
+
+    panes = [sessions.find(control, name) for name in dict.fromkeys(names)] or sessions.panes(control)
+    done = []
+    for pane in panes:
+        known = sessions.spec(control, pane.id)
+        applied = [plugin.Applied(**one) for one in known.get("asked", {}).get("applied", ())]
+        told = plugin.sync(spec_of(control, known), applied) if applied else None
+        if told is not None:
+            done.append(Sync(pane.name, pane.id, told))
+        elif names:
+            hint = "a sandbox in a git repository has: tmuxctl new NAME --worktree BRANCH --sandbox"
+            raise Failed(f"{pane.name} has nothing to bring back", reason="nothing_to_sync", hint=hint)
+    return Synced(tuple(done))
 
 
 def drop_old(control: Control) -> None:

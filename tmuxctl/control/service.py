@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         Restored,
         Screen,
         Sessions,
+        Synced,
         Wait,
         Waits,
         Written,
@@ -715,6 +716,19 @@ class Control:
 
         # what it names is lost, and so nowhere else
         return restoring.restore(self, session, dry_run=dry_run, timeout=timeout)
+
+    @operation(right="write", group="Sessions", idempotent=True, examples=("sync", "sync topic"))
+    def sync(
+        self, session: Annotated[tuple[str, ...], "names or ids; default: every session that has something"] = ()
+    ) -> Synced:
+        """Bring what was committed in a sandbox to your repository, while its session goes on.
+
+        `kill` does so too. The branch that is checked out moves unless you moved it; what cannot come by its own name is kept
+        as `refs/sandbox/...`, and named.
+        """
+        from tmuxctl.control import lifetime
+
+        return lifetime.sync(self, session)
 
     @operation(right="kill", group="Sessions", idempotent=True, examples=("prune --dry-run", "prune"))
     def prune(

@@ -302,6 +302,9 @@ class Printer:
         elif not result.sessions:
             note("nothing is lost", self.options)
 
+    def print_synced(self, result: Any) -> None:
+        self._lines(*(f"{one.session}  {'; '.join(one.told) or 'nothing new'}" for one in result.synced))
+
     def print_pruned(self, result: Any) -> None:
         self._lines(*result.pruned)
         self._left(result.left)
