@@ -23,7 +23,9 @@ LINE_LIMIT = 4095
 SIZE_LIMIT = 16 << 20
 """Bytes of one write."""
 
-BUFFER = "tmuxctl-"
+BUFFER = "tmuxctl"
+"""How a paste buffer's name begins. tmux 3.7 frees no name that `set-buffer` was given (measured): with an id behind it, this
+one just fits into the smallest block of memory but one."""
 
 ECHO_LIMIT = 2000
 """Bytes of the typed text remembered, so that a wait can leave its echo out."""
