@@ -197,6 +197,8 @@ def _plugin_in(folder: str, source: str, name: str) -> Found | None:
     if spec and spec.loader and spec.origin:
         cached = spec.cached or spec.origin
         _check_files(source, os.path.dirname(spec.origin), spec.origin, os.path.dirname(cached), cached)
+        for folder_ in spec.submodule_search_locations or () if source != "shipped" else ():
+            _check_files(source, *(entry.path for entry in os.scandir(folder_)))
         return Found(name, source, "module", spec.origin, folder)
     path = os.path.join(folder, name)
     if os.path.isfile(path) and os.access(path, os.X_OK):

@@ -54,7 +54,8 @@ class Option(NamedTuple):
 class Plugin(NamedTuple):
     """A plugin that was found and read: `help` is the first line of what it says of itself, `text` all of it. `options` is
     None for an executable that does not say which it takes; `problem` is why an executable cannot work here, `tried_with`
-    the options it names to be tried with; `clean_env` that its sessions start from the short list of variables."""
+    the options it names to be tried with; `clean_env` that its sessions start from the short list of variables; `run_seconds` how
+    long `run` waits for a program of its unless the caller says so, None without end."""
 
     name: str
     kind: str
@@ -65,6 +66,7 @@ class Plugin(NamedTuple):
     module: ModuleType | None = None
     problem: str | None = None
     clean_env: bool = False
+    run_seconds: float | None = None
     text: str = ""
     tried_with: Mapping[str, Any] | None = None
 
@@ -116,7 +118,11 @@ def load(name: str) -> Plugin:
     options = _guard(name, lambda: _options_of(transform))
     text = inspect.cleandoc(module.__doc__ or "")
     clean_env = bool(getattr(module, "CLEAN_ENV", False))
-    return Plugin(name, kind, order, options, _first_line(text), found, module, clean_env=clean_env, text=text)
+    run_seconds = getattr(module, "RUN_SECONDS", None)
+    return Plugin(
+        name, kind, order, options, _first_line(text), found, module,
+        clean_env=clean_env, text=text, run_seconds=float(run_seconds) if run_seconds else None,
+    )  # fmt: skip
 
 
 def why_not(plugin: Plugin) -> str | None:

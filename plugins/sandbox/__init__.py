@@ -25,6 +25,8 @@ KIND = "wrap"
 ORDER = 10
 CLEAN_ENV = True
 DEADLINE = 300.0
+RUN_SECONDS = 3600.0
+"""A program can stop the first process of its sandbox, which then never ends: `run` does not wait for it for ever."""
 
 LEVELS = ("read-only", "workspace", "workspace+net")
 NETWORK = LEVELS[2]

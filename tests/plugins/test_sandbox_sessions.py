@@ -206,3 +206,28 @@ def test_the_home_itself_is_no_place_to_work_in(control: Control, workspace: Pat
         control.new("t", ("bash",), cwd=str(place), with_=("sandbox",))
     assert "cannot be the folder of a sandbox" in error.value.message
     assert not control.ls().sessions
+
+
+STOPPED = """
+import ctypes, os
+libc, (ours, theirs) = ctypes.CDLL(None), os.pipe()
+if not os.fork():
+    attached = libc.ptrace(16, 1, 0, 0)
+    os.waitpid(1, 0x40000000)
+    os.write(theirs, b"x")
+    libc.pause()
+os.read(ours, 1)
+print("leaving", flush=True)
+"""
+
+
+def test_one_that_stops_the_first_process_of_its_sandbox_is_not_waited_for_without_end(
+    control: Control, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace)
+    module = plugin.load("sandbox").module
+    assert module
+    assert module.RUN_SECONDS == 3600
+    monkeypatch.setattr(module, "RUN_SECONDS", 4)
+    ran = control.run((PYTHON, "-c", STOPPED), with_=("sandbox",))
+    assert (ran.output, ran.timed_out) == ("leaving\n", True)

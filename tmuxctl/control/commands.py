@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.control import sessions
-from tmuxctl.control.creation import Wanted, new
+from tmuxctl.control.creation import Wanted, new, run_seconds
 from tmuxctl.errors import Asking, Conflict, Exited, Failed, NotFound, Timeout, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import Confidence, State
 from tmuxctl.operations import current
@@ -482,6 +482,8 @@ def run(control: Control, wanted: Wanted, *, timeout: float | None, max_bytes: i
     if not wanted.command:
         raise Usage("no command given", reason="missing", hint="tmuxctl run -- CMD")
     began = time.monotonic()
+    if timeout is None:
+        timeout = run_seconds(wanted)
     if wanted.name is None:
         wanted = wanted._replace(name=f"run-{os.urandom(4).hex()}")
     session = new(control, wanted)

@@ -295,6 +295,12 @@ def _plugins(given: Sequence[str | tuple[str, Mapping[str, Any]]]) -> list[tuple
     return [(plugin.load(name), options) for name, options in pairs]
 
 
+def run_seconds(wanted: Wanted) -> float | None:
+    """How long `run` waits for the program where the caller says nothing: as long as the most careful of its plugins does."""
+    limits = [plugin.run_seconds for plugin, _ in _plugins(wanted.plugins)]
+    return min((seconds for seconds in limits if seconds is not None), default=None)
+
+
 def _refuse_adopted(control: Control, name: str) -> None:
     """Conflict if what is adopted is called so."""
     if name in _adopted(control):

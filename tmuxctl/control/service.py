@@ -565,7 +565,7 @@ class Control:
         size: Annotated[SizeText | None, "columns x rows (default: 120x40, the setting tmux.size)"] = None,
         clean_env: Annotated[bool, "start from a short list of variables, not from all of yours"] = False,
         with_: Annotated[tuple[str, ...], "apply a plugin: NAME, NAME=VALUE or NAME:option=value"] = (),
-        timeout: Annotated[Seconds | None, "end it after this long (default: none)"] = None,
+        timeout: Annotated[Seconds | None, "end it after this long (default: none; in a sandbox 1h)"] = None,
         max_bytes: Annotated[Bytes, "return at most so much of the output"] = 64 << 20,
     ) -> Ran:
         """Run a program on a terminal of its own, print what it printed, and remove the session.
