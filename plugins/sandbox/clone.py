@@ -268,7 +268,9 @@ def _bring(record: Mapping[str, Any], spec: SessionSpec) -> list[str]:
     taken = {name: oid for name, oid in changed.items() if _is_own(name, record, base, real)}
     parked = {name: oid for name, oid in changed.items() if name not in taken}
     words, moved, told = _orders(record, base, real, new, taken, detached)
-    for name, oid in [*parked.items(), *([("HEAD", detached)] if detached and not moved else [])]:
+    if detached and not moved:
+        parked["HEAD"] = detached
+    for name, oid in parked.items():
         place = f"{record['parked']}/{name.removeprefix('refs/')}"
         words += ["reference", place, oid, real.references.get(place, "")]
     failed = _take(record, spec, words) if words else []
@@ -277,7 +279,7 @@ def _bring(record: Mapping[str, Any], spec: SessionSpec) -> list[str]:
     told += [f"{_short(name)} could not be written" for name in failed]
     if not failed:
         _put(os.path.dirname(copy), os.path.basename(copy) + ".refs", _listed({**base, **changed}))
-        _write(copy, {**record, "head": new.head or record["head"]})
+        _write(copy, {**record, "head": new.head if moved else record["head"]})
         return told
     raise Failed("; ".join(told), reason="git", hint="look at it: git status; then tmuxctl sync")
 
@@ -319,9 +321,9 @@ def _orders(
         words += ["commit", detached] if detached else ["branch", branch]
     elif new.head != before:
         return words, False, [f"{_short(branch) or 'nothing'} is checked out in the sandbox, and not in the repository"]
-    old = real.references.get(before, "") if before.startswith("refs/") else before
+    old = base.get(before, "") if before.startswith("refs/") else before
     now = detached or new.references.get(branch, "")
-    if now and now != old and (detached or branch in taken or new.head != before):
+    if now and now != old and (detached or there):
         finished = [name for name in real.under_way if name not in new.under_way]
         # the index of a merge that was not finished holds what was in conflict
         words += ["index", old, now] if old and not finished else ["first", now]

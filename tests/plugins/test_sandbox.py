@@ -839,6 +839,25 @@ def test_what_was_staged_before_is_staged_after(jail: Jail, repository: Reposito
     assert jail.outside("git", "status", "--porcelain", cwd=repository.top).text == "A  staged"
 
 
+@pytest.mark.parametrize("repository", ["checkout", "worktree"], indirect=True)
+def test_what_cannot_be_brought_now_is_brought_later(jail: Jail, repository: Repository) -> None:
+    lock = repository.folder / "index.lock"
+    lock.touch()
+    jail.sh("echo 2 >sub/file; git commit -q -m two sub/file")
+    assert "index could not be written" in jail.left
+    lock.unlink()
+    jail.sh("true")
+    assert jail.left == ""
+    assert jail.outside("git", "status", "--porcelain", cwd=repository.top).text == ""
+    assert jail.outside("git", "log", "--format=%s", cwd=repository.top).text.split() == ["two", "one"]
+
+
+def test_a_commit_on_no_branch_is_brought_too(jail: Jail, repository: Repository) -> None:
+    jail.sh("git checkout -q --detach; git commit -q --allow-empty -m loose")
+    assert jail.left == ""
+    assert jail.outside("git", "log", "-1", "--format=%s %D", cwd=repository.top).text == "loose HEAD"
+
+
 def test_two_in_one_folder_commit_to_one_copy(jail: Jail, repository: Repository, until: Callable[..., Any]) -> None:
     folders = [jail.make(jail.make(jail.state / name) / "sessions/one") for name in ("a", "b")]
     specs = [jail.wrapped("sh", "-c", "cat >/dev/null", notes={"folder": str(folder)}) for folder in folders]
