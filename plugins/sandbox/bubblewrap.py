@@ -87,9 +87,9 @@ def command(
         "filter": filter_for(os.uname().machine).hex(),
         "variables": dict(variables or {}),
         "limits": dict(limits or {}),
-        "program": [*_restoring(), *(AS_IT_IS if "=" in argv[0] else ()), *argv],
+        "before": [*_restoring(), *(AS_IT_IS if "=" in argv[0] else ())],
     }
-    return (trusted("python3"), "-I", "-S", "-c", _source(), json.dumps(plan))
+    return (trusted("python3"), "-I", "-S", "-c", _source(), json.dumps(plan), *argv)
 
 
 def run(
@@ -161,16 +161,17 @@ def takes_descriptors() -> bool:
 
 
 def _mount(path: str, part: Part) -> list[Any]:
-    """One mount, as `start` takes it: what is mounted is known by its device and inode, where it is there already."""
+    """One mount, as `start` takes it: a path that was looked at is known by its device and inode."""
     if part == EMPTY:
         return ["--tmpfs", path, None, None, False]
     source = "/dev/null" if part == NOTHING else part.source or path
     kind = "--bind" if part.access is Access.WRITE else "--ro-bind"
     identity = None
-    with suppress(OSError, start.Refused):
-        descriptor, found = start.opened(source)
-        os.close(descriptor)
-        identity = [found.st_dev, found.st_ino]
+    if not part.source:
+        with suppress(OSError, start.Refused):
+            descriptor, found = start.opened(source)
+            os.close(descriptor)
+            identity = [found.st_dev, found.st_ino]
     return [kind, path, source, identity, part.optional]
 
 

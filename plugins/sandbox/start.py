@@ -1,6 +1,6 @@
 """Becomes bubblewrap for one plan, and lets the program start only where each mount is what it was to be.
 
-It runs by itself, `python3 -I -S -c THIS PLAN`, in the terminal of the session: between the moment when the view of a
+It runs by itself, `python3 -I -S -c THIS PLAN PROGRAM...`, in the terminal of the session: between the moment when the view of a
 program was decided and the one when bubblewrap mounts it, another program that may write in the same folder can put a link
 where a folder was. bubblewrap resolves paths again, the destinations of its mounts too (measured: a link planted in these
 milliseconds mounted the real home). So each source is opened here component by component, following no link, and given
@@ -51,10 +51,10 @@ class Refused(Exception):
     """The sandbox cannot be made as it was to be."""
 
 
-def main(plan: dict[str, Any]) -> None:
+def main(plan: dict[str, Any], program: list[str]) -> None:
     """Replace this process by bubblewrap."""
     try:
-        command, sources = arguments(plan)
+        command, sources = arguments(plan, program)
     except (Refused, OSError) as error:
         sys.stderr.write(f"tmuxctl: the sandbox cannot be made: {error}\n")
         sys.exit(REFUSED)
@@ -69,7 +69,7 @@ def main(plan: dict[str, Any]) -> None:
     os.execv(plan["bwrap"], [plan["bwrap"], *command])
 
 
-def arguments(plan: dict[str, Any]) -> tuple[list[str], list[int]]:
+def arguments(plan: dict[str, Any], program: list[str]) -> tuple[list[str], list[int]]:
     """The arguments of bubblewrap and the descriptors they name; most of the arguments wait in one of those."""
     options: list[str] = list(plan["flags"])
     sources: list[int] = []
@@ -98,7 +98,7 @@ def arguments(plan: dict[str, Any]) -> tuple[list[str], list[int]]:
     kept("\0".join(options).encode("utf-8", "surrogateescape"), ARGUMENTS)
     kept(bytes.fromhex(plan["filter"]), FILTER)
     kept(script.encode("utf-8", "surrogateescape"), SCRIPT)
-    inside = ["/bin/sh", f"/proc/self/fd/{SCRIPT}", *plan["program"]]
+    inside = ["/bin/sh", f"/proc/self/fd/{SCRIPT}", *plan["before"], *program]
     return ["--args", str(ARGUMENTS), "--", *inside], sources
 
 
@@ -169,4 +169,4 @@ def kept(data: bytes, number: int) -> None:
 
 
 if __name__ == "__main__":
-    main(json.loads(sys.argv[1]))
+    main(json.loads(sys.argv[1]), sys.argv[2:])

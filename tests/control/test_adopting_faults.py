@@ -14,7 +14,7 @@ import pytest
 from control.person import Person
 
 from tmuxctl.control import Control
-from tmuxctl.errors import Conflict, NotFound, TmuxctlError
+from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError
 
 
 def pane_of(person: Person, window: str) -> str:
@@ -243,7 +243,9 @@ def test_what_was_released_meanwhile_does_not_take_its_name(control: Control, pe
     control.adopt(person.target("work"), "mine")
     still, called = control.reach("mine")
     control.release(("mine",))
-    still.send(called, b"true")
+    with pytest.raises(Failed) as error:
+        still.send(called, b"true")
+    assert error.value.reason == "folder_gone"
     assert control.new("mine", ("cat",)).name == "mine"
     control.prune()
     assert not list(place.glob("state/**/adopted/mine"))

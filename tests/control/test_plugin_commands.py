@@ -18,7 +18,9 @@ from tmuxctl.errors import Denied, Failed, NotFound, Usage
 from tmuxctl.operations import find
 from tmuxctl.surfaces.cli import app
 
-SHIPPED = sorted(path.stem for path in (Path(__file__).resolve().parents[2] / "plugins").glob("*.py"))
+SHIPPED = sorted(
+    path.stem for path in (Path(__file__).resolve().parents[2] / "plugins").iterdir() if path.stem[0] != "_"
+)
 
 NICE = '''
 """Run the program at lower priority.

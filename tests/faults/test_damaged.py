@@ -184,7 +184,7 @@ def test_of_a_pane_that_was_adopted(control: Control, place: Path, person: Perso
 
 
 def test_what_could_not_be_read_again_is_not_started(control: Control, place: Path) -> None:
-    variables = {f"V{number}": "x" * 100_000 for number in range(50)}
+    variables = {f"V{number}": "a b " * 25_000 for number in range(50)}
     with pytest.raises(Failed) as refused:
         control.new("large", LINES, env=variables)
     assert refused.value.reason == "too_large"

@@ -178,7 +178,7 @@ def test_nothing_is_written_by_a_plan(control: Control, workspace: Path, needs: 
     os.system(f"git -C {workspace} init -q --template=")
     before = sorted(str(path) for path in workspace.rglob("*"))
     plan = control.new("t", ("bash",), cwd=str(workspace), with_=("sandbox",), dry_run=True)
-    assert plan.argv[0] == "/bin/sh"
+    assert plan.argv[0] == "/usr/bin/python3"
     assert sorted(str(path) for path in workspace.rglob("*")) == before
 
 

@@ -110,11 +110,20 @@ class _Together:
                     if late and one.id not in self.starting:
                         self.found[one.id] = _failed(one, _late(one, self.timeout))
                 recent = sum(now - self.began[name] < SLOW_SECONDS for name in self._under_way())
-                if waiting and recent < AT_ONCE:
+                if waiting and recent < AT_ONCE and self._fits():
                     self._begin(waiting.pop(0))
                 else:
                     self.changed.wait(0.1)
             return tuple(self.found[one.id] for one in self.gone)
+
+    def _fits(self) -> bool:
+        """Whether one more may be begun: none beyond the limits while others may yet fail."""
+        under_way = len(self._under_way())
+        try:
+            limits.check(self.control, self.living + under_way)
+        except TmuxctlError:
+            return self.dry_run or not under_way
+        return True
 
     def _under_way(self) -> set[str]:
         return self.began.keys() - self.found.keys()
@@ -125,7 +134,7 @@ class _Together:
             if self.silent:
                 raise self.silent  # tmux itself is in the way, and would be for all others
             if not self.dry_run:
-                limits.check(self.control, self.living + len(self.starting))
+                limits.check(self.control, self.living)
             threading.Thread(target=self._restore, args=(one,), daemon=True).start()
         except TmuxctlError as error:
             self.found[one.id] = _failed(one, error)
