@@ -25,7 +25,7 @@ from typing import Annotated, Any, NamedTuple
 
 from tmuxctl.errors import Conflict, Denied, Failed, Usage
 from tmuxctl.model import SessionSpec
-from tmuxctl.untrusted import JSON_LIMIT, open_file, parse_json, read_file
+from tmuxctl.untrusted import JSON_LIMIT, open_file, parse_json, read_file, remove_tree
 
 KIND = "cwd"
 DEADLINE = 3000.0
@@ -578,7 +578,7 @@ def _remove(common: str, path: str, *, force: bool) -> None:
         return
     if not force:
         raise Failed(f"git worktree remove: {_words(ran)}" if ran else f"its repository {common} is gone", reason="git")
-    shutil.rmtree(path)
+    remove_tree(path)
     if ran:
         Git(common, {"GIT_DIR": common}).ask(*words)
 

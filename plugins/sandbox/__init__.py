@@ -109,7 +109,7 @@ def _view(spec: SessionSpec, found: repository.Repository | None, level: str, bi
     """Everything that differs from reading the machine as it is, but for the private copy of the repository."""
     workspace, hiding, kept = spec.cwd, list(view.homes()), view.secrets(spec)
     seen = view.machine(spec)
-    if reason := view.refusal(workspace, seen, kept):
+    if reason := view.refusal(workspace, [*view.private(), *hiding], kept):
         hint = "work in a folder of its own: --cwd DIR"
         raise Usage(f"{ascii(workspace)} cannot be the folder of a sandbox: {reason}", reason="bad_cwd", hint=hint)
     if found:

@@ -16,7 +16,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -25,7 +24,7 @@ from typing import Any, NamedTuple
 
 from tmuxctl.errors import Conflict, Failed, TmuxctlError
 from tmuxctl.model import SessionSpec
-from tmuxctl.untrusted import JSON_LIMIT, parse_json, read_file
+from tmuxctl.untrusted import JSON_LIMIT, parse_json, read_file, remove_tree
 
 from . import bubblewrap
 from .repository import Repository, unfinished
@@ -39,6 +38,8 @@ PLACE = "/tmp/tmuxctl"
 """Where our own commands find what they work on: below it nothing is a program's."""
 
 REFERENCE = re.compile(r"refs/(heads|tags)/[^\x00-\x20\x7f~^:?*\[\\]{1,200}|refs/stash")
+SPECIAL = re.compile(r"-|@|[A-Z_]*HEAD$|[0-9a-fA-F]{4,64}$|(refs|heads|tags|remotes|sandbox|stash)(/|$)")
+"""Names of branches and tags that mean something else where one is typed."""
 OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 GIT = """\
@@ -101,9 +102,12 @@ printf '%s\\n' "$@" | git rev-list --objects --stdin --not --all --quiet
 TAKE = """\
 cd "$1" || exit
 shift
+failed=
 while [ $# -gt 0 ]; do
-    case $1 in
-    reference) git update-ref --create-reflog -m 'tmuxctl: from the sandbox' "$2" "$3" "$4" || echo "$2" ;;
+    case $failed$1 in
+    *reference)
+        [ -z "$4" ] || git merge-base --is-ancestor "$4" "$3" || echo "rewritten $2"
+        git update-ref --create-reflog -m 'tmuxctl: from the sandbox' "$2" "$3" "$4" || { echo "$2"; failed=failed-; } ;;
     branch) git symbolic-ref -m 'tmuxctl: from the sandbox' HEAD "$2" || echo HEAD ;;
     commit) git update-ref --no-deref -m 'tmuxctl: from the sandbox' HEAD "$2" || echo HEAD ;;
     index) git read-tree -i -m "$2" "$3" || echo index ;;
@@ -113,7 +117,7 @@ while [ $# -gt 0 ]; do
     case $1 in reference) shift 4 ;; index) shift 3 ;; *) shift 2 ;; esac
 done
 """
-"""Does what its arguments say, and prints what could not be done."""
+"""Does what its arguments say, and prints what could not be done. What is checked out stays where a reference failed."""
 
 
 class Heads(NamedTuple):
@@ -225,7 +229,7 @@ def _make(repository: Repository, copy: str, known: Mapping[str, Any], spec: Ses
         _put(os.path.dirname(copy), os.path.basename(copy) + ".refs", "".join(lines))
         head = read_file(f"{copy}/HEAD", 4096).decode(errors="replace").strip().removeprefix("ref: ")
     except BaseException:
-        shutil.rmtree(copy, ignore_errors=True)
+        remove_tree(copy)
         raise
     return {**known, "head": head, "users": []}
 
@@ -266,6 +270,8 @@ def _bring(record: Mapping[str, Any], spec: SessionSpec) -> list[str]:
     if tips:
         _fetch(record, spec, base, tips)
     taken = {name: oid for name, oid in changed.items() if _is_own(name, record, base, real)}
+    # a tag and a branch of one name: git would take the tag for the branch
+    taken = {name: oid for name, oid in taken.items() if f"refs/heads/{_short(name)[4:]}" not in taken}
     parked = {name: oid for name, oid in changed.items() if name not in taken}
     words, moved, told = _orders(record, base, real, new, taken, detached)
     if detached and not moved:
@@ -273,8 +279,14 @@ def _bring(record: Mapping[str, Any], spec: SessionSpec) -> list[str]:
     for name, oid in parked.items():
         place = f"{record['parked']}/{name.removeprefix('refs/')}"
         words += ["reference", place, oid, real.references.get(place, "")]
-    failed = _take(record, spec, words) if words else []
-    told += [f"brought {_short(name)}" for name in taken if name not in failed]
+    lines = _take(record, spec, words) if words else []
+    rewritten = {line.removeprefix("rewritten ") for line in lines if line.startswith("rewritten ")}
+    failed = [line for line in lines if not line.startswith("rewritten ")]
+    told += [
+        f"brought {_short(name)}" + (f", rewritten: it was {base[name][:12]}" if name in rewritten else "")
+        for name in taken
+        if name not in failed
+    ]
     told += [f"{_short(name)} is kept as {record['parked']}/{name.removeprefix('refs/')}" for name in parked]
     told += [f"{_short(name)} could not be written" for name in failed]
     if not failed:
@@ -288,7 +300,20 @@ def _is_own(name: str, record: Mapping[str, Any], base: Mapping[str, str], real:
     """True for a reference that the program may move: what it had checked out, and what nobody else has made."""
     if name == record["head"]:
         return real.references.get(name) == base.get(name) and not _is_elsewhere(name, record, real)
-    return name != "refs/stash" and name not in base and name not in real.references
+    return name not in base and _is_plain(name, real)
+
+
+def _is_plain(name: str, real: Heads) -> bool:
+    """True for a new branch or tag whose short name means nothing yet: git looks for tags before branches, and some names
+    are revisions or options (gitrevisions(7))."""
+    short = re.sub(r"^refs/(heads|tags)/", "", name)
+    if SPECIAL.match(short) or name == "refs/stash":
+        return False
+    first = short.partition("/")[0]
+    places = ("refs", "refs/heads", "refs/tags", "refs/remotes")
+    known = {f"{place}/{short}" for place in places} | {f"refs/remotes/{short}/HEAD"}
+    remotes = {one.split("/")[2] for one in real.references if one.startswith("refs/remotes/")}
+    return not known & real.references.keys() and first not in remotes
 
 
 def _is_elsewhere(name: str, record: Mapping[str, Any], real: Heads) -> bool:
@@ -362,7 +387,7 @@ def _fetch(record: Mapping[str, Any], spec: SessionSpec, base: Mapping[str, str]
 def _take(record: Mapping[str, Any], spec: SessionSpec, words: list[str]) -> list[str]:
     seen = _outside(record, spec, Access.WRITE)
     ran = _git(seen, GIT + TAKE, SYNC_SECONDS, *words, folder=_inside(record), most=1 << 20)
-    return ran.out.decode(errors="replace").split()
+    return ran.out.decode(errors="surrogateescape").splitlines()
 
 
 def _inside(known: Mapping[str, Any]) -> str:
@@ -404,7 +429,8 @@ def _git(seen: View, script: str, seconds: float, *words: str, folder: str = "."
 
 
 def _short(name: str) -> str:
-    return re.sub(r"^refs/(heads|tags)/", "", name)
+    """A reference as it is told."""
+    return re.sub(r"^refs/heads/", "", re.sub(r"^refs/tags/", "tag ", name))
 
 
 # what is known of it
@@ -432,7 +458,8 @@ def _read(copy: str) -> dict[str, Any]:
 
 def _forget(copy: str) -> dict[str, Any]:
     """Remove the copy and what is known of it; no record."""
-    shutil.rmtree(copy, ignore_errors=True)
+    with suppress(FileNotFoundError):
+        remove_tree(copy)
     for suffix in (".json", ".refs"):
         with suppress(FileNotFoundError):
             os.unlink(copy + suffix)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import stat
 import subprocess
 import time
@@ -28,6 +27,9 @@ UNFINISHED = {
     "BISECT_LOG": "a bisection",
 }
 """What git leaves in its folder while no branch is checked out: the end of that could not be brought back."""
+
+WORDS = re.compile(r"""[^\s"'`();|&<>={}:$]+""")
+"""What may be the path of a program in a setting that a shell runs."""
 
 Setting = tuple[str, str, str]
 """The file, the key and the value."""
@@ -142,10 +144,11 @@ def guarded(workspace: str, repository: Repository | None) -> View:
     Failed if a file that the settings name is not there: whoever made it would be obeyed.
     """
     paths = {path for path in _nested(workspace) if not repository or path != f"{repository.top}/.git"}
-    if repository:
-        paths |= set(_obeyed(repository, workspace))
-        if repository.linked or not os.path.isdir(f"{repository.top}/.git"):
-            paths |= {f"{repository.top}/.git"}
+    below = (find(os.path.dirname(path)) for path in list(paths) if os.path.basename(path) == ".git")
+    for one in (repository, *below):
+        paths |= set(_obeyed(one, workspace)) if one else set()
+    if repository and (repository.linked or not os.path.isdir(f"{repository.top}/.git")):
+        paths |= {f"{repository.top}/.git"}
     outermost = {path for path in paths if not any(within(path, one) and path != one for one in paths)}
     view: View = {}
     for path in outermost:
@@ -159,6 +162,10 @@ def guarded(workspace: str, repository: Repository | None) -> View:
 def _obeyed(repository: Repository, workspace: str) -> Iterator[str]:
     """Files and folders of the workspace that the settings name: more settings, hooks, programs."""
     top = repository.top
+    with suppress(OSError):
+        yield from _inside(workspace, os.path.realpath(f"{repository.common}/hooks"))
+        for entry in os.scandir(f"{repository.common}/hooks"):
+            yield from _inside(workspace, os.path.realpath(entry.path))
     for file, key, value in repository.settings:
         beside = os.path.dirname(os.path.join(top, file))
         yield from _inside(workspace, os.path.join(top, file))
@@ -167,12 +174,9 @@ def _obeyed(repository: Repository, workspace: str) -> Iterator[str]:
         elif key == "include.path" or (key.startswith("includeif.") and key.endswith(".path")):
             yield from _inside(workspace, os.path.join(beside, os.path.expanduser(value)), wanted=key)
         elif len(value) < 4096 and "/" in value:
-            try:
-                words = shlex.split(value.removeprefix("!"))
-            except ValueError:
-                words = [value]
-            for word in words[:4]:
-                yield from _inside(workspace, os.path.join(top, os.path.expanduser(word)), only_file=True)
+            for word in {value, *WORDS.findall(value.replace("$PWD/", "./"))}:
+                path = os.path.join(top, os.path.expanduser(word.lstrip("-")))
+                yield from _inside(workspace, path, only_file="PATH=" not in value)
 
 
 def _inside(

@@ -92,7 +92,8 @@ def arguments(plan: dict[str, Any], program: list[str]) -> tuple[list[str], list
         sources.append(descriptor)
         place = [kind + "-fd", str(descriptor)] if plan["descriptors"] else [kind, f"/proc/self/fd/{descriptor}"]
         options += [*place, path]
-        checks.append((path, "ro" if kind.startswith("--ro") else "r", found))
+        writable = kind == "--bind" and not os.fstatvfs(descriptor).f_flag & os.ST_RDONLY
+        checks.append((path, "rw" if writable else "ro", found))
     options += ["--chdir", plan["folder"], "--seccomp", str(FILTER)]
     script = CHECK + "".join(lines(plan, checks)) + f'exec {SCRIPT}<&-\nexec "$@"\n'
     kept("\0".join(options).encode("utf-8", "surrogateescape"), ARGUMENTS)

@@ -61,7 +61,8 @@ View = dict[str, Part]
 
 def machine(spec: SessionSpec) -> View:
     """What every program in a sandbox has: no homes, no temporary files, no passwords, nothing of tmux."""
-    view = dict.fromkeys([*private(), *homes()], EMPTY) | _unreadable()
+    # the whole folder of tmux's folder: made anew outside, that one would be seen again (a mount goes with its place)
+    view = dict.fromkeys([*private(), *homes(), *_temporary()], EMPTY) | _unreadable()
     return view | home_inside(spec, view) | secrets(spec)
 
 
@@ -69,6 +70,13 @@ def private() -> Iterator[str]:
     """The folders that are hidden, as far as they are there."""
     places = [*PRIVATE, *(os.environ.get(f"XDG_{word}_HOME", "") for word in ("CONFIG", "DATA", "CACHE", "STATE"))]
     yield from (os.path.realpath(path) for path in places if os.path.isabs(path) and os.path.isdir(path))
+
+
+def _temporary() -> Iterator[str]:
+    """Where tmux keeps its sockets, if you say so."""
+    path = os.path.realpath(os.environ.get("TMUX_TMPDIR") or "/tmp")
+    if path != "/" and os.path.isdir(path):
+        yield path
 
 
 def homes() -> Iterator[str]:

@@ -759,6 +759,112 @@ def test_a_program_that_settings_name_is_not_changed(jail: Jail, repository: Rep
     assert filter_.read_text() == "#!/bin/sh\ncat\n"
 
 
+@pytest.mark.parametrize("repository", ["checkout"], indirect=True)
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("alias.mine", "!sh -c 'cd . && ./tools/mine'"),
+        ("credential.helper", "!f() { ./tools/mine; }; f"),
+        ("core.pager", "exec ${X:-tools/mine}"),
+        ("core.editor", "PATH=$PWD/tools:$PATH mine"),
+        ("core.fsmonitor", "tools/mine"),
+    ],
+)
+def test_a_program_within_a_setting_is_not_changed(jail: Jail, repository: Repository, key: str, value: str) -> None:
+    mine = jail.make(repository.top / "tools") / "mine"
+    mine.write_text("mine")
+    jail.outside("git", "config", key, value, cwd=repository.top)
+    jail.sh("echo evil >tools/mine; rm -f tools/mine; mv tools away; mkdir tools; echo evil >tools/mine")
+    assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize("repository", ["checkout"], indirect=True)
+def test_what_a_hook_is_a_link_to_is_not_changed(jail: Jail, repository: Repository) -> None:
+    (repository.top / "check.sh").write_text("mine")
+    (repository.common / "hooks/pre-commit").symlink_to("../../check.sh")
+    jail.sh("echo evil >check.sh; rm -f check.sh; mv check.sh away")
+    assert (repository.top / "check.sh").read_text() == "mine"
+
+
+def test_what_the_settings_of_a_repository_below_name_is_not_changed(jail: Jail, needs: Callable[..., None]) -> None:
+    needs("git")
+    below = jail.make(jail.workspace / "below")
+    jail.outside("git", "init", "-q", str(below))
+    for name in ("more", "hooks.d/pre-commit"):
+        jail.make((below / name).parent)
+        (below / name).write_text("")
+    jail.outside("git", "config", "include.path", "../more", cwd=below)
+    jail.outside("git", "config", "core.hooksPath", "hooks.d", cwd=below)
+    jail.sh("cd below; echo x >more; rm -f more; echo x >hooks.d/pre-commit; mv hooks.d x; mv more y; mv ../below ../z")
+    assert [(below / name).read_text() for name in ("more", "hooks.d/pre-commit")] == ["", ""]
+
+
+def test_names_that_mean_something_already_are_kept_apart(jail: Jail, repository: Repository) -> None:
+    jail.outside("git", "branch", "mine", cwd=repository.top)
+    commit = jail.outside("git", "rev-parse", "HEAD", cwd=repository.top).text
+    names = [
+        "tags/mine",
+        "tags/HEAD",
+        "heads/-x",
+        "heads/HEAD",
+        "tags/stash",
+        f"heads/{commit[:7]}",
+        "heads/refs/heads/x",
+    ]
+    names += ["tags/both"]
+    updates = "; ".join(f"git update-ref refs/{name} HEAD" for name in names)
+    jail.sh(f"git commit -q --allow-empty -m evil; git branch both; {updates}")
+    assert len(jail.left.split("; ")) == len(names), jail.left
+    there = set(jail.outside("git", "for-each-ref", "--format=%(refname)", cwd=repository.top).text.split())
+    assert {f"refs/sandbox/unnamed-x/{name}" for name in names} | {"refs/heads/both"} <= there
+    assert not {f"refs/{name}" for name in names} & there
+    assert jail.outside("git", "rev-parse", "mine", cwd=repository.top).text == commit
+
+
+@pytest.mark.parametrize("repository", ["checkout"], indirect=True)
+def test_what_is_checked_out_stays_where_a_branch_cannot_be_made(jail: Jail, repository: Repository) -> None:
+    branch = jail.outside("git", "branch", "--show-current", cwd=repository.top).text
+    jail.sh(
+        f"""git checkout -q --detach; git branch -q -D {branch}; mkdir -p .git/refs/heads/{branch}
+        git update-ref refs/heads/{branch}/x HEAD; git symbolic-ref HEAD refs/heads/{branch}/x"""
+    )
+    assert "could not be written" in jail.left
+    assert (repository.common / "HEAD").read_text() == f"ref: refs/heads/{branch}\n"
+    assert jail.outside("git", "log", "-1", "--format=%s", cwd=repository.top).text == "one"
+
+
+def test_a_branch_that_was_rewritten_is_told_with_what_it_was(jail: Jail, repository: Repository) -> None:
+    jail.outside("git", "commit", "-q", "--allow-empty", "-m", "two", cwd=repository.top)
+    was = jail.outside("git", "rev-parse", "HEAD", cwd=repository.top).text
+    spec = jail.wrapped("git", "reset", "-q", "--hard", "HEAD~1")
+    assert not jail._run(spec.argv, spec.env, Path(spec.cwd)).status
+    said = jail.ask(lambda: replace(spec, name="", notes={"said": SANDBOX.sync(spec)})).notes["said"]
+    assert said.endswith(f", rewritten: it was {was[:12]}")
+    assert jail.end(spec) == ""
+
+
+@pytest.mark.parametrize("repository", ["checkout"], indirect=True)
+def test_folders_in_one_another_without_end_are_removed(jail: Jail, repository: Repository) -> None:
+    jail.run(PYTHON, "-c", "import os\nos.chdir('.git')\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')")
+    assert jail.left == ""
+    assert [path.suffix for path in (jail.state / "tmuxctl/clones").iterdir()] == [".lock"]
+
+
+def test_a_folder_of_sockets_that_is_made_anew_is_hidden(jail: Jail, visible: Path, until: Callable[..., Any]) -> None:
+    sockets = jail.make(visible / "sockets")
+    jail.around["TMUX_TMPDIR"] = str(sockets)
+    jail.make(sockets / f"tmux-{jail.user}", 0o700)
+    spec = jail.wrapped("sh", "-c", f"touch ready; until test -e go; do sleep 0.01; done; ls {sockets}/* >seen 2>&1")
+    with subprocess.Popen(spec.argv, env=spec.env, cwd=spec.cwd, **jail.identity) as started:
+        until((jail.workspace / "ready").exists)
+        (sockets / f"tmux-{jail.user}").rename(sockets / "old")
+        jail.make(sockets / f"tmux-{jail.user}", 0o700)
+        (sockets / f"tmux-{jail.user}/default").touch()
+        (jail.workspace / "go").touch()
+        started.wait(30)
+    assert "default" not in (jail.workspace / "seen").read_text()
+
+
 def test_repositories_below_the_workspace_keep_their_hooks_and_settings(jail: Jail, needs: Callable[..., None]) -> None:
     needs("git")
     deep = jail.make(jail.workspace / "mono/deep")

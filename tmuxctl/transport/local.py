@@ -325,11 +325,9 @@ class LocalTransport:
             raise Denied(f"{path} is open to others", reason="bad_mode", hint=f"chmod 700 {path}")
 
     def remove(self, path: str) -> None:
-        import shutil
-
         with suppress(FileNotFoundError):
             if os.path.isdir(path) and not os.path.islink(path):
-                shutil.rmtree(path)
+                untrusted.remove_tree(path)
             else:
                 os.unlink(path)
 

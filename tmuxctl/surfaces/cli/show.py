@@ -303,7 +303,7 @@ class Printer:
             note("nothing is lost", self.options)
 
     def print_synced(self, result: Any) -> None:
-        self._lines(*(f"{one.session}  {'; '.join(one.told) or 'nothing new'}" for one in result.synced))
+        self._lines(*(f"{one.session}  {flat('; '.join(one.told)) or 'nothing new'}" for one in result.synced))
 
     def print_pruned(self, result: Any) -> None:
         self._lines(*result.pruned)
