@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -107,6 +108,7 @@ def test_links_that_are_put_in_place_of_folders_lead_no_sandbox_out(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", PLACES)
 def test_links_that_are_put_at_any_time_lead_no_sandbox_out(
     control: Control, home: Path, kind: str, figures: Callable[..., None]
@@ -115,13 +117,18 @@ def test_links_that_are_put_at_any_time_lead_no_sandbox_out(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", PLACES)
 def test_two_that_are_restored_at_once_do_not_lead_each_other_out(control: Control, home: Path, kind: str) -> None:
     cwd = str(swapping(control, home, kind, [0, 20, 60, 150, 300]))
     script = f"{ATTACK.format(home)}; exec sleep 1000"
-    control.new("good", ("sh", "-c", script), cwd=cwd, with_=("sandbox",), wait=False)
+    while "good" not in {one.name for one in control.ls().sessions}:  # refused while a link is there
+        unharmed(home, told(lambda: control.new("good", ("sh", "-c", script), cwd=cwd, with_=("sandbox",))))
     for _ in range(5):
-        control.transport.kill_server()  # type: ignore[attr-defined]
+        server = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+        os.kill(server, signal.SIGKILL)
+        while os.path.exists(f"/proc/{server}/exe"):
+            pass
         text = told(control.restore)
         with suppress(TmuxctlError):
             control.wait("good", text="began", since="screen", timeout=2)
