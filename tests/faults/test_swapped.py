@@ -125,10 +125,11 @@ def test_two_that_are_restored_at_once_do_not_lead_each_other_out(control: Contr
     while "good" not in {one.name for one in control.ls().sessions}:  # refused while a link is there
         unharmed(home, told(lambda: control.new("good", ("sh", "-c", script), cwd=cwd, with_=("sandbox",))))
     for _ in range(5):
-        server = int(control.transport.run([("display-message", "-p", "#{pid}")]))
-        os.kill(server, signal.SIGKILL)
-        while os.path.exists(f"/proc/{server}/exe"):
-            pass
+        with suppress(TmuxctlError):  # both may have been refused
+            server = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+            os.kill(server, signal.SIGKILL)
+            while os.path.exists(f"/proc/{server}/exe"):
+                pass
         text = told(control.restore)
         with suppress(TmuxctlError):
             control.wait("good", text="began", since="screen", timeout=2)
