@@ -80,7 +80,8 @@ BEFORE: Mapping[str, str] = {
     "kill tmux:work:1.0 --force": PANES,
     "decide box --secret-from-env PW": "export PW=secret",
     "restore db build": CRASH,
-    "sync topic": "tmuxctl new topic --sandbox -- bash --norc; tmuxctl exec topic 'git commit -q --allow-empty -m topic'",
+    "sync topic": "git config --global user.name Ada; git config --global user.email ada@example.org\n"
+    "tmuxctl new topic --sandbox -- bash --norc; tmuxctl exec topic 'git commit -q --allow-empty -m topic'",
 }
 """What is done besides, before an example."""
 
