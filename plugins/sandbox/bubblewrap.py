@@ -163,7 +163,7 @@ def takes_descriptors() -> bool:
 def _mount(path: str, part: Part) -> list[Any]:
     """One mount, as `start` takes it: a path that was looked at is known by its device and inode."""
     if part == EMPTY:
-        return ["--tmpfs", path, None, None, False]
+        return ["--tmpfs", path, None, None, False, True]
     source = "/dev/null" if part == NOTHING else part.source or path
     kind = "--bind" if part.access is Access.WRITE else "--ro-bind"
     identity = None
@@ -172,7 +172,8 @@ def _mount(path: str, part: Part) -> list[Any]:
             descriptor, found = start.opened(source)
             os.close(descriptor)
             identity = [found.st_dev, found.st_ino]
-    return [kind, path, source, identity, part.optional]
+    # what is hidden lies in folders of the system, where useradd(8) may replace it just now (measured)
+    return [kind, path, source, identity, part.optional, part != NOTHING]
 
 
 @functools.cache

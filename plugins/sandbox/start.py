@@ -74,7 +74,7 @@ def arguments(plan: dict[str, Any], program: list[str]) -> tuple[list[str], list
     options: list[str] = list(plan["flags"])
     sources: list[int] = []
     checks: list[tuple[str, str, os.stat_result | None]] = []
-    for kind, path, source, identity, optional in plan["mounts"]:
+    for kind, path, source, identity, optional, checked in plan["mounts"]:
         if source is None:
             options += [kind, path]
             checks.append((path, "rw", None))
@@ -93,7 +93,8 @@ def arguments(plan: dict[str, Any], program: list[str]) -> tuple[list[str], list
         place = [kind + "-fd", str(descriptor)] if plan["descriptors"] else [kind, f"/proc/self/fd/{descriptor}"]
         options += [*place, path]
         writable = kind == "--bind" and not os.fstatvfs(descriptor).f_flag & os.ST_RDONLY
-        checks.append((path, "rw" if writable else "ro", found))
+        if checked:
+            checks.append((path, "rw" if writable else "ro", found))
     options += ["--chdir", plan["folder"], "--seccomp", str(FILTER)]
     script = CHECK + "".join(lines(plan, checks)) + f'exec {SCRIPT}<&-\nexec "$@"\n'
     kept("\0".join(options).encode("utf-8", "surrogateescape"), ARGUMENTS)
