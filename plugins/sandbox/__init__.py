@@ -57,6 +57,8 @@ def transform(
         raise Usage(f"{ascii(level[:40])} is no level of a sandbox", reason="bad_option", hint=hint)
     if spec.machine:
         raise Usage("a sandbox is made on this machine only", reason="bad_option", hint="start it without one there")
+    if not spec.notes.get("dry_run"):  # what is remembered there is hidden from the first time on
+        os.makedirs(view.state_folder(), mode=0o700, exist_ok=True)
     spec = replace(spec, cwd=view.physical(spec.cwd))
     found = repository.find(spec.cwd)
     if found and found.top in (*view.private(), *view.homes()):  # it is hidden with the home that it keeps
