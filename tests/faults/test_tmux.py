@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -153,3 +154,21 @@ def test_a_profile_that_lies_in_the_folder_one_works_in_is_not_read(control: Con
     os.chdir(project)
     assert Command()("new", "t", "--", "cat").said["profile"] is None
     assert Command()("new", "u", "--profile", "cat", "--", "cat").reason == "no_profile"
+
+
+def test_an_end_that_tmux_overlooks_twice_does_not_fail_a_wait(
+    control: Control, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control.new("t", ("cat",))
+    folder = place / "overlooking"
+    folder.mkdir()
+    tmux = folder / "tmux"
+    tmux.write_text(f'#!/bin/sh\ncase "$*" in *run-shell*) exec sleep 1000; esac\nexec {shutil.which("tmux")} "$@"\n')
+    tmux.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    ends = threading.Timer(0.5, lambda: os.kill(control.show("t").pid, signal.SIGKILL))
+    # as long as tmux has not noticed, a process that has ended is none that lives
+    monkeypatch.setattr(control.transport, "processes", lambda pids: [])
+    ends.start()
+    assert control.wait("t", exit=True).matched == "exit"
+    ends.join()

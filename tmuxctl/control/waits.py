@@ -416,8 +416,7 @@ class Waiter:
         """Look whether the session is still there; True if its program has ended."""
         try:
             if not self._alive():
-                # tmux 3.3a may not have noticed yet: a job of its own makes it look (measured)
-                self.control.transport.run([("run-shell", "true")])
+                server.nudge(self.control.transport)
             now = self._now()
         except Unreachable as error:
             if error.reason != "no_server":

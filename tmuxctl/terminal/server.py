@@ -8,9 +8,12 @@ from contextlib import suppress
 from types import NoneType
 from typing import Any, NamedTuple
 
-from tmuxctl.errors import NotFound
+from tmuxctl.errors import NotFound, Unreachable
 from tmuxctl.transport.base import Command, Transport
 from tmuxctl.untrusted import fits, parse_json
+
+NUDGE_SECONDS = 2.0
+"""How long tmux may take to start and end a process of its own before it is taken to have overlooked that end."""
 
 FIELDS = (
     "session_name",
@@ -239,7 +242,8 @@ def panes(transport: Transport, *, timeout: float = 8.0) -> list[Pane]:
     listing = ("list-panes", "-a", "-F", FORMAT)
     found = [parse(line) for line in _listed(transport, [listing], timeout)]
     if any(one and one.dead and one.status is None and one.signal is None for one in found):
-        found = [parse(line) for line in _listed(transport, [("run-shell", "true"), listing], timeout)]
+        nudge(transport)
+        found = [parse(line) for line in _listed(transport, [listing], timeout)]
     return sorted(one for one in found if one and not one.name.startswith("_"))
 
 
@@ -256,12 +260,21 @@ def settle(transport: Transport, line: str, timeout: float) -> Pane | None:
     """The facts in a line; a dead pane without a status is asked again: tmux 3.3a forgets it until it is nudged (measured)."""
     found = parse(line)
     if found and found.dead and found.status is None and found.signal is None:
-        again: Sequence[Command] = (
-            ("run-shell", "true"),
-            ("display-message", "-p", "-t", found.target, FORMAT),
-        )
+        nudge(transport)
+        again: Sequence[Command] = [("display-message", "-p", "-t", found.target, FORMAT)]
         return parse(transport.run(again, timeout=timeout).decode(errors="replace").rstrip("\n")) or found
     return found
+
+
+def nudge(transport: Transport) -> None:
+    """Make tmux look which programs have ended: 3.3a overlooks an end now and then, until another process of its own
+    ends (measured). It may overlook the end of that one too, so that `run-shell` is never answered; the next call
+    makes it see both."""
+    try:
+        transport.run([("run-shell", "true")], timeout=NUDGE_SECONDS)
+    except Unreachable as error:
+        if error.reason != "backend_timeout":
+            raise
 
 
 def known(found: Pane | None, name: str) -> Pane:
