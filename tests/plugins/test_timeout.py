@@ -253,7 +253,9 @@ def test_a_session_that_does_something_goes_on(control: Control, script: str) ->
 @pytest.mark.on("tmux")
 @pytest.mark.parametrize("who", ["a program", "a person"])
 def test_a_session_that_is_typed_into_goes_on_until_nobody_does(control: Control, until: Until, who: str) -> None:
-    control.new("typed", ("sh", "-c", "stty -echo; exec sleep 1000"), with_=("timeout:idle=4s",), wait=False)
+    script = "stty -echo; printf quiet; exec sleep 1000"
+    control.new("typed", ("sh", "-c", script), with_=("timeout:idle=4s",), wait=False)
+    control.wait("typed", text="quiet")
     if who == "a person":
         tmux("-f", "/dev/null", "new-session", "-d", "-s", "desk", f"env -u TMUX tmux -L {SOCKET} attach -t =typed")
         until(lambda: control.show("typed").attached)
@@ -264,7 +266,7 @@ def test_a_session_that_is_typed_into_goes_on_until_nobody_does(control: Control
         assert control.wait("silent", exit=True).matched
         assert pane(control, "typed", "#{pane_dead}") == "0"
     assert control.wait("typed", exit=True).matched
-    assert not control.screen("typed").text
+    assert control.screen("typed").text == "quiet"
 
 
 def tmux(*words: str) -> None:
