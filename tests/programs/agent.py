@@ -263,6 +263,11 @@ class Agent:
     # turns
 
     def work(self, text: str, shown: str) -> Iterator[float]:
+        # the hook of a real one runs before it draws anything
+        previous, self.before = self.before, (text, "")
+        if self.vices.stale_stop and previous[0]:
+            self.tell("Stop", last_assistant_message=previous[1])
+        self.tell("UserPromptSubmit", prompt=text)
         first, *rest = shown.split("\n")
         self.paint([*wrapped(first, "❯ "), *(row for line in rest for row in wrapped(line, "  ")), ""])
         if self.vices.clears_history:
@@ -270,10 +275,6 @@ class Agent:
         if self.vices.ready_flash:
             yield self.vices.ready_flash / 1000
         self.work_on("Pondering…")
-        previous, self.before = self.before, (text, "")
-        if self.vices.stale_stop and previous[0]:
-            self.tell("Stop", last_assistant_message=previous[1])
-        self.tell("UserPromptSubmit", prompt=text)
         self.keep("user", {"content": text})
         if self.vices.stale_stop and previous[0]:
             self.tell("Stop", prompt=previous[0], last_assistant_message=previous[1])
