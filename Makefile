@@ -35,6 +35,8 @@ TEST_NEEDS := tmux -- bash bwrap=bubblewrap dash dialog dpkg-deb=dpkg fish fzf g
 	make man=man-db mariadb=mariadb-client mariadbd=mariadb-server more=util-linux nano node=nodejs passwd \
 	pg_createcluster=postgresql ps=procps psql=postgresql-client redis-cli=redis-tools redis-server sqlite3 \
 	ssh=openssh-client sshd=openssh-server su=util-linux sudo top=procps vim whiptail zsh
+# not every distribution has it, and apt-get installs all of a list or nothing
+BROWSER_NEEDS := -- chromium-headless-shell
 STATES_NEEDS := tmux -- curl dash dialog expect fish gdb git htop irb=ruby less lua5.4 man=man-db nano node=nodejs \
 	pg_createcluster=postgresql ps=procps psql=postgresql-client redis-cli=redis-tools redis-server script=bsdutils \
 	sqlite3 ssh=openssh-client sshd=openssh-server sudo vim whiptail zsh
@@ -59,6 +61,7 @@ dev: $(VENV)/.dev
 
 test:
 	@$(SETUP) system $(TEST_NEEDS)
+	@$(SETUP) system $(BROWSER_NEEDS)
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 

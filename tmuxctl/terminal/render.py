@@ -61,7 +61,7 @@ def svg(captured: bytes, cols: int, rows: int, title: str) -> str:
         f'role="img" aria-label="{name}">',
         f"<title>{name}</title>",
         f'<rect width="100%" height="100%" fill="{BACKGROUND}"/>',
-        f'<g font-family="{FONT}" font-size="{SIZE}" fill="{FOREGROUND}" xml:space="preserve">',
+        f'<g font-family="{FONT}" font-size="{SIZE}" fill="{FOREGROUND}">',
     ]
     for y, row in enumerate(grid):
         parts += _pieces(row, MARGIN + y * HEIGHT)
@@ -88,7 +88,9 @@ def _pieces(row: list[Cell], top: int) -> Iterator[str]:
             yield f'<rect x="{x}" y="{top}" width="{columns * WIDTH}" height="{HEIGHT}" fill="{background}"/>'
         if text.strip(" ") or style.underline or style.strikethrough:
             length = f'textLength="{columns * WIDTH}" lengthAdjust="spacingAndGlyphs"'
-            yield f'<text x="{x}" y="{top + BASELINE}" {length}{_attributes(style)}>{_escaped(text)}</text>'
+            # browsers ignore xml:space on the group: runs of spaces become one there (measured with Chromium)
+            given = f'x="{x}" y="{top + BASELINE}" {length} xml:space="preserve"{_attributes(style)}'
+            yield f"<text {given}>{_escaped(text)}</text>"
         x += columns * WIDTH
 
 

@@ -1,0 +1,153 @@
+"""Pictures and pages of a screen as a browser draws them: every character in its own column."""
+
+from __future__ import annotations
+
+import html as markup
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from programs import LINES
+
+from tmuxctl.control import Control
+from tmuxctl.terminal.render import BASELINE, HEIGHT, MARGIN, WIDTH, html, svg
+from tmuxctl.terminal.replay import cells
+
+HERO = Path(__file__).resolve().parent.parent.parent / "docs" / "hero.svg"
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+
+PAGE = """<!DOCTYPE html><meta charset="utf-8"><body><pre id="found"></pre><div id="drawn"></div><script>
+const found = [];
+{script}
+document.getElementById("drawn").remove();
+document.getElementById("found").textContent = JSON.stringify(found);
+</script>"""
+
+SVG_PLACES = """
+const picture = new DOMParser().parseFromString(SOURCE, "image/svg+xml");
+const drawn = document.getElementById("drawn").appendChild(document.importNode(picture.documentElement, true));
+for (const text of drawn.querySelectorAll("text"))
+    for (let at = 0; at < text.getNumberOfChars(); at++) {
+        const start = text.getStartPositionOfChar(at);
+        found.push([text.textContent[at], start.x, start.y]);
+    }
+"""
+
+HTML_PLACES = """
+document.getElementById("drawn").innerHTML = SOURCE;
+const cell = document.createElement("pre");
+cell.innerHTML = '<span style="display:inline-block;width:100ch"></span>';
+document.getElementById("drawn").append(cell);
+const width = cell.firstChild.getBoundingClientRect().width / 100;
+const pre = document.querySelector("#drawn pre");
+const left = pre.getBoundingClientRect().left;
+const walker = document.createTreeWalker(pre, NodeFilter.SHOW_TEXT);
+for (let row = 0; walker.nextNode(); ) {
+    const text = walker.currentNode.data;
+    for (let at = 0; at < text.length; at++) {
+        if (text[at] === "\\n") { row++; continue; }
+        const range = document.createRange();
+        range.setStart(walker.currentNode, at);
+        range.setEnd(walker.currentNode, at + 1);
+        found.push([text[at], (range.getBoundingClientRect().left - left) / width, row]);
+    }
+}
+"""
+
+
+class Place(NamedTuple):
+    """A character in a cell of the screen, both counted from 0."""
+
+    character: str
+    column: float
+    row: float
+
+
+@pytest.fixture
+def browser(place: Path) -> Callable[[str, str], list[Any]]:
+    """Runs a script over a source in a headless browser; what the script found."""
+    program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if program is None:
+        pytest.skip("chromium-headless-shell is not installed")
+
+    def run(script: str, source: str) -> list[Any]:
+        page = place / "page.html"
+        literal = json.dumps(source).replace("</", "<\\/")
+        page.write_text(PAGE.replace("{script}", script.replace("SOURCE", literal)))
+        # root has no sandbox of the browser's, a container little /dev/shm
+        words = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom"]
+        done = subprocess.run(
+            [program, *words, f"--user-data-dir={place}/browser", page.as_uri()],
+            capture_output=True, text=True, timeout=60, check=True, env={**os.environ, "DBUS_SESSION_BUS_ADDRESS": "disabled:"},
+        )  # fmt: skip
+        printed = re.search(r'<pre id="found">(.*?)</pre>', done.stdout, re.DOTALL)
+        assert printed, done.stdout + done.stderr
+        return list(json.loads(markup.unescape(printed[1])))
+
+    return run
+
+
+def seen(places: list[Any]) -> set[Place]:
+    """What is drawn, without spaces and without characters outside ASCII, which a font may lack."""
+    shown = [Place._make(place) for place in places if place[0].isascii() and place[0] != " "]
+    return {Place(one.character, round(one.column, 1), round(one.row, 1)) for one in shown}
+
+
+def of_picture(drawn: list[Any]) -> set[Place]:
+    return seen([(text, (x - MARGIN) / WIDTH, (y - MARGIN - BASELINE) / HEIGHT) for text, x, y in drawn])
+
+
+def expected(captured: bytes, columns: int) -> set[Place]:
+    found = set()
+    for y, row in enumerate(cells(captured, columns)):
+        x = 0
+        for cell in row:
+            found.add(Place(cell.text, float(x), float(y)))
+            x += cell.width
+    return seen(sorted(found))
+
+
+TABLE = (
+    "  NAME   STATE           IDLE   COMMAND\n"
+    "> fix    \x1b[33masking confirm\x1b[0m    3m   \x1b[1mbash -c 'a   b'\x1b[0m  end\n"
+    "    漢字  wide\x1b[4m     \x1b[0mafter é\u0301  👍 emoji\x1b[7m   bar   \x1b[0m.\n"
+    "\n"
+    "x          \x1b[31m   red   \x1b[0m   y\n"
+).encode()
+
+
+def test_every_character_of_a_picture_stands_in_its_column_in_a_browser(browser):
+    drawn = browser(SVG_PLACES, svg(TABLE, 60, 6, "table"))
+    assert of_picture(drawn) == expected(TABLE, 60)
+
+
+def test_every_character_of_a_page_stands_in_its_column_in_a_browser(browser):
+    assert seen(browser(HTML_PLACES, html(TABLE, 60, "table"))) == expected(TABLE, 60)
+
+
+@pytest.mark.on("tmux")
+def test_the_picture_of_a_session_is_its_screen_in_a_browser(control: Control, browser):
+    control.new("t", LINES)
+    control.send("t", b"one   two       three")
+    control.wait("t", text=r"(?s)three.*three", since="screen")
+    rows = control.screen("t").text.split("\n")
+    drawn = of_picture(browser(SVG_PLACES, control.screen("t", svg=True).svg))
+    lines = {(place.row, place.column): place.character for place in drawn}
+    assert lines == {(y, x): one for y, row in enumerate(rows) for x, one in enumerate(row) if one != " "}
+
+
+def test_the_picture_in_the_readme_keeps_its_columns_in_a_browser(browser):
+    source = HERO.read_text(encoding="utf-8")
+    meant = {
+        Place(one, (int(x) - MARGIN) / WIDTH + at, (int(y) - MARGIN - BASELINE) / HEIGHT)
+        for x, y, text in re.findall(r'<text[^>]* x="(\d+)" y="(\d+)"[^>]*>([^<]*)</text>', source)
+        for at, one in enumerate(markup.unescape(text))
+    }
+    assert len(meant) > 500
+    assert of_picture(browser(SVG_PLACES, source)) == seen(sorted(meant))
