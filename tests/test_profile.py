@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -448,3 +449,49 @@ PLACES = {
     "rule.detail": "prompt: {id: a, re: x, %s}",
     "rule.retry": "errors: {id: a, re: x, %s}",
 }
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("python3 mush.py", "mush"),
+        ("python3.11 -q ./games/mush.py --colour", "mush"),
+        ("env X=1 python3 -W ignore -Xdev /srv/mush.py", "mush"),
+        ("./mush.py", "mush"),
+        ("python3 -m mush.play", "mush"),
+        ("python3 -um mush.play", "mush"),
+        ("npx -y @games/mush-cli@latest", "mush"),
+        ("uvx --from games mush-cli", "mush"),
+        ("uv run --with rich mush.py", "mush"),
+        ("java -Xmx1g -cp lib -jar mush.jar", "mush"),
+        ("mush", None),
+        ("python3", "python"),
+        ("python3 -q", "python"),
+        ("python3 other.py mush.py", "python"),
+        ("python3 -c 'print()' mush.py", "python"),
+        ("python3 - mush.py", "python"),
+        ("bash -c mush.py", "bash"),
+        ("bash --rcfile mush.py", "bash"),
+        ("node mush.js", "node"),
+    ],
+)
+def test_a_script_gets_its_own_profile_and_its_interpreter_keeps_its_own(own, command, name):
+    own("mush", "detect: {script: [mush.py, mush.play, mush-cli, mush.jar]}")
+    assert library.detect(shlex.split(command), keys=tmux_keys) == name
+
+
+def test_a_profile_may_be_for_a_program_and_for_a_script(own):
+    own("mush", "detect:\n  argv0: [mush]\n  script:\n    - mush.py\n    - 'mush-*.py'")
+    assert [library.detect(words.split()) for words in ("mush", "python3 mush-2.py", "python3 mush")] == [
+        "mush",
+        "mush",
+        "python",
+    ]
+    assert library.load("mush").script == ("mush.py", "mush-*.py")
+
+
+def test_a_users_profile_of_an_interpreter_leaves_scripts_to_theirs(own):
+    own("mypython", "detect: {argv0: ['python3*']}")
+    own("mush", "detect: {script: mush.py}")
+    assert library.detect(["python3", "mush.py"]) == "mush"
+    assert library.detect(["python3"]) == "mypython"

@@ -126,6 +126,7 @@ class Profile(Value):
 
     name: str
     argv0: tuple[str, ...] = ()
+    script: tuple[str, ...] = ()
     foreground: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
     size: str | None = None

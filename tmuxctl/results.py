@@ -414,13 +414,15 @@ class Profiles(Value):
 
 class ProfileFile(Value):
     """A profile with all it extends, as the text of a file (YAML) and as the same in plain values. `source` is user, path,
-    shipped, package, file, or new for one that was just made; `path` is None if it was not written."""
+    shipped, package, file, or new for one that was just made; `path` is None if it was not written. `notes` say for which
+    commands a new one is used."""
 
     name: str
     source: str
     path: str | None
     text: str
     profile: Mapping[str, Any]
+    notes: tuple[str, ...] = ()
 
 
 class ProfileTested(Value):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -209,6 +210,55 @@ def test_a_first_profile_is_made_by_looking_at_the_program(control: Control, pla
     assert control.profile_test(("shop",)).ok
     assert control.new("t", ("sqlite3",)).profile == "shop"
     assert [one.name for one in control.ls().sessions] == ["t"]
+
+
+MUSH = "while True:\n    input('mush> ')\n"
+
+
+@pytest.mark.on("tmux")
+def test_a_first_profile_of_a_script_leaves_its_interpreter_alone(control: Control, place: Path):
+    (place / "mush.py").write_text(MUSH)
+    made = control.profile_new("mush", ("python3", "mush.py"))
+    assert made.profile["detect"] == {"script": ["mush.py"]}
+    assert made.notes == ("it is for commands that run mush.py; for others: tmuxctl new --profile mush -- CMD",)
+    assert control.profile_test(("mush",)).ok
+    assert control.new("game", ("python3", str(place / "mush.py"))).profile == "mush"
+    assert control.wait("game").matched == "idle"
+    assert control.show("game").profile == "mush"
+    assert control.new("py", ("python3", "-q")).profile == "python"
+    control.new("shell", ("bash",))
+    control.send("shell", b"python3 -q")
+    control.wait("shell", text=">>>")
+    assert control.explain("shell").profile == "python"
+
+
+@pytest.mark.on("tmux")
+@pytest.mark.parametrize(
+    "words", ["bash --norc -i", "sh -c 'printf \"shop> \"; exec cat'", "python3 main.py", "python3 -m main"]
+)
+def test_a_first_profile_of_what_has_no_name_of_its_own_is_found_by_no_command(control: Control, place: Path, words):
+    (place / "main.py").write_text(MUSH)
+    command = tuple(shlex.split(words))
+    before = library.detect(command)
+    made = control.profile_new("shop", command)
+    assert "detect" not in Path(made.path).read_text().replace("# detect", "")
+    assert made.notes == ("no command finds it by itself: tmuxctl new --profile shop -- CMD",)
+    assert library.detect(command) == before != "shop"
+    assert control.new("t", command, profile="shop").profile == "shop"
+
+
+@pytest.mark.on("tmux")
+def test_a_first_profile_says_whose_place_it_takes(control: Control, place: Path, needs):
+    needs("sqlite3")
+    assert control.profile_new("shop", ("sqlite3",)).notes == ("sqlite3 had the profile sqlite3 until now",)
+
+
+@pytest.mark.on("tmux")
+def test_a_program_with_a_space_in_its_name_gets_a_profile(control: Control, place: Path):
+    program = place / "my shop"
+    program.write_text("#!/bin/sh\nprintf 'shop> '; exec cat\n")
+    program.chmod(0o755)
+    assert control.profile_new("shop", (str(program),)).notes[0].startswith("no command finds it")
 
 
 @pytest.mark.on("tmux")

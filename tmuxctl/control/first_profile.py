@@ -6,18 +6,18 @@ import json
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.config import config_folder
-from tmuxctl.errors import Conflict, Exited, Failed, NotFound, Timeout, Unreachable, Usage
+from tmuxctl.errors import Conflict, Denied, Exited, Failed, NotFound, Timeout, Unreachable, Usage
 from tmuxctl.model import NAME
 from tmuxctl.operations import current
 from tmuxctl.ownership import make_parents
 from tmuxctl.profile_files import resolved
-from tmuxctl.profile_files.library import program_of
-from tmuxctl.profile_files.schema import SCHEMA, parse
+from tmuxctl.profile_files.library import detect, program_of, script_of
+from tmuxctl.profile_files.schema import PROGRAM, SCHEMA, parse
 from tmuxctl.results import ProfileFile, Screen
 from tmuxctl.terminal.keys import tmux_keys
 
@@ -30,15 +30,18 @@ QUIET_SECONDS = 0.7
 KEPT_ROWS = 12
 """How many rows of the screen become its first test."""
 
+COMMON = ("", "-", "__main__", "app", "cli", "index", "main", "run", "server", "start", "test")
+"""Names that scripts of many programs have: a profile found by one of them would take over what it knows nothing of."""
+
 FILE = """\
 schema: {schema}
 name: {name}
 notes: {notes}
 
-# which commands this is for (`tmuxctl new -- CMD` then finds it); * and ? stand for anything, as in python3*
-detect: {{argv0: [{program}], foreground: [{program}]}}
-
-# What the screen shows when it takes input: any of these patterns (Python's, ^ and $ match at lines). Blanks at the end
+# Which commands this is for (`tmuxctl new -- CMD` then finds it); * and ? stand for anything, as in python3*. Of a program
+# that an interpreter runs (`python3 mush.py`), `script` names it: {{script: [mush.py]}}.
+{detect}
+# What the screen shows when it takes input: any of these patterns (Python's, ^ and $ match at lines). Spaces at the end
 # of a row are never there. `where`: cursor-line, last-line, bottom:6, screen or title.
 {prompt}
 # when a line of input is not complete yet
@@ -64,6 +67,18 @@ exit: {{keys: C-d}}
 
 # Saved screens and what they are: `tmuxctl profile test {name}` judges them. Add one of every state.
 {tests}"""
+
+DETECT = """\
+detect: {{argv0: [{program}], foreground: [{program}]}}
+"""
+
+DETECT_SCRIPT = """\
+detect: {{script: [{program}]}}
+"""
+
+NO_DETECT = """\
+# detect: {script: [NAME]}
+"""
 
 PROMPT = """\
 prompt:
@@ -97,27 +112,57 @@ def new(
     """
     if not NAME.fullmatch(name):
         hint = "a name, not a path: letters, digits, _ and -"
-        raise Usage(f"{ascii(name[:80])} is no profile name", reason="bad_name", hint=hint)
+        raise Usage(f"{ascii(name[:80])} is not a valid profile name", reason="bad_name", hint=hint)
     path = os.path.join(config_folder(), "profiles", f"{name}.yaml")
     if os.path.exists(path) and not force and not print_only:
         hint = f"--force writes it anew, --stdout prints it: tmuxctl profile new {name} --force -- CMD"
         raise Conflict(f"there is a profile {ascii(path)}", reason="exists", hint=hint)
     text = written(name, command, _shown(control, command, timeout))
     document = parse(text.encode(), ascii(path), name, keys=tmux_keys)
+    notes = _notes(name, command, document.given.get("detect", {}))
     if not print_only:
         _write(path, text)
     made = resolved.written(resolved.profile(document.given))
-    return ProfileFile(name, "new", None if print_only else path, text, made)
+    return ProfileFile(name, "new", None if print_only else path, text, made, notes)
 
 
 def written(name: str, command: Sequence[str], screen: Screen) -> str:
     """The text of a first profile for the program that showed this screen."""
     left = _left(screen)
     pattern = None if screen.alt else guessed(left)
-    program = program_of(command) or name
-    fill = {"name": name, "program": _quoted(program), "notes": _quoted(f"first seen as: {' '.join(command)[:100]}")}
+    fill = {"name": name, "detect": _detect(command), "notes": _quoted(f"first seen as: {' '.join(command)[:100]}")}
     prompt = PROMPT.format(pattern=_quoted(pattern)) if pattern else NO_PROMPT
     return FILE.format(schema=SCHEMA, prompt=prompt, tests=_test(screen) if pattern else NO_TEST, **fill)
+
+
+def _detect(command: Sequence[str]) -> str:
+    """Which commands a first profile is for: those of this program, but never all that an interpreter or ssh may run."""
+    from tmuxctl.profile_files.interpreters import is_interpreter
+    from tmuxctl.reading import programs
+
+    program, script = program_of(command), script_of(command)
+    shared = is_interpreter(program) or programs.is_shell(program) or programs.is_opaque(program)
+    name, form = (script, DETECT_SCRIPT) if shared else (program, DETECT)
+    usable = PROGRAM.fullmatch(name) and name.partition(".")[0] not in COMMON
+    return form.format(program=_quoted(name)) if usable else NO_DETECT
+
+
+def _notes(name: str, command: Sequence[str], detected: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the maker of a profile should know of the commands it is for."""
+    if "script" in detected:
+        return (
+            f"it is for commands that run {detected['script'][0]}; for others: tmuxctl new --profile {name} -- CMD",
+        )
+    if not detected and program_of(command) != name:
+        return (f"no command finds it by itself: tmuxctl new --profile {name} -- CMD",)
+    before = _known(command)
+    return (f"{program_of(command)} had the profile {before} until now",) if before not in (None, name) else ()
+
+
+def _known(command: Sequence[str]) -> str | None:
+    with suppress(Usage, Denied):
+        return detect(command, keys=tmux_keys)
+    return None
 
 
 def guessed(left: str) -> str | None:

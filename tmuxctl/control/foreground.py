@@ -90,7 +90,8 @@ def _entries(found: Sequence[Found]) -> list[Entry]:
     for one in sorted(found, key=lambda one: library.SOURCES.index(one.source)):
         with suppress(TmuxctlError):
             profile = library.load_found(one, keys=tmux_keys)
-            if names := profile.foreground:
+            # the kernel tells the interpreter's name, not which script it runs
+            if (names := profile.foreground) and not profile.script:
                 entries.append(Entry(names, frozen(without_secrets(profile)).decode()))
     return entries
 

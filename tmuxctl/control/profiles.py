@@ -57,7 +57,7 @@ def _line(found: Found) -> ProfileLine:
         profile = library.load_found(found, keys=tmux_keys)
     except TmuxctlError as error:
         return ProfileLine(found.name, found.source, "", found.path, (), error.message)
-    return ProfileLine(found.name, found.source, profile.notes, found.path, profile.argv0)
+    return ProfileLine(found.name, found.source, profile.notes, found.path, (*profile.argv0, *profile.script))
 
 
 def show(name: str) -> ProfileFile:

@@ -68,7 +68,7 @@ def found(name: str) -> Found:
     path = os.path.abspath(os.path.expanduser(name))
     stem = os.path.basename(path).removesuffix(".yaml")
     if not NAME.fullmatch(stem):
-        raise Usage(f"{ascii(name[:80])}: {ascii(stem[:40])} is no profile name", reason="bad_name", hint="NAME.yaml")
+        raise Usage(f"{ascii(name[:80])}: {ascii(stem[:40])} is not a valid profile name", reason="bad_name", hint="NAME.yaml")
     try:
         os.stat(path)
         refuse_unsafe(path)
@@ -141,17 +141,22 @@ def _read(one: Found, keys: Keys | None) -> tuple[Stamp, Document]:
 def detect(argv: Sequence[str], *, keys: Keys | None = None) -> str | None:
     """The name of the profile that is for this command, None if there is none.
 
-    A user's own comes before ours, a name written out before one with `*`. Only files whose text seems to name the
-    program are parsed; Usage `bad_profile` if one of these has something wrong in it.
+    A script comes before the interpreter that runs it, a user's own before ours, a name written out before one with `*`.
+    Only files whose text seems to name the program are parsed; Usage `bad_profile` if one of these has something wrong in it.
     """
     program = program_of(argv)
-    if not program:
-        return None
+    # a script with a `#!` line is a program of its own, too
+    wanted = (("script", script_of(argv)), ("script", program), ("argv0", program))
+    return next((found for key, name in wanted if name and (found := _for(name, key, keys))), None)
+
+
+def _for(program: str, key: str, keys: Keys | None) -> str | None:
+    """The name of the profile whose `detect` names this program under the key."""
     likely = [one for one in extensions.profiles() if _may_fit(one, program)]
     for source in SOURCES:
         fitting = []
         for one in (one for one in likely if one.source == source):
-            names = _argv0(read(one, keys=keys))
+            names = _detected(read(one, keys=keys), key)
             if any(fnmatchcase(program, pattern) for pattern in names):
                 fitting.append((program not in names, one.name != program, one.name))
         if fitting:
@@ -159,9 +164,11 @@ def detect(argv: Sequence[str], *, keys: Keys | None = None) -> str | None:
     return None
 
 
-def _argv0(document: Document) -> tuple[str, ...]:
+def _detected(document: Document, key: str) -> tuple[str, ...]:
     """The programs one file is for: those it names itself, else the one of its own name; never its parent's."""
-    found: tuple[str, ...] = document.given.get("detect", {}).get("argv0", (document.given["name"],))
+    given = document.given.get("detect", {})
+    own = (document.given["name"],) if key == "argv0" and "script" not in given else ()
+    found: tuple[str, ...] = given.get(key, own)
     return found
 
 
@@ -169,6 +176,14 @@ def program_of(argv: Sequence[str]) -> str:
     """The name of the program that a command is about, past `env`, `sudo -u X`, `timeout 5` and the like; may be empty."""
     place = place_of(argv)
     return "" if place is None else os.path.basename(argv[place])
+
+
+def script_of(argv: Sequence[str]) -> str:
+    """The name of the script, module or tool that a command runs by an interpreter; empty if it runs none."""
+    from tmuxctl.profile_files import interpreters
+
+    place = place_of(argv)
+    return "" if place is None else interpreters.script(argv[place:])
 
 
 def place_of(argv: Sequence[str]) -> int | None:
@@ -231,7 +246,7 @@ def stamp_of(path: str) -> Stamp:
 
 
 DETECT = re.compile(rb"^detect:.*(?:\n(?:[ \t#].*)?)*", re.MULTILINE)
-ARGV0 = re.compile(rb"argv0['\"]?\s*:\s*(\[[^\]]*\]|[^,}\n]*(?:\n\s*-.*)*)")
+NAMES = re.compile(rb"(?:argv0|script)['\"]?\s*:\s*(\[[^\]]*\]|[^,}\n]*(?:\n\s*-.*)*)")
 
 
 def _may_fit(one: Found, program: str) -> bool:
@@ -247,7 +262,7 @@ def _seen_patterns(one: Found) -> tuple[str, ...] | None:
     """The names that `detect` seems to hold; None if only parsing can tell."""
     data = _content(one)
     section = DETECT.search(data)
-    listed = ARGV0.search(section[0]) if section else None
+    listed = NAMES.findall(section[0]) if section else None
     if listed:
-        return tuple(re.findall(r"[\w.+@*?-]+", listed[1].decode(errors="replace")))
+        return tuple(re.findall(r"[\w.+@*?-]+", b" ".join(listed).decode(errors="replace")))
     return None if section or b"detect" in data else (one.name,)

@@ -13,6 +13,7 @@ OWN = ("name", "extends", "notes")
 
 RENAMED: Mapping[tuple[str, str], str] = {
     ("detect", "argv0"): "argv0",
+    ("detect", "script"): "script",
     ("detect", "foreground"): "foreground",
     ("start", "timeout"): "start_timeout",
     ("title", "busy"): "title_busy",
@@ -55,7 +56,8 @@ def profile(given: Mapping[str, Any]) -> Profile:
     for (key, inner), name in RENAMED.items():
         if inner in given.get(key, {}):
             fields[name] = given[key][inner]
-    fields.setdefault("argv0", (given["name"],))
+    if "script" not in fields:
+        fields.setdefault("argv0", (given["name"],))
     submit, answer = given.get("submit", {}), dict(given.get("answer", {}))
     if "from" in answer:
         answer["begin"] = answer.pop("from")

@@ -403,7 +403,7 @@ KEYS: Mapping[str, Field] = {
     "schema": _Reader.text,
     "name": _Reader.word,
     "extends": _Reader.word,
-    "detect": _record({"argv0": _Reader.programs, "foreground": _Reader.programs}),
+    "detect": _record({"argv0": _Reader.programs, "script": _Reader.programs, "foreground": _Reader.programs}),
     "command": _Reader.texts,
     "size": _Reader.size,
     "env": _Reader.variables,

@@ -377,9 +377,11 @@ class Printer:
     def print_profilefile(self, result: Any) -> None:
         if result.source != "new" or result.path is None:
             write(result.name + "\n" if self.options.quiet else result.text)
-            return
-        self._lines(clean(result.path))
-        note(f"what is to be filled in stands there; then: tmuxctl profile test {result.name}", self.options)
+        else:
+            self._lines(clean(result.path))
+            note(f"complete it there; then: tmuxctl profile test {result.name}", self.options)
+        for one in result.notes:
+            note(one, self.options)
 
     def print_profilestested(self, result: Any) -> None:
         from tmuxctl.surfaces.cli import table
