@@ -41,6 +41,11 @@ def keys(found: Asking) -> dict[str, tuple[str, ...]]:
         ("Really? y/n ", None),
         ("Is this ok [y/N]: ", "no"),
         ("Proceed ([y]/n)? ", "yes"),
+        ("Use the cache? (y/n) [n]: ", "no"),
+        ("Delete everything? [N/y] ", "no"),
+        ("really delete all? [n/y]: ", None),
+        ("Overwrite it <n/y> ", None),
+        ("Really? n/y ", None),
     ],
 )
 def test_yes_or_no_is_answered_with_a_letter_and_enter(text: str, default: str | None) -> None:
@@ -90,6 +95,34 @@ def test_words_are_typed_as_they_are_wanted_and_a_text_of_ones_own_is_no_option(
 def test_a_program_that_reads_single_keys_gets_no_enter() -> None:
     assert keys(asked("Delete it? [y/n] ", READS_KEYS)) == {"yes": ("y",), "no": ("n",)}
     assert keys(asked("Delete it? [y/n] ", LISTENS)) == {"yes": ("y", "Enter"), "no": ("n", "Enter")}
+
+
+def test_an_answer_that_allows_everything_is_an_option_and_no_default() -> None:
+    found = asked("Allow? [y/n/A] ")
+    assert (found.kind, found.default) == ("confirm", None)
+    assert keys(found) == {"yes": ("y", "Enter"), "no": ("n", "Enter"), "a": ("A", "Enter")}
+    assert keys(asked("Continue? Y/n/q: ")) == {"yes": ("y", "Enter"), "no": ("n", "Enter"), "q": ("q", "Enter")}
+
+
+@pytest.mark.parametrize("text", ["Are you sure you want to delete 11 items?", "Really quit? [n/y]"])
+def test_a_full_screen_program_asks_on_its_last_row(text: str) -> None:
+    reads = kernel(program("mailer", thread("read")), tty=KEYS)
+    screen = "\n".join(f"item {row}" for row in range(39)) + "\n" + text
+    assert judge(steady(screen, reads, alternate=True)).state is State.ASKING
+    listens = kernel(program("mailer", thread("poll", alone=True)), tty=KEYS)
+    assert judge(steady(screen, listens, alternate=True)).state is State.ASKING
+    # elsewhere its cursor may stand behind anybody's text
+    above = f"Subject: it\n{text}\n" + "\n".join(f"item {row}" for row in range(38))
+    kind = judge(steady(above, reads, alternate=True, x=len(text), y=1)).kind
+    assert kind == ("confirm" if "[" in text else "tui")
+
+
+def test_a_secret_that_shows_stars_is_a_password() -> None:
+    for typed in ("", "********", " ••••"):
+        for reader in (READS_KEYS, LISTENS):
+            found = asked(f"Password: {typed}", reader)
+            assert (found.kind, found.question) == ("password", "Password:")
+    assert judge(steady("Rating: ****", READS_LINES)).state is State.IDLE
 
 
 def test_spelled_answers_are_chosen_by_the_letter_in_brackets() -> None:

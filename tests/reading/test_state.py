@@ -224,6 +224,22 @@ def test_an_event_loop_with_a_timer_and_without_its_prompt_may_wait_or_work(name
     assert told(recorded(name)) == ("busy", None)
 
 
+@pytest.mark.parametrize("text", ["Package name: ", "What is your name? ", "package name: (shop) "])
+def test_a_timer_behind_the_label_of_a_field_is_no_work(text: str) -> None:
+    """node keeps some of its own, after a connection that it might use again."""
+    idles = program(
+        "node", thread("epoll_wait", timeout=4.0), thread("futex", id=101), thread("epoll_wait", tty=False, id=102)
+    )
+    assert told(steady(text, kernel(idles, tty=KEYS)), REPL_OF_NODE)[0] == "idle"
+    for works in (
+        kernel(idles._replace(sockets=1), tty=KEYS),
+        kernel(idles, program("sh", "wait4", pid=200), tty=KEYS),
+        kernel(program("node", thread("epoll_wait", timeout=4.0), thread("read", tty=False, id=101)), tty=KEYS),
+    ):
+        assert told(steady(text, works), REPL_OF_NODE)[0] in ("busy", "unknown")
+    assert told(steady("Loading the file: ", kernel(idles, tty=KEYS)), REPL_OF_NODE)[0] in ("busy", "unknown")
+
+
 def test_an_event_loop_that_nothing_but_input_can_wake_waits_without_its_prompt_too() -> None:
     for profile in (None, REPL_OF_NODE):
         assert told(recorded("node-printed-and-waits"), profile) == ("idle", "line")
@@ -638,6 +654,16 @@ def test_a_prompt_with_a_clock_is_no_work() -> None:
     assert told(moving(clock, waits, every=1.0)) == ("idle", "prompt")
     counter = [f"{one} of 9 app> " for one in range(4)]
     assert told(moving(counter, kernel(program("app", "epoll_wait"), tty=KEYS), every=0.96)) == ("busy", None)
+
+
+@pytest.mark.parametrize("prompt", ["[{} jobs] > ", "up {} s > ", "12:00:0{} [3 jobs]# ls -l", "shop {}> ls"])
+def test_a_prompt_drawn_anew_each_second_stays_idle(prompt: str) -> None:
+    """Nothing but its numbers changes; the moment after it was drawn is like any other."""
+    drawn = [prompt.format(one) for one in range(5)]
+    for waits in (thread("pselect6", timeout=1.0), thread("epoll_wait", timeout=0.9)):
+        seen = moving(drawn, kernel(program("app", waits), tty=KEYS), every=1.02)
+        for count in range(36, len(seen.looks)):
+            assert told(seen._replace(looks=seen.looks[max(0, count - 55) : count]))[0] == "idle"
 
 
 def test_output_line_by_line_is_work_while_the_keyboard_is_listened_to() -> None:

@@ -3,6 +3,9 @@ else could wake it."""
 
 from __future__ import annotations
 
+from itertools import takewhile
+
+from tmuxctl.evidence import Look
 from tmuxctl.reading import kernel, patterns
 from tmuxctl.reading.kernel import POLLS, Says
 from tmuxctl.reading.lazy import Pattern
@@ -18,6 +21,10 @@ LONGEST_STEP = 1.5
 """Seconds: who waits longer for a key than this does not work in between."""
 
 SLEEPS = ("nanosleep", "clock_nanosleep", "hrtimer_nanosleep", "do_nanosleep")
+
+NUMBER = Pattern(r"\d+")
+COUNTS = Pattern(r"\d ?(?:of|/) ?\d|\d ?%")
+"""`3 of 9`, `30 %`: a number that goes towards an end."""
 
 CLOCK = Pattern(r"\b\d{1,2}:\d{2}(?::\d{2})?\b")
 
@@ -44,8 +51,25 @@ def begun_since(seen: Scene, now: Says) -> str | None:
 
 
 def steps(seen: Scene) -> bool:
-    """It prints about once a second, and more than a clock."""
-    return seen.activity.paced and not _only_a_clock(seen)
+    """It prints about once a second, and more than a clock or its prompt."""
+    return seen.activity.paced and not _only_a_clock(seen) and not prompt_redrawn(seen)
+
+
+def prompt_redrawn(seen: Scene) -> bool:
+    """The last thing it printed was its prompt again, in the same place and with other numbers in it: `[3 jobs] >`."""
+    left = seen.text.left
+    if COUNTS.search(left) or not (seen.prompt or patterns.alone_a_prompt(patterns.prompt_of(left) or "")):
+        return False
+    shape = _shape(seen.look)
+    run = list(takewhile(lambda look: _shape(look) == shape, reversed(seen.looks)))
+    return len({look.screen for look in run}) > 1
+
+
+def _shape(look: Look) -> tuple[int, str, tuple[str, ...]]:
+    """The screen without its numbers and without what is typed behind the prompt."""
+    rows = NUMBER.sub("0", look.screen).split("\n")
+    prompt = NUMBER.sub("0", patterns.prompt_of(look.left) or "")
+    return look.y, prompt, tuple(rows[: look.y] + rows[look.y + 1 :])
 
 
 def step_seconds(seen: Scene, now: Says) -> float:
@@ -54,7 +78,7 @@ def step_seconds(seen: Scene, now: Says) -> float:
     timeout = now.timeout
     if timeout is None or timeout > LONGEST_STEP or now.call.startswith("epoll") or seen.full_screen:
         return 0.0
-    return 0.0 if _only_a_clock(seen) else 1.3 * timeout + 0.1
+    return 0.0 if _only_a_clock(seen) or prompt_redrawn(seen) else 1.3 * timeout + 0.1
 
 
 def _only_a_clock(seen: Scene) -> bool:
@@ -76,7 +100,12 @@ def idles_beside(seen: Scene, now: Says) -> bool:
 
 def nothing_else(now: Says) -> bool:
     """Nothing but input can wake it: no timeout, nobody else writes to what it waits for, and no thread of it works."""
-    if now.word != POLLS or not now.inward or len(now.programs) != 1:
+    return now.inward and no_work(now)
+
+
+def no_work(now: Says) -> bool:
+    """Nothing but input and a timer can wake it: it is the only process, has no socket, and no other thread of it works."""
+    if now.word != POLLS or len(now.programs) != 1:
         return False
     waiter = now.waiters[0]
     others = [one for one in waiter.program.threads if one.id != waiter.thread.id]

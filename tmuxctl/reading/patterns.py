@@ -151,12 +151,14 @@ def fits(pattern: str | None, where: str) -> bool:
 SAID = r"(?: ?[\[(] ?(?:default\w{0,3}[:= ]{1,3})?\w{1,6} ?[\])])?"
 """Behind the answers there are, the one that Enter alone gives: `(yes/no) [no]`."""
 
+YES, NO = r"\[?[yjso](?:es|a|i)?\]?", r"\[?n(?:o|ein|on)?\b\]?"
+OR = r"(?: ?[/|,] ?| or )"
 CONFIRM = Pattern(
-    r"(?P<answers>[\[(<] ?\[?[yjso](?:es|a|i)?\]?(?: ?[/|,] ?| or )\[?n(?:o|ein|on)?\b\]?(?:[/|,][^\n]{0,40})?[\])>]"
-    rf"|\b(?:y/n|yes/no)\b){SAID}[^\n\w]{{0,4}}(?:\w{{0,5}})$",
+    rf"(?P<answers>[\[(<] ?(?:{YES}{OR}{NO}|{NO}{OR}{YES})(?:[/|,][^\n]{{0,40}})?[\])>]"
+    rf"|\b(?:y/n|n/y|yes/no|no/yes)(?:/\w)*\b){SAID}[^\n\w]{{0,4}}(?:\w{{0,5}})$",
     re.IGNORECASE,
 )
-"""`[Y/n]`, `(yes/no/[fingerprint])?`, `(y or n)`, `y/n:`; up to a word typed behind it."""
+"""`[Y/n]`, `(yes/no/[fingerprint])?`, `(y or n)`, `[N/y]`, `y/n/q:`; up to a word typed behind it."""
 
 ASSUMED = Pattern(
     r"(?:\?\s{0,2}[\[(] ?(?:y|yes|n|no) ?[\])]|[\[(] ?(?:y|yes|n|no) ?[\])] ?\?)[\s:>]{0,3}\w{0,5}$", re.IGNORECASE
@@ -201,6 +203,9 @@ SECRET = Pattern(
     re.IGNORECASE,
 )
 
+STARS = Pattern(r"[ \t]?[*•●∙]{1,80}$")
+"""What a field shows of a secret that is written in it."""
+
 SURELY = Pattern(
     r"\b(?:are you sure|do you (?:want|wish|really)|would you like|shall (?:i|we)|is this (?:ok|correct)|continue|proceed"
     r"|overwrite|replace|remove|delete|accept|confirm|really \w+)\b[^\n]{0,80}\?$",
@@ -213,6 +218,9 @@ ASKED_FOR = Pattern(
     r"|which|what|where|who|how many|please|number|path|file|directory|host|port|url|value)\b[^\n]{0,60}[:?]$",
     re.IGNORECASE,
 )
+ASSUMED_TEXT = Pattern(r" ?[\[(][^\n\[\]()]{1,60}[\])]:?$")
+"""The answer that a field begins with: `package name: (shop)`."""
+
 NAME = Pattern(r"\b(?:user ?name|login|password|passphrase|enter|type)\b[^\n]{0,80}[:?]$", re.IGNORECASE)
 """`Username for 'https://host':` is written by those who ask for it."""
 
@@ -299,6 +307,17 @@ def library_question(left: str) -> bool:
     return left.strip().startswith("? ")
 
 
+def asks_for(left: str) -> bool:
+    """The text is the label of a field: it names what is to be written, with or without what Enter alone gives."""
+    bare = left.strip()
+    return bool(ASKED_FOR.search(ASSUMED_TEXT.sub("", bare))) and not DOING.search(bare)
+
+
+def asks_secret(left: str) -> bool:
+    """The text asks for a secret, or is such a question with stars for what was typed behind it."""
+    return bool(SECRET.search(STARS.sub("", left.rstrip())))
+
+
 def pauses(left: str) -> bool:
     """The text waits for any key, and for no choice."""
     return bool(KEYS.search(left)) and not CONFIRMS.search(left)
@@ -312,7 +331,8 @@ def alone_a_question(left: str) -> bool:
     return (
         plain_question(bare)
         or pauses(bare)
-        or any(pattern.search(bare) for pattern in (ASSUMED, SECRET, SURELY, ASKED_FOR, MORE))
+        or asks_secret(bare)
+        or any(pattern.search(bare) for pattern in (ASSUMED, SURELY, ASKED_FOR, MORE))
     )
 
 

@@ -153,9 +153,11 @@ def at_cursor(seen: Text, tells: Tells) -> Asking | None:
         return _pager(seen)
     if patterns.pauses(left):
         return asked("keys", seen, _question(seen, left), (Option("continue", "continue", ("Enter",)),), "continue")
-    if (tells.raw or tells.single) and patterns.SECRET.search(left):
-        return asked("password", seen, _question(seen, left))
-    return _numbers(seen, left, tells) or _plain(seen, left) if tells.line else None
+    if (tells.raw or tells.single) and patterns.asks_secret(left):
+        return asked("password", seen, _question(seen, patterns.STARS.sub("", left)))
+    if not tells.line:
+        return _plain(seen, left) if seen.y >= len(seen.rows) - 1 else None
+    return _numbers(seen, left, tells) or _plain(seen, left)
 
 
 def _plain(seen: Text, left: str) -> Asking | None:
@@ -202,11 +204,13 @@ def _yes_or_no(found: str, tells: Tells) -> tuple[tuple[Option, ...], str | None
     for word, plain in words:
         name = {"y": "yes", "n": "no"}.get(plain.lower(), plain.lower())
         bracketed = word != plain
-        if plain[:1].isupper() or (bracketed and len(words) == 2):
+        # the capital of a third letter may be its name: `[y/n/A]` has an answer that allows all that comes, and no default
+        further = len(plain) == 1 and name not in ("yes", "no")
+        if (plain[:1].isupper() and not further) or (bracketed and len(words) == 2):
             default = name if default is None else ""
         # `[fingerprint]` stands for a text of one's own: no key chooses it
         if not (bracketed and len(plain) > 3):
-            options.append(Option(name, name, _typed(plain.lower(), tells)))
+            options.append(Option(name, name, _typed(plain if further else plain.lower(), tells)))
     return tuple(options), default or None
 
 

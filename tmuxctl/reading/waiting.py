@@ -280,7 +280,7 @@ def _event_loop(seen: Scene, now: Says) -> Verdict:
         return unknown(f"{now.name} listens, quiet for {quiet:.0f} s behind what is no prompt")
     if needed is None:
         return busy(seen, seen.doing, "no prompt stands left of the cursor")
-    if quiet < max(needed, step):
+    if quiet < max(needed, step) and not listening.prompt_redrawn(seen):
         return busy(seen, "printing", f"printed {quiet:.2f} s ago")
     return kinds.waiting(seen, LIKELY)
 
@@ -329,6 +329,15 @@ def _weak(seen: Scene) -> bool:
     """What stands left of the cursor is no more than a label, which work may leave there, too."""
     now, left = seen.now, seen.text.left
     if seen.full_screen or patterns.library_question(left):
+        return False
+    # node keeps timers of its own, for connections that it might use again: behind the label of a field they are no work
+    if (
+        now is not None
+        and seen.raw
+        and patterns.asks_for(left)
+        and seen.own_quiet >= RAW_QUIET
+        and listening.no_work(now)
+    ):
         return False
     return now is None or not (programs.is_shell(now.name) or listening.nothing_else(now))
 
