@@ -24,9 +24,9 @@ class Rule(NamedTuple):
     counts only while that fits the terminal's title. `kind`, `question` (a pattern whose group `q` is the question's
     text), `options` (id to keys), `menu` (how an option of the list on the screen is chosen), `default`, `risk` and
     `hidden` (of a password that is read key by key: the program does not show it) are for questions; `detail` refines a
-    state (`shell`, `repl`, `agent` for prompts; `streaming`, `thinking` for busy); `retry` is for errors: `none` where trying
-    again is of no use, else after how long (`30s`), None if nobody knows; their pattern's group `until` is when a limit is
-    over.
+    state (`shell`, `repl`, `agent` for prompts; `streaming`, `thinking` for busy; of errors `retrying`, `limited`, and `failed`
+    where the turn ended in the error); `retry` is for errors: `none` where trying again is of no use, else after how long
+    (`30s`), None if nobody knows; their pattern's group `until` is when a limit is over.
     """
 
     id: str

@@ -139,7 +139,8 @@ class Submitted(Value):
 
 class Passed(Value):
     """A program that was not taken, though it was a candidate: its profile, its session if it has one, and why: `limited`,
-    `exited`, `lost`, `not_installed`, `later` for one that was not needed, or what kept it from starting."""
+    `failed` (its turn did), `exited`, `lost`, `not_installed`, `later` for one that was not needed, or what kept it from
+    starting."""
 
     profile: str | None
     reason: str
@@ -151,9 +152,11 @@ class Passed(Value):
 class Answer(Value):
     """A turn: what the program wrote for an input, and the state it ended in.
 
-    `complete` is False where the turn did not end in a prompt, some of its output is gone, or the program draws a screen
-    of its own, of which only what changed is known; `exit_status` is the command's in a marked shell, the program's if it
-    ended; `source` is hook, transcript, marks or screen; `until` is when a limit ends (detail `limited`), ISO-8601; `elapsed` is
+    `complete` is True for the program's own words (`source` hook or transcript) of a turn that came to its end; of what was
+    read off the terminal only if the turn ended in a prompt, its beginning was seen, and nothing of it is gone. `error` is
+    why the turn failed, in the program's words or in ours where no answer was found; None if it did not fail. `answer` is
+    then what came before. `exit_status` is the command's in a marked shell, the program's if it ended; `source` is hook,
+    transcript, marks or screen, None where nothing was found; `until` is when a limit ends (detail `limited`), ISO-8601; `elapsed` is
     in seconds. `answered_by` is the profile of the session that had the turn, `passed` who should have had it before.
     """
 
@@ -179,6 +182,7 @@ class Answer(Value):
     source: str | None = None
     timed_out: bool = False
     passed: tuple[Passed, ...] = ()
+    error: str | None = None
 
     @property
     def text(self) -> str:

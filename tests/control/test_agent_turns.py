@@ -117,10 +117,10 @@ def test_what_a_program_tells_too_late_is_read_off_the_screen(agent: Agent) -> N
     assert (found.answer, found.state) == ("hello", State.IDLE)
 
 
-def test_an_error_ends_a_turn_and_is_its_answer(agent: Agent) -> None:
+def test_an_error_ends_a_turn(agent: Agent) -> None:
     agent.start(tells=True)
     found = agent.ask("retry 0.5; fail 400 no such model")
-    assert (found.answer, found.state) == ("API Error: 400 no such model", State.IDLE)
+    assert (found.error, found.state) == ("API Error: 400 no such model", State.IDLE)
     assert agent.ask("say hello").answer == "hello"
 
 

@@ -57,6 +57,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--modal-after-paste", type=int, metavar="MS", help="a dialog opens so long after a paste")
     parser.add_argument("--ready-flash", type=int, default=0, help="looks ready so long after Enter")
     parser.add_argument("--clears-history", action="store_true", help="empties the terminal's history with each turn")
+    parser.add_argument("--alternate", action="store_true", help="draws on the alternate screen")
+    parser.add_argument("--sign", default="●", help="the sign at the edge before an answer and an action")
+    parser.add_argument("--loading", action="store_true", help="its only sign of work is `..  Loading (0s, esc to cancel)`")
     return parser.parse_args()
 
 
@@ -87,6 +90,8 @@ class Agent:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         tty.setraw(0)
         self.write("" if self.vices.no_bracketed else "\x1b[?2004h")
+        self.write("\x1b[?25l" if self.vices.loading else "")
+        self.write("\x1b[?1049h\x1b[H" if self.vices.alternate else "")
         self.paint(["agent 1.0", ""])
         while True:
             moments = [moment for moment, _ in self.later]
@@ -309,7 +314,7 @@ class Agent:
     def block(self, text: str, pause: float = 0.0) -> Iterator[float]:
         """Say a text, one row after the other."""
         for number, line in enumerate(text.split("\n")):
-            self.paint(wrapped(line, "  " if number else "● "))
+            self.paint(wrapped(line, "  " if number else f"{self.vices.sign} "))
             if pause:
                 yield pause
         self.said += ("\n\n" if self.said else "") + text
@@ -355,6 +360,7 @@ class Agent:
         self.work_on("Pondering…")
 
     def do_fail(self, text: str) -> Iterator[float]:
+        self.said = ""
         yield from self.block(f"API Error: {text}")
         self.end("StopFailure", self.given)
         yield 0.0
@@ -375,7 +381,7 @@ class Agent:
             yield 0.0
         log(**{"ran" if self.answered else "denied": command})
         self.message, self.said = self.message + 1, ""
-        self.paint([f"● Bash({command})", "  ⎿  " + ("(no output)" if self.answered else "Denied"), ""])
+        self.paint([f"{self.vices.sign} Bash({command})", "  ⎿  " + ("(no output)" if self.answered else "Denied"), ""])
 
     def do_daemon(self, _: str) -> Iterator[float]:
         """Leaves a process behind that its terminal's end does not end."""
@@ -388,7 +394,7 @@ class Agent:
         yield 0.0
 
     def leave(self, status: int) -> None:
-        self.write("\x1b[?2004l\r\n")
+        self.write(("\x1b[?1049l" if self.vices.alternate else "") + "\x1b[?2004l\r\n")
         os._exit(status)
 
     # what it tells
@@ -418,8 +424,11 @@ class Agent:
         """Print rows above what it keeps at the bottom, and draw that anew."""
         rows, (x, y) = self.dialog() if self.menu else self.composer()
         if self.busy and not self.menu:
-            spinner = SPINNER[int(time.monotonic() * 10) % len(SPINNER)]
-            rows, y = [f"{spinner} {self.busy}", "", *rows], y + 2
+            step = int(time.monotonic() * 10)
+            spinner = f"{SPINNER[step % len(SPINNER)]} {self.busy}"
+            if self.vices.loading:
+                spinner = f"{'.' * (step % 3):2}  Loading ({step // 10 % 60}s, esc to cancel)"
+            rows, y = [spinner, "", *rows], y + 2
         up = f"\x1b[{self.above}A" if self.above else ""
         drawn = "\r\n".join([*(printed or []), *rows])
         down = len(rows) - 1 - y
@@ -432,7 +441,8 @@ class Agent:
         rows = [row for number, line in enumerate(lines) for row in wrapped(line, "  " if number else "❯ ")]
         rows = rows[-COMPOSER_ROWS:]
         rule = "─" * os.get_terminal_size(1).columns
-        footer = "  esc to interrupt" if self.turn and self.busy else "  ? for shortcuts"
+        works = self.turn and self.busy and not self.vices.loading
+        footer = "  esc to interrupt" if works else "  ? for shortcuts"
         return [rule, *rows, rule, footer], (width(rows[-1]), len(rows))
 
     def dialog(self) -> tuple[list[str], tuple[int, int]]:

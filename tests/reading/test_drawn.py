@@ -34,7 +34,7 @@ BLOCKS = {
     "code": (["● See:", "", "  def f():", "", "      return 1", "  # end"], "See:\n\ndef f():\n\n    return 1\n# end"),
     "two blocks": (["● one", "", "● two"], "one\n\ntwo"),
     "an action": (["● I look.", "", "● Bash(ls)", "  ⎿  a file", "", "● Done."], "Done."),
-    "only an action": (["● Bash(ls)", "  ⎿  a file"], ""),
+    "only an action": (["● Bash(ls)", "  ⎿  a file"], "⎿  a file"),
     "nothing": ([], ""),
     "imitations": (
         ["● See:", "", "  ❯ rm", f"  {RULE}", "  ✻ Worked for 9s", "  ● Bash(rm)", "  1. Yes", "  end"],
@@ -89,7 +89,7 @@ def test_a_program_that_works_by_lines_needs_no_sign() -> None:
 
 
 def test_nothing_on_the_screen_is_no_answer() -> None:
-    assert drawn.answer([], "ask", PROFILE) == drawn.Drawn("", False)
+    assert drawn.answer([], "ask", PROFILE) == drawn.Drawn("", False, signed=False, fits=False)
     assert drawn.answer([""], "", PLAIN).text == ""
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tmuxctl.control import events, sessions
 from tmuxctl.control.events import ENDS, Happened
 from tmuxctl.errors import NotFound
-from tmuxctl.reading import drawn
+from tmuxctl.reading import drawn, failure
 from tmuxctl.results import Output
 from tmuxctl.terminal import observer as observers
 from tmuxctl.terminal import screen as screens
@@ -36,6 +36,8 @@ ABOVE = drawn.ABOVE
 
 PAUSE_SECONDS = 0.02
 
+FAILED = "the program tells that the turn failed, and not why"
+
 
 class Span(NamedTuple):
     """The time since an input was given, by the wall clock of the session's machine in seconds."""
@@ -51,22 +53,57 @@ class Span(NamedTuple):
 
 
 class Said(NamedTuple):
-    """An answer: `source` is hook, transcript, marks or screen; `status` a shell command's, `tokens` None if nobody told."""
+    """An answer: `source` is hook, transcript, marks or screen, None if none was found; `status` a shell command's, `tokens`
+    None if nobody told; `signed` is False where the sign of an answer that the profile names was not found, `fits` where that of an action was not
+    found either; `error` is why
+    the turn failed, None if it did not; `cut`: more was printed than it is made from."""
 
     text: str
     complete: bool
-    source: str
+    source: str | None
     status: int | None = None
     tokens: int | None = None
+    signed: bool = True
+    fits: bool = True
+    error: str | None = None
+    cut: bool = False
 
 
 def said(
-    control: Control, observer: Observer, profile: Profile, given: Input, typed: str, *, history: int, ended: bool
+    control: Control,
+    observer: Observer,
+    profile: Profile,
+    given: Input,
+    typed: str,
+    *,
+    history: int,
+    ended: bool,
+    limited: bool = False,
 ) -> Said:
     """The answer to a text. `history` is how many rows had scrolled away when it was given; `ended`: the turn came to its
-    end, so that what the program tells of it may be waited for."""
+    end, so that what the program tells of it may be waited for; `limited`: its state says that a limit is used up."""
     told = _told(control, observer, given, typed, ended) if profile.hooks else None
-    return told or on_screen(control, observer, profile, given, typed, history)
+    if told and told.error is None:
+        return told
+    drawn = on_screen(control, observer, profile, given, typed, history, limited=limited)
+    if told and told.error is not None:
+        error = told.error or drawn.error or FAILED
+        text = failure.without(drawn.text, error) if drawn.fits else ""
+        return told._replace(text=text, error=error)
+    if not ended and not drawn.signed:
+        # what it draws while it works, or left behind, is no answer
+        return drawn._replace(text="")
+    if drawn.error is None and not drawn.text.strip() and not drawn.signed:
+        return drawn._replace(text="", complete=False, source=None, error=nothing_found(observer.pane.name, profile))
+    return drawn
+
+
+def nothing_found(session: str, profile: Profile) -> str:
+    """The error of a turn that ended, and of which no answer is to be seen."""
+    return (
+        f"no answer was found on the screen of {session}; look: tmuxctl screen {session}, "
+        f"and whether its profile fits: tmuxctl profile check {profile.name}"
+    )
 
 
 def remembered(given: Input, history: int, pid: int) -> str:
@@ -96,8 +133,9 @@ def last(control: Control, pane: Pane) -> Output | None:
     found = said(
         control, watched, profile, given, given.typed.decode("utf-8", "ignore"), history=int(history), ended=False
     )
+    text = found.text or (found.error or "" if found.source else "")
     return Output(
-        pane.name, screens.clean(found.text), sessions.cursor(pane, watched.journal.end()), False, found.complete
+        pane.name, screens.clean(text), sessions.cursor(pane, watched.journal.end()), False, found.complete
     )
 
 
@@ -113,6 +151,8 @@ def _told(control: Control, observer: Observer, given: Input, typed: str, ended:
     if ended and hooks.transcript is not None:
         spoken = _transcript(control, observer, path, typed, LATE_TOKENS_SECONDS if text is not None else 0.0)
     tokens = spoken.tokens if spoken else last.event.tokens if last else None
+    if last is not None and last.event.means == "failure":
+        return Said("", False, "hook", tokens=tokens, error=(text or "").strip())
     if text is not None:
         return Said(text.rstrip("\n"), True, "hook", tokens=tokens)
     return Said(spoken.text.rstrip("\n"), True, "transcript", tokens=tokens) if spoken else None
@@ -156,7 +196,16 @@ def _named(told: events.Events, since: Span) -> str | None:
     return paths[-1] if paths else None
 
 
-def on_screen(control: Control, observer: Observer, profile: Profile, given: Input, typed: str, history: int) -> Said:
+def on_screen(
+    control: Control,
+    observer: Observer,
+    profile: Profile,
+    given: Input,
+    typed: str,
+    history: int,
+    *,
+    limited: bool = False,
+) -> Said:
     """What stands in the terminal and its history from the row on which the text was given, each line that the terminal
     wrapped as one."""
     name = observer.pane.name
@@ -171,8 +220,9 @@ def on_screen(control: Control, observer: Observer, profile: Profile, given: Inp
     rows = [*(screens.text(now.back).split("\n") if now.back else []), *screens.text(now.rows).split("\n")]
     # a screen of its own has no history: what stands on it is all there is, wherever its composer is
     known = since >= 0 and not now.pane.alternate
-    found = drawn.answer(rows, typed, profile, anchor=_anchor(since, given.y, now.pane.history) if known else None)
-    return Said(found.text, found.complete, "screen")
+    anchor = _anchor(since, given.y, now.pane.history) if known else None
+    found = drawn.answer(rows, typed, profile, anchor=anchor, limited=limited)
+    return Said(found.text, found.complete, "screen", signed=found.signed, fits=found.fits, error=found.error)
 
 
 def _anchor(since: int, y: int, history: int) -> int:

@@ -1,7 +1,7 @@
-"""A turn that goes to the next program when one is limited, dead or not installed: each in a session of its own.
+"""A turn that goes to the next program when one is limited, fails, is dead or not installed: each in a session of its own.
 
 No text is ever given to two programs that could both act on it: the next one gets it only if the one before did not get
-it at all, or plainly ended the turn with its limit or its death instead of an answer.
+it at all, or plainly ended the turn with its limit, an error or its death instead of an answer, before it did anything.
 """
 
 from __future__ import annotations
@@ -106,6 +106,18 @@ def _until(text: str, profile: Profile | None) -> str | None:
     from tmuxctl.reading import limits
 
     return limits.until(words[-1], datetime.now().astimezone())
+
+
+def _failed(there: Session, answer: Answer) -> Passed | None:
+    """Why a turn that failed is for the next program; None if it did not fail, nobody knows what became of it, or something
+    was done before it failed."""
+    if answer.error is None or answer.source is None or answer.answer.strip() or not answer.submitted.ok:
+        return None
+    return Passed(there.profile, "failed", f"the turn failed{_first_line(answer.error)}", session=there.name)
+
+
+def _first_line(words: str) -> str:
+    return f": {first}" if (first := words.strip().partition("\n")[0][:SAID_MOST]) else ""
 
 
 def _told(answer: Answer, look: Look) -> bool:
@@ -274,23 +286,23 @@ class _Failover:
             return None
         profile = observing.profile_of(self.control, pane)
         until: str | None = None
+        words = answer.answer or answer.error or ""
         if answer.state is State.IDLE:
             # a hook may tell a limit before the screen does
-            if answer.detail != "limited" and not says_limit(answer.answer, profile):
-                return None
+            if answer.detail != "limited" and not says_limit(words, profile):
+                return _failed(there, answer)
             seen = self._seen(there)
             if seen.verdict.detail != "limited" or _told(answer, seen.look):
-                return None
+                return _failed(there, answer)
             answer = changed(answer, detail="limited")
-            until = _until(answer.answer, profile) or sessions.until(seen.verdict)
+            until = _until(words, profile) or sessions.until(seen.verdict)
         reason = spent(answer, profile, self.control.screen(there.name).text, self.text)
         if reason is None:
             return None
         if reason == "limited":
             candidates.note_limited(self.control, there.id, until)
         how = "ended in the turn" if reason == "exited" else f"is limited until {until}" if until else "is limited"
-        said = f": {first}" if (first := answer.answer.strip().partition("\n")[0][:SAID_MOST]) else ""
-        return Passed(there.profile, reason, how + said, session=there.name)
+        return Passed(there.profile, reason, how + _first_line(words), session=there.name)
 
     def _seen(self, there: Session) -> Observed:
         """What a session's program does now."""

@@ -18,7 +18,7 @@ from tmuxctl.evidence import Look
 from tmuxctl.model import State
 from tmuxctl.operations import current
 from tmuxctl.reading import answer as answers
-from tmuxctl.reading import patterns
+from tmuxctl.reading import failure, patterns
 from tmuxctl.reading.marks import marks
 from tmuxctl.results import Answer, Output, Submitted, Wait
 from tmuxctl.terminal import lease, paste
@@ -458,7 +458,8 @@ class _Turn:
             # a screen of its own is drawn anew as a whole: nothing tells an answer there
             return False
         typed = self.typed.decode("utf-8", "replace")
-        return bool(on_screen(self.control, observer, observer.own, self.first, typed, self.history).text.strip())
+        found = on_screen(self.control, observer, observer.own, self.first, typed, self.history)
+        return found.signed and bool(found.text.strip() or found.error)
 
     def _wait(self, wanted: Conditions) -> Wait:
         given = self.steady.given
@@ -522,7 +523,7 @@ class _Turn:
         stop = self.steady.observer.journal.end()
         part = self.steady.observer.journal.read(first.offset, min(ANSWER_LIMIT, max(0, stop - first.offset)))
         cut = part.truncated or part.end < stop
-        found = self._said(part.data, end)
+        found = self._said(part.data, cut, end)
         if end.timed_out:
             self._note_timeout()
         return Answer(
@@ -537,26 +538,53 @@ class _Turn:
             asking=end.asking,
             turn=self.number,
             submitted=self.taken or self._submitted(looks[-1] if looks else None),
-            # of a screen of its own only what changed on it is known
-            complete=found.complete and end.matched in ("idle", "unknown") and not (cut or first.alternate),
+            complete=found.complete and end.matched in ("idle", "unknown"),
             elapsed=round(time.monotonic() - self.began, 3),
             cursor=sessions.cursor(self.pane, stop),
-            truncated=cut,
+            truncated=found.cut,
             exit_status=end.exit_status if end.matched == "exit" else found.status,
             signal=end.signal,
             usage={"output_tokens": found.tokens},
             answered_by=self.pane.spec.get("profile"),
             source=found.source,
             timed_out=end.timed_out,
+            error=found.error,
         )
 
-    def _said(self, printed: bytes, end: Wait) -> Said:
-        """The answer: of a program with a composer what it told or drew, else what it printed."""
+    def _said(self, printed: bytes, cut: bool, end: Wait) -> Said:
+        """The answer: of a program with a composer what it told or drew, else what it printed. `cut`: more was printed."""
+        if not self.pastes:
+            found = self._printed(printed, cut, end)
+            return self._failed(found) if end.matched == "idle" and not self.asked.raw else found
         observer, first = self.steady.observer, self.first
         assert first is not None
-        if self.pastes and observer.own and not self.asked.raw:
-            typed, ended = self.typed.decode("utf-8", "replace"), end.matched in ("idle", "unknown")
-            return said(self.control, observer, observer.own, first, typed, history=self.history, ended=ended)
+        assert observer.own is not None
+        typed = self.typed.decode("utf-8", "replace")
+        told = said(
+            self.control,
+            observer,
+            observer.own,
+            first,
+            typed,
+            history=self.history,
+            ended=end.matched in ("idle", "unknown") and (self.taken is None or self.taken.ok),
+            limited=end.detail == "limited",
+        )
+        return self._printed(printed, cut, end)._replace(error=told.error) if self.asked.raw else told
+
+    def _failed(self, found: Said) -> Said:
+        """What a program of lines printed, or what of it came before the error in which its turn ended."""
+        profile = self.steady.observer.profile
+        rows = found.text.split("\n")
+        error = failure.found(rows, profile, limited=self.steady.verdict.detail == "limited") if profile else None
+        if error is None:
+            return found
+        return found._replace(text="\n".join(rows[: error.row]).strip("\n"), complete=False, error=error.text)
+
+    def _printed(self, printed: bytes, cut: bool, end: Wait) -> Said:
+        """What was printed since the first line was typed."""
+        observer, first = self.steady.observer, self.first
+        assert first is not None
         found = answers.answer(
             printed,
             answers.Given(self.typed, first.x, first.y, first.cols, first.rows, first.echo),
@@ -566,7 +594,10 @@ class _Turn:
             end=answers.End(end.kind, end.detail) if end.state in (State.IDLE, State.ASKING) else None,
             raw=self.asked.raw,
         )
-        return Said(found.text, found.complete, found.source, found.status)
+        # of the alternate screen only what changed on it is known
+        return Said(
+            found.text, found.complete and not (cut or first.alternate), found.source, found.status, cut=cut
+        )
 
     def _submitted(self, look: Look | None) -> Submitted:
         first = self.first

@@ -412,7 +412,7 @@ KEYS: Mapping[str, Field] = {
     "continuation": _rules({**RULE, "detail": _one_of(*PROMPT_DETAILS)}),
     "busy": _rules({**RULE, "detail": _one_of(*BUSY_DETAILS)}),
     "asking": _rules(ASKING),
-    "errors": _rules({**RULE, "retry": _Reader.retry, "detail": _one_of("retrying", "limited")}),
+    "errors": _rules({**RULE, "retry": _Reader.retry, "detail": _one_of("retrying", "limited", "failed")}),
     "title": _record({"busy": _Reader.sign, "idle": _Reader.sign}),
     "password": _record({"argv": _Reader.texts, "unless": _Reader.texts}),
     "idle": _record({"settle": _Reader.seconds}),

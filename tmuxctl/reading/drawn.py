@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from textwrap import dedent
 from typing import TYPE_CHECKING, NamedTuple
 
-from tmuxctl.reading import composer
+from tmuxctl.reading import composer, failure
 from tmuxctl.reading.turn import squeezed
 
 if TYPE_CHECKING:
@@ -27,24 +28,56 @@ ABOVE, BELOW = 20, 3
 
 
 class Drawn(NamedTuple):
-    """The text; `complete` is False where its beginning is not to be seen."""
+    """The text; `complete` is False where its beginning is not to be seen, or the turn failed. `signed` is False where the
+    profile knows the sign of an answer and it was not found: then the text is all rows of the turn, or those behind the
+    last action; `fits` is False where no action was found either. `error` is what the
+    program says of a turn that failed, None if it says nothing of the kind; the text is then what came before."""
 
     text: str
     complete: bool
+    signed: bool = True
+    fits: bool = True
+    error: str | None = None
 
 
-def answer(rows: Sequence[str], typed: str, profile: Profile, *, anchor: int | None = None) -> Drawn:
+def answer(
+    rows: Sequence[str], typed: str, profile: Profile, *, anchor: int | None = None, limited: bool = False
+) -> Drawn:
     """The answer to an input on rows without blanks at their end, oldest first, the last of them the screen's.
 
-    `anchor` is the row on which the input was typed, as far as that is known: its echo stands near it.
+    `anchor` is the row on which the input was typed, as far as that is known: its echo stands near it. `limited`: the
+    program's state says that a limit is used up.
     """
     start, seen = _echo(rows, typed, profile, anchor)
     region = rows[start:]
     bottom = _composer(region, profile)
     kept = list(region[:bottom])
+    error = failure.found(kept, profile, limited=limited)
+    if error is not None and profile.answer.begin and _blocks(kept[error.end :], profile.answer).strip():
+        # the program went on, and answered
+        error = None
+    if error is not None:
+        kept = kept[: error.row]
+    text, signed = _text(kept, typed, profile)
+    tool = re.compile(profile.answer.tool) if profile.answer.tool else None
+    acted = tool is not None and any(map(tool.search, kept))
+    if error is not None and not signed and not acted:
+        # what the program draws around an error is no answer
+        text = ""
+    fits = signed or acted or error is not None
+    return Drawn(text, seen and signed and error is None, signed, fits, error.text if error else None)
+
+
+def _text(rows: Sequence[str], typed: str, profile: Profile) -> tuple[str, bool]:
+    """The text on the rows of a turn, and whether the profile's signs were found there, if it knows any."""
     manner = profile.answer
-    text = _blocks(kept, manner) if manner.begin else _plain(kept, typed, profile)
-    return Drawn(_unnumbered(_stripped(text, manner), manner), seen)
+    if manner.begin is None:
+        return _unnumbered(_stripped(_plain(rows, typed, profile), manner), manner), True
+    if text := _unnumbered(_blocks(rows, manner).strip("\n"), manner):
+        return text, True
+    strip = [re.compile(pattern) for pattern in manner.strip]
+    left = [row for row in _plain(rows, typed, profile).split("\n") if not any(one.search(row) for one in strip)]
+    return dedent("\n".join(left)).strip("\n"), False
 
 
 def _echo(rows: Sequence[str], typed: str, profile: Profile, anchor: int | None) -> tuple[int, bool]:
@@ -116,8 +149,6 @@ def _plain(rows: Sequence[str], typed: str, profile: Profile) -> str:
 
 
 def _stripped(text: str, manner: Answer) -> str:
-    if manner.begin:
-        return text.strip("\n")
     if manner.until and manner.until != "prompt":
         ends = [one.start() for one in re.finditer(manner.until, text, re.MULTILINE)]
         text = text[: ends[-1]] if ends else text

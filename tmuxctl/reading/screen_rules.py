@@ -15,6 +15,10 @@ DRAWN_QUIET = 0.1
 """Seconds without output after which a dialog is drawn, where no kernel says that the program has stopped drawing."""
 
 
+TROUBLES = ("retrying", "limited")
+"""Details of errors that a program at work may show. After one of detail `failed` it has ended its turn."""
+
+
 def busy_match(seen: Scene) -> tuple[str, str | None] | None:
     """What of the profile says that the program works, in words, and the rule's detail."""
     profile = seen.profile
@@ -85,7 +89,7 @@ def _may_work(seen: Scene) -> bool:
 
 def _trouble(seen: Scene) -> str | None:
     """What an error on the screen says of a busy program: retrying, limited."""
-    rules = [rule for rule in seen.profile.errors if rule.detail] if seen.profile else []
+    rules = [rule for rule in seen.profile.errors if rule.detail in TROUBLES] if seen.profile else []
     match = patterns.first(rules, seen.text)
     return match.rule.detail if match else None
 

@@ -14,6 +14,7 @@ from tmuxctl.surfaces.cli.output import (
     note,
     shown,
     tell,
+    with_socket,
     write,
     write_json,
     write_pieces,
@@ -177,6 +178,9 @@ class Printer:
             answer = f"tmuxctl decide {result.session}"
             answer += " --secret-from-env VARIABLE" if result.asking.kind == "password" else ""
             note(f"options: {ids}       answer: {answer} OPTION" if ids else f"answer: {answer}", self.options)
+        elif result.error is not None:
+            # an error is told with --quiet, too
+            tell(f"tmuxctl: {result.session}: {flat(with_socket(result.error, self.options))}")
         elif result.timed_out:
             note(f"{result.session} is still {result.state.value} after {result.elapsed:.3g} s", self.options)
         elif result.state.value == "unknown":
@@ -421,8 +425,8 @@ def exit_status(result: Any) -> int:
     if kind == "Decided":
         return TIMED_OUT if result.timed_out else 0
     if kind == "Answer":
-        unsubmitted = 0 if result.submitted.ok else 1
-        return TIMED_OUT if result.timed_out else ENDS.get(result.state.value, unsubmitted)
+        failed = int(not result.submitted.ok or result.error is not None)
+        return TIMED_OUT if result.timed_out else ENDS.get(result.state.value, failed)
     if kind == "Waits":
         return 0 if result.ok else TIMED_OUT if any(one.timed_out for one in result.waits) else 1
     return int(getattr(result, "ok", True) is False)
