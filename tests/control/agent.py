@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +27,9 @@ class Agent:
     def start(self, *vices: str, tells: bool = False, changed: dict[str, str] | None = None, **how: Any) -> Agent:
         text = PROFILE.read_text()
         for key, line in (changed or {}).items():
-            rows = [f"{key}: {line}" if row.startswith(f"{key}:") else row for row in text.split("\n")]
-            assert f"{key}: {line}" in rows
-            text = "\n".join(rows)
+            rows = re.sub(rf"(?m)^{key}:.*(?:\n  - .*)*", f"{key}: {line}".replace("\\", r"\\"), text)
+            assert rows != text
+            text = rows
         file = self.place / ".config/tmuxctl/profiles/agent.yaml"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text if tells else text.partition("hooks:")[0])

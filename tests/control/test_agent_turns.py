@@ -387,3 +387,17 @@ def test_an_interrupt_denies_what_is_asked(agent: Agent) -> None:
     agent.ask("tool rm notes; until never")
     assert agent.ask("say next", interrupt=True).answer == "next"
     assert (agent.log("ran"), agent.submitted[-1]) == ([], "say next")
+
+
+QWEN_LIKE = {
+    "busy": "[{id: spinner, re: '^\\S (?:.*)esc to cancel'}]",
+    "title": "{busy: '^never$'}",
+}
+
+
+@pytest.mark.parametrize("work", ["think 4", "think 2; slow 30"])
+def test_a_program_that_draws_ten_times_a_second_under_its_prompt_is_at_work(agent: Agent, work: str) -> None:
+    agent.start("--loading", "--no-title", changed=QWEN_LIKE)
+    found = agent.ask(f"{work}; say done", raw=True)
+    assert (found.state, found.timed_out) == (State.IDLE, False)
+    assert "● done" in found.answer

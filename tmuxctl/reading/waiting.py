@@ -9,7 +9,7 @@ from __future__ import annotations
 from tmuxctl.evidence import Look
 from tmuxctl.model import Confidence
 from tmuxctl.reading import kernel, kinds, listening, patterns, programs
-from tmuxctl.reading.activity import ANIMATED, WINDOW, updates_between
+from tmuxctl.reading.activity import ANIMATED, SETTLED, WINDOW, updates_between
 from tmuxctl.reading.kernel import NOBODY, POLLS, READS, RUNS, UNREADABLE, Says
 from tmuxctl.reading.scene import Scene, Verdict, busy, idle, unknown
 from tmuxctl.reading.screen_rules import busy_match, over
@@ -113,7 +113,8 @@ def _read_before(seen: Scene) -> bool:
 def _reads_and_works(seen: Scene, now: Says) -> Verdict | None:
     """One thread listens while the others work, or reads are so short that work is done between them."""
     name = now.name
-    if seen.activity.animated and _updates(seen, READS) >= ANIMATED * WINDOW:
+    draws = _updates(seen, READS) >= ANIMATED * WINDOW or _draws_under_its_prompt(seen)
+    if seen.activity.animated and draws:
         return busy(seen, "printing", _pace(seen), by="activity", confidence=LIKELY)
     known = programs.is_shell(name) or programs.is_pager(name) or programs.is_editor(name)
     if known or now.password or _prompt_like(seen):
@@ -204,6 +205,16 @@ def _draws_while_waiting(seen: Scene) -> bool:
     return seen.activity.animated and _updates(seen, POLLS) >= ANIMATED * WINDOW
 
 
+def _draws_under_its_prompt(seen: Scene) -> bool:
+    """A program that draws its own input goes on drawing while that shows: it is at work, whatever sign it has for that.
+    A look that comes right behind a drawing finds it running as often as waiting, so only the pace counts."""
+    profile, now = seen.profile, seen.now
+    if profile is None or now is None or now.alone or not kinds.draws_input(seen) or not seen.activity.animated:
+        return False
+    # where a sign of work is known its absence says that the pause at the end is no part of the animation
+    return seen.activity.quiet < SETTLED or not (profile.busy or profile.title_busy)
+
+
 def _poll_confidence(seen: Scene, now: Says) -> Confidence:
     return SURE if now.alone and now.certain and not seen.one_look else LIKELY
 
@@ -218,7 +229,7 @@ def animated(seen: Scene) -> Verdict | None:
     if now is None or now.word != POLLS or not seen.activity.animated or over(seen):
         return None
     # what was printed before it began to wait is over: a program that waits for input alone does not draw
-    if (now.alone or seen.prompt) and not _draws_while_waiting(seen):
+    if (now.alone or seen.prompt) and not (_draws_while_waiting(seen) or _draws_under_its_prompt(seen)):
         return None
     return busy(seen, "printing", _pace(seen), by="activity", confidence=LIKELY)
 
