@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
-CLIS = ROOT.parent / "shared" / "clis"
-FAKE = ROOT.parent / "shared" / "fake_llm"
+# a work tree of its own may lie a folder deeper than the repository
+SHARED = next((one / "shared" for one in ROOT.parents if (one / "shared/fake_llm").is_dir()), ROOT.parent / "shared")
+CLIS = SHARED / "clis"
+FAKE = SHARED / "fake_llm"
 
 PROGRAMS = ("claude", "codex", "gemini", "aider")
 
