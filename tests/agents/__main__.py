@@ -3,6 +3,9 @@
 python -m tests.agents                          each behaviour on each program, the quick ones three times (half an hour)
 python -m tests.agents --full                   twenty times each
 python -m tests.agents --only codex --behaviours echo big --rounds 3 --modes hooks
+python -m tests.agents --versions pinned newest --rounds 3 --into FOLDER
+                                                a line in FOLDER/turns.jsonl for each turn; started again, it goes on there
+python -m tests.agents --report --into FOLDER   the table of what is played so far
 """
 
 from __future__ import annotations
@@ -15,16 +18,13 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
-from . import lab, report
+from . import programs, report
 from .behaviours import BEHAVIOURS
-from .model import Request
-from .turn import Turn
+from .results import Part, Results
 
 INSIDE = "TMUXCTL_AGENTS_INSIDE"
 """Set where the run already has a network of its own."""
@@ -38,24 +38,34 @@ def main() -> int:
     """Play, print; returns the exit status: 0 if every promise holds."""
     options = _options()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    folder = options.into or programs.ROOT / "build/agents" / time.strftime("%Y%m%d-%H%M%S")
+    if options.report:
+        return _report(Results(folder))
     try:
-        lab.check()
-        lab.install(options.only, print)
-    except lab.Missing as error:
+        programs.check()
+        wanted = programs.install(options.only, options.versions, print)
+    except programs.Missing as error:
         print(f"-- {error}")
         return 1
     _alone_in_the_network()
-    began = time.monotonic()
-    run = Run(options)
-    turns, left, failed = run.played()
+    run = Run(options, Results(folder))
+    try:
+        run.play(wanted)
+    except KeyboardInterrupt:
+        print(f"\n-- broken off; go on with --into {folder}")
+        return 130
+    return _report(run.results)
+
+
+def _report(results: Results) -> int:
     print()
-    for line in report.table(turns, left):
+    for line in report.table(results.turns, results.left):
         print(line)
-    wrong = [*failed, *report.promises(turns, left)]
+    wrong = [*results.failed, *report.promises(results.turns, results.left)]
     for text in wrong:
         print(f"-- DOES NOT HOLD: {text}")
-    print(f"-- {len(turns)} turns in {time.monotonic() - began:.0f} s; each as a line of JSON in {run.log}")
-    return 1 if wrong or not turns else 0
+    print(f"-- {len(results.turns)} turns on {', '.join(results.commits)}; each as a line of JSON in {results.path}")
+    return 1 if wrong or not results.turns else 0
 
 
 def _options() -> argparse.Namespace:
@@ -63,10 +73,20 @@ def _options() -> argparse.Namespace:
         prog="python -m tests.agents", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     names = [one.name for one in BEHAVIOURS]
-    parser.add_argument("--only", nargs="+", choices=lab.PROGRAMS, default=list(lab.PROGRAMS), metavar="PROGRAM")
+    known = list(programs.PROGRAMS)
+    parser.add_argument(
+        "--only", nargs="+", choices=known, default=list(programs.SHIPPED), metavar="PROGRAM", help=", ".join(known)
+    )
     parser.add_argument("--behaviours", nargs="+", choices=names, default=[], metavar="NAME", help=", ".join(names))
     parser.add_argument(
         "--modes", nargs="+", choices=MODES, default=list(MODES), help="with the hooks, by the screen alone"
+    )
+    parser.add_argument(
+        "--versions",
+        nargs="+",
+        choices=programs.VERSIONS,
+        default=["pinned"],
+        help="the pinned version of each program (default), the newest that its registry has now",
     )
     parser.add_argument(
         "--rounds", type=int, help="how often each behaviour (default: once, the quick ones three times)"
@@ -75,8 +95,15 @@ def _options() -> argparse.Namespace:
         "--full", action="store_true", help=f"{FULL} times each, by the screen alone a quarter as often"
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="so many programs at once (default: 1)")
+    parser.add_argument(
+        "--into", type=Path, metavar="FOLDER", help="keep the results there, and play only what is missing in them"
+    )
+    parser.add_argument("--report", action="store_true", help="play nothing: print the table of --into FOLDER")
     parser.add_argument("--record", type=Path, metavar="FOLDER", help="keep what was seen of each turn, for the tests")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.report and not options.into:
+        parser.error("--report needs --into FOLDER")
+    return options
 
 
 def _alone_in_the_network() -> None:
@@ -95,25 +122,25 @@ def _alone_in_the_network() -> None:
 class Run:
     """All programs' turns, each program in a process of its own."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        self.options = options
-        folder = lab.ROOT / "build/agents"
-        folder.mkdir(parents=True, exist_ok=True)
-        self.log = folder / f"{time.strftime('%Y%m%d-%H%M%S')}.jsonl"
-        self.lock = threading.Lock()
-        self.turns: list[Turn] = []
-        self.left: dict[tuple[str, str], list[str]] = {}
-        self.failed: list[str] = []
+    def __init__(self, options: argparse.Namespace, results: Results) -> None:
+        self.options, self.results = options, results
         self.players: list[subprocess.Popen[str]] = []
 
-    def played(self) -> tuple[list[Turn], dict[tuple[str, str], list[str]], list[str]]:
-        wanted = [(program, mode) for program in self.options.only for mode in self.options.modes]
+    def play(self, wanted: list[tuple[str, str]]) -> None:
+        """Play what is missing in the results."""
+        parts = [
+            Part(program, version, programs.installed(program, version), mode)
+            for program, version in wanted
+            for mode in self.options.modes
+            # a guest has nothing but a profile of its own
+            if mode == "screen" or not programs.PROGRAMS[program].guest
+        ]
         # a socket's path has room for 107 bytes
         with (
             tempfile.TemporaryDirectory(prefix="tca-", dir="/tmp") as folder,
             ThreadPoolExecutor(self.options.jobs) as pool,
         ):
-            jobs = [pool.submit(self.play, program, mode, Path(folder)) for program, mode in wanted]
+            jobs = [pool.submit(self.play_part, part, Path(folder)) for part in parts]
             try:
                 for job in jobs:
                     job.result()
@@ -122,39 +149,42 @@ class Run:
                 pool.shutdown(wait=False, cancel_futures=True)
                 for process in self.players:
                     process.terminate()
-        return self.turns, self.left, self.failed
 
-    def play(self, program: str, mode: str, folder: Path) -> None:
-        rounds, quick = self.rounds(mode)
+    def play_part(self, part: Part, folder: Path) -> None:
+        """One program's turns, in one version and one mode."""
+        rounds, quick = self.rounds(part.mode)
+        name = f"{part.program}-{part.version}-{part.mode}"
         about = {
-            "program": program,
-            "mode": mode,
-            "run": f"{os.getpid()}-{program}-{mode}",
-            "folder": str(folder / f"{program}-{mode}"),
+            **part._asdict(),
+            "run": f"{os.getpid()}-{name}",
+            "folder": str(folder / name),
             "rounds": rounds,
             "quick": quick,
             "only": self.options.behaviours,
+            "done": self.results.done(part),
             "record": str(self.options.record.resolve()) if self.options.record else "",
         }
         environment = {
-            "LAB": str(lab.lab()),
+            "LAB": str(programs.lab()),
             "PATH": f"{Path(sys.executable).parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-            "PYTHONPATH": str(lab.ROOT),
+            "PYTHONPATH": str(programs.ROOT),
         }
+        # in a session of its own: Ctrl-C is for us, and the player is then told to end what it started
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.agents.play", json.dumps(about)],
             stdout=subprocess.PIPE,
             text=True,
             env=environment,
-            cwd=lab.ROOT,
+            cwd=programs.ROOT,
+            start_new_session=True,
         )
         self.players.append(process)
         try:
             assert process.stdout
             for line in process.stdout:
-                self.take(json.loads(line), program, mode)
-            if status := process.wait():
-                self.failed.append(f"{program} {mode}: the player ended with {status}")
+                self.take(line, part)
+            if (status := process.wait()) not in (0, 143):
+                self.results.failed.append(f"{name}: the player ended with {status}")
         finally:
             process.terminate()
             process.wait()
@@ -167,32 +197,14 @@ class Run:
             return (FULL, FULL) if mode == "hooks" else (FULL // 4, FULL // 4)
         return (1, 3) if mode == "hooks" else (1, 1)
 
-    def take(self, told: dict[str, Any], program: str, mode: str) -> None:
+    def take(self, line: str, part: Part) -> None:
         """One line of a player's."""
-        with self.lock:
-            with self.log.open("a") as log:
-                log.write(json.dumps({"program": program, "mode": mode, **told}, ensure_ascii=False) + "\n")
-            if "turn" in told:
-                turn = _turn(told["turn"])
-                self.turns.append(turn)
-                print(report.line(turn), flush=True)
-            elif "left" in told:
-                self.left.setdefault((program, mode), []).extend(told["left"])
-            elif "failed" in told:
-                self.failed.append(f"{program} {mode}: {told['failed']}")
-                print(f"-- {program} {mode}: {told['failed']}", flush=True)
-            else:
-                print(f"-- {program} {mode}: {told['note']}", flush=True)
-
-
-def _turn(about: dict[str, Any]) -> Turn:
-    known = {name: about[name] for name in Turn._fields}
-    requests = tuple(_request(one) for one in about["requests"])
-    return Turn(**{**known, "requests": requests, "broken": tuple(about["broken"])})
-
-
-def _request(about: dict[str, Any]) -> Request:
-    return Request(**{**about, "results": tuple(about["results"]), "tools": ()})
+        told = json.loads(line)
+        turn = self.results.take(told, part)
+        if turn:
+            print(report.line(turn), flush=True)
+        elif note := told.get("failed") or told.get("note"):
+            print(f"-- {part.program} {part.number} {part.mode}: {note}", flush=True)
 
 
 if __name__ == "__main__":

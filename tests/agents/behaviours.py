@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -21,6 +21,8 @@ class Shape(str, Enum):
     """stopped while it answers, and the next prompt is a turn like any other"""
     LOST = "lost"
     """the connection breaks on every attempt: the program gives up, and there is no whole answer"""
+    FAILED = "failed"
+    """the model refuses every attempt: the program gives up, and `ask` says that the turn failed"""
 
 
 class Behaviour(NamedTuple):
@@ -55,6 +57,9 @@ BIG = "".join(
 )
 """Fifty thousand characters."""
 
+FAMILY = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+"""A man, a woman and a girl, joined to one character that is two columns wide."""
+
 BEHAVIOURS = (
     Behaviour("echo", "echo the quick brown fox", quick=True),
     Behaviour("slow", "slow 40 100"),
@@ -73,6 +78,9 @@ BEHAVIOURS = (
     Behaviour("drop", "drop", Shape.LOST),
     Behaviour("lines", "echo after several lines", before=LINES, quick=True),
     Behaviour("big", "echo after fifty thousand characters", before=BIG),
+    Behaviour("emoji", f"echo the {FAMILY} family {FAMILY}{FAMILY} and the text behind it", quick=True),
+    Behaviour("fail-429", "error 429", Shape.FAILED),
+    Behaviour("fail-400", "error 400", Shape.FAILED),
 )
 
 RUN = {"codex": "sudo"}
@@ -91,8 +99,14 @@ class Planned(NamedTuple):
         return f"{self.behaviour.name}-{self.round}"
 
 
-def plan(rounds: int, quick: int, only: Sequence[str] = ()) -> list[Planned]:
-    """The turns of a session: every behaviour so many times, the quick ones `quick` times, each round in another order."""
+def plan(
+    rounds: int, quick: int, only: Sequence[str] = (), asks: bool = True, done: Collection[str] = ()
+) -> list[Planned]:
+    """The turns of a session: every behaviour so many times, the quick ones `quick` times, each round in another order.
+
+    A program that never asks before it runs a command (`asks`) is given none to decide; the turns whose ids are in `done`
+    are left out, and the others keep their places.
+    """
     found = []
     for round in range(max(rounds, quick)):
         turn = [
@@ -103,4 +117,5 @@ def plan(rounds: int, quick: int, only: Sequence[str] = ()) -> list[Planned]:
         if round:
             random.Random(round).shuffle(turn)
         found += turn
-    return found
+    undecided = (Shape.ALLOW, Shape.DENY) if not asks else ()
+    return [one for one in found if one.id not in done and one.behaviour.shape not in undecided]

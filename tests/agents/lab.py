@@ -1,28 +1,17 @@
-"""Where the real programs are: installed once, and for every run a home, a work tree and a command of their own."""
+"""For every run of a program a home, a work tree and a command of its own; and which of its processes are left."""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
-# a work tree of its own may lie a folder deeper than the repository
-SHARED = next((one / "shared" for one in ROOT.parents if (one / "shared/fake_llm").is_dir()), ROOT.parent / "shared")
-CLIS = SHARED / "clis"
-FAKE = SHARED / "fake_llm"
-
-PROGRAMS = ("claude", "codex", "gemini", "aider")
-
-NEEDS = (
-    "install.sh and command.sh in {clis}, fake_llm.py in {fake}: the live suite drives real programs against that local "
-    "model, and neither is a part of this repository"
-)
+from .programs import CLIS, PROGRAMS, ROOT, executable, lab, prefix
 
 RETRIES: dict[str, tuple[tuple[str, str], ...]] = {
     "claude": (("CLAUDE_CODE_MAX_RETRIES=1", "CLAUDE_CODE_MAX_RETRIES=4"),),
@@ -36,10 +25,6 @@ RETRIES: dict[str, tuple[tuple[str, str], ...]] = {
 
 HOOKS_BY_PERSON = ("gemini",)
 """Programs that take no hooks for one session: a person has them installed into the program's own settings."""
-
-
-class Missing(Exception):
-    """Something the live suite needs is not there."""
 
 
 class Place(NamedTuple):
@@ -56,49 +41,14 @@ class Place(NamedTuple):
         return ("sh", str(self.bin.parent / f"run-{self.program}.sh"))
 
 
-def lab() -> Path:
-    """The folder with the installed programs: $LAB, else one in the user's cache (Codex refuses a home in /tmp)."""
-    given = os.environ.get("LAB")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(given) if given else cache / "tmuxctl-lab"
-
-
-def check() -> None:
-    """Raise Missing unless the local model and the installer are there."""
-    if not (CLIS / "install.sh").exists() or not (FAKE / "fake_llm.py").exists():
-        raise Missing(NEEDS.format(clis=CLIS, fake=FAKE))
-
-
-def executable(program: str) -> Path:
-    """Where the installed program is, or would be."""
-    if program == "aider":
-        return lab() / "venv/aider/bin/aider"
-    return lab() / "npm" / program / "node_modules/.bin" / program
-
-
-def install(programs: Sequence[str], say: Callable[[str], None]) -> None:
-    """Install what is not yet there, once, into a folder of its own: this alone needs the network."""
-    for name in programs:
-        if executable(name).exists():
-            continue
-        say(f"-- installing {name} into {lab()} (some minutes, once)")
-        done = subprocess.run(
-            ["bash", str(CLIS / "install.sh"), name],
-            env={**os.environ, "LAB": str(lab())},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        if done.returncode or not executable(name).exists():
-            raise Missing(f"{name} cannot be installed: {(done.stderr or done.stdout).strip()[-1000:]}")
-
-
-def seeded(program: str, run: str, port: int) -> Place:
+def seeded(program: str, version: str, run: str, port: int) -> Place:
     """A fresh home and work tree for a program, and the script `NAME` that starts it against the model on this port."""
     own = lab() / "runs" / run
     own.mkdir(parents=True)
+    if PROGRAMS[program].guest:
+        return _guest(program, version, own, port)
     for shared in ("npm", "venv"):
-        (own / shared).symlink_to(lab() / shared)
+        (own / shared).symlink_to(prefix(version) / shared)
     made = subprocess.run(
         ["bash", str(CLIS / "command.sh"), program],
         env={**os.environ, "LAB": str(own), "PORT": str(port)},
@@ -116,6 +66,35 @@ def seeded(program: str, run: str, port: int) -> Place:
     wrapper.write_text("#!/bin/sh\n" + re.sub(r" PATH=\S+", "", command, count=1) + ' "$@"\n')
     wrapper.chmod(0o755)
     return Place(program, own / "home" / program, own / "proj" / program, folder)
+
+
+def _guest(program: str, version: str, own: Path, port: int) -> Place:
+    """The same for a program without a shipped profile: what its profile gives it of an environment does reach it."""
+    guest = PROGRAMS[program].guest
+    assert guest
+    home, work, folder = own / "home", own / "proj", own / "bin"
+    for one in (home, work, folder):
+        one.mkdir()
+    known = {"{url}": f"http://127.0.0.1:{port}", "{home}": str(home)}
+
+    def filled(text: str) -> str:
+        for name, value in known.items():
+            text = text.replace(name, value)
+        return text
+
+    for name, text in guest.files.items():
+        path = home / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(filled(text))
+    git = ["git", "-C", str(work), "-c", "user.email=a@b.c", "-c", "user.name=t"]
+    subprocess.run(["git", "init", "-q", str(work)], check=True)
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "init"], check=True)
+    environment = {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin", "SHELL": "/bin/bash", **guest.environment}
+    words = [f"{name}={value}" for name, value in environment.items()]
+    words += [str(executable(program, version)), *map(filled, guest.words)]
+    script = own / f"run-{program}.sh"
+    script.write_text(f"cd {shlex.quote(str(work))} && exec env {shlex.join(words)}\n")
+    return Place(program, home, work, folder)
 
 
 def patient(program: str, own: Path, script: Path) -> None:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .lab import FAKE
+from .programs import FAKE
 
 PATIENCE = 10.0
 """Seconds in which the model must have started."""

@@ -25,18 +25,21 @@ from tmuxctl.results import Answer
 
 from . import lab, model, truth
 from .behaviours import RUN, Planned, Shape, plan
+from .programs import PROGRAMS
 from .screens import Sampler
 from .turn import Turn
 
 SESSION = SOCKET = "a"
-PATIENCE = 120.0
-"""Seconds a turn may take."""
+PATIENCE, PATIENCE_FAILING = 120.0, 400.0
+"""Seconds a turn may take; one that fails, by however many attempts: Gemini and Aider go on for minutes."""
 LATE = 12.0
 """Seconds in which a program may yet ask the model, though its turn was told to be over."""
 UNDECIDED = 1.0
 """Seconds in which a program is watched to do nothing before it is told to."""
 READY = 60.0
 """Seconds a program may take until it is ready: Aider takes ten."""
+GIVEN_UP = 3.0
+"""Seconds in which a program that has told of its failure is watched to ask the model no more."""
 AFTER_TURN = 1.2
 """Seconds in which a turn that is over is still looked at, where it is recorded."""
 AFTER = 3.0
@@ -46,8 +49,8 @@ AFTER = 3.0
 class Player:
     """One program in a session, the model it talks to, and what is seen of both."""
 
-    def __init__(self, control: Control, server: model.Model, place: lab.Place, mode: str, folder: Path) -> None:
-        self.control, self.server, self.place, self.mode, self.folder = control, server, place, mode, folder
+    def __init__(self, control: Control, server: model.Model, place: lab.Place, mode: str, version: str) -> None:
+        self.control, self.server, self.place, self.mode, self.version = control, server, place, mode, version
         self.sampler: Sampler | None = None
         self.question: tuple[float, float] | None = None
 
@@ -60,7 +63,7 @@ class Player:
             SESSION,
             self.place.plain if plain else (self.place.program,),
             cwd=str(self.place.work),
-            profile=self.place.program if plain else "auto",
+            profile=PROGRAMS[self.place.program].profile if plain else "auto",
             if_exists="replace",
         )
         assert isinstance(made, Session)
@@ -123,6 +126,7 @@ class Player:
         turn = Turn(
             program=self.place.program,
             mode=self.mode,
+            version=self.version,
             behaviour=planned.behaviour.name,
             round=planned.round,
             id=planned.id,
@@ -137,6 +141,8 @@ class Player:
             Shape.ALLOW: self.decided,
             Shape.DENY: self.decided,
             Shape.INTERRUPT: self.interrupted,
+            Shape.FAILED: self.failed,
+            Shape.LOST: self.failed,
         }
         try:
             turn = how.get(planned.behaviour.shape, self.asked)(turn)
@@ -144,10 +150,16 @@ class Player:
             turn = turn._replace(returned=time.time(), error=f"{type(error).__name__} {error.reason}: {error}")
         return self.checked(turn, planned)
 
-    def asked(self, turn: Turn, **how: Any) -> Turn:
+    def asked(self, turn: Turn, timeout: float = PATIENCE, **how: Any) -> Turn:
         """Asked and answered."""
-        answer = self.control.ask(SESSION, turn.prompt.encode(), timeout=PATIENCE, **how)
+        answer = self.control.ask(SESSION, turn.prompt.encode(), timeout=timeout, **how)
         return told(turn, answer, time.time())
+
+    def failed(self, turn: Turn) -> Turn:
+        """Every attempt fails, until the program gives up and says so."""
+        turn = self.asked(turn, PATIENCE_FAILING)
+        time.sleep(GIVEN_UP)
+        return turn
 
     def decided(self, turn: Turn) -> Turn:
         """The program asks whether it may run a command: nothing may happen before it is told."""
@@ -236,6 +248,7 @@ def told(turn: Turn, answer: Answer, returned: float) -> Turn:
         confidence=answer.confidence.value if answer.confidence else None,
         source=answer.source,
         complete=answer.complete,
+        failure=getattr(answer, "error", None) or "",
         submitted=answer.submitted.ok,
         evidence=answer.submitted.evidence,
     )
@@ -248,7 +261,7 @@ def ready(job: dict[str, Any]) -> Iterator[Player]:
     home = folder / "home"
     home.mkdir(parents=True)
     server = model.Model()
-    place = lab.seeded(job["program"], job["run"], server.port)
+    place = lab.seeded(job["program"], job["version"], job["run"], server.port)
     if job["mode"] == "hooks":
         lab.install_hooks(place)
     kept = {name: os.environ[name] for name in ("LAB", "PATH") if name in os.environ}
@@ -266,7 +279,7 @@ def ready(job: dict[str, Any]) -> Iterator[Player]:
     )
     try:
         with Control() as control:
-            yield Player(control, server, place, job["mode"], folder)
+            yield Player(control, server, place, job["mode"], job["number"])
     finally:
         # the sessions' server outlives its last session, and then its folder
         subprocess.run(["tmux", "-L", SOCKET, "kill-server"], capture_output=True, check=False)
@@ -282,7 +295,8 @@ def main() -> int:
         left: list[str] = []
         try:
             player.start()
-            for planned in plan(job["rounds"], job["quick"], job["only"]):
+            asks = PROGRAMS[job["program"]].asks
+            for planned in plan(job["rounds"], job["quick"], job["only"], asks, job["done"]):
                 turn = player.record(planned, Path(job["record"])) if job["record"] else player.play(planned)
                 say(turn=turn.line(), **({"screen": player.screen()} if turn.broken else {}))
                 if not player.healthy(turn):

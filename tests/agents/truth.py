@@ -33,6 +33,7 @@ def _broken(turn: Turn) -> Iterator[str]:
     if turn.delay is not None and turn.delay > DELAY and not turn.error:
         yield f"late: told {turn.delay:.2f} s after the end stood on the screen"
     yield from decisions(turn)
+    yield from failing(turn)
     if turn.stopped is False:
         yield "not interrupted: the model gave its whole answer to the turn before"
     if not turn.error:
@@ -119,12 +120,24 @@ def answered(turn: Turn) -> Iterator[str]:
     if turn.source in ("hook", "transcript"):
         if turn.answer.strip() != turn.wanted.strip():
             yield f"answer ({turn.source}) differs: {difference(turn.answer.strip(), turn.wanted.strip())}"
+        if not turn.complete:
+            yield f"incomplete: the {turn.source} gives the whole answer, and it is told not to be whole"
         return
     got, wanted = bare(turn.answer), bare(turn.wanted)
     if not drawn(turn):
         said = "" if turn.complete else ", and said to be incomplete"
         yield f"answer (screen) differs{said}: {difference(got, wanted)}"
     yield from (f"code block not intact: {line!r}" for line in torn(turn))
+
+
+def failing(turn: Turn) -> Iterator[str]:
+    """A turn that failed is told to have failed, and no other is."""
+    if turn.shape == "failed" and not turn.failure and not turn.error:
+        yield f"failure not told: it ended {turn.state}, with {turn.answer[-80:]!r} for an answer"
+    if turn.shape == "failed" and turn.complete:
+        yield "failure told as a complete answer"
+    if turn.shape not in ("failed", "lost") and turn.failure:
+        yield f"told to have failed: {turn.failure}"
 
 
 CHROME = re.compile(r"[\s`|│┃─━═╌┄┌┐└┘├┤┬┴┼╭╮╰╯┏┓┗┛┡┩╇╈┳┻╋╪╞╡•●*-]")

@@ -10,14 +10,16 @@ from .model import Request
 class Turn(NamedTuple):
     """One turn of one program.
 
-    `mode` is hooks or screen (where the program's hooks do not reach it). `returned` is when `ask` gave its result, `seen`
-    when the end of the answer first stood on the screen, both by the host's clock. `wanted` is the model's whole text, None
-    where there is none. `early` is whether the command was run before a decision, `ran` whether it was run at all; `stopped`
-    whether the turn before this one was interrupted, None if there was nothing to interrupt.
+    `mode` is hooks or screen (where the program's hooks do not reach it), `version` the program's number. `returned` is when
+    `ask` gave its result, `seen` when the end of the answer first stood on the screen, both by the host's clock. `failure` is
+    what `ask` says of a turn that failed; `wanted` the model's whole text, None where there is none. `early` is whether the
+    command was run before a decision, `ran` whether it was run at all; `stopped` whether the turn before this one was
+    interrupted, None if there was nothing to interrupt.
     """
 
     program: str
     mode: str
+    version: str
     behaviour: str
     round: int
     id: str
@@ -37,6 +39,7 @@ class Turn(NamedTuple):
     submitted: bool = False
     evidence: str = ""
     seen: float | None = None
+    failure: str = ""
     wanted: str | None = None
     decided: bool = False
     early: bool = False
