@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -191,6 +192,42 @@ def test_keys_arrive_in_either_spelling(typed: Control) -> None:
 def test_a_key_can_be_pressed_many_times(typed: Control) -> None:
     typed.keys("t", ("x", "Enter"), repeat=3)
     arrives(typed, "t", b"x\rx\rx\r")
+
+
+ESCAPES = {
+    ("Escape", "Escape"): "[Escape][Escape]",
+    ("Escape", "b"): "[Escape][b]",
+    ("a", "esc", "Enter", "C-[", "x"): "[a][Escape][Enter][Escape][x]",
+    ("M-b", "c"): "[Meta-b][c]",
+}
+
+
+@pytest.mark.on("tmux", "pipe")
+@pytest.mark.parametrize(("keys", "read"), ESCAPES.items(), ids=lambda value: " ".join(value))
+def test_each_key_arrives_as_itself_behind_an_escape(control: Control, keys: tuple[str, ...], read: str) -> None:
+    control.new("m", program("meta"))
+    assert control.wait("m", text="ready", since="screen").matched
+    assert control.keys("m", keys).result == "done"
+    assert control.wait("m", text=f"{re.escape(read)}$", since="screen").matched, control.screen("m").text
+
+
+@pytest.mark.on("tmux")
+def test_an_escape_pressed_many_times_is_no_meta_key(control: Control) -> None:
+    control.new("m", program("meta"))
+    assert control.wait("m", text="ready", since="screen").matched
+    control.keys("m", ("Escape",), repeat=3)
+    control.keys("m", ("b",))
+    assert control.wait("m", text=re.escape("[Escape][Escape][Escape][b]"), since="screen").matched
+
+
+@pytest.mark.on("tmux")
+def test_keys_with_an_escape_among_them_are_pressed_once_however_often_they_are_asked_for(control: Control) -> None:
+    control.new("m", program("meta"))
+    assert control.wait("m", text="ready", since="screen").matched
+    assert control.keys("m", ("Escape", "b"), id="abcdefgh12345678").result == "done"
+    assert control.keys("m", ("Escape", "b"), id="abcdefgh12345678").result == "dup"
+    control.keys("m", ("z",))
+    assert control.wait("m", text=re.escape("[Escape][b][z]"), since="screen").matched, control.screen("m").text
 
 
 @pytest.mark.parametrize("key", ["Return2", "Nosuch", "", "C-Nosuch", "ctrl+", "ab", "hello"])

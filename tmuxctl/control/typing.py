@@ -102,8 +102,40 @@ def keys(
     found = tmux_keys(names)
     if not found:
         raise Usage("no key given", reason="missing", hint="tmuxctl keys NAME C-c")
-    one = Write(_id(write_id), keys=[(key,) for key in found * repeat])
-    return _into(control, session, lambda pane: _write(control, pane, one, "none", typed=b""))
+    parts, write_id = _parted(found * repeat), _id(write_id)
+
+    def write(pane: Pane) -> Written:
+        if len(parts) > 1:
+            return _in_parts(control, pane, parts, write_id)
+        one = Write(write_id, keys=[(key,) for key in parts[0]])
+        return _write(control, pane, one, "none", typed=b"")
+
+    written = _into(control, session, write)
+    if parts[-1][-1].endswith("Escape"):
+        # the next call may come within a millisecond
+        time.sleep(ESCAPE_SECONDS)
+    return written
+
+
+def _in_parts(control: Control, pane: Pane, parts: Sequence[Sequence[str]], write_id: str) -> Written:
+    """Press the keys of one write with a pause behind each part, in which no other writer may type. A write
+    that is repeated with its id presses only what was not pressed."""
+    holder = lease.Holder.new()
+    result = "dup"
+    with leased(control, pane, holder):
+        told = control.transport.run([("display-message", "-p", "-t", pane.target, "#{@tmuxctl_ack}")])
+        pressed = [int(number) + 1 for number in re.findall(rf"{write_id}p(\d+)\b", told.decode(errors="replace"))]
+        at, offset = control.transport.clock(), sessions.journal(control, pane).end()
+        remember = Input.remember(holder.pid, write_id, offset, "none", b"", at)
+        for number, keys in enumerate(parts):
+            if number < max(pressed, default=0):
+                continue
+            one = Write(write_id, keys=[(key,) for key in keys], part=number)
+            result = pasting.write(control.transport, holder, pane, one, remember)
+            if number + 1 < len(parts):
+                current().check()
+                time.sleep(ESCAPE_SECONDS)
+    return Written(pane.name, result, write_id, 0, sessions.cursor(pane, offset))
 
 
 def press(control: Control, pane: Pane, names: tuple[str, ...], holder: Holder, *, kept: Input | None = None) -> Input:
@@ -128,7 +160,7 @@ def _parted(keys: Sequence[str]) -> list[list[str]]:
     """Keys that may be pressed at once: what comes right behind Escape would be taken for Meta and that key."""
     parts: list[list[str]] = [[]]
     for key in keys:
-        if parts[-1][-1:] == ["Escape"]:
+        if parts[-1] and parts[-1][-1].endswith("Escape"):
             parts.append([])
         parts[-1].append(key)
     return parts

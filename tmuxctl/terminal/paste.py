@@ -95,6 +95,13 @@ class Write(NamedTuple):
     bracketed: bool = False
     fresh: bool = False
     """The id was made for this write: it cannot have been carried out before."""
+    part: int | None = None
+    """Which part of a write that is carried out in several, from 0 on."""
+
+    @property
+    def acknowledged(self) -> str:
+        """What is kept in the session once it is carried out."""
+        return self.id if self.part is None else f"{self.id}p{self.part}"
 
 
 def check_text(data: bytes, *, canonical: bool, bracketed: bool, multiline: bool) -> None:
@@ -189,7 +196,7 @@ def _typed(pane: Pane, one: Write, remember: str) -> list[Command]:
     if one.enter and _pressed(one):
         typing.append(("send-keys", "-t", here, "-H", "0d"))
     return [
-        ("set-option", "-F", "-t", here, "@tmuxctl_ack", f"#{{=-240:@tmuxctl_ack}} {one.id}"),
+        ("set-option", "-F", "-t", here, "@tmuxctl_ack", f"#{{=-240:@tmuxctl_ack}} {one.acknowledged}"),
         ("set-option", "-F", "-t", here, "@tmuxctl_input", remember),
         *typing,
     ]
@@ -205,7 +212,7 @@ def _guarded(transport: Transport, holder: lease.Holder, pane: Pane, one: Write,
     here = pane.target
     facts = {
         "other": f"#{{!=:#{{@tmuxctl_id}},{pane.id}}}",
-        "dup": f"#{{m:*{one.id}*,#{{@tmuxctl_ack}}}}",
+        "dup": f"#{{m:*{one.acknowledged}*,#{{@tmuxctl_ack}}}}",
         "human": lease.human(time.time()),
         "dead": "#{pane_dead}",
         "off": "#{pane_input_off}",
