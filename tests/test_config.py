@@ -128,31 +128,31 @@ def test_the_xdg_folder_is_used(home):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('[tmux]\nsocket = "a/b"', "line 2: tmux.socket: 'a/b' is no socket name"),
-        ('[tmux]\nsocket = "-L"', "is no socket name"),
-        (f'[tmux]\nsocket = "{"x" * 64}"', "is no socket name"),
-        ('[tmux]\nsocket = "a\\n"', "is no socket name"),
-        ("[tmux]\nsocket = 5", "line 2: tmux.socket: '5' is no socket name"),
-        ('[tmux]\nbinary = "./tmux"', "'./tmux' is no program"),
-        ('[tmux]\nbinary = ""', "is no program"),
-        ('[tmux]\nsize = "1x40"', "line 2: tmux.size: '1x40' is no size"),
-        ("[tmux]\nsize = 12040", "is no size"),
-        ("[tmux]\nhistory = -1", "tmux.history: '-1' is no such number"),
-        ("[tmux]\nhistory = true", "'True' is no such number"),
-        ("[tmux]\nhistory = 1.5", "'1.5' is no such number"),
-        ('\n\n[wait]\n\ntimeout = "3 parsecs"', "line 5: wait.timeout: '3 parsecs' is no duration"),
-        ('[wait]\ntimeout = "none"', "'none' is no such duration"),
-        ("[wait]\ntimeout = inf", "is no duration"),
-        ("[wait]\nsettle = true", "is no duration"),
-        ("[wait]\nsettle = 0", "is no such duration"),
-        ("wait.timeout = []", "line 1: wait.timeout: '[]' is no duration"),
+        ('[tmux]\nsocket = "a/b"', "line 2: tmux.socket: 'a/b' is not a valid socket name"),
+        ('[tmux]\nsocket = "-L"', "is not a valid socket name"),
+        (f'[tmux]\nsocket = "{"x" * 64}"', "is not a valid socket name"),
+        ('[tmux]\nsocket = "a\\n"', "is not a valid socket name"),
+        ("[tmux]\nsocket = 5", "line 2: tmux.socket: '5' is not a valid socket name"),
+        ('[tmux]\nbinary = "./tmux"', "'./tmux' is not a valid program"),
+        ('[tmux]\nbinary = ""', "is not a valid program"),
+        ('[tmux]\nsize = "1x40"', "line 2: tmux.size: '1x40' is not a valid size"),
+        ("[tmux]\nsize = 12040", "is not a valid size"),
+        ("[tmux]\nhistory = -1", "tmux.history: '-1' is not a valid number"),
+        ("[tmux]\nhistory = true", "'True' is not a valid number"),
+        ("[tmux]\nhistory = 1.5", "'1.5' is not a valid number"),
+        ('\n\n[wait]\n\ntimeout = "3 parsecs"', "line 5: wait.timeout: '3 parsecs' is not a valid duration"),
+        ('[wait]\ntimeout = "none"', "'none' is not a valid duration"),
+        ("[wait]\ntimeout = inf", "is not a valid duration"),
+        ("[wait]\nsettle = true", "is not a valid duration"),
+        ("[wait]\nsettle = 0", "is not a valid duration"),
+        ("wait.timeout = []", "line 1: wait.timeout: '[]' is not a valid duration"),
         ("[wait.timeout]\nx = 1", "line 1: wait.timeout:"),
-        ("[limits]\nsessions = 0", "is no such number"),
-        ("[limits]\nidle_kill = 0.1", "is no such duration"),
-        ('[journal]\nlimit = "1k"', "is no such number of bytes"),
-        ("[journal]\nlimit = 64.5", "is no number of bytes"),
-        ('[serve]\nlisten = "0.0.0.0"', "is no address"),
-        ('[serve]\nlisten = "localhost:70000"', "is no address"),
+        ("[limits]\nsessions = 0", "is not a valid number"),
+        ("[limits]\nidle_kill = 0.1", "is not a valid duration"),
+        ('[journal]\nlimit = "1k"', "is not a valid number of bytes"),
+        ("[journal]\nlimit = 64.5", "is not a valid number of bytes"),
+        ('[serve]\nlisten = "0.0.0.0"', "is not a valid address"),
+        ('[serve]\nlisten = "localhost:70000"', "is not a valid address"),
     ],
 )
 def test_a_wrong_value_names_file_line_setting_and_what_is_right(home, line, message):
@@ -194,7 +194,7 @@ def test_a_wrong_value_is_told_even_where_it_is_overridden(home):
 def test_a_wrong_variable_or_option_is_named(home):
     assert home.refused(TMUXCTL_SOCKET="../x").message.startswith("TMUXCTL_SOCKET: tmux.socket: ")
     assert home.refused(TMUXCTL_SIZE="big").message.startswith("TMUXCTL_SIZE: tmux.size: ")
-    assert home.refused({"wait.timeout": "soon"}).message.startswith("wait.timeout: 'soon' is no duration")
+    assert home.refused({"wait.timeout": "soon"}).message.startswith("wait.timeout: 'soon' is not a valid duration")
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])

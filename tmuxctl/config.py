@@ -200,7 +200,7 @@ def _line(text: str, name: str) -> str:
 
 
 def _wrong(value: object, what: str, hint: str) -> Usage:
-    return Usage(f"{ascii(str(value)[:40])} is no {what}", reason="bad_config", hint=hint)
+    return Usage(f"{ascii(str(value)[:40])} is not a valid {what}", reason="bad_config", hint=hint)
 
 
 def _socket(value: object) -> str:
@@ -227,7 +227,7 @@ def _whole(low: int, high: int) -> Callable[[object], int]:
         number = int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value) else value
         if isinstance(number, int) and not isinstance(number, bool) and low <= number <= high:
             return number
-        raise _wrong(value, "such number", f"a whole number from {low} to {high}")
+        raise _wrong(value, "number", f"a whole number from {low} to {high}")
 
     return check
 
@@ -238,7 +238,7 @@ def _seconds(low: float, high: float, *, never: bool = False) -> Callable[[Any],
         if (seconds is None and never) or (seconds is not None and low <= seconds <= high):
             return seconds
         also = ", or none" if never else ""
-        raise _wrong(value, "such duration", f"from {low:g} to {high:g} seconds, as in 500ms, 30s, 5m, 2h, 7d{also}")
+        raise _wrong(value, "duration", f"from {low:g} to {high:g} seconds, as in 500ms, 30s, 5m, 2h, 7d{also}")
 
     return check
 
@@ -247,7 +247,7 @@ def _bytes(low: int, high: int) -> Callable[[Any], int]:
     def check(value: Any) -> int:
         if low <= (number := parse_bytes(value)) <= high:
             return number
-        raise _wrong(value, "such number of bytes", f"from {low >> 10}k to {high >> 30}G")
+        raise _wrong(value, "number of bytes", f"from {low >> 10}k to {high >> 30}G")
 
     return check
 

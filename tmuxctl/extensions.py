@@ -279,7 +279,7 @@ def _is_here(folder: str) -> bool:
 def _check_name(name: str, what: str) -> None:
     if not NAME.fullmatch(name):
         hint = "a name, not a path: letters, digits, _ and -"
-        raise Usage(f"{ascii(name[:80])} is no {what} name", reason="bad_name", hint=hint)
+        raise Usage(f"{ascii(name[:80])} is not a valid {what} name", reason="bad_name", hint=hint)
 
 
 def _not_found(what: str, name: str, there: Iterable[Found]) -> NotFound:

@@ -120,7 +120,7 @@ def check_name(name: str) -> str:
     if not NAME.fullmatch(name):
         shown = ascii(name[:40])
         raise Usage(
-            f"{shown} is no session name",
+            f"{shown} is not a valid session name",
             reason="bad_name",
             hint="use letters, digits, _ and -, starting with a letter or digit, at most 63 characters",
         )
@@ -131,7 +131,7 @@ def check_tag(tag: str) -> str:
     """The tag itself, or Usage: what may stand in a session's name."""
     if not NAME.fullmatch(tag):
         raise Usage(
-            f"{ascii(tag[:40])} is no tag",
+            f"{ascii(tag[:40])} is not a valid tag",
             reason="bad_tag",
             hint="use letters, digits, _ and -, starting with a letter or digit, at most 63 characters",
         )
@@ -146,27 +146,47 @@ def parse_size(text: str) -> Size:
         if 2 <= size.cols <= 1000 and 2 <= size.rows <= 1000:
             return size
     raise Usage(
-        f"{ascii(text[:40])} is no size", reason="bad_size", hint="columns x rows, each 2 to 1000, as in 120x40"
+        f"{ascii(text[:40])} is not a valid size",
+        reason="bad_size",
+        hint="columns x rows, each 2 to 1000, as in 120x40",
     )
 
 
-UNITS = {"ms": 0.001, "": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+def natural(name: str) -> tuple[object, ...]:
+    """The key that sorts names as people count: `job2` before `job10`, upper and lower case together."""
+    words = re.split(r"([0-9]+)", name.casefold())
+    return (*(int(word) if word.isdecimal() else word for word in words), name)
+
+
+UNITS: Mapping[float, str] = {
+    86400.0: "d|days?", 3600.0: "h|hrs?|hours?", 60.0: "m|mins?|minutes?", 1.0: "s|secs?|seconds?", 0.001: "ms",
+}  # fmt: skip
+"""What each unit of a duration may be called, by its length in seconds."""
+
+NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,6})?"
+DURATION = re.compile("".join(rf"(?:({NUMBER}) ?(?:{names})(?![a-z]) ?)?" for names in UNITS.values()))
 
 
 def parse_seconds(value: str | int | float | None) -> float | None:
-    """`500ms`, `30`, `30s`, `5m`, `2h`, `7d` in seconds; `none` is None. Usage for anything else."""
+    """`500ms`, `30`, `30s`, `5min`, `1h30m`, `7d` in seconds; `none` is None. Usage for anything else.
+
+    Longer units come before shorter ones, each once; the words may be written out (`2 hours`).
+    """
     if value is None or value == "none":
         return None
     if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e9:
         return float(value)
-    found = re.fullmatch(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(ms|s|m|h|d|)", value) if isinstance(value, str) else None
-    if not found:
+    text = value if isinstance(value, str) else ""
+    if re.fullmatch(NUMBER, text):
+        return float(text)
+    found = DURATION.fullmatch(text)
+    if not text or not found:
         raise Usage(
-            f"{ascii(str(value)[:40])} is no duration",
+            f"{ascii(str(value)[:40])} is not a valid duration",
             reason="bad_duration",
-            hint="write 500ms, 30, 30s, 5m, 2h or none",
+            hint="write 500ms, 30, 30s, 5m, 1h30m, 2h or none",
         )
-    return float(found[1]) * UNITS[found[2]]
+    return sum(float(number) * unit for number, unit in zip(found.groups(), UNITS, strict=True) if number)
 
 
 def parse_bytes(value: str | int) -> int:
@@ -174,6 +194,8 @@ def parse_bytes(value: str | int) -> int:
     found = re.fullmatch(r"([0-9]{1,15})([kKmMgG]?)[bB]?", str(value))
     if not found:
         raise Usage(
-            f"{ascii(str(value)[:40])} is no number of bytes", reason="bad_bytes", hint="write 4096, 8k, 64M or 1G"
+            f"{ascii(str(value)[:40])} is not a valid number of bytes",
+            reason="bad_bytes",
+            hint="write 4096, 8k, 64M or 1G",
         )
     return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2].lower()]

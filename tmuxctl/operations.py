@@ -98,7 +98,7 @@ class Flag(NamedTuple):
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise Usage(f"{ascii(value)[:40]} is no text", reason="bad_type")
+        raise Usage(f"{ascii(value)[:40]} is not text", reason="bad_type")
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise Usage(
             "the text holds bytes or surrogates that are not Unicode",
@@ -124,7 +124,7 @@ def _whole(value: Any) -> int:
         return value
     if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 16:
         return int(value)
-    raise Usage(f"{ascii(value)[:40]} is no whole number", reason="bad_number")
+    raise Usage(f"{ascii(value)[:40]} is not a whole number", reason="bad_number")
 
 
 def _truth(value: Any) -> bool:

@@ -332,7 +332,7 @@ def _converted(plugin: Plugin, option: Option, value: Any) -> Any:
         return convert(value)
     except (ValueError, TypeError, KeyError):
         shown = "it" if option.secret else ascii(str(value)[:40])
-        message = f"plugin {plugin.name!r}: {option.name}: {shown} is no {what}"
+        message = f"plugin {plugin.name!r}: {option.name}: {shown} is not {what}"
         raise Usage(message, reason="bad_option", hint=option.help or f"write {what}") from None
 
 
@@ -499,10 +499,10 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 CONVERTERS: Mapping[Any, tuple[Callable[[Any], Any], str]] = {
-    int: (lambda value: int(_plain(value, int, str)), "whole number"),
-    float: (_number, "number"),
+    int: (lambda value: int(_plain(value, int, str)), "a whole number"),
+    float: (_number, "a number"),
     bool: (_truth, "yes or no"),
-    str: (lambda value: str(_plain(value, str, int, float)), "single text"),
-    tuple[str, ...]: (_texts, "list of text"),
+    str: (lambda value: str(_plain(value, str, int, float)), "a single text"),
+    tuple[str, ...]: (_texts, "a list of text"),
 }
 """How text or JSON becomes an option of each type, and the words for that type."""

@@ -366,6 +366,17 @@ def test_ls_takes_a_format_of_fields(line):
     assert line.out == "build |exited\t2{}\ndb    |unknown\t{}\n"
 
 
+def test_an_empty_ls_says_how_to_start(line):
+    line.answers["ls"] = Sessions(())
+    assert line("--socket", "mine", "ls") == 0
+    assert (line.out, line.err) == ("", "tmuxctl: no sessions; start one: tmuxctl --socket mine new -- python3\n")
+    assert line("ls", "--state", "asking") == 0
+    assert (line.out, line.err) == ("", "tmuxctl: no session is like that; all of them: tmuxctl ls\n")
+    for words in (["-q"], ["-F", "{name}"], ["--json"]):
+        line("ls", *words)
+        assert line.err == ""
+
+
 def test_quiet_prints_names(line):
     line.answers |= {"ls": Sessions((BUILD, DB)), "new": DB, "kill": Killed((End("db", "1", 0, None, 1),))}
     for words, out in ((["ls", "-q"], "build\ndb\n"), (["new", "-q"], "db\n"), (["kill", "-q", "db"], "db\n")):

@@ -69,6 +69,16 @@ def test_sessions_are_found_by_their_tags(control: Control) -> None:
     assert control.tag("a").tags == ("nightly", "new")
 
 
+@pytest.mark.on("memory", "tmux")
+def test_sessions_stand_in_the_order_in_which_people_count(control: Control) -> None:
+    for name in ("ask10", "ask2", "Ask1"):
+        control.new(name, LINES, wait=False)
+    assert [one.name for one in control.ls().sessions] == ["Ask1", "ask2", "ask10"]
+    for name in ("ask10", "ask2"):
+        control.kill((name,))
+    assert [one.name for one in control.ls(ended=True).sessions] == ["Ask1", "ask2", "ask10"]
+
+
 def test_tags_stay_when_a_session_gets_another_name(control: Control) -> None:
     control.new("a", LINES, tag=("web",))
     control.rename("a", "b")

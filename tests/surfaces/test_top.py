@@ -102,6 +102,11 @@ def test_rows_are_sorted(order, expected):
     assert lines[0].endswith(f"by {order}")
 
 
+def test_rows_that_are_equal_stand_in_the_order_in_which_people_count() -> None:
+    rows = tuple(row(name) for name in ("ask10", "Ask2", "ask1"))
+    assert names(drawn(rows=rows, order="name")) == ["ask1", "Ask2", "ask10"]
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [

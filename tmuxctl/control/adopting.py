@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tmuxctl.control import sessions
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.model import NAME, Session, check_name
+from tmuxctl.model import NAME, Session, check_name, natural
 from tmuxctl.terminal import foreign, layout
 from tmuxctl.terminal.foreign import ForeignPane, ForeignTransport
 from tmuxctl.terminal.journal import pipe_command, writer
@@ -74,7 +74,7 @@ def _home(control: Control) -> str:
 def names(control: Control) -> list[str]:
     """What is adopted, by name."""
     found = control.transport.files(_home(control))
-    return sorted(name for name in found if NAME.fullmatch(name) and _about(control, name))
+    return sorted((name for name in found if NAME.fullmatch(name) and _about(control, name)), key=natural)
 
 
 def _about(control: Control, name: str) -> dict[str, Any]:

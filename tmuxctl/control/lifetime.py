@@ -36,7 +36,9 @@ def kill(
     somebody else's, but by `force`, with which plugins remove what they would keep."""
     word = signal.upper().removeprefix("SIG")
     if f"SIG{word}" not in signals.Signals.__members__:
-        raise Usage(f"{ascii(signal[:20])} is no signal", reason="bad_signal", hint="TERM, INT, HUP, KILL, ...")
+        raise Usage(
+            f"{ascii(signal[:20])} is not a valid signal", reason="bad_signal", hint="TERM, INT, HUP, KILL, ..."
+        )
     if everything == bool(names):
         raise Usage("name the sessions to kill, or give --all", reason="missing", hint="tmuxctl ls")
     strangers: list[tuple[Control, Pane]] = []

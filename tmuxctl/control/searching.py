@@ -157,7 +157,9 @@ def _bound(pattern: str) -> Bound | None:
 
 def _bad(pattern: str, why: str) -> Usage:
     return Usage(
-        f"{ascii(pattern[:60])} is no pattern: {why}", reason="bad_pattern", hint="it is a Python regular expression"
+        f"{ascii(pattern[:60])} is not a valid pattern: {why}",
+        reason="bad_pattern",
+        hint="it is a Python regular expression",
     )
 
 

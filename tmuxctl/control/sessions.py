@@ -11,7 +11,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.errors import Denied, Exited, Failed, NotFound, TmuxctlError, Unreachable
-from tmuxctl.model import NAME, Confidence, Session, State, addressable, check_name, check_tag, parse_size
+from tmuxctl.model import NAME, Confidence, Session, State, addressable, check_name, check_tag, natural, parse_size
 from tmuxctl.terminal import journal as journals
 from tmuxctl.terminal import layout, server
 from tmuxctl.terminal.journal import Cursor, Journal, cursor_text, pipe_command
@@ -375,7 +375,7 @@ def lost(control: Control, panes: list[Pane]) -> list[Session]:
         return []
     now = _server(control)
     found = [one for name in missing if (one := _lost(control, name, now))]
-    return sorted(found, key=lambda one: one.name)
+    return sorted(found, key=lambda one: natural(one.name))
 
 
 def _server(control: Control) -> bytes:
@@ -394,7 +394,7 @@ def buried(control: Control) -> list[Session]:
     """Sessions that were ended and of which the words are kept, by name."""
     home = control.transport.home
     found = (_buried(control, name) for name in control.transport.files(f"{home}/ended"))
-    return sorted((one for one in found if one), key=lambda one: one.name)
+    return sorted((one for one in found if one), key=lambda one: natural(one.name))
 
 
 def _buried(control: Control, session_id: str) -> Session | None:

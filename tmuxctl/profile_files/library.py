@@ -68,7 +68,9 @@ def found(name: str) -> Found:
     path = os.path.abspath(os.path.expanduser(name))
     stem = os.path.basename(path).removesuffix(".yaml")
     if not NAME.fullmatch(stem):
-        raise Usage(f"{ascii(name[:80])}: {ascii(stem[:40])} is not a valid profile name", reason="bad_name", hint="NAME.yaml")
+        raise Usage(
+            f"{ascii(name[:80])}: {ascii(stem[:40])} is not a valid profile name", reason="bad_name", hint="NAME.yaml"
+        )
     try:
         os.stat(path)
         refuse_unsafe(path)

@@ -291,7 +291,7 @@ def parse_cursor(text: str) -> Cursor:
     found = re.fullmatch(r"c1:([0-9a-z.]{1,32}):([0-9]{1,15})", text)
     if not found:
         raise Usage(
-            f"{ascii(text[:60])} is no cursor",
+            f"{ascii(text[:60])} is not a valid cursor",
             reason="bad_cursor",
             hint="pass a cursor as an earlier result gave it, as in c1:2:118",
         )

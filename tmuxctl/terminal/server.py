@@ -9,6 +9,7 @@ from types import NoneType
 from typing import Any, NamedTuple
 
 from tmuxctl.errors import NotFound, Unreachable
+from tmuxctl.model import natural
 from tmuxctl.transport.base import Command, Transport
 from tmuxctl.untrusted import fits, parse_json
 
@@ -244,7 +245,7 @@ def panes(transport: Transport, *, timeout: float = 8.0) -> list[Pane]:
     if any(one and one.dead and one.status is None and one.signal is None for one in found):
         nudge(transport)
         found = [parse(line) for line in _listed(transport, [listing], timeout)]
-    return sorted(one for one in found if one and not one.name.startswith("_"))
+    return sorted((one for one in found if one and not one.name.startswith("_")), key=lambda one: natural(one.name))
 
 
 def _listed(transport: Transport, commands: Sequence[Command], timeout: float) -> list[str]:

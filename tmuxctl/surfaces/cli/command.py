@@ -195,7 +195,7 @@ def perform(
     """Call the operation, print its result, and say the exit status."""
     from tmuxctl.surfaces.cli import progress, show
 
-    printer = show.Printer(operation.name, options, form, reactions)
+    printer = show.Printer(operation.name, options, form, reactions, arguments)
     try:
         service = connect(options)
         try:

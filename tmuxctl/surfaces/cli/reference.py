@@ -31,7 +31,8 @@ RULES = (
     "Options stand before or after the words. The first `--` ends them: what follows is text or a command, as it is.",
     "`-` as a text (before `--`) reads standard input, byte by byte. If Enter will be pressed, one newline at its end "
     "is that Enter.",
-    "Durations: `500ms`, `30` or `30s`, `5m`, `2h`, `7d`, `none`. Bytes: `4096`, `8k`, `64M`, `1G`. Sizes: `120x40`.",
+    "Durations: `500ms`, `30` or `30s`, `5m` or `5min`, `1h30m`, `7d`, `none`. Bytes: `4096`, `8k`, `64M`, `1G`. "
+    "Sizes: `120x40`.",
     "Results go to standard output, notes and errors to standard error. With `--json` a result is one object on one "
     "line (a stream: one a line), unknown values are null, times ISO-8601 UTC, lengths in seconds; an error is "
     '`{"error":{"code","reason","message","hint","exit","details"}}`.',

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from tmuxctl.model import NOTHING
 from tmuxctl.operations import plain
 from tmuxctl.surfaces.cli.output import (
     Options,
@@ -33,9 +34,15 @@ class Printer:
     """Prints what one command gives: one result, or a stream of them."""
 
     def __init__(
-        self, verb: str, options: Options, form: str | None = None, reactions: Mapping[str, str] | None = None
+        self,
+        verb: str,
+        options: Options,
+        form: str | None = None,
+        reactions: Mapping[str, str] | None = None,
+        arguments: Mapping[str, Any] = NOTHING,
     ) -> None:
         self.verb = verb
+        self.arguments = arguments
         self.reactions = reactions or {}
         self.options = options
         self.form = form
@@ -243,6 +250,10 @@ class Printer:
             self._lines(*(table.formed(self.form, one) for one in result.sessions))
         elif self.options.quiet:
             self._lines(*(one.name for one in result.sessions))
+        elif not result.sessions:
+            start = "no sessions; start one: tmuxctl new -- python3"
+            told = "no session is like that; all of them: tmuxctl ls" if self.arguments else start
+            note(with_socket(told, self.options), self.options)
         else:
             self._lines(*table.sessions(result.sessions, self.options))
 

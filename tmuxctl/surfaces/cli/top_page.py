@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tmuxctl.model import Session, State
+from tmuxctl.model import Session, State, natural
 from tmuxctl.surfaces.cli.cells import age, columns, cut, fit
 from tmuxctl.surfaces.cli.output import flat
 from tmuxctl.surfaces.cli.table import asked, command, moment, state
@@ -177,7 +177,7 @@ def arranged(rows: Iterable[Row], words: str, order: str) -> list[Row]:
     """The rows that hold every word of the filter, sorted."""
     wanted = words.casefold().split()
     found = [row for row in rows if _holds(row.session, wanted)] if wanted else rows
-    return sorted(found, key=lambda row: (ORDERS[order](row), row.session.name.casefold(), row.session.id))
+    return sorted(found, key=lambda row: (ORDERS[order](row), natural(row.session.name), row.session.id))
 
 
 def _holds(one: Session, words: Sequence[str]) -> bool:
