@@ -40,6 +40,8 @@ READY = 60.0
 """Seconds a program may take until it is ready: Aider takes ten."""
 GIVEN_UP = 3.0
 """Seconds in which a program that has told of its failure is watched to ask the model no more."""
+ANSWERING = 1.5
+"""Seconds after which a program that asked the model is in the middle of its answer."""
 AFTER_TURN = 1.2
 """Seconds in which a turn that is over is still looked at, where it is recorded."""
 AFTER = 3.0
@@ -184,8 +186,11 @@ class Player:
         begun: list[Turn] = []
         first = threading.Thread(target=lambda: begun.append(self.begun(turn)))
         first.start()
-        self.sampler.wait(f"FAKE-BEGIN:slow#{turn.id}", PATIENCE)
-        time.sleep(0.5)
+        # not every program shows an answer before a paragraph of it is there: the model's log tells that it answers
+        deadline = time.monotonic() + PATIENCE
+        while not self.requests(turn) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(ANSWERING)
         following = turn._replace(id=f"{turn.id}-next", prompt=f"fake:echo#{turn.id}-next after the interrupt")
         try:
             following = self.asked(following._replace(shape="answer", asked=time.time()), interrupt=True)

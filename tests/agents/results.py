@@ -37,6 +37,10 @@ class Results:
         self.commits: list[str] = []
         for told in self._lines():
             self._count(told)
+        if self.path.exists() and not self.path.read_bytes().endswith(b"\n"):
+            # a run was killed as it wrote: what it began is no line, and must not spoil the next
+            with self.path.open("a") as file:
+                file.write("\n")
         # what failed before this start may go well now
         self.failed.clear()
 

@@ -38,6 +38,7 @@ def turn(**about: Any) -> Turn:
     known: dict[str, Any] = {
         "program": "claude",
         "mode": "hooks",
+        "version": "2.1.197",
         "behaviour": "echo",
         "round": 0,
         "id": "e-0",
@@ -48,6 +49,7 @@ def turn(**about: Any) -> Turn:
         "wanted": TEXT,
         "state": "idle",
         "source": "hook",
+        "complete": True,
         "submitted": True,
         "evidence": "hook",
         "seen": 101.1,
@@ -84,6 +86,8 @@ def test_a_turn_that_keeps_every_promise_is_not_blamed() -> None:
         ({"state": "asking", "kind": "approval"}, "where no question was"),
         ({"stopped": False}, "not interrupted"),
         ({"error": "Conflict busy"}, "failed"),
+        ({"complete": False}, "incomplete: the hook gives the whole answer"),
+        ({"failure": "API Error: 429"}, "told to have failed: API Error: 429"),
     ],
 )
 def test_a_broken_promise_is_told(wrong: dict[str, Any], words: str) -> None:
@@ -102,6 +106,27 @@ def test_a_broken_promise_is_told(wrong: dict[str, Any], words: str) -> None:
 )
 def test_a_command_that_was_run_or_not_against_the_decision_is_told(one: Turn, words: str) -> None:
     assert words in "; ".join(broken(one))
+
+
+def failed(**about: Any) -> Turn:
+    """A turn whose every attempt the model refused."""
+    known = {
+        "shape": "failed",
+        "requests": (request(outcome="error 400"),),
+        "wanted": None,
+        "seen": None,
+        "answer": "",
+        "complete": False,
+        "failure": "API Error: 400",
+    }
+    return turn(**{**known, **about})
+
+
+def test_a_turn_that_failed_must_be_told_to_have_failed() -> None:
+    assert broken(failed()) == ()
+    assert "failure not told" in "; ".join(broken(failed(failure="", answer="API Error: 400")))
+    assert "as a complete answer" in "; ".join(broken(failed(complete=True)))
+    assert "premature" in "; ".join(broken(failed(requests=(request(outcome="error 429", end=101.5),))))
 
 
 def test_attempts_that_failed_are_one_submission() -> None:
@@ -145,13 +170,23 @@ def test_every_round_has_every_behaviour_and_no_two_prompts_are_the_same() -> No
     assert len({one.behaviour.prompt(one.id) for one in planned}) == len(planned)
 
 
+def test_what_is_played_already_is_left_out_and_the_rest_keeps_its_order() -> None:
+    whole = [one.id for one in plan(3, 3)]
+    assert [one.id for one in plan(3, 3, done=whole[:7])] == whole[7:]
+
+
+def test_a_program_that_never_asks_is_given_nothing_to_decide() -> None:
+    names = {one.behaviour.name for one in plan(1, 1, asks=False)}
+    assert names == {one.name for one in BEHAVIOURS} - {"allow", "deny"}
+
+
 def test_the_table_counts_what_held_and_a_slow_middle_breaks_a_promise() -> None:
     turns = [turn(), turn(program="codex", returned=101.9), turn(program="codex", requests=())]
     turns = [one._replace(broken=broken(one)) for one in turns]
     rows = [[cell.strip() for cell in row.strip("| ").split("|")] for row in table(turns, {})]
-    assert rows[2][:6] == ["claude", "with", "1", "1", "1", "0"]
-    assert rows[3][:6] == ["codex", "with", "2", "1", "1", "0"]
-    assert rows[3][6] == "0.45 / 0.80 s"
-    told = promises(turns, {("claude", "hooks"): ["12 node"]})
-    assert any("codex hooks: the end is told after" in one for one in told)
+    assert rows[2][:8] == ["claude", "2.1.197", "with", "1", "1", "1", "1", "0"]
+    assert rows[3][:8] == ["codex", "2.1.197", "with", "2", "1", "1", "1", "0"]
+    assert rows[3][8] == "0.45 / 0.80 s"
+    told = promises(turns, {("claude", "2.1.197", "hooks"): ["12 node"]})
+    assert any("codex 2.1.197 hooks: the end is told after" in one for one in told)
     assert any("left behind" in one for one in told)

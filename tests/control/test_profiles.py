@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from agents.lab import PROGRAMS
+from agents.programs import SHIPPED as PROGRAMS
 
 from tmuxctl.control import Control, profiles
 from tmuxctl.control.explaining import of_screen
