@@ -43,7 +43,7 @@ def main() -> int:
         return _report(Results(folder))
     try:
         programs.check()
-        wanted = programs.install(options.only, options.versions, print)
+        wanted = programs.install(options.only, options.versions, _say)
     except programs.Missing as error:
         print(f"-- {error}")
         return 1
@@ -55,6 +55,12 @@ def main() -> int:
         print(f"\n-- broken off; go on with --into {folder}")
         return 130
     return _report(run.results)
+
+
+def _say(text: str) -> None:
+    """Told once, not again in the network of its own."""
+    if not os.environ.get(INSIDE):
+        print(text)
 
 
 def _report(results: Results) -> int:

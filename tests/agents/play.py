@@ -253,7 +253,7 @@ def told(turn: Turn, answer: Answer, returned: float) -> Turn:
         confidence=answer.confidence.value if answer.confidence else None,
         source=answer.source,
         complete=answer.complete,
-        failure=getattr(answer, "error", None) or "",
+        failure=answer.error or "",
         submitted=answer.submitted.ok,
         evidence=answer.submitted.evidence,
     )

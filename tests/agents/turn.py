@@ -19,13 +19,13 @@ class Turn(NamedTuple):
 
     program: str
     mode: str
-    version: str
     behaviour: str
     round: int
     id: str
     prompt: str
     asked: float
     returned: float
+    version: str = ""
     shape: str = "answer"
     policy: bool = False
     answer: str = ""

@@ -59,7 +59,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--clears-history", action="store_true", help="empties the terminal's history with each turn")
     parser.add_argument("--alternate", action="store_true", help="draws on the alternate screen")
     parser.add_argument("--sign", default="●", help="the sign at the edge before an answer and an action")
-    parser.add_argument("--loading", action="store_true", help="its only sign of work is `..  Loading (0s, esc to cancel)`")
+    parser.add_argument(
+        "--loading", action="store_true", help="its only sign of work is `..  Loading (0s, esc to cancel)`"
+    )
     return parser.parse_args()
 
 

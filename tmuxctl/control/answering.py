@@ -134,9 +134,7 @@ def last(control: Control, pane: Pane) -> Output | None:
         control, watched, profile, given, given.typed.decode("utf-8", "ignore"), history=int(history), ended=False
     )
     text = found.text or (found.error or "" if found.source else "")
-    return Output(
-        pane.name, screens.clean(text), sessions.cursor(pane, watched.journal.end()), False, found.complete
-    )
+    return Output(pane.name, screens.clean(text), sessions.cursor(pane, watched.journal.end()), False, found.complete)
 
 
 def _told(control: Control, observer: Observer, given: Input, typed: str, ended: bool) -> Said | None:

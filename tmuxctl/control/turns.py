@@ -595,9 +595,7 @@ class _Turn:
             raw=self.asked.raw,
         )
         # of the alternate screen only what changed on it is known
-        return Said(
-            found.text, found.complete and not (cut or first.alternate), found.source, found.status, cut=cut
-        )
+        return Said(found.text, found.complete and not (cut or first.alternate), found.source, found.status, cut=cut)
 
     def _submitted(self, look: Look | None) -> Submitted:
         first = self.first
