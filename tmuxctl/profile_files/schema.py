@@ -348,6 +348,7 @@ ASKING: Mapping[str, Field] = {
     "question": _Reader.question,
     "options": _Reader.options,
     "menu": _one_of(*MENUS),
+    "strip": _Reader.patterns,
     "default": _Reader.word,
     "risk": _one_of(*RISKS),
     "hidden": _Reader.truth,

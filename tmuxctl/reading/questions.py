@@ -16,6 +16,7 @@ from tmuxctl.reading.patterns import Match, Text
 from tmuxctl.results import Asking, Option
 
 if TYPE_CHECKING:
+    from tmuxctl.profile import Rule
     from tmuxctl.reading.kinds import Tells
 
 CONTEXT = 4
@@ -76,7 +77,7 @@ def by_rule(match: Match, seen: Text) -> Asking:
 
         if listed := choices.of_rule(rule, match.region):
             options, default = listed.options, listed.default
-            question = question if rule.question else _told_above(listed.above, question, rule.menu)
+            question = question if rule.question else _told_above(_kept(listed.above, rule), question, rule.menu)
     elif rule.kind == "choice" and not options:
         options, above = numbered(seen, ("Enter",))
         question = above if above and len(question) < SHORT else question
@@ -102,6 +103,11 @@ def _worded(match: Match) -> str:
     end = match.region.find("\n", match.found.end())
     row = match.region[start : end if end >= 0 else None].strip()
     return unframed(row.split("\n")[0])
+
+
+def _kept(above: str, rule: Rule) -> str:
+    """The rows above a list without those that its rule strips."""
+    return "\n".join(row for row in above.split("\n") if not any(patterns.fits(one, row) for one in rule.strip))
 
 
 def _told_above(above: str, question: str, menu: str) -> str:
