@@ -59,6 +59,14 @@ def test_an_option_is_reached_from_the_marked_one() -> None:
     assert found == {"allow": ("Enter",), "always": ("Down", "Enter"), "deny": ("Down", "Down", "Enter")}
 
 
+def test_options_without_numbers_are_reached_from_the_marked_one() -> None:
+    screen = DIALOG.replace(" ❯ 1. Yes", " ❯ Yes").replace("   2. Yes", "   Yes").replace("   3. No", "   No")
+    screen = screen.replace("\n      differently (esc)", "")
+    found = asked(screen, menu="arrows")
+    assert keys(found) == {"allow": ("Enter",), "always": ("Down", "Enter"), "deny": ("Down", "Down", "Enter")}
+    assert found.question == "Bash command — rm -r build Remove what was built — Do you want to proceed?"
+
+
 def test_an_option_names_its_own_key_also_in_its_second_row() -> None:
     screen = DIALOG.replace("1. Yes", "1. Yes (y)").replace("for rm", "for rm (p)")
     found = asked(screen, menu="letters")

@@ -44,6 +44,13 @@ def test_the_option_that_switches_to_another_mode_is_not_the_one_that_allows() -
     assert asked.default == "allow"
 
 
+def test_trust_is_reached_by_the_arrows_from_the_marked_no() -> None:
+    asked = judge(of_screen(screen("asking-trust"), cursor=(1, 12)), claude()).asking
+    assert asked is not None
+    assert {one.id: one.keys for one in asked.options} == {"deny": ("Enter",), "allow": ("Down", "Enter")}
+    assert (asked.kind, asked.default, asked.risk) == ("trust", None, "high")
+
+
 def test_what_it_says_before_a_command_is_no_part_of_the_answer() -> None:
     found = answered("idle-allowed", "fake:run#r2 touch made-r2")
     assert found.text.startswith("FAKE-BEGIN:run#r2\n")

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 ITEM = Pattern(r"^[\s│┃║|]*(?P<mark>[❯›➤▶►●◉⦿→➜>*])?[\s○◯☐◻↑↓]*(?P<number>\d{1,2})[.)]\s+(?P<label>\S.*)$")
 """`❯ 1. Yes`, `│ ● 1. Allow once`, `  2) No`."""
 
+MARKED = Pattern(r"^(?P<before>[\s│┃║|]*[❯›➤▶►●◉→➜>] )(?P<label>\S.*)$")
+"""The marked one of several options without numbers: ` ❯ No, exit`."""
+
 KEY = Pattern(r"\s*\((?P<key>esc|escape|enter|return|tab|shift\+tab|[A-Za-z])\)$", re.IGNORECASE)
 """The key that an option names itself: `No, and tell Codex what to do differently (esc)`."""
 
@@ -95,6 +98,8 @@ class _Row(NamedTuple):
 
 def _numbered(rows: Sequence[str], menu: str, kind: str) -> tuple[int, list[_Item]]:
     start, found = _listed(rows)
+    if not found and menu == "arrows":
+        start, found = _aligned(rows)
     at = next((index for index, row in enumerate(found) if row.marked), 0)
     items = [
         _Item(_label(row, kind), _keys(row, index - at, menu), row.number, row.marked)
@@ -117,6 +122,26 @@ def _listed(rows: Sequence[str]) -> tuple[int, list[_Row]]:
             going_on = False
         elif found and going_on:
             found[-1] = found[-1]._replace(label=f"{found[-1].label}\n{undecorated(row)}")
+    return (start, found) if len(found) > 1 else (0, [])
+
+
+def _aligned(rows: Sequence[str]) -> tuple[int, list[_Row]]:
+    """The list around the last marked row, and its first row: options without numbers, whose words begin below each other."""
+    at = next((y for y in range(len(rows) - 1, -1, -1) if MARKED.match(rows[y])), None)
+    marked = MARKED.match(rows[at]) if at is not None else None
+    if at is None or marked is None:
+        return 0, []
+    edge = marked.end("before")
+
+    def belongs(row: str) -> bool:
+        return not row[:edge].strip(" │┃║|") and bool(row[edge : edge + 1].strip())
+
+    start, end = at, at + 1
+    while start and belongs(rows[start - 1]):
+        start -= 1
+    while end < len(rows) and belongs(rows[end]):
+        end += 1
+    found = [_Row("", undecorated(rows[y][edge:]), y == at) for y in range(start, end)]
     return (start, found) if len(found) > 1 else (0, [])
 
 
