@@ -21,7 +21,7 @@ from tmuxctl.control import Control
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import Session, State
 from tmuxctl.results import Event
-from tmuxctl.surfaces.cli import top_feed, top_load, top_page, top_terminal
+from tmuxctl.surfaces.cli import top_feed, top_load, top_page, top_selection, top_terminal
 from tmuxctl.surfaces.cli.top_page import Load, Row, View, page, question_page
 from tmuxctl.transport.base import Process
 
@@ -73,7 +73,7 @@ def names(lines: list[str]) -> list[str]:
 def test_the_table_shows_what_is_known_and_asking_sessions_first():
     lines = drawn(selected="id-fix")
     assert [line.rstrip() for line in lines[:9]] == [
-        "tmuxctl  5 sessions  1 asking  1 busy  2 idle  1 exited                by state",
+        "tmuxctl  5 sessions  1 asking  1 busy  2 idle  1 exited        1 of 5, by state",
         "  NAME   STATE           IDLE   CPU%    MEM  PROFILE  COMMAND",
         "> fix    asking confirm    3m   1600   1.2G  bash     bash",
         "    ? Overwrite a.txt?: yes | no",
@@ -201,7 +201,39 @@ def test_a_question_is_shown_with_a_key_for_each_answer():
         "  1  yes (y)",
         "  2  no  (what Enter alone would choose)",
     ]
-    assert lines[-1] == " one key answers  Escape leaves"
+    assert lines[-1] == " one key answers  y yes  n no  Escape leaves"
+
+
+@pytest.mark.parametrize(
+    ("answers", "key", "chosen"),
+    [
+        (["yes", "no"], "n", "no"),
+        (["yes", "no"], "y", "yes"),
+        (["yes", "no"], "2", "no"),
+        (["allow", "always", "deny"], "n", "deny"),
+        (["allow", "always", "deny"], "y", None),
+        (["main", "next"], "n", None),
+        (["main", "next"], "3", None),
+        ([*(f"answer{number}" for number in range(22)), "next", "no"], "n", "next"),
+    ],
+)
+def test_a_key_chooses_an_answer_by_its_number_or_as_yes_and_no(answers, key, chosen):
+    assert top_page.answer_of(key, answers) == chosen
+
+
+@pytest.mark.parametrize(("selected", "words", "place"), [("s07", "", "8 of 60"), ("s07", "s0", "8 of 10 with 's0'")])
+def test_the_place_of_the_selected_session_is_told(selected, words, place):
+    rows = tuple(row(f"s{number:02}") for number in range(60))
+    assert drawn(80, 10, rows, selected=f"id-{selected}", words=words)[0].endswith(f"  {place}, by state")
+
+
+def test_names_are_whole_where_less_important_columns_can_give_way():
+    rows = tuple(row(f"worker-with-long-name-{number:02}", argv=("bash",)) for number in range(3))
+    shown = drawn(70, 10, rows)
+    assert names(shown) == [one.session.name for one in rows]
+    assert shown[1].split() == ["NAME", "STATE", "IDLE", "CPU%", "MEM", "COMMAND"]
+    assert drawn(90, 10, rows)[1].split() == ["NAME", "STATE", "IDLE", "CPU%", "MEM", "PROFILE", "COMMAND"]
+    assert drawn(50, 10, rows)[1].split() == ["NAME", "STATE", "IDLE", "COMMAND"]
 
 
 def test_on_a_small_terminal_the_answers_come_before_all_else():
@@ -217,6 +249,51 @@ def test_numbers_are_short():
     memory = [top_page.memory(Load(None, size)) for size in (0, 1000 << 10, 10 << 20, 1000 << 20, 12 << 30, 3 << 40)]
     assert memory == ["0K", "1.0M", "10M", "1.0G", "12G", "3.0T"]
     assert [top_page.percent(Load(cpu, 0)) for cpu in (None, 0.04, 99.96, 999.96)] == ["-", "0.0", "100.0", "1000"]
+
+
+# the selection
+
+
+def test_the_selection_follows_its_session_and_then_what_stood_below_it():
+    selection = top_selection.Selection()
+    selection.follow(["a", "b", "c", "d"], "")
+    assert (selection.id, selection.pointed) == ("a", True)
+    selection.move(1)
+    selection.follow(["c", "a", "d", "b"], "")
+    assert (selection.id, selection.pointed) == ("b", True)
+    selection.follow(["c", "b", "a", "d"], "")
+    # the nearest below that is left; nobody pointed at it
+    selection.follow(["x", "c", "d"], "")
+    assert (selection.id, selection.pointed) == ("d", False)
+    selection.move(1)
+    assert (selection.id, selection.pointed) == ("d", True)
+    # the last one only from the last
+    selection.follow(["x", "c"], "")
+    assert (selection.id, selection.pointed) == ("c", False)
+    selection.follow([], "")
+    assert selection.id is None
+    selection.follow(["y", "z"], "")
+    assert (selection.id, selection.pointed) == ("y", True)
+
+
+def test_a_session_that_a_filter_selects_was_pointed_at():
+    selection = top_selection.Selection()
+    selection.follow(["a", "b"], "")
+    selection.follow(["b"], "b")
+    assert (selection.id, selection.pointed) == ("b", True)
+
+
+def test_a_session_that_is_about_to_end_is_left_for_the_next():
+    selection = top_selection.Selection()
+    selection.follow(["a", "b", "c"], "")
+    selection.leave()
+    assert (selection.id, selection.pointed) == ("b", False)
+    selection.move(10**6)
+    selection.leave()
+    assert (selection.id, selection.pointed) == ("b", False)
+    selection.follow(["b"], "")
+    selection.leave()
+    assert selection.id == "b"
 
 
 # keys and loads
@@ -485,6 +562,61 @@ def test_kill_asks_first(control, table):
     table.press("y")
     table.until(lambda: "web" not in [one.name for one in control.ls().sessions])
     table.sees("killed web")
+
+
+@real
+@pytest.mark.parametrize("words", ["", "s"])
+def test_after_a_kill_the_next_row_is_selected_and_nothing_else_is_killed(control, table, words):
+    for number in range(1, 5):
+        control.new(f"s{number}", LINES)
+    table.open(size="120x20")
+    table.press("s", "/", *words, "Enter", "Home")
+    table.sees("by name", "> s1 ")
+    table.press("j")
+    table.sees("> s2 ")
+    table.press("x")
+    table.sees("kill s2?")
+    table.press("y")
+    table.sees("> s3 ", "killed s2")
+    table.until(lambda: " s2 " not in table.text)
+    table.press("x")
+    table.sees("the selection moved to s3 by itself", "> s3 ")
+    table.press("y", "x")
+    table.sees("kill s3?")
+    table.press("y")
+    table.sees("> s4 ", "killed s3")
+    table.until(lambda: " s3 " not in table.text)
+    table.press("k", "x")
+    table.sees("kill s1?")
+    assert {one.name for one in control.ls().sessions} >= {"s1", "s4"}
+
+
+@real
+def test_the_question_whether_to_kill_goes_with_its_session(control, table):
+    for number in range(1, 4):
+        control.new(f"s{number}", LINES)
+    table.open(size="120x20")
+    table.select("s2")
+    table.press("Escape")
+    table.sees("2 of 4")
+    table.press("x")
+    table.sees("kill s2?")
+    control.kill(("s2",))
+    table.sees("s2 is gone", "> s3 ")
+    table.press("y")
+    table.changed("s2 is gone")
+    assert {one.name for one in control.ls().sessions} >= {"s1", "s3"}
+
+
+@real
+def test_n_means_no_on_the_page_of_a_question(control, table):
+    control.new("fix", ASKS)
+    table.open()
+    table.sees("? Overwrite")
+    table.press("Home", "d")
+    table.sees("fix asks", "n no")
+    table.press("n")
+    assert control.wait("fix", text="got n").matched == "text"
 
 
 @real

@@ -28,12 +28,14 @@ from tmuxctl.surfaces.cli.top_page import (
     Piece,
     Row,
     View,
+    answer_of,
     arranged,
     help_page,
     page,
     question_page,
     writing,
 )
+from tmuxctl.surfaces.cli.top_selection import Selection
 from tmuxctl.surfaces.cli.top_terminal import Terminal
 
 if TYPE_CHECKING:
@@ -92,12 +94,11 @@ class Top:
         self.unseen = False
         """Whether something came that the next keys were not meant for, typed as they were before anybody saw it."""
         self.rows: list[Row] = []
-        self.selected: str | None = None
+        self.selection = Selection()
         self.words, self.order = "", "state"
         self.note, self.wrong = "", False
         self._noted = 0.0
         self._first = 0
-        self._place = 0
         self._done: queue.SimpleQueue[str | BaseException] = queue.SimpleQueue()
 
     def run(self) -> None:
@@ -113,11 +114,10 @@ class Top:
 
     def _draw(self) -> None:
         self.rows = self.feed.rows()
-        self._keep_selected()
+        self._follow()
         width, height = self.terminal.size
-        view = View(
-            self.rows, width, height, time.time(), self.selected, self.words, self.order, self._first, self.footer()
-        )
+        selected = self.selection.id
+        view = View(self.rows, width, height, time.time(), selected, self.words, self.order, self._first, self.footer())
         drawn = self.mode.page(self, view)
         self._first = drawn.first
         self.terminal.draw(drawn.lines)
@@ -157,25 +157,22 @@ class Top:
         """The rows as they stand."""
         return arranged(self.rows, self.words, self.order)
 
-    def session(self) -> Session | None:
-        """The selected session."""
-        return next((row.session for row in self.shown() if row.session.id == self.selected), None)
-
-    def _keep_selected(self) -> None:
-        """Stay on the session, wherever it stands now; where it is gone, on the one that took its place."""
-        ids = [row.session.id for row in self.shown()]
-        if self.selected in ids:
-            self._place = ids.index(self.selected)
-        else:
-            self._place = max(0, min(self._place, len(ids) - 1))
-            self.selected = ids[self._place] if ids else None
+    def _follow(self) -> None:
+        """Let the selection know the rows as they stand."""
+        self.selection.follow([row.session.id for row in self.shown()], (self.words, self.order))
 
     def move(self, by: int) -> None:
         """Select another session, so many rows below."""
-        ids = [row.session.id for row in self.shown()]
-        if ids:
-            self._place = max(0, min(self._place + by, len(ids) - 1))
-            self.selected = ids[self._place]
+        self._follow()
+        self.selection.move(by)
+
+    def session(self) -> Session | None:
+        """The selected session."""
+        return self.find(self.selection.id)
+
+    def find(self, session_id: str | None) -> Session | None:
+        """A session as it is known now; None if it is gone."""
+        return next((row.session for row in self.rows if row.session.id == session_id), None)
 
     # what is done to sessions
 
@@ -261,7 +258,11 @@ class Browse:
         elif key in ACTIONS:
             ACTIONS[key](top)
         elif key in FOR_SESSION and (one := top.session()):
-            FOR_SESSION[key](top, one)
+            if key in HARMFUL and not top.selection.pointed:
+                top.selection.pointed = True
+                top.tell(f"the selection moved to {one.name} by itself: press {key} again if you mean that")
+            else:
+                FOR_SESSION[key](top, one)
 
 
 class Filter:
@@ -287,7 +288,11 @@ class Kill:
         self.one = one
 
     def page(self, top: Top, view: View) -> Page:
-        """The table with the question in its last line."""
+        """The table with the question in its last line; without it once the session is gone."""
+        if top.find(self.one.id) is None:
+            top.mode = Browse()
+            top.tell(f"{self.one.name} is gone")
+            return page(view._replace(footer=top.footer()))
         what = "remove" if self.one.state in ENDED else "kill"
         asked = [Piece(f" {what} {self.one.name}? ", "asking"), Piece("y", "key"), Piece(" or any other key for no")]
         return page(view._replace(footer=asked))
@@ -298,6 +303,7 @@ class Kill:
         one = self.one
         if key in ("y", "Y"):
             kill = {"session": [one.id]}
+            top.selection.leave()
             top.do(f"killing {one.name} ...", f"killed {one.name}", lambda: top.control.call("kill", kill))
 
 
@@ -312,7 +318,7 @@ class Decide:
 
     def page(self, top: Top, view: View) -> Page:
         """The question; the table again once nobody waits for an answer any more."""
-        now = next((row.session for row in top.rows if row.session.id == self.one.id), None)
+        now = top.find(self.one.id)
         if now is None or (now.asking or {}).get("id") != self.asking.get("id"):
             top.mode = Browse()
             top.tell(f"{self.one.name} does not ask that any more")
@@ -327,8 +333,8 @@ class Decide:
             self.typed = written(self.typed, key)
             if key == "enter" and self.typed:
                 self._answer(top, self.typed)
-        elif key in ANSWER_KEYS[: len(self.answers)]:
-            self._answer(top, self.answers[ANSWER_KEYS.index(key)])
+        elif answer := answer_of(key, self.answers):
+            self._answer(top, answer)
 
     def _answer(self, top: Top, answer: str) -> None:
         top.mode = Browse()
@@ -414,3 +420,6 @@ ACTIONS: dict[str, Callable[[Top], None]] = {
 FOR_SESSION: dict[str, Callable[[Top, Session], None]] = {
     "enter": _attach, "a": _attach, "d": _decide, "i": _interrupt, "x": _kill, "K": _kill,
 }  # fmt: skip
+
+HARMFUL = ("i", "x", "K")
+"""Keys that do nothing to a session at which nobody pointed."""

@@ -23,6 +23,9 @@ ENDED = (State.EXITED, State.LOST)
 
 STATE_WORDS = tuple(one.value for one in State)
 
+SPOKEN_KEYS = {"y": ("yes",), "n": ("no", "deny")}
+"""Keys that stand for an answer whatever its number is."""
+
 ANSWER_KEYS = "123456789abcdefghijklmnopqrstuvwxyz"
 """The keys that choose an answer, by its number."""
 
@@ -212,12 +215,15 @@ COLUMNS = (
 GOING = ("PROFILE", "MEM", "CPU%", "COMMAND", "IDLE")
 """The columns that are left out where there is no room, the first first."""
 
+LESS_THAN_NAMES = ("PROFILE", "MEM", "CPU%")
+"""Those that are left out before a name is cut."""
+
 
 def page(view: View) -> Page:
     """The whole table: a head, the sessions, a footer."""
     found = arranged(view.rows, view.words, view.order)
     sizes = _sizes(view, found)
-    above = [_summary(view, len(found))] if view.height >= 4 else []
+    above = [_summary(view, found)] if view.height >= 4 else []
     above += [_heads(view, sizes)] if view.height >= 3 else []
     room = max(0, view.height - len(above) - (view.height >= 2))
     body, owners = _body(view, found, sizes)
@@ -237,8 +243,13 @@ def _sizes(view: View, found: Sequence[Row]) -> list[tuple[Column, int]]:
     def left() -> int:
         return view.width - MARK + GAP - sum(GAP + sizes[one] for one in kept)
 
+    def cut() -> int:
+        """The columns by which names and states are cut."""
+        return sum(max(0, min(needed[one], one.most) - sizes[one]) for one in kept if one.head in ("NAME", "STATE"))
+
     for head in GOING:
-        if left() >= 0:
+        # a name that is cut may be one of many
+        if left() >= (cut() if head in LESS_THAN_NAMES else 0):
             break
         kept = [one for one in kept if one.head != head]
     for one in sorted(kept, key=lambda one: one.head != "STATE"):
@@ -246,16 +257,22 @@ def _sizes(view: View, found: Sequence[Row]) -> list[tuple[Column, int]]:
     return [(one, sizes[one]) for one in kept]
 
 
-def _summary(view: View, found: int) -> Line:
-    """How many sessions there are, by state; at the right the filter and the order. What matters less gives way."""
-    number = len(view.rows)
+def _summary(view: View, rows: Sequence[Row]) -> Line:
+    """How many sessions there are, by state; at the right the place of the selected one, the filter and the order. What
+    matters less gives way."""
+    number, found = len(view.rows), len(rows)
+    place = next((place for place, row in enumerate(rows, 1) if row.session.id == view.selected), None)
     line = [Piece("tmuxctl  ", "bold"), Piece(f"{number} session{'' if number == 1 else 's'}")]
     for one in RANKS:
         if count := sum(row.session.state is one for row in view.rows):
             line += [Piece("  "), Piece(f"{count} {one.value}", one.value)]
     if _length(line) > view.width:
         line = [Piece(f"{number}:", "bold"), Piece(" "), *line[3:]]
-    about = f"{found} with {shown(view.words)!r}, by {view.order}" if view.words else f"by {view.order}"
+    about = f"by {view.order}"
+    if view.words:
+        about = f"{found} with {shown(view.words)!r}, {about}"
+    if place is not None:
+        about = f"{place} of {about}" if view.words else f"{place} of {found}, {about}"
     blanks = view.width - _length(line) - columns(about) - 1
     return [*line, Piece(" " * blanks), Piece(about, "dim")] if blanks >= 2 else line
 
@@ -350,10 +367,20 @@ def question_page(one: Session, width: int, height: int, typed: str | None = Non
         # the answers are what is needed most
         lines = [head, *text][: max(0, room)] if room != 1 else text[:1]
         lines += choices
-    footer: Line = [Piece(" one key answers", "dim"), Piece("  Escape", "key"), Piece(" leaves")]
+    footer: Line = [Piece(" one key answers", "dim")]
+    for key in SPOKEN_KEYS:
+        if (named := answer_of(key, [str(one.get("id")) for one in answers])) in SPOKEN_KEYS[key]:
+            footer = [*footer, Piece(f"  {key}", "key"), Piece(f" {named}")]
+    footer = [*footer, Piece("  Escape", "key"), Piece(" leaves")]
     if not answers:
         footer = writing("answer: ", typed or "", width)
     return _filled(lines, footer, width, height)
+
+
+def answer_of(key: str, answers: Sequence[str]) -> str | None:
+    """The answer that a key chooses, of these in the order of their numbers: by its number, or `y` for yes and `n` for no."""
+    numbered = dict(zip(ANSWER_KEYS, answers, strict=False))
+    return numbered.get(key) or next((one for one in SPOKEN_KEYS.get(key, ()) if one in answers), None)
 
 
 def _answers(asking: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
