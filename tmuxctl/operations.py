@@ -171,6 +171,7 @@ Pattern = Annotated[str, Kind("re", {"type": "string"}, _text)]
 CursorText = Annotated[str, Kind("cursor", {"type": "string"}, _text)]
 Names = Annotated[tuple[str, ...], NAMES]
 Key = Annotated[tuple[str, ...], Kind("key", {"type": "array", "items": {"type": "string"}}, _texts)]
+FolderName = Annotated[str, Kind("dir", {"type": "string"}, _text)]
 FileName = Annotated[str, Kind("file", {"type": "string"}, _text)]
 
 
@@ -192,7 +193,7 @@ class Parameter(NamedTuple):
         """True if a call without it is an error."""
         return self.default is inspect.Parameter.empty
 
-    def convert(self, value: Any) -> Any:
+    def convert(self, value: Any, called: Callable[[Parameter], str] = lambda parameter: parameter.name) -> Any:
         """The value for a call, from text or JSON; Usage names the parameter."""
         if value is None and (self.optional or self.default is None):
             return None
@@ -200,10 +201,10 @@ class Parameter(NamedTuple):
             found = self.kind.parse(value)
         except Usage as error:
             hint = error.hint or "see the command's --help"
-            raise Usage(f"{self.name}: {error.message}", reason=error.reason, hint=hint) from None
+            raise Usage(f"{called(self)}: {error.message}", reason=error.reason, hint=hint) from None
         if self.choices and found not in self.choices:
             hint = _nearest(found, list(self.choices))
-            raise Usage(f"{self.name}: {ascii(found)} is none of its choices", reason="bad_choice", hint=hint)
+            raise Usage(f"{called(self)}: {ascii(found)} is none of its choices", reason="bad_choice", hint=hint)
         return found
 
 
@@ -216,8 +217,11 @@ class Operation(NamedTuple):
     meta: Meta
     function: Callable[..., Any]
 
-    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Checked and converted arguments for a call; Usage for a strange, missing or wrong one."""
+    def arguments(
+        self, given: Mapping[str, Any], called: Callable[[Parameter], str] = lambda parameter: parameter.name
+    ) -> dict[str, Any]:
+        """Checked and converted arguments for a call; Usage for a strange, missing or wrong one, which it names as it is
+        called where the call comes from."""
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in given.keys() - known.keys():
             raise Usage(
@@ -228,8 +232,8 @@ class Operation(NamedTuple):
         for parameter in self.parameters:
             if parameter.required and parameter.name not in given:
                 verb = spoken(self.name)
-                raise Usage(f"{verb} needs {parameter.name}", reason="missing", hint=f"tmuxctl {verb} --help")
-        return {name: known[name].convert(value) for name, value in given.items()}
+                raise Usage(f"{verb} needs {called(parameter)}", reason="missing", hint=f"tmuxctl {verb} --help")
+        return {name: known[name].convert(value, called) for name, value in given.items()}
 
     def schema(self) -> dict[str, Any]:
         """The JSON schema of its arguments."""

@@ -70,7 +70,7 @@ BEFORE: Mapping[str, str] = {
     "wait db --text 'rows? in set'": "tmuxctl send db '.print 2 rows in set'",
     "wait build --exit --timeout 10m": "tmuxctl send build exit",
     "read build --follow": "tmuxctl send build './work; exit'",
-    "log build --tail 20 --follow": "tmuxctl send build './work; exit'",
+    "log build -n 20 -f": "tmuxctl send build './work; exit'",
     "read db --since c1:9f2c.1:118": "CURSOR=$(tmuxctl ls -F '{cursor}')",
     "get-answer --session db 'select 1'": "tmuxctl ask db 'select 1;'",
     "decide setup yes --id 3f2a91c0": 'ID=$(tmuxctl decide setup --json | sed \'s/.*"id":"\\([0-9a-f]*\\)".*/\\1/\')',

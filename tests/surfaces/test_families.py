@@ -103,8 +103,8 @@ def test_options_of_every_command_stand_anywhere(line, words):
         (["profil"], "did you mean 'profile'"),
         (["profile-ls"], "no command 'profile-ls'"),
         (["machine"], "no command 'machine'"),
-        (["profile", "new"], "profile new needs name"),
-        (["profile", "new", "a"], "tmuxctl profile new --help"),
+        (["profile", "new"], "profile new needs NAME"),
+        (["profile", "new", "a"], "tmuxctl profile new [OPTIONS] NAME -- COMMAND.."),
         (["profile", "ls", "--frce"], "profile ls: no option --frce"),
     ],
 )

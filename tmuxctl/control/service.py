@@ -19,6 +19,7 @@ from tmuxctl.operations import (
     CursorText,
     FileName,
     Flag,
+    FolderName,
     Input,
     Key,
     Kind,
@@ -390,7 +391,7 @@ class Control:
         session: SessionName,
         *,
         since: Annotated[CursorText | None, "output after this cursor; default: after the last input"] = None,
-        follow: Annotated[bool, "go on until the program ends"] = False,
+        follow: Annotated[bool, "go on until the program ends", Flag(("-f",))] = False,
         raw: Annotated[bool, "the bytes as they came, escape sequences and all"] = False,
         answer_to: Annotated[str | None, "the answer to the last input that holds this text"] = None,
     ) -> Output | Iterator[Output]:
@@ -408,14 +409,14 @@ class Control:
         group="Look",
         idempotent=True,
         streams=True,
-        examples=("log build", "log build --tail 20 --follow"),
+        examples=("log build", "log build -n 20 -f"),
     )
     def log(
         self,
         session: SessionName,
         *,
-        tail: Annotated[int | None, "only the last N lines"] = None,
-        follow: Annotated[bool, "go on until the program ends"] = False,
+        tail: Annotated[int | None, "only the last N lines", Flag(("-n",))] = None,
+        follow: Annotated[bool, "go on until the program ends", Flag(("-f",))] = False,
         raw: Annotated[bool, "the bytes as they came, escape sequences and all"] = False,
     ) -> Output | Iterator[Output]:
         """All that a session printed, as far as its journal is kept."""
@@ -490,7 +491,7 @@ class Control:
         name: Annotated[NewName | None, "its name; default: after the command"] = None,
         command: Annotated[tuple[str, ...], "executed as given, without a shell; default: $SHELL"] = (),
         *,
-        cwd: Annotated[FileName | None, "the folder it starts in; default: here"] = None,
+        cwd: Annotated[FolderName | None, "the folder it starts in; default: here"] = None,
         env: Annotated[dict[str, str] | None, "set a variable", Flag(("-e",))] = None,
         size: Annotated[SizeText | None, "columns x rows (default: 120x40, the setting tmux.size)"] = None,
         history: Annotated[
@@ -560,7 +561,7 @@ class Control:
         command: Annotated[tuple[str, ...], "executed as given, without a shell"],
         *,
         name: Annotated[NewName | None, "the session's name while it runs"] = None,
-        cwd: Annotated[FileName | None, "the folder it starts in; default: here"] = None,
+        cwd: Annotated[FolderName | None, "the folder it starts in; default: here"] = None,
         env: Annotated[dict[str, str] | None, "set a variable", Flag(("-e",))] = None,
         size: Annotated[SizeText | None, "columns x rows (default: 120x40, the setting tmux.size)"] = None,
         clean_env: Annotated[bool, "start from a short list of variables, not from all of yours"] = False,
@@ -603,7 +604,7 @@ class Control:
         ] = None,
         tag: Annotated[str | None, Kind("tag", TEXT.schema, TEXT.parse), "only those with this tag"] = None,
         all_sockets: Annotated[bool, "the panes of every other tmux server of yours too"] = False,
-        ended: Annotated[bool, "those that were killed too, as long as they are kept"] = False,
+        ended: Annotated[bool, "those that were killed too, as long as they are kept", Flag(("-a",))] = False,
     ) -> Sessions:
         """All sessions, ended, lost and adopted ones too."""
         from tmuxctl.control import sessions

@@ -12,6 +12,9 @@ from tmuxctl.results import Output, Wait, Written
 class Niia:
     """niia's operations, carried out by a Control's."""
 
+    tool = "niia"
+    """Whose spellings these are."""
+
     def __init__(self, control: Any) -> None:
         self.control = control
 

@@ -80,11 +80,22 @@ def usage(error: click.ClickException) -> Usage:
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "tmuxctl"
     if isinstance(error, click.NoSuchOption):
-        near = f"did you mean {' or '.join(error.possibilities)}? " if error.possibilities else ""
-        rest = "text that begins with - goes after --" if _verb(path) else "tmuxctl --help"
-        return Usage(f"{_verb(path)}no option {ascii(error.option_name)[1:-1]}", reason="bad_option", hint=near + rest)
+        option = ascii(error.option_name)[1:-1]
+        return Usage(f"{_verb(path)}no option {option}", reason="bad_option", hint=_meant(context, option, error))
     message = error.format_message().rstrip(".")
     return Usage(_verb(path) + message[:1].lower() + message[1:], reason="bad_usage", hint=f"{path} --help")
+
+
+def _meant(context: click.Context | None, option: str, error: click.NoSuchOption) -> str:
+    """What to say of an option that there is not."""
+    from tmuxctl.surfaces.cli import spellings
+    from tmuxctl.surfaces.cli.command import OperationCommand
+
+    near = f"did you mean {' or '.join(error.possibilities)}? " if error.possibilities else ""
+    command = context.command if context is not None else None
+    if not isinstance(command, OperationCommand):
+        return near + "tmuxctl --help"
+    return spellings.meant(command.operation, str(command.name), option, near)
 
 
 def _verb(path: str) -> str:

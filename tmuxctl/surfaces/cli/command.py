@@ -34,6 +34,9 @@ INPUT_LIMIT = 16 << 20
 
 WORDS = "words_"
 
+OF_OTHERS = "as_elsewhere_"
+"""What the names of options begin with that only other tools have."""
+
 
 class OperationCommand(click.Command):
     """A command made of an operation. `connect` gives the object whose operation it is."""
@@ -54,6 +57,19 @@ class OperationCommand(click.Command):
             found += [click.Option([name, flag], metavar="CMD", help=about) for name, flag, about in REACTIONS]
         return found
 
+    def _options_of_others(self) -> list[click.Option]:
+        """Options that other tools have for what is an argument here, or another option."""
+        from tmuxctl.surfaces.cli import spellings
+
+        found = []
+        for number, one in enumerate(spellings.taken(self.operation)):
+            of = next((each for each in self.operation.parameters if each.name == one.parameter), None)
+            much = {"multiple": True, "type": click.UNPROCESSED} if one.takes_value else {"count": True}
+            complete = _complete_choice(of) if of else None
+            declared = [f"{OF_OTHERS}{number}", *one.flags]
+            found.append(click.Option(declared, **much, hidden=True, shell_complete=complete))
+        return found
+
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         return self.params
 
@@ -65,7 +81,8 @@ class OperationCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         head, tail = (args[: args.index("--")], args[args.index("--") + 1 :]) if "--" in args else (args, None)
         if ctx.resilient_parsing or group.has_options(head):
-            self.params += [*self.options(), *group.global_options(hidden=True), group.help_option(self, ctx)]
+            self.params += [*self.options(), *self._options_of_others()]
+            self.params += [*group.global_options(hidden=True), group.help_option(self, ctx)]
         try:
             rest = super().parse_args(ctx, self._with_values(head))
         except click.UsageError as error:
@@ -84,7 +101,8 @@ class OperationCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> int:
         options = group.merged(ctx.obj, ctx)
-        arguments = self._positional(ctx.params[WORDS], ctx.meta["tmuxctl.tail"])
+        others = self._given_as_elsewhere(ctx)
+        arguments = self._positional(ctx.params[WORDS], ctx.meta["tmuxctl.tail"]) | others
         files: dict[str, str] = {}
         for one in self.operation.parameters:
             if one.positional or not group.given(ctx, one.name):
@@ -93,9 +111,37 @@ class OperationCommand(click.Command):
             if (self.operation.name, one.name) in TO_FILE:
                 files[one.name], arguments[one.name] = ctx.params[one.name], True
         self._read_input(arguments, ctx, options)
+        self.operation.arguments(arguments, self._called)
         reactions = {name.removeprefix("on_"): ctx.params[name] for name, *_ in REACTIONS if ctx.params.get(name)}
         form = ctx.params.get("format_")
         return perform(self.operation, self.connect, arguments, options, files, form, reactions)
+
+    def _given_as_elsewhere(self, ctx: click.Context) -> dict[str, Any]:
+        """Arguments by options of other tools; what they say of the first word goes before the words."""
+        if not any(name.startswith(OF_OTHERS) for name in ctx.params):
+            return {}
+        from tmuxctl.surfaces.cli import spellings
+
+        found: dict[str, Any] = {}
+        for number, one in enumerate(spellings.taken(self.operation)):
+            given = ctx.params[f"{OF_OTHERS}{number}"]
+            if not given or one.parameter is None:
+                continue
+            if self.positional and one.parameter == self.positional[0].name:
+                ctx.params[WORDS] = (*spellings.targets(self.operation, given), *ctx.params[WORDS])
+            elif one.parameter in found or (len(given) if one.takes_value else given) > 1:
+                # -77 is -7 twice
+                hint = f"--{spelling(one.parameter)} takes one: {self._help()}"
+                raise Usage(f"{self.name}: one {one.parameter} only", reason="bad_usage", hint=hint)
+            else:
+                found[one.parameter] = given[0] if one.takes_value else one.value
+        return found
+
+    def _called(self, one: Parameter) -> str:
+        """A parameter as the help of the command calls it."""
+        from tmuxctl.surfaces.cli import help
+
+        return help.called(self.operation, one)
 
     def _positional(self, head: Sequence[str], tail: Sequence[str] | None) -> dict[str, Any]:
         """The words as arguments. Where a single one may be left out, those that many take stand behind `--` only."""
@@ -105,18 +151,22 @@ class OperationCommand(click.Command):
         words = [*head] if only_behind else [*head, *(tail or ())]
         rest = words[len(singles) :]
         if rest and (many is None or only_behind):
-            hint = (
-                f"the command goes after --: {self._help()}"
-                if many
-                else f"quote words that belong together: {self._help()}"
-            )
-            raise Usage(f"{self.name}: {ascii(rest[0][:40])} is one word too many", reason="bad_usage", hint=hint)
+            from tmuxctl.surfaces.cli import spellings
+
+            hint = spellings.too_many(self.operation, words, rest)
+            raise Usage(f"{self.name}: unexpected argument {ascii(rest[0][:40])}", reason="bad_usage", hint=hint)
         if only_behind and tail is not None and not tail:
             raise Usage(f"{self.name}: nothing after --", reason="missing", hint=self._help())
         found: dict[str, Any] = {one.name: word for one, word in zip(singles, words, strict=False)}
         plenty = list(tail or ()) if only_behind else rest
         if many is not None and plenty:
             found[many.name] = plenty
+        missing = next((one for one in self.positional if one.required and one.name not in found), None)
+        if missing is not None:
+            from tmuxctl.surfaces.cli import help
+
+            hint = f"tmuxctl {help.synopsis(self.operation)}"
+            raise Usage(f"{self.name} needs {self._called(missing)}", reason="missing", hint=hint)
         return found
 
     def _help(self) -> str:

@@ -38,14 +38,24 @@ class _Commands(click.Group):
             for name in operations.names(service.operations):
                 yield spoken(name), name, service
 
+    def hint(self, words: Sequence[str], ctx: click.Context) -> str:
+        """What to say of a command that there is not: ours for another tool's, else what was perhaps mistyped."""
+        from tmuxctl.config import near
+
+        return near(words[0], self.harmless(ctx))
+
+    def harmless(self, ctx: click.Context) -> list[str]:
+        """The words of commands that end and remove nothing: a typo is never answered with another one."""
+        every = [(typed, getattr(one.operations, name).__operation__) for typed, name, one in self.commands_of()]
+        kills = {typed.rpartition(" ")[2] for typed, meta in every if meta.right == "kill"}
+        return [word for word in self.list_commands(ctx) if word not in kills]
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         command = self.get_command(ctx, args[0])
         if command is None and not ctx.resilient_parsing:
-            from tmuxctl.config import near
-
-            hint = near(args[0], self.list_commands(ctx)) or f"{ctx.command_path} --help lists them"
+            hint = self.hint(args, ctx) or f"{ctx.command_path} --help lists them"
             raise Usage(f"no command {ascii(args[0][:40])}", reason="no_command", hint=hint)
         return (args[0] if command else None), command, args[1:]
 
@@ -62,6 +72,12 @@ class Family(_Commands):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return _command(self, f"{self.name} {cmd_name}")
+
+    def hint(self, words: Sequence[str], ctx: click.Context) -> str:
+        from tmuxctl.surfaces.cli import spellings
+
+        ours = spellings.ours_in_family(str(self.name), words[0], self.list_commands(ctx))
+        return f"here that is: {ours}" if ours else super().hint(words, ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing or has_options(args[:1]):
@@ -103,6 +119,12 @@ class App(_Commands):
             family = Family(cmd_name, self.services)
             return family if family.list_commands(ctx) else None
         return _command(self, cmd_name) if spoken(cmd_name.replace("-", "_")) == cmd_name else None
+
+    def hint(self, words: Sequence[str], ctx: click.Context) -> str:
+        from tmuxctl.surfaces.cli import spellings
+
+        ours = spellings.ours(words)
+        return f"here that is: {ours}" if ours else super().hint(words, ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing or has_options(args[:1]):

@@ -63,15 +63,29 @@ def of_app(app: App, formatter: click.HelpFormatter) -> None:
         formatter.write_dl(globals_of_app())
     formatter.write_paragraph()
     formatter.write_text("tmuxctl COMMAND --help says more of each. Text that begins with - goes after --.")
+    for text in _of_other_tools(app):
+        formatter.write_paragraph()
+        formatter.write_text(text)
 
 
 def groups(app: App) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-    """Each group that has commands, with their names and what they do in a line."""
+    """Each group that has commands, with their names and what they do in a line; without spellings of other tools."""
     lines: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
     for typed, name, service in app.commands_of():
+        if hasattr(service.operations, "tool"):
+            continue
         function: Any = getattr(service.operations, name)
         lines[function.__operation__.group].append((typed, _first_line(function)))
     return ((group, found) for group, found in lines.items() if found)
+
+
+def _of_other_tools(app: App) -> Iterator[str]:
+    """The commands that are another tool's spelling of ours, a text for each tool."""
+    found: dict[str, list[str]] = {}
+    for typed, _, service in app.commands_of():
+        if tool := getattr(service.operations, "tool", ""):
+            found.setdefault(tool, []).append(typed)
+    return (f"As {tool} spells them: {', '.join(typed)}." for tool, typed in found.items())
 
 
 def of_family(family: Family, formatter: click.HelpFormatter) -> None:
@@ -147,6 +161,11 @@ def metavar(operation: Operation, one: Parameter) -> str:
     elif one.kind.word == "key":
         shown = "KEY"
     return f"{shown}.." if one.many else shown
+
+
+def called(operation: Operation, one: Parameter) -> str:
+    """What a parameter is called in a message: NAME, KEY, or `--timeout`."""
+    return metavar(operation, one).removesuffix("..") if one.positional else f"--{spelling(one.name)}"
 
 
 def options(command: OperationCommand) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tmuxctl.errors import Denied, Unreachable, Usage
-from tmuxctl.operations import TEXTS, Kind, SessionName, invoke, operation
+from tmuxctl.operations import TEXTS, Flag, Kind, SessionName, invoke, operation
 from tmuxctl.surfaces.cli.output import Options, tell
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Here(OfCommands):
         self,
         session: SessionName,
         *,
-        read_only: Annotated[bool, "look only: what is typed goes nowhere"] = False,
+        read_only: Annotated[bool, "look only: what is typed goes nowhere", Flag(("-r",))] = False,
         keep_size: Annotated[bool, "do not fit the session to this terminal"] = False,
     ) -> None:
         """Bring a session to this terminal; C-b d leaves it, and its program goes on.

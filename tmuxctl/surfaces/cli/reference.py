@@ -29,6 +29,8 @@ in the manual pages, as in `man tmuxctl-ask`.
 
 RULES = (
     "Options stand before or after the words. The first `--` ends them: what follows is text or a command, as it is.",
+    "Where the first word is a session, `-t NAME` names it too, as in tmux; `new` takes `-s NAME` and `-d` (it is always "
+    "detached), `kill` takes `-9`, `-INT` and `-s INT`.",
     "`-` as a text (before `--`) reads standard input, byte by byte. If Enter will be pressed, one newline at its end "
     "is that Enter.",
     "Durations: `500ms`, `30` or `30s`, `5m` or `5min`, `1h30m`, `7d`, `none`. Bytes: `4096`, `8k`, `64M`, `1G`. "
