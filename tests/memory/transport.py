@@ -169,7 +169,7 @@ class MemoryTransport:
                     return Tty(pane.program.canonical, pane.program.echo, pane.program.unread)
             return None
 
-    def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL) -> list[Probe]:
+    def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL, beyond: bool = False) -> list[Probe]:
         with self._lock:
             self._settle()
             at, wall = self.clock(), time.time() + self._ahead

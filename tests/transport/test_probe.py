@@ -136,6 +136,31 @@ def test_a_program_that_waits_for_a_line_reads_its_terminal(control: Control, un
     assert (kernel.tty.canonical, kernel.tty.unread) == (True, 0)
 
 
+# the process in between ends at once: no parent leads from the one that reads to the terminal's programs
+STRANGER = """
+terminal=$(tty)
+(setsid sh -c "read line < $terminal" < /dev/null > /dev/null 2>&1 &)
+exec sleep 1000
+"""
+
+
+def test_a_reader_that_does_not_belong_to_the_terminal_is_found_when_it_is_looked_for(
+    start: Callable[..., Pane], kind: str, until: Until
+) -> None:
+    seen = start("sh", "-c", STRANGER)
+
+    def found(*, beyond: bool) -> list[str]:
+        (probe,) = seen.transport.probe([(seen.pid, seen.path)], beyond=beyond)
+        assert probe.kernel is not None
+        return [one.name for one in probe.kernel.programs if any(thread.tty for thread in one.threads)]
+
+    if kind == "local":
+        until(lambda: found(beyond=True) == ["sh"])
+    assert found(beyond=False) == []
+    seen.type("x\n")
+    until(lambda: found(beyond=True) == [])
+
+
 def test_a_program_without_echo_shows_in_its_terminal(control: Control, until: Until) -> None:
     control.new("t", program("secret"))
     seen = pane(control, "t")

@@ -171,6 +171,18 @@ class Observer(observer.Observer):
         """The keys that stop what that program does."""
         return self.profile.interrupt if self.profile else ("C-c",)
 
+    def see(self, extent: Extent, probe: Probe, drawn: Capture) -> Look:
+        """As every observer; where a question stands on the screen that no program of the terminal listens for, who else
+        waits for this terminal is looked for as well."""
+        from tmuxctl.reading import listening
+
+        look = super().see(extent, probe, drawn)
+        if not listening.unanswered(look):
+            return look
+        found = self.transport.probe([(self.pane.pid, self.pane.tty)], level=self.level, beyond=True)[0]
+        self.looks[-1] = look = look._replace(kernel=found.kernel)
+        return look
+
     def verdict(self) -> Verdict:
         """What the looks so far say."""
         return judge(self.evidence, self.profile)

@@ -114,6 +114,16 @@ def no_work(now: Says) -> bool:
     )
 
 
+def unanswered(look: Look) -> bool:
+    """Something is asked for, by the text or by the terminal's settings, and no program of the foreground listens: a process
+    that does not belong to the terminal may, as a daemon that asks for a passphrase there."""
+    told = kernel.says(look.kernel)
+    if told is None or told.word != kernel.NOBODY or look.kernel is None or look.kernel.inner is not None:
+        return False
+    tty = told.tty
+    return (tty is not None and not (tty.canonical and tty.echo)) or patterns.alone_a_question(patterns.text(look).left)
+
+
 def asks_plainly(seen: Scene) -> bool:
     """A prompt stands there, so that a process which began since may be of any kind."""
     left = seen.text.left

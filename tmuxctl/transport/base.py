@@ -189,10 +189,12 @@ class Transport(Protocol):
     def tty(self, path: str) -> Tty | None:
         """How the terminal device treats input, or None when it cannot be asked."""
 
-    def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL) -> list[Probe]:
+    def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL, beyond: bool = False) -> list[Probe]:
         """What the kernel tells of these panes' terminals, each given as the pid of the pane's first process and the
         path of its terminal; `level` (FULL, WCHAN, NONE) caps how much is asked. Without programs if that process has
-        ended; what ends meanwhile is left out, and no process or terminal makes it raise."""
+        ended; what ends meanwhile is left out, and no process or terminal makes it raise. `beyond` looks through all
+        processes of the machine for those that wait for such a terminal without belonging to it (a daemon that asks for a
+        passphrase there), where the transport can: some milliseconds."""
 
     def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
         """The machine's process table, as much of it as may be seen; only these processes if `pids` is given."""

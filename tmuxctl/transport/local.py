@@ -361,7 +361,7 @@ class LocalTransport:
 
         return settings(path)
 
-    def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL) -> list[Probe]:
+    def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL, beyond: bool = False) -> list[Probe]:
         from tmuxctl.transport import probe, procfs
 
         files = procfs.Here() if os.path.isdir("/proc/self") else None
@@ -369,7 +369,7 @@ class LocalTransport:
         for pid, path in panes:
             kernel: Kernel | None
             if files:
-                kernel = probe.kernel(files, pid, path, level)
+                kernel = probe.kernel(files, pid, path, level, beyond=beyond)
             else:
                 tty = procfs.settings(path)
                 kernel = Kernel(tty, 0, ()) if tty else None

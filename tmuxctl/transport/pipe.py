@@ -197,9 +197,10 @@ class PipeTransport:
         status, shown, _ = self._call(words("settings", path))
         return None if status else stty(shown)
 
-    def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL) -> list[Probe]:
+    def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL, beyond: bool = False) -> list[Probe]:
         from tmuxctl.transport import calls, probe, snapshot
 
+        # `beyond`: the shell there prints the processes of the terminals alone
         proc = self._facts()
         asked = [word for pid, path in dict.fromkeys(panes) for word in (str(pid), path)]
         numbers = {name: str(number) for number, name in calls.named(self._machine).items()}

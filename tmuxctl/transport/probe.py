@@ -33,6 +33,10 @@ WAITING = (b"wait_woken", b"n_tty_read", b"poll_sched", b"do_sys_poll", b"do_pol
 """The same for all in which a thread may wait for a terminal."""
 
 
+READ_PLACES = ("wait_woken", "n_tty_read")
+"""Those in which it reads."""
+
+
 class Row(NamedTuple):
     """What is needed of /proc/PID/stat. `cpu` is in clock ticks, `started` in clock ticks since boot."""
 
@@ -111,8 +115,9 @@ class Files(Protocol):
         """Clock ticks since boot."""
 
 
-def kernel(files: Files, pid: int, path: str, level: str = FULL) -> Kernel:
-    """What is told of the terminal at `path`, whose first process is `pid`, up to `level`.
+def kernel(files: Files, pid: int, path: str, level: str = FULL, *, beyond: bool = False) -> Kernel:
+    """What is told of the terminal at `path`, whose first process is `pid`, up to `level`; with `beyond` also of processes
+    that wait for it though they belong to no session of this terminal.
 
     Without programs where that process has ended, or has another terminal. Ended processes that nobody has waited for
     yet are left out.
@@ -124,7 +129,10 @@ def kernel(files: Files, pid: int, path: str, level: str = FULL) -> Kernel:
         return Kernel(tty, 0, ())
     table.walk([pid])
     terminal = device or Device(root.tty, None)
-    return _kernel(files, table, root, terminal, tty, level, DEPTH)._replace(clock=files.clock())
+    found = _kernel(files, table, root, terminal, tty, level, DEPTH)
+    if beyond and level != NONE:
+        found = found._replace(programs=(*found.programs, *_strangers(files, table, root, terminal, level)))
+    return found._replace(clock=files.clock())
 
 
 class Table:
@@ -203,6 +211,26 @@ def _kernel(files: Files, table: Table, root: Row, terminal: Device, tty: Tty | 
         inside = (_inner(files, table, below, one, level, depth) for one in holders)
         inner = next((found for found in inside if found), None)
     return Kernel(tty, group, programs, inner)
+
+
+def _strangers(files: Files, table: Table, root: Row, terminal: Device, level: str) -> Iterator[Program]:
+    """The processes of other sessions, and of no terminal, that wait for this terminal's input. One of its own session
+    that is not in the foreground may not read: it would be stopped."""
+    for pid in files.processes():
+        row = table.rows.get(pid) or parse(files.stat(pid))
+        if row is None or row.ended or row.session == root.session or _in_front(row, root):
+            continue
+        if files.read(pid, pid, "wchan").strip().startswith(WAITING):
+            program = Seen(files, row, terminal).program(False, level)
+            if program and any(_for_it_alone(program, thread) for thread in program.threads):
+                yield program
+
+
+def _for_it_alone(program: Program, thread: Thread) -> bool:
+    """Whether a thread waits for the terminal and for nothing else."""
+    if thread.tty is None:
+        return bool(program.holds) and thread.wchan.startswith(READ_PLACES)
+    return thread.tty and (thread.alone or thread.call in calls.READS)
 
 
 def _in_front(row: Row, root: Row) -> bool:
