@@ -109,3 +109,29 @@ def test_the_echo_of_a_text_goes_on_behind_the_prompt_for_more_of_it() -> None:
 def test_without_blocks_an_answer_is_what_comes_behind_the_last_action_too() -> None:
     rows = [">>> one", "Thinking...", "", "Well.", "...done thinking.", "", "Twelve.", "", ">>>"]
     assert drawn.answer(rows, "one", TALK).text == "Twelve."
+
+
+MARKED = "A prompt\n  with  blanks\n\n- a bullet, `code` and *stress*\nthe last line"
+
+
+@pytest.mark.parametrize(
+    ("typed", "rows", "text"),
+    [
+        # the program draws the input as it draws Markdown
+        (MARKED, ["", " A prompt", "   with  blanks", "", " - a bullet, code and stress", " the last line"], "hello"),
+        # the beginning of a long line on one row, the rest on the next
+        (
+            "one line that is too long for a single row of it",
+            ["> one line that is too long for a single row", "of it"],
+            "it",
+        ),
+        # the answer is a part of the input
+        ("say hello", ["> say hello"], "hello"),
+        ("print(1)\n\nhello", ["> print(1)", "", "hello", ""], "hello"),
+    ],
+)
+def test_without_a_sign_an_answer_begins_behind_the_whole_input_and_not_within_it(
+    typed: str, rows: list[str], text: str
+) -> None:
+    assert drawn.answer([*rows, text, "Tokens: 1", ">"], typed, PLAIN).text == text
+    assert drawn.answer([*rows, "", text, "", "Tokens: 1", ">"], typed, PLAIN).text == text

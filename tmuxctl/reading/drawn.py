@@ -27,6 +27,10 @@ ABOVE, BELOW = 20, 3
 """How far from the row on which the text was typed its echo may stand: the composer moves when it is sent."""
 
 
+MARKDOWN = re.compile(r"[`*_]")
+"""What a program leaves out of an echo that it draws as Markdown (pi, measured)."""
+
+
 class Drawn(NamedTuple):
     """The text; `complete` is False where its beginning is not to be seen, or the turn failed. `signed` is False where the
     profile knows the sign of an answer and it was not found: then the text is all rows of the turn, or those behind the
@@ -58,7 +62,7 @@ def answer(
         error = None
     if error is not None:
         kept = kept[: error.row]
-    text, signed = _text(kept, typed, profile)
+    text, signed = _text(kept, rows[start - 1] if start else "", typed, profile)
     tool = re.compile(profile.answer.tool) if profile.answer.tool else None
     acted = tool is not None and any(map(tool.search, kept))
     if error is not None and not signed and not acted:
@@ -68,15 +72,15 @@ def answer(
     return Drawn(text, seen and signed and error is None, signed, fits, error.text if error else None)
 
 
-def _text(rows: Sequence[str], typed: str, profile: Profile) -> tuple[str, bool]:
+def _text(rows: Sequence[str], first: str, typed: str, profile: Profile) -> tuple[str, bool]:
     """The text on the rows of a turn, and whether the profile's signs were found there, if it knows any."""
     manner = profile.answer
     if manner.begin is None:
-        return _unnumbered(_stripped(_plain(rows, typed, profile), manner), manner), True
+        return _unnumbered(_stripped(_plain(rows, first, typed, profile), manner), manner), True
     if text := _unnumbered(_blocks(rows, manner).strip("\n"), manner):
         return text, True
     strip = [re.compile(pattern) for pattern in manner.strip]
-    left = [row for row in _plain(rows, typed, profile).split("\n") if not any(one.search(row) for one in strip)]
+    left = [row for row in _plain(rows, first, typed, profile).split("\n") if not any(one.search(row) for one in strip)]
     return dedent("\n".join(left)).strip("\n"), False
 
 
@@ -132,20 +136,42 @@ def _undented(row: str, width: int) -> str:
     return row[min(width, len(row) - len(row.lstrip(" "))) :]
 
 
-def _plain(rows: Sequence[str], typed: str, profile: Profile) -> str:
-    """All rows behind the rest of the echo, and behind the program's last action."""
-    left, echoing = squeezed(typed), True
+def _plain(rows: Sequence[str], first: str, typed: str, profile: Profile) -> str:
+    """All rows behind the rest of the echo, whose first row is given, and behind the program's last action."""
     tool = re.compile(profile.answer.tool) if profile.answer.tool else None
-    kept: list[str] = []
-    for row in rows:
+    kept = rows[_echoed(rows, first, typed, profile) :]
+    acted = [at for at, row in enumerate(kept) if tool and tool.search(row)]
+    return "\n".join(kept[acted[-1] + 1 if acted else 0 :]).strip("\n")
+
+
+def _echoed(rows: Sequence[str], first: str, typed: str, profile: Profile) -> int:
+    """How many rows go on with the echo that begins on the first. Each holds what of the input comes next: an answer may
+    say again what stood there before."""
+    left = _unmarked(typed)
+    beginning = left[: len(_unmarked(typed.strip().split("\n")[0][:ECHO_LENGTH]))]
+    shown = _unmarked(first)
+    at = _shared(shown[shown.find(beginning) :], left) if beginning in shown else 0
+    last = 0
+    for number, row in enumerate(rows):
         more = composer.more_end(row, profile)
-        bare = composer.behind_prompt(row, profile) if more is None else squeezed(row[more:])
-        echoing = echoing and bare in left and (bool(bare) or more is not None)
-        if tool and not echoing and tool.search(row):
-            kept = []
-        else:
-            kept += [] if echoing else [row]
-    return "\n".join(kept).strip("\n")
+        bare = MARKDOWN.sub("", composer.behind_prompt(row, profile)) if more is None else _unmarked(row[more:])
+        if (found := left.find(bare, at)) < 0 or (bare and at == len(left)):
+            break
+        at = found + len(bare) if bare else at
+        # a blank row is a part of the echo where more of that comes
+        last = number + 1 if bare or more is not None else last
+    return last
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    return next(
+        (at for at, both in enumerate(zip(one, other, strict=False)) if both[0] != both[1]), min(len(one), len(other))
+    )
+
+
+def _unmarked(text: str) -> str:
+    return MARKDOWN.sub("", squeezed(text))
 
 
 def _stripped(text: str, manner: Answer) -> str:
