@@ -29,8 +29,6 @@ from .results import Part, Results
 INSIDE = "TMUXCTL_AGENTS_INSIDE"
 """Set where the run already has a network of its own."""
 
-MODES = ("hooks", "screen")
-
 FULL = 20
 
 
@@ -85,7 +83,11 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--behaviours", nargs="+", choices=names, default=[], metavar="NAME", help=", ".join(names))
     parser.add_argument(
-        "--modes", nargs="+", choices=MODES, default=list(MODES), help="with the hooks, by the screen alone"
+        "--modes",
+        nargs="+",
+        choices=programs.MODES,
+        default=list(programs.MODES),
+        help="with the hooks, by the screen alone",
     )
     parser.add_argument(
         "--versions",
@@ -138,8 +140,7 @@ class Run:
             Part(program, version, programs.installed(program, version), mode)
             for program, version in wanted
             for mode in self.options.modes
-            # a guest has nothing but a profile of its own
-            if mode == "screen" or not programs.PROGRAMS[program].guest
+            if mode in programs.PROGRAMS[program].modes
         ]
         # a socket's path has room for 107 bytes
         with (

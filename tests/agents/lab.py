@@ -93,7 +93,10 @@ def _guest(program: str, version: str, own: Path, port: int) -> Place:
     words = [f"{name}={value}" for name, value in environment.items()]
     words += [str(executable(program, version)), *map(filled, guest.words)]
     script = own / f"run-{program}.sh"
-    script.write_text(f"cd {shlex.quote(str(work))} && exec env {shlex.join(words)}\n")
+    script.write_text(f"cd {shlex.quote(str(work))} && exec env -u TMUXCTL_EVENTS {shlex.join(words)}\n")
+    wrapper = folder / program
+    wrapper.write_text(f'#!/bin/sh\nexec env {shlex.join(words)} "$@"\n')
+    wrapper.chmod(0o755)
     return Place(program, home, work, folder)
 
 

@@ -60,12 +60,12 @@ class Player:
 
     def start(self) -> None:
         """Start the program in a session, by its name or (without its hooks) through a script."""
-        plain = self.mode == "screen"
+        plain, about = self.mode == "screen", PROGRAMS[self.place.program]
         made = self.control.new(
             SESSION,
             self.place.plain if plain else (self.place.program,),
             cwd=str(self.place.work),
-            profile=PROGRAMS[self.place.program].profile if plain else "auto",
+            profile=about.profile if plain or about.guest else "auto",
             if_exists="replace",
         )
         assert isinstance(made, Session)

@@ -24,6 +24,7 @@ NEEDS = (
 )
 
 VERSIONS = ("pinned", "newest")
+MODES = ("hooks", "screen")
 
 RESOLVED = "TMUXCTL_AGENTS_NEWEST"
 """The versions that the registries gave, as JSON: a run in a network of its own cannot ask them again."""
@@ -36,12 +37,14 @@ class Missing(Exception):
 class Guest(NamedTuple):
     """How a program without a shipped profile is made ready: its files below its home, its environment, and its words.
 
-    `{url}` in each is the local model's address, `{home}` the program's home.
+    `{url}` in each is the local model's address, `{home}` the program's home. `hooks` is whether its profile makes it tell
+    of its turns.
     """
 
     files: Mapping[str, str]
     environment: Mapping[str, str]
     words: Sequence[str]
+    hooks: bool = False
 
 
 class Program(NamedTuple):
@@ -53,6 +56,11 @@ class Program(NamedTuple):
     package: str
     guest: Guest | None = None
     asks: bool = True
+
+    @property
+    def modes(self) -> Sequence[str]:
+        """With its hooks and without, where it has some."""
+        return MODES if not self.guest or self.guest.hooks else ("screen",)
 
     @property
     def profile(self) -> str:
@@ -106,6 +114,7 @@ PROGRAMS = {
                 {".pi/agent/models.json": PI_MODELS, ".pi/agent/settings.json": '{"hideThinkingBlock": true}'},
                 {"PI_OFFLINE": "1", "PI_TELEMETRY": "0"},
                 ("--provider", "fake", "--model", "fake"),
+                hooks=True,
             ),
             asks=False,
         ),
