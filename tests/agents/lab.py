@@ -19,8 +19,13 @@ RETRIES: dict[str, tuple[tuple[str, str], ...]] = {
         ("request_max_retries = 1", "request_max_retries = 4"),
         ("stream_max_retries = 1", "stream_max_retries = 2"),
     ),
+    # left alone it tries twenty times, for eight minutes
+    "gemini": (('"enableAutoUpdate":false', '"enableAutoUpdate":false,"maxAttempts":3'),),
 }
 """What is changed in what command.sh seeds: a program that gives up after one attempt recovers from nothing."""
+
+SEEDED = {"codex": ".codex/config.toml", "gemini": ".gemini/settings.json"}
+"""Where that stands in a program's home, if not in its command."""
 
 
 HOOKS_BY_PERSON = ("gemini",)
@@ -101,13 +106,12 @@ def _guest(program: str, version: str, own: Path, port: int) -> Place:
 
 
 def patient(program: str, own: Path, script: Path) -> None:
-    """Let the program try again as often as its makers let it, more than the once that command.sh asks for."""
-    for path in (script, own / "home" / program / ".codex" / "config.toml"):
-        if path.exists():
-            text = path.read_text()
-            for old, new in RETRIES.get(program, ()):
-                text = text.replace(old, new)
-            path.write_text(text)
+    """Let the program try again more often than the once that command.sh asks for, and not for minutes."""
+    path = own / "home" / program / SEEDED[program] if program in SEEDED else script
+    text = path.read_text()
+    for old, new in RETRIES.get(program, ()):
+        text = text.replace(old, new)
+    path.write_text(text)
 
 
 def install_hooks(place: Place) -> None:

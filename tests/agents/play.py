@@ -21,7 +21,7 @@ from typing import Any
 from tmuxctl.control import Control
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import Session, State
-from tmuxctl.results import Answer
+from tmuxctl.results import Answer, Output
 
 from . import lab, model, truth
 from .behaviours import RUN, Planned, Shape, plan
@@ -31,7 +31,7 @@ from .turn import Turn
 
 SESSION = SOCKET = "a"
 PATIENCE, PATIENCE_FAILING = 120.0, 400.0
-"""Seconds a turn may take; one that fails, by however many attempts: Gemini and Aider go on for minutes."""
+"""Seconds a turn may take; one that fails, by however many attempts: Aider goes on for minutes."""
 LATE = 12.0
 """Seconds in which a program may yet ask the model, though its turn was told to be over."""
 UNDECIDED = 1.0
@@ -237,8 +237,16 @@ class Player:
         seen = self.sampler.wait(marks[-1], 1.0) if marks else None
         if turn.shape in ("allow", "deny"):
             turn = turn._replace(ran=self.made(turn).exists())
-        turn = turn._replace(requests=requests, wanted=wanted, seen=seen)
-        return turn._replace(broken=truth.broken(turn))
+        turn = turn._replace(requests=requests, wanted=wanted, seen=seen, printed=self.printed(turn))
+        return turn._replace(broken=truth.broken(turn), undrawn=truth.undrawn(turn))
+
+    def printed(self, turn: Turn) -> str:
+        """Every byte the program printed since it was given the turn's text, where no more than that can be known."""
+        if turn.source != "screen":
+            return ""
+        output = self.control.read(SESSION, raw=True)
+        assert isinstance(output, Output)
+        return output.text
 
 
 def told(turn: Turn, answer: Answer, returned: float) -> Turn:

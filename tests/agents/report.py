@@ -12,7 +12,7 @@ MEDIAN = {"hooks": 0.2, "screen": 0.5}
 
 COLUMNS = (
     "program", "version", "hooks", "turns", "all right", "submitted once", "byte-equal", "premature",
-    "end delay median/max", "answers right", "whole", "failures told", "undecided", "denied run", "left",
+    "end delay median/max", "answers right", "undrawn", "whole", "failures told", "undecided", "denied run", "left",
 )  # fmt: skip
 
 
@@ -59,6 +59,7 @@ def _row(key: Key, turns: Sequence[Turn], left: Sequence[str]) -> tuple[str, ...
         str(count("premature")),
         f"{median(delays):.2f} / {max(delays):.2f} s" if delays else "-",
         _answers(turns),
+        str(sum(one.undrawn for one in turns)),
         _whole(turns),
         _failures(turns),
         str(count("undecided")),

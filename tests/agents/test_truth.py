@@ -150,6 +150,17 @@ def test_an_answer_from_the_screen_may_draw_markdown_but_not_lose_or_add_a_line(
     assert "code block" in "".join(broken(turn(source="screen", wanted=CODE, answer=drawn.replace("1:\n\n", "1:\n"))))
 
 
+def test_what_a_program_never_printed_cannot_be_in_an_answer_from_its_screen() -> None:
+    wanted = "FAKE-BEGIN:echo#e-0\n\none two three\n\nFAKE-END:echo#e-0"
+    answer = wanted.replace(" three", "")
+    of_it = {"source": "screen", "wanted": wanted, "answer": answer}
+    assert broken(turn(**of_it, printed=f"\x1b[1m{answer}\x1b[m")) == ()
+    assert "differs" in "".join(broken(turn(**of_it, printed=f"\x1b[1m{wanted}\x1b[m")))
+    # what was printed behind the gap must be there all the same
+    cut = {**of_it, "answer": answer.replace("FAKE-END", "")}
+    assert "differs" in "".join(broken(turn(**cut, printed=answer)))
+
+
 def test_of_escape_codes_in_an_answer_the_printable_rest_may_be_shown() -> None:
     wanted = "a \x1b]0;PWNED\x07 colour \x1b[31mred\x1b[0m bell \x07 end"
     for answer in (

@@ -124,7 +124,7 @@ def answered(turn: Turn) -> Iterator[str]:
             yield f"incomplete: the {turn.source} gives the whole answer, and it is told not to be whole"
         return
     got, wanted = bare(turn.answer), bare(turn.wanted)
-    if not drawn(turn):
+    if not drawn(turn) and not undrawn(turn):
         said = "" if turn.complete else ", and said to be incomplete"
         yield f"answer (screen) differs{said}: {difference(got, wanted)}"
     yield from (f"code block not intact: {line!r}" for line in torn(turn))
@@ -161,6 +161,14 @@ def drawn(turn: Turn) -> bool:
     got, wanted = bare(turn.answer), turn.wanted or ""
     most = SINGLE.sub(lambda found: f"\\u{ord(found[0]):04x}", wanted)
     return within(bare(wanted), got) and within(got, bare(most))
+
+
+def undrawn(turn: Turn) -> bool:
+    """True if the program itself never printed the whole of the model's text, and the answer is what it did print."""
+    if turn.source != "screen" or not turn.wanted or not turn.printed or drawn(turn):
+        return False
+    got, wanted, printed = bare(turn.answer), bare(turn.wanted), bare(turn.printed.replace("\r", "\n"))
+    return bool(got) and not within(wanted, printed) and within(got, wanted) and got in printed
 
 
 def within(part: str, whole: str) -> bool:

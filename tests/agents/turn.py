@@ -12,9 +12,10 @@ class Turn(NamedTuple):
 
     `mode` is hooks or screen (where the program's hooks do not reach it), `version` the program's number. `returned` is when
     `ask` gave its result, `seen` when the end of the answer first stood on the screen, both by the host's clock. `failure` is
-    what `ask` says of a turn that failed; `wanted` the model's whole text, None where there is none. `early` is whether the
+    what `ask` says of a turn that failed; `wanted` the model's whole text, None where there is none; `printed` all that the
+    program printed in the turn, where its answer was read off the screen. `early` is whether the
     command was run before a decision, `ran` whether it was run at all; `stopped` whether the turn before this one was
-    interrupted, None if there was nothing to interrupt.
+    interrupted, None if there was nothing to interrupt; `undrawn` whether the program itself left out a part of the answer.
     """
 
     program: str
@@ -41,6 +42,7 @@ class Turn(NamedTuple):
     seen: float | None = None
     failure: str = ""
     wanted: str | None = None
+    printed: str = ""
     decided: bool = False
     early: bool = False
     ran: bool = False
@@ -48,6 +50,7 @@ class Turn(NamedTuple):
     error: str = ""
     requests: tuple[Request, ...] = ()
     broken: tuple[str, ...] = ()
+    undrawn: bool = False
 
     @property
     def delay(self) -> float | None:
@@ -58,6 +61,8 @@ class Turn(NamedTuple):
         """As one line of JSON; the prompt of fifty thousand characters as its end."""
         about = self._asdict()
         about["prompt"] = self.prompt[-300:]
+        # kept where the judgement needs it
+        about["printed"] = self.printed if self.broken or self.undrawn else ""
         about["requests"] = [
             {**one._asdict(), "user": one.user[-200:], "tools": len(one.tools)} for one in self.requests
         ]
