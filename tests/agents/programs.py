@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SHARED = next((one / "shared" for one in ROOT.parents if (one / "shared/fake_llm").is_dir()), ROOT.parent / "shared")
 CLIS = SHARED / "clis"
 FAKE = SHARED / "fake_llm"
-GUESTS = Path(__file__).parent / "guests"
+GUESTS = ROOT / "tests/screens/unseen"
 
 NEEDS = (
     "install.sh and command.sh in {clis}, fake_llm.py in {fake}: the live suite drives real programs against that local "
@@ -49,7 +49,7 @@ class Guest(NamedTuple):
 
 class Program(NamedTuple):
     """One agent program. `guest` says how it is made ready if tmuxctl ships no profile for it: then it is driven with
-    `guests/NAME.yaml` alone. `asks` is whether it asks before it runs a command."""
+    `tests/screens/unseen/NAME.yaml` alone. `asks` is whether it asks before it runs a command."""
 
     name: str
     registry: str

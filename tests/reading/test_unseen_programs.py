@@ -69,4 +69,6 @@ def test_without_its_profile_none_is_surely_idle_that_is_not(name: str, case: Ca
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in UNSEEN.glob("*.yaml")))
 def test_twenty_lines_say_it(name: str) -> None:
-    assert len((UNSEEN / f"{name}.yaml").read_text().splitlines()) <= SHORT
+    lines = (UNSEEN / f"{name}.yaml").read_text().splitlines()
+    # a program's own extension is in its own language
+    assert sum(not line.startswith(" " * 6) for line in lines) <= SHORT
