@@ -70,7 +70,8 @@ def test_the_documented_file_says_exactly_the_defaults(home):
     defaults = home.load()
     home.write(DOCUMENTED)
     assert home.load()[:-1] == defaults[:-1]
-    assert [name for name, *_ in defaults.listed()] == list(config.RULES)
+    assert [name for name, *_ in home.load().listed()] == list(config.RULES)
+    assert [name for name, *_ in defaults.listed()] == [name for name in config.RULES if name not in config.UNUSED]
     assert {source for _, _, source, _ in home.load().listed()} == {str(home.file)}
     assert {source for _, _, source, _ in defaults.listed()} == {"default"}
 

@@ -68,7 +68,7 @@ COLD = (
 """Modules in those parts that only a slow command loads, inside a function."""
 
 OPENED_ELSEWHERE = {
-    "tmuxctl.config._read": "the user's own settings; /dev/null stands for none",
+    "tmuxctl.config.read": "the user's own settings; /dev/null stands for none",
     "tmuxctl.contract._outcomes": "a file in a folder made for the trial of a plugin",
     "tmuxctl.contract.child.main": "a file in a folder made for the trial of a plugin",
     "tmuxctl.control.explaining._read": "a file the caller names: a pipe is waited for, as cat(1) does",

@@ -37,10 +37,12 @@ class Settings(NamedTuple):
     origins: Mapping[str, Origin]
 
     def listed(self) -> tuple[Setting, ...]:
-        """Every setting with its value and source, in the order of the documentation."""
+        """Every setting with its value and source, in the order of the documentation; of those that nothing uses yet only
+        what somebody wrote."""
         return tuple(
             Setting(name, str(value) if isinstance(value, Size) else value, *self.origins[name])
             for name, value in zip(RULES, self[:-1], strict=True)
+            if name not in UNUSED or self.origins[name].source != "default"
         )
 
 
@@ -75,13 +77,25 @@ def load(options: Mapping[str, Any] | None = None, environment: Mapping[str, str
     file that somebody else could change, or a folder on the way to it. The whole file is checked, overridden or not.
     """
     environment = os.environ if environment is None else environment
-    path, text = _read(environment)
+    return _settings(*read(environment), options or {}, environment)
+
+
+def listed(options: Mapping[str, Any] | None = None) -> tuple[Setting, ...]:
+    """What `config show` shows: the settings of this call as `Settings.listed` has them, then the aliases. The file, which
+    may be a pipe, is read once."""
+    path, text = read()
+    aliases = _aliases(path, text, _tables(path, text).get(ALIAS, {})) if text else {}
+    settings = _settings(path, text, options or {}, os.environ)
+    return (*settings.listed(), *(Setting(f"{ALIAS}.{name}", one, path, one) for name, one in aliases.items()))
+
+
+def _settings(path: str, text: str, options: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
     origins: dict[str, Origin] = {}
     values = {name: rule.check(rule.default) for name, rule in RULES.items()}
     for source, given in (
         (path, _parse(path, text) if text else {}),
         ("environment", _from_environment(environment)),
-        ("option", options or {}),
+        ("option", options),
     ):
         for name, value in given.items():
             if value is not None:
@@ -121,7 +135,9 @@ def near(name: str, choices: Iterable[str]) -> str:
     return f"did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
-def _read(environment: Mapping[str, str]) -> tuple[str, str]:
+def read(environment: Mapping[str, str] | None = None) -> tuple[str, str]:
+    """The file and its text, empty if there is none; Usage `bad_config`, Denied `unsafe_file`."""
+    environment = os.environ if environment is None else environment
     path = config_path(environment)
     try:
         with open(path, "rb") as file:
@@ -144,11 +160,53 @@ def _read(environment: Mapping[str, str]) -> tuple[str, str]:
         raise Usage(f"{ascii(path)} line {line}: not UTF-8", reason="bad_config", hint="save it as UTF-8") from None
 
 
-def _parse(path: str, text: str) -> dict[str, Any]:
+def aliases(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """What each alias of the file stands for; errors as `load`, but for settings, which are not looked at."""
+    path, text = read(environment)
+    return _aliases(path, text, _tables(path, text).get(ALIAS, {})) if text else {}
+
+
+def alias_words(name: str, stands_for: object) -> list[str]:
+    """The words an alias stands for; a shell command (`!`) is one. Usage `bad_alias` if they are none."""
+    import shlex
+
+    if not NAME.fullmatch(name):
+        hint = "letters, digits, _ and -, starting with a letter or digit"
+        raise Usage(f"{ascii(name[:40])} is not a valid alias name", reason="bad_alias", hint=hint)
+    if not isinstance(stands_for, str) or not stands_for.strip(" !"):
+        what = "is empty" if isinstance(stands_for, str) else "is not text"
+        raise Usage(f"alias {name} {what}", reason="bad_alias", hint=f'{name} = "new -- python3"')
+    if stands_for.startswith("!"):
+        return [stands_for]
+    try:
+        words = shlex.split(stands_for)
+    except ValueError as error:
+        raise Usage(
+            f"alias {name}: {str(error).lower()}", reason="bad_alias", hint="words as a shell reads them"
+        ) from None
+    if not words or words[0].startswith("-"):
+        hint = "the command comes first, options behind it"
+        raise Usage(f"alias {name} begins with an option", reason="bad_alias", hint=hint)
+    return words
+
+
+def _aliases(path: str, text: str, content: object) -> dict[str, str]:
+    if not isinstance(content, dict):
+        at = f"{ascii(path)}{_line(text, ALIAS)}"
+        raise Usage(f"{at}: alias is not a table", reason="bad_config", hint='[alias] and NAME = "COMMAND" do')
+    for name, stands_for in content.items():
+        if not isinstance(stands_for, str) or not NAME.fullmatch(name):
+            at = f"{ascii(path)}{_line(text, f'{ALIAS}.{name}')}"
+            what = "is not text" if NAME.fullmatch(name) else "is not a valid alias name"
+            raise Usage(f"{at}: alias.{ascii(name)[1:-1]} {what}", reason="bad_config", hint='py = "new -- python3"')
+    return content
+
+
+def _tables(path: str, text: str) -> dict[str, Any]:
     import tomllib
 
     try:
-        tables = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         message, _, place = str(error).removesuffix(")").rpartition(" (at ")
         if place == "end of document":
@@ -158,8 +216,14 @@ def _parse(path: str, text: str) -> dict[str, Any]:
         raise Usage(
             f"{ascii(path)}: nested too deeply", reason="bad_config", hint="[table] and key = value do"
         ) from None
+
+
+def _parse(path: str, text: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for table, content in tables.items():
+    for table, content in _tables(path, text).items():
+        if table == ALIAS:
+            _aliases(path, text, content)
+            continue
         known = isinstance(content, dict) and any(name.startswith(f"{table}.") for name in RULES)
         entries = {f"{table}.{key}": value for key, value in content.items()} if known else {table: content}
         for name in entries:
@@ -167,6 +231,13 @@ def _parse(path: str, text: str) -> dict[str, Any]:
                 raise _unknown(name, f"{ascii(path)}{_line(text, name)}")
         found |= entries
     return found
+
+
+def rule(name: str) -> Rule:
+    """What a setting of this name may be; Usage `bad_config` if there is none."""
+    if name not in RULES:
+        raise _unknown(name, "config")
+    return RULES[name]
 
 
 def _unknown(name: str, place: str) -> Usage:
@@ -280,3 +351,9 @@ RULES: Mapping[str, Rule] = {
     "serve.listen": Rule("unix", _listen),
 }
 """Every setting of the documented configuration, in its order, which is also that of Settings."""
+
+UNUSED = ("wait.settle", "limits.output_chars", "serve.listen")
+"""Settings of the documentation that no part of the program reads yet."""
+
+ALIAS = "alias"
+"""The table of aliases."""

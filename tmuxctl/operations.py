@@ -24,7 +24,7 @@ from tmuxctl.value import items
 
 RIGHTS = ("read", "write", "create", "kill")
 
-FAMILIES = ("connect", "hooks", "machine", "plugin", "profile", "service", "token")
+FAMILIES = ("config", "connect", "hooks", "machine", "plugin", "profile", "service", "token")
 """First words of operations that are two words as commands."""
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from tmuxctl import operations
-from tmuxctl.errors import Usage
+from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.operations import FAMILIES, spoken
 from tmuxctl.surfaces.cli.output import Options, write
 
@@ -38,6 +38,10 @@ class _Commands(click.Group):
             for name in operations.names(service.operations):
                 yield spoken(name), name, service
 
+    def alias(self, ctx: click.Context, words: list[str]) -> tuple[str, click.Command, list[str]] | None:
+        """What the first word is an alias of: the name, the command and its words; None if it is none."""
+        return None
+
     def hint(self, words: Sequence[str], ctx: click.Context) -> str:
         """What to say of a command that there is not: ours for another tool's, else what was perhaps mistyped."""
         from tmuxctl.config import near
@@ -54,6 +58,8 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         command = self.get_command(ctx, args[0])
+        if command is None and (alias := self.alias(ctx, args)) is not None:
+            return alias
         if command is None and not ctx.resilient_parsing:
             hint = self.hint(args, ctx) or f"{ctx.command_path} --help lists them"
             raise Usage(f"no command {ascii(args[0][:40])}", reason="no_command", hint=hint)
@@ -120,6 +126,16 @@ class App(_Commands):
             return family if family.list_commands(ctx) else None
         return _command(self, cmd_name) if spoken(cmd_name.replace("-", "_")) == cmd_name else None
 
+    def alias(self, ctx: click.Context, words: list[str]) -> tuple[str, click.Command, list[str]] | None:
+        from tmuxctl.surfaces.cli import aliases
+
+        try:
+            return aliases.resolved(self, ctx, words)
+        except TmuxctlError:
+            if ctx.resilient_parsing:
+                return None
+            raise
+
     def hint(self, words: Sequence[str], ctx: click.Context) -> str:
         from tmuxctl.surfaces.cli import spellings
 
@@ -152,6 +168,9 @@ def _services() -> Iterator[Service]:
     from tmuxctl.surfaces.cli.here import Here
 
     yield Service(Here, lambda options: Here(connect, options))
+    from tmuxctl.surfaces.cli.configuring import Configuring
+
+    yield Service(Configuring, lambda options: Configuring(connect, options))
     from tmuxctl.surfaces.cli.service import Keeper
 
     yield Service(Keeper, lambda options: Keeper(connect, options))

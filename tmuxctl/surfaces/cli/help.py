@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tmuxctl.errors import Usage
+from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.operations import Operation, Parameter, spoken
 from tmuxctl.surfaces.cli.command import BARE, TO_FILE, OperationCommand, spelling
 from tmuxctl.surfaces.cli.group import GROUPS, global_options
@@ -36,6 +37,12 @@ def page(app: App, words: Sequence[str]) -> str:
     """What `--help` prints for a command of these words; Usage `no_command` if there is none."""
     command: click.Command = app
     context = click.Context(app, info_name="tmuxctl")
+    if len(words) == 1 and app.get_command(context, words[0]) is None:
+        from tmuxctl import config
+        from tmuxctl.surfaces.cli import aliases
+
+        if stands_for := config.aliases().get(words[0]):
+            return aliases.about(words[0], stands_for)
     for word in words:
         if not isinstance(command, click.Group):
             raise Usage(
@@ -59,6 +66,9 @@ def of_app(app: App, formatter: click.HelpFormatter) -> None:
     for group, lines in groups(app):
         with formatter.section(group):
             formatter.write_dl(lines)
+    if aliases := list(_aliases(app)):
+        with formatter.section("Aliases (tmuxctl config path)"):
+            formatter.write_dl(aliases)
     with formatter.section("Options, before or after the command"):
         formatter.write_dl(globals_of_app())
     formatter.write_paragraph()
@@ -77,6 +87,15 @@ def groups(app: App) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         function: Any = getattr(service.operations, name)
         lines[function.__operation__.group].append((typed, _first_line(function)))
     return ((group, found) for group, found in lines.items() if found)
+
+
+def _aliases(app: App) -> Iterator[tuple[str, str]]:
+    """Each alias that is not hidden by a command, with what it stands for; none if the settings cannot be read."""
+    from tmuxctl import config
+
+    with suppress(TmuxctlError):
+        there = app.list_commands(click.Context(app))
+        yield from ((name, one) for name, one in sorted(config.aliases().items()) if name not in there)
 
 
 def _of_other_tools(app: App) -> Iterator[str]:

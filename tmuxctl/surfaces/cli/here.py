@@ -93,17 +93,6 @@ class Here(OfCommands):
 
         return {"command": " ".join(command) or None, "text": help.page(group.App(), command)}
 
-    @operation(right="read", group="Set up", idempotent=True, examples=("config show", "config path"))
-    def config(self, action: Annotated[Literal["show", "path"], "the settings, or the file they are kept in"]) -> Any:
-        """Show every setting with its value and where that came from: option, variable, file or default."""
-        from tmuxctl import config
-
-        path = config.config_path()
-        if action == "path":
-            return {"path": path, "exists": os.path.exists(path)}
-        settings = config.load({"tmux.socket": self.options.socket})
-        return {"path": path, "settings": [one._asdict() for one in settings.listed()]}
-
 
 def client(control: Control, session: str, *, read_only: bool = False, keep_size: bool = False) -> list[str]:
     """The tmux command that brings a session to this terminal, which it fits from now on unless `keep_size`.

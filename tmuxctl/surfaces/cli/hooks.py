@@ -6,17 +6,16 @@ import os
 import stat
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from tmuxctl.errors import Conflict, Failed, NotFound, Usage
 from tmuxctl.model import NOTHING
 from tmuxctl.operations import operation
-from tmuxctl.ownership import make_parents
 from tmuxctl.surfaces.cli import settings_file
 from tmuxctl.surfaces.cli.here import OfCommands
 from tmuxctl.surfaces.cli.output import note, tell
-from tmuxctl.transport.local import LocalTransport, told
+from tmuxctl.surfaces.cli.replacing import replace_text
+from tmuxctl.transport.local import told
 from tmuxctl.untrusted import read_file
 
 SIZE_LIMIT = 16 << 20
@@ -229,25 +228,15 @@ def _diff(path: str, before: str, after: str) -> str:
 
 
 def _replaced(path: str, before: str | None, after: str) -> str | None:
-    """Put the new text where the old one was, whole or not at all: in the file that a link leads to, with the mode it has.
-    Returns the path of the copy of the old one, None if there was none."""
-    target = os.path.realpath(path)
-    transport = LocalTransport("")
-    with told(path):
-        if before is None:
-            make_parents(target)
-            transport.put(target, after.encode(), durable=True)
-            return None
-        old = os.stat(target)
-        mode = stat.S_IMODE(old.st_mode)
-        backup = _copied(path, before, mode)
-        if _read(target) != before:
+    """Put the new text where the old one was. Returns the path of the copy of the old one, None if there was none."""
+    backup = None
+    if before is not None:
+        with told(path):
+            backup = _copied(path, before, stat.S_IMODE(os.stat(path).st_mode))
+        if _read(path) != before:
             # programs write their settings while they run
             raise Conflict(f"{path} was changed by another program meanwhile", reason="edited", hint="do it again")
-        transport.put(target, after.encode(), mode=mode, durable=True)
-        with suppress(PermissionError):
-            os.chown(target, old.st_uid, old.st_gid)
-        os.chmod(target, mode)
+    replace_text(path, after)
     return backup
 
 

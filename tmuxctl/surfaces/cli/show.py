@@ -378,10 +378,16 @@ class Printer:
     def print_completion(self, result: Any) -> None:
         write(result["script"])
 
-    def print_config(self, result: Any) -> None:
+    def print_config_show(self, result: Any) -> None:
         from tmuxctl.surfaces.cli import table
 
-        self._lines(*(table.settings(result["settings"]) if "settings" in result else [clean(result["path"])]))
+        self._lines(*table.settings(result["settings"]))
+
+    def print_config_path(self, result: Any) -> None:
+        self._lines(clean(result["path"]))
+
+    def print_config_get(self, result: Any) -> None:
+        self._lines(clean(result["written"]))
 
     def print_profiles(self, result: Any) -> None:
         from tmuxctl.surfaces.cli import table

@@ -1,0 +1,129 @@
+"""The commands of config.toml: show it, read one setting, change one, and leave all else in the file as it is."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+from tmuxctl import config
+from tmuxctl.errors import Usage
+from tmuxctl.operations import TEXT, Kind, operation
+from tmuxctl.surfaces.cli.here import OfCommands
+from tmuxctl.surfaces.cli.output import note
+from tmuxctl.surfaces.cli.replacing import replace_text
+
+SettingName = Annotated[
+    str, Kind("setting", TEXT.schema, TEXT.parse), "its name, as `config show` has it, or alias.NAME"
+]
+
+
+class Configuring(OfCommands):
+    """Operations of the user's settings."""
+
+    @operation(right="read", group="Set up", idempotent=True, examples=("config show", "config show --json"))
+    def config_show(self) -> Any:
+        """Show every setting with its value and where that came from: option, variable, file or default."""
+        return {"path": config.config_path(), "settings": [one._asdict() for one in self._listed()]}
+
+    @operation(right="read", group="Set up", idempotent=True, examples=("config path",))
+    def config_path(self) -> Any:
+        """Print the file that settings are kept in, whether it is there or not."""
+        path = config.config_path()
+        return {"path": path, "exists": os.path.exists(path)}
+
+    @operation(
+        right="read",
+        group="Set up",
+        idempotent=True,
+        examples=("config get wait.timeout", "config get wait.timeout --json"),
+    )
+    def config_get(self, name: SettingName) -> Any:
+        """Print the value of one setting, as it was written."""
+        if not _is_alias(name):
+            config.rule(name)
+            settings = config.load({"tmux.socket": self.options.socket})
+            value = getattr(settings, name.replace(".", "_"))
+            value = value if isinstance(value, int | float | None) else str(value)
+            return config.Setting(name, value, *settings.origins[name])._asdict()
+        listed = self._listed()
+        found = next((one for one in listed if one.name == name), None)
+        if found is None:
+            known = config.near(name, [one.name for one in listed])
+            raise Usage(f"no alias {ascii(name[6:46])}", reason="bad_alias", hint=known or "tmuxctl config show")
+        return found._asdict()
+
+    @operation(
+        right="write",
+        group="Set up",
+        idempotent=True,
+        examples=(
+            "config set wait.timeout 5min",
+            "config set limits.sessions 500",
+            "config set alias.py 'new -- python3'",
+        ),
+    )
+    def config_set(self, name: SettingName, value: Annotated[str, "what it is to be"]) -> None:
+        """Write one setting, or an alias, into config.toml; comments, order and all other lines stay as they are.
+
+        The value is checked first. An alias is the words that its name stands for; with ! in front a command for the
+        shell.
+        """
+        from tmuxctl.surfaces.cli import toml_lines
+
+        written: str | int = value
+        if _is_alias(name):
+            self._check_alias(name, value)
+        else:
+            rule = config.rule(name)
+            try:
+                rule.check(value)
+            except Usage as error:
+                raise Usage(f"{name}: {error.message}", reason="bad_config", hint=error.hint) from None
+            written = int(value) if isinstance(rule.default, int) else value
+        path, before = _text()
+        _replace(path, before, toml_lines.with_value(before or "", name, written, path))
+        if name in config.UNUSED:
+            note(f"nothing uses {name} yet", self.options)
+        elif not _is_alias(name) and (variable := config.RULES[name].variable) and os.environ.get(variable):
+            note(f"{variable} is set, and comes before it", self.options)
+
+    @operation(right="write", group="Set up", idempotent=True, examples=("config unset wait.timeout",))
+    def config_unset(self, name: SettingName) -> None:
+        """Take one setting, or an alias, out of config.toml: the default holds again."""
+        from tmuxctl.surfaces.cli import toml_lines
+
+        if not _is_alias(name):
+            config.rule(name)
+        path, before = _text()
+        if before is not None:
+            _replace(path, before, toml_lines.without(before, name, path))
+
+    def _listed(self) -> tuple[config.Setting, ...]:
+        return config.listed({"tmux.socket": self.options.socket})
+
+    def _check_alias(self, name: str, stands_for: str) -> None:
+        import click
+
+        from tmuxctl.surfaces.cli.group import App
+
+        alias = name.partition(".")[2]
+        config.alias_words(alias, stands_for)
+        app = App()
+        if app.get_command(click.Context(app), alias) is not None:
+            hint = "an alias cannot hide it: take another word"
+            raise Usage(f"{ascii(alias)} is a command of tmuxctl", reason="bad_alias", hint=hint)
+
+
+def _is_alias(name: str) -> bool:
+    return name.startswith(f"{config.ALIAS}.")
+
+
+def _text() -> tuple[str, str | None]:
+    """The file and its text, None if it is not there."""
+    path = config.config_path()
+    return (path, config.read()[1]) if os.path.lexists(path) else (path, None)
+
+
+def _replace(path: str, before: str | None, after: str) -> None:
+    if before != after:
+        replace_text(path, after)
