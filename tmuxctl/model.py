@@ -104,6 +104,8 @@ class Session(Value):
     """Of its program and all that descend from it, in bytes; pages they share are counted for each. `show` tells it."""
     cpu: float | None = None
     """Seconds of processor time used by its processes, and by children of theirs that have ended."""
+    passed: tuple[Any, ...] = ()
+    """Of a session that was just started from candidates: those passed over, each with its reason (`results.Passed`)."""
 
 
 LABEL = re.compile(r"tmux(?:@[A-Za-z0-9._-]{1,64})?:(?:[A-Za-z0-9_-]+:[0-9]+\.[0-9]+|%[0-9]+)")

@@ -21,6 +21,8 @@ from tmuxctl.errors import Conflict, Denied, Exited, Failed, NotFound, Usage
 from tmuxctl.model import State
 from tmuxctl.profile import Profile, Rule
 from tmuxctl.results import Answer
+from tmuxctl.surfaces.cli import show
+from tmuxctl.surfaces.cli.output import Options
 
 REAL = pytest.mark.on("tmux", "pipe")
 
@@ -150,6 +152,34 @@ def test_the_first_that_is_installed_and_starts_is_taken(control: Control, chats
     assert [one.name for one in control.ls().sessions] == ["fix"]
     ended = control.ls(ended=True).sessions
     assert sorted((one.profile, one.exit_status) for one in ended if one.state is State.EXITED)[0] == ("ill", 3)
+
+
+@pytest.mark.on("tmux")
+def test_who_was_passed_over_is_told_with_the_session_that_was_started(control: Control, chats: Chats):
+    chats(gone="missing", ill="broken", well="answers", spare="answers")
+    made = control.new("fix", candidates=("gone", "ill", "well", "spare"))
+    assert reasons(made.passed) == [("gone", "not_installed"), ("ill", "exited")]
+    assert made.passed[1].message == "ended at its start with status 3: no key for this model"
+    assert control.new("alone", candidates=("well", "spare")).passed == ()
+
+
+@pytest.mark.on("tmux")
+def test_the_command_says_who_was_passed_over_and_why(control: Control, chats: Chats, capfd):
+    chats(gone="missing", well="answers")
+    made = control.new("fix", candidates=("gone", "well"))
+    show.Printer("new", Options()).show(made)
+    told = capfd.readouterr()
+    assert told.out.startswith("fix  idle  well")
+    assert "gone: 'nosuch-program' is not installed" in told.err
+    show.Printer("new", Options(json=True)).show(made)
+    assert json.loads(capfd.readouterr().out)["passed"][0]["reason"] == "not_installed"
+
+
+@pytest.mark.on("tmux")
+def test_the_reason_why_a_candidate_ended_is_no_line_of_its_stack(control: Control, chats: Chats):
+    chats(crash="panics", well="answers")
+    [why] = control.new("fix", candidates=("crash", "well")).passed
+    assert why.message == "ended at its start with status 101: cannot open its settings"
 
 
 @REAL

@@ -14,6 +14,10 @@ LIMIT = "usage limit reached, resets 3pm"
 if mode == "broken":
     print("no key for this model")
     sys.exit(3)
+if mode == "panics":
+    print("thread 'main' panicked at src/main.rs:7:5:\ncannot open its settings\nstack backtrace:")
+    print(*(f"{number:4}: <unknown>" for number in range(8)), sep="\n")
+    sys.exit(101)
 if mode == "used-up":
     print(LIMIT)
 while True:

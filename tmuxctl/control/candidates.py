@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
@@ -39,6 +40,15 @@ LIMITED = "limited-"
 
 SAID_MOST = 200
 """Characters of what a program said last."""
+
+STACK = re.compile(r"\d+: |at (?:\S+ \(|/|\S+:\d)|File \"|note: |stack backtrace:|Traceback |Node\.js v|[\W\d]+$")
+"""How the lines begin that Rust, Node.js and Python print around an error, and a line without words."""
+
+ERROR = re.compile(
+    r"\b(?:errors?|fatal|panic|cannot|can't|could not|unable|fail(?:ed|ure)|denied|no such|not found|invalid|missing)\b"
+    r"|\w(?:Error|Exception)\b",
+    re.IGNORECASE,
+)
 
 
 class Candidate(NamedTuple):
@@ -115,7 +125,7 @@ def new(control: Control, wanted: Wanted, names: Sequence[str], route: str, *, w
         made = _started(control, as_wanted(wanted, one, found, route), one, wait=wait)
         if not isinstance(made, Passed):
             _note_turn(control, found, one)
-            return made
+            return changed(made, passed=tuple(passed))
         passed.append(made)
     raise none_left("no candidate could be started", passed)
 
@@ -213,11 +223,19 @@ def _how(made: Session) -> str:
 
 
 def _said(control: Control, made: Session) -> str:
-    """The last line on a session's screen."""
+    """What a session's screen says of its end."""
     with suppress(TmuxctlError):
-        lines = [line.strip() for line in control.screen(made.name).text.splitlines() if line.strip()]
-        return f": {lines[-1][:SAID_MOST]}" if lines else ""
+        words = last_words(control.screen(made.name).text)
+        return f": {words[:SAID_MOST]}" if words else ""
     return ""
+
+
+def last_words(screen: str) -> str:
+    """The last line that says something of an error, else the last that is no part of a stack; empty if there is none."""
+    lines = [line.strip() for line in screen.splitlines()]
+    lines = [line for line in lines if line and not STACK.match(line)]
+    telling = [line for line in lines if ERROR.search(line)]
+    return (telling or lines or [""])[-1]
 
 
 def none_left(what: str, passed: Sequence[Passed], **details: object) -> Failed:

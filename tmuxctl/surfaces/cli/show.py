@@ -261,6 +261,7 @@ class Printer:
         from tmuxctl.surfaces.cli import table
 
         self._lines(result.name if self.options.quiet else table.line(result, self.options))
+        self._passed(result.passed)
 
     def print_tag(self, result: Any) -> None:
         self._lines(*([result.name] if self.options.quiet else result.tags))
