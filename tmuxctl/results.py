@@ -155,9 +155,10 @@ class Answer(Value):
     `complete` is True for the program's own words (`source` hook or transcript) of a turn that came to its end; of what was
     read off the terminal only if the turn ended in a prompt, its beginning was seen, and nothing of it is gone. `error` is
     why the turn failed, in the program's words or in ours where no answer was found; None if it did not fail. `answer` is
-    then what came before. `exit_status` is the command's in a marked shell, the program's if it ended; `source` is hook,
-    transcript, marks or screen, None where nothing was found; `until` is when a limit ends (detail `limited`), ISO-8601; `elapsed` is
-    in seconds. `answered_by` is the profile of the session that had the turn, `passed` who should have had it before.
+    then what came before. `warning` says that the profile may not fit this version of the program. `exit_status` is the
+    command's in a marked shell, the program's if it ended; `source` is hook, transcript, marks or screen, None where nothing
+    was found; `until` is when a limit ends (detail `limited`), ISO-8601; `elapsed` is in seconds. `answered_by` is the
+    profile of the session that had the turn, `passed` who should have had it before.
     """
 
     session: str
@@ -183,6 +184,7 @@ class Answer(Value):
     timed_out: bool = False
     passed: tuple[Passed, ...] = ()
     error: str | None = None
+    warning: str | None = None
 
     @property
     def text(self) -> str:
@@ -450,6 +452,19 @@ class ProfilesTested(Value):
     passed: int
     failed: int
     tests: tuple[ProfileTested, ...]
+
+
+class ProfileChecked(Value):
+    """Whether a profile fits the program that is installed: `argv` was started, `version` is what it says of itself, None if
+    nothing, and `notes` what the profile says it was tried with. Of the checks `ok` is None where something was not seen,
+    which a program that was given nothing need not show."""
+
+    ok: bool
+    profile: str
+    argv: tuple[str, ...]
+    version: str | None
+    notes: str
+    checks: tuple[Check, ...]
 
 
 class PluginLine(Value):

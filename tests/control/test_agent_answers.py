@@ -60,6 +60,21 @@ def test_an_answer_behind_another_sign_is_given_as_the_rows_that_show(agent: Age
     assert (found.answer, found.complete, found.error) == ("◆ hello", False, None)
 
 
+def test_a_profile_that_does_not_know_the_sign_of_an_answer_is_noticed_after_three_turns(agent: Agent) -> None:
+    agent.start("--sign", "◆")
+    warnings = [agent.ask(f"say {word}").warning for word in ("one", "two", "three", "four")]
+    assert warnings[:2] == [None, None]
+    assert warnings[2] is not None
+    assert "was not found in 3 turns: is this another version? tmuxctl profile check agent" in warnings[2]
+    assert "in 4 turns" in str(warnings[3])
+
+
+def test_a_sign_that_is_found_now_and_then_is_the_right_one(agent: Agent) -> None:
+    agent.start()
+    found = [agent.ask(words).warning for words in ("silent 0.2", "silent 0.2", "say hello", "silent 0.2")]
+    assert found == [None] * 4
+
+
 def test_a_program_that_shows_no_answer_at_all_is_told(agent: Agent) -> None:
     agent.start()
     found = agent.ask("silent 0.5")

@@ -36,6 +36,9 @@ ABOVE = drawn.ABOVE
 
 PAUSE_SECONDS = 0.02
 
+MISFITS = 3
+"""After so many turns in a row without the sign of an answer the profile is taken not to fit."""
+
 FAILED = "the program tells that the turn failed, and not why"
 
 
@@ -54,9 +57,9 @@ class Span(NamedTuple):
 
 class Said(NamedTuple):
     """An answer: `source` is hook, transcript, marks or screen, None if none was found; `status` a shell command's, `tokens`
-    None if nobody told; `signed` is False where the sign of an answer that the profile names was not found, `fits` where that of an action was not
-    found either; `error` is why
-    the turn failed, None if it did not; `cut`: more was printed than it is made from."""
+    None if nobody told. `signed` is False where the sign of an answer that the profile names was not found, `fits` where that
+    of an action was not found either; `error` is why the turn failed, None if it did not; `cut`: more was printed than it is
+    made from."""
 
     text: str
     complete: bool
@@ -96,6 +99,16 @@ def said(
     if drawn.error is None and not drawn.text.strip() and not drawn.signed:
         return drawn._replace(text="", complete=False, source=None, error=nothing_found(observer.pane.name, profile))
     return drawn
+
+
+def misfit(profile: Profile, count: int) -> str | None:
+    """What is said after so many turns in a row in which the sign of an answer was not found."""
+    if count < MISFITS:
+        return None
+    return (
+        f"the sign of an answer in profile {profile.name} was not found in {count} turns: is this another version? "
+        f"tmuxctl profile check {profile.name}"
+    )
 
 
 def nothing_found(session: str, profile: Profile) -> str:

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         PluginPage,
         Plugins,
         PluginsTested,
+        ProfileChecked,
         ProfileFile,
         Profiles,
         ProfilesTested,
@@ -789,6 +790,28 @@ class Control:
         from tmuxctl.control import profiles
 
         return profiles.test(name)
+
+    @operation(
+        right="create",
+        group="Set up",
+        examples=("profile check python", "profile check claude", "profile check less -- less /etc/services"),
+    )
+    def profile_check(
+        self,
+        name: Annotated[ProfileName, "its name, or a file"],
+        command: Annotated[tuple[str, ...], "start this instead of the profile's own command"] = (),
+        *,
+        timeout: Annotated[Seconds, "how long the program may take to be ready"] = 30.0,
+    ) -> ProfileChecked:
+        """Try a profile on the program that is installed; exit status 1 if it does not fit.
+
+        The program is started in a session and an empty folder of its own. Nothing is typed into it but what ends it. Each
+        rule is told with the row that it fitted, or as not seen: signs of work, questions and errors need not show. A
+        program that asks for trust or a login before it is ready cannot be tried further.
+        """
+        from tmuxctl.control import profile_check
+
+        return profile_check.check(self, name, command, timeout=timeout)
 
     @operation(
         right="create",

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.control import deciding, observing, sessions, submitting, typing
-from tmuxctl.control.answering import Said, on_screen, remembered, said
+from tmuxctl.control.answering import Said, misfit, on_screen, remembered, said
 from tmuxctl.control.events import ENDS
 from tmuxctl.control.observing import AGAIN_SECONDS, Observer, Steady, readers
 from tmuxctl.control.waits import Conditions, Waiter, asks
@@ -190,7 +190,7 @@ class _Turn:
         self.history = pane.history
         self.prompt: str | None = None
         self.typed = b""
-        self.number = 0
+        self.number = self.misfits = 0
         self.decided = 0
         self.answered = "", 0.0
         self.leased = self.begun = self.interrupted = False
@@ -503,12 +503,14 @@ class _Turn:
         told = self.control.transport.run(
             [
                 ("display-message", "-p", "-t", here, counted),
+                ("display-message", "-p", "-t", here, "0#{@tmuxctl_misfits}"),
                 ("set-option", "-F", "-t", here, "@tmuxctl_turn", counted),
                 ("set-option", "-u", "-t", here, "@tmuxctl_recovery"),
                 *([("set-option", "-t", here, "@tmuxctl_asked", self._remembered())] if self.pastes else []),
             ]
         )
-        self.number = int(told.strip() or 0)
+        number, misfits = (*told.split(), b"", b"")[:2]
+        self.number, self.misfits = int(number or 0), int(misfits or 0)
 
     def _remembered(self) -> str:
         assert self.first is not None
@@ -549,7 +551,20 @@ class _Turn:
             source=found.source,
             timed_out=end.timed_out,
             error=found.error,
+            warning=self._misfit(found) if end.matched == "idle" else None,
         )
+
+    def _misfit(self, found: Said) -> str | None:
+        """Count the turns in a row whose answer was looked for on the screen and has no sign that the profile names; what is
+        to be said of that."""
+        profile = self.steady.observer.own
+        if not self.pastes or profile is None or found.source not in ("screen", None) or self.asked.raw:
+            return None
+        count = 0 if found.fits else self.misfits + 1
+        if count != self.misfits:
+            with suppress(TmuxctlError):
+                self.control.transport.run([("set-option", "-t", self.pane.target, "@tmuxctl_misfits", str(count))])
+        return misfit(profile, count)
 
     def _said(self, printed: bytes, cut: bool, end: Wait) -> Said:
         """The answer: of a program with a composer what it told or drew, else what it printed. `cut`: more was printed."""

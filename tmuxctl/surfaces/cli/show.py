@@ -179,6 +179,8 @@ class Printer:
         if result.passed:
             self._passed(result.passed)
             note(f"answered by {result.answered_by} in {result.session}", self.options)
+        if result.warning is not None:
+            note(result.warning, self.options)
         if result.asking is not None:
             note(f"{result.session} is asking ({result.kind}): {flat(result.asking.question)}", self.options)
             ids = ", ".join(flat(one.id) for one in result.asking.options)
@@ -409,6 +411,16 @@ class Printer:
         from tmuxctl.surfaces.cli import table
 
         self._lines(*table.tested(result, self.options))
+
+    def print_profilechecked(self, result: Any) -> None:
+        from tmuxctl.surfaces.cli import table
+
+        if not self.options.quiet:
+            self._lines(f"{result.profile}: {flat(result.version or 'of unknown version')}  ({flat(result.notes)})")
+        self._lines(*table.checks(result.checks, self.options))
+        if not self.options.quiet:
+            failed = ", ".join(one.name for one in result.checks if one.ok is False)
+            self._lines(f"does not fit: {failed}" if failed else "fits, as far as it was seen")
 
     def print_plugins(self, result: Any) -> None:
         from tmuxctl.surfaces.cli import table
