@@ -21,12 +21,13 @@ class Rule(NamedTuple):
     """A pattern (`re`, Python's, multi-line) and where it counts: `screen`, `bottom:N`, `cursor-line`, `last-line`, `title`.
 
     `begin` narrows that to the rows from the last one on that it fits; `unless` must not fit there; with `title` the rule
-    counts only while that fits the terminal's title. `kind`, `question` (a pattern whose group `q` is the question's
-    text), `options` (id to keys), `menu` (how an option of the list on the screen is chosen), `strip` (patterns of rows
-    above that list which are no part of the question), `default`, `risk` and `hidden` (of a password that is read key by key: the program does not show it) are for questions; `detail` refines a
-    state (`shell`, `repl`, `agent` for prompts; `streaming`, `thinking` for busy; of errors `retrying`, `limited`, and `failed`
-    where the turn ended in the error); `retry` is for errors: `none` where trying again is of no use, else after how long
-    (`30s`), None if nobody knows; their pattern's group `until` is when a limit is over.
+    counts only while that fits the terminal's title. `kind`, `question` (a pattern whose group `q` is the question's text),
+    `options` (id to keys), `menu` (how an option of the list on the screen is chosen), `strip` (patterns of rows above that
+    list which are no part of the question), `default`, `risk` and `hidden` (of a password that is read key by key: the
+    program does not show it) are for questions; `detail` refines a state (`shell`, `repl`, `agent` for prompts;
+    `streaming`, `thinking` for busy; of errors `retrying`, `limited`, and `failed` where the turn ended in the error);
+    `retry` is for errors: `none` where trying again is of no use, else after how long (`30s`), None if nobody knows; their
+    pattern's group `until` is when a limit is over.
     """
 
     id: str

@@ -11,7 +11,7 @@ TESTS = Path(__file__).resolve().parents[1]
 NUMBERS = {
     *map(str, (*range(1, 68), *range(70, 77), *range(80, 91), *range(101, 114))),
     *(f"12{letter}" for letter in "abcdef"),
-    *("49a", "59a", "59b"),
+    *("38a", "49a", "59a", "59b"),
 }
 """The faults that concern the core: of text, names, panes, the server, several at once, programs, processes, resources,
 secrets, parsers, sandboxes; and those found by attack. Tens begin at a round number, so 68, 69 and 77 to 79 are none."""
