@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "tmuxctl"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "ownership", "value", "model", "untrusted", "evidence", "results"),
+    ("errors", "ownership", "value", "model", "untrusted", "widths", "evidence", "results"),
     ("alarm", "config", "extensions", "effort", "profile", "profile_files", "plugin", "contract", "operations"),
     ("transport",),
     ("terminal", "reading"),
@@ -40,6 +40,7 @@ HOT = (
     "ownership",
     "model",
     "untrusted",
+    "widths",
     "evidence",
     "profile",
     "profile_files",

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from tmuxctl import widths
+
 FULL, WCHAN, NONE = "full", "wchan", "none"
 """How much the kernel tells of a process: its system call with the descriptors it waits for; only where in the kernel it
 sleeps (an ordinary user under ptrace restrictions); nothing (no /proc, or another user's process)."""
@@ -102,7 +104,8 @@ class Look(NamedTuple):
     `at` is the machine's monotonic clock in seconds; `journal` the offset behind the last byte that was printed; `quiet`
     how many seconds ago that was, None if nobody knows. `x`, `y`, `visible` are the cursor's, `alternate` the alternate
     screen's; `title` and `screen` (rows without trailing blanks) are text of the program: data. `mark` is the last shell
-    mark, `hook` the last event the program told of itself; `kernel` is None where there is no /proc.
+    mark, `hook` the last event the program told of itself; `kernel` is None where there is no /proc. `tmux` is
+    the major and minor version of the server that drew it, None if unknown.
     """
 
     at: float
@@ -122,12 +125,14 @@ class Look(NamedTuple):
     mark: Mark | None
     hook: Hook | None
     kernel: Kernel | None
+    tmux: tuple[int, int] | None = None
 
     @property
     def left(self) -> str:
         """The text left of the cursor, on its row."""
         rows = self.screen.split("\n")
-        return _cells(rows[self.y] if self.y < len(rows) else "", self.x)
+        row = rows[self.y] if self.y < len(rows) else ""
+        return row[: self.x] if row.isascii() else widths.left(row, self.x, self.tmux)
 
 
 class Evidence(NamedTuple):
@@ -151,25 +156,6 @@ class Evidence(NamedTuple):
     def last(self) -> Look:
         """The newest look."""
         return self.looks[-1]
-
-
-def _cells(row: str, count: int) -> str:
-    """The first `count` cells of a row: a wide character takes two."""
-    if row.isascii():
-        return row[:count]
-    kept = 0
-    for index, character in enumerate(row):
-        kept += width(character)
-        if kept > count:
-            return row[:index]
-    return row
-
-
-def width(character: str) -> int:
-    """How many cells a character takes: 2 for a wide one, none for one that is set over another."""
-    from unicodedata import combining, east_asian_width
-
-    return 0 if combining(character) else 2 if east_asian_width(character) in "WF" else 1
 
 
 # Recorded as JSON: a header, then for each look what differs from the one before it.
@@ -210,6 +196,8 @@ def looks(lines: Iterable[Mapping[str, Any]]) -> Iterator[Look]:
         kernel = _kernel(fields["kernel"])
         if kernel is not None and clock is not None:
             kernel = kernel._replace(clock=clock)
+        version = fields.get("tmux")
+        fields["tmux"] = (version[0], version[1]) if version else None
         yield Look(**{**fields, "mark": _mark(fields["mark"]), "hook": _hook(fields["hook"]), "kernel": kernel})
 
 

@@ -54,6 +54,26 @@ def test_a_text_is_submitted_once_and_as_it_is(agent: Agent) -> None:
     assert set(agent.log("enter")) == {"taken"}
 
 
+JOINED = {
+    "family": "say who are 👨\u200d👧 and 👩\u200d👩\u200d👧\u200d👦",
+    "family at the end": "say hello 👨\u200d👧",
+    "profession and flag": "say 👩🏽\u200d💻 in 🇩🇪🇫🇷 ☝🏽 done ❤\ufe0f",
+    "keycaps and marks": "say 1\ufe0f\u20e3 e\u0301 नमस्ते \u1112\u1161\u11ab end",
+    "longer than a row": "say " + "👨\u200d👧 and " * 30 + "end",
+    "several lines": "say 👨\u200d👧\n  👩\u200d💻\n\nend 🏳\ufe0f\u200d🌈",
+}
+
+
+@pytest.mark.parametrize("cursor", ["--cursor-behind", "--no-notes"], ids=["the terminal's cursor", "its own"])
+def test_a_text_with_joined_emoji_is_submitted_once(agent: Agent, cursor: str) -> None:
+    agent.start(cursor)
+    for what, text in JOINED.items():
+        found = agent.ask(text)
+        assert found.submitted.ok, (what, found.submitted)
+        assert agent.submitted[-1] == text, what
+    assert len(agent.submitted) == len(JOINED)
+
+
 @pytest.mark.on("pipe")
 def test_a_text_is_submitted_on_another_machine(agent: Agent) -> None:
     agent.start(tells=True)

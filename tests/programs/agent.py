@@ -50,6 +50,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--never-shows", action="store_true", help="the composer shows nothing of what is in it")
     parser.add_argument("--late-show", type=int, default=0, help="a paste shows so much later")
     parser.add_argument("--loses", type=int, default=0, metavar="N", help="the first N characters of a paste are lost")
+    parser.add_argument("--cursor-behind", action="store_true", help="leaves the cursor where the terminal has it")
     parser.add_argument("--no-notes", action="store_true", help="shows a paste of any length, of many rows the last")
     parser.add_argument(
         "--modal-first-key", action="store_true", help="the first key opens a dialog, and is lost in it"
@@ -434,7 +435,8 @@ class Agent:
         up = f"\x1b[{self.above}A" if self.above else ""
         drawn = "\r\n".join([*(printed or []), *rows])
         down = len(rows) - 1 - y
-        self.write(f"{up}\r\x1b[J{drawn}\r" + (f"\x1b[{down}A" if down else "") + (f"\x1b[{x}C" if x else ""))
+        right = rows[y] if self.vices.cursor_behind else f"\x1b[{x}C" if x else ""
+        self.write(f"{up}\r\x1b[J{drawn}\r" + (f"\x1b[{down}A" if down else "") + right)
         self.above = y
 
     def composer(self) -> tuple[list[str], tuple[int, int]]:

@@ -232,7 +232,7 @@ def on_screen(
     # a screen of its own has no history: what stands on it is all there is, wherever its composer is
     known = since >= 0 and not now.pane.alternate
     anchor = _anchor(since, given.y, now.pane.history) if known else None
-    found = drawn.answer(rows, typed, profile, anchor=anchor, limited=limited)
+    found = drawn.answer(rows, typed, profile, anchor=anchor, limited=limited, tmux=now.pane.tmux)
     return Said(found.text, found.complete, "screen", signed=found.signed, fits=found.fits, error=found.error)
 
 

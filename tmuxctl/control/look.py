@@ -51,8 +51,8 @@ def screen(
     if html or svg:
         from tmuxctl.terminal import render
 
-        page = render.html(rows, pane.cols, title) if html else None
-        picture = render.svg(rows, pane.cols, pane.rows, title) if svg else None
+        page = render.html(rows, pane.cols, title, pane.tmux) if html else None
+        picture = render.svg(rows, pane.cols, pane.rows, title, pane.tmux) if svg else None
     return Screen(
         session=pane.name,
         text=screens.text(rows, trim=trim),
@@ -211,7 +211,7 @@ def _in_pieces(pane: Pane, journal: Journal, start: int, *, text: bool, data: bo
     from tmuxctl.reading.lines import Lines
 
     pieces: list[str] = []
-    lines = Lines(pane.cols, pane.rows, sink=pieces.append)
+    lines = Lines(pane.cols, pane.rows, sink=pieces.append, tmux=pane.tmux)
     cursor = ""
     for part in _parts(journal, start):
         if text:
@@ -242,7 +242,7 @@ def plain(data: bytes, pane: Pane) -> str:
     """A stretch of output as the lines a person saw, without control characters."""
     from tmuxctl.reading.lines import Lines
 
-    lines = Lines(pane.cols, pane.rows)
+    lines = Lines(pane.cols, pane.rows, tmux=pane.tmux)
     lines.feed(data)
     return screens.clean(lines.text())
 
@@ -253,7 +253,7 @@ def _following(control: Control, pane: Pane, journal: Journal, start: int, raw: 
 
     watch = control.transport.watch([journal.folder], pane.pid or None)
     pieces: list[str] = []
-    lines = Lines(pane.cols, pane.rows, sink=pieces.append)
+    lines = Lines(pane.cols, pane.rows, sink=pieces.append, tmux=pane.tmux)
     begun = 0
     try:
         while True:
@@ -265,7 +265,7 @@ def _following(control: Control, pane: Pane, journal: Journal, start: int, raw: 
             lines.feed(part.data[:cut])
             if cut or last:
                 lines.finish()
-                lines, begun = Lines(pane.cols, pane.rows, sink=pieces.append).go_on(lines), 0
+                lines, begun = Lines(pane.cols, pane.rows, sink=pieces.append, tmux=pane.tmux).go_on(lines), 0
             if cut or pieces or part.truncated:
                 # a line without end comes in pieces: all of it but what may still change
                 text = screens.clean("".join(pieces))

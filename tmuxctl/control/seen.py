@@ -165,5 +165,5 @@ def _lines(pane: Pane, given: Input | None) -> Lines:
     from tmuxctl.reading.lines import Lines
 
     if given is None:
-        return Lines(pane.cols, pane.rows)
-    return Lines(given.cols, given.rows, x=given.x, y=given.y)
+        return Lines(pane.cols, pane.rows, tmux=pane.tmux)
+    return Lines(given.cols, given.rows, x=given.x, y=given.y, tmux=pane.tmux)

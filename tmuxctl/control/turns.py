@@ -150,7 +150,7 @@ def answer_to(control: Control, session: str, holding: str) -> Output:
     last = Input.parse(remembered)
     if last and wanted in last.typed:
         offset, prompt = last.offset, None
-        given = answers.Given(last.typed, last.x, last.y, last.cols, last.rows, last.echo)
+        given = answers.Given(last.typed, last.x, last.y, last.cols, last.rows, last.echo, pane.tmux)
     else:
         kept = watched.journal.tail(ANSWER_LIMIT)
         at = kept.data.rfind(wanted) if wanted else -1
@@ -162,7 +162,7 @@ def answer_to(control: Control, session: str, holding: str) -> Output:
         from tmuxctl.control import look
 
         offset, prompt = kept.start + at, look.plain(kept.data[line:at], pane)
-        given = answers.Given(wanted, len(prompt), 0, pane.cols, pane.rows, "editor")
+        given = answers.Given(wanted, len(prompt), 0, pane.cols, pane.rows, "editor", pane.tmux)
         del kept
     part = watched.journal.read(offset, ANSWER_LIMIT)
     ends = [mark.end for mark in marks(part.data, watched.token) if mark.letter == "D"] if watched.token else []
@@ -602,7 +602,7 @@ class _Turn:
         assert first is not None
         found = answers.answer(
             printed,
-            answers.Given(self.typed, first.x, first.y, first.cols, first.rows, first.echo),
+            answers.Given(self.typed, first.x, first.y, first.cols, first.rows, first.echo, self.pane.tmux),
             prompt_before=self.prompt,
             token=observer.token if observer.at_prompt(first.offset) else None,
             profile=observer.profile,

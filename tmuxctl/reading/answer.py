@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 class Given(NamedTuple):
     """What was typed, as one text without its last Enter; where the cursor stood then, counted from 0; the terminal's
-    size; and who echoes: `tty` (the terminal), `editor` (the program) or `none`."""
+    size; who echoes: `tty` (the terminal), `editor` (the program) or `none`; and the version of tmux, None if unknown."""
 
     typed: bytes
     x: int
@@ -36,6 +36,7 @@ class Given(NamedTuple):
     cols: int
     rows: int
     echo: str
+    tmux: tuple[int, int] | None = None
 
 
 class End(NamedTuple):
@@ -92,7 +93,7 @@ def answer(
         source = "screen"
     if raw:
         return Answered(data.decode("utf-8", "replace"), complete, status, source)
-    said = [plain(piece, given.cols, given.rows, y=given.y) for piece in pieces]
+    said = [plain(piece, given.cols, given.rows, y=given.y, tmux=given.tmux) for piece in pieces]
     text = "".join(one.text for one in said).removesuffix("\n")
     if profile:
         text = _mannered(text, profile.answer)
@@ -245,7 +246,7 @@ def _shows(stretch: bytes, line: str, given: Given) -> bool:
     """Whether a stretch, drawn by an editor, ends with the typed line."""
     from tmuxctl.reading.lines import Lines
 
-    seen = Lines(given.cols, given.rows)
+    seen = Lines(given.cols, given.rows, tmux=given.tmux)
     seen.feed(stretch)
     return _ends_with(seen.text(), _bare(line))
 
@@ -299,7 +300,7 @@ def _echoed(data: bytes, line: str, given: Given) -> int:
     if found := FISH.search(data, 0, 65536):
         return found.end()
     wanted = _bare(line)
-    lines = Lines(given.cols, given.rows, x=given.x, y=given.y)
+    lines = Lines(given.cols, given.rows, x=given.x, y=given.y, tmux=given.tmux)
     end = at = loose = 0
     for number in range(ROWS + 8 * (len(line) // given.cols)):
         following = data.find(b"\n", at)
@@ -331,7 +332,7 @@ def _next_echo(data: bytes, begin: int, line: str, prompts: Prompts, given: Give
     while (following := data.find(b"\n", at)) >= 0:
         row = data[at:following].rstrip(b"\r")
         if exact in row or b"\x1b" in row or b"\r" in row:
-            text = plain(row, given.cols, given.rows).text
+            text = plain(row, given.cols, given.rows, tmux=given.tmux).text
             if _ends_with(text, wanted):
                 kept = prompts.before_echo(_before(text, line))
                 if kept is not None:
@@ -361,7 +362,7 @@ def _without_prompt(data: bytes, given: Given, prompts: Prompts | None) -> bytes
     waiting = on >= 0 and data.find(OFF, on) < 0
     end = on if waiting else len(data)
     kept = _without_drawn(data[:end])
-    if len(kept) < end or (waiting and plain(data[on:], given.cols, given.rows).text.strip()):
+    if len(kept) < end or (waiting and plain(data[on:], given.cols, given.rows, tmux=given.tmux).text.strip()):
         return kept
     return _without_tail(data, end, given, prompts)
 
@@ -373,7 +374,7 @@ def _without_tail(data: bytes, end: int, given: Given, prompts: Prompts) -> byte
     row = max(row, _character(data, end - LONGEST_ROW))
     tail = QUIET.sub(b"", data[row:end]).decode("utf-8", "replace").lstrip("\r")
     if "\x1b" in tail:
-        tail = plain(data[row:end], given.cols, given.rows).text
+        tail = plain(data[row:end], given.cols, given.rows, tmux=given.tmux).text
     before = prompts.before(tail)
     while before and before.endswith("\r") and (again := prompts.before(before.rstrip("\r"))) is not None:
         before = again

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tmuxctl import widths
 from tmuxctl.reading import menus, patterns
 from tmuxctl.reading.lazy import Pattern
 from tmuxctl.reading.patterns import Text
@@ -83,7 +84,7 @@ class _List(NamedTuple):
 def on_screen(seen: Text, cursor: tuple[int, int], *, visible: bool, hides: bool | None = None) -> Asking | None:
     """A dialog or menu that takes keys: a box with buttons, a list with a marked option, or bare buttons. `hides`: a field of
     it does not show what is written there; None where that has to be guessed from its words."""
-    box = _lowest(seen.rows)
+    box = _lowest(seen)
     framed = box is not None and box.left >= 0
     found = None if framed else menus.on_screen(seen, cursor, visible=visible)
     return found or (_asked(box, cursor, visible=visible, hides=hides) if box else None)
@@ -92,17 +93,18 @@ def on_screen(seen: Text, cursor: tuple[int, int], *, visible: bool, hides: bool
 # The box
 
 
-def _lowest(rows: Sequence[str]) -> _Box | None:
+def _lowest(seen: Text) -> _Box | None:
     """The box, or the bare row, with the lowest buttons."""
+    rows = seen.rows
     for y in range(len(rows) - 1, max(0, len(rows) - patterns.BOTTOM) - 1, -1):
-        if ("<" in rows[y] or "[" in rows[y]) and (found := _with_buttons(rows, y)):
+        if ("<" in rows[y] or "[" in rows[y]) and (found := _with_buttons(seen, y)):
             return found
     return None
 
 
-def _with_buttons(rows: Sequence[str], y: int) -> _Box | None:
+def _with_buttons(seen: Text, y: int) -> _Box | None:
     """The box whose buttons stand on this row: two at least, or nothing beside the one."""
-    row = _cells(rows[y])
+    row = _cells(seen, y)
     known, own = (
         [_Button(one.start(), one.end(), _words(one[1])) for one in pattern.finditer(row)]
         for pattern in (patterns.BUTTON, OWN_WORDS)
@@ -114,17 +116,16 @@ def _with_buttons(rows: Sequence[str], y: int) -> _Box | None:
     else:
         return None
     left, right = edges or (-1, len(row))
-    title, lines = _inside(rows, y, left, right) if edges else ("", _above(rows, y))
+    title, lines = _inside(seen, y, left, right) if edges else ("", _above(seen.rows, y))
     return _Box(y, left, tuple(buttons), title, lines)
 
 
-def _cells(row: str) -> str:
-    """The row with one character for each column: behind a wide one stands NUL."""
+def _cells(seen: Text, y: int) -> str:
+    """A row with one character for each column: behind a wide one stands NUL."""
+    row = seen.rows[y]
     if row.isascii():
         return row
-    from unicodedata import combining, east_asian_width
-
-    return "".join(f"{one}\0" if east_asian_width(one) in "WF" else one for one in row if not combining(one))
+    return "".join(cell[0] + "\0" * (columns - 1) for cell, columns in widths.cells(row, seen.tmux) if columns)
 
 
 def _words(cells: str) -> str:
@@ -144,13 +145,13 @@ def _alone(row: str, buttons: Sequence[_Button]) -> bool:
     return all(RULED.match(row[begin:end]) for begin, end in zip(gaps[::2], gaps[1::2], strict=True))
 
 
-def _inside(rows: Sequence[str], y: int, left: int, right: int) -> tuple[str, tuple[_Line, ...]]:
+def _inside(seen: Text, y: int, left: int, right: int) -> tuple[str, tuple[_Line, ...]]:
     """The title and the lines of the frame above its buttons."""
     lines: list[_Line] = []
     for at in range(y - 1, -1, -1):
-        row = _cells(rows[at])
+        row = _cells(seen, at)
         edge = row[left : left + 1]
-        goes_on = at > 0 and _cells(rows[at - 1])[left : left + 1] in tuple(UPRIGHT)
+        goes_on = at > 0 and _cells(seen, at - 1)[left : left + 1] in tuple(UPRIGHT)
         if edge and edge in TOPS and not (edge == "+" and goes_on):
             return _words(row[left + 1 : right].strip("─━═╌-┤├╡╞|+ ")), tuple(reversed(lines))
         if not edge or edge not in UPRIGHT + JOINTS + "+":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from tmuxctl import widths
 from tmuxctl.evidence import Look
 from tmuxctl.reading import patterns
 from tmuxctl.reading.lazy import Pattern
@@ -89,13 +90,13 @@ def more_end(row: str, profile: Profile) -> int | None:
 
 def shows(look: Look, text: bytes, profile: Profile) -> bool:
     """Whether the whole text stands left of the cursor; of one with more rows than the program shows, the last of them."""
-    rows, whole = _standing(look, _wanted(text), profile)
+    rows, whole = _standing(look, _wanted(text, look), profile)
     return whole or rows >= SCROLLED
 
 
 def shows_part(look: Look, text: bytes, profile: Profile) -> bool:
     """Whether a part of the text stands there, and nothing else: the rest comes yet, or was lost."""
-    wanted = _wanted(text)
+    wanted = _wanted(text, look)
     behind = _behind(look, profile)
     if behind is not None:
         return behind in wanted and 0 < len(behind) < len(wanted)
@@ -103,9 +104,9 @@ def shows_part(look: Look, text: bytes, profile: Profile) -> bool:
     return not whole and 0 < rows < SCROLLED
 
 
-def _wanted(text: bytes) -> str:
+def _wanted(text: bytes, look: Look) -> str:
     """What is to stand on the rows of a text, without blanks and frames: its end, if it is long."""
-    return _bare(text[-LONGEST_TEXT:].decode("utf-8", "ignore"))
+    return _bare(widths.bases(text[-LONGEST_TEXT:].decode("utf-8", "ignore"), look.tmux, drawn=False))
 
 
 def _bare(row: str) -> str:
@@ -113,10 +114,11 @@ def _bare(row: str) -> str:
 
 
 def _upward(look: Look) -> Iterator[str]:
-    """What stands left of the cursor, and the rows above that."""
-    yield look.left
+    """What stands left of the cursor, and the rows above that, by the first characters of their cells."""
+    yield widths.bases(look.left, look.tmux)
     rows = look.screen.split("\n")
-    yield from (rows[at] for at in range(min(look.y, len(rows)) - 1, max(-1, look.y - LONGEST), -1))
+    above = range(min(look.y, len(rows)) - 1, max(-1, look.y - LONGEST), -1)
+    yield from (widths.bases(rows[at], look.tmux) for at in above)
 
 
 def _standing(look: Look, wanted: str, profile: Profile) -> tuple[int, bool]:

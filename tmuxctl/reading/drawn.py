@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from textwrap import dedent
 from typing import TYPE_CHECKING, NamedTuple
 
+from tmuxctl import widths
 from tmuxctl.reading import composer, failure
 from tmuxctl.reading.turn import squeezed
 
@@ -45,14 +46,22 @@ class Drawn(NamedTuple):
 
 
 def answer(
-    rows: Sequence[str], typed: str, profile: Profile, *, anchor: int | None = None, limited: bool = False
+    rows: Sequence[str],
+    typed: str,
+    profile: Profile,
+    *,
+    anchor: int | None = None,
+    limited: bool = False,
+    tmux: widths.Version = None,
 ) -> Drawn:
     """The answer to an input on rows without blanks at their end, oldest first, the last of them the screen's.
 
     `anchor` is the row on which the input was typed, as far as that is known: its echo stands near it. `limited`: the
-    program's state says that a limit is used up.
+    program's state says that a limit is used up. `tmux` is the version that drew them.
     """
-    start, seen = _echo(rows, typed, profile, anchor)
+    typed = "\n".join(widths.bases(line, tmux, drawn=False) for line in typed.split("\n"))
+    shown = [widths.bases(row, tmux) for row in rows]
+    start, seen = _echo(shown, typed, profile, anchor)
     region = rows[start:]
     bottom = _composer(region, profile)
     kept = list(region[:bottom])
@@ -62,7 +71,7 @@ def answer(
         error = None
     if error is not None:
         kept = kept[: error.row]
-    text, signed = _text(kept, rows[start - 1] if start else "", typed, profile)
+    text, signed = _text(kept, shown[start - 1] if start else "", typed, profile, tmux)
     tool = re.compile(profile.answer.tool) if profile.answer.tool else None
     acted = tool is not None and any(map(tool.search, kept))
     if error is not None and not signed and not acted:
@@ -72,15 +81,19 @@ def answer(
     return Drawn(text, seen and signed and error is None, signed, fits, error.text if error else None)
 
 
-def _text(rows: Sequence[str], first: str, typed: str, profile: Profile) -> tuple[str, bool]:
+def _text(rows: Sequence[str], first: str, typed: str, profile: Profile, tmux: widths.Version) -> tuple[str, bool]:
     """The text on the rows of a turn, and whether the profile's signs were found there, if it knows any."""
     manner = profile.answer
     if manner.begin is None:
-        return _unnumbered(_stripped(_plain(rows, first, typed, profile), manner), manner), True
+        return _unnumbered(_stripped(_plain(rows, first, typed, profile, tmux), manner), manner), True
     if text := _unnumbered(_blocks(rows, manner).strip("\n"), manner):
         return text, True
     strip = [re.compile(pattern) for pattern in manner.strip]
-    left = [row for row in _plain(rows, first, typed, profile).split("\n") if not any(one.search(row) for one in strip)]
+    left = [
+        row
+        for row in _plain(rows, first, typed, profile, tmux).split("\n")
+        if not any(one.search(row) for one in strip)
+    ]
     return dedent("\n".join(left)).strip("\n"), False
 
 
@@ -136,10 +149,10 @@ def _undented(row: str, width: int) -> str:
     return row[min(width, len(row) - len(row.lstrip(" "))) :]
 
 
-def _plain(rows: Sequence[str], first: str, typed: str, profile: Profile) -> str:
+def _plain(rows: Sequence[str], first: str, typed: str, profile: Profile, tmux: widths.Version) -> str:
     """All rows behind the rest of the echo, whose first row is given, and behind the program's last action."""
     tool = re.compile(profile.answer.tool) if profile.answer.tool else None
-    kept = rows[_echoed(rows, first, typed, profile) :]
+    kept = rows[_echoed([widths.bases(row, tmux) for row in rows], first, typed, profile) :]
     acted = [at for at, row in enumerate(kept) if tool and tool.search(row)]
     return "\n".join(kept[acted[-1] + 1 if acted else 0 :]).strip("\n")
 

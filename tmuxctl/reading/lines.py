@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import codecs
 import re
-import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import dropwhile
 from typing import NamedTuple
+
+from tmuxctl import widths
 
 IGNORED = r"[\x00-\x07\x10-\x1a\x1c-\x1f\x7f-\x83\x86-\x8c\x8e-\x9f]"
 TOKEN = re.compile(
@@ -49,6 +50,9 @@ NARROW = "\x20-\x7e\xa0-\u02ff\u0390-\u03a1\u03a3-\u0482\u048a-\u052f\u2010-\u20
 """What takes one column and combines with nothing, as far as it is worth knowing at once."""
 WIDE = re.compile(f"[^{NARROW}]")
 NARROW_OR_NOT = re.compile(f"[{NARROW}]+|[^{NARROW}]+")
+
+JOINED = widths.FLAG_LETTERS | widths.SKIN_TONES | {widths.JOINER}
+"""What stands behind, or in front of, characters in one cell though it has a width of its own."""
 
 FEED = 1 << 18
 """Bytes decoded at once: a character outside Latin-1 takes up to four times as much decoded."""
@@ -117,7 +121,8 @@ class Joiner:
 
 
 class Lines:
-    """Feeds on raw output and gives it back as text. `x`, `y` are where the terminal's cursor stood at its beginning.
+    """Feeds on raw output and gives it back as text. `x`, `y` are where the terminal's cursor stood at its beginning; `tmux`
+    is the version that joins its characters, None if unknown.
 
     Of the rows that scrolled away the newest `keep` are kept. With a `sink` none are, but those of the alternate screen:
     their text goes there as they leave, and what is left by `finish`.
@@ -132,7 +137,9 @@ class Lines:
         y: int = 0,
         keep: int = 20_000,
         sink: Callable[[str], object] | None = None,
+        tmux: widths.Version = None,
     ) -> None:
+        self._rules = widths.rules(tmux)
         self.cols, self.height, self._keep = max(2, cols), max(2, rows), keep
         self._rows: list[Row] = [""] * (y + 1)
         self._wrapped = [False] * (y + 1)
@@ -288,7 +295,7 @@ class Lines:
         for part in NARROW_OR_NOT.findall(text):
             if not WIDE.match(part):
                 self._run(part, joined=True)
-            elif {*map(_width, part)} == {2}:
+            elif JOINED.isdisjoint(part) and {*map(self._rules.width, part)} == {2}:
                 self._wide(part)
             else:
                 for character in part:
@@ -335,22 +342,32 @@ class Lines:
             text = text[room:]
 
     def _cell(self, character: str) -> None:
-        """Write a character of any width, or add it to the one before."""
-        width = _width(character)
-        if not width:
-            self._combine(character)
-        elif width == 1:
+        """Write a character of any width, or add it to the cell before."""
+        width = self._rules.width(character)
+        if self._combine(character) or width <= 0:
+            return
+        if width == 1:
             self._run(character, joined=True)
         else:
             self._wide(character)
 
-    def _combine(self, character: str) -> None:
+    def _combine(self, character: str) -> bool:
+        """Add a character to the cell before the cursor, if it belongs there. Where that cell is full tmux up to 3.3 draws
+        nothing; the text has it all the same."""
         row = self._cells()
-        if row and 0 < self._x <= len(row):
-            at = self._x - 1
-            at = at if row[at] or not at else at - 1
-            if len(row[at]) < CELL_LENGTH:
-                row[at] += character
+        if not row or not 0 < self._x <= len(row):
+            return False
+        at = self._x - 1
+        at = at if row[at] or not at else at - 1
+        columns = self._rules.joined(row[at], self._x - at, character)
+        if columns is None and not self._rules.leaves_out(row[at], character):
+            return False
+        if len(row[at]) < CELL_LENGTH:
+            row[at] += character
+        if columns == 2 and self._x - at == 1 and self._x < self.cols:
+            row[self._x : self._x + 1] = [""]
+            self._x += 1
+        return True
 
     def _row(self) -> Row:
         self._touched[self._y] = self._written = True
@@ -551,14 +568,6 @@ class Lines:
 def _plain_lines(cols: int) -> re.Pattern[str]:
     """Lines of nothing but narrow characters, none longer than a row."""
     return re.compile(rf"(?:\n|[{NARROW}]{{0,{cols}}}+\r++\n)++")
-
-
-@lru_cache(4096)
-def _width(character: str) -> int:
-    """The columns of a character; 0 for one that combines with the one before."""
-    if unicodedata.combining(character) or character in "\u200d\ufe0e\ufe0f\u200b":
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def _mover(final: str) -> Callable[[Lines, int, list[int]], None]:

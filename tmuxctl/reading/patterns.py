@@ -25,13 +25,15 @@ LONGEST_ROW = 1000
 
 
 class Text(Value):
-    """A look's text: the rows, the cursor's column and row, what stands left of it with the rows it wrapped from."""
+    """A look's text: the rows, the cursor's column and row, what stands left of it with the rows it wrapped from;
+    `tmux` is the version that drew it, None if unknown."""
 
     rows: tuple[str, ...]
     x: int
     y: int
     left: str
     title: str
+    tmux: tuple[int, int] | None = None
 
     @property
     def bare(self) -> str:
@@ -61,7 +63,7 @@ def text(look: Look) -> Text:
     while 0 < y <= len(rows) and look.y - y < 3 and left.strip() and _goes_on(rows[y - 1], look.cols):
         y -= 1
         left = rows[y] + left
-    return Text(tuple(rows), look.x, look.y, left[-LONGEST_ROW:], look.title)
+    return Text(tuple(rows), look.x, look.y, left[-LONGEST_ROW:], look.title, look.tmux)
 
 
 def _goes_on(row: str, cols: int) -> bool:

@@ -14,6 +14,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from tmuxctl.reading.lines import FEED, Lines
+from tmuxctl.widths import Version
 
 STRING = re.compile(rb"\x1b[\]PX^_](?:[^\x07\x1b\xc2]++|\xc2(?!\x9c))*+(?:\x07|\x1b\\|\xc2\x9c|(?=\x1b))")
 """Titles, links and other strings for the terminal; another ESC breaks one off, as in tmux."""
@@ -57,20 +58,20 @@ class Plain(NamedTuple):
     whole: bool
 
 
-def plain(data: bytes, cols: int, rows: int, *, y: int = 0) -> Plain:
+def plain(data: bytes, cols: int, rows: int, *, y: int = 0, tmux: Version = None) -> Plain:
     """What these bytes say on a terminal of this size, when they begin at the left edge of row `y`.
 
     Exact for every line without cursor movements: blanks, tabs and empty lines stay. A line that was written over is
-    given as it stood in the end, without trailing blanks (they only wiped something out).
+    given as it stood in the end, without trailing blanks (they only wiped something out). `tmux` is the version that draws it.
     """
     shown = None
     if AROUND.search(data):
-        shown = _Rendering(cols, rows, y=min(y, rows - 1))
+        shown = _Rendering(cols, rows, y=min(y, rows - 1), tmux=tmux)
         pieces = shown.of(data)
     elif _is_bare(data, 0):
         pieces = _bare(data, 0)
     else:
-        pieces = _line_by_line(data, cols, rows)
+        pieces = _line_by_line(data, cols, rows, tmux)
     text = ""
     for piece in pieces:
         # CPython lengthens a string in place that nothing else refers to: there is never a second one of this size
@@ -85,9 +86,9 @@ def plain(data: bytes, cols: int, rows: int, *, y: int = 0) -> Plain:
 class _Rendering:
     """A stretch that goes about the screen, as text."""
 
-    def __init__(self, cols: int, rows: int, *, y: int = 0) -> None:
+    def __init__(self, cols: int, rows: int, *, y: int = 0, tmux: Version = None) -> None:
         self.pieces: list[str] = []
-        self.lines = Lines(cols, rows, y=y, sink=self.pieces.append)
+        self.lines = Lines(cols, rows, y=y, sink=self.pieces.append, tmux=tmux)
 
     def of(self, data: bytes) -> Iterator[str]:
         """The text as it leaves the screen; what is in the alternate screen at the end is left there."""
@@ -131,7 +132,7 @@ def _bare(data: bytes, at: int) -> Iterator[str]:
     yield decode(b"", True)
 
 
-def _line_by_line(data: bytes, cols: int, rows: int) -> Iterator[str]:
+def _line_by_line(data: bytes, cols: int, rows: int, tmux: Version) -> Iterator[str]:
     at = 0
     while at < len(data):
         clear = CLEAR.match(data, at)
@@ -141,14 +142,14 @@ def _line_by_line(data: bytes, cols: int, rows: int) -> Iterator[str]:
             at = behind
             continue
         end = data.find(b"\n", at)
-        yield from _line(data[at : end if end >= 0 else len(data)].rstrip(b"\r"), cols, rows)
+        yield from _line(data[at : end if end >= 0 else len(data)].rstrip(b"\r"), cols, rows, tmux)
         if end < 0:
             return
         yield "\n"
         at = end + 1
 
 
-def _line(line: bytes, cols: int, rows: int) -> Iterator[str]:
+def _line(line: bytes, cols: int, rows: int, tmux: Version) -> Iterator[str]:
     """One line as it stood in the end."""
     opening = OPENING.match(line)
     begin = opening.end() if opening else 0
@@ -158,7 +159,7 @@ def _line(line: bytes, cols: int, rows: int) -> Iterator[str]:
         yield _overwritten(line)
     else:
         # Erasing counts here, as something may be to the right of the cursor by now.
-        yield from _Rendering(cols, rows).of(line)
+        yield from _Rendering(cols, rows, tmux=tmux).of(line)
 
 
 @lru_cache(16)

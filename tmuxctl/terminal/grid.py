@@ -15,11 +15,9 @@ from pyte.screens import Char
 from tmuxctl.terminal.page import Page
 from tmuxctl.terminal.rows import BLANK, PADDING
 from tmuxctl.terminal.screen import LINE_DRAWING
-from tmuxctl.terminal.width import WIDTHS
+from tmuxctl.widths import JOINER, REPLAYED, rules
 
-ZERO_WIDTH_JOINER = "\u200d"
-CELL_BYTES = 21
-"""What one cell of tmux 3.2 to 3.5 holds (tmux.h, UTF8_SIZE); what does not fit is dropped."""
+RULES = rules(REPLAYED)
 STYLES_KEPT = 512
 _PLAIN_OR_NOT = re.compile(r"[ -~]+|[^ -~]+")
 
@@ -97,7 +95,7 @@ class Grid(Page):
 
     def _other_run(self, text: str) -> None:
         """Write characters that are not ASCII: at once if all are of one width and fit, else one by one."""
-        widths = {*map(WIDTHS.__getitem__, text)}
+        widths = {*map(RULES.width, text)}
         cursor = self.cursor
         row = self.rows[cursor.y]
         if not self.joining and widths == {1} and not row.wide and cursor.x + len(text) <= self.columns:
@@ -114,15 +112,15 @@ class Grid(Page):
 
     def _put(self, character: str) -> None:
         """Write one character of any width, or add it to the cell on the left."""
-        width = WIDTHS[character]
+        width = RULES.width(character)
         if width < 0:
             return
-        if character == ZERO_WIDTH_JOINER:
+        if character == JOINER:
             self.joining = True
             return
         if self.joining or not width:
             if self.joining:
-                self._combine(ZERO_WIDTH_JOINER)
+                self._combine(JOINER)
             self.joining = False
             self._combine(character)
             return
@@ -155,7 +153,7 @@ class Grid(Page):
             x -= 1
         if x >= 0:
             cell = row.get(x)
-            if len((cell.data + character).encode()) <= CELL_BYTES:
+            if len((cell.data + character).encode()) <= RULES.cell_bytes:
                 row.set(x, cell._replace(data=cell.data + character))
 
     def _wrap(self) -> None:

@@ -191,6 +191,7 @@ class Observer:
             mark=self._mark,
             hook=self._hook(probe, drawn),
             kernel=None if pane.dead else probe.kernel,
+            tmux=pane.tmux,
         )
         self._wall = probe.wall
         self._keep(look)
@@ -225,7 +226,9 @@ class Observer:
 
     def drawn_cursor(self) -> tuple[int, int] | None:
         """Where the program draws its cursor, by the newest look, if it hides the terminal's."""
-        return screens.drawn_cursor(self._drawn.rows) if self._drawn and not self.pane.cursor_visible else None
+        if self._drawn is None or self.pane.cursor_visible:
+            return None
+        return screens.drawn_cursor(self._drawn.rows, self.pane.tmux)
 
     def forget(self) -> None:
         """Begin a new window: what was seen before something was typed says nothing about what comes after."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from tmuxctl.terminal.replay import Cell, cells
+from tmuxctl.widths import Version
 
 FOREGROUND, BACKGROUND = "#d4d4d4", "#1e1e1e"
 COLOURS = {
@@ -44,15 +45,15 @@ i.c {{ display: inline-block; font-style: inherit; overflow: hidden; vertical-al
 """
 
 
-def html(captured: bytes, cols: int, title: str) -> str:
+def html(captured: bytes, cols: int, title: str, tmux: Version = None) -> str:
     """What `capture-pane -p -e` printed as an HTML page; `cols` is the screen's width in cells."""
-    rows = "\n".join("".join(_spans(row)) for row in cells(captured, cols))
+    rows = "\n".join("".join(_spans(row)) for row in cells(captured, cols, tmux))
     return _PAGE.format(title=_escaped(title), rows=rows, font=FONT, background=BACKGROUND, foreground=FOREGROUND)
 
 
-def svg(captured: bytes, cols: int, rows: int, title: str) -> str:
+def svg(captured: bytes, cols: int, rows: int, title: str, tmux: Version = None) -> str:
     """What `capture-pane -p -e` printed as an SVG picture of `cols` by `rows` cells, or as many rows as it has."""
-    grid = cells(captured, cols)
+    grid = cells(captured, cols, tmux)
     columns = max([cols, *(sum(cell.width for cell in row) for row in grid)])
     width, height = columns * WIDTH + 2 * MARGIN, max(rows, len(grid)) * HEIGHT + 2 * MARGIN
     name = _escaped(title)

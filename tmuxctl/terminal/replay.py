@@ -5,19 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import repeat
 from typing import NamedTuple
 
 from pyte.graphics import BG_AIXTERM, BG_ANSI, FG_AIXTERM, FG_ANSI
 from pyte.screens import Char
 
+from tmuxctl import widths
 from tmuxctl.results import CursorPosition
 from tmuxctl.terminal import screen
 from tmuxctl.terminal.filter import Filter
-from tmuxctl.terminal.grid import CELL_BYTES, ZERO_WIDTH_JOINER, Grid
+from tmuxctl.terminal.grid import Grid
 from tmuxctl.terminal.rows import Row, cell_width
 from tmuxctl.terminal.sgr import styles
-from tmuxctl.terminal.width import WIDTHS
 
 _COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _TABLES = ((FG_ANSI, 30, ""), (BG_ANSI, 40, ""), (FG_AIXTERM, 90, "bright"), (BG_AIXTERM, 100, "bright"))
@@ -46,16 +45,16 @@ class Cell(NamedTuple):
 EMPTY = Cell(" ", 1)
 
 
-def cells(captured: bytes, cols: int) -> list[list[Cell]]:
+def cells(captured: bytes, cols: int, tmux: widths.Version = None) -> list[list[Cell]]:
     """The styled cells of what `capture-pane -p -e` printed: each row's texts joined are tmux's text of that row.
 
-    Rows are filled up to `cols` columns; a row that is longer (`-J`) stays whole.
+    Rows are filled up to `cols` columns; a row that is longer (`-J`) stays whole. `tmux` is the version that drew them.
     """
     grid = Grid(max(cols, 1), 1, 0)
-    return [_filled(list(_captured(row, grid)), cols) for row in screen.styled_rows(captured)]
+    return [_filled(list(_captured(row, grid, tmux)), cols) for row in screen.styled_rows(captured)]
 
 
-def _captured(row: str, grid: Grid) -> Iterator[Cell]:
+def _captured(row: str, grid: Grid, tmux: widths.Version) -> Iterator[Cell]:
     for place, piece in enumerate(_STYLE.split(row)):
         if place % 2:
             codes = styles(piece.encode())
@@ -63,30 +62,8 @@ def _captured(row: str, grid: Grid) -> Iterator[Cell]:
                 grid.select_graphic_rendition(*codes)
             continue
         style = _style(grid.cursor.attrs)
-        for text, width in zip(piece, repeat(1)) if piece.isascii() else _clusters(piece):
-            yield Cell(text, width, *style)
-
-
-def _clusters(text: str) -> Iterator[tuple[str, int]]:
-    """The text cut where tmux cuts it into cells, with their widths: marks and what a ZWJ joins stay together.
-
-    What a full cell would have joined was dropped, so a character behind one stands in the next cell.
-    """
-    start, width = 0, 0
-    for at, character in enumerate(text):
-        columns = WIDTHS[character]
-        joined = not columns or (
-            text[at - 1] == ZERO_WIDTH_JOINER
-            and not character.isascii()
-            and len(text[start : at + 1].encode()) <= CELL_BYTES
-        )
-        if at > start and not joined:
-            yield text[start:at], width
-            start = at
-        if at == start:
-            width = max(columns, 1)
-    if text:
-        yield text[start:], width
+        for text, width in widths.cells(piece, tmux):
+            yield Cell(text, max(width, 1), *style)
 
 
 @lru_cache(1024)

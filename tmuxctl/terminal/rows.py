@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from pyte.screens import Char
 
-from tmuxctl.terminal.width import WIDTHS
+from tmuxctl.widths import WIDTHS
 
 BLANK = Char(" ")
 PADDING = Char("")

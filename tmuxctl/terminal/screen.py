@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from tmuxctl.evidence import width
+from tmuxctl import widths
 
 _SEQUENCE = re.compile(
     r"\x1b(?:"
@@ -84,7 +84,7 @@ def styled_rows(captured: bytes) -> list[str]:
     return rows
 
 
-def drawn_cursor(captured: bytes) -> tuple[int, int] | None:
+def drawn_cursor(captured: bytes, tmux: widths.Version = None) -> tuple[int, int] | None:
     """Column and row of the cursor that a program draws itself where it hides the terminal's: the lowest row on which one
     cell alone is in reverse video, and that cell. None if there is none."""
     style: dict[str, str] = {}
@@ -95,10 +95,10 @@ def drawn_cursor(captured: bytes) -> tuple[int, int] | None:
             if piece and piece[0] == "\x1b":
                 _apply(style, piece[2:-1])
             elif piece and piece not in ("\x0e", "\x0f"):
-                for character in piece:
+                for _, columns in widths.cells(piece, tmux):
                     if "reverse" in style:
                         reversed_cells.append(x)
-                    x += width(character)
+                    x += columns
         if len(reversed_cells) == 1:
             found = reversed_cells[0], y
     return found

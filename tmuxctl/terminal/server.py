@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from tmuxctl.errors import NotFound, Unreachable
 from tmuxctl.model import natural
 from tmuxctl.transport.base import Command, Transport
+from tmuxctl.transport.versions import number
 from tmuxctl.untrusted import fits, parse_json
 
 NUDGE_SECONDS = 2.0
@@ -116,6 +117,11 @@ class Pane(NamedTuple):
     """The server's, as it tells it: `3.3a`."""
 
     @property
+    def tmux(self) -> tuple[int, int] | None:
+        """Its major and minor number, None if it has none."""
+        return number(self.version)
+
+    @property
     def target(self) -> str:
         """How tmux is told exactly this session's pane: `=NAME:` (facts: a bare name matches by prefix)."""
         return f"={self.name}:"
@@ -132,7 +138,7 @@ def parse(line: str) -> Pane | None:
     if len(values) != len(FIELDS) or not values[1]:
         return None
 
-    def number(index: int) -> int:
+    def whole(index: int) -> int:
         return int(values[index]) if values[index].lstrip("-").isdecimal() else 0
 
     def moment(index: int) -> float:
@@ -145,25 +151,25 @@ def parse(line: str) -> Pane | None:
         created=moment(3),
         lease=values[4],
         lease_until=moment(5),
-        attached=number(6),
-        person_active=number(7),
-        active=number(8),
-        pid=number(9),
+        attached=whole(6),
+        person_active=whole(7),
+        active=whole(8),
+        pid=whole(9),
         tty=values[10],
         dead=values[11] == "1",
         status=int(values[12]) if values[12] else None,
         signal=signal_name(values[13]) if values[13] else None,
-        in_mode=number(14) > 0,
+        in_mode=whole(14) > 0,
         input_off=values[15] == "1",
         piped=values[16] == "1",
-        x=number(17),
-        y=number(18),
+        x=whole(17),
+        y=whole(18),
         cursor_visible=values[19] == "1",
         alternate=values[20] == "1",
-        cols=number(21),
-        rows=number(22),
-        history=number(23),
-        server=number(24),
+        cols=whole(21),
+        rows=whole(22),
+        history=whole(23),
+        server=whole(24),
         spec=_facts(values[25]),
         tags=tuple(values[26].split()),
         ended=values[27],

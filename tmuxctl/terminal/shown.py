@@ -6,6 +6,7 @@ import json
 import time
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+from tmuxctl import widths
 from tmuxctl.terminal.journal import Extent, Journal, Slice
 from tmuxctl.terminal.server import Pane
 from tmuxctl.transport.base import Transport
@@ -68,6 +69,7 @@ class Shown(Journal):
     def __init__(self, transport: Transport, pane: Pane, folder: str) -> None:
         super().__init__(transport, folder)
         self.pane, self.tmux = pane.target, cast("ForeignTransport", transport)
+        self._version = pane.tmux
         self._seen = b""
         self._place = Place(0, 0, 0, 0, 0, 0)
         self._gone: int | None = 0
@@ -98,7 +100,7 @@ class Shown(Journal):
         rows = self._seen.decode(errors="replace").split("\n")[1:][: place.y + 1][-ABOVE:]
         if not rows:
             return ""
-        rows[-1] = _split(rows[-1], place.x)[0]
+        rows[-1] = widths.left(rows[-1], place.x, self._version)
         return json.dumps([place.row, self._gone or 0, place.cols, rows])
 
     def _dropped(self) -> int | None:
@@ -152,7 +154,7 @@ class Shown(Journal):
         lost = place.alternate or row > place.row or (place.full and self._gone is None and offset > 0)
         first, column = (place.history, 0) if lost else (max(0, row), 0 if early else column // COLUMN)
         rows = self.tmux.run([self._grab(first, place.row, "-J")]).decode(errors="replace").rstrip("\n").split("\n")
-        rows[0] = _split(rows[0], column)[1]
+        rows[0] = rows[0].removeprefix(widths.left(rows[0], column, self._version))
         data = "\r\n".join(line.rstrip() for line in rows).encode()
         return Slice(data, offset, end, bool(lost or early))
 
@@ -161,15 +163,3 @@ class Shown(Journal):
         self.extent()
         first = max(0, self._place.history - limit // 80) + (self._gone or 0)
         return self.read(first * ROW, limit)
-
-
-def _split(row: str, column: int) -> tuple[str, str]:
-    """A row's text before a column, and from it on."""
-    from tmuxctl.terminal.width import WIDTHS
-
-    at = 0
-    for index, character in enumerate(row):
-        if at >= column:
-            return row[:index], row[index:]
-        at += max(0, WIDTHS[character])
-    return row, ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from tmuxctl import widths
 from tmuxctl.surfaces.cli.output import unicode_out
 
 UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
@@ -11,24 +12,14 @@ UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
 def columns(text: str) -> int:
     """The columns a text takes, as tmux counts them; it holds no control characters."""
-    if text.isascii():
-        return len(text)
-    from tmuxctl.terminal.width import WIDTHS
-
-    return sum(max(0, WIDTHS[one]) for one in text)
+    return widths.columns(text)
 
 
 def cut(text: str, size: int) -> str:
     """The text in at most so many columns; what is left out is shown by an ellipsis."""
     if columns(text) <= size:
         return text
-    room, kept = size - 1, 0
-    for one in text:
-        room -= columns(one)
-        if room < 0:
-            break
-        kept += 1
-    return (text[:kept] + ("…" if unicode_out() else "~"))[: max(0, size)]
+    return (widths.left(text, size - 1) + ("…" if unicode_out() else "~"))[: max(0, size)]
 
 
 def fit(text: str, size: int, *, right: bool = False) -> str:

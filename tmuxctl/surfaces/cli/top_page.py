@@ -9,7 +9,7 @@ from tmuxctl.model import Session, State, natural
 from tmuxctl.surfaces.cli.cells import age, columns, cut, fit
 from tmuxctl.surfaces.cli.output import flat
 from tmuxctl.surfaces.cli.table import asked, command, moment, state
-from tmuxctl.terminal.width import WIDTHS
+from tmuxctl.widths import WIDTHS
 
 RANKS = {
     one: rank
