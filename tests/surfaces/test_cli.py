@@ -33,7 +33,7 @@ from tmuxctl.operations import (
     invoke,
     operation,
 )
-from tmuxctl.results import Answer, Check, Doctor, End, Killed, Output, Ran, Screen, Sessions, Wait, Written
+from tmuxctl.results import Answer, Check, Doctor, End, Killed, Output, Ran, Screen, Sessions, Submitted, Wait, Written
 from tmuxctl.surfaces.cli import app, cells, group, output, progress, reference, show, table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -320,6 +320,15 @@ def test_an_answer_that_may_not_be_whole_says_so(line, capsys):
     assert "tmuxctl screen db" in capsys.readouterr().err
     show.Printer("ask", options).show(Answer("db", "42", State.IDLE, "prompt"))
     assert capsys.readouterr().err == ""
+
+
+def test_a_text_that_was_not_submitted_is_told_as_that(capsys):
+    for state in (State.UNKNOWN, State.IDLE):
+        answer = Answer("a", "", state, submitted=Submitted(False, "the text did not show"), complete=False)
+        show.Printer("ask", output.Options()).show(answer)
+        told = capsys.readouterr().err
+        assert "not submitted to a: the text did not show; look: tmuxctl screen a" in told
+        assert "--strict" not in told
 
 
 def test_a_closed_standard_input_is_told(line, monkeypatch):

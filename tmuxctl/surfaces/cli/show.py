@@ -192,6 +192,9 @@ class Printer:
             tell(f"tmuxctl: {result.session}: {flat(with_socket(result.error, self.options))}")
         elif result.timed_out:
             note(f"{result.session} is still {result.state.value} after {result.elapsed:.3g} s", self.options)
+        elif result.submitted.evidence and not result.submitted.ok and result.state.value != "exited":
+            why = result.submitted.evidence
+            note(f"not submitted to {result.session}: {why}; look: tmuxctl screen {result.session}", self.options)
         elif result.state.value == "unknown":
             note(f"nothing tells whether {result.session} is done; --strict goes on waiting", self.options)
         elif result.kind in ("line", "continuation"):
