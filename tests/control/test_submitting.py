@@ -145,6 +145,13 @@ def test_what_somebody_left_in_the_composer_is_cleared(agent: Agent, draft: str)
     assert agent.submitted == ["say new"]
 
 
+def test_keys_that_clear_are_pressed_one_by_one(agent: Agent) -> None:
+    keys = "{mode: paste, newline: [M-Enter], verify: echo, clear: [C-u, BSpace]}"
+    agent.start("--chunks", "--no-bracketed", "--draft", "old\ntext", changed={"submit": keys})
+    assert agent.ask("say new").submitted.ok
+    assert agent.submitted == ["say new"]
+
+
 def test_what_somebody_typed_since_is_cleared_too(agent: Agent) -> None:
     agent.start()
     agent.ask("say one")

@@ -50,6 +50,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--never-shows", action="store_true", help="the composer shows nothing of what is in it")
     parser.add_argument("--late-show", type=int, default=0, help="a paste shows so much later")
     parser.add_argument("--loses", type=int, default=0, metavar="N", help="the first N characters of a paste are lost")
+    parser.add_argument("--chunks", action="store_true", help="what it reads at once is text, but for single keys")
     parser.add_argument("--cursor-behind", action="store_true", help="leaves the cursor where the terminal has it")
     parser.add_argument("--no-notes", action="store_true", help="shows a paste of any length, of many rows the last")
     parser.add_argument(
@@ -101,7 +102,11 @@ class Agent:
             wait = max(0.0, min(moments) - time.monotonic()) if moments else None
             ready, _, _ = select.select([0], [], [], 0.03 if self.input == b"\x1b" else wait)
             if ready:
-                self.input += os.read(0, 65536)
+                read = os.read(0, 65536)
+                if self.vices.chunks and len(read) > 1 and not read.startswith(b"\x1b"):
+                    self.typed(read.decode("utf-8", "surrogateescape"))
+                    continue
+                self.input += read
                 self.take()
             elif self.input == b"\x1b":
                 self.input.clear()

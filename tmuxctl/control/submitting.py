@@ -133,7 +133,7 @@ class Submission:
             # a text of many lines may hide the prompt it begins behind: then a clear key that changes nothing tells
             if empty or vain == (VAIN if empty is False else 1):
                 break
-            typing.press(self.control, self.steady.observer.pane, self.manner.clear, self.holder)
+            typing.press(self.control, self.steady.observer.pane, self.manner.clear, self.holder, apart=True)
             vain = 0 if self._until(partial(self._changed, self.look), CLEARED_SECONDS) else vain + 1
             # the first key may have opened a dialog
             self._refuse_questions()
@@ -209,7 +209,7 @@ class Submission:
 
     def _press(self, given: Input) -> None:
         self.renew()
-        typing.press(self.control, self.steady.observer.pane, self.manner.enter, self.holder, kept=given)
+        typing.press(self.control, self.steady.observer.pane, self.manner.enter, self.holder, kept=given, apart=True)
 
     def _proof(self, shown: Look) -> str | None:
         """What shows that the text was taken, None if nothing does in time."""

@@ -313,7 +313,7 @@ class _Turn:
         self.pressed = time.monotonic()
         self.interrupted = self.steady.verdict.state is not State.ASKING or self.interrupts >= INTERRUPTS
         watched = self.steady.observer
-        pressed = typing.press(self.control, self.pane, watched.interrupt, self.holder)
+        pressed = typing.press(self.control, self.pane, watched.interrupt, self.holder, apart=True)
         if watched.looks:
             # what is seen from now on counts only once the program has taken the keys
             self.steady.typed(pressed, readers(watched.looks[-1].kernel))

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 SECRET_LIMIT = 4000
 ESCAPE_SECONDS = 0.1
-"""The pause behind Escape: with no pause programs take it and the next key for Meta and that key."""
+"""The pause behind Escape: with no pause programs take it and the next key for Meta and that key. And the one between the
+keys that empty an editor: some take what they read at once for text (Ink without bracketed paste, measured)."""
 
 REPEAT_LIMIT = 1000
 
@@ -138,14 +139,23 @@ def _in_parts(control: Control, pane: Pane, parts: Sequence[Sequence[str]], writ
     return Written(pane.name, result, write_id, 0, sessions.cursor(pane, offset))
 
 
-def press(control: Control, pane: Pane, names: tuple[str, ...], holder: Holder, *, kept: Input | None = None) -> Input:
+def press(
+    control: Control,
+    pane: Pane,
+    names: tuple[str, ...],
+    holder: Holder,
+    *,
+    kept: Input | None = None,
+    apart: bool = False,
+) -> Input:
     """Press keys in exactly this session, as an input of its own or as the end of another (`kept`), which stays the last;
-    NotFound `replaced` if its name is another's by now."""
+    NotFound `replaced` if its name is another's by now. `apart`: each by itself, for a program's editor."""
     from tmuxctl.terminal.keys import tmux_keys
 
     at, offset = control.transport.clock(), sessions.journal(control, pane).end()
     given = kept
-    for number, keys in enumerate(_parted(tmux_keys(names))):
+    found = tmux_keys(names)
+    for number, keys in enumerate([[key] for key in found] if apart else _parted(found)):
         if number:
             time.sleep(ESCAPE_SECONDS)
         one = Write(os.urandom(8).hex(), keys=[(key,) for key in keys])
