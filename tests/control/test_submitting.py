@@ -64,7 +64,10 @@ JOINED = {
 }
 
 
-@pytest.mark.parametrize("cursor", ["--cursor-behind", "--no-notes"], ids=["the terminal's cursor", "its own"])
+CURSORS = {"the terminal's": "--cursor-behind", "where it counts": "--no-notes", "drawn": "--draws-cursor"}
+
+
+@pytest.mark.parametrize("cursor", CURSORS.values(), ids=CURSORS)
 def test_a_text_with_joined_emoji_is_submitted_once(agent: Agent, cursor: str) -> None:
     agent.start(cursor)
     for what, text in JOINED.items():

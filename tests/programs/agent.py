@@ -52,6 +52,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--loses", type=int, default=0, metavar="N", help="the first N characters of a paste are lost")
     parser.add_argument("--chunks", action="store_true", help="what it reads at once is text, but for single keys")
     parser.add_argument("--cursor-behind", action="store_true", help="leaves the cursor where the terminal has it")
+    parser.add_argument("--draws-cursor", action="store_true", help="hides the terminal's, and leaves it too far left")
     parser.add_argument("--no-notes", action="store_true", help="shows a paste of any length, of many rows the last")
     parser.add_argument(
         "--modal-first-key", action="store_true", help="the first key opens a dialog, and is lost in it"
@@ -94,7 +95,7 @@ class Agent:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         tty.setraw(0)
         self.write("" if self.vices.no_bracketed else "\x1b[?2004h")
-        self.write("\x1b[?25l" if self.vices.loading else "")
+        self.write("\x1b[?25l" if self.vices.loading or self.vices.draws_cursor else "")
         self.write("\x1b[?1049h\x1b[H" if self.vices.alternate else "")
         self.paint(["agent 1.0", ""])
         while True:
@@ -438,6 +439,8 @@ class Agent:
                 spinner = f"{'.' * (step % 3):2}  Loading ({step // 10 % 60}s, esc to cancel)"
             rows, y = [spinner, "", *rows], y + 2
         up = f"\x1b[{self.above}A" if self.above else ""
+        if self.vices.draws_cursor and not self.menu:
+            rows[y], x = f"{rows[y]}\x1b[7m \x1b[27m", x // 2
         drawn = "\r\n".join([*(printed or []), *rows])
         down = len(rows) - 1 - y
         right = rows[y] if self.vices.cursor_behind else f"\x1b[{x}C" if x else ""

@@ -52,6 +52,8 @@ def test_text_draws_lines_across_rows() -> None:
         (b"answer\n> \x1b[7mT\x1b[27mype here\n\x1b[7m status \x1b[0m\n", (2, 1)),
         (b"> \x1b[38;5;2;7m \x1b[0m\n", (2, 0)),
         ("漢字> \x1b[0;7m \x1b[0m".encode(), (6, 0)),
+        ("> 👨\u200d👧 a\x1b[7m\n\x1b[0m\x1b[39mbelow\n".encode(), (6, 0)),
+        (b"> \x1b[7mmarked\n\n\x1b[0mbelow\n", None),
         (b"\x1b[7mmarked\x1b[0m text\n", None),
         (b"\x1b[7ma\x1b[0m b \x1b[7mc\x1b[0m\n", None),
         (b"> \x1b[7m \x1b[0m\nbelow\n\x1b[7mx\x1b[0m\n", (0, 2)),

@@ -255,10 +255,12 @@ class Submission:
         self.look = self._with_cursor(self.steady.observer.look())
 
     def _with_cursor(self, look: Look) -> Look:
-        """A look with the cursor that a program draws itself, hiding the terminal's somewhere else (Ink, measured)."""
-        hidden = not (look.visible or composer.prompted(look, self.profile))
-        place = self.steady.observer.drawn_cursor() if hidden else None
-        return look._replace(x=place[0], y=place[1], visible=True) if place else look
+        """A look with the cursor that a program draws itself, hiding the terminal's somewhere else: on another row, or where
+        it counts other columns than the terminal (Gemini behind joined emoji; both measured)."""
+        place = None if look.visible else self.steady.observer.drawn_cursor()
+        if place is None or (place[1] != look.y and composer.prompted(look, self.profile)):
+            return look
+        return look._replace(x=place[0], y=place[1], visible=True)
 
     def _until(self, holds: Callable[[], bool], seconds: float) -> bool:
         """Look again and again until it holds, for at most so many seconds."""

@@ -90,15 +90,19 @@ def drawn_cursor(captured: bytes, tmux: widths.Version = None) -> tuple[int, int
     style: dict[str, str] = {}
     found = None
     for y, line in enumerate(_keep_styles(captured.decode("utf-8", "replace")).split("\n")):
-        x, reversed_cells = 0, []
+        x, reversed_cells, begun = 0, [], False
         for piece in _STYLED_OR_DRAWN.split(line):
             if piece and piece[0] == "\x1b":
+                before = "reverse" in style
                 _apply(style, piece[2:-1])
+                begun = "reverse" in style and (begun or not before)
             elif piece and piece not in ("\x0e", "\x0f"):
-                for _, columns in widths.cells(piece, tmux):
-                    if "reverse" in style:
-                        reversed_cells.append(x)
-                    x += columns
+                begun = False
+                if "reverse" in style:
+                    reversed_cells += [x] * sum(1 for _ in widths.cells(piece, tmux))
+                x += widths.columns(piece, tmux)
+        # tmux leaves out blanks at the end of a row, reversed ones too
+        reversed_cells += [x] if begun else []
         if len(reversed_cells) == 1:
             found = reversed_cells[0], y
     return found
