@@ -300,3 +300,36 @@ def test_a_question_that_is_open_is_not_typed_into(agent: Agent) -> None:
     with pytest.raises(errors.Asking):
         agent.ask("1")
     assert (agent.log("ran"), agent.log("denied"), len(agent.submitted)) == ([], [], 1)
+
+
+NO_SIGN = {"prompt": "{id: footer, re: '^  [?] for shortcuts', detail: agent}"}
+
+
+@pytest.fixture
+def unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program is so quick that it is never seen at work."""
+    monkeypatch.setattr(submitting.Submission, "_works", lambda self, verdict: False)
+
+
+@pytest.mark.usefixtures("unseen")
+@pytest.mark.parametrize("vices", [(), ("--cursor-behind",), ("--no-notes",)], ids=["plain", "cursor", "notes"])
+def test_an_answer_shows_that_a_text_was_taken_where_the_input_box_has_no_sign(
+    agent: Agent, vices: tuple[str, ...]
+) -> None:
+    agent.start("--no-sign", "--no-title", "--no-spinner", *vices, changed=NO_SIGN)
+    for text in ("say hello", "say hello", "say two\nlines"):
+        found = agent.ask(text)
+        assert found.submitted == Submitted(True, "output")
+    assert agent.submitted == ["say hello", "say hello", "say two\nlines"]
+
+
+@pytest.mark.usefixtures("hasty")
+@pytest.mark.parametrize(
+    "vice", [("--deaf",), ("--swallow-enter", "9"), ("--slow-enter", "9000")], ids=lambda vice: vice[0]
+)
+def test_what_it_was_given_shows_not_that_it_was_taken_where_the_input_box_has_no_sign(
+    agent: Agent, vice: tuple[str, ...]
+) -> None:
+    agent.start("--no-sign", "--no-title", "--no-spinner", *vice, changed=NO_SIGN)
+    assert not agent.ask("say hello").submitted.ok
+    assert agent.submitted == []

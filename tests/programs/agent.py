@@ -53,6 +53,8 @@ def options() -> argparse.Namespace:
     parser.add_argument("--chunks", action="store_true", help="what it reads at once is text, but for single keys")
     parser.add_argument("--cursor-behind", action="store_true", help="leaves the cursor where the terminal has it")
     parser.add_argument("--draws-cursor", action="store_true", help="hides the terminal's, and leaves it too far left")
+    parser.add_argument("--no-sign", action="store_true", help="no prompt stands before what is typed")
+    parser.add_argument("--no-spinner", action="store_true", help="shows not that it works")
     parser.add_argument("--no-notes", action="store_true", help="shows a paste of any length, of many rows the last")
     parser.add_argument(
         "--modal-first-key", action="store_true", help="the first key opens a dialog, and is lost in it"
@@ -316,7 +318,7 @@ class Agent:
         self.paint(["✻ Worked for 0s", ""])
 
     def work_on(self, what: str) -> None:
-        self.busy = what
+        self.busy = "" if self.vices.no_spinner else what
         self.title()
         self.paint()
 
@@ -450,7 +452,7 @@ class Agent:
     def composer(self) -> tuple[list[str], tuple[int, int]]:
         hidden = self.vices.never_shows or time.monotonic() < self.shown_from
         lines = ("" if hidden else self.text).split("\n")
-        rows = [row for number, line in enumerate(lines) for row in wrapped(line, "  " if number else "❯ ")]
+        rows = [row for number, line in enumerate(lines) for row in wrapped(line, "  " if number or self.vices.no_sign else "❯ ")]
         rows = rows[-COMPOSER_ROWS:]
         rule = "─" * os.get_terminal_size(1).columns
         works = self.turn and self.busy and not self.vices.loading

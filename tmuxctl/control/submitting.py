@@ -51,7 +51,8 @@ CLEARED_SECONDS = 0.5
 """How long a key that clears may take to show."""
 
 SILENT_SECONDS = 0.3
-"""A program that works and has printed nothing for so long does not draw what was typed."""
+"""A program that works and has printed nothing for so long does not draw what was typed. Nor is it only drawing that where
+something else has stood on its screen for so long."""
 
 LOOK_SECONDS = 0.02
 """The pause between two looks."""
@@ -214,10 +215,18 @@ class Submission:
     def _proof(self, shown: Look) -> str | None:
         """What shows that the text was taken, None if nothing does in time."""
         found: list[str] = []
+        answering: list[float] = []
 
         def proved() -> bool:
             if evidence := self._evidence(shown):
                 found.append(evidence)
+            elif self.look.journal == shown.journal or not composer.replaced(self.look, shown, self.profile):
+                # a program may draw anew what it has on the screen, part by part
+                answering.clear()
+            else:
+                answering.append(time.monotonic())
+                if answering[-1] - answering[0] >= SILENT_SECONDS:
+                    found.append("output")
             return bool(found)
 
         self._until(proved, PROOF_SECONDS)
@@ -240,9 +249,10 @@ class Submission:
         if moved and composer.empty(look, self.profile):
             return "prompt"
         if moved and self._works(verdict) and not composer.prompted(look, self.profile):
-            # a program that drew a new line for Enter seems to work for a moment, too
-            still = (look.quiet or 0.0) < SILENT_SECONDS and composer.holds(look, shown)
-            return None if still else "kernel"
+            # a program that drew a new line for Enter seems to work for a moment, too; without a sign the text may only
+            # be gone while it is drawn anew
+            drawing = composer.holds(look, shown) or composer.empty(shown, self.profile) is None
+            return None if drawing and (look.quiet or 0.0) < SILENT_SECONDS else "kernel"
         return None
 
     def _works(self, verdict: Verdict) -> bool:

@@ -23,6 +23,8 @@ SIDES = Pattern(r"[│┃║]")
 LONGEST, LONGEST_TEXT = 40, 1 << 14
 """So many rows of a text that stands in a composer are looked through, and so many bytes of the text are looked for."""
 
+NUMBERS = Pattern(r"\d+")
+
 SCROLLED = 5
 """A composer that shows so many rows may have more of the text above them."""
 
@@ -152,6 +154,23 @@ def holds(look: Look, before: Look) -> bool:
     a new line. That is the end of the text, or what a program shows for it (`[Pasted text +50 lines]`)."""
     tail = squeezed(before.left)[-TAIL:]
     return len(tail) > 1 and tail in squeezed(_above(look) + look.left)
+
+
+def replaced(look: Look, before: Look, profile: Profile) -> bool:
+    """Whether a program whose input box has no sign shows more than the text that it was given: the text is gone from where
+    the cursor is, or a row has come that is no part of it. A row of which only numbers changed (a clock) is none."""
+    if empty(look, profile) is not None or look.screen == before.screen:
+        return False
+    if not holds(look, before):
+        return look.left != before.left or look.y != before.y
+    known = {_unnumbered(row) for row in before.screen.split("\n")}
+    text = "".join(known)
+    return any(bare and bare not in text for bare in {_unnumbered(row) for row in look.screen.split("\n")} - known)
+
+
+def _unnumbered(row: str) -> str:
+    """The letters of a row, with what stands between them but blanks, frames and numbers."""
+    return "" if FRAME.search(row) else NUMBERS.sub("", _bare(row))
 
 
 def _above(look: Look) -> str:
