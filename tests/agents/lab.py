@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,6 +27,10 @@ RETRIES: dict[str, tuple[tuple[str, str], ...]] = {
 
 SEEDED = {"codex": ".codex/config.toml", "gemini": ".gemini/settings.json"}
 """Where that stands in a program's home, if not in its command."""
+
+
+NEWEST = {"claude": ((".bin/claude", ".bin/claude --permission-mode manual"),)}
+"""What is changed where the newest version is started: Claude Code 2.1.330 starts in a mode that asks before no command."""
 
 
 HOOKS_BY_PERSON = ("gemini",)
@@ -63,6 +68,8 @@ def seeded(program: str, version: str, run: str, port: int) -> Place:
     )
     script = Path(made.stdout.strip())
     patient(program, own, script)
+    if version == "newest":
+        script.write_text(replaced(script.read_text(), NEWEST.get(program, ())))
     folder = own / "bin"
     folder.mkdir()
     wrapper = folder / program
@@ -108,10 +115,14 @@ def _guest(program: str, version: str, own: Path, port: int) -> Place:
 def patient(program: str, own: Path, script: Path) -> None:
     """Let the program try again more often than the once that command.sh asks for, and not for minutes."""
     path = own / "home" / program / SEEDED[program] if program in SEEDED else script
-    text = path.read_text()
-    for old, new in RETRIES.get(program, ()):
+    path.write_text(replaced(path.read_text(), RETRIES.get(program, ())))
+
+
+def replaced(text: str, changes: Sequence[tuple[str, str]]) -> str:
+    """The text with the first of each pair replaced by the second."""
+    for old, new in changes:
         text = text.replace(old, new)
-    path.write_text(text)
+    return text
 
 
 def install_hooks(place: Place) -> None:

@@ -141,6 +141,14 @@ def test_what_a_program_is_known_to_add_behind_a_prompt_is_no_difference() -> No
     assert not equal(turn(program="aider"), request(f"one  line\nfake:echo#e-0 hello\n\n{'x' * 30}"))
 
 
+def test_what_a_program_is_known_to_put_around_a_pasted_prompt_is_no_difference() -> None:
+    wrapped = request(f'<pasted_content id="4cf7">\n{PROMPT}\n</pasted_content id="4cf7">')
+    assert equal(turn(program="claude"), wrapped)
+    assert not equal(turn(program="codex"), wrapped)
+    changed = request(f'<pasted_content id="4cf7">\n{PROMPT} \n</pasted_content id="4cf7">')
+    assert not equal(turn(program="claude"), changed)
+
+
 def test_an_answer_from_the_screen_may_draw_markdown_but_not_lose_or_add_a_line() -> None:
     drawn = "Look:\n\n  def f():\n      if 1:\n\n          return 2\n\n• one\n• two"
     assert broken(turn(source="screen", wanted=CODE, answer=drawn)) == ()

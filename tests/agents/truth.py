@@ -12,6 +12,9 @@ from .turn import Turn
 ADDED = {"aider": "\n\n"}
 """What stands between a prompt and the text that a program adds behind it before it goes to the model."""
 
+WRAPPED = {"claude": '<pasted_content id="{id}">\n{prompt}\n</pasted_content id="{id}">'}
+"""What a program may put around a prompt that was pasted (Claude Code 2.1.330, one of eight lines, measured)."""
+
 EARLIER = 0.005
 """Seconds by which a moment may seem to be before another that it followed: the log is rounded to milliseconds."""
 
@@ -58,9 +61,11 @@ def submission(turn: Turn) -> Iterator[str]:
 
 
 def equal(turn: Turn, one: Request) -> bool:
-    """True if the model saw this very prompt, and behind it at most what the program is known to add."""
+    """True if the model saw this very prompt, and around it at most what the program is known to add."""
     if one.sha256 == sha256(turn.prompt):
         return True
+    if (wrapped := WRAPPED.get(turn.program)) and (known := re.search(r'id="([0-9a-f]+)">\s*\Z', one.user)):
+        return one.sha256 == sha256(wrapped.format(id=known[1], prompt=turn.prompt))
     between = ADDED.get(turn.program)
     last = turn.prompt.rstrip().rpartition("\n")[2]
     _, found, added = one.user.rpartition(last + between) if between else ("", "", "")
@@ -163,12 +168,20 @@ def drawn(turn: Turn) -> bool:
     return within(bare(wanted), got) and within(got, bare(most))
 
 
+BEYOND = re.compile(r"[\x80-\x9f]")
+
+
 def undrawn(turn: Turn) -> bool:
     """True if the program itself never printed the whole of the model's text, and the answer is what it did print."""
     if turn.source != "screen" or not turn.wanted or not turn.printed or drawn(turn):
         return False
-    got, wanted, printed = bare(turn.answer), bare(turn.wanted), bare(turn.printed.replace("\r", "\n"))
-    return bool(got) and not within(wanted, printed) and within(got, wanted) and got in printed
+    got = bare(turn.answer)
+    # of a control character beyond ASCII a terminal shows nothing, and all that stands behind it
+    for printed in (turn.printed, BEYOND.sub("", turn.printed)):
+        whole = bare(printed.replace("\r", "\n"))
+        if got and got in whole and not within(bare(turn.wanted), whole):
+            return True
+    return False
 
 
 def within(part: str, whole: str) -> bool:

@@ -135,3 +135,11 @@ def test_without_a_sign_an_answer_begins_behind_the_whole_input_and_not_within_i
 ) -> None:
     assert drawn.answer([*rows, text, "Tokens: 1", ">"], typed, PLAIN).text == text
     assert drawn.answer([*rows, "", text, "", "Tokens: 1", ">"], typed, PLAIN).text == text
+
+
+def test_where_an_answer_may_begin_without_its_sign_a_row_less_set_in_is_a_part_of_it() -> None:
+    either = Profile(
+        name="agent", prompt=PROFILE.prompt, answer=Answer(begin=r"^(?:● | (?=\S))", strip=PROFILE.answer.strip)
+    )
+    for answer in (["● one", " two", "", "  three"], [" one", " two", "", " three"]):
+        assert drawn.answer(screen("❯ ask", "", *answer), "ask", either).text == "one\ntwo\n\nthree"

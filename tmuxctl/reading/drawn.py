@@ -138,7 +138,8 @@ def _blocks(rows: Sequence[str], manner: Answer) -> str:
         elif (found := begin.match(row)) and (inside is None or row[: found.end()].strip()):
             inside = found.end()
             blocks.append([row[inside:]])
-        elif inside is not None and (not row.strip() or not row[: min(inside, 2)].strip()):
+        elif inside is not None and (found or not row.strip() or not row[: min(inside, 2)].strip()):
+            # also a row that could begin an answer without a sign (cn draws answers set in by two columns, or by one)
             blocks[-1].append(_undented(row, inside))
         else:
             inside = None
