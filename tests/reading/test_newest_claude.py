@@ -61,3 +61,8 @@ def test_a_turn_that_failed_has_its_error_and_no_answer() -> None:
     assert found == drawn.Drawn(
         "", False, signed=False, error="API Error: Request rejected (429) · fake_llm was asked for a 429"
     )
+
+
+def test_what_it_tells_of_its_effort_above_the_input_is_no_part_of_the_answer() -> None:
+    found = answered("idle-effort", "fake:echo#echo-0 the quick brown fox")
+    assert found.text == "FAKE-BEGIN:echo#echo-0\n\nthe quick brown fox\n\nFAKE-END:echo#echo-0"
