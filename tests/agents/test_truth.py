@@ -164,6 +164,7 @@ def test_what_a_program_never_printed_cannot_be_in_an_answer_from_its_screen() -
     of_it = {"source": "screen", "wanted": wanted, "answer": answer}
     assert broken(turn(**of_it, printed=f"\x1b[1m{answer}\x1b[m")) == ()
     assert "differs" in "".join(broken(turn(**of_it, printed=f"\x1b[1m{wanted}\x1b[m")))
+    assert broken(turn(**of_it, printed=f"FAKE-BEGIN:echo#e-1\none two three\n{answer}")) == ()
     # what was printed behind the gap must be there all the same
     cut = {**of_it, "answer": answer.replace("FAKE-END", "")}
     assert "differs" in "".join(broken(turn(**cut, printed=answer)))

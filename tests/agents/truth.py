@@ -179,7 +179,9 @@ def undrawn(turn: Turn) -> bool:
     # of a control character beyond ASCII a terminal shows nothing, and all that stands behind it
     for printed in (turn.printed, BEYOND.sub("", turn.printed)):
         whole = bare(printed.replace("\r", "\n"))
-        if got and got in whole and not within(bare(turn.wanted), whole):
+        # before its first line stands the input, and what the program draws again of earlier turns
+        begin = max(0, whole.find(bare(turn.wanted.strip().split("\n")[0])))
+        if got and got in whole and not within(bare(turn.wanted), whole[begin:]):
             return True
     return False
 
