@@ -39,15 +39,25 @@ def examine(control: Control, *, fix: bool = False) -> Doctor:
         "terminal": _terminal,
     }
     checks: list[Check] = []
+    causes: dict[str, str] = {}
     silent = False
     for name, look in looks.items():
         if silent and name not in ALONE:
             checks.append(Check(name, None, "not asked: tmux does not answer"))
             continue
         found, error = _made(control, name, look)
+        if name == "tmux" and found[-1].ok is False:
+            causes["no_tmux"] = name
+        if error and (first := causes.setdefault(_cause(error), name)) != name:
+            found[-1] = Check(name, None, f"not checked: see {first}")
         checks += found
         silent = silent or (error is not None and error.reason == "backend_timeout")
     return Doctor(all(check.ok is not False for check in checks), tuple(checks))
+
+
+def _cause(error: TmuxctlError) -> str:
+    """What is the same for two errors of one cause."""
+    return error.reason if error.reason == "no_tmux" else error.message
 
 
 def _made(
@@ -153,7 +163,7 @@ def _room(control: Control) -> Iterator[Check]:
         return
     told = [f"{room.free >> 20} MiB free"] if room.free is not None else []
     told += [f"{what} {used.used} of {used.most}" for what, used in _used(room) if used]
-    yield Check("room", True, ", ".join(told) or "cannot be asked here")
+    yield Check("room", True, ", ".join(told) or "not available here")
 
 
 ITSELF, EACH = 64 << 20, 1 << 20
@@ -176,7 +186,7 @@ def _memory(control: Control) -> Iterator[Check]:
     history = sum(int(word) for word in printed)
     status, kilobytes = control.transport.shell(RESIDENT, str(pid))
     if status or not kilobytes.strip().isdigit():
-        yield Check("memory", None, "cannot be asked here")
+        yield Check("memory", None, "not available here")
         return
     resident = int(kilobytes) << 10
     told = f"the server has {resident / (1 << 20):.1f} MiB, {history / (1 << 20):.1f} MiB of them what scrolled away"

@@ -59,13 +59,14 @@ class LocalTransport:
     @property
     def home(self) -> str:
         if not self._home:
-            state = os.environ.get("XDG_STATE_HOME", "")
-            if not state.startswith("/"):
-                state = os.path.join(os.path.expanduser("~"), ".local", "state")
-            home = self._given or os.path.join(state, "tmuxctl", self.socket)
+            home = self._given or os.path.join(_state_home(), "tmuxctl", self.socket)
             refuse_unsafe_parent(os.path.dirname(home))
-            self.make_folder(os.path.dirname(home))
-            self.make_folder(home)
+            try:
+                self.make_folder(os.path.dirname(home))
+                self.make_folder(home)
+            except OSError as error:
+                # such as /proc, where nobody can make anything
+                raise _unwritable(home, error) from None
             self._home = home
         return self._home
 
@@ -456,10 +457,25 @@ def told(path: str) -> Iterator[None]:
                 f"no room to write {path}", reason="disk_full", hint=f"df -h {os.path.dirname(path)}"
             ) from None
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ELOOP):
-            raise Denied(
-                f"{path} cannot be written: {error.strerror}", reason="bad_folder", hint="ls -ld its folder"
-            ) from None
+            raise _unwritable(path, error) from None
         raise
+
+
+def _unwritable(path: str, error: OSError) -> Denied:
+    hint = "use another folder for what is kept of sessions: export XDG_STATE_HOME=DIR"
+    return Denied(f"{path} cannot be written: {error.strerror}", reason="bad_folder", hint=hint)
+
+
+def _state_home() -> str:
+    """The folder of state by the XDG base directory specification; Denied `bad_folder` where no home is known."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    if state.startswith("/"):
+        return state
+    home = os.path.expanduser("~")
+    if not home.startswith("/"):
+        what = f"HOME is {home!r}, which is not an absolute path" if os.environ.get("HOME") else "there is no HOME"
+        raise Denied(what, reason="bad_folder", hint="export XDG_STATE_HOME=DIR, or HOME")
+    return os.path.join(home, ".local", "state")
 
 
 @contextmanager

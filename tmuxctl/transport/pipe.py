@@ -20,7 +20,20 @@ from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.transport import base
 from tmuxctl.transport.base import Command, File, Load, Probe, Process, Room, Used, shell_word
 from tmuxctl.transport.proc import PS_COLUMNS, parse_ps, parse_table
-from tmuxctl.transport.shell import EXISTS, KIND, MISSING, MODE, OPEN, OWNER, PRELUDE, STRANGE, Shell, fill, words
+from tmuxctl.transport.shell import (
+    EXISTS,
+    KIND,
+    MISSING,
+    MODE,
+    OPEN,
+    OWNER,
+    PRELUDE,
+    STRANGE,
+    UNMADE,
+    Shell,
+    fill,
+    words,
+)
 
 PIECE = 4 * 1024 * 1024
 
@@ -379,6 +392,9 @@ def _refusal(status: int, complaint: str) -> TmuxctlError:
         return NotFound(f"no file {complaint}", reason="no_file")
     if status == OWNER:
         return Denied(f"{complaint} is not a folder of ours", reason="bad_owner", hint=f"ls -ld {complaint}")
+    if status == UNMADE:
+        hint = "use another folder for what is kept of sessions there: XDG_STATE_HOME=DIR"
+        return Denied(complaint, reason="bad_folder", hint=hint)
     if status == MODE:
         return Denied(f"{complaint} is open to others", reason="bad_mode", hint=f"chmod 700 {complaint}")
     if status in (STRANGE, OPEN):

@@ -21,7 +21,7 @@ from tmuxctl.transport.groups import LEAVE
 LINE = 16 * 1024
 
 # Exit statuses by which the functions below name a failure (sysexits.h: NOINPUT, CANTCREAT, IOERR, TEMPFAIL, NOPERM)
-MISSING, EXISTS, FAULT, HELD, OWNER, MODE, KIND, STRANGE, OPEN = 66, 73, 74, 75, 77, 78, 79, 80, 81
+MISSING, EXISTS, FAULT, HELD, OWNER, MODE, KIND, STRANGE, OPEN, UNMADE = 66, 73, 74, 75, 77, 78, 79, 80, 81, 82
 
 PRELUDE = r"""
 before=$(umask); umask 077; unset TMUX TMUX_PANE
@@ -50,12 +50,16 @@ else
 fi
 alive() { begun "$1" && [ "$now" = "$2" ] && case $state in [ZX]*) false ;; esac; }
 facts() {
-  case ${XDG_STATE_HOME-} in /*) state=$XDG_STATE_HOME ;; *) state=$(cd && pwd)/.local/state ;; esac
+  case ${XDG_STATE_HOME-}:${HOME-} in
+    /*) state=$XDG_STATE_HOME ;;
+    *:/*) state=$HOME/.local/state ;;
+    *) say 82 "there is no HOME" ;;
+  esac
   up=-; [ ! -r /proc/uptime ] || read -r up rest </proc/uptime
   printf '%s\n%s\n%s' "$up" "$(uname -m)" "$state"
 }
 folder() {
-  [ -d "$1" ] || mkdir -p -- "$1" || exit 73
+  [ -d "$1" ] || mkdir -p -- "$1" || exit 82
   [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ] || say 77 "$1"
   case $(ls -ldn -- "$1") in drwx------*) ;; *) say 78 "$1" ;; esac
 }
