@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -45,13 +47,45 @@ def test_targets_are_matched_exactly(control: Control, person: Person):
     pane = person.tmux("list-panes", "-a", "-F", "#{pane_id}").strip()
     for target in ("work", "work:1", "work:1.0", pane):
         assert control.show(person.target(target)).target == person.target("work:1.0")
-    for target in ("wor", "work:7", "work:1.3", "%99", "", "=work", "work:bash", "*"):
+    for target in ("wor", "work:7", "work:1.3", "%99", "", "=work", "work:bas", "*"):
         with pytest.raises(NotFound) as caught:
             control.show(person.target(target) if target else "tmux@person:x")
         assert caught.value.reason == "no_target"
     with pytest.raises(Unreachable) as unreachable:
         control.show("tmux@nobody:work")
     assert unreachable.value.reason == "no_server"
+
+
+@pytest.mark.on("tmux")
+def test_a_window_is_named_by_its_index_or_its_name_as_tmux_takes_it(control: Control, person: Person):
+    person.tmux("new-window", "-t", "work", "-n", "code", "cat")
+    person.tmux("split-window", "-t", "work:code", "cat")
+    person.tmux("new-window", "-t", "work", "-n", "notes", "cat")
+    for target in ("work:code.0", "work:code.1", "work:code", "work:2.1"):
+        pane = person.tmux(
+            "display-message", "-p", "-t", target, "#{session_name}:#{window_index}.#{pane_index}"
+        ).strip()
+        assert control.show(person.target(target)).target == person.target(pane)
+    person.tmux("rename-window", "-t", "work:3", "日本, x: 1.0")
+    assert control.show(person.target("work:日本, x: 1.0.0")).target == person.target("work:3.0")
+    # an index comes first, and a name that two windows have names none
+    person.tmux("rename-window", "-t", "work:3", "2")
+    assert control.show(person.target("work:2.0")).target == person.target("work:2.0")
+    person.tmux("rename-window", "-t", "work:3", "code")
+    with pytest.raises(Usage) as refused:
+        control.show(person.target("work:code.0"))
+    assert refused.value.reason == "ambiguous"
+    assert control.adopt(person.target("work:2.1"), name="mine").target
+    control.release(("mine",))
+
+
+@pytest.mark.on("tmux")
+def test_the_name_of_a_window_hides_no_pane(control: Control, person: Person):
+    # tmux 3.7 refuses such a name
+    with suppress(subprocess.CalledProcessError):
+        person.tmux("new-session", "-d", "-s", "odd", "-n", "a\tb\nc\td", "cat")
+        assert control.show(person.target("odd:1.0")).target == person.target("odd:1.0")
+    assert control.show(person.target("work")).target == person.target("work:1.0")
 
 
 @pytest.mark.on("tmux")

@@ -119,7 +119,14 @@ def _target(socket: str, place: str) -> str:
 
 
 def _pane(control: Control, socket: str, target: str) -> ForeignPane:
-    there = foreign.panes(server(control, socket))
+    try:
+        there = foreign.panes(server(control, socket))
+    except Unreachable as error:
+        if error.reason != "no_server":
+            raise
+        name = "" if socket == DEFAULT else f"@{socket}"
+        hint = f"servers that run: tmuxctl ls --all-sockets; a target is tmux{name}:SESSION:WINDOW.PANE"
+        raise Unreachable(f"no tmux server {socket} is running", reason="no_server", hint=hint) from None
     found = foreign.find(there, target)
     if found is None:
         known = ", ".join(label(socket, one) for one in there[:6])

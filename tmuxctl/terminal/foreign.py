@@ -32,6 +32,8 @@ LISTED = (
     "#{pane_pipe}",
     # anybody may set an option of this name to anything: only what is an id of ours counts
     "#{m/r:^[0-9a-f-]+$,#{@tmuxctl_id}}",
+    # a window's name may hold tabs and newlines (`new-session -n`, up to 3.6): such a one is left out
+    "#{?#{m/r:^[^[:cntrl:]]*$,#{window_name}},#{window_name},}",
     "#{session_name}",
 )
 
@@ -75,6 +77,7 @@ class ForeignPane(NamedTuple):
     active: bool
     piped: bool
     ours: bool
+    window_name: str = ""
 
     @property
     def place(self) -> str:
@@ -107,7 +110,8 @@ def panes(transport: Transport, *, timeout: float = 8.0) -> list[ForeignPane]:
             pid=int(one[2] or 0),
             started=began.get(int(one[2] or 0), 0),
             session_id=one[3],
-            session=one[10],
+            session=one[11],
+            window_name=one[10],
             window=one[4],
             window_active=one[5] == "1",
             pane=one[6],
@@ -121,11 +125,13 @@ def panes(transport: Transport, *, timeout: float = 8.0) -> list[ForeignPane]:
 
 def find(found: Sequence[ForeignPane], target: str) -> ForeignPane | None:
     """The pane a target names exactly: `%ID`, `SESSION`, `SESSION:WINDOW` or `SESSION:WINDOW.PANE`; the active window and
-    pane where none is named. None if there is none, Usage `ambiguous` if it names several."""
+    pane where none is named. A window is named by its index or, where no index fits, by its name, as tmux does. None if
+    there is none, Usage `ambiguous` if it names several."""
     if target.startswith("%"):
         return next((one for one in found if one.id == target), None)
     # compared whole: since tmux 3.7 a session's name may hold `:` and `.`
-    matching = [one for one in found if target in _targets(one)]
+    matching = [one for one in found if target in _targets(one, one.window)]
+    matching = matching or [one for one in found if target in _targets(one, one.window_name)]
     if len(matching) > 1:
         raise Usage(
             f"{ascii(target[:60])} names several panes",
@@ -135,10 +141,10 @@ def find(found: Sequence[ForeignPane], target: str) -> ForeignPane | None:
     return matching[0] if matching else None
 
 
-def _targets(one: ForeignPane) -> Iterator[str]:
-    """All that a person may write for a pane, but its id."""
+def _targets(one: ForeignPane, called: str) -> Iterator[str]:
+    """All that a person may write for a pane whose window is `called` so, but its id."""
     panes = (f".{one.pane}", *(("",) if one.active else ()))
-    windows = (one.window, *(("",) if one.window_active else ()))
+    windows = (called, *(("",) if one.window_active else ()))
     for session in (one.session, one.session_id):
         yield from (f"{session}:{window}{pane}" for window in windows for pane in panes)
         if one.window_active and one.active:
