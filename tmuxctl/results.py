@@ -256,8 +256,8 @@ class Explained(Value):
 
 
 class Ran(Value):
-    """A command's exact output and exit status. `elapsed` is in seconds; `data` holds the bytes as they were, `output_base64` too
-    where they are no UTF-8 (then `output` has replacement characters)."""
+    """A command's exact output and exit status. `elapsed` is in seconds. Where the output is not UTF-8, `output` has replacement
+    characters and `output_base64` the bytes as they were."""
 
     session: str
     output: str

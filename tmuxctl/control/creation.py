@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import threading
 import time
 import uuid
@@ -400,7 +401,7 @@ def check(control: Control, spec: SessionSpec) -> None:
         )
     if spec.argv[0].startswith("-"):
         raise Usage(
-            f"{ascii(spec.argv[0])} is no program",
+            f"{ascii(spec.argv[0])} is not a program",
             reason="bad_command",
             hint="options come before --, the command after it",
         )
@@ -411,12 +412,29 @@ def check(control: Control, spec: SessionSpec) -> None:
             f"history {spec.history} is not between 0 and 10,000,000 lines", reason="bad_number", hint="--history 20000"
         )
     if not control.transport.which(spec.argv[0], spec.env.get("PATH", os.defpath), spec.cwd):
-        raise Failed(
-            f"{ascii(spec.argv[0])} was not found",
-            reason="command_not_found",
-            hint="is it installed and in PATH?",
-            argv=list(spec.argv),
-        )
+        raise _not_startable(control, spec)
+    if "/" in spec.argv[0] and control.transport.which(spec.argv[0] + "/.", "", spec.cwd):
+        raise _not_executable(spec, "is a folder, not a program", "name the program in it")
+
+
+def _not_startable(control: Control, spec: SessionSpec) -> Failed:
+    """The error for a command that is not there, or there but no program."""
+    if "/" in spec.argv[0]:
+        status, _ = control.transport.shell('cd "$1" && test -e "$2"', spec.cwd, spec.argv[0])
+        if status == 0:
+            return _not_executable(
+                spec, "is not executable", f"if it is a program: chmod +x {shlex.quote(spec.argv[0])}"
+            )
+    return Failed(
+        f"{ascii(spec.argv[0])} was not found",
+        reason="command_not_found",
+        hint="is it installed and in PATH?",
+        argv=list(spec.argv),
+    )
+
+
+def _not_executable(spec: SessionSpec, what: str, hint: str) -> Failed:
+    return Failed(f"{ascii(spec.argv[0])} {what}", reason="not_executable", hint=hint, argv=list(spec.argv))
 
 
 def put(control: Control, made: Prepared) -> None:

@@ -46,29 +46,42 @@ def kill(
         panes = sessions.panes(control)
         forgotten = sessions.lost(control, panes)
     else:
-        panes, forgotten = [], []
-        for name in dict.fromkeys(names):
-            place, called = control.reach(name)
-            if place is not control:
-                strangers.append((place, sessions.find(place, called)))
-                continue
-            try:
-                panes.append(sessions.find(control, name, whole=False))
-            except (Unreachable, Exited) as error:
-                if error.reason not in sessions.GONE:
-                    raise
-                known = {one.id for one in forgotten}
-                gone = [one for one in sessions.lost(control, []) if name in (one.name, one.id)]
-                forgotten += [one for one in gone if one.id not in known]
-    if strangers and not force:
-        from tmuxctl.control import adopting
-
-        raise adopting.refuse(strangers[0][1].name)
-    panes = list({pane.id: pane for pane in panes}.values())
+        try:
+            panes, forgotten, strangers = _named(control, names, force)
+        except TmuxctlError as error:
+            error.message += "; nothing was killed" if len(names) > 1 else ""
+            raise
     ended = end(control, panes, signal=word, grace=grace, force=force)
     ended += [_end_there(place, pane, word, grace) for place, pane in strangers]
     ended += end_lost(control, forgotten, signal=word, grace=grace, force=force)
     return Killed(tuple(ended))
+
+
+def _named(
+    control: Control, names: Sequence[str], force: bool
+) -> tuple[list[Pane], list[Session], list[tuple[Control, Pane]]]:
+    """What is to be ended by name: sessions, those that are lost, and with `force` panes of other servers."""
+    panes: list[Pane] = []
+    forgotten: list[Session] = []
+    strangers: list[tuple[Control, Pane]] = []
+    for name in dict.fromkeys(names):
+        place, called = control.reach(name)
+        if place is not control:
+            strangers.append((place, sessions.find(place, called)))
+            continue
+        try:
+            panes.append(sessions.find(control, name, whole=False))
+        except (Unreachable, Exited) as error:
+            if error.reason not in sessions.GONE:
+                raise
+            known = {one.id for one in forgotten}
+            gone = [one for one in sessions.lost(control, []) if name in (one.name, one.id)]
+            forgotten += [one for one in gone if one.id not in known]
+    if strangers and not force:
+        from tmuxctl.control import adopting
+
+        raise adopting.refuse(strangers[0][1].name)
+    return list({pane.id: pane for pane in panes}.values()), forgotten, strangers
 
 
 def _end_there(place: Control, pane: Pane, signal: str, grace: float) -> End:

@@ -87,7 +87,8 @@ def _tests(found: Found) -> Iterator[ProfileTested]:
         profile = library.load_found(found, keys=tmux_keys)
         cases = library.read(found, keys=tmux_keys).tests
     except TmuxctlError as error:
-        yield ProfileTested(found.name, found.path, 1, False, "a profile that can be read", "", error.message)
+        why = f"{error.message}; {error.hint}" if error.hint else error.message
+        yield ProfileTested(found.name, found.path, 1, False, "a profile that can be read", "", why)
         return
     for case in cases:
         yield run(case, profile, found.path, found.folder)

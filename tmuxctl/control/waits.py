@@ -17,6 +17,7 @@ from tmuxctl.terminal import server
 from tmuxctl.terminal.journal import Journal
 from tmuxctl.terminal.paste import Input, ended
 from tmuxctl.terminal.server import Pane
+from tmuxctl.value import changed
 
 if TYPE_CHECKING:
     from tmuxctl.control.observing import Steady
@@ -37,6 +38,9 @@ NAP_SECONDS = 3.0
 
 UNDER_WAY_SECONDS = 2.0
 """How long after a program's last output more of it may come, though the program has ended."""
+
+SHOWN_ROWS = 12
+"""How many rows of the screen a wait that ran out of time tells."""
 
 MOMENT_SECONDS = 0.5
 """How long `--now` looks at a state before it says that it does not hold."""
@@ -62,11 +66,11 @@ class Conditions(NamedTuple):
     def words(self) -> str:
         """What is waited for, for a message."""
         wanted = [
-            *(["the program to be idle"] if self.idle else []),
+            *(["an idle program"] if self.idle else []),
             *(["a question"] if self.asking else []),
             *(["the end of the program"] if self.exit else []),
             *([f"text {ascii(self.text[:60])}"] if self.text is not None else []),
-            *([f"text {ascii(self.gone[:60])} to go"] if self.gone is not None else []),
+            *([f"the end of text {ascii(self.gone[:60])}"] if self.gone is not None else []),
             *(["a change"] if self.change else []),
             *([f"{self.settle:g} s of silence"] if self.settle is not None else []),
         ]
@@ -83,11 +87,25 @@ def wait(
     limit = _limit(control, timeout)
     try:
         with _waiter(control, session, wanted, since) as waiter:
-            return waiter.test() if now else waiter.until(limit)
+            return waiter.test() if now else _with_screen(waiter, waiter.until(limit))
     except Exited as error:
         if error.reason != "ended_elsewhere" or not wanted.exit:
             raise
         return _ended_elsewhere(session)
+
+
+def _with_screen(waiter: Waiter, found: Wait) -> Wait:
+    """A wait that ran out of time, with the last rows of the screen where it looked for no text that it could tell."""
+    if not found.timed_out or found.text is not None:
+        return found
+    from tmuxctl.control import look
+    from tmuxctl.terminal import screen as screens
+
+    try:
+        rows = screens.text(look.capture_of(waiter.control, waiter.pane).rows).rstrip().split("\n")
+    except (NotFound, Unreachable):
+        return found
+    return changed(found, text="\n".join(rows[-SHOWN_ROWS:]))
 
 
 def _ended_elsewhere(session: str) -> Wait:
@@ -148,7 +166,7 @@ def several(
     def one(name: str) -> None:
         try:
             with under(Call(call.request_id, call.deadline, over, call.repeated)), waiters[name] as waiter:
-                ends[name] = waiter.test() if now else waiter.until(limit)
+                ends[name] = waiter.test() if now else _with_screen(waiter, waiter.until(limit))
         except BaseException as error:
             ends[name] = error
         found = ends[name]
@@ -306,7 +324,7 @@ class Waiter:
                     self.seen.skip()
                     if found := self.holds(moment + LAST_SECONDS):
                         return found
-                return self.result(None, f"timeout: {self.wanted.words()} not seen within {limit:g} s", timed_out=True)
+                return self._timed_out(limit or 0.0)
             if self.seen and self.seen.behind:
                 continue
             if moment - asked >= ASK_SECONDS or finished or (heard and not self._alive()):
@@ -509,6 +527,17 @@ class Waiter:
             exit_status=self.pane.status if dead else None,
             signal=self.pane.signal if dead else None,
         )
+
+    def _timed_out(self, limit: float) -> Wait:
+        """The result after this many seconds: what was not seen, and what the program still does."""
+        found = self.result(None, "", timed_out=True)
+        told = [f"timed out after {round(limit, 3):g} s"]
+        if (not self.wanted.state and not self.wanted.exit) or found.state is None:
+            told.append(f"{self.wanted.words()} was not seen")
+        if found.state is not None:
+            finer = found.kind or found.detail
+            told.append(f"{found.session} is still {found.state.value}" + (f" ({finer})" if finer else ""))
+        return changed(found, why="; ".join(told))
 
     def _last_state(self) -> Verdict | None:
         """What the program does, told by one look at the end of a wait for something else."""

@@ -83,6 +83,9 @@ def usage(error: click.ClickException) -> Usage:
         option = ascii(error.option_name)[1:-1]
         return Usage(f"{_verb(path)}no option {option}", reason="bad_option", hint=_meant(context, option, error))
     message = error.format_message().rstrip(".")
+    if isinstance(error, click.BadOptionUsage) and _is_file(_verb(path), error.option_name):
+        hint = f"{path} NAME {error.option_name} FILE, or - for standard output"
+        return Usage(f"{_verb(path)}{error.option_name} needs a file", reason="bad_usage", hint=hint)
     return Usage(_verb(path) + message[:1].lower() + message[1:], reason="bad_usage", hint=f"{path} --help")
 
 
@@ -96,6 +99,12 @@ def _meant(context: click.Context | None, option: str, error: click.NoSuchOption
     if not isinstance(command, OperationCommand):
         return near + "tmuxctl --help"
     return spellings.meant(command.operation, str(command.name), option, near)
+
+
+def _is_file(verb: str, option: str) -> bool:
+    from tmuxctl.surfaces.cli.command import TO_FILE
+
+    return (verb.removesuffix(": "), option.removeprefix("--")) in TO_FILE
 
 
 def _verb(path: str) -> str:

@@ -269,7 +269,7 @@ def perform(
         if operation.name not in PASS_THROUGH or isinstance(error, (Usage, Timeout)):
             raise
         report(error, options)
-        return NOT_FOUND if error.reason == "command_not_found" else OWN_FAILURE
+        return NOT_FOUND if error.reason in ("command_not_found", "not_executable") else OWN_FAILURE
 
 
 def to_files(result: Any, files: dict[str, str], options: Options) -> Any:

@@ -156,6 +156,10 @@ class Printer:
             self._lines(flat(result.why))
             if result.timed_out:
                 self._text(result.text or "")
+                self.end()
+                if result.state is not None:
+                    stop = f"; stop it: tmuxctl keys {result.session} C-c" if result.state.value == "busy" else ""
+                    note(f"{result.session} goes on{stop}", self.options)
 
     def print_waits(self, result: Any) -> None:
         if not self.options.quiet:
@@ -244,9 +248,13 @@ class Printer:
                 self.options,
             )
         if result.timed_out:
-            note(f"gave up after {result.elapsed:.3g} s", self.options)
-        elif result.exit_status is None and result.signal is None:
-            note("it ended, nobody knows how", self.options)
+            name = result.session
+            end = f"it still runs; stop it: tmuxctl keys {name} C-c" if self.verb == "exec" else "it was ended"
+            note(f"timed out after {result.elapsed:.3g} s; {end}", self.options)
+        elif result.signal is not None:
+            note(f"the program was ended by signal {flat(result.signal)}", self.options)
+        elif result.exit_status is None:
+            note("the program ended; its exit status is unknown", self.options)
 
     def print_sessions(self, result: Any) -> None:
         from tmuxctl.surfaces.cli import table
@@ -267,6 +275,15 @@ class Printer:
 
         self._lines(result.name if self.options.quiet else table.line(result, self.options))
         self._passed(result.passed)
+
+    def print_new(self, result: Any) -> None:
+        if type(result).__name__ == "Plan":
+            self.print_plan(result)
+        else:
+            self.print_session(result)
+        if not {"command", "profile", "candidates"} & self.arguments.keys() and _is_program(self.arguments.get("name")):
+            name = self.arguments["name"]
+            note(f"{name} is a name here; to run the program: tmuxctl new -- {name}", self.options)
 
     def print_tag(self, result: Any) -> None:
         self._lines(*([result.name] if self.options.quiet else result.tags))
@@ -446,6 +463,15 @@ class Printer:
 
         found = plain(result)
         self._lines(*(table.pairs(found.items()) if isinstance(found, dict) else [flat(str(found))]))
+
+
+def _is_program(name: str | None) -> bool:
+    """Whether a session's name is that of a program other than a shell, which is what starts without a command."""
+    import shutil
+
+    from tmuxctl.reading import programs
+
+    return name is not None and not programs.is_shell(name) and shutil.which(name) is not None
 
 
 def exit_status(result: Any) -> int:

@@ -82,8 +82,10 @@ def line(one: Session, options: Options) -> str:
     program = one.profile or (os.path.basename(one.argv[0]) if one.argv else "-")
     kind = f"  ({flat(one.kind)})" if one.kind else ""
     facts = f"{one.name}  {_colored(one, state(one), options)}  {flat(program)}  {one.cols}x{one.rows}{kind}"
-    next_step = f"release {one.name}" if one.target else f"attach {one.name}"
-    return f"{facts}      {next_step.partition(' ')[0]}: tmuxctl{socket} {next_step}"
+    label, verb = ("release", "release") if one.target else ("attach", "attach")
+    if one.state in (State.EXITED, State.LOST):
+        label, verb = "its output", "log"
+    return f"{facts}      {label}: tmuxctl{socket} {verb} {one.name}"
 
 
 def facts(one: Session, options: Options) -> list[str]:
@@ -98,7 +100,8 @@ def _groups(one: Session, options: Options) -> Iterator[list[tuple[str, str]]]:
     """What is known of a session by subject: what it does, what it asks, its program, its terminal, its ids."""
     kinds = ", ".join(flat(word) for word in (one.kind, one.detail) if word)
     shown = _colored(one, state(one), options) + (f" ({kinds})" if kinds else "")
-    by = ", ".join(word for word in (one.by, one.confidence.value if one.confidence else None) if word)
+    sure = f", {one.confidence.value}" if one.confidence else ""
+    by = f"{one.by}{sure}" if one.by else ""
     yield [("name", one.name), ("state", shown), ("by", by)]
     if one.asking:
         question, ids = asked(one)
@@ -221,8 +224,12 @@ def tested(result: Any, options: Options) -> list[str]:
     """What `profile test` says: each screen that was taken for something else, then how many there were."""
     lines = []
     for one in (one for one in result.tests if not one.ok):
+        if not one.judged:
+            # the profile or the screen could not be read
+            lines.append(f"{flat(one.profile)}: {flat(one.why)}")
+            continue
         lines.append(f"{flat(one.profile)}: {flat(one.path)} line {one.line}: {flat(one.expected)} was expected")
-        lines.append(f"  judged: {flat(one.judged or '-')} ({flat(one.why)})")
+        lines.append(f"  judged: {flat(one.judged)} ({flat(one.why)})")
         if not options.quiet:
             lines += [f"  | {flat(row)}" for row in (one.screen or "").rstrip().split("\n")[-12:]]
     return lines if options.quiet else [*lines, f"{result.passed} passed, {result.failed} failed"]
