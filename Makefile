@@ -42,7 +42,7 @@ STATES_NEEDS := tmux -- curl dash dialog expect fish gdb git htop irb=ruby less 
 	sqlite3 ssh=openssh-client sshd=openssh-server sudo vim whiptail zsh
 AGENTS_NEEDS := tmux -- bash git ip=iproute2 node=nodejs npm unshare=util-linux
 COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
-STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary
+STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
 .PHONY: all hero dev test test-faults test-tmux test-agents test-agents-full check docs man cast bench compare measure soak states dist clean
 .DEFAULT_GOAL := all
@@ -119,6 +119,7 @@ states: $(VENV)/.dev
 	@$(SETUP) system $(STATES_NEEDS)
 	@$(MAKE) -s --no-print-directory $(VENV)/states/.made
 	$(BIN)/python -m tools.states $(STATES_ARGS)
+	$(if $(STATES_ARGS),,$(BIN)/python -m tools.states.silent)
 
 dist: $(VENV)/.dev
 	@$(SETUP) system tmux

@@ -240,7 +240,7 @@ class MemoryTransport:
                     if pane.program and row.pid == pane.pid and name != "CONT":
                         pane.program.signal(name)
 
-    def watch(self, folders: Sequence[str], pid: int | None = None) -> MemoryWatch:
+    def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> MemoryWatch:
         return MemoryWatch(self)
 
     def clock(self) -> float:

@@ -27,6 +27,7 @@ from reading.looks import (
 from tmuxctl.evidence import NONE, Evidence, Hook, Kernel, Look, Thread, Tty
 from tmuxctl.model import Confidence, State
 from tmuxctl.profile import Profile, Rule
+from tmuxctl.reading.listening import unanswered
 from tmuxctl.reading.state import arguments, judge
 
 PROMPT = "user@host:~$ "
@@ -73,6 +74,21 @@ def test_whatever_a_program_shows_that_listens_to_nobody_it_is_busy(screen: str)
     for seen in (SLEEP, kernel(program("python3", "running")), by_place(SLEEP)):
         verdict = judge(steady(screen, seen, quiet=60.0))
         assert verdict.state is State.BUSY, verdict
+
+
+def test_who_else_reads_a_terminal_is_looked_for_only_where_a_question_stands_unanswered() -> None:
+    sleeps = kernel(program("gpg", thread("read", tty=False)))
+    asks = steady("Passphrase: ", sleeps).looks
+    assert unanswered(asks)
+    assert unanswered(asks[-1:])
+    assert not unanswered(steady("Building", sleeps).looks)
+    assert not unanswered(steady("Passphrase: ", kernel(program("gpg", "read"))).looks)
+    # a moment ago it read: the answer may be what it works on
+    before = steady("Passphrase: ", kernel(program("gpg", "read"))).looks
+    assert not unanswered((*before[:-2], *asks[-2:]))
+    # the reader that was found does not end the search for it
+    pinentry = program("pinentry", "read", pid=900, foreground=False, parent=1)
+    assert unanswered(steady("Passphrase: ", kernel(*sleeps.programs, pinentry)).looks)
 
 
 def test_a_program_that_computes_silently_is_busy_and_the_verdict_says_how() -> None:

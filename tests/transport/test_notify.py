@@ -274,3 +274,31 @@ print(type(watched).__name__, watched.wait(10))
 """
     done = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, timeout=60)
     assert done.stdout.split() == ["PollingWatch", "True"], done.stderr
+
+
+@linux
+def test_what_a_program_takes_from_its_terminal_wakes(tmp_path):
+    """Nothing need be printed for it, and it does not matter who typed."""
+    master, slave = os.openpty()
+    with subprocess.Popen(
+        ["sh", "-c", "stty -echo; echo ready; read x; exec sleep 1000"], stdin=slave, stdout=slave
+    ) as reader:
+        try:
+            assert os.read(master, 100).strip() == b"ready"
+            watched = notify.watch([str(tmp_path)], terminal=os.ttyname(slave))
+            assert not watched.wait(0.03)
+            os.write(master, b"secret\n")
+            assert watched.wait(30)
+            watched.close()
+        finally:
+            reader.kill()
+            os.close(master)
+            os.close(slave)
+
+
+@linux
+def test_a_terminal_that_is_not_there_keeps_no_watch_from_its_folders(tmp_path):
+    watched = notify.watch([str(tmp_path)], terminal="/dev/pts/nowhere")
+    append(tmp_path / "seg")
+    assert watched.wait(30)
+    watched.close()

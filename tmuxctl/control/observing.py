@@ -177,7 +177,7 @@ class Observer(observer.Observer):
         from tmuxctl.reading import listening
 
         look = super().see(extent, probe, drawn)
-        if not listening.unanswered(look):
+        if not listening.unanswered(self.looks):
             return look
         found = self.transport.probe([(self.pane.pid, self.pane.tty)], level=self.level, beyond=True)[0]
         self.looks[-1] = look = look._replace(kernel=found.kernel)
@@ -376,6 +376,10 @@ class Steady:
         self.worked = self.deaf = False
         self._grown = self._began = time.monotonic()
 
+    def stir(self) -> None:
+        """Something happened, though perhaps nothing was printed: the next looks follow soon."""
+        self._grown = time.monotonic()
+
     def due(self) -> float:
         """Seconds until the next look is worth its cost, if nothing happens before: soon after something happened, then
         less and less often."""
@@ -399,8 +403,7 @@ class Steady:
 
     def rested(self) -> float:
         """Seconds until another look may be taken at all: output may come without end."""
-        confirming = self.verdict.state in SETTLED and not self.holds
-        pause = AGAIN_SECONDS if confirming or self._looked - self._began < 1.0 else FLOOD_SECONDS
+        pause = AGAIN_SECONDS if not self.holds or self._looked - self._began < 1.0 else FLOOD_SECONDS
         return max(0.0, self._looked + pause - time.monotonic())
 
     def _unmoved(self, earlier: Look, look: Look) -> bool:

@@ -122,13 +122,15 @@ class _One:
 
     def run(self) -> None:
         """Look and tell until the session has ended."""
-        watch = self.control.transport.watch(self.steady.observer.folders, None if self.pane.dead else self.pane.pid)
+        pid = None if self.pane.dead else self.pane.pid
+        watch = self.control.transport.watch(self.steady.observer.folders, pid, terminal=self.pane.tty)
         try:
             self.steady.recall()
             while not self.watching.over.is_set():
                 if not self._look():
                     return
-                watch.wait(min(LIST_SECONDS, self.steady.due()))
+                if watch.wait(min(LIST_SECONDS, self.steady.due())):
+                    self.steady.stir()
                 time.sleep(self.steady.rested())
         finally:
             watch.close()

@@ -3,6 +3,7 @@ else could wake it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import takewhile
 
 from tmuxctl.evidence import Look
@@ -25,6 +26,9 @@ SLEEPS = ("nanosleep", "clock_nanosleep", "hrtimer_nanosleep", "do_nanosleep")
 NUMBER = Pattern(r"\d+")
 COUNTS = Pattern(r"\d ?(?:of|/) ?\d|\d ?%")
 """`3 of 9`, `30 %`: a number that goes towards an end."""
+
+STANDS = 0.3
+"""Seconds without output and without a reader after which it is worth its cost to look through all processes for one."""
 
 CLOCK = Pattern(r"\b\d{1,2}:\d{2}(?::\d{2})?\b")
 
@@ -114,11 +118,23 @@ def no_work(now: Says) -> bool:
     )
 
 
-def unanswered(look: Look) -> bool:
-    """Something is asked for, by the text or by the terminal's settings, and no program of the foreground listens: a process
-    that does not belong to the terminal may, as a daemon that asks for a passphrase there."""
-    told = kernel.says(look.kernel)
-    if told is None or told.word != kernel.NOBODY or look.kernel is None or look.kernel.inner is not None:
+def unanswered(looks: Sequence[Look]) -> bool:
+    """For a while something is asked for, by the text or by the terminal's settings, and no program of the foreground
+    listens: a process that does not belong to the terminal may, as a daemon that asks for a passphrase there."""
+    now = looks[-1]
+    if now.quiet is None or now.quiet < STANDS:
+        return False
+    since = list(takewhile(_unanswered, reversed(looks)))
+    return bool(since) and (len(since) == len(looks) or now.at - since[-1].at >= STANDS)
+
+
+def _unanswered(look: Look) -> bool:
+    if look.kernel is None or look.kernel.inner is not None:
+        return False
+    pids = {one.pid for one in look.kernel.programs}
+    own = tuple(one for one in look.kernel.programs if one.foreground or one.parent in pids)
+    told = kernel.says(look.kernel._replace(programs=own))
+    if told is None or told.word != kernel.NOBODY:
         return False
     tty = told.tty
     return (tty is not None and not (tty.canonical and tty.echo)) or patterns.alone_a_question(patterns.text(look).left)

@@ -198,11 +198,11 @@ class ForeignTransport:
         """Nothing is created on somebody else's server."""
         raise self._denied("new-session")
 
-    def watch(self, folders: Sequence[str], pid: int | None = None) -> Watch:
+    def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> Watch:
         """As every transport; without a journal it wakes often, for nothing tells of output."""
         if self.journal:
-            return self.inner.watch(folders, pid)
-        return _Often(self.inner.watch([], pid), self)
+            return self.inner.watch(folders, pid, terminal=terminal)
+        return _Often(self.inner.watch([], pid, terminal=terminal), self)
 
     def changed(self, place: int, rows: str) -> None:
         """The screen changed: `rows` is what stands before the cursor, which is at `place`."""

@@ -214,8 +214,9 @@ class Transport(Protocol):
     def signal(self, processes: Sequence[Process], name: str) -> None:
         """Send a signal (`TERM`, `KILL`, ...) to each process that still is what the row says; others are skipped."""
 
-    def watch(self, folders: Sequence[str], pid: int | None = None) -> Watch:
-        """A wake-up for changes of files in these folders and, if given, the end of a process."""
+    def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> Watch:
+        """A wake-up for changes of files in these folders and, if given, the end of a process and, where the kernel tells of
+        it, each read of a terminal: a program took what was typed, by whomever."""
 
     def clock(self) -> float:
         """The machine's monotonic clock in seconds, the same for every process there."""

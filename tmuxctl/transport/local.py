@@ -430,10 +430,10 @@ class LocalTransport:
                 if any(now.started == row.started for now in _rows([row.pid])):
                     send(number)
 
-    def watch(self, folders: Sequence[str], pid: int | None = None) -> Watch:
+    def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> Watch:
         from tmuxctl.transport import notify
 
-        return notify.watch(folders, pid)
+        return notify.watch(folders, pid, terminal=terminal)
 
     def clock(self) -> float:
         return time.monotonic()

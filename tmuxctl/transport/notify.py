@@ -1,4 +1,4 @@
-"""Sleeps until files in folders change or a process ends: this machine's wake-ups.
+"""Sleeps until files in folders change, a process ends or a terminal is read: this machine's wake-ups.
 
 On Linux one inotify instance and one epoll serve every watch of the process (a user may have 128 instances:
 fs.inotify.max_user_instances). No thread of ours stays: of the threads that wait, one leads: it sleeps in the epoll and
@@ -22,6 +22,7 @@ from tmuxctl.transport.base import Watch
 
 if sys.platform == "linux":
     MASK = 0x2 | 0x8 | 0x80 | 0x100 | 0x200  # modify, close_write, moved_to, create, delete (inotify(7))
+    ACCESS = 0x1  # somebody read it: of a terminal, a program took what was typed
     IGNORED = 0x8000
     EVENT = struct.Struct("iIII")  # watch descriptor, mask, cookie, length of the name behind it
 
@@ -59,8 +60,9 @@ if sys.platform == "linux":
             number = self._errno()
             return OSError(number, os.strerror(number))
 
-        def add(self, watch: FolderWatch, folders: Sequence[str], pid: int | None) -> None:
-            """Begin to tell `watch`; OSError when the kernel refuses, with nothing of it left behind."""
+        def add(self, watch: FolderWatch, folders: Sequence[str], pid: int | None, terminal: str) -> None:
+            """Begin to tell `watch`; OSError when the kernel refuses, with nothing of it left behind. A terminal that we may
+            not read tells nothing."""
             with self.lock:
                 try:
                     for folder in folders:
@@ -70,6 +72,8 @@ if sys.platform == "linux":
                         self._folders.setdefault(descriptor, set()).add(watch)
                     if pid is not None:
                         self._add_process(watch, pid)
+                    if terminal and (descriptor := self._add(self._inotify, os.fsencode(terminal), ACCESS)) >= 0:
+                        self._folders.setdefault(descriptor, set()).add(watch)
                 except OSError:
                     self._remove(watch)
                     raise
@@ -173,12 +177,12 @@ if sys.platform == "linux":
     class FolderWatch:
         """A wake-up the hub rings. What happens between two waits is kept for the next."""
 
-        def __init__(self, hub: Hub, folders: Sequence[str], pid: int | None) -> None:
+        def __init__(self, hub: Hub, folders: Sequence[str], pid: int | None, terminal: str = "") -> None:
             self.changed = False
             self._hub = hub
             self._bell = threading.Lock()
             self._bell.acquire()
-            hub.add(self, folders, pid)
+            hub.add(self, folders, pid, terminal)
 
         def ring(self) -> None:
             """Wake the thread that sleeps on this watch; the hub's lock is held."""
@@ -295,15 +299,16 @@ REFUSED = (
 )
 
 
-def watch(folders: Sequence[str], pid: int | None = None) -> Watch:
-    """A wake-up for changed, new and removed files right in `folders`, and for the end of the process `pid`.
+def watch(folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> Watch:
+    """A wake-up for changed, new and removed files right in `folders`, for the end of the process `pid`, and, on Linux, for
+    each time somebody reads the terminal of this path.
 
     What happens after this call is seen by the next `wait`, however late that comes. Each watch is for one thread at a
     time; `close` from another thread ends its wait. A folder that is not there is looked for again and again.
     """
     if sys.platform == "linux":
         try:
-            return FolderWatch(_shared(), folders, pid)
+            return FolderWatch(_shared(), folders, pid, terminal)
         except OSError as error:
             if error.errno not in REFUSED:
                 raise

@@ -267,7 +267,7 @@ class PipeTransport:
             now = {(row.pid, row.started) for row in self.processes()}
             self._do("send", name, *(f"{row.pid}:" for row in rows if (row.pid, row.started) in now))
 
-    def watch(self, folders: Sequence[str], pid: int | None = None) -> PollingWatch:
+    def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> PollingWatch:
         return PollingWatch(self, words("peek", str(pid or 0), *(folder.rstrip("/") for folder in folders)))
 
     def clock(self) -> float:

@@ -217,13 +217,14 @@ def _strangers(files: Files, table: Table, root: Row, terminal: Device, level: s
     """The processes of other sessions, and of no terminal, that wait for this terminal's input. One of its own session
     that is not in the foreground may not read: it would be stopped."""
     for pid in files.processes():
+        if not files.read(pid, pid, "wchan").startswith(WAITING):
+            continue
         row = table.rows.get(pid) or parse(files.stat(pid))
         if row is None or row.ended or row.session == root.session or _in_front(row, root):
             continue
-        if files.read(pid, pid, "wchan").strip().startswith(WAITING):
-            program = Seen(files, row, terminal).program(False, level)
-            if program and any(_for_it_alone(program, thread) for thread in program.threads):
-                yield program
+        program = Seen(files, row, terminal).program(False, level)
+        if program and any(_for_it_alone(program, thread) for thread in program.threads):
+            yield program
 
 
 def _for_it_alone(program: Program, thread: Thread) -> bool:
