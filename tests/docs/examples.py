@@ -32,6 +32,7 @@ for name in claude codex gemini; do
   script ~/bin/$name 'while printf "> "; read -r line; do echo "$line?"; done'
 done
 script ~/bin/systemctl ''
+script ~/bin/notify-send ''
 script ~/bin/loginctl 'echo Linger=yes'
 PATH=$HOME/bin:$PATH
 printf '%s\n' 'schema: tmuxctl/profile@1' 'name: agent' 'asking:' '- {id: tool, kind: approval, re: "want to proceed",' \

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tmuxctl import config
-from tmuxctl.surfaces.cli import help, man, reference, roff
+from tmuxctl.surfaces.cli import exits, help, man, reference, roff
 from tmuxctl.surfaces.cli.command import OperationCommand
 from tmuxctl.surfaces.cli.group import App
 
@@ -25,6 +25,30 @@ REQUESTS = {".TH", ".SH", ".SS", ".PP", ".TP", ".IP", ".RS", ".RE", ".nf", ".fi"
 ESCAPES = re.compile(r"\\(?:e|-|&|f[BIR]|\((?:aq|ga|ha|ti|dq|bu)|\[u[0-9A-F]{4,6}\])")
 
 HOSTILE = (".TH x", "'\\\" comment", "\\fBbold\\n[x]", '--long-option\'s "value" `code` ^C ~/x', "é → 😀", "...", " .")
+
+
+def test_pages_that_need_them_tell_what_exit_statuses_mean() -> None:
+    written = reference.text()
+    for typed in exits.commands():
+        name = f"tmuxctl-{typed.replace(' ', '-')}"
+        rows = exits.of(COMMANDS[name].operation)
+        page = help.page(App(), typed.split())
+        for status, meaning in rows:
+            assert meaning, (typed, status)
+            assert roff.bold(status) in PAGES[f"{name}.1"].split("\n"), (typed, status)
+            assert re.search(rf"^  {re.escape(status)}  +{re.escape(meaning.split()[0])}", page, re.MULTILINE), (
+                typed,
+                status,
+            )
+            assert f"| `{status}` | {meaning} |" in written
+    assert {"wait", "exec", "ask", "run", "decide", "send", "doctor"} <= set(exits.commands())
+
+
+def test_what_watch_runs_for_a_state_stands_in_its_help_and_its_page() -> None:
+    for option in ("--on-asking CMD", "--on-idle CMD"):
+        assert option in help.page(App(), ["watch"])
+        assert option in reference.text()
+    assert roff.escape("--on-asking") in PAGES["tmuxctl-watch.1"]
 
 
 def test_every_command_has_a_page_of_its_own() -> None:

@@ -430,12 +430,16 @@ class Control:
         group="Look",
         idempotent=True,
         streams=True,
-        examples=("watch", "watch db fix --json"),
+        examples=(
+            "watch",
+            "watch db fix --json",
+            """watch fix --on-asking 'notify-send "$TMUXCTL_SESSION asks"'""",
+        ),
     )
     def watch(
         self, session: Annotated[tuple[str, ...], "names or ids; default: all, new ones too"] = ()
     ) -> Iterator[Event]:
-        """Tell each change of a session's state, the present state first; ends when all that were named have ended."""
+        """Print each session's state, then every change of it; ends when all that were named have ended."""
         from tmuxctl.control import watching
 
         return watching.watch(self, session)

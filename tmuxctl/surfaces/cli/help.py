@@ -11,7 +11,8 @@ import click
 
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.operations import Operation, Parameter, spoken
-from tmuxctl.surfaces.cli.command import BARE, TO_FILE, OperationCommand, spelling
+from tmuxctl.surfaces.cli import exits
+from tmuxctl.surfaces.cli.command import BARE, REACTIONS, TO_FILE, OperationCommand, spelling
 from tmuxctl.surfaces.cli.group import GROUPS, global_options
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ FIRST = (
 )
 
 ROOM = 62
+
+OF_COMMAND_LINE = ("format_", *(name for name, *_ in REACTIONS))
+"""Options that no operation has, only its command."""
 
 ELSEWHERE = "Every command also takes, before or after its name: "
 
@@ -147,6 +151,9 @@ def of_command(command: OperationCommand, formatter: click.HelpFormatter) -> Non
             formatter.write_dl(arguments)
     with formatter.section("Options"):
         formatter.write_dl([*options(command), ("-h, --help", "this")])
+    if statuses := exits.of(operation):
+        with formatter.section("Exit status"):
+            formatter.write_dl(statuses)
     formatter.write_paragraph()
     formatter.write_text(ELSEWHERE + ", ".join(_spelled(one, 1) for one in global_options()))
 
@@ -190,7 +197,7 @@ def called(operation: Operation, one: Parameter) -> str:
 def options(command: OperationCommand) -> list[tuple[str, str]]:
     """Each option with its values, and what it means with its default."""
     rows = [_option(command.operation.name, one) for one in command.operation.parameters if not one.positional]
-    rows += [_record(one) for one in command.options() if one.name == "format_"]
+    rows += [_record(one) for one in command.options() if one.name in OF_COMMAND_LINE]
     return rows
 
 

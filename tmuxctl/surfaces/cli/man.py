@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tmuxctl import __version__
 from tmuxctl.operations import spoken
-from tmuxctl.surfaces.cli import help, reference, roff
+from tmuxctl.surfaces.cli import exits, help, reference, roff
 from tmuxctl.surfaces.cli.command import OperationCommand
 from tmuxctl.surfaces.cli.group import App
 
@@ -81,9 +81,9 @@ def _of_app(groups: list[tuple[str, list[OperationCommand]]]) -> Iterator[str]:
     for rule in reference.RULES:
         yield from roff.item(rule)
     yield roff.section("EXIT STATUS")
-    for status, code, meaning in reference.EXITS:
+    for status, code, meaning in exits.EXITS:
         yield from roff.tagged(roff.bold(status), f"{code}: {meaning}" if code else meaning)
-    yield from roff.paragraph(reference.PASSED)
+    yield from roff.paragraph(exits.PASSED)
     yield roff.section("ENVIRONMENT")
     for name, about in reference.ENVIRONMENT:
         yield from roff.tagged(roff.bold(name), about)
@@ -121,7 +121,10 @@ def _of_command(command: OperationCommand) -> Iterator[str]:
         yield roff.section("EXAMPLES")
         yield from roff.literal(help.example_line(one) for one in operation.meta.examples)
     yield roff.section("EXIT STATUS")
-    yield from roff.paragraph("0 if it was done; the others are in `tmuxctl`(1).")
+    own = exits.of(operation)
+    for status, meaning in own:
+        yield from roff.tagged(roff.bold(status), meaning)
+    yield from roff.paragraph(f"{'' if own else '0 if it was done; '}the others are in `tmuxctl`(1).".capitalize())
     yield from _see("tmuxctl")
 
 

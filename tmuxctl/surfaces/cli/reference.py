@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from tmuxctl import errors, model, operations, results
 from tmuxctl.operations import Operation
-from tmuxctl.surfaces.cli import help
+from tmuxctl.surfaces.cli import exits, help
 from tmuxctl.surfaces.cli.command import OperationCommand
 from tmuxctl.surfaces.cli.group import GROUPS, App
 from tmuxctl.transport.base import FAILURES
@@ -43,28 +43,6 @@ RULES = (
     'From Python the same by the same names: `Control().call("send", {"session": "db", "text": "select 1;"})`.',
 )
 """What holds for every command."""
-
-EXITS = (
-    ("0", "", "done; the condition holds"),
-    ("1", "failed", "refused or failed; `wait --now`: it does not hold; `doctor`: something is missing"),
-    ("2", "usage", "a bad option, name, duration, pattern, key or file"),
-    ("3", "not_found", "no such session, profile or plugin"),
-    ("4", "conflict", "exists already, busy, or a person is typing"),
-    ("5", "exited", "the program ended while it was needed"),
-    ("6", "asking", "a decision is wanted before it can go on"),
-    ("7", "unreachable", "tmux or its server cannot be reached, or nobody knows whether a write arrived"),
-    ("8", "denied", "a policy or a file's owner or mode forbids it"),
-    ("124", "timeout", "the time given was not enough; what was seen is still printed"),
-    ("130, 143", "", "interrupted or terminated; what runs in a session goes on (`run` ends its own)"),
-    ("141", "", "nobody reads our output any more"),
-)
-"""Each exit status, the code of its error, and what it means."""
-
-PASSED = (
-    "`exec` and `run` end with the status of the program they ran: 128 and the signal's number if a signal ended it, 126 "
-    "and 127 if it could not be executed or found, 124 if it took too long, 125 for a failure of tmuxctl (the error says "
-    "which)."
-)
 
 ENVIRONMENT = (
     ("TMUXCTL_SOCKET", "the tmux server to use, as `--socket` (default: tmuxctl)"),
@@ -123,9 +101,9 @@ def _rule(text: str) -> str:
 
 
 def _exits() -> str:
-    rows = [f"| {status} | {code} | {_cell(meaning)} |" for status, code, meaning in EXITS]
+    rows = [f"| {status} | {code} | {_cell(meaning)} |" for status, code, meaning in exits.EXITS]
     table = "\n".join(["| status | code | meaning |", "|---|---|---|", *rows])
-    return f"## Exit status\n\n{table}\n\n{textwrap.fill(PASSED, 120, break_on_hyphens=False)}\n"
+    return f"## Exit status\n\n{table}\n\n{textwrap.fill(exits.PASSED, 120, break_on_hyphens=False)}\n"
 
 
 def _command(command: OperationCommand) -> str:
@@ -138,6 +116,7 @@ def _command(command: OperationCommand) -> str:
         f"Examples:\n\n{examples}\n",
         _rows("", "word", arguments),
         _rows("", "option", help.options(command)),
+        _rows("", "exit status", exits.of(operation)),
         f"Needs the right to {operation.meta.right}{_traits(operation)}.\n",
         *_result(operation),
     ]
