@@ -135,7 +135,7 @@ def _watched(steady: Steady, profile: Profile, timeout: float) -> _Seen:
 
 def _ready(profile: Profile, seen: _Seen, steady: Steady) -> Check:
     verdict, name = seen.verdict, profile.name
-    if verdict.state is State.IDLE:
+    if verdict.state is State.IDLE or verdict.kind == "pager":
         return Check("ready", True, f"{verdict.kind} after {seen.seconds:.1f} s: {verdict.why}")
     if verdict.state is State.ASKING:
         hint = (

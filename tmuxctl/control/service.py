@@ -798,7 +798,7 @@ class Control:
     @operation(
         right="create",
         group="Set up",
-        examples=("profile check python", "profile check claude", "profile check less -- less /etc/services"),
+        examples=("profile check python", "profile check bash -- bash --norc"),
     )
     def profile_check(
         self,
