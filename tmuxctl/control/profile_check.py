@@ -58,7 +58,7 @@ def check(control: Control, name: str, command: Sequence[str], *, timeout: float
     no program by a plain name, or none that can be started alone.
     """
     profile = library.load(name, keys=tmux_keys)
-    argv = tuple(command) or _own_command(profile)
+    argv = _from_anywhere(tuple(command) or _own_command(profile))
     wanted = Wanted(name=f"check-{os.urandom(4).hex()}", command=argv, profile=name, shell_marks=False)
     if not control.transport.which(argv[0], os.environ.get("PATH", os.defpath), os.getcwd()):
         hint = f"install it: {profile.install}" if profile.install else "is it installed and in PATH?"
@@ -76,6 +76,12 @@ def check(control: Control, name: str, command: Sequence[str], *, timeout: float
     checks += (Check("saved screens", tests.ok if tests.tests else None, judged, mend),)
     ok = all(one.ok is not False for one in checks)
     return ProfileChecked(ok, profile.name, argv, version, profile.notes, checks)
+
+
+def _from_anywhere(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """The command as it is found from another folder."""
+    path = os.path.expanduser(argv[0])
+    return (os.path.abspath(path), *argv[1:]) if "/" in path else argv
 
 
 def _own_command(profile: Profile) -> tuple[str, ...]:
