@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from control.agent import Agent
 from tmuxctl.control import Control
 from tmuxctl.model import State
 from tmuxctl.surfaces.cli import show
+from tmuxctl.surfaces.cli.output import Options
 
 pytestmark = pytest.mark.on("tmux")
 
@@ -168,3 +170,20 @@ def test_a_turn_of_which_nothing_was_found_is_not_given_to_another(agent: Agent,
     agent.start()
     found = agent.ask("silent 0.5", fallback=(spare,))
     assert (found.answered_by, found.passed, show.exit_status(found)) == ("agent", (), 1)
+
+
+def test_the_command_prints_what_came_before_and_the_error_apart(agent: Agent, capfd) -> None:
+    agent.start()
+    found = agent.ask("say I begin.; fail 500 server error")
+    assert show.Printer("ask", Options(quiet=True)).show(found) == 1
+    told = capfd.readouterr()
+    assert (told.out, told.err) == ("I begin.\n", "tmuxctl: a: API Error: 500 server error\n")
+    assert show.Printer("ask", Options(json=True)).show(found) == 1
+    assert json.loads(capfd.readouterr().out)["error"] == "API Error: 500 server error"
+
+
+def test_the_error_of_the_last_turn_can_be_read_again(agent: Agent) -> None:
+    agent.start(tells=True)
+    agent.ask("fail 400 no such model")
+    again = agent.control.read(agent.name)
+    assert (again.text, again.complete) == ("API Error: 400 no such model", False)

@@ -452,7 +452,11 @@ class Agent:
     def composer(self) -> tuple[list[str], tuple[int, int]]:
         hidden = self.vices.never_shows or time.monotonic() < self.shown_from
         lines = ("" if hidden else self.text).split("\n")
-        rows = [row for number, line in enumerate(lines) for row in wrapped(line, "  " if number or self.vices.no_sign else "❯ ")]
+        rows = [
+            row
+            for number, line in enumerate(lines)
+            for row in wrapped(line, "  " if number or self.vices.no_sign else "❯ ")
+        ]
         rows = rows[-COMPOSER_ROWS:]
         rule = "─" * os.get_terminal_size(1).columns
         works = self.turn and self.busy and not self.vices.loading

@@ -143,3 +143,54 @@ def test_where_an_answer_may_begin_without_its_sign_a_row_less_set_in_is_a_part_
     )
     for answer in (["● one", " two", "", "  three"], [" one", " two", "", " three"]):
         assert drawn.answer(screen("❯ ask", "", *answer), "ask", either).text == "one\ntwo\n\nthree"
+
+
+def test_an_answer_that_is_set_in_by_blanks_begins_with_the_first_row_that_is() -> None:
+    profile = Profile(name="set-in", prompt=PROFILE.prompt, answer=Answer(begin=r"^ {2}(?=\S)"))
+    rows = ["❯ ask", "", "thinking", "", "  See:", "", "      indented", "  end", "", "done in 3s", "", RULE, "❯", RULE]
+    found = drawn.answer(rows, "ask", profile)
+    assert (found.text, found.complete, found.signed) == ("See:\n\n    indented\nend", True, True)
+
+
+def test_the_rows_of_an_input_box_without_a_sign_are_no_part_of_an_answer() -> None:
+    box = Profile(
+        name="box",
+        prompt=(Rule("ready", "^ *enter to send", "bottom:2"),),
+        answer=Answer(strip=("^ *[╭│╰]",)),
+    )
+    rows = ["ask", "hello", "there", "╭────────╮", "│        │", "╰────────╯", "  enter to send"]
+    assert drawn.answer(rows, "ask", box) == drawn.Drawn("hello\nthere", True)
+
+
+ERRORS = Profile(
+    name="agent",
+    prompt=PROFILE.prompt,
+    answer=PROFILE.answer,
+    errors=(
+        Rule("api", r"\A● API Error", begin="^● ", detail="failed"),
+        Rule("limit", "^  ⎿  Usage limit", detail="limited"),
+        Rule("warning", "^! ", detail="retrying"),
+    ),
+)
+
+FAILED = {
+    "an error": (["● API Error: 400 no model", "  of this name"], "", "API Error: 400 no model\nof this name"),
+    "half an answer": (["● I begin.", "", "● API Error: 500"], "I begin.", "API Error: 500"),
+    "an action": (["● Bash(make)", "  ⎿  done", "", "● API Error: 500"], "⎿  done", "API Error: 500"),
+    "an error, and then an answer": (["● API Error: 500", "", "● All well."], "API Error: 500\n\nAll well.", None),
+    "a warning": (["! the service is slow", "", "● All well."], "All well.", None),
+    "an answer that quotes one": (["● It said:", "  ● API Error: 500"], "It said:\n● API Error: 500", None),
+}
+
+
+@pytest.mark.parametrize(("rows", "text", "error"), FAILED.values(), ids=FAILED)
+def test_a_turn_failed_if_it_ends_in_an_error_of_the_program(rows: list[str], text: str, error: str | None) -> None:
+    found = drawn.answer(screen("❯ ask", "", *rows), "ask", ERRORS)
+    assert (found.text, found.error) == (text, error)
+
+
+def test_a_limit_counts_only_where_the_state_says_so() -> None:
+    rows = screen("❯ ask", "", "  ⎿  Usage limit reached · resets 3pm")
+    assert drawn.answer(rows, "ask", ERRORS).error is None
+    limited = drawn.answer(rows, "ask", ERRORS, limited=True)
+    assert (limited.text, limited.error, limited.complete) == ("", "Usage limit reached · resets 3pm", False)
