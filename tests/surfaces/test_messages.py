@@ -77,6 +77,8 @@ def test_what_ended_at_once_points_to_its_output(tmuxctl: Command) -> None:
     done = tmuxctl("new", "bad", "--", "false")
     assert done.stdout.rstrip().endswith("its output: tmuxctl log bad")
     assert tmuxctl("log", "bad").returncode == 0
+    for words in (("send", "bad", "x"), ("ask", "bad", "x"), ("wait", "bad"), ("new", "bad", "--", "cat")):
+        assert "its output: tmuxctl log bad" in tmuxctl(*words).stderr
 
 
 def test_a_run_whose_program_was_killed_says_the_signal(tmuxctl: Command) -> None:

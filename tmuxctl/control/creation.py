@@ -351,7 +351,7 @@ def _name(control: Control, wanted: Wanted, taken: Mapping[str, server.Taken]) -
 def exists(name: str, dead: bool) -> Conflict:
     """The error for a name that is taken."""
     hint = (
-        "look: tmuxctl screen {0}; or replace it: tmuxctl new {0} --if-exists replace"
+        "its output: tmuxctl log {0}; or replace it: tmuxctl new {0} --if-exists replace"
         if dead
         else ("use it: tmuxctl attach {0}; or replace it: tmuxctl new {0} --if-exists replace")
     )

@@ -271,7 +271,7 @@ def ended(pane: Pane) -> Exited:
     return Exited(
         f"the program in {pane.name} has ended{how}",
         reason="exited",
-        hint=f"tmuxctl screen {pane.name}, or tmuxctl new {pane.name} --if-exists replace",
+        hint=f"its output: tmuxctl log {pane.name}; start it again: tmuxctl new {pane.name} --if-exists replace -- CMD",
         exit_status=pane.status,
         signal=pane.signal,
     )
