@@ -101,7 +101,8 @@ class Asking(Value):
 
 class Wait(Value):
     """How a wait ended. `matched` is the condition that held, or None; `why` says it in words; `elapsed` is in seconds;
-    `until` is when a limit ends (detail `limited`), ISO-8601, None if nobody says."""
+    `until` is when a limit ends (detail `limited`), ISO-8601, None if nobody says. `text` is what matched; of a wait that
+    timed out, the output in which it was searched for, else the last rows of the screen."""
 
     session: str
     matched: str | None
