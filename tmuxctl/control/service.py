@@ -72,6 +72,7 @@ ProfileName = Annotated[str, Kind("profile", TEXT.schema, TEXT.parse)]
 Tags = Annotated[tuple[str, ...], Kind("tag", TEXTS.schema, TEXTS.parse)]
 ProfileNames = Annotated[tuple[str, ...], Kind("profile", TEXTS.schema, TEXTS.parse)]
 ProfileList = Annotated[tuple[str, ...], Kind("profiles", NAMES.schema, NAMES.parse)]
+OptionName = Annotated[str, Kind("option", TEXT.schema, TEXT.parse)]
 PluginName = Annotated[str, Kind("plugin", TEXT.schema, TEXT.parse), "its name"]
 PluginNames = Annotated[tuple[str, ...], Kind("plugin", TEXTS.schema, TEXTS.parse)]
 OptionValues = Annotated[tuple[str, ...], Kind("name=value", TEXTS.schema, TEXTS.parse)]
@@ -289,7 +290,7 @@ class Control:
     def decide(
         self,
         session: SessionName,
-        option: Annotated[str | None, "an option's id, label or number; text where any text is an answer"] = None,
+        option: Annotated[OptionName | None, "an option's id, label or number; text where any text is an answer"] = None,
         *,
         id: Annotated[str | None, "only if this very question still stands"] = None,
         secret_from_env: Annotated[str | None, "a password: this variable's value"] = None,

@@ -70,8 +70,20 @@ class OperationCommand(click.Command):
             found.append(click.Option(declared, **much, hidden=True, shell_complete=complete))
         return found
 
+    @property
+    def tail_only(self) -> bool:
+        """True where words that many take stand behind `--` only: a single one before them may be left out."""
+        return any(one.many for one in self.positional) and any(
+            not one.many and not one.required for one in self.positional
+        )
+
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         return self.params
+
+    def get_short_help_str(self, limit: int = 0) -> str:
+        from tmuxctl.surfaces.cli import help
+
+        return help.first_line(self.operation.function)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from tmuxctl.surfaces.cli import help
@@ -101,7 +113,7 @@ class OperationCommand(click.Command):
 
     def invoke(self, ctx: click.Context) -> int:
         options = group.merged(ctx.obj, ctx)
-        others = self._given_as_elsewhere(ctx)
+        ctx.params[WORDS], others = self._given_as_elsewhere(ctx)
         arguments = self._positional(ctx.params[WORDS], ctx.meta["tmuxctl.tail"]) | others
         files: dict[str, str] = {}
         for one in self.operation.parameters:
@@ -116,26 +128,34 @@ class OperationCommand(click.Command):
         form = ctx.params.get("format_")
         return perform(self.operation, self.connect, arguments, options, files, form, reactions)
 
-    def _given_as_elsewhere(self, ctx: click.Context) -> dict[str, Any]:
-        """Arguments by options of other tools; what they say of the first word goes before the words."""
+    def typed_words(self, ctx: click.Context) -> tuple[str, ...]:
+        """The words before `--` so far, those too that an option of another tool stands for."""
+        try:
+            return self._given_as_elsewhere(ctx)[0]
+        except Usage:
+            return ()
+
+    def _given_as_elsewhere(self, ctx: click.Context) -> tuple[tuple[str, ...], dict[str, Any]]:
+        """The words, before them what options of other tools say of the first, and the arguments that others give."""
+        words: tuple[str, ...] = ctx.params.get(WORDS) or ()
         if not any(name.startswith(OF_OTHERS) for name in ctx.params):
-            return {}
+            return words, {}
         from tmuxctl.surfaces.cli import spellings
 
         found: dict[str, Any] = {}
         for number, one in enumerate(spellings.taken(self.operation)):
-            given = ctx.params[f"{OF_OTHERS}{number}"]
+            given = ctx.params.get(f"{OF_OTHERS}{number}")
             if not given or one.parameter is None:
                 continue
             if self.positional and one.parameter == self.positional[0].name:
-                ctx.params[WORDS] = (*spellings.targets(self.operation, given), *ctx.params[WORDS])
+                words = (*spellings.targets(self.operation, given), *words)
             elif one.parameter in found or (len(given) if one.takes_value else given) > 1:
                 # -77 is -7 twice
                 hint = f"--{spelling(one.parameter)} takes one: {self._help()}"
                 raise Usage(f"{self.name}: one {one.parameter} only", reason="bad_usage", hint=hint)
             else:
                 found[one.parameter] = given[0] if one.takes_value else one.value
-        return found
+        return words, found
 
     def _called(self, one: Parameter) -> str:
         """A parameter as the help of the command calls it."""
@@ -147,7 +167,7 @@ class OperationCommand(click.Command):
         """The words as arguments. Where a single one may be left out, those that many take stand behind `--` only."""
         singles = [one for one in self.positional if not one.many]
         many = next((one for one in self.positional if one.many), None)
-        only_behind = many is not None and any(not one.required for one in singles)
+        only_behind = self.tail_only
         words = [*head] if only_behind else [*head, *(tail or ())]
         rest = words[len(singles) :]
         if rest and (many is None or only_behind):

@@ -1,19 +1,33 @@
-"""What the shell completes: commands and options by click, names of sessions and keys from here."""
+"""What the shell completes: commands and options by click; sessions, answers, programs, keys and the rest from here."""
 
 from __future__ import annotations
 
+import os
+import re
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class, shell_complete
 
 from tmuxctl.operations import Parameter
-from tmuxctl.surfaces.cli.output import Options
+from tmuxctl.surfaces.cli.output import Options, flat
 
 if TYPE_CHECKING:
     from tmuxctl.surfaces.cli.group import App
 
+Item = CompletionItem[str]
+
 VARIABLE = "_TMUXCTL_COMPLETE"
+
+_WHOLE = re.compile(r"[\w@%+=:,./-]+")
+"""A word that no shell has to quote."""
+
+_CHANGES = {
+    # click's script cuts a value at its first comma, and a description with it
+    "fish": ('string split ","', 'string split --max 1 ","'),
+    "zsh": ("    compdef ", "    (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }\n    compdef "),
+}
 
 
 def script(shell: str) -> str:
@@ -21,7 +35,7 @@ def script(shell: str) -> str:
     found = get_completion_class(shell)
     assert found is not None
     completer = found(click.Command("tmuxctl"), {}, "tmuxctl", VARIABLE)
-    return completer.source_template % completer.source_vars()
+    return (completer.source_template % completer.source_vars()).replace(*_CHANGES.get(shell, ("", "")))
 
 
 def answer(app: App, instruction: str) -> int:
@@ -32,63 +46,149 @@ def answer(app: App, instruction: str) -> int:
         return 1
 
 
-def words(ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+def words(ctx: click.Context, incomplete: str) -> list[Item]:
     """What the next word may be: it is this command's first parameter that has none yet."""
-    from tmuxctl.surfaces.cli.command import WORDS, OperationCommand
+    from tmuxctl.surfaces.cli.command import OperationCommand
 
     command = ctx.command
     if not isinstance(command, OperationCommand):
         return []
-    number = len(ctx.params.get(WORDS) or ())
+    before, tail = command.typed_words(ctx), ctx.meta.get("tmuxctl.tail")
     positional = command.positional
-    if ctx.meta.get("tmuxctl.tail") is not None:
-        return [CompletionItem(incomplete, type="file")]
+    if tail is not None and command.tail_only:
+        return _program(len(tail), incomplete)
+    number = len(before) + len(tail or ())
     if number < len(positional):
-        return values(ctx, positional[number], incomplete)
-    return values(ctx, positional[-1], incomplete) if positional and positional[-1].many else []
+        one = positional[number]
+    elif positional and positional[-1].many:
+        one = positional[-1]
+    else:
+        return []
+    if one.many and one.kind.word == "text" and one.name != "session":
+        return _program(number - len(positional) + 1, incomplete)
+    return values(ctx, one, incomplete)
 
 
-def values(ctx: click.Context, one: Parameter, incomplete: str) -> list[CompletionItem[str]]:
+def values(ctx: click.Context, one: Parameter, incomplete: str) -> list[Item]:
     """What a parameter's value may be, as far as that is known."""
-    if one.choices:
-        known = list(one.choices)
-    elif one.kind.word == "name" or one.name == "session":
-        known = _sessions(ctx)
-    elif one.kind.word == "command":
-        known = _commands(ctx)
-    elif one.kind.word == "key":
-        from tmuxctl.terminal.keys import key_names
+    if one.kind.word in ("file", "dir"):
+        return [CompletionItem(incomplete, type=one.kind.word)]
+    head, comma, last = incomplete.rpartition(",") if one.kind.word in ("names", "profiles") else ("", "", incomplete)
+    there = head.split(",") if comma else []
+    return [
+        CompletionItem(f"{head}{comma}{name}", help=about or None)
+        for name, about in _known(ctx, one, incomplete)
+        if name.startswith(last) and name not in there
+    ]
 
-        known = list(key_names())
-    elif one.kind.word == "profile" or one.name == "profile":
+
+def aliases(incomplete: str) -> list[Item]:
+    """The user's aliases; none if the settings cannot be read."""
+    from tmuxctl import config
+    from tmuxctl.errors import TmuxctlError
+
+    try:
+        found = config.aliases()
+    except TmuxctlError:
+        return []
+    return [CompletionItem(name, help=flat(one)) for name, one in sorted(found.items()) if name.startswith(incomplete)]
+
+
+def _known(ctx: click.Context, one: Parameter, incomplete: str) -> Iterable[tuple[str, str]]:
+    """Values that are known, each with a description or an empty one."""
+    word = one.kind.word
+    if one.choices:
+        return ((choice, "") for choice in one.choices)
+    if word in ("name", "names") or one.name == "session":
+        return _sessions(ctx)
+    if word == "option":
+        return _answers(ctx)
+    if word == "key":
+        return ((name, "") for name in _keys(incomplete))
+    if word == "command":
+        app = ctx.find_root().command
+        return ((name, "") for name in (app.list_commands(ctx) if isinstance(app, click.Group) else ()))
+    if word == "setting":
+        from tmuxctl import config
+
+        return ((found.name, flat(found.written)) for found in config.listed())
+    if word in ("profile", "profiles") or one.name == "profile":
         from tmuxctl.extensions import profiles
 
-        known = [found.name for found in profiles()]
-    elif one.kind.word == "plugin":
+        return ((found.name, "") for found in profiles())
+    if word == "plugin":
         from tmuxctl.extensions import plugins
 
-        known = [found.name for found in plugins()]
-    else:
-        return [CompletionItem(incomplete, type="file")] if one.kind.word == "file" else []
-    return [CompletionItem(name) for name in known if name.startswith(incomplete)]
+        return ((found.name, "") for found in plugins())
+    return ()
 
 
-def _commands(ctx: click.Context) -> list[str]:
-    app = ctx.find_root().command
-    return app.list_commands(ctx) if isinstance(app, click.Group) else []
+def _keys(incomplete: str) -> Iterator[str]:
+    """The names of keys as tmux spells them, and what begins as it is typed in ptyai's spelling."""
+    from tmuxctl.terminal.keys import key_names, tmux_keys
+
+    names = key_names()
+    # bash takes a backslash for itself
+    yield from sorted(name for name in {tmux_keys([name])[0] for name in names} if "\\" not in name)
+    if incomplete:
+        yield from (name for name in names if "\\" not in name)
 
 
-def _sessions(ctx: click.Context) -> list[str]:
+def _program(number: int, incomplete: str) -> list[Item]:
+    """A word of a command: the first is a program, by its name or its path; the others may be files."""
+    if number or "/" in incomplete:
+        return [CompletionItem(incomplete, type="file")]
+    return [CompletionItem(name) for name in sorted(set(_programs(incomplete)))]
+
+
+def _programs(prefix: str) -> Iterator[str]:
+    for folder in filter(os.path.isabs, os.environ.get("PATH", "").split(":")):
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            continue
+        for name in names:
+            if name.startswith(prefix) and _WHOLE.fullmatch(name) and os.access(f"{folder}/{name}", os.X_OK):
+                yield name
+
+
+def _sessions(ctx: click.Context) -> list[tuple[str, str]]:
+    from tmuxctl.surfaces.cli import table
+
+    found = _call(ctx, "ls", {})
+    return [] if found is None else [(one.name, _about(one, table.asked(one)[0])) for one in found.sessions]
+
+
+def _about(one: Any, question: str) -> str:
+    program = one.profile or (os.path.basename(one.argv[0]) if one.argv else "")
+    return ", ".join(flat(word) for word in (one.state.value, question or program) if word)
+
+
+def _answers(ctx: click.Context) -> Iterator[tuple[str, str]]:
+    """What the question of the session that is named takes for an answer; a number where a word would have to be quoted."""
+    from tmuxctl.surfaces.cli.command import OperationCommand
+
+    command = ctx.command
+    named = command.typed_words(ctx) if isinstance(command, OperationCommand) else ()
+    found = _call(ctx, "show", {"session": named[0]}) if named else None
+    asking = (found and found.asking) or {}
+    for number, option in enumerate(asking.get("options") or (), 1):
+        word, label = str(option.get("id")), str(option.get("label") or "")
+        yield word if _WHOLE.fullmatch(word) else str(number), flat(label if label != word else "")
+
+
+def _call(ctx: click.Context, name: str, arguments: dict[str, Any]) -> Any:
+    """What an operation gives, with the options that were typed; None if it fails."""
     from tmuxctl.surfaces.cli.group import App
 
     app = ctx.find_root().command
     if not isinstance(app, App):
-        return []
+        return None
     options = Options()
     for place in (ctx.find_root(), ctx):
         options = options._replace(socket=place.params.get("global_socket") or options.socket)
     try:
         service: Any = next(iter(app.services())).connect(options)
-        return [one.name for one in service.call("ls", {}).sessions]
+        return service.call(name, arguments)
     except Exception:
-        return []
+        return None

@@ -63,7 +63,8 @@ class _Commands(click.Group):
         if command is None and not ctx.resilient_parsing:
             hint = self.hint(args, ctx) or f"{ctx.command_path} --help lists them"
             raise Usage(f"no command {ascii(args[0][:40])}", reason="no_command", hint=hint)
-        return (args[0] if command else None), command, args[1:]
+        # of a word that is nothing to us the shell knows nothing either, not what commands there are
+        return args[0], command or click.Command(args[0], add_help_option=False), args[1:]
 
 
 class Family(_Commands):
@@ -78,6 +79,9 @@ class Family(_Commands):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return _command(self, f"{self.name} {cmd_name}")
+
+    def get_short_help_str(self, limit: int = 0) -> str:
+        return ", ".join(self.list_commands(click.Context(self)))
 
     def hint(self, words: Sequence[str], ctx: click.Context) -> str:
         from tmuxctl.surfaces.cli import spellings
@@ -149,6 +153,11 @@ class App(_Commands):
         if not ctx.resilient_parsing:
             ctx.obj = merged(Options(), ctx)
         return rest
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        from tmuxctl.surfaces.cli import completion
+
+        return [*super().shell_complete(ctx, incomplete), *completion.aliases(incomplete)]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from tmuxctl.surfaces.cli import help

@@ -89,7 +89,7 @@ def groups(app: App) -> Iterator[tuple[str, list[tuple[str, str]]]]:
         if hasattr(service.operations, "tool"):
             continue
         function: Any = getattr(service.operations, name)
-        lines[function.__operation__.group].append((typed, _first_line(function)))
+        lines[function.__operation__.group].append((typed, first_line(function)))
     return ((group, found) for group, found in lines.items() if found)
 
 
@@ -119,12 +119,13 @@ def of_family(family: Family, formatter: click.HelpFormatter) -> None:
     formatter.write_paragraph()
     formatter.write_usage("tmuxctl", f"{family.name} COMMAND [OPTIONS] [WORDS]")
     with formatter.section("Commands"):
-        formatter.write_dl([(typed, _first_line(function)) for typed, function in members])
+        formatter.write_dl([(typed, first_line(function)) for typed, function in members])
     formatter.write_paragraph()
     formatter.write_text(f"tmuxctl {family.name} COMMAND --help says more of each.")
 
 
-def _first_line(function: Any) -> str:
+def first_line(function: Any) -> str:
+    """What an operation does, in a line."""
     return _summary((inspect.getdoc(function) or "").split("\n", 1)[0].rstrip("."))
 
 

@@ -153,7 +153,7 @@ def _is_duration(text: str) -> bool:
 
 # Options that are answered
 
-_TEXTS = ("input", "text", "key")
+_TEXTS = ("input", "text", "key", "option")
 _LITERAL = "text is typed exactly as it is given, without this"
 _NEW_NAME = "the name comes first: tmuxctl new NAME -- CMD"
 _ATTACH = "to sit at its terminal: tmuxctl attach NAME"
@@ -249,5 +249,5 @@ def too_many(operation: Operation, words: Sequence[str], rest: Sequence[str]) ->
         from shlex import join
 
         return f"the command goes after --: tmuxctl {verb} {words[0]} -- {join(rest)}"
-    typed = any(one.kind.word in ("input", "text") for one in operation.parameters if one.positional)
+    typed = any(one.kind.word in ("input", "text", "option") for one in operation.parameters if one.positional)
     return f"quote words that belong together: tmuxctl {verb} --help" if typed else f"tmuxctl {verb} --help"
