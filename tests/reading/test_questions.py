@@ -104,6 +104,12 @@ def test_an_answer_that_allows_everything_is_an_option_and_no_default() -> None:
     assert keys(asked("Continue? Y/n/q: ")) == {"yes": ("y", "Enter"), "no": ("n", "Enter"), "q": ("q", "Enter")}
 
 
+@pytest.mark.parametrize("text", ["rm a b?...", "echo a ?..."])
+def test_a_command_that_is_to_be_confirmed_wants_yes_or_no(text: str) -> None:
+    found = asked(text)
+    assert (found.kind, keys(found)) == ("confirm", {"yes": ("y", "Enter"), "no": ("n", "Enter")})
+
+
 @pytest.mark.parametrize("text", ["Are you sure you want to delete 11 items?", "Really quit? [n/y]"])
 def test_a_full_screen_program_asks_on_its_last_row(text: str) -> None:
     reads = kernel(program("mailer", thread("read")), tty=KEYS)
@@ -140,6 +146,31 @@ def test_an_editor_asks_on_its_last_rows_only() -> None:
     assert found is not None
     assert keys(found) == {"open-read-only": ("o",), "edit-anyway": ("e",), "quit": ("q",), "abort": ("a",)}
     assert judge(steady(SWAP, at_work, alternate=True)).state is State.IDLE
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        (
+            "micro",
+            "Save changes to notes.txt before closing? (y,n,esc)",
+            {"yes": ("y",), "no": ("n",), "esc": ("Escape",)},
+        ),
+        ("joe", "Lose changes to this file (y,n,^C)? ", {"yes": ("y",), "no": ("n",)}),
+        (
+            "emacs",
+            "Save file /tmp/notes.txt? (y, n, !, ., q, C-r, C-f, d or C-h) ",
+            {"yes": ("y",), "no": ("n",), "q": ("q",), "d": ("d",)},
+        ),
+        ("mg", "Save file notes.txt? (y or n)", {"yes": ("y",), "no": ("n",)}),
+    ],
+)
+def test_an_editor_asks_for_yes_or_no_on_its_last_row(name: str, text: str, told: dict[str, tuple[str, ...]]) -> None:
+    waits = kernel(program(name, thread("pselect6", tty=True)), tty=KEYS)
+    found = judge(steady("\n" * 39 + text, waits, alternate=True)).asking
+    assert found is not None
+    assert (found.kind, keys(found)) == ("confirm", told)
+    assert judge(steady("\n" * 20 + text, waits, alternate=True)).state is State.IDLE
 
 
 def test_the_answers_to_an_editors_question_stand_below_it() -> None:

@@ -24,11 +24,11 @@ from reading.looks import (
     unreadable,
 )
 
-from tmuxctl.evidence import NONE, Evidence, Hook, Kernel, Look, Thread, Tty
+from tmuxctl.evidence import NONE, Evidence, Hook, Kernel, Look, Program, Thread, Tty
 from tmuxctl.model import Confidence, State
 from tmuxctl.profile import Profile, Rule
 from tmuxctl.reading.listening import unanswered
-from tmuxctl.reading.state import arguments, judge
+from tmuxctl.reading.state import Verdict, arguments, judge
 
 PROMPT = "user@host:~$ "
 BASH = kernel(program("bash", thread("pselect6", alone=True)), tty=KEYS)
@@ -735,6 +735,41 @@ def helped(*, started: int, quiet: float, screen: str = "Building the index: ") 
     listens = program("python3", "epoll_wait", pid=1, started=500)
     seen = kernel(listens, program("cc", "wait4", pid=2, started=started), clock=1000)
     return steady(screen, seen, quiet=quiet)
+
+
+def editor(*below: Program, rows: str = "~\n~\n:!make", call: str = "epoll_wait") -> Verdict:
+    """What is said of an editor that listens, with these programs below it, four seconds after its last output."""
+    seen = kernel(program("nvim", thread(call), sockets=3), *below, tty=KEYS, clock=10_000)
+    return judge(steady(rows, seen, alternate=True, quiet=4.0))
+
+
+def below(name: str, call: str, *, seconds: float, **known: Any) -> Program:
+    """A child of the editor that began so many seconds ago."""
+    started = round(10_000 - seconds * 100)
+    return program(name, thread(call, tty=False, id=200), **{"pid": 200, "parent": 100, "started": started, **known})
+
+
+@pytest.mark.parametrize("call", ["epoll_wait", "read"])
+def test_an_editor_that_waits_for_a_command_it_runs_is_busy(call: str) -> None:
+    for runs in (
+        # it is output of a command that goes on, so that this began long before
+        below("sh", "wait4", seconds=60),
+        below("sleep", "clock_nanosleep", seconds=4.1, foreground=False),
+        below("curl", "poll", seconds=4.1, foreground=False),
+    ):
+        verdict = editor(runs, call=call)
+        assert (verdict.state, verdict.why) == (State.BUSY, f"nvim runs {runs.name}")
+
+
+def test_an_editor_with_helpers_is_idle() -> None:
+    assert editor(below("node", "epoll_wait", seconds=60)).state is State.IDLE
+    assert editor(below("node", "epoll_wait", seconds=3), rows="~\n~\n~").state is State.IDLE
+    assert editor(below("gopls", "futex", seconds=60)).state is State.IDLE
+    assert editor(below("collect2", "vfork", seconds=3), rows="~\n~\n-UUU:--- notes.txt").state is State.IDLE
+    # in a window of its own
+    shell = below("bash", "wait4", seconds=60)
+    inside = kernel(program("nvim", thread("epoll_wait")), shell, tty=KEYS, inner=kernel(shell, masters=1))
+    assert judge(steady("~\n~", inside, alternate=True)).state is State.IDLE
 
 
 def test_a_process_that_began_after_the_last_output_is_what_is_waited_for() -> None:

@@ -77,7 +77,10 @@ def question(seen: Scene) -> Asking | None:
 def _of_editor(seen: Scene, tells: Tells) -> Asking | None:
     """A question an editor asks on its last rows, below the text: with its answers spelled out, or each with its key on
     the rows below."""
-    if _on_last_rows(seen) and patterns.SPELLED.search(seen.text.left.rstrip()):
+    left = seen.text.left.rstrip()
+    spelled = _on_last_rows(seen) and patterns.SPELLED.search(left)
+    # above its last row text of anybody's may stand
+    if spelled or (seen.look.y == seen.look.rows - 1 and patterns.CONFIRM.search(left)):
         return _at_cursor(seen, changed(tells, raw=True, single=True, line=False))
     return _with_legend(seen)
 

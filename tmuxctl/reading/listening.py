@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import takewhile
+from math import inf
 
-from tmuxctl.evidence import Look
-from tmuxctl.reading import kernel, patterns
+from tmuxctl.evidence import Look, Program
+from tmuxctl.reading import kernel, patterns, programs
 from tmuxctl.reading.kernel import POLLS, Says
 from tmuxctl.reading.lazy import Pattern
 from tmuxctl.reading.scene import Scene
@@ -20,6 +21,12 @@ JUST_BEFORE = 0.15
 
 LONGEST_STEP = 1.5
 """Seconds: who waits longer for a key than this does not work in between."""
+
+WAITS_FOR_CHILD = ("wait4", "waitid", "do_wait")
+"""Calls and places in which a shell sleeps while its command runs."""
+
+SHELL_COMMAND = Pattern(r"^:[^!]{0,40}!")
+"""`:!make`, `:r !date`, `:%!sort`: a command for the shell, as vi and its like show it."""
 
 SLEEPS = ("nanosleep", "clock_nanosleep", "hrtimer_nanosleep", "do_nanosleep")
 
@@ -52,6 +59,40 @@ def begun_since(seen: Scene, now: Says) -> str | None:
         if one.foreground and one.pid not in waiting and age < seen.activity.quiet + JUST_BEFORE:
             return one.name
     return None
+
+
+def command_of_editor(seen: Scene, now: Says) -> str | None:
+    """The name of a program that an editor runs and waits for (`:!make`), while it listens only for a key that stops it.
+
+    Helpers (a language server, a compiler in the background) are none: no shell waits for them, and no command for the
+    shell stands on the screen. Nor is what runs on a terminal of its own, in a window of the editor.
+    """
+    if not now.waiters or not programs.is_editor(now.name):
+        return None
+    parents = {one.pid: one.parent for one in now.programs}
+    inner = seen.look.kernel.inner if seen.look.kernel else None
+    windows = {one.pid for one in inner.programs} if inner else set()
+    below = {now.waiters[0].program.pid}
+    for one in now.programs:
+        if parents[one.pid] not in below or one.pid in windows:
+            continue
+        below.add(one.pid)
+        places = [kernel.place(thread) for thread in one.threads]
+        if programs.is_shell(one.name) and any(place.startswith(WAITS_FOR_CHILD) for place in places):
+            return one.name
+        if _age(one, now) < seen.activity.quiet + JUST_BEFORE and _command_line(seen):
+            return one.name
+    return None
+
+
+def _age(program: Program, now: Says) -> float:
+    """Seconds since a program began; endless where no clock tells."""
+    return inf if now.clock is None else (now.clock - program.started) / kernel.TICKS
+
+
+def _command_line(seen: Scene) -> bool:
+    """A command for the shell stands on one of the last rows."""
+    return any(SHELL_COMMAND.search(row) for row in seen.text.bottom(2))
 
 
 def steps(seen: Scene) -> bool:

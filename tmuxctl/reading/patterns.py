@@ -183,8 +183,8 @@ SLASHED = Pattern(r"[\[(]([A-Za-z0-9?](?:/[A-Za-z0-9?]){2,})[\])](?: ?\[[\w= ]{1
 SPELLED = Pattern(r"[\[(]\w[\])][\w' -]{1,20}(?:[/,] ?[\[(]\w[\])][\w' -]{1,20})+(?:\[(\w+)\])?:? ?\w?$")
 """`(Y)es/(N)o/(D)on't ask again [Yes]:`, `[O]pen Read-Only, (E)dit anyway:`: the letter of each answer in brackets."""
 
-DOTTED = Pattern(r"\w\?\.{2,3}$")
-"""`rm a b?...`: yes or no."""
+DOTTED = Pattern(r"\w ?\?\.{2,3}$")
+"""`rm a b?...`, `rm a ?...`: yes or no."""
 
 KEYS = Pattern(
     r"\b(?:press|hit|strike|push|type|tap)\b[^\n]{0,30}\b(?:enter|return|any key|a key|space|spacebar|key)\b[^\n]{0,50}$"

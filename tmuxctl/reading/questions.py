@@ -204,7 +204,9 @@ def _yes_or_no(found: str, tells: Tells) -> tuple[tuple[Option, ...], str | None
     """The options of `[Y/n]`, `(yes/no/[fingerprint])`, `(y or [n])`, and what Enter alone would say."""
     closed = max(found.rfind(one) for one in "])>")
     inside = found[found[0] in "[(<" : closed if closed >= 0 else None].partition("default")[0]
-    words = [(one, one.strip("[]")) for one in re.findall(r"\[?\w+\]?", inside) if one != "or"]
+    parts = [one.strip() for one in re.split(r"[/|,]|\bor\b", inside)]
+    # what is no word is a key that a terminal need not send: `^C`, `C-r`, `!`
+    words = [(one, one.strip("[]")) for one in parts if re.fullmatch(r"\[?\w+\]?", one)]
     options = []
     default = None
     for word, plain in words:
@@ -216,7 +218,8 @@ def _yes_or_no(found: str, tells: Tells) -> tuple[tuple[Option, ...], str | None
             default = name if default is None else ""
         # `[fingerprint]` stands for a text of one's own: no key chooses it
         if not (bracketed and len(plain) > 3):
-            options.append(Option(name, name, _typed(plain if further else plain.lower(), tells)))
+            keys = ("Escape",) if name == "esc" else _typed(plain if further else plain.lower(), tells)
+            options.append(Option(name, name, keys))
     return tuple(options), default or None
 
 

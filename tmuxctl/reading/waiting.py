@@ -82,7 +82,18 @@ def reads(seen: Scene) -> Verdict | None:
     now = seen.now
     if now is None or now.word != READS:
         return None
-    return _not_yet_read(seen, now) or _reads_and_works(seen, now) or kinds.waiting(seen, _read_confidence(seen, now))
+    return (
+        _not_yet_read(seen, now)
+        or _runs_command(seen, now)
+        or _reads_and_works(seen, now)
+        or kinds.waiting(seen, _read_confidence(seen, now))
+    )
+
+
+def _runs_command(seen: Scene, now: Says) -> Verdict | None:
+    """An editor listens for the key that stops the command it waits for."""
+    name = listening.command_of_editor(seen, now)
+    return busy(seen, seen.doing, f"{now.name} runs {name}", confidence=LIKELY) if name else None
 
 
 def _read_confidence(seen: Scene, now: Says) -> Confidence:
@@ -242,7 +253,7 @@ def polls(seen: Scene) -> Verdict | None:
         return None
     if now.password:
         return kinds.waiting(seen, LIKELY)
-    early = _not_yet_polled(seen, now)
+    early = _not_yet_polled(seen, now) or _runs_command(seen, now)
     if early:
         return early
     if now.alone and seen.own_quiet >= max(ALONE_QUIET, seen.settle):

@@ -223,15 +223,13 @@ def _strangers(files: Files, table: Table, root: Row, terminal: Device, level: s
         if row is None or row.ended or row.session == root.session or _in_front(row, root):
             continue
         program = Seen(files, row, terminal).program(False, level)
-        if program and any(_for_it_alone(program, thread) for thread in program.threads):
+        if program and any(_waits_for_it(program, thread) for thread in program.threads):
             yield program
 
 
-def _for_it_alone(program: Program, thread: Thread) -> bool:
-    """Whether a thread waits for the terminal and for nothing else."""
-    if thread.tty is None:
-        return bool(program.holds) and thread.wchan.startswith(READ_PLACES)
-    return thread.tty and (thread.alone or thread.call in calls.READS)
+def _waits_for_it(program: Program, thread: Thread) -> bool:
+    """Whether a thread waits for the terminal; where its call is not told, whether it reads one and this is its only kind."""
+    return bool(program.holds) and thread.wchan.startswith(READ_PLACES) if thread.tty is None else thread.tty
 
 
 def _in_front(row: Row, root: Row) -> bool:
