@@ -37,9 +37,11 @@ TEST_NEEDS := tmux -- bash bwrap=bubblewrap dash dialog dpkg-deb=dpkg fish fzf g
 	ssh=openssh-client sshd=openssh-server su=util-linux sudo top=procps vim whiptail zsh
 # not every distribution has it, and apt-get installs all of a list or nothing
 BROWSER_NEEDS := -- chromium-headless-shell
-STATES_NEEDS := tmux -- curl dash dialog expect fish gdb git htop irb=ruby less lua5.4 man=man-db nano node=nodejs \
-	pg_createcluster=postgresql ps=procps psql=postgresql-client redis-cli=redis-tools redis-server script=bsdutils \
-	sqlite3 ssh=openssh-client sshd=openssh-server sudo vim whiptail zsh
+STATES_NEEDS := tmux -- calcurse cfdisk=fdisk cryptsetup=cryptsetup-bin curl dash dialog emacs=emacs-nox expect fish gawk gdb git gpg \
+	htop irb=ruby irssi jed joe kak=kakoune less lftp lua5.4 lynx make man=man-db mc mg micro multitail nano ne neomutt nnn node=nodejs \
+	nvim=neovim openssl parallel parted pg_createcluster=postgresql pinentry-curses pinentry-tty ps=procps psql=postgresql-client \
+	redis-cli=redis-tools redis-server rsync script=bsdutils sqlite3 ssh=openssh-client sshd=openssh-server sudo task=taskwarrior \
+	telnet tig units vim w3m whiptail zsh
 AGENTS_NEEDS := tmux -- bash git ip=iproute2 node=nodejs npm unshare=util-linux
 COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click

@@ -761,6 +761,13 @@ def test_an_editor_that_waits_for_a_command_it_runs_is_busy(call: str) -> None:
         assert (verdict.state, verdict.why) == (State.BUSY, f"nvim runs {runs.name}")
 
 
+def test_where_calls_are_not_told_a_child_that_sleeps_is_what_its_parent_waits_for() -> None:
+    sleeps = program("sleep", thread("nanosleep", tty=False, id=200), pid=200, parent=100)
+    seen = kernel(program("tig", thread("poll")), sleeps, tty=KEYS)
+    assert told(steady("one\ntwo", seen, alternate=True)) == ("idle", "tui")
+    assert told(steady("one\ntwo", by_place(seen), alternate=True)) == ("busy", None)
+
+
 def test_an_editor_with_helpers_is_idle() -> None:
     assert editor(below("node", "epoll_wait", seconds=60)).state is State.IDLE
     assert editor(below("node", "epoll_wait", seconds=3), rows="~\n~\n~").state is State.IDLE

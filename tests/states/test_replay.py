@@ -11,7 +11,8 @@ from tools.states import report, scenarios, score
 from tools.states.recording import Recording, from_lines, load_all, thinned, to_lines
 
 HERE = Path(__file__).resolve().parent
-ENOUGH = 70
+SCENARIOS = (HERE / "scenarios.yaml", HERE / "edges.yaml")
+ENOUGH = 140
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def test_states_are_told_as_well_as_ever(recordings: list[Recording], level: str
 
 @pytest.mark.parametrize("level", [FULL, WCHAN])
 def test_a_profile_never_makes_a_working_program_idle(recordings: list[Recording], level: str) -> None:
-    written = scenarios.read(HERE / "scenarios.yaml").scenarios
+    written = scenarios.read(*SCENARIOS).scenarios
     found = [score.with_profile(one, written[one.scenario]) for one in recordings]
     assert {"bash", "python", "ssh"} <= {one.profile for one in found}
     windows = [window for one in found for window in score.judged(one, level)]
@@ -39,7 +40,7 @@ def test_a_profile_never_makes_a_working_program_idle(recordings: list[Recording
 
 
 def test_the_recordings_are_of_the_scenarios_there_are(recordings: list[Recording]) -> None:
-    written = scenarios.read(HERE / "scenarios.yaml").scenarios
+    written = scenarios.read(*SCENARIOS).scenarios
     recorded = {one.scenario: one for one in recordings}
     assert len(recorded) >= ENOUGH
     assert not recorded.keys() - written.keys()

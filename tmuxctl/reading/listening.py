@@ -143,6 +143,22 @@ def idles_beside(seen: Scene, now: Says) -> bool:
     )
 
 
+def sleeps_beside(now: Says) -> str | None:
+    """The name of a child in the foreground that sleeps for a time, where it is not certain that its parent listens: that may
+    wait for the child's output as well."""
+    if now.certain or not now.waiters:
+        return None
+    pid = now.waiters[0].program.pid
+    for one in now.programs:
+        if (
+            one.foreground
+            and one.parent == pid
+            and all(kernel.place(thread).startswith(SLEEPS) for thread in one.threads)
+        ):
+            return one.name
+    return None
+
+
 def nothing_else(now: Says) -> bool:
     """Nothing but input can wake it: no timeout, nobody else writes to what it waits for, and no thread of it works."""
     return now.inward and no_work(now)

@@ -311,6 +311,8 @@ def _works_though_it_listens(seen: Scene, now: Says) -> Verdict | None:
     """Another process of the foreground works, or output comes step by step."""
     if name := listening.computes_beside(seen, now):
         return busy(seen, "computing", f"{name} uses the processor", by="activity", confidence=LIKELY)
+    if name := listening.sleeps_beside(now):
+        return busy(seen, seen.doing, f"{now.name} may wait for {name}", confidence=LIKELY)
     if seen.full_screen or seen.prompt or seen.continuation:
         return None
     if listening.steps(seen):

@@ -38,7 +38,9 @@ def must_hold(level: str, of: Figures) -> list[tuple[str, bool]]:
     if level == FULL:
         return [
             ("at least 98 % of the windows right", of.right_windows >= 0.98 * of.windows),
+            ("at least 98 % of the samples right", of.right >= 0.98 * of.samples),
             ("never idle while it works", of.false_idle == 0),
+            ("never surely idle where a decision is wanted", of.sure_idle == 0),
         ]
     if level == WCHAN:
         return [

@@ -75,8 +75,19 @@ class Collection(NamedTuple):
     services: dict[str, dict[str, str]]
 
 
-def read(path: Path) -> Collection:
-    """The scenarios of a YAML file; ValueError if one is not understood."""
+def read(*paths: Path) -> Collection:
+    """The scenarios of these YAML files; ValueError if one is not understood, or two have the same id."""
+    found = Collection({}, {}, {})
+    for one in map(_read, paths):
+        if both := found.scenarios.keys() & one.scenarios.keys():
+            raise ValueError(f"two scenarios are called {', '.join(sorted(both))}")
+        found.scenarios.update(one.scenarios)
+        found.fixtures.update(one.fixtures)
+        found.services.update(one.services)
+    return found
+
+
+def _read(path: Path) -> Collection:
     import yaml
 
     loaded = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))

@@ -78,7 +78,8 @@ class Scored(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """The figures of many windows: counts, and the median delay in seconds."""
+    """The figures of many windows: counts, and the median delay in seconds. `sure_idle` counts the samples in which a decision
+    was wanted and `idle` was told for sure."""
 
     windows: int
     right_windows: int
@@ -92,6 +93,7 @@ class Figures(NamedTuple):
     working: int
     false_idle: int
     confident: int
+    sure_idle: int
     delay: float | None
 
 
@@ -181,6 +183,10 @@ def figures(windows: Iterable[Scored]) -> Figures:
         working=len(working),
         false_idle=len(false),
         confident=sum(one.verdict.confidence in (Confidence.SURE, Confidence.LIKELY) for one in false),
+        sure_idle=sum(
+            one.right and not one.told and one.verdict.state is State.IDLE and one.verdict.confidence is Confidence.SURE
+            for one in samples
+        ),
         delay=median(delays) if delays else None,
     )
 
