@@ -71,7 +71,7 @@ def check(control: Control, name: str, command: Sequence[str], *, timeout: float
     finally:
         control.transport.remove(folder)
     tests = profiles.test((name,))
-    judged = f"{tests.passed} judged right, {tests.failed} not"
+    judged = f"{tests.passed} judged right, {tests.failed} not" if tests.tests else "the profile has none"
     mend = f"tmuxctl profile test {name}" if tests.failed else None
     checks += (Check("saved screens", tests.ok if tests.tests else None, judged, mend),)
     ok = all(one.ok is not False for one in checks)

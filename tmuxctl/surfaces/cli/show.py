@@ -436,7 +436,8 @@ class Printer:
         from tmuxctl.surfaces.cli import table
 
         if not self.options.quiet:
-            self._lines(f"{result.profile}: {flat(result.version or 'of unknown version')}  ({flat(result.notes)})")
+            notes = f"  ({flat(result.notes)})" if result.notes else ""
+            self._lines(f"{result.profile}: {flat(result.version or 'of unknown version')}{notes}")
         self._lines(*table.checks(result.checks, self.options))
         if not self.options.quiet:
             failed = ", ".join(one.name for one in result.checks if one.ok is False)
