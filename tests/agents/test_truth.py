@@ -149,6 +149,13 @@ def test_what_a_program_is_known_to_put_around_a_pasted_prompt_is_no_difference(
     assert not equal(turn(program="claude"), changed)
 
 
+def test_what_a_program_never_writes_down_cannot_be_in_its_transcript() -> None:
+    of_it = {"wanted": "a \U0001f468\u200d\U0001f467 b", "answer": "a \U0001f468\U0001f467 b", "source": "transcript"}
+    assert broken(turn(program="gemini", **of_it)) == ()
+    assert "differs" in "".join(broken(turn(program="claude", **of_it)))
+    assert "differs" in "".join(broken(turn(program="gemini", **{**of_it, "answer": "a b"})))
+
+
 def test_an_answer_from_the_screen_may_draw_markdown_but_not_lose_or_add_a_line() -> None:
     drawn = "Look:\n\n  def f():\n      if 1:\n\n          return 2\n\n• one\n• two"
     assert broken(turn(source="screen", wanted=CODE, answer=drawn)) == ()

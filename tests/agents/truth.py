@@ -15,6 +15,10 @@ ADDED = {"aider": "\n\n"}
 WRAPPED = {"claude": '<pasted_content id="{id}">\n{prompt}\n</pasted_content id="{id}">'}
 """What a program may put around a prompt that was pasted (Claude Code 2.1.330, one of eight lines, measured)."""
 
+UNWRITTEN = {"gemini": re.compile("[\u200b-\u200f\ufeff]")}
+"""What a program takes out of an answer before it writes it down (Gemini: characters without width, joiners too; on the screen
+they are)."""
+
 EARLIER = 0.005
 """Seconds by which a moment may seem to be before another that it followed: the log is rounded to milliseconds."""
 
@@ -123,8 +127,11 @@ def answered(turn: Turn) -> Iterator[str]:
         # what `ask` gave was the question
         return
     if turn.source in ("hook", "transcript"):
-        if turn.answer.strip() != turn.wanted.strip():
-            yield f"answer ({turn.source}) differs: {difference(turn.answer.strip(), turn.wanted.strip())}"
+        wanted = turn.wanted.strip()
+        if turn.source == "transcript" and turn.program in UNWRITTEN:
+            wanted = UNWRITTEN[turn.program].sub("", wanted)
+        if turn.answer.strip() != wanted:
+            yield f"answer ({turn.source}) differs: {difference(turn.answer.strip(), wanted)}"
         if not turn.complete:
             yield f"incomplete: the {turn.source} gives the whole answer, and it is told not to be whole"
         return
