@@ -85,7 +85,9 @@ def _answers(turns: Sequence[Turn]) -> str:
 
 def _whole(turns: Sequence[Turn]) -> str:
     """By source, how many answers are told to be complete."""
-    those = [one for one in turns if one.wanted is not None and one.state == "idle" and one.source]
+    # without a policy what `ask` gave was the question
+    asked = [one for one in turns if one.policy or one.shape not in ("allow", "deny")]
+    those = [one for one in asked if one.wanted is not None and one.state == "idle" and one.source]
     sources = dict.fromkeys(one.source for one in those)
     return (
         ", ".join(
