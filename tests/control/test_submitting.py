@@ -138,6 +138,8 @@ def test_what_would_end_its_bracket_is_refused(agent: Agent) -> None:
     assert agent.submitted == ["say fine"]
 
 
+NO_SIGN = {"prompt": "{id: footer, re: '^  [?] for shortcuts', detail: agent}"}
+
 DRAFTS = {"a line": "old text", "lines": "old\n\n  text of\nlines", "more than it shows": "old\n" * 30 + "end"}
 
 
@@ -169,6 +171,38 @@ def test_what_cannot_be_cleared_is_not_glued_to_a_text(agent: Agent) -> None:
         agent.ask("new")
     assert error.value.reason == "leftovers"
     assert (agent.submitted, agent.log("pasted"), agent.log("enter")) == ([], [], [])
+
+
+def test_what_a_profile_cannot_clear_is_not_glued_to_a_text(agent: Agent) -> None:
+    agent.start("--draft", "old", changed={"submit": "{mode: paste, verify: echo}"})
+    with pytest.raises(Conflict) as error:
+        agent.ask("new")
+    assert (error.value.reason, error.value.exit) == ("leftovers", 4)
+    assert "tmuxctl keys a C-u" in error.value.hint
+    assert (agent.submitted, agent.log("pasted"), agent.log("enter")) == ([], [], [])
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_text_that_did_not_show_is_not_glued_to_the_next(agent: Agent) -> None:
+    no_clear = {**NO_SIGN, "submit": "{mode: paste, verify: echo}"}
+    agent.start("--no-sign", "--never-shows", changed=no_clear)
+    assert agent.ask("old").submitted == Submitted(False, "the text did not show")
+    with pytest.raises(Conflict) as error:
+        agent.ask("new")
+    assert (error.value.reason, agent.log("pasted")) == ("leftovers", [3])
+    # the remedy it names
+    agent.control.keys(agent.name, ("C-u",))
+    agent.ask("newer")
+    assert (agent.submitted, agent.log("pasted"), agent.log("enter")) == ([], [3, 5], [])
+
+
+@pytest.mark.usefixtures("hasty")
+def test_a_text_that_did_not_show_is_cleared_though_it_cannot_be_seen(agent: Agent) -> None:
+    agent.start("--never-shows")
+    assert not agent.ask("old").submitted.ok
+    agent.control.keys(agent.name, ("Enter",))
+    agent.control.wait(agent.name, idle=True)
+    assert (agent.submitted, agent.log("enter")) == ([], ["empty"])
 
 
 def test_enter_comes_after_the_pause_that_a_program_needs(agent: Agent) -> None:
@@ -300,9 +334,6 @@ def test_a_question_that_is_open_is_not_typed_into(agent: Agent) -> None:
     with pytest.raises(errors.Asking):
         agent.ask("1")
     assert (agent.log("ran"), agent.log("denied"), len(agent.submitted)) == ([], [], 1)
-
-
-NO_SIGN = {"prompt": "{id: footer, re: '^  [?] for shortcuts', detail: agent}"}
 
 
 @pytest.fixture

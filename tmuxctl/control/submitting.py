@@ -92,10 +92,13 @@ class Submission:
         Raises Asks if a question comes in its place, Conflict `leftovers` if the composer cannot be emptied.
         """
         given: Input | None = None
+        left = self._was_left()
         for _ in range(TRIES):
-            self._clear()
+            if not self._clear(left=left) and given is None:
+                raise self._leftovers()
             if given is not None and not composer.empty(self.look, self.profile):
                 # what may still stand there would be sent twice
+                self._leave(given)
                 return Taken(given, Submitted(False, NOT_SHOWN))
             before = self.look
             given = self._paste(text)
@@ -103,10 +106,12 @@ class Submission:
             self.steady.typed(given, None)
             if self._shown(text, before) or self.manner.verify != "echo":
                 break
+            left = True
             self._refuse_questions()
         else:
             assert given is not None
-            self._clear()
+            if not self._clear(left=True):
+                self._leave(given)
             return Taken(given, Submitted(False, NOT_SHOWN))
         shown = self.look
         self._refuse_questions()
@@ -122,29 +127,49 @@ class Submission:
                 return Taken(given, Submitted(True, "asking"))
             if not composer.holds(self.look, shown):
                 break
+        else:
+            self._leave(given)
         return Taken(given, Submitted(False, NO_PROOF))
 
     # before
 
-    def _clear(self) -> None:
-        """Empty the composer of what somebody left there, or the program put back after an interrupt."""
-        vain = 0
+    def _was_left(self) -> bool:
+        """Whether a text of an earlier turn was left in the composer, and nothing was typed since."""
+        pane, given = self.steady.observer.pane, self.steady.given
+        told = self.control.transport.run([("display-message", "-p", "-t", pane.target, "#{@tmuxctl_left}")])
+        return given is not None and told.decode(errors="replace").strip() == given.id
+
+    def _leave(self, given: Input) -> None:
+        """Note that this text may still stand in the composer."""
+        pane = self.steady.observer.pane
+        self.control.transport.run([("set-option", "-t", pane.target, "@tmuxctl_left", given.id)])
+
+    def _clear(self, *, left: bool) -> bool:
+        """Empty the composer of what somebody left there, or the program put back after an interrupt; False if a text that
+        was `left` there may still stand. Conflict `leftovers` if something stands there that cannot be cleared."""
+        vain = cleared = 0
         for _ in range(CLEARINGS if self.manner.clear and self.profile.prompt else 0):
             empty = composer.empty(self.look, self.profile)
             # a text of many lines may hide the prompt it begins behind: then a clear key that changes nothing tells
-            if empty or vain == (VAIN if empty is False else 1):
+            if (empty and not (left and cleared + vain == 0)) or vain == (VAIN if empty is False else 1):
                 break
             typing.press(self.control, self.steady.observer.pane, self.manner.clear, self.holder, apart=True)
-            vain = 0 if self._until(partial(self._changed, self.look), CLEARED_SECONDS) else vain + 1
+            changed = self._until(partial(self._changed, self.look), CLEARED_SECONDS)
+            vain, cleared = (0, cleared + 1) if changed else (vain + 1, cleared)
             # the first key may have opened a dialog
             self._refuse_questions()
-        if composer.empty(self.look, self.profile) is False:
-            name, keys = self.steady.observer.pane.name, " ".join(self.manner.clear)
-            raise Conflict(
-                f"what stands in the composer of {name} cannot be cleared",
-                reason="leftovers",
-                hint=f"look at it: tmuxctl screen {name}; and clear it: tmuxctl keys {name} {keys or 'C-u'}",
-            )
+        empty = composer.empty(self.look, self.profile)
+        if empty is False:
+            raise self._leftovers()
+        return not left or bool(empty or cleared)
+
+    def _leftovers(self) -> Conflict:
+        name, keys = self.steady.observer.pane.name, " ".join(self.manner.clear)
+        return Conflict(
+            f"what stands in the composer of {name} cannot be cleared",
+            reason="leftovers",
+            hint=f"look at it: tmuxctl screen {name}; and clear it: tmuxctl keys {name} {keys or 'C-u'}",
+        )
 
     def _changed(self, was: Look) -> bool:
         return self.look.screen != was.screen
