@@ -364,3 +364,47 @@ def test_what_it_was_given_shows_not_that_it_was_taken_where_the_input_box_has_n
     agent.start("--no-sign", "--no-title", "--no-spinner", *vice, changed=NO_SIGN)
     assert not agent.ask("say hello").submitted.ok
     assert agent.submitted == []
+
+
+PAUSED = {"submit": "{mode: paste, newline: [M-Enter], delay: 300ms, verify: echo, clear: C-u}"}
+
+
+def test_send_presses_enter_after_the_pause_that_a_program_needs(agent: Agent) -> None:
+    agent.start("--slow-enter", "250", changed=PAUSED)
+    for text in ("say hello", "say two\nlines 👨\u200d👧"):
+        written = agent.control.send(agent.name, text.encode())
+        assert (written.result, written.bytes) == ("done", len(text.encode()))
+        assert agent.control.wait(agent.name, idle=True).matched
+    assert (agent.submitted, agent.log("enter")) == (["say hello", "say two\nlines 👨\u200d👧"], ["taken", "taken"])
+
+
+def test_send_goes_on_with_what_was_typed_without_enter(agent: Agent) -> None:
+    agent.start("--slow-enter", "250", changed=PAUSED)
+    agent.control.send(agent.name, b"say one ", enter=False)
+    agent.control.send(agent.name, b"and two", id="abcdefgh12345678")
+    assert agent.control.send(agent.name, b"and two", id="abcdefgh12345678").result == "dup"
+    assert agent.control.wait(agent.name, idle=True).matched
+    assert (agent.submitted, agent.log("enter")) == (["say one and two"], ["taken"])
+
+
+def test_send_presses_no_enter_into_a_dialog_that_came_in_its_place(agent: Agent) -> None:
+    agent.start("--modal-first-key")
+    with pytest.raises(errors.Asking):
+        agent.control.send(agent.name, b"say hello")
+    assert [one for what in ("trusted", "distrusted", "enter", "submitted") for one in agent.log(what)] == []
+
+
+def test_send_still_answers_a_question(agent: Agent) -> None:
+    agent.start()
+    assert agent.ask("tool ls; say done").state is State.ASKING
+    agent.control.send(agent.name, b"1", enter=False)
+    assert agent.control.wait(agent.name, idle=True).matched
+    assert agent.log("ran") == ["ls"]
+
+
+@pytest.mark.usefixtures("hasty")
+def test_send_says_that_a_text_did_not_show(agent: Agent) -> None:
+    agent.start("--never-shows")
+    with pytest.raises(Conflict) as error:
+        agent.control.send(agent.name, b"say hello")
+    assert (error.value.reason, agent.log("enter")) == ("not_shown", [])

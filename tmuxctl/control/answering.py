@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.control import events, sessions
 from tmuxctl.control.events import ENDS, Happened
+from tmuxctl.control.kept_profile import profile_of
 from tmuxctl.errors import NotFound
 from tmuxctl.reading import drawn, failure
 from tmuxctl.results import Output
@@ -129,7 +130,7 @@ def last(control: Control, pane: Pane) -> Output | None:
     from tmuxctl.control import observing
     from tmuxctl.terminal.paste import Input
 
-    profile = observing.profile_of(control, pane)
+    profile = profile_of(control, pane)
     if profile is None or profile.submit.mode != "paste" or pane.dead:
         return None
     here = pane.target

@@ -278,13 +278,14 @@ class _Failover:
         """Why this turn came to nothing, None if it did not; who is limited is remembered."""
         if answer.state not in (State.IDLE, State.EXITED):
             return None
-        from tmuxctl.control import candidates, observing
+        from tmuxctl.control import candidates
+        from tmuxctl.control.kept_profile import profile_of
 
         pane = sessions.find(self.control, there.name)
         if pane.ended:
             # its time was over: nobody else gets more
             return None
-        profile = observing.profile_of(self.control, pane)
+        profile = profile_of(self.control, pane)
         until: str | None = None
         words = answer.answer or answer.error or ""
         if answer.state is State.IDLE:

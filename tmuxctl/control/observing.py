@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl import evidence as evidences
 from tmuxctl.control import foreground, sessions
-from tmuxctl.errors import Denied, NotFound, TmuxctlError
+from tmuxctl.control.kept_profile import profile_of
+from tmuxctl.errors import TmuxctlError
 from tmuxctl.evidence import FULL, Evidence, Kernel, Look, Mark
 from tmuxctl.model import Confidence, Session, State
 from tmuxctl.operations import current
@@ -22,7 +23,6 @@ from tmuxctl.terminal.observer import WINDOW_SECONDS, Capture
 from tmuxctl.terminal.paste import Input
 from tmuxctl.terminal.server import Pane
 from tmuxctl.transport.base import Probe, read_object
-from tmuxctl.untrusted import JSON_LIMIT
 
 if TYPE_CHECKING:
     from tmuxctl.control.events import Events
@@ -192,24 +192,6 @@ class Observer(observer.Observer):
         if offset not in self._prompts:
             self._prompts = {offset: sessions.at_prompt(self.journal, self.token, offset)}
         return self._prompts[offset]
-
-
-def profile_of(control: Control, pane: Pane) -> Profile | None:
-    """The profile that was frozen into the session when it was created, or None."""
-    if not pane.spec.get("profile"):
-        return None
-    known = control.profiles
-    if known is not None and pane.id in known:
-        return known[pane.id]
-    from tmuxctl.profile import thaw
-
-    try:
-        found = thaw(control.transport.read(f"{sessions.folder(control, pane.id)}/profile.json", 0, JSON_LIMIT + 1))
-    except (NotFound, Denied):
-        found = None
-    if known is not None:
-        known[pane.id] = found
-    return found
 
 
 class Observed(NamedTuple):

@@ -177,7 +177,8 @@ class Control:
         """Type text exactly as given, then Enter, and return without waiting.
 
         Nothing in the text is special: no key names, no formats, no shell. Text that begins with - goes after --.
-        Refused when a person is typing, when the program has ended, or when the terminal would not take it whole.
+        Refused when a person is typing, when the program has ended, or when the terminal would not take it whole. To a
+        program whose profile says that it is pasted texts (submit), Enter comes when the text shows there.
         """
         from tmuxctl.control import typing
 

@@ -12,22 +12,25 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from tmuxctl.control import typing
+from tmuxctl.control import sessions, typing
 from tmuxctl.control.events import ENDS
 from tmuxctl.errors import Conflict
 from tmuxctl.evidence import Look
 from tmuxctl.model import State
 from tmuxctl.operations import current
 from tmuxctl.reading import composer, kernel
-from tmuxctl.results import Submitted
+from tmuxctl.results import Submitted, Written
+from tmuxctl.terminal import lease, paste
+from tmuxctl.terminal.keys import tmux_keys
 from tmuxctl.terminal.lease import Holder
-from tmuxctl.terminal.paste import Input
+from tmuxctl.terminal.paste import Input, Write
 
 if TYPE_CHECKING:
     from tmuxctl.control.observing import Steady
     from tmuxctl.control.service import Control
     from tmuxctl.profile import Profile
     from tmuxctl.reading.state import Verdict
+    from tmuxctl.terminal.server import Pane
 
 TRIES = 2
 """How often a text is pasted that did not show whole, and Enter pressed of which nothing came."""
@@ -54,6 +57,9 @@ SILENT_SECONDS = 0.3
 """A program that works and has printed nothing for so long does not draw what was typed. Nor is it only drawing that where
 something else has stood on its screen for so long."""
 
+RENEW_SECONDS = 2.0
+"""So often a lease is renewed while a text is sent."""
+
 LOOK_SECONDS = 0.02
 """The pause between two looks."""
 
@@ -73,6 +79,41 @@ class Taken(NamedTuple):
 
     input: Input
     submitted: Submitted
+
+
+def send(control: Control, pane: Pane, write: Write, profile: Profile) -> Written | None:
+    """Put a text into the composer of a program that is given texts so, and press Enter when it stands there; what becomes
+    of it is not looked for. None if the program asks something: that takes keys.
+
+    Raises Conflict `not_shown` or Asking, with the text where it is and Enter not pressed, if the text does not show or a
+    question comes in its place.
+    """
+    from tmuxctl.control.observing import Observer, Steady
+    from tmuxctl.control.waits import asks
+
+    observer = Observer(control, pane)
+    holder = lease.Holder.new()
+    with typing.leased(control, pane, holder):
+        done = typing.parts_done(control, pane, write.id)
+        if done > 1:
+            return Written(pane.name, "dup", write.id, len(write.data), sessions.cursor(pane, observer.journal.end()))
+        _, given = sessions.find_with_input(control, pane.name)
+        steady = Steady(control, observer, Input.parse(given))
+        steady.look()
+        if observer.verdict().state is State.ASKING:
+            return None
+        taken = [time.monotonic()]
+
+        def renew() -> None:
+            if time.monotonic() - taken[0] > RENEW_SECONDS:
+                taken[0] = time.monotonic()
+                lease.take(control.transport, holder, pane)
+
+        submission = Submission(control, steady, profile, holder, renew)
+        try:
+            return submission.type(write, pasted=done > 0)
+        except Asks:
+            raise asks(pane.name, observer.verdict()) from None
 
 
 class Submission:
@@ -131,6 +172,23 @@ class Submission:
             self._leave(given)
         return Taken(given, Submitted(False, NO_PROOF))
 
+    def type(self, write: Write, *, pasted: bool) -> Written:
+        """Paste a text behind what stands in the composer, if it was not `pasted` before, and press Enter once it shows."""
+        pane, before = self.steady.observer.pane, self.look
+        given = self._paste(write.data, write.id)
+        self.steady.typed(given, None)
+        if not pasted and not self._shown(write.data, before) and self.manner.verify == "echo":
+            self._refuse_questions()
+            raise Conflict(
+                f"the text did not show in {pane.name}; Enter was not pressed",
+                reason="not_shown",
+                hint=f"look: tmuxctl screen {pane.name}; send it: tmuxctl keys {pane.name} Enter",
+            )
+        self._refuse_questions()
+        enter = Write(write.id, keys=[(key,) for key in tmux_keys(self.manner.enter)], part=1)
+        result = paste.write(self.control.transport, self.holder, pane, enter, given.again(self.holder.pid))
+        return Written(pane.name, result, write.id, len(write.data), sessions.cursor(pane, before.journal))
+
     # before
 
     def _was_left(self) -> bool:
@@ -174,10 +232,11 @@ class Submission:
     def _changed(self, was: Look) -> bool:
         return self.look.screen != was.screen
 
-    def _paste(self, text: bytes) -> Input:
+    def _paste(self, text: bytes, write_id: str | None = None) -> Input:
         self.renew()
+        pane, newline = self.steady.observer.pane, self.manner.newline
         return typing.paste(
-            self.control, self.steady.observer.pane, text, self.look.journal, self.holder, newline=self.manner.newline
+            self.control, pane, text, self.look.journal, self.holder, newline=newline, write_id=write_id
         )
 
     def _shown(self, text: bytes, before: Look) -> bool:

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from tmuxctl.control import sessions
+from tmuxctl.control.kept_profile import profile_of
 from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Usage
 from tmuxctl.operations import current
 from tmuxctl.results import Written
@@ -45,7 +46,7 @@ def send(
     secret: bytes | None = None,
     write_id: str | None = None,
 ) -> Written:
-    """Type text and Enter in one guarded write."""
+    """Type text and Enter in one guarded write, or in two where the program's profile says that it is pasted texts."""
     if secret is not None and text:
         raise Usage("give either text or a secret", reason="bad_option", hint="leave the text out")
     data = text if secret is None else secret
@@ -53,6 +54,12 @@ def send(
     fresh = write_id is None and control.panes is not None and not current().repeated
 
     def write(pane: Pane) -> Written:
+        profile = profile_of(control, pane) if enter and data and secret is None else None
+        if profile is not None and profile.submit.mode == "paste":
+            from tmuxctl.control import submitting
+
+            if written := submitting.send(control, pane, one, profile):
+                return written
         return _send(
             control, pane, one._replace(fresh=fresh), paste=paste, multiline=multiline, secret=secret is not None
         )
@@ -124,12 +131,11 @@ def _in_parts(control: Control, pane: Pane, parts: Sequence[Sequence[str]], writ
     holder = lease.Holder.new()
     result = "dup"
     with leased(control, pane, holder):
-        told = control.transport.run([("display-message", "-p", "-t", pane.target, "#{@tmuxctl_ack}")])
-        pressed = [int(number) + 1 for number in re.findall(rf"{write_id}p(\d+)\b", told.decode(errors="replace"))]
+        done = parts_done(control, pane, write_id)
         at, offset = control.transport.clock(), sessions.journal(control, pane).end()
         remember = Input.remember(holder.pid, write_id, offset, "none", b"", at)
         for number, keys in enumerate(parts):
-            if number < max(pressed, default=0):
+            if number < done:
                 continue
             one = Write(write_id, keys=[(key,) for key in keys], part=number)
             result = pasting.write(control.transport, holder, pane, one, remember)
@@ -137,6 +143,13 @@ def _in_parts(control: Control, pane: Pane, parts: Sequence[Sequence[str]], writ
                 current().check()
                 time.sleep(ESCAPE_SECONDS)
     return Written(pane.name, result, write_id, 0, sessions.cursor(pane, offset))
+
+
+def parts_done(control: Control, pane: Pane, write_id: str) -> int:
+    """How many parts of a write were carried out before."""
+    told = control.transport.run([("display-message", "-p", "-t", pane.target, "#{@tmuxctl_ack}")])
+    parts = re.findall(rf"\b{write_id}p(\d+)\b", told.decode(errors="replace"))
+    return max((int(part) + 1 for part in parts), default=0)
 
 
 def press(
@@ -177,10 +190,18 @@ def _parted(keys: Sequence[str]) -> list[list[str]]:
 
 
 def paste(
-    control: Control, pane: Pane, text: bytes, offset: int, holder: Holder, *, newline: tuple[str, ...] = ()
+    control: Control,
+    pane: Pane,
+    text: bytes,
+    offset: int,
+    holder: Holder,
+    *,
+    newline: tuple[str, ...] = (),
+    write_id: str | None = None,
 ) -> Input:
     """Put a text into a program's editor without sending it, and return it as an input: in one bracketed paste, or where
-    the program asked for none line by line with the keys that make a new line there. `offset` as `line`.
+    the program asked for none line by line with the keys that make a new line there. `offset` as `line`. With a
+    `write_id` a text that is pasted as a whole is pasted at most once, however often it is asked for.
 
     Usage `multiline` if there are no such keys, `bad_text` for what would end the bracket, `line_too_long`.
     """
@@ -189,7 +210,7 @@ def paste(
     tty = control.transport.tty(pane.tty)
     pasting.check_text(text, canonical=bool(tty and tty.canonical), bracketed=bracketed, multiline=bool(newline))
     at = control.transport.clock()
-    one = Write(os.urandom(8).hex(), data=text, bracketed=bracketed)
+    one = Write(write_id or os.urandom(8).hex(), data=text, bracketed=bracketed, part=None if write_id is None else 0)
     remember = Input.remember(holder.pid, one.id, offset, "editor", text, at)
     given = Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "editor", text, at)
     # without a bracket a carriage return would be Enter
