@@ -291,7 +291,9 @@ class Control:
     def decide(
         self,
         session: SessionName,
-        option: Annotated[OptionName | None, "an option's id, label or number; text where any text is an answer"] = None,
+        option: Annotated[
+            OptionName | None, "an option's id, label or number; text where any text is an answer"
+        ] = None,
         *,
         id: Annotated[str | None, "only if this very question still stands"] = None,
         secret_from_env: Annotated[str | None, "a password: this variable's value"] = None,
