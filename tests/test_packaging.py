@@ -100,6 +100,14 @@ def test_the_one_file_carries_every_licence(one_file, dist):
     assert {name.split("-")[0] for name in folders} == {"tmuxctl", *dist.VENDORED}
 
 
+def test_what_others_wrote_is_the_same_code_without_its_docstrings(dist):
+    source = (
+        b'"""What a module says.\n\nMore."""\nclass A:\n    """One."""; B = "\xc3\xbc"\n'
+        b'    def f(self):\n        """Two,\n        three."""\n'
+    )
+    assert dist.undocumented(source) == b'""\n\n\nclass A:\n    ""; B = "\xc3\xbc"\n    def f(self):\n        ""\n\n'
+
+
 def test_the_same_source_gives_the_same_one_file(one_file, dist, wheel, tmp_path):
     assert dist.one_file(tmp_path / "again.pyz", wheel).read_bytes() == one_file.read_bytes()
 
