@@ -53,9 +53,9 @@ def check(options: Options) -> None:
     hint = "tmuxctl ls; for a program: tmuxctl ls --json, tmuxctl watch --json"
     if options.json or not options.prompt:
         option = "--json" if options.json else "--no-input"
-        raise Usage(f"top is a page for a person, which {option} forbids", reason="no_terminal", hint=hint)
+        raise Usage(f"top is for a person at a terminal; {option} excludes that", reason="no_terminal", hint=hint)
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
-        raise Usage("top needs a terminal, and this is none", reason="no_terminal", hint=hint)
+        raise Usage("top needs a terminal; standard input or output is not one", reason="no_terminal", hint=hint)
     if os.environ.get("TERM", "dumb") in ("dumb", ""):
         raise Usage("top needs a terminal that can move its cursor (TERM is dumb)", reason="no_terminal", hint=hint)
 
