@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tmuxctl.control import Control
+from tmuxctl.errors import NotFound
 from tmuxctl.operations import find
 from tmuxctl.surfaces.cli import app, group, help, spellings
 from tmuxctl.surfaces.cli.here import Here
@@ -164,6 +165,7 @@ def test_only_where_a_text_may_follow_a_hint_speaks_of_texts(typed: Typed) -> No
         ("approve fix", "tmuxctl decide fix OPTION"),
         ("interrupt db", "tmuxctl keys db C-c"),
         ("version", "tmuxctl --version"),
+        ("alias py", "tmuxctl config set alias.WORD"),
         ("profile list", "tmuxctl profile ls"),
         ("profile validate mine", "tmuxctl profile test"),
     ],
@@ -196,6 +198,15 @@ def test_the_list_of_commands_holds_no_spelling_of_another_tool() -> None:
     assert not {"write", "wait-idle", "get-answer"} & listed
     assert "As niia spells them: write, wait-idle, get-answer." in help.page(group.App(), ())
     assert "tmuxctl write [OPTIONS]" in help.page(group.App(), ("write",))
+
+
+def test_a_pattern_is_answered_with_what_names_several(place: Any) -> None:
+    with Control() as control:
+        for name in ("job*", "job?", "job[12]", "job1,job2"):
+            with pytest.raises(NotFound) as error:
+                control.call("wait", {"session": name})
+            assert "matched exactly" in error.value.hint
+            assert "--any A,B" in error.value.hint
 
 
 DESTRUCTIVE = ("kill", "prune", "release", "uninstall")

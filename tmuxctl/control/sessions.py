@@ -89,7 +89,9 @@ def find(control: Control, session: str, *, whole: bool = True) -> Pane:
     printed cannot be told.
     """
     if not addressable(session):
-        raise NotFound(f"no session {ascii(session[:60])}", reason="no_session", hint="tmuxctl ls")
+        exact = "a name is matched exactly; several: tmuxctl wait --any A,B, tmuxctl kill A B, tmuxctl ls --tag TAG"
+        hint = exact if re.search(r"[*?\[,]", session) else "tmuxctl ls"
+        raise NotFound(f"no session {ascii(session[:60])}", reason="no_session", hint=hint)
     try:
         pane = server.pane(control.transport, session)
     except (NotFound, Unreachable) as error:
