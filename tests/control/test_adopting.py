@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -223,6 +224,20 @@ def test_every_pane_of_every_server_is_listed_with_its_state(control: Control, p
     control.adopt(person.target("work:1.1"), "calc")
     names = [one.name for one in control.ls(all_sockets=True).sessions]
     assert sorted(names) == ["calc", "own", person.target("work:1.0")]
+
+
+@pytest.mark.on("tmux")
+def test_the_first_look_at_an_idle_pane_says_idle_and_where_it_is(control: Control, person: Person, place, until):
+    person.tmux("new-window", "-t", "work", "-c", str(place), "python3 -q")
+
+    def silent() -> bool:
+        newest = person.tmux("list-windows", "-t", "work", "-F", "#{window_activity}").split()
+        return all(time.time() - float(one) > 3 for one in newest)
+
+    until(silent)
+    listed = control.ls(all_sockets=True).sessions
+    assert [(one.state.value, one.kind) for one in listed] == [("idle", "prompt")] * 2
+    assert str(place) in [one.cwd for one in listed]
 
 
 @pytest.mark.on("tmux")

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tmuxctl.control import sessions
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import NAME, Session, check_name, natural
-from tmuxctl.terminal import foreign, layout
+from tmuxctl.terminal import foreign, layout, screen
 from tmuxctl.terminal.foreign import ForeignPane, ForeignTransport
 from tmuxctl.terminal.journal import pipe_command, writer
 from tmuxctl.transport.base import read_object
@@ -153,7 +153,7 @@ def _driving(control: Control, socket: str, pane: ForeignPane, name: str | None 
     first = next(iter(inner.processes([pane.pid])), None)
     spec = {
         "argv": about.get("argv") or ([first.name] if first else []),
-        "cwd": about.get("cwd"),
+        "cwd": about.get("cwd") or _folder(pane.pid),
         "profile": about.get("profile"),
         "plain": about.get("plain", False),
         "marks": "",
@@ -166,6 +166,13 @@ def _driving(control: Control, socket: str, pane: ForeignPane, name: str | None 
     # what is known of programs is the same for all
     made.known = control.known
     return made
+
+
+def _folder(pid: int) -> str | None:
+    """The folder a pane's first process is in; None if that is not told."""
+    with suppress(OSError):
+        return screen.clean(os.readlink(f"/proc/{pid}/cwd")).replace("\n", " ")
+    return None
 
 
 def _adopted(control: Control, name: str) -> Control:

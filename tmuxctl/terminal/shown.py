@@ -21,6 +21,11 @@ since the cursor came there: it grows with all that happens."""
 
 PLACE = "#{history_size} #{history_limit} #{cursor_y} #{cursor_x} #{alternate_on} #{pane_width}"
 
+ACTIVITY = "#{?session_name,#{window_activity},0}"
+
+ACTIVITY_QUIET = 1.0
+"""Seconds of quiet from which tmux's whole seconds tell it."""
+
 ABOVE = 6
 """So many rows up to the cursor's tell where it stood, when rows above them are gone."""
 
@@ -77,7 +82,8 @@ class Shown(Journal):
         self._grown = 0.0
 
     def extent(self) -> Extent:
-        """How far it came by now. When it last grew is known from the second look on."""
+        """How far it came by now. When it last grew is known from the second look on; at the first tmux tells it of the whole
+        window, to the second."""
         seen = self._look()
         if seen != self._seen:
             first = not self._seen
@@ -85,9 +91,15 @@ class Shown(Journal):
             self._gone = self._dropped()
             place = (self._place.row + (self._gone or 0)) * ROW + self._place.x * COLUMN
             self._end = place if first else max(place, self._end + 1)
-            self._grown = 0.0 if first else time.time()
+            self._grown = self._active() if first else time.time()
             self.tmux.changed(self._end, self._before())
         return Extent(0, self._end, False, self._grown)
+
+    def _active(self) -> float:
+        """When the pane's window last printed, at the latest, by the wall clock; 0.0 if that was only just now."""
+        told = self.tmux.run([("display-message", "-p", "-t", self.pane, ACTIVITY)]).strip()
+        latest = float(told or 0) + 1.0
+        return latest if 1.0 < latest <= time.time() - ACTIVITY_QUIET else 0.0
 
     def _look(self) -> bytes:
         return self.tmux.run(
