@@ -56,6 +56,13 @@ def test_of_an_answer_longer_than_the_alternate_screen_the_visible_rows_are_give
     assert (found.complete, found.error, show.exit_status(found)) == (False, None, 0)
 
 
+def test_the_end_of_an_answer_that_came_at_once_and_fills_the_alternate_screen_is_not_waited_for(agent: Agent) -> None:
+    # without the sign of an answer or of work on the screen a turn is taken to be over after 5 s
+    agent.start("--alternate", "--no-title")
+    found = agent.ask("file lines", timeout=4.0)
+    assert (found.state, found.timed_out, found.complete) == (State.IDLE, False, False)
+
+
 def test_an_answer_behind_another_sign_is_given_as_the_rows_that_show(agent: Agent) -> None:
     agent.start("--sign", "◆")
     found = agent.ask("say hello")

@@ -194,3 +194,11 @@ def test_a_limit_counts_only_where_the_state_says_so() -> None:
     assert drawn.answer(rows, "ask", ERRORS).error is None
     limited = drawn.answer(rows, "ask", ERRORS, limited=True)
     assert (limited.text, limited.error, limited.complete) == ("", "Usage limit reached · resets 3pm", False)
+
+
+def test_a_screen_that_was_drawn_anew_has_other_rows_than_before_and_than_the_input() -> None:
+    before = "\n".join(["● earlier"] * 20 + [RULE, "❯", RULE])
+    lines = [row for number in range(10) for row in (f"  line {number}", "")]
+    assert drawn.replaced(before, "\n".join([*lines, RULE, "❯", RULE]), "ask")
+    assert not drawn.replaced(before, before, "ask")
+    assert not drawn.replaced(before, "\n".join([*lines, RULE, "❯", RULE]), "\n".join(lines))

@@ -18,7 +18,7 @@ from tmuxctl.evidence import Look
 from tmuxctl.model import State
 from tmuxctl.operations import current
 from tmuxctl.reading import answer as answers
-from tmuxctl.reading import failure, patterns
+from tmuxctl.reading import drawn, failure, patterns
 from tmuxctl.reading.marks import marks
 from tmuxctl.results import Answer, Output, Submitted, Wait
 from tmuxctl.terminal import lease, paste
@@ -189,7 +189,7 @@ class _Turn:
         self.taken: Submitted | None = None
         self.history = pane.history
         self.prompt: str | None = None
-        self.typed = b""
+        self.typed, self.before = b"", ""
         self.number = self.misfits = 0
         self.decided = 0
         self.answered = "", 0.0
@@ -358,6 +358,7 @@ class _Turn:
         while self.taken is None:
             self._lease()
             self.history = self.pane.history
+            self.before = self.steady.observer.looks[-1].screen
             try:
                 self.first, self.taken = self._submission().give(text.rstrip(b"\r\n"))
             except submitting.Asks:
@@ -459,6 +460,8 @@ class _Turn:
             return False
         typed = self.typed.decode("utf-8", "replace")
         found = on_screen(self.control, observer, observer.own, self.first, typed, self.history)
+        if look.alternate and not found.signed and not found.complete:
+            return drawn.replaced(self.before, look.screen, typed)
         return found.signed and bool(found.text.strip() or found.error)
 
     def _wait(self, wanted: Conditions) -> Wait:

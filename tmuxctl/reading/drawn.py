@@ -81,6 +81,15 @@ def answer(
     return Drawn(text, seen and signed and error is None, signed, fits, error.text if error else None)
 
 
+def replaced(before: str, now: str, typed: str) -> bool:
+    """Whether a screen was drawn anew since it stood as before an input, with rows that are not of that input: more was
+    written than it holds. A third of them is enough, since every second row of an answer may be empty."""
+    known, given = {*map(str.strip, before.split("\n"))}, squeezed(typed)
+    rows = [row.strip() for row in now.split("\n")]
+    new = [row for row in rows if row and row not in known and squeezed(row) not in given]
+    return len(new) >= len(rows) / 3
+
+
 def _text(rows: Sequence[str], first: str, typed: str, profile: Profile, tmux: widths.Version) -> tuple[str, bool]:
     """The text on the rows of a turn, and whether the profile's signs were found there, if it knows any."""
     manner = profile.answer
