@@ -79,6 +79,9 @@ class Session(Value):
     by: str | None = None
     confidence: Confidence | None = None
     asking: Mapping[str, Any] | None = None
+    wants: str | None = None
+    """`prompt` where the program is ready for its next command, `input` where anything else has to be typed before it
+    goes on: a decision, a password, a line, a key."""
     profile: str | None = None
     argv: tuple[str, ...] = ()
     cwd: str | None = None

@@ -101,6 +101,7 @@ class Asking(Value):
 
 class Wait(Value):
     """How a wait ended. `matched` is the condition that held, or None; `why` says it in words; `elapsed` is in seconds;
+    `wants` is `prompt` where the program is ready for its next command, `input` where anything else has to be typed;
     `until` is when a limit ends (detail `limited`), ISO-8601, None if nobody says. `text` is what matched; of a wait that
     timed out, the output in which it was searched for, else the last rows of the screen."""
 
@@ -116,6 +117,7 @@ class Wait(Value):
     by: str | None = None
     confidence: Confidence | None = None
     asking: Asking | None = None
+    wants: str | None = None
     elapsed: float = 0.0
     cursor: str | None = None
     timed_out: bool = False
@@ -211,7 +213,7 @@ class Decided(Value):
 
 
 class Event(Value):
-    """A change of state `watch` tells; `time` is ISO-8601 UTC."""
+    """A change of state `watch` tells; `time` is ISO-8601 UTC, `wants` is `prompt` or `input` as in a wait's result."""
 
     time: str
     session: str
@@ -223,6 +225,7 @@ class Event(Value):
     why: str | None = None
     cursor: str | None = None
     asking: Asking | None = None
+    wants: str | None = None
     exit_status: int | None = None
     signal: str | None = None
 

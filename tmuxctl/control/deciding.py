@@ -81,10 +81,13 @@ def _standing(steady: Steady, id: str | None) -> Asking:
     if verdict.state is State.EXITED:
         raise ended(steady.observer.pane)
     if verdict.state is not State.ASKING or verdict.asking is None:
+        hint = f"tmuxctl wait {name} --asking"
+        if verdict.state is State.IDLE and verdict.kind in ("line", "continuation"):
+            hint = f"send it a line: tmuxctl send {name} TEXT"
         raise Conflict(
             f"{name} asks nothing: it is {verdict.state.value} ({verdict.why})",
             reason="no_question",
-            hint=f"tmuxctl wait {name} --asking",
+            hint=hint,
         )
     if id is not None and verdict.asking.id != id:
         raise Conflict(

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl import evidence as evidences
-from tmuxctl.control import foreground, sessions
+from tmuxctl.control import foreground, sessions, wanting
 from tmuxctl.control.kept_profile import profile_of
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.evidence import FULL, Evidence, Kernel, Look, Mark
@@ -195,12 +195,13 @@ class Observer(observer.Observer):
 
 
 class Observed(NamedTuple):
-    """A state, the look it was judged by, and the name of the profile, None if it was judged without."""
+    """A state, the look it was judged by, the name of the profile, None if it was judged without, and what is wanted."""
 
     verdict: Verdict
     look: Look
     pane: Pane
     profile: str | None
+    wants: str | None = None
 
 
 def now(control: Control, pane: Pane, given: Input | None = None, *, moment: float = MOMENT_SECONDS) -> Observed:
@@ -234,7 +235,7 @@ def glance(control: Control, panes: Sequence[Pane]) -> dict[str, Observed]:
         verdict, look = _by_one_look(control, one, extent, probe, drawn[one.pane.id])
         if one.pane.id not in known:
             leave(one, verdict)
-        seen[one.pane.id] = Observed(verdict, look, one.pane, one.applied)
+        seen[one.pane.id] = Observed(verdict, look, one.pane, one.applied, wanting.of(one, verdict))
     return seen
 
 
@@ -422,7 +423,8 @@ class Steady:
     def observed(self) -> Observed:
         """What was seen last."""
         watched = self.observer
-        return Observed(self.verdict, watched.looks[-1], watched.pane, watched.applied)
+        wants = wanting.of(watched, self.verdict)
+        return Observed(self.verdict, watched.looks[-1], watched.pane, watched.applied, wants)
 
     def leave(self) -> None:
         """Keep the last looks in the session's folder, for the next process that asks."""

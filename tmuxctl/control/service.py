@@ -320,7 +320,8 @@ class Control:
             "wait db",
             "wait build --exit --timeout 10m",
             "wait db --text 'rows? in set'",
-            "wait --any web,worker --asking",
+            "wait build --prompt",
+            "wait --any web,worker --input",
             "wait db --now",
         ),
     )
@@ -328,7 +329,9 @@ class Control:
         self,
         session: Annotated[SessionName | None, "name or id of the session"] = None,
         *,
-        idle: Annotated[bool, "until it takes the next input (the default)"] = False,
+        idle: Annotated[bool, "until it takes the next input, whatever that is (the default)"] = False,
+        prompt: Annotated[bool, "until it is ready for the next command"] = False,
+        input: Annotated[bool, "until it wants anything else: a decision, a password, a line, a key"] = False,
         asking: Annotated[bool, "until it asks a question"] = False,
         exit: Annotated[bool, "until the program has ended"] = False,
         text: Annotated[Pattern | None, "until its output matches this regular expression"] = None,
@@ -352,7 +355,7 @@ class Control:
         """
         from tmuxctl.control import waits
 
-        wanted = waits.Conditions(idle, asking, exit, text, gone, change, settle)
+        wanted = waits.Conditions(idle, asking, exit, text, gone, change, settle, prompt=prompt, input=input)
         names = waits.sessions_of(session, any, all)
         if session is None:
             every = all is not None
@@ -437,16 +440,23 @@ class Control:
         examples=(
             "watch",
             "watch db fix --json",
+            "watch --state input",
             """watch fix --on-asking 'notify-send "$TMUXCTL_SESSION asks"'""",
         ),
     )
     def watch(
-        self, session: Annotated[tuple[str, ...], "names or ids; default: all, new ones too"] = ()
+        self,
+        session: Annotated[tuple[str, ...], "names or ids; default: all, new ones too"] = (),
+        *,
+        state: Annotated[
+            Literal["starting", "busy", "idle", "asking", "exited", "lost", "unknown", "prompt", "input"] | None,
+            "only changes to it; prompt: ready for the next command, input: wants anything else",
+        ] = None,
     ) -> Iterator[Event]:
         """Print each session's state, then every change of it; ends when all that were named have ended."""
         from tmuxctl.control import watching
 
-        return watching.watch(self, session)
+        return watching.watch(self, session, state)
 
     @operation(
         right="read",
@@ -603,13 +613,14 @@ class Control:
         group="Sessions",
         idempotent=True,
         hot=True,
-        examples=("ls", "ls --state asking", "ls --tag nightly -F '{name}\\t{state}'", "ls --json"),
+        examples=("ls", "ls --state input", "ls --tag nightly -F '{name}\\t{state}'", "ls --json"),
     )
     def ls(
         self,
         *,
         state: Annotated[
-            Literal["starting", "busy", "idle", "asking", "exited", "lost", "unknown"] | None, "only these"
+            Literal["starting", "busy", "idle", "asking", "exited", "lost", "unknown", "prompt", "input"] | None,
+            "only these; prompt: ready for the next command, input: wants anything else",
         ] = None,
         tag: Annotated[str | None, Kind("tag", TEXT.schema, TEXT.parse), "only those with this tag"] = None,
         all_sockets: Annotated[bool, "the panes of every other tmux server of yours too"] = False,

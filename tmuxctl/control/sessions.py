@@ -264,6 +264,7 @@ def known_state(seen: Observed) -> Session:
         confidence=verdict.confidence,
         profile=seen.profile,
         asking=plain(verdict.asking) if verdict.asking else None,
+        wants=seen.wants,
     )
 
 
@@ -333,7 +334,7 @@ def ls(
     there = panes(control)
     found = [*_seen(control, there), *lost(control, there), *_elsewhere(control, all_sockets)]
     found += buried(control) if ended else []
-    wanted = (one for one in found if state is None or one.state.value == state)
+    wanted = (one for one in found if state is None or state in (one.state.value, one.wants))
     return Sessions(tuple(one for one in wanted if tag is None or tag in one.tags))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from tmuxctl.control import deciding, observing, sessions, submitting, typing
+from tmuxctl.control import deciding, observing, sessions, submitting, typing, wanting
 from tmuxctl.control.answering import Said, misfit, on_screen, remembered, said
 from tmuxctl.control.events import ENDS
 from tmuxctl.control.observing import AGAIN_SECONDS, Observer, Steady, readers
@@ -275,6 +275,10 @@ class _Turn:
         verdict = self.steady.verdict
         if not held:
             return False
+        if verdict.state is State.IDLE and self._others_read(verdict):
+            if waited > READY_SECONDS and not (self.asked.queue or self.asked.interrupt):
+                raise wanting.not_at_prompt(self.pane.name, verdict)
+            return False
         if verdict.state is State.IDLE:
             # what has told the end of its turn may still be drawing it
             return not self.pastes or verdict.by != "hook" or self._shows_prompt() or waited > READY_SECONDS
@@ -290,6 +294,11 @@ class _Turn:
         if waited > patience and not (self.asked.queue or self.asked.interrupt):
             raise self._busy()
         return False
+
+    def _others_read(self, verdict: Verdict) -> bool:
+        """Whether a text would go into what a command of a shell or a REPL reads, and not to the prompt."""
+        own_input = self.pastes or verdict.kind in ("prompt", "continuation")
+        return not own_input and wanting.has_prompt(self.steady.observer)
 
     def _shows_prompt(self) -> bool:
         observer = self.steady.observer

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tmuxctl.control import sessions
+from tmuxctl.control import sessions, wanting
 from tmuxctl.errors import Asking, Conflict, Exited, NotFound, Unreachable, Usage
 from tmuxctl.model import Confidence, State
 from tmuxctl.operations import Call, current, under
@@ -57,17 +57,21 @@ class Conditions(NamedTuple):
     change: bool = False
     settle: float | None = None
     unknown: bool = False
+    prompt: bool = False
+    input: bool = False
 
     @property
     def state(self) -> bool:
         """True if it is for what the program does."""
-        return self.idle or self.asking
+        return self.idle or self.asking or self.prompt or self.input
 
     def words(self) -> str:
         """What is waited for, for a message."""
         wanted = [
             *(["an idle program"] if self.idle else []),
+            *(["a prompt"] if self.prompt else []),
             *(["a question"] if self.asking else []),
+            *(["a program that wants input"] if self.input else []),
             *(["the end of the program"] if self.exit else []),
             *([f"text {ascii(self.text[:60])}"] if self.text is not None else []),
             *([f"the end of text {ascii(self.gone[:60])}"] if self.gone is not None else []),
@@ -82,7 +86,8 @@ def wait(
 ) -> Wait:
     """Wait until the first of the conditions holds; for idle if none is given.
 
-    Raises Exited when the program ends without, Asking when it asks while idle is waited for, Usage for a bad pattern.
+    Raises Exited when the program ends without, Asking when it asks while idle is waited for, or wants any other input while
+    its prompt is, Usage for a bad pattern.
     """
     limit = _limit(control, timeout)
     try:
@@ -392,16 +397,28 @@ class Waiter:
             return self.result("exit", "exit: " + _how(self.pane)) if self.wanted.exit and not self.behind else None
         if not held or self.behind:
             return None
+        wants = self._wants(verdict)
         if verdict.state is State.ASKING:
             if self.wanted.asking:
                 return self.result("asking", f"asking: {verdict.why}")
-            if self.wanted.idle:
+            if self.wanted.input:
+                return self.result("input", f"input: {verdict.why}")
+            if self.wanted.idle or self.wanted.prompt:
                 raise asks(self.pane.name, verdict)
+        if wants == wanting.PROMPT and self.wanted.prompt:
+            return self.result("prompt", f"prompt: {verdict.why}")
+        if wants == wanting.INPUT and self.wanted.input:
+            return self.result("input", f"input: {verdict.why}")
+        if wants == wanting.INPUT and self.wanted.prompt and not self.wanted.idle:
+            raise wanting.input_wanted(self.pane.name, verdict)
         if verdict.state is State.IDLE and self.wanted.idle:
             return self.result("idle", f"idle: {verdict.why}")
         if verdict.state is State.UNKNOWN and self.wanted.unknown:
             return self.result("unknown", f"unknown: {verdict.why}")
         return None
+
+    def _wants(self, verdict: Verdict) -> str | None:
+        return wanting.of(self.steady.observer, verdict) if self.steady else None
 
     def _grow(self) -> bool:
         """Take in what came since the last look."""
@@ -521,6 +538,7 @@ class Waiter:
             if settled
             else None,
             asking=verdict.asking if verdict else None,
+            wants=self._wants(verdict) if verdict else None,
             elapsed=round(time.monotonic() - self.began, 3),
             cursor=sessions.cursor(self.pane, self.offset),
             timed_out=timed_out,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from tmuxctl.control import sessions
+from tmuxctl.control import sessions, wanting
 from tmuxctl.control.observing import Observer, Steady
 from tmuxctl.errors import Exited, NotFound, Unreachable
 from tmuxctl.model import Confidence, State
@@ -27,8 +27,9 @@ LIST_SECONDS = 1.0
 """So often it is looked whether sessions came or went."""
 
 
-def watch(control: Control, names: tuple[str, ...]) -> Iterator[Event]:
-    """The present state of each session, then every change; of all sessions, new ones too, if none is named.
+def watch(control: Control, names: tuple[str, ...], state: str | None = None) -> Iterator[Event]:
+    """The present state of each session, then every change; of all sessions, new ones too, if none is named. With `state`
+    only changes to this state, or to wanting this (`prompt`, `input`).
 
     Ends when every named session has ended. A question that takes the place of another is a change.
     """
@@ -37,7 +38,8 @@ def watch(control: Control, names: tuple[str, ...]) -> Iterator[Event]:
         place, called = control.reach(name)
         sessions.show(place, called)
         places[place] = (*places.get(place, ()), called)
-    return _Watching(control, places, current()).events()
+    events = _Watching(control, places, current()).events()
+    return events if state is None else (one for one in events if state in (one.state.value, one.wants))
 
 
 class _Watching:
@@ -157,7 +159,7 @@ class _One:
         looks, pane = self.steady.observer.looks, self.steady.observer.pane
         self.steady.leave()
         cursor = sessions.cursor(pane, looks[-1].journal) if looks else None
-        self.watching.seen.put(_event(pane.name, verdict, cursor))
+        self.watching.seen.put(_event(pane.name, verdict, cursor, wanting.of(self.steady.observer, verdict)))
 
     def _gone(self) -> bool:
         """Renamed, killed or lost: follow it, or tell its end."""
@@ -176,7 +178,7 @@ def _lost(state: State) -> Verdict:
     return Verdict(state, None, None, "exit" if state is State.EXITED else None, Confidence.SURE, why)
 
 
-def _event(name: str, verdict: Verdict, cursor: str | None) -> Event:
+def _event(name: str, verdict: Verdict, cursor: str | None, wants: str | None = None) -> Event:
     now = time.time()
     return Event(
         time=time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z",
@@ -189,6 +191,7 @@ def _event(name: str, verdict: Verdict, cursor: str | None) -> Event:
         why=verdict.why,
         cursor=cursor,
         asking=verdict.asking,
+        wants=wants,
         exit_status=verdict.status,
         signal=verdict.signal,
     )

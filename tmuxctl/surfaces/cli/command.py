@@ -204,6 +204,12 @@ class OperationCommand(click.Command):
 
 REACTIONS = (
     ("on_asking", "--on-asking", "run this in a shell when a session asks; TMUXCTL_EVENT holds the line of --json"),
+    (
+        "on_input",
+        "--on-input",
+        "run this in a shell when a session wants input: when it asks, or waits for a line or a key",
+    ),
+    ("on_prompt", "--on-prompt", "run this in a shell when a session is ready for its next command"),
     ("on_idle", "--on-idle", "run this in a shell when a session becomes idle"),
 )
 FORMAT_HELP = r"each session as this text: {name}, {state}, any field of `ls --json`, \t and \n"

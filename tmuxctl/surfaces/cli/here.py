@@ -58,7 +58,7 @@ class Here(OfCommands):
     def top(self) -> None:
         """A live table of all sessions: state, open question, idle time, processor time and memory of all they run.
 
-        Those that ask stand first, then those that work. It changes once a second, and at once with a state.
+        Those that ask or want a line stand first, then those that work. It changes once a second, and at once with a state.
 
         Keys: Up, Down, j, k select; Enter or a attaches (C-b d comes back); d shows the question with its answers, one
         key chooses; i interrupts as the program's profile says; x kills after y; / filters by words or a state; s sorts

@@ -25,6 +25,8 @@ ERASE = "\r\x1b[K"
 
 ENDS = {
     "asking": "to ask",
+    "input": "to want input",
+    "prompt": "to be at its prompt",
     "exit": "to end",
     "text": "to print it",
     "gone": "to clear it",

@@ -58,7 +58,8 @@ class Printer:
         if result is None:
             return 0
         if self.reactions:
-            self._react(result)
+            for word in dict.fromkeys((result.state.value, result.wants)):
+                self._react(word, result)
         if self.options.json and self.form is None:
             write_json(plain(result))
         else:
@@ -81,9 +82,10 @@ class Printer:
             self.end()
         return 0
 
-    def _react(self, event: Any) -> None:
-        """Run the user's command for this state; what the program shows reaches it as data in its environment only."""
-        command = self.reactions.get(event.state.value)
+    def _react(self, word: str, event: Any) -> None:
+        """Run the user's command for a state, or for what is wanted; what the program shows reaches it as data in its
+        environment only."""
+        command = self.reactions.get(word)
         if command is None:
             return
         import os
@@ -100,7 +102,7 @@ class Printer:
             ["/bin/sh", "-c", command], env={**os.environ, **told}, stdin=subprocess.DEVNULL, stdout=sys.stderr
         )
         if done.returncode:
-            note(f"--on-{event.state.value} for {event.session}: exit status {done.returncode}", self.options)
+            note(f"--on-{word} for {event.session}: exit status {done.returncode}", self.options)
 
     def end(self) -> None:
         """Finish the last line of a stream, and tell the cursor behind it."""

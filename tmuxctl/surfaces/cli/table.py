@@ -14,6 +14,9 @@ from tmuxctl.surfaces.cli import color
 from tmuxctl.surfaces.cli.cells import age, columns, cut, fit
 from tmuxctl.surfaces.cli.output import Options, flat, unicode_out, width, with_socket
 
+INPUT = "input"
+"""What a program wants that cannot go on without it, and is no next command."""
+
 LEAST = 8
 """Columns below which a command or a folder says nothing any more."""
 
@@ -28,7 +31,7 @@ ALIGN = r"(?::[<>^]?\d{1,3})?"
 def sessions(found: Sequence[Session], options: Options) -> list[str]:
     """The table of `ls`; it fits the terminal, or is as wide as it must be where there is none. Names are never cut."""
     head = ["NAME", "STATE", "PROFILE", "IDLE", "CMD", "CWD"]
-    rows = [[one.name, state(one), _profile(one), _idle(one), command(one.argv), _place(one)] for one in found]
+    rows = [[one.name, state_and_kind(one), _profile(one), _idle(one), command(one.argv), _place(one)] for one in found]
     room = width()
     if any(one.tags for one in found):
         tags = [" ".join(one.tags) or "-" for one in found]
@@ -292,6 +295,15 @@ def state(one: Session) -> str:
         end = one.exit_status if one.signal is None else one.signal
         return f"exited {end}" if end is not None else "exited"
     return str(one.state.value)
+
+
+def state_and_kind(one: Session) -> str:
+    """The same, with what an idle program waits for where that is not its next command: `idle (line)`."""
+    return (
+        f"{state(one)} ({flat(one.kind)})"
+        if one.state is State.IDLE and one.wants == INPUT and one.kind
+        else state(one)
+    )
 
 
 def check_form(form: str) -> None:

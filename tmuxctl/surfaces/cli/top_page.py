@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tmuxctl.model import Session, State, natural
 from tmuxctl.surfaces.cli.cells import age, columns, cut, fit
 from tmuxctl.surfaces.cli.output import flat
-from tmuxctl.surfaces.cli.table import asked, command, moment, state
+from tmuxctl.surfaces.cli.table import INPUT, asked, command, moment, state, state_and_kind
 from tmuxctl.widths import WIDTHS
 
 RANKS = {
@@ -46,7 +46,7 @@ HELP = (
 
 ABOUT = (
     "IDLE is how long ago it last printed. CPU% is of one processor, MEM what is in memory,",
-    "both of the program and all it started. Sessions that ask stand first.",
+    "both of the program and all it started. Sessions that want input stand first.",
 )
 
 KEYS = (
@@ -130,8 +130,8 @@ def clipped(line: Line, width: int) -> Line:
 
 
 def words_of(one: Session) -> str:
-    """A session's state as a person reads it: `busy`, `exited 2`, `asking confirm`."""
-    return f"{state(one)} {shown(one.kind)}" if one.state is State.ASKING and one.kind else state(one)
+    """A session's state as a person reads it: `busy`, `exited 2`, `asking confirm`, `idle (line)`."""
+    return f"{state(one)} {shown(one.kind)}" if one.state is State.ASKING and one.kind else shown(state_and_kind(one))
 
 
 def idle(one: Session, now: float) -> str:
@@ -167,7 +167,7 @@ def question(one: Session) -> str:
 
 
 ORDERS: Mapping[str, Callable[[Row], Any]] = {
-    "state": lambda row: RANKS[row.session.state],
+    "state": lambda row: RANKS[State.ASKING if row.session.wants == INPUT else row.session.state],
     "name": lambda row: 0,
     "cpu": lambda row: -(row.load.cpu or 0.0) if row.load else 1,
     "mem": lambda row: -row.load.memory if row.load else 1,
@@ -184,7 +184,7 @@ def arranged(rows: Iterable[Row], words: str, order: str) -> list[Row]:
 
 
 def _holds(one: Session, words: Sequence[str]) -> bool:
-    parts = (one.name, words_of(one), one.profile or "", command(one.argv), question(one))
+    parts = (one.name, words_of(one), one.wants or "", one.profile or "", command(one.argv), question(one))
     text = " ".join(parts).casefold()
     return all(one.state.value == word if word in STATE_WORDS else word in text for word in words)
 
