@@ -78,6 +78,47 @@ def test_a_secret_is_not_typed_where_it_would_show(control: Control, monkeypatch
         assert SECRET not in str(refused.value) + repr(refused.value.to_json())
 
 
+@pytest.mark.on("tmux", "pipe", "resident")
+def test_a_text_is_not_typed_where_a_password_is_asked_for(asking: Control, place: Path) -> None:
+    before = asking.log("login").text  # type: ignore[union-attr]
+    tries: tuple[Callable[[], object], ...] = (
+        lambda: asking.send("login", SECRET.encode()),
+        lambda: asking.send("login", SECRET.encode(), enter=False),
+        lambda: asking.keys("login", ("s", "3", "Enter")),
+        lambda: asking.keys("login", ("Space",)),
+    )
+    for typed in tries:
+        with pytest.raises(Conflict) as refused:
+            typed()
+        assert refused.value.reason == "secret_wanted"
+        assert SECRET not in str(refused.value) + repr(refused.value.to_json())
+        assert "--secret-from-env" in str(refused.value.hint)
+        assert "--insecure" in str(refused.value.hint)
+    assert asking.log("login").text == before  # type: ignore[union-attr]
+    assert not [one for one in place.rglob("*") if one.is_file() and SECRET.encode() in one.read_bytes()]
+    asking.keys("login", ("C-c",))
+    assert asking.wait("login", exit=True).matched
+
+
+@pytest.mark.on("tmux", "pipe", "resident")
+def test_a_text_is_typed_for_a_password_if_that_is_said(asking: Control, place: Path) -> None:
+    asking.send("login", SECRET.encode(), insecure=True)
+    assert asking.wait("login", text=r"it has (\d+) bytes").groups == (str(len(SECRET)),)
+    kept = asking.transport.run([("display-message", "-p", "-t", "=login:", "#{@tmuxctl_input}")])
+    assert SECRET.encode().hex().encode() not in kept
+    assert not [one for one in place.rglob("*") if one.is_file() and SECRET.encode() in one.read_bytes()]
+
+
+@pytest.mark.on("tmux")
+def test_a_text_is_typed_where_only_the_echo_is_off(control: Control, needs: Callable[..., None]) -> None:
+    needs("bash")
+    control.new("t", ("bash", "--norc", "--noediting"))
+    control.send("t", b"stty -echo")
+    assert control.wait("t", prompt=True).matched
+    control.send("t", b"echo it is $((6 * 7))")
+    assert control.wait("t", text="it is 42").matched
+
+
 @pytest.mark.on("memory")
 def test_a_secret_that_is_none_is_refused(asking: Control, monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
     (place / "empty").write_text("\n")

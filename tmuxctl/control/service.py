@@ -172,19 +172,29 @@ class Control:
         secret_from_env: Annotated[str | None, "type this variable's value, if echo is off"] = None,
         secret_from_file: Annotated[FileName | None, "type this file's first line, if echo is off"] = None,
         secret_from_fd: Annotated[int | None, "type what this descriptor gives, if echo is off"] = None,
+        insecure: Annotated[bool, "type the text even where a password is asked for"] = False,
         id: Annotated[str | None, "repeat an earlier write that ended unknown: it is typed at most once"] = None,
     ) -> Written:
         """Type text exactly as given, then Enter, and return without waiting.
 
         Nothing in the text is special: no key names, no formats, no shell. Text that begins with - goes after --.
-        Refused when a person is typing, when the program has ended, or when the terminal would not take it whole. To a
-        program whose profile says that it is pasted texts (submit), Enter comes when the text shows there.
+        Refused when a person is typing, when the program has ended, when the terminal would not take it whole, and when a
+        password is asked for, which no command line should hold: --secret-from-env and the like type it unseen.
+        To a program whose profile says that it is pasted texts (submit), Enter comes when the text shows there.
         """
         from tmuxctl.control import typing
 
         secret = typing.secret(secret_from_env, secret_from_file, secret_from_fd)
         return typing.send(
-            self, session, text, enter=enter, paste=paste, multiline=multiline, secret=secret, write_id=id
+            self,
+            session,
+            text,
+            enter=enter,
+            paste=paste,
+            multiline=multiline,
+            secret=secret,
+            insecure=insecure,
+            write_id=id,
         )
 
     @operation(right="write", group="Drive", hot=True, examples=("keys db C-c", "keys db Up Enter", "keys db ctrl+r"))
@@ -194,6 +204,7 @@ class Control:
         keys: Annotated[Key, "C-c ctrl+c Enter Up shift+tab F5 ..."],
         *,
         repeat: Annotated[int, "press them so many times"] = 1,
+        insecure: Annotated[bool, "press keys that write text even where a password is asked for"] = False,
         id: Annotated[str | None, "repeat an earlier write that ended unknown: it is typed at most once"] = None,
     ) -> Written:
         """Press named keys.
@@ -202,7 +213,7 @@ class Control:
         """
         from tmuxctl.control import typing
 
-        return typing.keys(self, session, keys, repeat=repeat, write_id=id)
+        return typing.keys(self, session, keys, repeat=repeat, insecure=insecure, write_id=id)
 
     @operation(
         right="write",

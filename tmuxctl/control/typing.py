@@ -44,9 +44,11 @@ def send(
     paste: bool,
     multiline: bool,
     secret: bytes | None = None,
+    insecure: bool = False,
     write_id: str | None = None,
 ) -> Written:
-    """Type text and Enter in one guarded write, or in two where the program's profile says that it is pasted texts."""
+    """Type text and Enter in one guarded write, or in two where the program's profile says that it is pasted texts. Conflict
+    `secret_wanted` for a text where a password is asked for, unless `insecure`."""
     if secret is not None and text:
         raise Usage("give either text or a secret", reason="bad_option", hint="leave the text out")
     data = text if secret is None else secret
@@ -54,6 +56,8 @@ def send(
     fresh = write_id is None and control.panes is not None and not current().repeated
 
     def write(pane: Pane) -> Written:
+        if data and secret is None and not insecure:
+            _refuse_secret(control, pane)
         profile = profile_of(control, pane) if enter and data and secret is None else None
         if profile is not None and profile.submit.mode == "paste":
             from tmuxctl.control import submitting
@@ -96,13 +100,33 @@ def _send(
     if paste and not bracketed and (b"\n" in data or b"\r" in data) and not multiline:
         pasting.check_text(data, canonical=False, bracketed=False, multiline=False)
     echo = "none" if tty and tty.canonical and not tty.echo else "tty" if tty and tty.canonical else "editor"
-    return _write(control, pane, one._replace(bracketed=bracketed), echo, typed=b"" if secret else data, holder=holder)
+    # what the terminal does not show may be a secret, and is remembered nowhere
+    typed = b"" if secret or echo == "none" else data
+    return _write(control, pane, one._replace(bracketed=bracketed), echo, typed=typed, holder=holder)
+
+
+def _refuse_secret(control: Control, pane: Pane) -> None:
+    from tmuxctl.control import passwords
+
+    if passwords.asked_for(control, pane):
+        raise Conflict(
+            f"{pane.name} asks for a password, and a text on a command line may be seen and kept (ps, the shell's history)",
+            reason="secret_wanted",
+            hint=f"tmuxctl send {pane.name} --secret-from-env VARIABLE, --secret-from-file or --secret-from-fd; "
+            "to type the text all the same: --insecure",
+        )
 
 
 def keys(
-    control: Control, session: str, names: tuple[str, ...], *, repeat: int, write_id: str | None = None
+    control: Control,
+    session: str,
+    names: tuple[str, ...],
+    *,
+    repeat: int,
+    insecure: bool = False,
+    write_id: str | None = None,
 ) -> Written:
-    """Press named keys, all checked first."""
+    """Press named keys, all checked first. Conflict `secret_wanted` as `send` for keys that write a character."""
     if not 1 <= repeat <= REPEAT_LIMIT:
         raise Usage(f"repeat {repeat} is not between 1 and {REPEAT_LIMIT}", reason="bad_number", hint="--repeat 3")
     from tmuxctl.terminal.keys import tmux_keys
@@ -111,8 +135,11 @@ def keys(
     if not found:
         raise Usage("no key given", reason="missing", hint="tmuxctl keys NAME C-c")
     parts, write_id = _parted(found * repeat), _id(write_id)
+    text = any(len(key) == 1 or key == "Space" for key in found)
 
     def write(pane: Pane) -> Written:
+        if text and not insecure:
+            _refuse_secret(control, pane)
         if len(parts) > 1:
             return _in_parts(control, pane, parts, write_id)
         one = Write(write_id, keys=[(key,) for key in parts[0]])

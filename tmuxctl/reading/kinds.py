@@ -59,7 +59,8 @@ def question(seen: Scene) -> Asking | None:
     name = seen.now.name if seen.now else ""
     tells = _tells(seen)
     if tells.secret:
-        return _at_cursor(seen, tells)
+        # a shell at its prompt whose echo was switched off (`stty -echo`) asks for nothing
+        return None if seen.prompt and programs.is_shell(name) else _at_cursor(seen, tells)
     if programs.is_editor(name):
         return _of_editor(seen, tells)
     if seen.prompt or seen.continuation or _at_prompt(seen, name):

@@ -139,7 +139,8 @@ def at_cursor(seen: Text, tells: Tells) -> Asking | None:
     """The question that stands left of the cursor, or that a pager or a secret's reader stands for."""
     left = seen.left.rstrip()
     if tells.secret:
-        return asked("password", seen, _question(seen, left) or "password")
+        # what stands above is output of before: `Password:` needs no words of it, however short it is
+        return asked("password", seen, unframed(left) or _question(seen, left) or "password")
     if tells.pager:
         return _pager(seen)
     if found := patterns.SPELLED.search(left):
