@@ -61,8 +61,17 @@ class Shell(NamedTuple):
     kind: str
 
 
-def execute(control: Control, session: str, command: tuple[str, ...], *, timeout: float | None, max_bytes: int) -> Ran:
-    """Run a command in the session's shell."""
+def execute(
+    control: Control,
+    session: str,
+    command: tuple[str, ...],
+    *,
+    timeout: float | None,
+    max_bytes: int,
+    stdin: str | None = None,
+) -> Ran:
+    """Run a command in the session's shell. With `stdin` it reads this file in place of the terminal; Conflict `no_stdin`
+    if the shell cannot open it."""
     if not command or not any(command):
         raise Usage("no command given", reason="missing", hint="tmuxctl exec NAME -- CMD")
     began = time.monotonic()
@@ -85,8 +94,10 @@ def execute(control: Control, session: str, command: tuple[str, ...], *, timeout
         shell = _ready(control, pane, journal, deadline)
         # a shell that was still starting may have taken the lease's time
         _lease(control, pane, holder, deadline)
+        if stdin is not None:
+            _check_input(control, pane, shell, stdin)
         text = command[0] if len(command) == 1 else " ".join(_quoted(shell.kind, word) for word in command)
-        run = _Run(control, pane, journal, shell, holder, began, max_bytes)
+        run = _Run(control, pane, journal, shell, holder, began, max_bytes, stdin)
         run.type(text)
         run.follow(deadline, until_begun=True)
         run.hand_over()
@@ -94,6 +105,27 @@ def execute(control: Control, session: str, command: tuple[str, ...], *, timeout
         with suppress(TmuxctlError):
             lease.give_back(control.transport, holder, pane.name)
     return run.follow(deadline)
+
+
+SEES = """
+[ -r "$2" ] || exit
+[ -e "/proc/$1/root" ] || exit 0
+user=$(stat -c %u "/proc/$1") || exit
+[ "$user" = 0 ] || [ "$user" = "$(id -u)" ] || exit
+[ "$(stat -Lc %d:%i -- "$2")" = "$(stat -Lc %d:%i -- "/proc/$1/root$2")" ]
+"""
+"""Whether process $1 finds behind the path $2 what we find there, and may read it: in a sandbox it may be another file."""
+
+
+def _check_input(control: Control, pane: Pane, shell: Shell, path: str) -> None:
+    status, _ = control.transport.shell(SEES, str(shell.process.pid), path)[:2]
+    if status:
+        raise Conflict(
+            f"the shell in {pane.name} cannot open {ascii(path)}, the standard input for the command: it is another user's, "
+            "or in a sandbox",
+            reason="no_stdin",
+            hint="pass a file that it can read: --stdin FILE; or let the command read the terminal: --stdin /dev/tty",
+        )
 
 
 def _quoted(kind: str, word: str) -> str:
@@ -272,9 +304,10 @@ class _Run:
         holder: Holder,
         began: float,
         max_bytes: int,
+        stdin: str | None,
     ) -> None:
         self.control, self.pane, self.journal, self.shell, self.began = control, pane, journal, shell, began
-        self.holder = holder
+        self.holder, self.stdin = holder, stdin
         self.max_bytes = max_bytes
         self.id, self.token = os.urandom(8).hex(), os.urandom(8).hex()
         # a plain sh writes beside its script, and of our files a sandboxed one may write only there
@@ -294,7 +327,7 @@ class _Run:
         # a line that just fills its row leaves terminal and line editor of two minds about where the next one is
         line += " " * max(0, 4 - (self.pane.x + len(line)) % self.pane.cols)
         show = shells.retyped(line, text, x=self.pane.x, cols=self.pane.cols)
-        script = shells.exec_script(self.shell.kind, text, self.token, self.path, show)
+        script = shells.exec_script(self.shell.kind, text, self.token, self.path, show, self.stdin)
         # a session that an earlier tmuxctl started has no such folder
         self.control.transport.make_folder(os.path.dirname(self.path))
         self.control.transport.put(self.path, script.encode(errors="surrogateescape"))

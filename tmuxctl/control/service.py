@@ -3,6 +3,7 @@ what it takes, who may, and what a person reads about it."""
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -222,6 +223,7 @@ class Control:
             "exec build -- make -j4",
             "exec build 'cd src && git status'",
             "exec build --timeout 10m -- ./run-tests",
+            "printf 'b\\na\\n' | tmuxctl exec build -- sort",
         ),
     )
     def exec(
@@ -233,16 +235,23 @@ class Control:
             Seconds | None, "give up after this long (default: 60s, the setting wait.exec_timeout); the command goes on"
         ] = None,
         max_bytes: Annotated[Bytes, "return at most so much of the output"] = 1 << 20,
+        stdin: Annotated[
+            FileName | None, "what the command reads in place of the terminal: a file; /dev/tty is the terminal"
+        ] = None,
     ) -> Ran:
         """Run a command in a session's shell; its exact output on stdout, its exit status is ours.
 
         It runs in the shell itself, so cd, export, functions and aliases work and last. Refused when something other
         than a waiting shell has the terminal. A command that asks, or waits for a line, is not waited for: the error
         tells the question, and the command goes on.
+
+        The command reads the terminal, or else --stdin. As a command line tmuxctl passes on its own standard input if that
+        is a pipe, or a file of which nothing was read yet. It leaves no line in the shell's history.
         """
         from tmuxctl.control import commands
 
-        return commands.execute(self, session, command, timeout=timeout, max_bytes=max_bytes)
+        given = None if stdin in (None, "/dev/tty") else os.path.abspath(os.path.expanduser(stdin))
+        return commands.execute(self, session, command, timeout=timeout, max_bytes=max_bytes, stdin=given)
 
     @operation(
         right="write",

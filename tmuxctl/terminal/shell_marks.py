@@ -70,6 +70,8 @@ ZSH_LAST = r"""\builtin unset __tmuxctl_zdotdir
 \builtin source @FOLDER@/hooks.zsh
 """
 
+# A line that `exec` types is put into a history of its own, which is gone with the line (zshmisc(1), zshaddhistory): a hook
+# that refuses it leaves it there until the next line comes.
 # Without PROMPT_PERCENT zsh has no way to say that part of a prompt takes no room: then only A is told.
 ZSH_HOOKS = r"""function __tmuxctl_done {
     \builtin printf '\033]133;D;%s;tmuxctl=@TOKEN@\007' "$?" >/dev/tty
@@ -87,9 +89,14 @@ function __tmuxctl_prompt {
 function __tmuxctl_run {
     \builtin printf '\033]133;C;tmuxctl=@TOKEN@\007' >/dev/tty
 }
+function __tmuxctl_history {
+    \builtin emulate -L zsh -o extended_glob
+    [[ $1 != ' . '*/shell/x[0-9a-f](#c16)[\'[:space:]]# ]] || \builtin fc -p
+}
 () {
     \builtin emulate -L zsh
-    \builtin typeset -ga precmd_functions preexec_functions
+    \builtin typeset -ga precmd_functions preexec_functions zshaddhistory_functions
+    zshaddhistory_functions=(__tmuxctl_history $zshaddhistory_functions)
     precmd_functions=(__tmuxctl_done $precmd_functions __tmuxctl_prompt)
     preexec_functions=($preexec_functions __tmuxctl_run)
 }

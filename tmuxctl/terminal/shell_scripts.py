@@ -1,8 +1,8 @@
 """The files that carry out one command inside a running shell, one text for each kind; shells.py fills them.
 
 `@COMMAND@`, `@WORD@` (the quoted command, quoted again), `@PATH@` (the file itself), `@RUN@` and `@TRAPS@` (names
-beside it) are quoted words, `@TOKEN@` is bare,
-`@SHOW@` part of a printf format.
+beside it) and `@LINE@` (what is typed so that the file is read) are quoted words, `@TOKEN@` is bare,
+`@SHOW@` part of a printf format, `@INPUT@` where the command's standard input comes from (nothing: the terminal).
 Every text keeps the last command's status for the command to see, leaves the command's own as `$?`, and defines nothing
 that outlives it. A backslash or `builtin` before a name keeps the user's aliases and functions out of the way. `$?` in
 double quotes after `eval` is expanded before any helper can change it, `&& :` keeps `set -e` from acting on it, and
@@ -24,6 +24,8 @@ def fill(template: str, values: Mapping[str, str]) -> str:
 # back to the file: the element put into PROMPT_COMMAND, which takes itself out, is then the first to run. It also
 # turns an array of one element back into the plain variable it nearly always was. The last group is read before the
 # command runs: behind one with an unclosed quote bash 5.2 takes every quote for the other end of that.
+# bash puts a line into its history before it carries it out, a leading blank or not where HISTCONTROL does not say so: the
+# second group takes the line that read this file out again, by its number (`-d -1` is known since 5.0).
 BASH = r"""{ PROMPT_COMMAND[4242]='\builtin printf "\033]133;D;%s;tmuxctl=@TOKEN@\007" "$?" >/dev/tty
 \builtin unset "PROMPT_COMMAND[4242]"
 case ${#PROMPT_COMMAND[@]} in
@@ -36,7 +38,15 @@ esac'$(
     \builtin printf '@SHOW@\033]133;C;tmuxctl=@TOKEN@\007' >/dev/tty
     \builtin exit "$1"
 ) && :; } 2>/dev/null
-{ \builtin eval @COMMAND@
+{ \builtin eval '\builtin history -d "$(
+    n=$(\builtin history 1)
+    case $n in *@TOKEN@*)
+        n=${n#"${n%%[0-9]*}"}
+        \builtin printf %s "${n%%[!0-9]*}" ;;
+    esac
+)"
+(\builtin exit '"$?)" && :; } 2>/dev/null
+{ \builtin eval @COMMAND@@INPUT@
 { \builtin eval "
     \\builtin printf '\\033]133;D;$?;tmuxctl=@TOKEN@\\007' >/dev/tty
     \\builtin eval \"\${PROMPT_COMMAND[4242]+\${PROMPT_COMMAND[4242]#*/dev/tty}}\"
@@ -51,7 +61,7 @@ ZSH = r"""{ () {
     \builtin printf '@SHOW@\033]133;C;tmuxctl=@TOKEN@\007' >/dev/tty
     \builtin return $1
 } $? ${0::=${ZSH_ARGZERO-$0}} && :; } 2>/dev/null
-{ \builtin eval @COMMAND@; } always {
+{ \builtin eval @COMMAND@@INPUT@; } always {
     { \builtin printf '\033]133;D;%s;tmuxctl=@TOKEN@\007' "$?" >/dev/tty; } 2>/dev/null
 }
 """
@@ -61,6 +71,7 @@ ZSH = r"""{ () {
 # was broken off and never reached the last line.
 FISH = r"""set -l code $status
 command rm -f -- @PATH@
+builtin history delete --exact --case-sensitive -- @LINE@
 function __tmuxctl_@TOKEN@_
     functions --erase __tmuxctl_@TOKEN@_
     set --erase --global tmuxctl_run
@@ -73,13 +84,15 @@ function __tmuxctl_@TOKEN@ --on-event fish_prompt
     functions --erase __tmuxctl_@TOKEN@
     return $code
 end
-set --global tmuxctl_run "__tmuxctl_@TOKEN@_ $code; eval "@WORD@"; __tmuxctl_@TOKEN@"
+set --global tmuxctl_run "__tmuxctl_@TOKEN@_ $code; eval "@WORD@@INPUT@"; __tmuxctl_@TOKEN@"
 """
 
 # The file is read twice, so that an error that makes a shell drop a dot file, or a `return`, only drops the inner
 # reading: the first moves it away and reads it again, the second no longer finds it and runs the command.
 # An interrupt is told by a trap that puts the shell's own way back and sends the signal again, unless the user has a
 # trap (theirs decides what happens) or the shell is bash, which would go on with the rest of the line.
+# dash keeps no history, and mksh leaves out of its own what begins with a blank. In ksh93 the line stays: taking it out again
+# (`hist -e`, which cancels the newest one) damages a history that has just begun (measured, 93u+m/1.0.4).
 SH = r"""\eval "\\trap >@TRAPS@ 2>/dev/null; (exit $?)" && :
 case $(
     set -- "$?"
@@ -107,7 +120,7 @@ case $(
     \command . @RUN@
     { \eval "\\command printf '\\033]133;D;$?;tmuxctl=@TOKEN@\\007' >/dev/tty; return $?"; } 2>/dev/null ;;
 (*)
-    \eval @COMMAND@ ;;
+    \eval @COMMAND@@INPUT@ ;;
 esac
 """
 

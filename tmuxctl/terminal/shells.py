@@ -79,12 +79,12 @@ def retyped(line: str, command: str, *, x: int, cols: int) -> bytes:
     return f"\x1b[{(x + len(line)) // cols + 1}A\x1b[{x + 1}G\x1b[J{shown}\n".encode()
 
 
-def exec_script(kind: str, command: str, token: str, path: str, show: bytes = b"") -> str:
+def exec_script(kind: str, command: str, token: str, path: str, show: bytes = b"", stdin: str | None = None) -> str:
     """The text of a file that, when `typed_line` is typed, removes itself and runs `command` in that very shell.
 
     It writes `OSC 133;C;tmuxctl=TOKEN` before the command and `OSC 133;D;STATUS;tmuxctl=TOKEN` right after it, to
     /dev/tty; `show` is written before the first. Without D the shell has ended, was replaced (`exec`), or is a
-    bash called as `sh` that was interrupted.
+    bash called as `sh` that was interrupted. With `stdin` the command reads this file in place of the terminal.
     `token` should be fresh for every command, and the file's mode 0600: the shell's own user must be able to read it.
     Usage for a command that no shell can hold (NUL) and for an unknown kind.
     """
@@ -96,7 +96,11 @@ def exec_script(kind: str, command: str, token: str, path: str, show: bytes = b"
         raise Usage(f"{ascii(kind[:40])} is no kind of shell", reason="bad_shell", hint="bash, zsh, fish or sh")
     quoted = fish_quote if kind == "fish" else shell_word
     values = {"TOKEN": token, "COMMAND": quoted(command), "WORD": quoted(quoted(command))}
-    places = {"PATH": quoted(path), "RUN": quoted(path + ".run"), "TRAPS": quoted(path + ".trap")}
+    line = quoted(typed_line(kind, path))
+    source = f" <{quoted(stdin)}" if stdin is not None else ""
+    # for fish it is text inside of text, as the command is
+    values["INPUT"] = quoted(source) if source and kind == "fish" else source
+    places = {"PATH": quoted(path), "LINE": line, "RUN": quoted(path + ".run"), "TRAPS": quoted(path + ".trap")}
     # as octal for printf(1), which would take a percent sign for a conversion even so
     shown = "".join("%%" if byte == 0x25 else f"\\{byte:03o}" for byte in show)
     return shell_scripts.fill(template, values | places | {"SHOW": shown})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -123,6 +124,8 @@ class OperationCommand(click.Command):
             if (self.operation.name, one.name) in TO_FILE:
                 files[one.name], arguments[one.name] = ctx.params[one.name], True
         self._read_input(arguments, ctx, options)
+        if self.operation.name == "exec" and arguments.get("stdin", "-") == "-" and (path := own_input()):
+            arguments["stdin"] = path
         self.operation.arguments(arguments, self._called)
         reactions = {name.removeprefix("on_"): ctx.params[name] for name, *_ in REACTIONS if ctx.params.get(name)}
         form = ctx.params.get("format_")
@@ -257,6 +260,31 @@ def read_input(options: Options) -> bytes:
         return sys.stdin.buffer.read(INPUT_LIMIT + 2)
     except OSError as error:
         raise Usage(f"standard input: {error.strerror}", reason="bad_file") from None
+
+
+def own_input() -> str | None:
+    """The path by which another process opens our standard input: of a pipe, or of a file of which nothing was read yet.
+    None for a terminal and all else.
+
+    What opens a pipe so reads it directly (proc(5)): it takes no more than it wants, and nothing of it is held here. What
+    opens a file begins at its first byte.
+    """
+    import select
+    import stat
+
+    try:
+        mode = os.fstat(0).st_mode
+        if stat.S_ISREG(mode) and os.lseek(0, 0, os.SEEK_CUR):
+            return None
+    except OSError:
+        return None
+    if stat.S_ISFIFO(mode):
+        poll = select.poll()
+        poll.register(0, select.POLLIN)
+        if [event for _, event in poll.poll(0)] == [select.POLLHUP]:
+            # closed and empty; a shell in a sandbox cannot open our descriptors
+            return os.devnull
+    return f"/proc/{os.getpid()}/fd/0" if stat.S_ISFIFO(mode) or stat.S_ISREG(mode) else None
 
 
 def perform(
