@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from control.conftest import Held
-from programs import LINES, SHELL, program
+from programs import LINES, PYTHON, SHELL, program
 
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, NotFound, Usage
@@ -25,8 +25,33 @@ def test_a_read_gives_what_came_after_the_last_input(control: Control) -> None:
     for word in ("first", "second"):
         control.send("t", word.encode())
         assert control.wait("t", text=f"^{word}$").matched
-    assert text(control.read("t")).split() == ["second", "second"]
+    assert text(control.read("t")).split() == ["second"]
     assert text(control.log("t")).split() == ["first", "first", "second", "second"]
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [SHELL, ("bash",), ("bash", "--norc"), ("zsh", "-f"), ("fish", "--no-config")],
+    ids=lambda argv: " ".join(argv),
+)
+@pytest.mark.on("tmux")
+def test_what_was_typed_is_no_output_of_a_shell(
+    control: Control, argv: tuple[str, ...], needs: Callable[..., None]
+) -> None:
+    needs(argv[0])
+    control.new("t", argv)
+    control.send("t", b"echo one; echo two")
+    assert control.wait("t", prompt=True).matched
+    assert text(control.read("t")).startswith("one\ntwo\n")
+
+
+@pytest.mark.on("tmux")
+def test_what_was_typed_is_not_the_last_word_of_a_program_that_ended(control: Control) -> None:
+    control.new("py", (PYTHON, "-q"))
+    found = control.ask("py", b"import os; os._exit(3)")
+    assert (found.answer, found.exit_status) == ("", 3)
+    assert text(control.read("py")) == ""
+    assert "os._exit" in text(control.read("py", raw=True))
 
 
 @pytest.mark.on("memory", "tmux")

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 FOLLOW_SECONDS = 1.0
 
+ECHO_BYTES = 1 << 14
+"""So much of the output after an input is looked through for its echo."""
+
 PART = 1 << 20
 """Bytes of a journal that are read at once."""
 
@@ -105,7 +108,7 @@ def capture_of(control: Control, pane: Pane, *, wide: bool = False) -> Capture:
 
 
 def read(control: Control, session: str, *, since: str | None, follow: bool, raw: bool) -> Output | Iterator[Output]:
-    """Output after a cursor, or after the last input; of a program with a composer the last turn's answer."""
+    """Output after a cursor, or after the last input and its echo; of a program with a composer the last turn's answer."""
     pane, journal = locate(control, session, since)
     if since is None and not follow and not raw:
         from tmuxctl.control import answering
@@ -116,7 +119,24 @@ def read(control: Control, session: str, *, since: str | None, follow: bool, raw
     if start is None:
         given = last_input(control, pane)
         start = given.offset if given else 0
+        if given and not (follow or raw):
+            start += _echo(pane, journal, given)
     return _output(control, pane, journal, start, follow=follow, raw=raw)
+
+
+def _echo(pane: Pane, journal: Journal, given: Input) -> int:
+    """Bytes at the beginning of what was printed since an input that only show what was typed."""
+    if not journal.streams or given.alternate:
+        return 0
+    part = journal.read(given.offset, ECHO_BYTES)
+    if part.truncated:
+        return 0
+    from tmuxctl.reading import answer
+
+    token = pane.spec.get("marks", "")
+    marked = token if token and sessions.at_prompt(journal, token, given.offset) else None
+    typed = answer.Given(given.typed, given.x, given.y, given.cols, given.rows, given.echo)
+    return answer.output_begins(part.data, typed, marked)
 
 
 def log(control: Control, session: str, *, tail: int | None, follow: bool, raw: bool) -> Output | Iterator[Output]:

@@ -369,6 +369,9 @@ class Control:
         Idle is known from what the program does, not from silence: from its shell's marks, from the kernel (who waits
         for this terminal) and from its prompts. A question on the way to idle is exit status 6, the program's end 5.
 
+        A command that reads a line is idle, too. --prompt and --input tell the two apart: --prompt is ready for the next
+        command, and a command that wants input first is exit status 6; --input is for what has to be typed meanwhile.
+
         A text counts only in output after the last input sent, its echo left out; if nothing was ever sent, or with
         --since screen, in all that is visible. It is never ended by silence. The pattern is Python's, ^ and $ match
         at lines.
@@ -418,7 +421,9 @@ class Control:
         self,
         session: SessionName,
         *,
-        since: Annotated[CursorText | None, "output after this cursor; default: after the last input"] = None,
+        since: Annotated[
+            CursorText | None, "output after this cursor; default: after the last input, its echo left out"
+        ] = None,
         follow: Annotated[bool, "go on until the program ends", Flag(("-f",))] = False,
         raw: Annotated[bool, "the bytes as they came, escape sequences and all"] = False,
         answer_to: Annotated[str | None, "the answer to the last input that holds this text"] = None,

@@ -189,6 +189,22 @@ def _walked(data: bytes, given: Given, prompts: Prompts | None) -> list[bytes]:
     return _cooked(data, straight, lines, given, prompts)
 
 
+def output_begins(data: bytes, given: Given, token: str | None = None) -> int:
+    """How many of the bytes printed since an input of one line are its echo; 0 where that is not plain to see.
+
+    `token` is that of the shell's marks, if the input was given to a shell that marks its commands.
+    """
+    if token and (begun := next((mark for mark in marks(data, token) if mark.letter == "C"), None)):
+        return begun.end
+    line = given.typed.decode("utf-8", "replace")
+    if not line or given.echo == "none" or re.search(r"[\r\n]", line):
+        return 0
+    on, off, straight = data.find(ON), data.find(OFF), _straight(data, line)
+    if off >= 0 and not 0 <= on < off and (straight is None or straight >= off or _leads(data, straight, off)):
+        return _behind(data, 0, off)
+    return straight or 0
+
+
 def _straight(data: bytes, line: str) -> int | None:
     """Where output begins if the echo is nothing but the line itself and a newline."""
     end = _row(data, 0, line)
