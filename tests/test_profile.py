@@ -448,6 +448,7 @@ PLACES = {
     "rule.default": "asking: {id: a, re: x, kind: confirm, options: {yes: [y], no: [n]}, %s}",
     "rule.detail": "prompt: {id: a, re: x, %s}",
     "rule.retry": "errors: {id: a, re: x, %s}",
+    "rule.strip": "asking: {id: a, re: x, kind: question, menu: arrows, %s}",
 }
 
 
