@@ -242,6 +242,8 @@ def test_a_typo_never_hints_at_something_destructive(typed: Typed) -> None:
         ("exec sh", "exec needs COMMAND", "tmuxctl exec [OPTIONS] NAME -- COMMAND.."),
         ("resize db", "resize needs SIZE", "tmuxctl resize"),
         ("resize db big", "SIZE: 'big' is not a valid size", "120x40"),
+        ("release", "release needs NAME", "tmuxctl release [OPTIONS] NAME.."),
+        ("tag", "tag needs NAME", "tmuxctl tag [OPTIONS] NAME [TAG..]"),
         ("wait db --timeout soon", "--timeout: 'soon' is not a valid duration", "1h30m"),
         ("exec sh --max-bytes many -- x", "--max-bytes: 'many' is not a valid number of bytes", "64M"),
         ("ls --state tired", "--state: 'tired' is none of its choices", "it takes"),

@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from tmuxctl.transport.base import Transport
 
 ProfileName = Annotated[str, Kind("profile", TEXT.schema, TEXT.parse)]
+AdoptedNames = Annotated[tuple[str, ...], Kind("name", TEXTS.schema, TEXTS.parse)]
 Tags = Annotated[tuple[str, ...], Kind("tag", TEXTS.schema, TEXTS.parse)]
 ProfileNames = Annotated[tuple[str, ...], Kind("profile", TEXTS.schema, TEXTS.parse)]
 ProfileList = Annotated[tuple[str, ...], Kind("profiles", NAMES.schema, NAMES.parse)]
@@ -678,7 +679,7 @@ class Control:
         return adopting.adopt(self, target, name, profile=profile)
 
     @operation(right="kill", group="Sessions", idempotent=True, examples=("release build",))
-    def release(self, names: Annotated[tuple[str, ...], "what was adopted"]) -> Released:
+    def release(self, names: Annotated[AdoptedNames, "what was adopted"]) -> Released:
         """Forget adopted panes: they go on as they are, and what was kept of them here is removed."""
         from tmuxctl.control import adopting
 

@@ -185,8 +185,8 @@ def metavar(operation: Operation, one: Parameter) -> str:
         shown = "NAME"
     elif one.kind.word == "newname" and "name" in before:
         shown = "NEW-NAME"
-    elif one.kind.word == "key":
-        shown = "KEY"
+    elif one.kind.word in ("key", "tag"):
+        shown = one.kind.word.upper()
     return f"{shown}.." if one.many else shown
 
 
