@@ -4,7 +4,7 @@
 # make test-faults   what may go wrong is made to: kills at every step, limits, a full disk, a thousand sessions (ten minutes)
 # make test-agents   drive real agent programs against a local model: tests/agents/README.md (half an hour; test-agents-full: hours)
 # make test-tmux TMUX_BINARY=PATH   the tests that drive tmux, on another tmux
-# make states   play real programs whose state is known, and score what is said of it (four minutes)
+# make states   play real programs whose state is known, and score what is said of it (six minutes)
 # make man      the manual pages, in build/man; an installation has them
 # make cast     play what README shows at a glance, and record it
 # make compare  beside tmux, libtmux and pexpect at the same jobs: fills docs/comparison.md (five minutes)
