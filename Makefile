@@ -32,7 +32,7 @@ REFERENCE := $(BIN)/python -m tmuxctl.surfaces.cli.reference
 # program, or program=Debian package; after `--`: without these some tests are skipped
 HERO_NEEDS := tmux sqlite3
 TEST_NEEDS := tmux -- bash bwrap=bubblewrap dash dialog dpkg-deb=dpkg fish fzf gcc gdb git gpg htop irb=ruby less lldb lua5.4 \
-	make man=man-db mariadb=mariadb-client mariadbd=mariadb-server more=util-linux nano node=nodejs passwd \
+	make man=man-db mariadb=mariadb-client mariadbd=mariadb-server mksh more=util-linux nano node=nodejs passwd \
 	pg_createcluster=postgresql ps=procps psql=postgresql-client redis-cli=redis-tools redis-server sqlite3 \
 	ssh=openssh-client sshd=openssh-server su=util-linux sudo top=procps vim whiptail zsh
 # not every distribution has it, and apt-get installs all of a list or nothing
