@@ -37,3 +37,16 @@ def test_names_stand_in_the_order_in_which_people_count():
     assert sorted(names, key=natural) == [
         "2b", "9", "10b", "a", "ask1", "ask02", "ask2", "Ask3", "ask10", "web-9", "web-10",
     ]  # fmt: skip
+
+
+def test_names_of_which_one_begins_another_are_sorted_too():
+    assert sorted(["x2", "x", "x10", "x-2", "2", "x2a", "X", "1x"], key=natural) == [
+        "1x",
+        "2",
+        "X",
+        "x",
+        "x2",
+        "x2a",
+        "x10",
+        "x-2",
+    ]

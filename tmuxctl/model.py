@@ -160,7 +160,8 @@ def parse_size(text: str) -> Size:
 def natural(name: str) -> tuple[object, ...]:
     """The key that sorts names as people count: `job2` before `job10`, upper and lower case together."""
     words = re.split(r"([0-9]+)", name.casefold())
-    return (*(int(word) if word.isdecimal() else word for word in words), name)
+    # the name itself in a place of its own: numbers and texts, which cannot be compared, stand in turn
+    return tuple(int(word) if number % 2 else word for number, word in enumerate(words)), name
 
 
 UNITS: Mapping[float, str] = {
