@@ -126,6 +126,7 @@ class Submission:
         self.manner = profile.submit
         self.look: Look = self._with_cursor(steady.observer.looks[-1])
         self.marked = False
+        self.pressed = 0.0
 
     def give(self, text: bytes) -> Taken:
         """Paste the text, press Enter once it stands in the composer, and look for proof.
@@ -295,6 +296,7 @@ class Submission:
     def _press(self, given: Input) -> None:
         self.renew()
         typing.press(self.control, self.steady.observer.pane, self.manner.enter, self.holder, kept=given, apart=True)
+        self.pressed = time.monotonic()
 
     def _proof(self, shown: Look) -> str | None:
         """What shows that the text was taken, None if nothing does in time."""
@@ -336,7 +338,8 @@ class Submission:
             # a program that drew a new line for Enter seems to work for a moment, too; without a sign the text may only
             # be gone while it is drawn anew
             drawing = composer.holds(look, shown) or composer.empty(shown, self.profile) is None
-            return None if drawing and (look.quiet or 0.0) < SILENT_SECONDS else "kernel"
+            quiet = min(look.quiet or 0.0, time.monotonic() - self.pressed)
+            return None if drawing and quiet < SILENT_SECONDS else "kernel"
         return None
 
     def _works(self, verdict: Verdict) -> bool:
