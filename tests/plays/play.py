@@ -27,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 SCREENS = HERE.parent / "screens"
 
 KEYS = {"name", "command", "profile", "needs", "service", "person", "root", "env", "size", "files", "before", "steps"}
-STEPS = {"is", "ask", "answer", "send", "keys", "decide", "secret", "text", "gone"}
+STEPS = {"is", "ask", "answer", "send", "keys", "decide", "secret", "text", "gone", "insecure"}
 FACTS = {"state", "kind", "detail", "by", "question", "options", "default", "risk", "error", "exit_status"}
 
 NAME = "play"
@@ -107,9 +107,9 @@ def _do(control: Control, step: Mapping[str, Any]) -> None:
         if "answer" in step:
             assert answered.answer == step["answer"], answered
     elif "send" in step:
-        control.send(NAME, step["send"].encode())
+        control.send(NAME, step["send"].encode(), insecure=step.get("insecure", False))
     elif "keys" in step:
-        control.keys(NAME, tuple(step["keys"]))
+        control.keys(NAME, tuple(step["keys"]), insecure=step.get("insecure", False))
     elif "decide" in step:
         control.decide(NAME, step["decide"])
     elif "secret" in step:

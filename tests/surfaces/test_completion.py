@@ -102,7 +102,7 @@ def test_a_shell_completes_what_is_typed(offered: Callable[[str], dict[str, str]
     assert {"Enter", "Up", "F5", "M-Enter", "C-c"} <= set(offered("tmuxctl keys py2 "))
     assert {"py2,ask1", "py2,py10"} == set(offered("tmuxctl wait --any py2,"))
     assert {"py2,ask1,py10"} == set(offered("tmuxctl wait --all py2,ask1,p"))
-    assert {"--on-asking", "--on-idle"} == set(offered("tmuxctl watch --on-"))
+    assert {"--on-asking", "--on-idle", "--on-input", "--on-prompt"} == set(offered("tmuxctl watch --on-"))
     assert {"ask1"} == set(offered("tmuxctl attach -t as"))
     assert {"wait.timeout"} == set(offered("tmuxctl config get wait.t"))
     assert {"ask1", "py2", "py10"} == set(offered("tmuxctl send -- "))
