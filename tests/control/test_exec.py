@@ -206,3 +206,16 @@ def test_a_command_that_waits_for_a_line_is_not_waited_for(control: Control) -> 
 def test_a_silent_command_is_waited_for(control: Control) -> None:
     control.new("t", SHELL)
     assert control.exec("t", ("sleep 2; echo done",)).output == "done\n"
+
+
+@pytest.mark.on("tmux")
+def test_a_command_never_becomes_part_of_one_that_was_begun(control: Control, shell: str) -> None:
+    control.send("t", b"echo 'begun")
+    assert control.wait("t", input=True).kind == "continuation"
+    with pytest.raises(Conflict) as caught:
+        control.exec("t", ("echo hi",))
+    assert caught.value.reason == "busy"
+    control.send("t", b"and ended'")
+    assert control.wait("t", prompt=True).matched == "prompt"
+    assert "shell/x" not in control.log("t").text
+    assert control.exec("t", ("echo hi",)).output == "hi\n"

@@ -163,6 +163,8 @@ def _ready(control: Control, pane: Pane, journal: Journal, deadline: float | Non
                 # B ends the prompt; a prompt may leave it out, then a moment without it says the same
                 drawn = letter == "B" or (letter in ("A", "D") and time.monotonic() > began + PROMPT_SECONDS)
                 if drawn and _waits(control, shell.process):
+                    if _line_was_entered(journal, token):
+                        _refuse_read(control, pane)
                     return shell
             elif shell and _waits(control, shell.process):
                 _refuse_read(control, pane)
@@ -178,8 +180,8 @@ def _ready(control: Control, pane: Pane, journal: Journal, deadline: float | Non
 
 
 def _refuse_read(control: Control, pane: Pane) -> None:
-    """A shell without marks may wait for a line of its script's, and would take the command for the answer. Asking or
-    Conflict unless it shows a prompt."""
+    """A shell may wait for a line of its script's, or for the rest of a command that was begun, and would take what runs
+    ours for that. Asking or Conflict unless it shows a prompt."""
     from tmuxctl.control import observing
     from tmuxctl.control.waits import asks
 
@@ -188,10 +190,15 @@ def _refuse_read(control: Control, pane: Pane) -> None:
         raise asks(pane.name, verdict)
     if verdict.state is State.IDLE and verdict.kind != "prompt":
         raise Conflict(
-            f"the shell in {pane.name} shows no prompt: it may wait for a line of input ({verdict.why})",
+            f"the shell in {pane.name} shows no prompt: it may wait for {_awaited(verdict.kind)} ({verdict.why})",
             reason="busy",
-            hint=f"look at it: tmuxctl screen {pane.name}; to type into it: tmuxctl send {pane.name} TEXT",
+            hint=f"look at it: tmuxctl screen {pane.name}; to type into it: tmuxctl send {pane.name} TEXT; "
+            f"to drop what was begun: tmuxctl keys {pane.name} C-c",
         )
+
+
+def _awaited(kind: str | None) -> str:
+    return "the rest of a command" if kind == "continuation" else "a line of input"
 
 
 def _young(control: Control, pane: Pane) -> bool:
@@ -234,6 +241,13 @@ def _waits(control: Control, process: Process) -> bool:
 def _last_mark(journal: Journal, token: str) -> str | None:
     found = marks.marks(journal.tail(1 << 16).data, token)
     return found[-1].letter if found else None
+
+
+def _line_was_entered(journal: Journal, token: str) -> bool:
+    """Whether a line was ended since the last mark: a command may have been begun that wants more lines."""
+    data = journal.tail(1 << 16).data
+    found = marks.marks(data, token)
+    return bool(found) and b"\n" in data[found[-1].end :]
 
 
 def _busy(pane: Pane, running: str, starting: bool) -> Conflict:

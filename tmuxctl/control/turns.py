@@ -552,7 +552,7 @@ class _Turn:
             asking=end.asking,
             turn=self.number,
             submitted=self.taken or self._submitted(looks[-1] if looks else None),
-            complete=found.complete and end.matched in ("idle", "unknown"),
+            complete=found.complete and end.matched in ("idle", "unknown") and end.kind != "continuation",
             elapsed=round(time.monotonic() - self.began, 3),
             cursor=sessions.cursor(self.pane, stop),
             truncated=found.cut,

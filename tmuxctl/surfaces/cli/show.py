@@ -204,8 +204,11 @@ class Printer:
         elif result.state.value == "unknown":
             note(f"nothing tells whether {result.session} is done; --strict goes on waiting", self.options)
         elif result.kind in ("line", "continuation"):
-            more = "the rest of its input" if result.kind == "continuation" else "a line of input"
-            note(f"{result.session} is not at its prompt: it waits for {more}", self.options)
+            name, unfinished = result.session, result.kind == "continuation"
+            more = "the rest of its input" if unfinished else "a line of input"
+            stop = f"; or drop it: tmuxctl keys {name} C-c" if unfinished else ""
+            hint = f"give it: tmuxctl send {name} TEXT{stop}"
+            note(f"{name} is not at its prompt: it waits for {more}; {hint}", self.options)
         elif result.state.value == "exited":
             note(f"the program in {result.session} has ended", self.options)
         elif not result.complete:
