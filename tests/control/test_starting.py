@@ -382,3 +382,17 @@ def test_the_wheel_of_a_mouse_leaves_no_session_in_copy_mode(control: Control) -
     """Whatever the version of tmux has for usual."""
     control.new("t", LINES)
     assert control.transport.run([("show-options", "-gv", "mouse")]) == b"off\n"
+
+
+@pytest.mark.on("tmux", "pipe")
+def test_a_tmuxctl_inside_a_session_drives_the_same_server(control: Control) -> None:
+    control.new("t", ("sh", "-c", 'echo "socket $TMUXCTL_SOCKET"; cat'), env={"TMUXCTL_SOCKET": "elsewhere"})
+    assert control.screen("t").text == f"socket {control.transport.socket}"
+
+
+@pytest.mark.on("tmux")
+def test_what_is_said_of_a_name_that_is_taken_repeats_the_command(control: Control) -> None:
+    control.new("t", ("cat",))
+    with pytest.raises(Conflict) as refused:
+        control.new("t", ("sh", "-c", "echo it; cat"))
+    assert refused.value.hint.endswith("tmuxctl new t --if-exists replace -- sh -c 'echo it; cat'")

@@ -345,18 +345,15 @@ def _name(control: Control, wanted: Wanted, taken: Mapping[str, server.Taken]) -
         return name, None
     if wanted.if_exists == "reuse":
         return name, there
-    raise exists(name, there.dead)
+    raise exists(name, there.dead, wanted.command)
 
 
-def exists(name: str, dead: bool) -> Conflict:
-    """The error for a name that is taken."""
-    hint = (
-        "its output: tmuxctl log {0}; or replace it: tmuxctl new {0} --if-exists replace"
-        if dead
-        else ("use it: tmuxctl attach {0}; or replace it: tmuxctl new {0} --if-exists replace")
-    )
+def exists(name: str, dead: bool, command: Sequence[str]) -> Conflict:
+    """The error for a name that is taken; `command` is what was to run there, none for the user's shell."""
+    use = f"its output: tmuxctl log {name}" if dead else f"use it: tmuxctl attach {name}"
+    replace = f"tmuxctl new {name} --if-exists replace" + (f" -- {shlex.join(command)}" if command else "")
     state = " (its program has ended)" if dead else ""
-    return Conflict(f"a session named {name} exists{state}", reason="exists", hint=hint.format(name))
+    return Conflict(f"a session named {name} exists{state}", reason="exists", hint=f"{use}; or replace it: {replace}")
 
 
 def _default_name(wanted: Wanted) -> str:
@@ -450,7 +447,7 @@ def put(control: Control, made: Prepared) -> None:
         transport.make_folder(folder)
     for name, data in made.files.items():
         transport.put(f"{made.folder}/{name}", data)
-    script = launch.launcher(made.spec, made.folder, made.id, descriptors=_descriptors())
+    script = launch.launcher(made.spec, made.folder, made.id, socket=transport.socket, descriptors=_descriptors())
     transport.put(f"{made.folder}/{layout.LAUNCHER}", script.encode(errors="surrogateescape"))
 
 
@@ -529,7 +526,7 @@ def _create(control: Control, made: Prepared) -> server.Pane:
         reply = control.transport.create(_commands(made))
     except Conflict as error:
         if error.reason == "exists":
-            raise exists(made.spec.name, False) from None
+            raise exists(made.spec.name, False, made.spec.argv) from None
         raise
     return server.known(server.parse(reply.decode(errors="replace").rstrip("\n")), made.spec.name)
 

@@ -38,13 +38,15 @@ def environment(caller: Mapping[str, str], *, clean: bool) -> dict[str, str]:
     }
 
 
-def launcher(spec: SessionSpec, folder: str, session_id: str, *, descriptors: int | None = None) -> str:
+def launcher(spec: SessionSpec, folder: str, session_id: str, *, socket: str, descriptors: int | None = None) -> str:
     """The POSIX script that becomes the program: right size first, then folder, environment and limits, then exec.
+
+    `socket` is the tmux server's: a tmuxctl that the program starts drives the same one.
 
     It removes itself and runs under `env -i`, so nothing shows in ps and no tmux format ever sees a path.
     """
     here = shell_word(folder)
-    own = {"TMUXCTL_SESSION": session_id, "TMUXCTL_EVENTS": f"{folder}/events"}
+    own = {"TMUXCTL_SESSION": session_id, "TMUXCTL_EVENTS": f"{folder}/events", "TMUXCTL_SOCKET": socket}
     env = {"TERM": "tmux-256color", "COLORTERM": "truecolor", **spec.env, **own}
     size = shell_word(f"{spec.size.rows} {spec.size.cols}")
     lines = [
