@@ -472,3 +472,20 @@ def test_an_empty_answer_is_what_enter_means(control: Control) -> None:
     control.wait("u", asking=True)
     with pytest.raises(Usage):
         control.decide("u", "")
+
+
+def test_allow_is_not_an_answer_that_the_program_advises_against() -> None:
+    options = tuple(Option(one, one, (one, "Enter")) for one in "YINODZ")
+    asking = Asking("approval", "0", "keep your file?", options, "N")
+    assert find(asking, "allow") is None
+    assert [find(asking, word) for word in ("Y", "deny", "N")] == [options[0], options[2], options[2]]
+    plain = Asking("confirm", "0", "continue?", (Option("yes", "yes", ("y",)), Option("no", "no", ("n",))), "no")
+    assert find(plain, "allow") == plain.options[0]
+
+
+@pytest.mark.on("tmux")
+def test_a_turn_that_ends_in_half_a_command_is_not_complete(control: Control) -> None:
+    control.new("py", ("python3", "-q"))
+    begun = control.ask("py", b"for i in range(2): print(i)")
+    assert (begun.kind, begun.complete) == ("continuation", False)
+    assert control.ask("py", b"").complete

@@ -169,7 +169,16 @@ def find(asking: Asking, given: str) -> Option | None:
     if wanted.isdecimal() and 1 <= int(wanted) <= len(asking.options):
         return asking.options[int(wanted) - 1]
     words = next((group for group in (ALLOW, DENY) if wanted in group), ())
-    return next((one for word in words for one in asking.options if one.id.casefold() == word), None)
+    meant = next((one for word in words for one in asking.options if one.id.casefold() == word), None)
+    if meant and words is ALLOW and _advised_against(asking, meant):
+        return None
+    return meant
+
+
+def _advised_against(asking: Asking, chosen: Option) -> bool:
+    """Whether a program offers more than yes and no, and marks another answer than this one as its own choice: `Y` is then
+    one of several things it may do, such as to overwrite what was changed (dpkg), and is chosen only by its own name."""
+    return asking.kind != "confirm" and len(asking.options) > 2 and asking.default not in (None, chosen.id)
 
 
 def parse_policies(texts: Sequence[str]) -> dict[str, str]:
