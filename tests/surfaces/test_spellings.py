@@ -250,7 +250,9 @@ def test_a_typo_never_hints_at_something_destructive(typed: Typed) -> None:
         ("show db web", "show: unexpected argument 'web'", "tmuxctl show --help"),
         ("send db select 1", "send: unexpected argument '1'", "quote words that belong together"),
         ("wait db web", "wait: unexpected argument 'web'", "--any db,web"),
+        ("wait --any db web shop", "wait: unexpected argument 'shop'", "--any db,web,shop"),
         ("ls db", "ls: unexpected argument 'db'", "tmuxctl show db"),
+        ("new cat shop.db", "new: unexpected argument 'shop.db'", "tmuxctl new -- cat shop.db"),
         ("new db sqlite3 shop.db", "new: unexpected argument 'sqlite3'", "tmuxctl new db -- sqlite3 shop.db"),
     ],
 )

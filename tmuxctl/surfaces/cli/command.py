@@ -176,7 +176,8 @@ class OperationCommand(click.Command):
         if rest and (many is None or only_behind):
             from tmuxctl.surfaces.cli import spellings
 
-            hint = spellings.too_many(self.operation, words, rest)
+            given = click.get_current_context().params
+            hint = spellings.too_many(self.operation, words, rest, given.get("any") or given.get("all"))
             raise Usage(f"{self.name}: unexpected argument {ascii(rest[0][:40])}", reason="bad_usage", hint=hint)
         if only_behind and tail is not None and not tail:
             raise Usage(f"{self.name}: nothing after --", reason="missing", hint=self._help())

@@ -237,17 +237,20 @@ def meant(operation: Operation, verb: str, option: str, near: str) -> str:
 # Words that are too many
 
 
-def too_many(operation: Operation, words: Sequence[str], rest: Sequence[str]) -> str:
-    """What to say of words that a command has no place for; `words` are all of them."""
+def too_many(operation: Operation, words: Sequence[str], rest: Sequence[str], several: str | None = None) -> str:
+    """What to say of words that a command has no place for; `words` are all of them, `several` the names given to --any."""
     verb = operation.name.replace("_", " ")
     if verb == "wait":
-        names = ",".join(words)
+        names = ",".join([several, *words] if several else words)
         return f"several sessions: tmuxctl wait --any {names}, or --all {names}"
     if verb == "ls":
         return f"one session: tmuxctl show {rest[0]}; some of them: --state, --tag"
     if any(one.many for one in operation.parameters if one.positional):
         from shlex import join
+        from shutil import which
 
+        if verb == "new" and which(words[0]):
+            return f"the command goes after --: tmuxctl new -- {join(words)}"
         return f"the command goes after --: tmuxctl {verb} {words[0]} -- {join(rest)}"
     typed = any(one.kind.word in ("input", "text", "option") for one in operation.parameters if one.positional)
     return f"quote words that belong together: tmuxctl {verb} --help" if typed else f"tmuxctl {verb} --help"
