@@ -254,11 +254,16 @@ def test_the_same_text_twice_has_two_answers(agent: Agent, place: Path) -> None:
         assert agent.ask("file said").answer == text
 
 
+def drawn(text: str) -> str:
+    """A text as a screen holds it for certain: tmux 3.3 forgets a joiner behind which one of its reads ends (screen-write.c)."""
+    return text.replace("\u200d", "")
+
+
 @pytest.mark.on("tmux", "pipe")
 def test_an_answer_is_read_off_the_screen_where_nothing_is_told(agent: Agent, place: Path) -> None:
     agent.start()
     found = agent.ask("file text")
-    assert (found.answer, found.source, found.complete) == (TEXT, "screen", True)
+    assert (drawn(found.answer), found.source, found.complete) == (drawn(TEXT), "screen", True)
     assert found.usage == {"output_tokens": None}
 
 

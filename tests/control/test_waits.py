@@ -161,12 +161,13 @@ def test_text_is_found_wherever_it_stands_in_much_output(control: Control, place
 
 @pytest.mark.on("tmux", "pipe")
 def test_text_that_leaves_the_screen_at_once_is_found(control: Control, place: Path) -> None:
-    words = "while [ ! -e go ]; do sleep 0.05; done; printf here; seq 50000; cat"
+    words = "while [ ! -e go ]; do sleep 0.05; done; printf here; seq -f %.0f. 50000; cat"
     control.new("t", ("sh", "-c", words), cwd=str(place))
-    wanted = waits.Conditions(text="^(1|40000)$")
+    # the full stop: a row that is only begun stands on the screen, too, as the 1 of 12345
+    wanted = waits.Conditions(text=r"^(1|40000)\.$")
     with waits.Waiter(control, sessions.find(control, "t"), wanted, None, None) as waiter:
         (place / "go").touch()
-        assert waiter.until(20).text == "40000"
+        assert waiter.until(20).text == "40000."
 
 
 def test_the_end_of_the_program_ends_a_wait_for_text(control: Control) -> None:
