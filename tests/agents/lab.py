@@ -20,12 +20,10 @@ RETRIES: dict[str, tuple[tuple[str, str], ...]] = {
         ("request_max_retries = 1", "request_max_retries = 4"),
         ("stream_max_retries = 1", "stream_max_retries = 2"),
     ),
-    # left alone it tries twenty times, for eight minutes
-    "gemini": (('"enableAutoUpdate":false', '"enableAutoUpdate":false,"maxAttempts":3'),),
 }
 """What is changed in what command.sh seeds: a program that gives up after one attempt recovers from nothing."""
 
-SEEDED = {"codex": ".codex/config.toml", "gemini": ".gemini/settings.json"}
+SEEDED = {"codex": ".codex/config.toml"}
 """Where that stands in a program's home, if not in its command."""
 
 
@@ -113,7 +111,7 @@ def _guest(program: str, version: str, own: Path, port: int) -> Place:
 
 
 def patient(program: str, own: Path, script: Path) -> None:
-    """Let the program try again more often than the once that command.sh asks for, and not for minutes."""
+    """Let the program try again as often as its makers let it, more than the once that command.sh asks for."""
     path = own / "home" / program / SEEDED[program] if program in SEEDED else script
     path.write_text(replaced(path.read_text(), RETRIES.get(program, ())))
 

@@ -30,8 +30,8 @@ from .screens import Sampler
 from .turn import Turn
 
 SESSION = SOCKET = "a"
-PATIENCE, PATIENCE_FAILING = 120.0, 400.0
-"""Seconds a turn may take; one that fails, by however many attempts: Aider goes on for minutes."""
+PATIENCE, PATIENCE_FAILING = 120.0, 200.0
+"""Seconds a turn may take; one that fails, by however many attempts: cn and Aider go on for two minutes, Gemini for ever."""
 LATE = 12.0
 """Seconds in which a program may yet ask the model, though its turn was told to be over."""
 UNDECIDED = 1.0

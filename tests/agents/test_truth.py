@@ -126,6 +126,9 @@ def test_a_turn_that_failed_must_be_told_to_have_failed() -> None:
     assert broken(failed()) == ()
     assert "failure not told" in "; ".join(broken(failed(failure="", answer="API Error: 400")))
     assert "as a complete answer" in "; ".join(broken(failed(complete=True)))
+    assert broken(failed(failure="", state="busy")) == ()
+    gone = (request(time=10.0, end=11.0, outcome="error 429"),)
+    assert "failure not told" in "; ".join(broken(failed(failure="", state="busy", requests=gone)))
     assert "premature" in "; ".join(broken(failed(requests=(request(outcome="error 429", end=101.5),))))
 
 

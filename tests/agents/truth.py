@@ -22,6 +22,9 @@ they are)."""
 EARLIER = 0.005
 """Seconds by which a moment may seem to be before another that it followed: the log is rounded to milliseconds."""
 
+ATTEMPT = 60.0
+"""Seconds that a program waits at most before it tries again (Gemini up to 39, measured)."""
+
 DELAY = 2.0
 """Seconds after which the end of a turn must have been told."""
 
@@ -142,9 +145,14 @@ def answered(turn: Turn) -> Iterator[str]:
     yield from (f"code block not intact: {line!r}" for line in torn(turn))
 
 
+def trying(turn: Turn) -> bool:
+    """True if the program has not given up, and is told to be at work: Gemini begins anew after each series of attempts."""
+    return turn.state == "busy" and bool(turn.requests) and turn.requests[-1].time > turn.returned - ATTEMPT
+
+
 def failing(turn: Turn) -> Iterator[str]:
     """A turn that failed is told to have failed, and no other is."""
-    if turn.shape == "failed" and not turn.failure and not turn.error:
+    if turn.shape == "failed" and not turn.failure and not turn.error and not trying(turn):
         yield f"failure not told: it ended {turn.state}, with {turn.answer[-80:]!r} for an answer"
     if turn.shape == "failed" and turn.complete:
         yield "failure told as a complete answer"
