@@ -35,3 +35,31 @@ def test_what_codex_ran_on_the_way_is_no_part_of_its_answer() -> None:
     # a command of several rows, with output of several rows
     longer = [*rows[:6], "• Ran touch made", "  │ && ls", "  └ one", "    two", *rows[8:]]
     assert drawn.answer(longer, "run it", codex).text == "Ran as asked:\n\nmade\n└── of nothing"
+
+
+BOXED = """\
+ > run it
+
+✦ I will run a command.
+
+╭──────────────────────────────╮
+│ ✓  Shell touch made          │
+│                              │
+╰──────────────────────────────╯
+
+✦ Done:
+
+  ╭────╮
+  │ so │
+  ╰────╯
+
+──────────────────────────────
+ Shift+Tab to accept edits
+
+ >   Type your message"""
+
+
+def test_what_gemini_ran_on_the_way_is_no_part_of_its_answer() -> None:
+    gemini = library.load("gemini", keys=tmux_keys)
+    found = drawn.answer(BOXED.split("\n"), "run it", gemini)
+    assert found.text == "Done:\n\n╭────╮\n│ so │\n╰────╯"
