@@ -285,3 +285,12 @@ def test_between_two_screens_stands_the_answer(control: Control, place: Path) ->
 def test_explain_needs_a_session_or_a_file(control: Control, arguments: dict[str, Any]) -> None:
     with pytest.raises(Usage):
         control.explain(**arguments)
+
+
+@pytest.mark.on("tmux")
+def test_a_program_that_never_printed_is_silent_at_the_first_look(
+    control: Control, until: Callable[[Callable[[], Any]], Any]
+) -> None:
+    control.new("t", ("sleep", "1000"), wait=False)
+    until(lambda: control.ls().sessions[0].state is not State.STARTING)
+    assert [(one.state, one.detail) for one in control.ls().sessions] == [(State.BUSY, "silent")]

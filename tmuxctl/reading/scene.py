@@ -108,7 +108,7 @@ class Scene(Value):
     @property
     def doing(self) -> str:
         """The detail of a busy program by its pace and its use of the processor."""
-        if self.activity.quiet < 0.5 or self.activity.animated:
+        if (self.activity.told and self.activity.quiet < 0.5) or self.activity.animated:
             return "printing"
         return "computing" if self.now is not None and self.now.word == RUNS else "silent"
 
