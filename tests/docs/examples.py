@@ -68,6 +68,7 @@ while [ -e /proc/$server/exe ]; do sleep 0.05; done
 
 BEFORE: Mapping[str, str] = {
     "watch": "tmuxctl new db -- sqlite3 shop.db",
+    "watch --state input": "tmuxctl new build -- sh -c 'read line'",
     "wait db --text 'rows? in set'": "tmuxctl send db '.print 2 rows in set'",
     "wait build --exit --timeout 10m": "tmuxctl send build exit",
     "read build --follow": "tmuxctl send build './work; exit'",

@@ -81,7 +81,8 @@ def test_what_is_refused_leaves_nothing_in_the_server(control: Control, figures:
                 control.send("t", b"x" * 500)
 
     refused(TURNS)
-    assert grown(control, figures, lambda: refused(4 * TURNS)) < SLACK * TURNS / 2
+    # the allocator takes pages in steps, now and then: what is leaked is leaked each time
+    assert min(grown(control, figures, lambda: refused(4 * TURNS)) for _ in range(2)) < SLACK * TURNS / 2
     # nor is the text kept
     assert control.transport.run([("list-buffers",)]) == b""
 
