@@ -97,10 +97,10 @@ def test_a_session_says_that_its_lifetime_was_over(control: Control) -> None:
 @pytest.mark.on("tmux")
 @pytest.mark.parametrize("then", ["", "kill -STOP $$; "], ids=["running", "stopped"])
 def test_a_program_may_end_in_its_own_way_and_its_words_stay(control: Control, then: str) -> None:
-    # it stays when what it waits for is told first, and a moment after its words: tmux 3.3a may drop the last of them
-    words = (
-        f"""trap "sleep 0.3; echo bye; sleep 0.3; exit 3" TERM; echo up; {then}while :; do sleep 0.1 & wait $!; done"""
-    )
+    # it stays when what it waits for is told first (a shell says so on its standard error), and a moment after its words:
+    # tmux 3.3a may drop the last of them
+    ending = "sleep 0.3; echo bye; sleep 0.3; exit 3"
+    words = f"""exec 2>/dev/null; trap "{ending}" TERM; echo up; {then}while :; do sleep 0.1 & wait $!; done"""
     # below another: tmux itself wakes a pane's first process
     script = f"trap : TERM; sh -c '{words}'; exit $?"
     control.new("t", ("sh", "-c", script), lifetime="3s", wait=False)
