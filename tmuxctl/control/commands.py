@@ -158,12 +158,12 @@ def _ready(control: Control, pane: Pane, journal: Journal, deadline: float | Non
             shell, running = _foreground(control, pane)
             starting = False
             if shell and shell.process.pid == pane.pid and token:
-                letter = _last_mark(journal, token)
+                letter, entered = _last_mark(journal, token)
                 starting = letter is None
                 # B ends the prompt; a prompt may leave it out, then a moment without it says the same
                 drawn = letter == "B" or (letter in ("A", "D") and time.monotonic() > began + PROMPT_SECONDS)
                 if drawn and _waits(control, shell.process):
-                    if _line_was_entered(journal, token):
+                    if entered:
                         _refuse_read(control, pane)
                     return shell
             elif shell and _waits(control, shell.process):
@@ -238,16 +238,12 @@ def _waits(control: Control, process: Process) -> bool:
     return where in ("", "0") or where.startswith(WAITING)
 
 
-def _last_mark(journal: Journal, token: str) -> str | None:
-    found = marks.marks(journal.tail(1 << 16).data, token)
-    return found[-1].letter if found else None
-
-
-def _line_was_entered(journal: Journal, token: str) -> bool:
-    """Whether a line was ended since the last mark: a command may have been begun that wants more lines."""
+def _last_mark(journal: Journal, token: str) -> tuple[str | None, bool]:
+    """The letter of the shell's newest mark, and whether a line was ended behind it: a command may have been begun that wants
+    more lines."""
     data = journal.tail(1 << 16).data
     found = marks.marks(data, token)
-    return bool(found) and b"\n" in data[found[-1].end :]
+    return (found[-1].letter, b"\n" in data[found[-1].end :]) if found else (None, False)
 
 
 def _busy(pane: Pane, running: str, starting: bool) -> Conflict:
