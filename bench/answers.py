@@ -123,10 +123,10 @@ def ask(control: Control, session: str, one: Exchange, turn: TakeTurn) -> tuple[
     before = control.screen(session, trim=False)
     left = before.text.split("\n")[before.cursor.y][: before.cursor.x]
     told = turn(control, session, one)
-    pane, kept = sessions.find_with_input(control, session)
+    pane, kept = sessions.find_with_input(control.machine, session)
     last = Input.parse(kept)
     assert last is not None
-    data = sessions.journal(control, pane).read(last.offset).data
+    data = sessions.journal(control.machine, pane).read(last.offset).data
     given = Given(one.typed.encode(), last.x, last.y, last.cols, last.rows, last.echo)
     token = pane.spec.get("marks") or None
     began = time.perf_counter()

@@ -43,14 +43,14 @@ def measure(place: Place) -> list[Row]:
         control.new("flood", ("python3", "-c", FLOOD, str(pause)), history=1000)
         control.new("other", ("cat",))
         flood = control.show("flood")
-        folder = Path(control.transport.home) / "sessions" / flood.id / "journal"
+        folder = Path(control.machine.transport.home) / "sessions" / flood.id / "journal"
         began = time.monotonic()
         control.send("flood", b"go")
         quiet, loaded, largest = _beside(control, pause, folder)
         control.wait("flood", exit=True, timeout=60)
         seconds = time.monotonic() - began
         largest = max(largest, _size(folder))
-        limit = control.settings.journal_limit
+        limit = control.machine.settings.journal_limit
     ends = "".join(f"{number:012d} {'x' * 85}\r\n" for number in range(LINES - 10_000, LINES))
     found, bound = _last(folder), limit + limit // 4
     exact = found.endswith(f"{ends}the end\r\n".encode())

@@ -163,7 +163,7 @@ def _one(
     control.new("filled", ("sh", "-c", "echo begun"), if_exists="replace")
     control.wait("filled", exit=True, timeout=30)
     shown = control.show("filled")
-    journal = Path(control.transport.home) / "sessions" / shown.id / "journal"
+    journal = Path(control.machine.transport.home) / "sessions" / shown.id / "journal"
     segments(journal, source)
     given = {"NAME": "filled", "CURSOR": f"c1:{shown.incarnation}:0"}
     for reader in readers:

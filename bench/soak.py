@@ -67,7 +67,7 @@ class Soak:
         for index in range(sessions):
             program = ("python3", "-q") if index % 2 else ("bash", "--norc", "--noprofile")
             control.new(f"s{index}", program, history=HISTORY)
-        server = control.transport.run([("display-message", "-p", "#{pid}")])
+        server = control.machine.transport.run([("display-message", "-p", "#{pid}")])
         self.server = int(server)
 
     def run(self, seconds: float, every: float) -> list[Sizes]:
@@ -118,7 +118,7 @@ class Soak:
             self.wrong.append(f"{name}: {wanted!r} wanted, {str(found)[:200]!r} found")
 
     def _told(self) -> Sizes:
-        printed = self.control.transport.run([("list-panes", "-a", "-F", "#{history_bytes}")])
+        printed = self.control.machine.transport.run([("list-panes", "-a", "-F", "#{history_bytes}")])
         gc.collect()
         sizes = Sizes(
             sum(self._turns),

@@ -93,11 +93,11 @@ def probe(place: Place) -> list[Row]:
         rows = []
         for name, command, limit in (("an idle bash", ("bash",), 1.0), ("a node REPL", ("node",), None)):
             session = control.new(command[0], command)
-            pane = sessions.find(control, session.id)
-            cost = _cpu(partial(control.transport.probe, [(pane.pid, pane.tty)]), PROBES)
+            pane = sessions.find(control.machine, session.id)
+            cost = _cpu(partial(control.machine.transport.probe, [(pane.pid, pane.tty)]), PROBES)
             asked = f"< {limit:g} ms" if limit else "told only"
             rows.append(Row(f"CPU of one kernel probe of {name}", asked, f"{cost:.2f} ms", limit and cost < limit))
-            watched = Observer(control, pane)
+            watched = Observer(control.machine, pane)
             whole = _cpu(lambda watched=watched: (watched.look(), watched.verdict()), LOOKS, 0.03)
             drawn = _cpu(lambda watched=watched: (watched.look(fresh=True), watched.verdict()), LOOKS, 0.03)
             told = f"{whole:.2f} ms; {drawn:.2f} ms when it printed something and its screen is asked for"

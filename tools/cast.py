@@ -105,7 +105,7 @@ def play(control: Control, commands: Sequence[str]) -> tuple[list[Event], str]:
     """Type the commands as a person would; what was printed and when, and a picture of the last screen."""
     control.new(SESSION, ("bash",), size=f"{COLUMNS}x{ROWS}", shell_marks=False, env={"TMUXCTL_SOCKET": INNER})
     # a pane's title is the host's name until somebody sets it
-    control.transport.run([("select-pane", "-t", f"={SESSION}:", "-T", "tmuxctl")])
+    control.machine.transport.run([("select-pane", "-t", f"={SESSION}:", "-T", "tmuxctl")])
     recorder = Recorder(control)
     for command in commands:
         recorder.mark(command)

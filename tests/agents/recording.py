@@ -52,11 +52,11 @@ class Recorder:
 
     def __init__(self, session: str) -> None:
         self.control = Control()
-        self.observer = Observer(self.control, sessions.find(self.control, session))
-        self.clock = self.control.transport.clock() - time.time()
+        self.observer = Observer(self.control.machine, sessions.find(self.control.machine, session))
+        self.clock = self.control.machine.transport.clock() - time.time()
         self.history = self.observer.pane.history
         self.looks: list[Look] = []
-        self.began = self.control.transport.clock()
+        self.began = self.control.machine.transport.clock()
         self.ended = threading.Event()
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
@@ -75,10 +75,10 @@ class Recorder:
 
     def told(self, turn: Turn, question: tuple[float, float] | None) -> Told:
         """The turn as it is kept; `question` is from when to when its question stood."""
-        now = observers.capture(self.control.transport, self.observer.pane.name, scrollback=0)
+        now = observers.capture(self.control.machine.transport, self.observer.pane.name, scrollback=0)
         back = screens.text(now.back).split("\n") if now.back else []
         rows = [row.rstrip() for row in (*back, *screens.text(now.rows).split("\n"))]
-        _, remembered = sessions.find_with_input(self.control, self.observer.pane.name)
+        _, remembered = sessions.find_with_input(self.control.machine, self.observer.pane.name)
         given = Input.parse(remembered)
         anchor = None
         if given is not None and given.typed and turn.shape == "answer":

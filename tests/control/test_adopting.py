@@ -247,7 +247,7 @@ def test_what_is_no_target_is_refused(control: Control, person: Person):
             control.adopt(target)
     control.new("own", ("cat",))
     with pytest.raises(Conflict):
-        control.adopt(f"tmux@{control.transport.socket}:own")
+        control.adopt(f"tmux@{control.machine.transport.socket}:own")
     with pytest.raises(Conflict):
         control.adopt(person.target("work"), "own")
 

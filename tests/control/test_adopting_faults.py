@@ -95,8 +95,8 @@ def test_options_of_our_names_on_their_server_mean_nothing(control: Control, per
 def test_a_session_of_a_tmuxctl_is_not_written_to_as_a_pane_of_somebody_else(control: Control, place: Path, until):
     control.new("own", ("cat",))
     folder = place / f"tmux-{os.getuid()}"
-    (folder / "alias").symlink_to(control.transport.socket)
-    for target in (f"tmux@{control.transport.socket}:own", "tmux@alias:own"):
+    (folder / "alias").symlink_to(control.machine.transport.socket)
+    for target in (f"tmux@{control.machine.transport.socket}:own", "tmux@alias:own"):
         with pytest.raises(Conflict) as caught:
             control.send(target, b"past the lease")
         assert caught.value.reason == "ours"

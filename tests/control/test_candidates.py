@@ -336,7 +336,7 @@ def test_a_lost_session_is_stood_in_for_as_it_was_started(control: Control, chat
     chats("env: {THEIRS: b}", b="about")
     (place / "work").mkdir()
     control.new("fix", profile="a", cwd=str(place / "work"), env={"MINE": "1"}, size="90x20")
-    control.transport.run([("kill-server",)])
+    control.machine.transport.run([("kill-server",)])
     until(lambda: control.ls().sessions[0].state is State.LOST)
     found = control.ask("fix", b"x", fallback=("b",))
     assert found.answer == f"{place}/work 90 20 1 b -"
@@ -457,11 +457,11 @@ def test_a_program_whose_time_was_over_or_that_was_killed_is_not_replaced_by_tha
 def test_who_is_limited_until_later_is_not_asked_before(control: Control, chats: Chats, log):
     chats(a="limited", b="answers")
     made = control.new("fix", candidates=("a", "b"))
-    candidates.note_limited(control, made.id, "2999-01-01T00:00:00Z")
+    candidates.note_limited(control.machine, made.id, "2999-01-01T00:00:00Z")
     found = control.ask("fix", b"one")
     assert found.passed[0].message == "is limited until 2999-01-01T00:00:00Z"
     assert log() == ["b: one"]
-    candidates.note_limited(control, made.id, "2001-01-01T00:00:00Z")
+    candidates.note_limited(control.machine, made.id, "2001-01-01T00:00:00Z")
     control.ask("fix", b"two")
     assert log() == ["b: one", "a: two", "b: two"]
 

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.on("tmux", "pipe")
 @contextmanager
 def stopped(control: Control) -> Iterator[None]:
     """The tmux server does not answer meanwhile."""
-    pid = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -34,11 +34,11 @@ def stopped(control: Control) -> Iterator[None]:
 
 def test_a_write_into_a_hanging_tmux_is_unknown_and_typed_at_most_once(control: Control) -> None:
     control.new("t", LINES)
-    pane = server.pane(control.transport, "t")
+    pane = server.pane(control.machine.transport, "t")
     one = paste.Write("abcdefgh12345678", data=b"only once", enter=True)
     remember = paste.Input.remember(1, one.id, 0, "tty", one.data)
     with stopped(control), pytest.raises(Unreachable) as unknown:
-        paste.write(control.transport, control.holder, pane, one, remember, timeout=0.5)
+        paste.write(control.machine.transport, control.machine.holder, pane, one, remember, timeout=0.5)
     assert unknown.value.reason == "outcome_unknown"
     assert unknown.value.details["id"] == one.id
     assert one.id in unknown.value.hint
@@ -52,7 +52,7 @@ def test_a_write_into_a_hanging_tmux_is_unknown_and_typed_at_most_once(control: 
 def test_looking_at_a_hanging_tmux_ends_in_time(control: Control) -> None:
     control.new("t", LINES)
     with stopped(control), pytest.raises(Unreachable) as silent:
-        server.pane(control.transport, "t", timeout=0.3)
+        server.pane(control.machine.transport, "t", timeout=0.3)
     assert silent.value.reason == "backend_timeout"
     assert control.show("t").state.value == "idle"
 
@@ -60,12 +60,12 @@ def test_looking_at_a_hanging_tmux_ends_in_time(control: Control) -> None:
 @pytest.mark.on("tmux")
 def test_a_socket_that_was_deleted_comes_back_with_its_sessions(control: Control, place: Path, until: Any) -> None:
     control.new("t", LINES)
-    pid = control.transport.run([("display-message", "-p", "#{pid}")])
+    pid = control.machine.transport.run([("display-message", "-p", "#{pid}")])
     socket = next(place.glob("tmux-*/t"))
     socket.unlink()
     control.new("u", LINES)
     assert [one.name for one in control.ls().sessions] == ["t", "u"]
-    assert control.transport.run([("display-message", "-p", "#{pid}")]) == pid
+    assert control.machine.transport.run([("display-message", "-p", "#{pid}")]) == pid
 
 
 @pytest.mark.on("tmux")
@@ -101,7 +101,7 @@ def test_a_damaged_file_costs_no_other_session(control: Control, place: Path) ->
     control.new("good", LINES)
     spec = next(place.rglob(f"{damaged.id}/spec.json"))
     spec.write_text("{not json")
-    os.kill(int(control.transport.run([("display-message", "-p", "#{pid}")])), signal.SIGKILL)
+    os.kill(int(control.machine.transport.run([("display-message", "-p", "#{pid}")])), signal.SIGKILL)
     deadline = time.monotonic() + 10
     while [one.state.value for one in control.ls().sessions] != ["lost"]:
         assert time.monotonic() < deadline
@@ -112,12 +112,12 @@ def test_a_damaged_file_costs_no_other_session(control: Control, place: Path) ->
 @pytest.mark.on("tmux")
 def test_a_process_that_is_stopped_while_it_opens_a_client_leaves_no_doubt_about_a_write(control: Control) -> None:
     control.new("t", LINES)
-    pane = server.pane(control.transport, "t")
+    pane = server.pane(control.machine.transport, "t")
     one = paste.Write("abcdefgh12345678", data=b"not at all", enter=True)
     remember = paste.Input.remember(1, one.id, 0, "tty", one.data)
-    with open(f"{control.transport.home}/control.lock", "r+b") as lock:
+    with open(f"{control.machine.transport.home}/control.lock", "r+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(Conflict) as refused:
-            paste.write(control.transport, control.holder, pane, one, remember, timeout=0.5)
+            paste.write(control.machine.transport, control.machine.holder, pane, one, remember, timeout=0.5)
     assert refused.value.reason == "locked"
     assert control.send("t", b"not at all", id=one.id).result == "done"

@@ -45,7 +45,7 @@ class Folder:
         os.utime(file, (at, at))
 
     def events(self, hooks: Hooks = TOLD) -> Events:
-        return Events(self.control, str(self.path.parent), hooks)
+        return Events(self.control.machine, str(self.path.parent), hooks)
 
     def hook(self, since: float, typed: str = "", hooks: Hooks = TOLD) -> str | None:
         found = self.events(hooks).hook(1000.0, since, typed.encode())
@@ -250,7 +250,7 @@ def test_an_input_is_found_wherever_it_stands_in_a_long_transcript(
     (place / "turns.jsonl").write_text("".join(json.dumps(one) + "\n" for one in entries))
     control.new("a", ("cat",), cwd=str(place))
     how = Transcript(user={"is": "user"}, agent={"is": "agent"}, input="text", text="text")
-    found = events.spoken(control, sessions.find(control, "a"), how, "turns.jsonl", at)
+    found = events.spoken(control.machine, sessions.find(control.machine, "a"), how, "turns.jsonl", at)
     assert found is not None
     assert found.text == f"answer to {at}"
 
@@ -299,9 +299,9 @@ def test_a_transcript_that_is_no_plain_file_is_not_read(agent: Agent, place: Pat
     hooks = library.load("agent").hooks
     assert hooks
     assert hooks.transcript
-    pane = sessions.find(agent.control, agent.name)
-    assert events.spoken(agent.control, pane, hooks.transcript, path, "ask") is None
-    assert events.spoken(agent.control, pane, hooks.transcript, "kept", "ask")
+    pane = sessions.find(agent.control.machine, agent.name)
+    assert events.spoken(agent.control.machine, pane, hooks.transcript, path, "ask") is None
+    assert events.spoken(agent.control.machine, pane, hooks.transcript, "kept", "ask")
 
 
 def test_what_a_program_tells_by_hand_counts_as_told_by_it(agent: Agent, place: Path) -> None:

@@ -51,14 +51,14 @@ def test_one_that_goes_meanwhile_costs_no_other_anything(control: Control) -> No
         control.new(name, LINES)
         control.send(name, f"I am {name}".encode())
         assert control.wait(name, text=f"^I am {name}$").matched
-    panes = server.panes(control.transport)
+    panes = server.panes(control.machine.transport)
     control.kill(("a", "c"))
     again = control.new("c", LINES)
-    drawn = observer.captures(control.transport, panes)
+    drawn = observer.captures(control.machine.transport, panes)
     assert [one.pane.name for one in drawn] == ["a", "b", "c", "d"]
     assert [f"I am {one.pane.name}".encode() in one.rows for one in drawn] == [False, True, False, True]
-    lifetime._kill_sessions(control, panes)
-    assert [pane.id for pane in server.panes(control.transport)] == [again.id]
+    lifetime._kill_sessions(control.machine, panes)
+    assert [pane.id for pane in server.panes(control.machine.transport)] == [again.id]
 
 
 @pytest.mark.on("memory", "tmux")
@@ -90,7 +90,7 @@ def test_programs_that_ignore_polite_signals_end_too(control: Control, place: Pa
     assert end.processes == 3
     assert end.escaped == ()
     assert not lives(made.pid or 0)
-    assert not control.transport.marked(made.id)
+    assert not control.machine.transport.marked(made.id)
 
 
 @pytest.mark.on("tmux")
@@ -99,8 +99,8 @@ def test_what_a_shell_left_in_the_background_ends_too(control: Control, until: C
         "t", ("sh", "-c", "setsid sleep 1000 & nohup sleep 1001 >/dev/null 2>&1 & (sleep 1002 &) ; echo up; cat")
     )
     assert control.wait("t", text="up", since="screen").matched
-    until(lambda: len([row for row in control.transport.marked(made.id) if row.name == "sleep"]) == 3)
-    pids = [row.pid for row in control.transport.marked(made.id)]
+    until(lambda: len([row for row in control.machine.transport.marked(made.id) if row.name == "sleep"]) == 3)
+    pids = [row.pid for row in control.machine.transport.marked(made.id)]
     assert control.kill(("t",), grace=0.5).killed[0].escaped == ()
     assert not [pid for pid in pids if lives(pid)]
 
@@ -109,9 +109,9 @@ def test_what_a_shell_left_in_the_background_ends_too(control: Control, until: C
 def test_children_of_an_ended_program_end_with_its_session(control: Control, until: Callable[[Any], Any]) -> None:
     made = control.new("t", ("sh", "-c", "setsid sh -c '>up; sleep 1000' & until [ -e up ]; do sleep 0.02; done"))
     assert control.wait("t", exit=True).matched
-    assert control.transport.marked(made.id)
+    assert control.machine.transport.marked(made.id)
     control.kill(("t",), grace=0.5)
-    assert not control.transport.marked(made.id)
+    assert not control.machine.transport.marked(made.id)
 
 
 @pytest.mark.on("memory", "tmux")
@@ -150,8 +150,8 @@ def test_a_name_is_free_again_after_a_kill(control: Control) -> None:
 @pytest.mark.on("tmux")
 def test_another_process_with_the_same_pid_is_not_signalled(control: Control) -> None:
     control.new("t", LINES)
-    me = next(row for row in control.transport.processes([os.getpid()]))
-    control.transport.signal([me._replace(started=me.started - 1)], "KILL")
+    me = next(row for row in control.machine.transport.processes([os.getpid()]))
+    control.machine.transport.signal([me._replace(started=me.started - 1)], "KILL")
     assert re.match("cat", control.show("t").argv[0])
 
 
@@ -160,11 +160,11 @@ def test_a_resident_process_whose_control_client_is_gone_can_end_sessions_and_ty
     control.new("t", LINES)
     control.new("u", LINES)
     control.send("t", b"before")
-    control.transport.close()
+    control.machine.transport.close()
     control.send("t", b"after")
     assert control.wait("t", text="after").matched == "text"
-    control.transport.close()
-    control.transport.run([("kill-session", "-t", "=u")], timeout=5)
+    control.machine.transport.close()
+    control.machine.transport.run([("kill-session", "-t", "=u")], timeout=5)
     assert [(one.name, one.state.value == "exited") for one in control.ls().sessions] == [("t", False), ("u", True)]
 
 
@@ -214,7 +214,7 @@ def test_what_a_plugin_keeps_is_told_until_it_is_gone_or_forced(control: Control
 @pytest.mark.on("tmux")
 def test_what_was_half_written_goes_with_prune(control: Control, place: Path) -> None:
     made = control.new("t", LINES)
-    home = Path(control.transport.home)
+    home = Path(control.machine.transport.home)
     long_ago = (1, 1)
     for name in ("server.1.1.new", f"sessions/{made.id}/spec.json.1.1.new", "sessions/never/launch.sh"):
         (home / name).parent.mkdir(exist_ok=True)

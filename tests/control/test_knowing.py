@@ -114,8 +114,10 @@ def test_text_that_goes_is_waited_for(control: Control) -> None:
     control.new("s", SHELL)
     control.send("s", b"echo working")
     control.wait("s", text="working")
-    control.send("s", b"sleep 0.3; printf '\\033[2J\\033[H'" if control.transport.socket != "memory" else b"sleep 0.3")
-    if control.transport.socket == "memory":
+    control.send(
+        "s", b"sleep 0.3; printf '\\033[2J\\033[H'" if control.machine.transport.socket != "memory" else b"sleep 0.3"
+    )
+    if control.machine.transport.socket == "memory":
         assert control.wait("s", gone="nosuchtext").matched == "gone"
         return
     assert control.wait("s", gone="^working").matched == "gone"
@@ -124,7 +126,7 @@ def test_text_that_goes_is_waited_for(control: Control) -> None:
 def test_a_change_is_waited_for(control: Control) -> None:
     control.new("s", SHELL)
     control.send(
-        "s", b"sleep 3; echo x" if control.transport.socket == "memory" else b"while sleep 0.3; do echo x; done"
+        "s", b"sleep 3; echo x" if control.machine.transport.socket == "memory" else b"while sleep 0.3; do echo x; done"
     )
     control.wait("s", text="sleep", since="screen")
     found = control.wait("s", change=True)
@@ -192,7 +194,7 @@ def test_a_stopped_job_is_told(control: Control, until: Callable[[Callable[[], A
 @pytest.mark.on("tmux")
 def test_the_death_of_the_server_ends_a_wait_for_idle(control: Control) -> None:
     control.new("s", ("sh", "-c", "sleep 60"), wait=False)
-    server = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    server = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
     threading.Timer(0.3, lambda: os.kill(server, signal.SIGKILL)).start()
     with pytest.raises((Unreachable, Exited)):
         control.wait("s")

@@ -19,7 +19,7 @@ from tmuxctl.terminal.server import pane
 
 def holds(control: Control, holder: Holder) -> bool:
     """Whether this holder gets the lease of session `t`."""
-    return lease.take(control.transport, holder, pane(control.transport, "t"))
+    return lease.take(control.machine.transport, holder, pane(control.machine.transport, "t"))
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_while_another_writer_has_the_lease_nothing_is_typed(control: Control, l
         with pytest.raises(Conflict) as refused:
             write()
         assert refused.value.reason == "leased"
-    lease.give_back(control.transport, living, "t")
+    lease.give_back(control.machine.transport, living, "t")
     control.send("t", b"mine")
     assert control.wait("t", text="^mine$").matched
 
@@ -67,8 +67,8 @@ def test_a_pid_used_again_does_not_keep_a_dead_writers_lease(control: Control) -
 def test_a_lease_that_ran_out_counts_no_more(control: Control, living: Holder) -> None:
     control.new("t", LINES)
     assert holds(control, living)
-    past = str(int(control.transport.clock()) - 1)
-    control.transport.run([("set-option", "-t", "=t:", "@tmuxctl_lease_until", past)])
+    past = str(int(control.machine.transport.clock()) - 1)
+    control.machine.transport.run([("set-option", "-t", "=t:", "@tmuxctl_lease_until", past)])
     control.send("t", b"mine")
     assert control.wait("t", text="^mine$").matched
 
@@ -77,7 +77,7 @@ def test_a_lease_that_ran_out_counts_no_more(control: Control, living: Holder) -
 def test_only_the_holder_gives_a_lease_back(control: Control, living: Holder) -> None:
     control.new("t", LINES)
     assert holds(control, living)
-    lease.give_back(control.transport, control.holder, "t")
+    lease.give_back(control.machine.transport, control.machine.holder, "t")
     with pytest.raises(Conflict):
         control.send("t", b"mine")
 
@@ -87,7 +87,8 @@ def test_of_many_writers_at_once_exactly_one_gets_it(control: Control, another: 
     got: list[bool] = []
     controls = [another() for _ in range(4)]
     threads = [
-        threading.Thread(target=lambda mine: got.append(holds(mine, mine.holder)), args=(one,)) for one in controls
+        threading.Thread(target=lambda mine: got.append(holds(mine, mine.machine.holder)), args=(one,))
+        for one in controls
     ]
     for thread in threads:
         thread.start()
@@ -100,5 +101,5 @@ def test_of_many_writers_at_once_exactly_one_gets_it(control: Control, another: 
 def test_a_write_leaves_no_lease_behind(control: Control) -> None:
     control.new("t", LINES)
     control.send("t", b"x")
-    now = pane(control.transport, "t")
+    now = pane(control.machine.transport, "t")
     assert not now.lease

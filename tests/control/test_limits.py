@@ -35,7 +35,7 @@ def test_what_cannot_be_asked_is_no_reason_to_refuse() -> None:
 
 @pytest.mark.on("memory", "tmux")
 def test_no_more_sessions_than_the_settings_allow(control: Control) -> None:
-    control.settings = config.load({"limits.sessions": 2})
+    control.machine.settings = config.load({"limits.sessions": 2})
     control.new("a", LINES)
     control.new("b", LINES)
     with pytest.raises(Failed) as refused:
@@ -58,7 +58,7 @@ def test_show_tells_what_a_session_takes(control: Control) -> None:
 @pytest.mark.on("memory")
 def test_sessions_that_do_nothing_are_ended_only_where_the_settings_say_so(control: Control) -> None:
     assert control.new("t", LINES, dry_run=True).plugins == ()
-    control.settings = config.load({"limits.idle_kill": "2h"})
+    control.machine.settings = config.load({"limits.idle_kill": "2h"})
     planned = control.new("t", LINES, dry_run=True)
     assert planned.plugins == ("timeout",)
     assert any("expire.sh" in file for file in planned.files)  # type: ignore[union-attr]

@@ -20,9 +20,9 @@ def crash(control: Control, backend: str) -> Callable[[], None]:
 
     def kill() -> None:
         if backend == "memory":
-            control.transport.kill_server()  # type: ignore[attr-defined]
+            control.machine.transport.kill_server()  # type: ignore[attr-defined]
             return
-        pid = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+        pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
         os.kill(pid, signal.SIGKILL)
         while os.path.exists(f"/proc/{pid}/exe"):
             pass
@@ -94,7 +94,7 @@ def test_processes_of_a_lost_session_do_not_outlive_its_kill(control: Control, c
     assert control.wait("t", text="up", since="screen").matched
     crash()
     control.kill(("t",), grace=0.2)
-    assert not control.transport.marked(made.id)
+    assert not control.machine.transport.marked(made.id)
 
 
 @pytest.mark.on("memory", "tmux")
@@ -113,13 +113,15 @@ def dying(lost: Control) -> Iterator[Callable[[], None]]:
     process = subprocess.Popen(["sleep", "1000"])
 
     def record() -> None:
-        home = lost.transport.home
-        lost.transport.record_server(process.pid)
+        home = lost.machine.transport.home
+        lost.machine.transport.record_server(process.pid)
         gone = next(
-            one for one in lost.transport.files(f"{home}/sessions") if sessions.spec(lost, one)["spec"]["name"] == "t"
+            one
+            for one in lost.machine.transport.files(f"{home}/sessions")
+            if sessions.spec(lost.machine, one)["spec"]["name"] == "t"
         )
-        lost.transport.put(f"{home}/sessions/{gone}/server", lost.transport.read(f"{home}/server"))
-        assert sessions.server_pid(lost) == process.pid
+        lost.machine.transport.put(f"{home}/sessions/{gone}/server", lost.machine.transport.read(f"{home}/server"))
+        assert sessions.server_pid(lost.machine) == process.pid
 
     yield record
     process.kill()
@@ -149,7 +151,7 @@ def test_a_session_that_somebody_ended_with_tmux_itself_is_not_called_lost(contr
     control.new("t", LINES)
     control.send("t", b"last words")
     control.wait("t", text="last words")
-    control.transport.run([("kill-session", "-t", "=t")])
+    control.machine.transport.run([("kill-session", "-t", "=t")])
     assert [(one.state.value, one.exit_status) for one in control.ls().sessions] == [("exited", None)]
     with pytest.raises(Exited) as ended:
         control.send("t", b"more")
@@ -171,5 +173,5 @@ def test_a_new_session_takes_the_place_of_a_lost_one_of_its_name(lost: Control) 
 def test_a_renamed_session_is_lost_under_its_new_name(control: Control):
     control.new("first", ("cat",))
     control.rename("first", "second")
-    control.transport.run([("kill-session", "-t", "=second")])
+    control.machine.transport.run([("kill-session", "-t", "=second")])
     assert [one.name for one in control.ls().sessions] == ["second"]

@@ -51,7 +51,7 @@ def test_a_lifetime_ends_the_program(control: Control) -> None:
 def test_a_lifetime_ends_what_the_program_started_too(control: Control, until: Any) -> None:
     made = control.new("t", ("sh", "-c", "sleep 1000 & echo up; cat"), with_=("timeout=500ms",))
     assert control.wait("t", exit=True).matched
-    until(lambda: not control.transport.marked(made.id))
+    until(lambda: not control.machine.transport.marked(made.id))
     assert "up" in control.screen("t").text
 
 
@@ -72,4 +72,4 @@ def test_a_plugin_that_is_not_there_is_an_error_before_anything_starts(control: 
     with pytest.raises(TmuxctlError):
         control.new("t", LINES, env_file="nowhere")
     assert not control.ls().sessions
-    assert not control.transport.files(control.transport.home + "/sessions")
+    assert not control.machine.transport.files(control.machine.transport.home + "/sessions")

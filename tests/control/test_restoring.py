@@ -25,7 +25,7 @@ def crash(control: Control) -> Crash:
     """Kills the tmux server, as kill -9 does."""
 
     def kill() -> None:
-        pid = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+        pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
         os.kill(pid, signal.SIGKILL)
         while os.path.exists(f"/proc/{pid}/exe"):
             pass
@@ -95,7 +95,7 @@ def test_a_marked_shell_is_marked_again(control: Control, crash: Crash) -> None:
 def test_a_program_that_had_ended_is_not_started_again(control: Control, crash: Crash, until: Any) -> None:
     made = control.new("done", ("sh", "-c", "[ ! -e again ] || exec cat; touch again; exit 3"))
     control.new("t", LINES)
-    until(lambda: (Path(control.transport.home) / "sessions" / made.id / "exit").exists())
+    until(lambda: (Path(control.machine.transport.home) / "sessions" / made.id / "exit").exists())
     crash()
     found = {one.name: one for one in control.ls().sessions}
     assert (found["done"].state.value, found["done"].exit_status) == ("exited", 3)
@@ -140,7 +140,7 @@ def test_a_secret_is_taken_from_the_environment_again_or_said_to_be_missing(
 ) -> None:
     monkeypatch.setenv("INHERITED", "came along")
     made = control.new("t", LINES, env={"DB_PASSWORD": "s3cret"})
-    spec = Path(control.transport.home) / "sessions" / made.id / "spec.json"
+    spec = Path(control.machine.transport.home) / "sessions" / made.id / "spec.json"
     assert "s3cret" not in spec.read_text()
     assert "came along" not in spec.read_text()
     crash()
@@ -183,7 +183,7 @@ def test_what_the_environment_does_not_have_is_taken_from_that_of_a_login(
     assert (found["EDITOR_OF_MINE"], found["DB_PASSWORD"]) == ("two\nlines", "s3cret")
     assert found["HERE"] == "in the shell"
     assert "EXTRA" not in found
-    assert not [row for row in control.transport.processes() if row.name == "sleep" and _in(place, row.pid)]
+    assert not [row for row in control.machine.transport.processes() if row.name == "sleep" and _in(place, row.pid)]
 
 
 def _in(place: Path, pid: int) -> bool:
@@ -207,7 +207,9 @@ def test_a_login_that_does_not_come_to_its_end_holds_up_no_session(
     (place / ".profile").write_text(profile)
     (one,) = control.restore().sessions
     assert (one.outcome, one.secret_missing, one.from_login) == ("relaunched", ("INHERITED",), ())
-    assert not [row for row in control.transport.processes() if row.name in ("sleep", "yes") and _in(place, row.pid)]
+    assert not [
+        row for row in control.machine.transport.processes() if row.name in ("sleep", "yes") and _in(place, row.pid)
+    ]
 
 
 def test_a_secret_from_a_file_of_variables_is_read_from_it_again(
@@ -216,7 +218,7 @@ def test_a_secret_from_a_file_of_variables_is_read_from_it_again(
     file = place / "vars"
     file.write_text("MODE=fast\nAPI_KEY=f1rst\n")
     made = control.new("t", LINES, env_file=str(file))
-    assert "f1rst" not in (Path(control.transport.home) / "sessions" / made.id / "spec.json").read_text()
+    assert "f1rst" not in (Path(control.machine.transport.home) / "sessions" / made.id / "spec.json").read_text()
     for value in ("new", "newer"):
         crash()
         file.write_text(f"MODE=slow\nAPI_KEY={value}\n")
@@ -267,9 +269,9 @@ def test_a_profile_says_how_its_program_goes_on(control: Control, crash: Crash, 
 
 def test_what_still_runs_from_before_is_told_and_left_alone(control: Control, crash: Crash, until: Any) -> None:
     made = control.new("t", ("sh", "-c", "trap '' HUP; sleep 1000 & exec cat"))
-    until(lambda: [row for row in control.transport.marked(made.id) if row.name == "sleep"])
+    until(lambda: [row for row in control.machine.transport.marked(made.id) if row.name == "sleep"])
     crash()
-    until(lambda: not [row for row in control.transport.marked(made.id) if row.name != "sleep"])
+    until(lambda: not [row for row in control.machine.transport.marked(made.id) if row.name != "sleep"])
     (one,) = control.restore().sessions
     (left,) = one.running
     assert left.name == "sleep"
@@ -335,13 +337,13 @@ def test_twenty_sessions_are_lost_together_and_come_back_by_one_command(control:
         assert f"{name}\n{name}" in control.log(name).text  # type: ignore[union-attr]
         control.send(name, b"again")
         assert control.wait(name, text="^again$").matched
-    servers = [row for row in control.transport.processes() if row.name.startswith("tmux: server")]
+    servers = [row for row in control.machine.transport.processes() if row.name.startswith("tmux: server")]
     assert len([row for row in servers if _ours(row.pid, control)]) == 1
 
 
 def _ours(pid: int, control: Control) -> bool:
     try:
-        return control.transport.home.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return control.machine.transport.home.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
 

@@ -53,14 +53,16 @@ def test_a_secret_is_kept_nowhere(asking: Control, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PASSWORD", SECRET)
     asking.send("login", secret_from_env="PASSWORD")
     assert asking.wait("login", text="it has").matched
-    options = asking.transport.run([("display-message", "-p", "-t", "=login:", "#{@tmuxctl_input} #{@tmuxctl_spec}")])
+    options = asking.machine.transport.run(
+        [("display-message", "-p", "-t", "=login:", "#{@tmuxctl_input} #{@tmuxctl_spec}")]
+    )
     assert SECRET.encode() not in options
     assert SECRET.encode().hex().encode() not in options
     assert SECRET not in asking.log("login").text + asking.screen("login", scrollback=0).text  # type: ignore[union-attr]
     if backend != "memory":
         kept = [one for one in place.rglob("*") if one.is_file() and SECRET.encode() in one.read_bytes()]
         assert not kept
-        assert asking.transport.run([("list-buffers",)]) == b""
+        assert asking.machine.transport.run([("list-buffers",)]) == b""
     asking.kill(("login",), signal="KILL")
     if backend != "memory":
         assert not [one for one in place.rglob("*") if one.is_file() and SECRET.encode() in one.read_bytes()]
@@ -104,7 +106,7 @@ def test_a_text_is_not_typed_where_a_password_is_asked_for(asking: Control, plac
 def test_a_text_is_typed_for_a_password_if_that_is_said(asking: Control, place: Path) -> None:
     asking.send("login", SECRET.encode(), insecure=True)
     assert asking.wait("login", text=r"it has (\d+) bytes").groups == (str(len(SECRET)),)
-    kept = asking.transport.run([("display-message", "-p", "-t", "=login:", "#{@tmuxctl_input}")])
+    kept = asking.machine.transport.run([("display-message", "-p", "-t", "=login:", "#{@tmuxctl_input}")])
     assert SECRET.encode().hex().encode() not in kept
     assert not [one for one in place.rglob("*") if one.is_file() and SECRET.encode() in one.read_bytes()]
 

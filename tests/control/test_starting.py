@@ -230,7 +230,7 @@ def test_a_session_with_less_history_takes_none_from_another(control: Control) -
     control.new("little", LINES, history=5)
     assert control.screen("much", scrollback=0).scrollback == tuple(f"line {number}" for number in range(1, 52))
     # what tmux 3.7 and later go by whenever the global value changes
-    assert control.transport.run([("show-options", "-v", "-t", "=much:", "history-limit")]) == b"1000\n"
+    assert control.machine.transport.run([("show-options", "-v", "-t", "=much:", "history-limit")]) == b"1000\n"
 
 
 @pytest.mark.on("memory", "tmux")
@@ -242,7 +242,7 @@ def test_a_dry_run_tells_all_and_writes_nothing(control: Control, place: Path) -
     assert any(line.startswith("new-session") for line in plan.tmux)
     assert not control.ls().sessions
     assert not [one for one in (place / "state").rglob("*") if one.is_file()]
-    assert not control.transport.files(control.transport.home + "/sessions")
+    assert not control.machine.transport.files(control.machine.transport.home + "/sessions")
 
 
 @pytest.mark.on("memory", "tmux")
@@ -253,7 +253,7 @@ def test_a_name_that_is_taken_is_an_error_and_harms_nobody(control: Control) -> 
     assert refused.value.reason == "exists"
     assert "db" in refused.value.message
     assert control.show("db").id == first.id
-    assert list(control.transport.files(control.transport.home + "/sessions")) == [first.id]
+    assert list(control.machine.transport.files(control.machine.transport.home + "/sessions")) == [first.id]
 
 
 @pytest.mark.on("memory", "tmux")
@@ -283,7 +283,7 @@ def test_a_command_that_is_not_there_is_an_error_before_anything_starts(control:
         control.new("db", ("no-such-program-anywhere",))
     assert refused.value.reason == "command_not_found"
     assert not control.ls().sessions
-    assert not control.transport.files(control.transport.home + "/sessions")
+    assert not control.machine.transport.files(control.machine.transport.home + "/sessions")
 
 
 @pytest.mark.on("memory")
@@ -322,7 +322,7 @@ def test_of_two_that_start_one_name_at_once_exactly_one_wins(control: Control, a
     assert sorted(one == "exists" for one in results) == [False, True, True, True], results
     assert [one.name for one in control.ls().sessions] == ["db", "first"]
     assert control.show("db").id in results
-    assert len(control.transport.files(control.transport.home + "/sessions")) == 2
+    assert len(control.machine.transport.files(control.machine.transport.home + "/sessions")) == 2
     control.send("db", b"alive")
     assert control.wait("db", text="alive").matched
 
@@ -353,7 +353,7 @@ def test_the_users_own_tmux_configuration_has_no_effect(control: Control, place:
 
 @pytest.mark.on("memory")
 def test_no_more_sessions_start_than_the_settings_allow(control: Control) -> None:
-    control.settings = control.settings._replace(limits_sessions=2)
+    control.settings = control.machine.settings._replace(limits_sessions=2)
     control.new("a", LINES)
     control.new("ended", ("sh", "-c", "exit 0"))
     assert control.wait("ended", exit=True).matched
@@ -381,13 +381,13 @@ def test_a_session_starts_in_any_locale(control: Control, monkeypatch, locale):
 def test_the_wheel_of_a_mouse_leaves_no_session_in_copy_mode(control: Control) -> None:
     """Whatever the version of tmux has for usual."""
     control.new("t", LINES)
-    assert control.transport.run([("show-options", "-gv", "mouse")]) == b"off\n"
+    assert control.machine.transport.run([("show-options", "-gv", "mouse")]) == b"off\n"
 
 
 @pytest.mark.on("tmux", "pipe")
 def test_a_tmuxctl_inside_a_session_drives_the_same_server(control: Control) -> None:
     control.new("t", ("sh", "-c", 'echo "socket $TMUXCTL_SOCKET"; cat'), env={"TMUXCTL_SOCKET": "elsewhere"})
-    assert control.screen("t").text == f"socket {control.transport.socket}"
+    assert control.screen("t").text == f"socket {control.machine.transport.socket}"
 
 
 @pytest.mark.on("tmux")

@@ -264,21 +264,21 @@ def test_typing_into_an_ended_program_is_an_error_and_harms_nobody(control: Cont
 
 
 def test_copy_mode_nobody_looks_at_does_not_swallow_text(typed: Control) -> None:
-    typed.transport.run([("copy-mode", "-t", "=t:")])
+    typed.machine.transport.run([("copy-mode", "-t", "=t:")])
     assert typed.send("t", b"hello").result == "done"
     arrives(typed, "t", b"hello\r")
-    typed.transport.run([("copy-mode", "-t", "=t:")])
+    typed.machine.transport.run([("copy-mode", "-t", "=t:")])
     typed.keys("t", ("x",))
     arrives(typed, "t", b"hello\rx")
 
 
 def test_a_session_whose_input_is_off_refuses(typed: Control) -> None:
-    typed.transport.run([("select-pane", "-d", "-t", "=t:")])
+    typed.machine.transport.run([("select-pane", "-d", "-t", "=t:")])
     for write in (lambda: typed.send("t", b"x"), lambda: typed.keys("t", ("x",))):
         with pytest.raises(Conflict) as refused:
             write()
         assert refused.value.reason == "input_off"
-    typed.transport.run([("select-pane", "-e", "-t", "=t:")])
+    typed.machine.transport.run([("select-pane", "-e", "-t", "=t:")])
     typed.send("t", b"next")
     arrives(typed, "t", b"next\r")
 

@@ -165,7 +165,7 @@ def test_text_that_leaves_the_screen_at_once_is_found(control: Control, place: P
     control.new("t", ("sh", "-c", words), cwd=str(place))
     # the full stop: a row that is only begun stands on the screen, too, as the 1 of 12345
     wanted = waits.Conditions(text=r"^(1|40000)\.$")
-    with waits.Waiter(control, sessions.find(control, "t"), wanted, None, None) as waiter:
+    with waits.Waiter(control.machine, sessions.find(control.machine, "t"), wanted, None, None) as waiter:
         (place / "go").touch()
         assert waiter.until(20).text == "40000."
 
@@ -257,7 +257,7 @@ def test_a_kill_ends_a_wait(control: Control, another: Callable[[], Control]) ->
 @pytest.mark.on("tmux", "resident")
 def test_the_death_of_the_server_ends_a_wait(control: Control, another: Callable[[], Control]) -> None:
     control.new("t", LINES)
-    pid = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
     results = [
         in_background(lambda: another().wait("t", text="never")), in_background(lambda: another().wait("t", exit=True))
     ]  # fmt: skip
@@ -274,7 +274,7 @@ def test_the_death_of_the_server_in_memory_ends_a_wait(control: Control, another
     control.new("t", LINES)
     result = in_background(lambda: another().wait("t", text="never"))
     assert control.wait("t", settle=0.1).matched
-    control.transport.kill_server()  # type: ignore[attr-defined]
+    control.machine.transport.kill_server()  # type: ignore[attr-defined]
     error = result()
     assert isinstance(error, Unreachable)
     assert error.reason == "lost"

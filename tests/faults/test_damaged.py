@@ -87,7 +87,7 @@ damaged_by = pytest.mark.parametrize("damage", DAMAGES, ids=lambda one: one.__na
 
 
 def crash(control: Control) -> None:
-    pid = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
     os.kill(pid, signal.SIGKILL)
     while os.path.exists(f"/proc/{pid}/exe"):
         pass
@@ -104,7 +104,7 @@ def sessions(control: Control) -> Path:
     for name in (*map(called, FILES), "good"):
         control.wait(name)
     control.ls()
-    return Path(control.transport.home) / "sessions"
+    return Path(control.machine.transport.home) / "sessions"
 
 
 def called(file: str) -> str:
@@ -144,7 +144,7 @@ def test_of_a_session_that_was_ended(control: Control, place: Path, name: str, d
     made = control.new("damaged", LINES)
     control.new("good", LINES)
     control.kill(("damaged", "good"))
-    damage(Path(control.transport.home) / "ended" / made.id / name)
+    damage(Path(control.machine.transport.home) / "ended" / made.id / name)
     listed = Command()("ls", "--ended")
     assert listed.reason == ""
     assert "good" in {one["name"] for one in listed.said["sessions"]}
@@ -158,9 +158,9 @@ def test_of_all_sessions(control: Control, place: Path, name: str, damage: Damag
     for one in ("good", "other"):
         control.new(one, ("bash",))
         control.wait(one)
-    here = Path(control.transport.home) / name
+    here = Path(control.machine.transport.home) / name
     if not here.exists():
-        assert control.known.of("bash")
+        assert control.machine.known.of("bash")
     assert here.exists()
     damage(here)
     assert Command().states() == {"good": "idle", "other": "idle"}
@@ -176,7 +176,7 @@ def test_of_a_pane_that_was_adopted(control: Control, place: Path, person: Perso
     control.adopt(person.target("work:1"), "strange")
     control.send("strange", b"echo hi")
     assert "strange" in Command().states()
-    found = {name: next((Path(control.transport.home) / "adopted").rglob(name)) for name in ADOPTED}
+    found = {name: next((Path(control.machine.transport.home) / "adopted").rglob(name)) for name in ADOPTED}
     for name in ADOPTED:
         damage(found[name])
         assert Command().states()["good"] == "idle", name

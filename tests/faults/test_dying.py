@@ -73,7 +73,7 @@ def whole(control: Control, place: Path, until: Callable[..., Any]) -> Callable[
         until(lambda: set(marked(place).values()) <= {one.id for one in control.ls().sessions})
         listed = control.ls().sessions
         for one in listed:
-            folder = Path(sessions.folder(control, one.id))
+            folder = Path(sessions.folder(control.machine, one.id))
             if one.state not in ("exited", "lost"):
                 missing = [
                     name
@@ -82,7 +82,7 @@ def whole(control: Control, place: Path, until: Callable[..., Any]) -> Callable[
                 ]
                 assert not missing, (step, one)
                 assert json.loads((folder / "spec.json").read_bytes())["spec"]["name"] == one.name, step
-        locks = [lock for lock in Path(control.transport.home).glob("*.lock") if held(lock)]
+        locks = [lock for lock in Path(control.machine.transport.home).glob("*.lock") if held(lock)]
         assert not locks, step
         return living(listed)
 
@@ -106,7 +106,7 @@ def lines(control: Control, name: str) -> list[str]:
 
 
 def kill_server(control: Control) -> None:
-    pid = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
     os.kill(pid, signal.SIGKILL)
     deadline = time.monotonic() + PATIENCE
     while Path(f"/proc/{pid}/exe").exists():
@@ -249,8 +249,8 @@ def test_prune(control: Control, place: Path, deaths, whole) -> None:
         assert whole(death.step) == ["keep"]
         control.prune()
         assert [one.name for one in control.ls().sessions] == ["keep"], death
-        assert not os.listdir(f"{control.transport.home}/ended"), death
-        assert os.listdir(f"{control.transport.home}/sessions") == [control.show("keep").id], death
+        assert not os.listdir(f"{control.machine.transport.home}/ended"), death
+        assert os.listdir(f"{control.machine.transport.home}/sessions") == [control.show("keep").id], death
 
 
 def prepared(control: Control) -> tuple[str, ...]:
@@ -286,7 +286,7 @@ def lost(control: Control, until: Callable[..., Any]) -> tuple[str, ...]:
     """Takes the server away, with all that runs in it, and gives the word that brings the sessions back."""
     kill_server(control)
     for one in until(lambda: [each for each in control.ls().sessions if each.state == "lost"]):
-        for row in control.transport.marked(one.id):
+        for row in control.machine.transport.marked(one.id):
             os.kill(row.pid, signal.SIGKILL)
     return ("restore",)
 
@@ -301,7 +301,7 @@ def test_what_was_half_written_is_cleared_away(control: Control, place: Path, de
         # as if all this had been an hour ago
         os.utime(one, (time.time() - 3600,) * 2, follow_symlinks=False)
     control.prune()
-    home = Path(control.transport.home)
+    home = Path(control.machine.transport.home)
     known = {one.id for one in control.ls().sessions}
     assert list(home.rglob("*.new")) == []
     assert set(os.listdir(home / "sessions")) <= known
@@ -309,7 +309,7 @@ def test_what_was_half_written_is_cleared_away(control: Control, place: Path, de
 
 def again(control: Control, words: str) -> tuple[str, ...]:
     """A command as it is where nothing was done before: what it has looked up is forgotten, and `new` has no server."""
-    home = Path(control.transport.home)
+    home = Path(control.machine.transport.home)
     (home / "profiles.json").unlink(missing_ok=True)
     for last in home.glob("sessions/*/last.json"):
         last.unlink()

@@ -64,7 +64,9 @@ def no_group(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def group_of(control: Control, session_id: str) -> str:
-    return cgroup.paths(control.transport, {session_id: sessions.folder(control, session_id)}).get(session_id, "")
+    return cgroup.paths(control.machine.transport, {session_id: sessions.folder(control.machine, session_id)}).get(
+        session_id, ""
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -107,7 +109,7 @@ def test_who_holds_the_terminal_without_a_mark_ends_with_it(control: Control, pl
 def test_a_process_of_another_session_with_the_terminal_open_is_not_touched(control: Control, until: Any) -> None:
     """A program that writes to somebody's terminal is not that somebody's program."""
     control.new("t", ("cat",))
-    tty = control.transport.run([("display-message", "-p", "-t", "=t:", "#{pane_tty}")]).decode().strip()
+    tty = control.machine.transport.run([("display-message", "-p", "-t", "=t:", "#{pane_tty}")]).decode().strip()
     control.new("writer", ("sh", "-c", f"exec sleep 1000 >{tty} 2>&1"), wait=False)
     other = control.show("writer")
     until(lambda: os.readlink(f"/proc/{other.pid}/fd/1") == tty)
@@ -120,7 +122,7 @@ def test_a_session_that_was_lost_is_ended_with_its_group(control: Control, escap
     session_id = escaped("clean")
     if not group_of(control, session_id):
         pytest.skip("no control group is to be had here")
-    server = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    server = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
     os.kill(server, signal.SIGKILL)
     while Path(f"/proc/{server}/exe").exists():
         time.sleep(0.01)
@@ -142,9 +144,9 @@ def test_a_launcher_that_cannot_have_a_group_starts_the_program_all_the_same(pla
 def test_doctor_finds_and_ends_what_sessions_of_this_server_left_and_nothing_else(control: Control, until: Any) -> None:
     made = control.new("t", ("sh", "-c", "trap '' HUP; setsid sleep 1000 & exec cat"))
     control.new("living", ("sh", "-c", "sleep 1000 & exec cat"))
-    until(lambda: [row for row in control.transport.marked(made.id) if row.name == "sleep"])
-    control.transport.run([("kill-session", "-t", "=t")])
-    until(lambda: [row.name for row in control.transport.marked(made.id)] == ["sleep"])
+    until(lambda: [row for row in control.machine.transport.marked(made.id) if row.name == "sleep"])
+    control.machine.transport.run([("kill-session", "-t", "=t")])
+    until(lambda: [row.name for row in control.machine.transport.marked(made.id)] == ["sleep"])
     foreign = subprocess.Popen(["sleep", "1000"], env={"TMUXCTL_SESSION": "0" * 8})
     try:
         (check,) = [one for one in control.doctor().checks if one.name == "orphans"]
@@ -152,7 +154,7 @@ def test_doctor_finds_and_ends_what_sessions_of_this_server_left_and_nothing_els
         assert check.found.startswith("1 of sessions that are gone")
         (check,) = [one for one in control.doctor(fix=True).checks if one.name == "orphans"]
         assert check.ok
-        assert not control.transport.marked(made.id)
+        assert not control.machine.transport.marked(made.id)
         assert control.show("living").processes == 2
         assert foreign.poll() is None
         assert [one.ok for one in control.doctor().checks if one.name == "orphans"] == [True]

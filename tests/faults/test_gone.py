@@ -21,7 +21,7 @@ def test_a_session_whose_files_are_gone_says_so(control: Control, place: Path, g
     control.new("good", ("bash",))
     for name in ("b", "good"):
         control.wait(name)
-    shutil.rmtree(Path(control.transport.home) / "sessions" / made.id / gone)
+    shutil.rmtree(Path(control.machine.transport.home) / "sessions" / made.id / gone)
     for words in (
         ("ask", "b", "echo hi"), ("read", "b"), ("log", "b"), ("wait", "b"), ("wait", "b", "--now"), ("send", "b", "x"),
         ("screen", "b"), ("show", "b"), ("exec", "b", "--", "true"), ("keys", "b", "Enter"), ("explain", "b"),
@@ -40,7 +40,7 @@ def test_a_resident_process_notices_that_files_are_gone(place: Path) -> None:
     with Control(resident=True) as resident:
         made = resident.new("b", LINES)
         resident.send("b", b"hi")
-        shutil.rmtree(Path(resident.transport.home) / "sessions" / made.id)
+        shutil.rmtree(Path(resident.machine.transport.home) / "sessions" / made.id)
         for use in (lambda: resident.send("b", b"hi"), lambda: resident.read("b"), lambda: resident.show("b")):
             with pytest.raises(TmuxctlError) as refused:
                 use()

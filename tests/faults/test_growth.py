@@ -25,10 +25,10 @@ SLACK = 4000
 
 def grown(control: Control, figures: Callable[..., None], do: Callable[[], None]) -> float:
     """The bytes that the server's memory grew by while this was done, beyond what histories and screens came to."""
-    pid = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
 
     def size() -> int:
-        told = control.transport.run([("list-panes", "-a", "-F", "#{history_bytes}")])
+        told = control.machine.transport.run([("list-panes", "-a", "-F", "#{history_bytes}")])
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
         anonymous = next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
         return (anonymous << 10) - sum(map(int, told.split()))
@@ -50,7 +50,7 @@ def test_turns_and_looks_leave_nothing_in_the_server(control: Control, figures: 
 
     work(WARM)
     assert grown(control, figures, lambda: work(TURNS)) < SLACK * TURNS
-    assert control.transport.run([("list-buffers",)]) == b""
+    assert control.machine.transport.run([("list-buffers",)]) == b""
 
 
 def test_screens_with_all_that_scrolled_away_leave_nothing_in_the_server(
@@ -67,13 +67,13 @@ def test_screens_with_all_that_scrolled_away_leave_nothing_in_the_server(
     look()
     # each is 350 KB
     assert grown(control, figures, look) < 3 << 20
-    assert control.transport.run([("list-buffers",)]) == b""
+    assert control.machine.transport.run([("list-buffers",)]) == b""
 
 
 def test_what_is_refused_leaves_nothing_in_the_server(control: Control, figures: Callable[..., None]) -> None:
     control.new("t", ("cat",))
     here = ("-t", "=t:")
-    control.transport.run([("select-pane", "-d", *here)])
+    control.machine.transport.run([("select-pane", "-d", *here)])
 
     def refused(times: int) -> None:
         for _ in range(times):
@@ -84,7 +84,7 @@ def test_what_is_refused_leaves_nothing_in_the_server(control: Control, figures:
     # the allocator takes pages in steps, now and then: what is leaked is leaked each time
     assert min(grown(control, figures, lambda: refused(4 * TURNS)) for _ in range(2)) < SLACK * TURNS / 2
     # nor is the text kept
-    assert control.transport.run([("list-buffers",)]) == b""
+    assert control.machine.transport.run([("list-buffers",)]) == b""
 
 
 @pytest.mark.on("tmux", "pipe")
@@ -97,9 +97,11 @@ def test_a_server_that_has_grown_is_told(control: Control) -> None:
 
     assert memory().ok
     # more than a program may leave in it by all it does: somebody's own use of the server
-    control.transport.run([("set-option", "-g", "@there", "1")], buffer=("theirs", b"x" * (100 << 20)), timeout=60)
+    control.machine.transport.run(
+        [("set-option", "-g", "@there", "1")], buffer=("theirs", b"x" * (100 << 20)), timeout=60
+    )
     grown = memory()
     assert grown.ok is False
     assert "tmuxctl restore" in (grown.hint or "")
-    control.transport.run([("delete-buffer", "-b", "theirs")])
+    control.machine.transport.run([("delete-buffer", "-b", "theirs")])
     assert memory().ok

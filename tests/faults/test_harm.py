@@ -22,7 +22,7 @@ pytestmark = pytest.mark.on("tmux")
 
 
 def crash(control: Control) -> None:
-    pid = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
     os.kill(pid, signal.SIGKILL)
     while os.path.exists(f"/proc/{pid}/exe"):
         pass
@@ -56,14 +56,14 @@ def test_a_server_that_was_started_inside_a_session_goes_on_when_that_ends(contr
     control.kill(("outer",), grace=0.5)
     assert [(one.name, one.state.value != "lost") for one in inner.ls().sessions] == [("t", True)]
     inner.kill(all=True)
-    inner.transport.run([("kill-server",)])
+    inner.machine.transport.run([("kill-server",)])
 
 
 def test_a_session_can_end_itself_and_all_others(control: Control, until: Any) -> None:
     made = [control.new(name, ("sh",)).id for name in ("a", "me", "z")]
-    command = f"{sys.executable} -m tmuxctl --socket {control.transport.socket} kill --all --grace 0.5"
+    command = f"{sys.executable} -m tmuxctl --socket {control.machine.transport.socket} kill --all --grace 0.5"
     control.send("me", f"PYTHONPATH={os.path.dirname(config.__file__)}/.. {command}".encode())
-    until(lambda: not control.ls().sessions and not control.transport.marked(made[1]))
+    until(lambda: not control.ls().sessions and not control.machine.transport.marked(made[1]))
     assert {one.name for one in control.ls(ended=True).sessions} == {"a", "me", "z"}
 
 
@@ -95,7 +95,7 @@ def test_a_session_that_could_not_be_restored_stays_lost(control: Control) -> No
 def test_a_session_that_somebody_ended_is_not_restored_when_the_server_dies_later(control: Control) -> None:
     control.new("t", LINES)
     control.new("u", LINES)
-    control.transport.run([("kill-session", "-t", "=t")])
+    control.machine.transport.run([("kill-session", "-t", "=t")])
     assert {one.name: one.state.value for one in control.ls().sessions}["t"] == "exited"
     crash(control)
     assert [one.session for one in control.restore().sessions] == ["u"]
@@ -103,7 +103,7 @@ def test_a_session_that_somebody_ended_is_not_restored_when_the_server_dies_late
 
 def test_a_passing_fault_loses_no_session(control: Control, place: Path) -> None:
     made = control.new("t", LINES)
-    spec = Path(sessions.folder(control, made.id)) / "spec.json"
+    spec = Path(sessions.folder(control.machine, made.id)) / "spec.json"
     crash(control)
     other = spec.with_name("elsewhere")
     spec.rename(other)
@@ -134,14 +134,14 @@ def test_the_wrappers_of_a_restored_session_get_the_environment_it_was_asked_wit
 
 def test_what_still_runs_is_not_pruned(control: Control, until: Any) -> None:
     made = control.new("t", ("sh", "-c", "trap '' HUP; setsid sleep 1000 & exec cat"))
-    until(lambda: [row for row in control.transport.marked(made.id) if row.name == "sleep"])
+    until(lambda: [row for row in control.machine.transport.marked(made.id) if row.name == "sleep"])
     crash(control)
-    until(lambda: [row.name for row in control.transport.marked(made.id)] == ["sleep"])
+    until(lambda: [row.name for row in control.machine.transport.marked(made.id)] == ["sleep"])
     pruned = control.prune()
     assert pruned.pruned == ()
     assert "tmuxctl kill t" in pruned.left[0]
     control.kill(("t",), grace=0.2)
-    assert not control.transport.marked(made.id)
+    assert not control.machine.transport.marked(made.id)
     assert control.prune().left == ()
 
 
@@ -149,7 +149,7 @@ def test_no_more_sessions_are_restored_than_there_may_be(control: Control) -> No
     for name in ("a", "b", "c"):
         control.new(name, LINES)
     crash(control)
-    control.settings = config.load({"limits.sessions": 2})
+    control.machine.settings = config.load({"limits.sessions": 2})
     told = [(one.session, one.outcome, one.reason) for one in control.restore().sessions]
     assert told == [("a", "relaunched", None), ("b", "relaunched", None), ("c", "lost", "too_many_sessions")]
 

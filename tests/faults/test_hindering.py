@@ -68,7 +68,7 @@ def hanging(plugins: Path, place: Path) -> Callable[[str], None]:
 
 
 def crash(control: Control) -> None:
-    pid = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
     os.kill(pid, signal.SIGKILL)
     while os.path.exists(f"/proc/{pid}/exe"):
         pass

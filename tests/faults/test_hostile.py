@@ -128,7 +128,7 @@ def test_a_hundred_megabytes_fill_neither_memory_nor_disk(control: Control, plac
     assert Command()("new", "t", "--no-wait", "--", "sh", "-c", flood).reason == ""
     control.new("other", LINES)
     before = control.show("t")
-    server = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    server = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
     largest = 0
     control.send("t", b"go")
     waiting = Command().start("wait", "t", "--text", "^done$", "--timeout", "5m")
@@ -154,7 +154,7 @@ def resident(pid: int) -> int:
 def test_a_program_is_not_told_what_a_person_copied(control: Control) -> None:
     """It asks the terminal for the clipboard, and for its state, which is answered."""
     control.new("other", LINES)
-    control.transport.run([("set-buffer", "copied by a person")])
+    control.machine.transport.run([("set-buffer", "copied by a person")])
     asks = r"stty raw -echo; printf '\033]52;c;?\007\033[5n'; head -c 4 | od -An -c; exec sleep 1000"
     control.new("t", ("sh", "-c", asks))
     assert control.wait("t", text=r"033 +\S +\S +\S", since="screen").matched

@@ -61,8 +61,8 @@ def test_sessions_are_refused_before_the_server_has_no_descriptors_left(
     allow_sessions(place, descriptors)
     tmuxctl = Command("prlimit", f"--nofile={descriptors}:{descriptors}", "--")
     made, reason = crowd(descriptors, *tmuxctl.behind)
-    server = control.transport.read(f"{control.transport.home}/server")
-    assert reason == "no_descriptors", (made, server, nofile(control.transport.server_pid()))
+    server = control.machine.transport.read(f"{control.machine.transport.home}/server")
+    assert reason == "no_descriptors", (made, server, nofile(control.machine.transport.server_pid()))
     assert made >= descriptors // 4
     names = named(made)
     for name in names:
@@ -83,7 +83,7 @@ def test_a_low_soft_limit_alone_is_no_limit(control: Control, needs) -> None:
     needs("prlimit")
     tmuxctl = Command("prlimit", "--nofile=64:4096", "--")
     assert crowd(40, *tmuxctl.behind) == (40, "")
-    pid = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
     assert nofile(pid) == ("4096", "4096")
     assert nofile(control.show("s0000").pid) == ("64", "4096")
 

@@ -57,7 +57,7 @@ def test_reading_takes_little_memory_beyond_what_it_returns(control: Control, pl
     control.new("t", ("sh", "-c", "stty -echo; echo begun; exec cat"))
     control.wait("t", text="begun", since="screen")
     bare = beyond(place, "log", "t")
-    journal = Path(control.transport.home) / "sessions" / control.show("t").id / "journal"
+    journal = Path(control.machine.transport.home) / "sessions" / control.show("t").id / "journal"
     (journal / "seg.000000000100000").write_bytes(printed.read_bytes())
     start = f"c1:{control.show('t').incarnation}:0"
     for words in (

@@ -117,10 +117,10 @@ def states(control: Control) -> dict[str, str]:
 def servers(control: Control) -> list[int]:
     """The tmux servers that read our configuration."""
     found = []
-    for row in control.transport.processes():
+    for row in control.machine.transport.processes():
         with suppress(OSError):
             words = Path(f"/proc/{row.pid}/cmdline").read_bytes().split(b"\0")
-            if words[0].endswith(b"tmux") and f"{control.transport.home}/tmux.conf".encode() in words:
+            if words[0].endswith(b"tmux") and f"{control.machine.transport.home}/tmux.conf".encode() in words:
                 found.append(row.pid)
     return found
 
@@ -161,7 +161,9 @@ def test_the_server_is_as_a_command_would_have_started_it(control: Control, serv
     control.new("t", LINES)
     control.kill(("t",))
     assert servers(control) == [service.pid]
-    shown = control.transport.run([("show-options", "-s", "exit-empty"), ("show-options", "-g", "remain-on-exit")])
+    shown = control.machine.transport.run(
+        [("show-options", "-s", "exit-empty"), ("show-options", "-g", "remain-on-exit")]
+    )
     assert shown.decode().split() == ["exit-empty", "off", "remain-on-exit", "on"]
     environment = Path(f"/proc/{service.pid}/environ").read_bytes()
     assert f"TMUX_TMPDIR={place}".encode() in environment.split(b"\0")
@@ -196,7 +198,7 @@ def test_a_server_that_is_ended_in_order_is_followed_too(
 ) -> None:
     control.new("t", LINES)
     service.start()
-    control.transport.run([("kill-server",)])
+    control.machine.transport.run([("kill-server",)])
     service.hear("READY=1")
     until(lambda: states(control) == {"t": "idle"})
     assert servers(control) == [service.pid]
@@ -214,7 +216,7 @@ def test_the_stop_of_a_service_is_no_end_of_its_sessions(
         control.new(name, programs[name.rstrip("0123456789")], wait=False)
     for name in (one for one in names if one.startswith("trap")):
         assert control.wait(name, text="ready", since="screen").matched
-    others = [row.pid for row in control.transport.processes() if row.parent == service.pid]
+    others = [row.pid for row in control.machine.transport.processes() if row.parent == service.pid]
     for pid in (service.pid, *others):
         os.kill(pid, signal.SIGTERM)
     assert service.main is not None
@@ -265,7 +267,7 @@ def test_a_command_waits_for_a_service_that_is_about_to_serve(
     slow.chmod(0o755)
     starting = threading.Thread(target=service.start)
     starting.start()
-    lock = f"{control.transport.home}/start.lock"
+    lock = f"{control.machine.transport.home}/start.lock"
     until(lambda: service.main and lock in opened(service.pid))
     command = subprocess.Popen([*TMUXCTL, "new", "t", "--", *LINES], stdout=subprocess.DEVNULL)
     until(lambda: lock in opened(command.pid) or command.poll() is not None)
@@ -294,7 +296,7 @@ def test_a_server_that_lost_its_socket_gets_it_back(control: Control, service: B
     service.start()
     assert servers(control) == [server]
     assert states(control) == {"t": "idle"}
-    control.transport.run([("kill-server",)])
+    control.machine.transport.run([("kill-server",)])
     service.hear("READY=1")
     unlink_socket(control)
     control.new("u", LINES)
@@ -302,4 +304,4 @@ def test_a_server_that_lost_its_socket_gets_it_back(control: Control, service: B
 
 
 def unlink_socket(control: Control) -> None:
-    os.unlink(control.transport.run([("display-message", "-p", "#{socket_path}")]).decode().strip())
+    os.unlink(control.machine.transport.run([("display-message", "-p", "#{socket_path}")]).decode().strip())

@@ -45,7 +45,7 @@ def stopped(control: Control) -> Iterator[Callable[[], None]]:
     """Lets a stopped server go on."""
     control.new("c", ("cat",))
     control.new("sh", ("sh",))
-    pid = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
     os.kill(pid, signal.SIGSTOP)
     yield lambda: os.kill(pid, signal.SIGCONT)
     os.kill(pid, signal.SIGCONT)
@@ -84,7 +84,7 @@ def test_a_wait_that_runs_when_the_server_stops_ends_in_its_time(
     control: Control, stopped: Callable[[], None], until: Any
 ) -> None:
     stopped()
-    pid = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
     waiting = Command().start("wait", "c", "--text", "never", "--timeout", "3s")
     until(lambda: sleeps(waiting))
     os.kill(pid, signal.SIGSTOP)

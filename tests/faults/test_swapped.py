@@ -126,7 +126,7 @@ def test_two_that_are_restored_at_once_do_not_lead_each_other_out(control: Contr
         unharmed(home, told(lambda: control.new("good", ("sh", "-c", script), cwd=cwd, with_=("sandbox",))))
     for _ in range(5):
         with suppress(TmuxctlError):  # both may have been refused
-            server = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+            server = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
             os.kill(server, signal.SIGKILL)
             while os.path.exists(f"/proc/{server}/exe"):
                 pass

@@ -43,7 +43,7 @@ def test_a_thousand_sessions(
     figures("seconds of a line sent and waited for, alone", alone)
     figures("seconds of a line sent and waited for, among them", among)
     figures("ratio of the two", among / alone)
-    server = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    server = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
     figures("KiB of the tmux server a session", resident(server) / MANY)
     for name, (number, memory) in journals(place).items():
         figures(f"processes `{name}` of the journal a session, KiB of their own", number / MANY, memory / MANY)
@@ -64,7 +64,7 @@ def test_a_thousand_sessions(
 def nothing_left(control: Control, place: Path, ids: list[str], until: Callable[..., Any]) -> bool:
     """No process, folder or control group of the sessions is there any more."""
     until(lambda: not marked(place) and not journals(place))
-    home = Path(control.transport.home)
+    home = Path(control.machine.transport.home)
     assert [*os.listdir(home / "sessions"), *os.listdir(home / "ended")] == []
     groups = {name for _, folders, _ in os.walk("/sys/fs/cgroup") for name in folders if name.startswith("tmuxctl-")}
     assert not groups & {f"tmuxctl-{one}" for one in ids}

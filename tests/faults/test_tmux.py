@@ -97,7 +97,7 @@ def test_doctor_tells_a_server_of_a_version_that_was_never_tried(
 ) -> None:
     """A server goes on as it is when the program is replaced."""
     control.new("t", LINES)
-    version = control.transport.run([("display-message", "-p", "#{version}")]).decode().strip()
+    version = control.machine.transport.run([("display-message", "-p", "#{version}")]).decode().strip()
 
     def server() -> Check:
         return next(one for one in control.doctor().checks if one.name == "server")
@@ -113,7 +113,7 @@ def test_an_id_of_a_server_that_died_is_nobody_elses(control: Control, until: Ca
     """tmux gives its own numbers out again; a session is known by its id alone."""
     first = control.new("t", LINES)
     control.send("t", b"to the first")
-    os.kill(int(control.transport.run([("display-message", "-p", "#{pid}")])), signal.SIGKILL)
+    os.kill(int(control.machine.transport.run([("display-message", "-p", "#{pid}")])), signal.SIGKILL)
     until(lambda: [one.state for one in control.ls().sessions] == ["lost"])
     second = control.new("t", LINES)
     assert second.id != first.id
@@ -168,7 +168,7 @@ def test_an_end_that_tmux_overlooks_twice_does_not_fail_a_wait(
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     ends = threading.Timer(0.5, lambda: os.kill(control.show("t").pid, signal.SIGKILL))
     # as long as tmux has not noticed, a process that has ended is none that lives
-    monkeypatch.setattr(control.transport, "processes", lambda pids: [])
+    monkeypatch.setattr(control.machine.transport, "processes", lambda pids: [])
     ends.start()
     assert control.wait("t", exit=True).matched == "exit"
     ends.join()

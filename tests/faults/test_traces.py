@@ -122,9 +122,9 @@ def tree(control: Control) -> set[int]:
     from tmuxctl.terminal.process import Target, belonging
 
     made = control.show("t")
-    target = Target(made.id, f"{control.transport.home}/sessions/{made.id}")
+    target = Target(made.id, f"{control.machine.transport.home}/sessions/{made.id}")
     mine = {os.getpid(), os.getppid()}
-    return mine | {row.pid for row in belonging(control.transport, [target])[made.id]} | {made.pid or 0}
+    return mine | {row.pid for row in belonging(control.machine.transport, [target])[made.id]} | {made.pid or 0}
 
 
 def assert_no_trace(control: Control, place: Path, before: float, *, known: tuple[str, ...] = ()) -> None:
@@ -234,7 +234,7 @@ def test_a_secret_does_not_stay_with_a_session_that_was_lost_before_it_began(
     control: Control, place: Path, before: float
 ) -> None:
     made = control.new("t", LINES)
-    launcher = Path(control.transport.home) / "sessions" / made.id / "launch.sh"
+    launcher = Path(control.machine.transport.home) / "sessions" / made.id / "launch.sh"
     _crash(control)
     # as it stands there when the server dies between taking the session and starting its program
     launcher.write_text(f"export MODE_KEY={RANDOM}\n")

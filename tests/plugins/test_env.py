@@ -115,14 +115,14 @@ def test_a_restored_session_gets_its_secret_from_where_it_is(control: Control, p
     (place / "token").write_text("old")
     made = control.new("t", LINES, with_=("env:secret=DEPLOY=file:token,set=MODE=special",))
     assert environ(made.pid)["DEPLOY"] == "old"
-    control.transport.run([("kill-session", "-t", "=t")])
+    control.machine.transport.run([("kill-session", "-t", "=t")])
     (place / "token").write_text("new")
     assert control.restore(("t",)).ok
     until(lambda: "DEPLOY" in environ(control.show("t").pid))
     given = environ(control.show("t").pid)
     assert (given["DEPLOY"], given["MODE"]) == ("new", "special")
 
-    control.transport.run([("kill-session", "-t", "=t")])
+    control.machine.transport.run([("kill-session", "-t", "=t")])
     (place / "token").unlink()
     (lost,) = control.restore(("t",)).sessions
     assert (lost.outcome, lost.reason) == ("lost", "secret_missing")
@@ -221,7 +221,7 @@ def test_a_secret_reaches_the_program_and_is_kept_nowhere(
     assert kept == [token]
     assert not [one for one in Path("/proc").glob("[0-9]*/cmdline") if VALUE.encode() in contents(one)]
     for command in (("show-options", "-t", "=t:"), ("show-environment", "-t", "=t:"), ("show-environment", "-g")):
-        assert VALUE.encode() not in control.transport.run([command])
+        assert VALUE.encode() not in control.machine.transport.run([command])
     spec = json.loads((place / f"state/tmuxctl/t/sessions/{made.id}/spec.json").read_text())["spec"]
     assert spec["env"]["DEPLOY"] == {"from": f"file:{token}"}
     assert spec["env"]["VAULT"] == {"from": "env:VAULT"}
@@ -242,9 +242,9 @@ def test_the_variables_of_one_session_reach_no_other_and_not_the_server(control:
     second = control.new("second", LINES)
     assert environ(first.pid)["DEPLOY"] == VALUE
     assert not {"DEPLOY", "MODE"} & environ(second.pid).keys()
-    server = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    server = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
     assert not {"DEPLOY", "MODE"} & environ(server).keys()
-    assert b"MODE" not in control.transport.run([("show-environment", "-g")])
+    assert b"MODE" not in control.machine.transport.run([("show-environment", "-g")])
 
 
 @pytest.mark.on("memory", "tmux")
@@ -253,7 +253,7 @@ def test_nothing_starts_without_its_secret(control: Control) -> None:
         control.new("t", LINES, with_=("env:secret=TOKEN=env:NOWHERE",))
     assert error.value.details["cause"] == "secret_missing"
     assert not control.ls().sessions
-    assert not control.transport.files(control.transport.home + "/sessions")
+    assert not control.machine.transport.files(control.machine.transport.home + "/sessions")
 
 
 @pytest.mark.on("tmux")

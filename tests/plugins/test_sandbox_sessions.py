@@ -110,7 +110,7 @@ def test_it_learns_of_a_new_size(control: Control, workspace: Path) -> None:
 
 def test_what_it_tells_of_its_turns_arrives(control: Control, workspace: Path) -> None:
     made = new(control, workspace, "bash", "--norc")
-    events = Path(control.transport.home) / "sessions" / made.id / "events"
+    events = Path(control.machine.transport.home) / "sessions" / made.id / "events"
     script = f"cd {shlex.quote(str(events))} && echo '{{}}' >.new && mv .new one && ls .. && touch ../more"
     assert control.exec("t", (script,)).output.split()[:2] == ["events", "shell"]
     assert {path.name for path in events.iterdir()} == {"one", "hook"}

@@ -46,11 +46,11 @@ def notes(*options: dict[str, str]) -> dict[str, Any]:
 
 def pane(control: Control, session: str, wanted: str) -> str:
     """What tmux says of a session."""
-    return control.transport.run([("display-message", "-p", "-t", f"={session}:", wanted)]).decode().strip()
+    return control.machine.transport.run([("display-message", "-p", "-t", f"={session}:", wanted)]).decode().strip()
 
 
 def living(control: Control, pids: list[int]) -> list[int]:
-    return [row.pid for row in control.transport.processes(pids) if row.state not in ("Z", "X")]
+    return [row.pid for row in control.machine.transport.processes(pids) if row.state not in ("Z", "X")]
 
 
 # what is asked for
@@ -171,7 +171,7 @@ def test_what_left_everything_behind_ends_where_there_are_control_groups(
 def test_no_process_waits_for_the_time_to_be_over(control: Control) -> None:
     control.new("t", LINES, with_=("timeout:seconds=1h,idle=1h",))
     server = int(pane(control, "t", "#{pid}"))
-    started = [row for row in control.transport.processes() if row.parent == server]
+    started = [row for row in control.machine.transport.processes() if row.parent == server]
     assert sorted(words(row.pid) for row in started) == ["cat", "sh journal.sh"]
 
 
@@ -193,7 +193,9 @@ def test_a_timer_ends_no_other_session_and_no_later_life(control: Control) -> No
     control.new("renamed", LINES, lifetime="2s")
     control.rename("renamed", "another")
     control.new("renamed", LINES)
-    control.transport.run([("respawn-pane", "-k", "-t", "=respawned:", f"exec env TMUXCTL_SESSION={marked} cat")])
+    control.machine.transport.run(
+        [("respawn-pane", "-k", "-t", "=respawned:", f"exec env TMUXCTL_SESSION={marked} cat")]
+    )
     control.new("last", LINES, lifetime="3s")
     assert control.wait("last", exit=True).matched
     assert control.wait("another", exit=True).matched
@@ -204,7 +206,7 @@ def test_a_timer_ends_no_other_session_and_no_later_life(control: Control) -> No
 @pytest.mark.on("tmux")
 def test_a_restored_session_has_its_whole_time_again(control: Control, place: Path) -> None:
     made = control.new("t", LINES, lifetime="2s")
-    control.transport.run([("kill-session", "-t", "=t")])
+    control.machine.transport.run([("kill-session", "-t", "=t")])
     path = place / f"state/tmuxctl/t/sessions/{made.id}/spec.json"
     kept = json.loads(path.read_text())
     assert kept["asked"]["applied"] == [{"name": "timeout", "options": {"seconds": "2"}}]

@@ -1142,7 +1142,7 @@ def test_unsaved_work_goes_by_force_alone(control, desk):
 def test_a_session_that_is_restored_goes_on_in_its_worktree(control, desk, until):
     made = control.new("t", ("cat",), worktree="feature/x", cwd=str(desk.repo / "till"))
     (Path(made.cwd) / "build").mkdir()
-    pid = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
     os.kill(pid, signal.SIGKILL)
     until(lambda: not Path(f"/proc/{pid}/exe").exists())
     for dry_run in (True, False):

@@ -118,7 +118,7 @@ def test_of_many_who_tag_at_once_nobody_is_lost(control: Control, another: Calla
 def test_a_lost_session_keeps_its_tags(control: Control, until: Callable[..., Any]) -> None:
     control.new("a", LINES, tag=("web",))
     control.tag("a", ("late",))
-    server = int(control.transport.run([("display-message", "-p", "#{pid}")]))
+    server = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
     os.kill(server, signal.SIGKILL)
     until(lambda: not Path(f"/proc/{server}/exe").exists())
     assert control.ls().sessions[0].state is State.LOST

@@ -113,7 +113,7 @@ def sleeping(kernel: Kernel, *callers: str) -> Thread | None:
 
 
 def pane(control: Control, name: str) -> Pane:
-    return Pane(control.transport, name)
+    return Pane(control.machine.transport, name)
 
 
 def settings(seen: Pane) -> tuple[bool, bool, int]:
@@ -192,7 +192,7 @@ def test_what_is_typed_ahead_waits_unread(control: Control, until: Until) -> Non
     control.send("t", b"sleep 600")
     until(lambda: names(seen.kernel()) == ["sleep"])
     control.send("t", b"12345")
-    if isinstance(control.transport, PipeTransport):
+    if isinstance(control.machine.transport, PipeTransport):
         assert until(lambda: settings(seen) == (True, True, 0)), "no stty counts what is unread"
     else:
         assert until(lambda: settings(seen) == (True, True, 6))
@@ -220,7 +220,7 @@ def test_after_its_end_a_program_is_not_told_of(control: Control, until: Until) 
 
 def test_a_probe_tells_when_it_was(control: Control) -> None:
     control.new("t", LINES)
-    seen, machine = pane(control, "t"), control.transport
+    seen, machine = pane(control, "t"), control.machine.transport
     before = machine.clock()
     machine.put(f"{machine.home}/before", b"")
     found = seen.look()
@@ -237,9 +237,9 @@ def test_several_panes_are_told_in_order(control: Control, until: Until) -> None
     one, other = pane(control, "a"), pane(control, "b")
     until(lambda: reading(one.kernel(), "cat") and reading(other.kernel(), "sh"))
     asked = [(other.pid, other.path), (one.pid, one.path), (other.pid, other.path)]
-    found = [names(one.kernel) for one in control.transport.probe(asked) if one.kernel]
+    found = [names(one.kernel) for one in control.machine.transport.probe(asked) if one.kernel]
     assert found == [["sh"], ["cat"], ["sh"]]
-    assert control.transport.probe([]) == []
+    assert control.machine.transport.probe([]) == []
 
 
 # who waits for the terminal

@@ -24,7 +24,7 @@ from tmuxctl.terminal.journal import pipe_command, writer
 from tmuxctl.transport.base import read_object
 
 if TYPE_CHECKING:
-    from tmuxctl.control.service import Control
+    from tmuxctl.control.machine import Machine
     from tmuxctl.results import Released
     from tmuxctl.transport.base import Transport
 
@@ -42,44 +42,44 @@ CLOSE_SECONDS = 2.0
 """How long the end of our own pipe is waited for."""
 
 
-def reach(control: Control, session: str) -> tuple[Control, str] | None:
+def reach(machine: Machine, session: str) -> tuple[Machine, str] | None:
     """Who drives a target or an adopted session, and what it is called there; None for a session of our own.
 
     NotFound `no_target`, Unreachable `no_server`.
     """
     if found := TARGET.fullmatch(session):
-        return _direct(control, found[1] or DEFAULT, found[2])
-    if NAME.fullmatch(session) and (name := _known(control, session)):
-        return _adopted(control, name), name
+        return _direct(machine, found[1] or DEFAULT, found[2])
+    if NAME.fullmatch(session) and (name := _known(machine, session)):
+        return _adopted(machine, name), name
     return None
 
 
-def _known(control: Control, session: str) -> str | None:
+def _known(machine: Machine, session: str) -> str | None:
     """The name of what was adopted under this name or has this id."""
-    home = _home(control)
+    home = _home(machine)
     try:
         if os.path.exists(f"{home}/{session}/{ADOPTED}"):
             return session
         if not sessions.UUID.fullmatch(session):
             return None
-        return next((name for name in names(control) if os.path.exists(f"{home}/{name}/sessions/{session}")), None)
+        return next((name for name in names(machine) if os.path.exists(f"{home}/{name}/sessions/{session}")), None)
     except OSError:
         return None
 
 
-def _home(control: Control) -> str:
-    return f"{control.transport.home}/adopted"
+def _home(machine: Machine) -> str:
+    return f"{machine.transport.home}/adopted"
 
 
-def names(control: Control) -> list[str]:
+def names(machine: Machine) -> list[str]:
     """What is adopted, by name."""
-    found = control.transport.files(_home(control))
-    return sorted((name for name in found if NAME.fullmatch(name) and _about(control, name)), key=natural)
+    found = machine.transport.files(_home(machine))
+    return sorted((name for name in found if NAME.fullmatch(name) and _about(machine, name)), key=natural)
 
 
-def _about(control: Control, name: str) -> dict[str, Any]:
+def _about(machine: Machine, name: str) -> dict[str, Any]:
     try:
-        about = read_object(control.transport, f"{_home(control)}/{name}/{ADOPTED}")
+        about = read_object(machine.transport, f"{_home(machine)}/{name}/{ADOPTED}")
         pane = _remembered(about)
         texts = (about["socket"], about["cwd"], about["profile"] or "", pane.id, pane.session, pane.window, pane.pane)
         numbers = (pane.server, pane.server_started, pane.pid, pane.started)
@@ -92,17 +92,17 @@ def _about(control: Control, name: str) -> dict[str, Any]:
 # Reaching one
 
 
-def _direct(control: Control, socket: str, target: str) -> tuple[Control, str]:
-    pane = _pane(control, socket, target)
-    if name := _adopted_as(control, pane):
+def _direct(machine: Machine, socket: str, target: str) -> tuple[Machine, str]:
+    pane = _pane(machine, socket, target)
+    if name := _adopted_as(machine, pane):
         # one pane has one memory of who types and what was typed, whatever it is called by
-        return _adopted(control, name), name
-    return _driving(control, socket, pane), label(socket, pane)
+        return _adopted(machine, name), name
+    return _driving(machine, socket, pane), label(socket, pane)
 
 
-def _adopted_as(control: Control, pane: ForeignPane) -> str | None:
+def _adopted_as(machine: Machine, pane: ForeignPane) -> str | None:
     """The name under which a pane is adopted; None if it is not."""
-    return next((name for name in names(control) if _remembered(_about(control, name)).uuid == pane.uuid), None)
+    return next((name for name in names(machine) if _remembered(_about(machine, name)).uuid == pane.uuid), None)
 
 
 def _remembered(about: Mapping[str, Any]) -> ForeignPane:
@@ -118,9 +118,9 @@ def _target(socket: str, place: str) -> str:
     return f"tmux:{place}" if socket == DEFAULT else f"tmux@{socket}:{place}"
 
 
-def _pane(control: Control, socket: str, target: str) -> ForeignPane:
+def _pane(machine: Machine, socket: str, target: str) -> ForeignPane:
     try:
-        there = foreign.panes(server(control, socket))
+        there = foreign.panes(server(machine, socket))
     except Unreachable as error:
         if error.reason != "no_server":
             raise
@@ -136,20 +136,20 @@ def _pane(control: Control, socket: str, target: str) -> ForeignPane:
     return found
 
 
-def server(control: Control, socket: str) -> Transport:
+def server(machine: Machine, socket: str) -> Transport:
     """A transport to another tmux server of this machine."""
     from tmuxctl.transport.local import LocalTransport
 
-    return LocalTransport(socket, tmux=control.settings.tmux_binary, home=f"{control.transport.home}/foreign/{socket}")
+    return LocalTransport(socket, tmux=machine.settings.tmux_binary, home=f"{machine.transport.home}/foreign/{socket}")
 
 
-def _driving(control: Control, socket: str, pane: ForeignPane, name: str | None = None) -> Control:
+def _driving(machine: Machine, socket: str, pane: ForeignPane, name: str | None = None) -> Machine:
     """The service for one pane: the same as any other, over a transport that changes nothing but the pane's input."""
-    from tmuxctl.control.service import Control
+    from tmuxctl.control.machine import Machine
 
-    about = _about(control, name) if name else {}
-    inner = server(control, socket)
-    folder = f"{_home(control)}/{name}" if name else f"{control.transport.home}/foreign/{socket}/{pane.uuid}"
+    about = _about(machine, name) if name else {}
+    inner = server(machine, socket)
+    folder = f"{_home(machine)}/{name}" if name else f"{machine.transport.home}/foreign/{socket}/{pane.uuid}"
     first = next(iter(inner.processes([pane.pid])), None)
     spec = {
         "argv": about.get("argv") or ([first.name] if first else []),
@@ -160,12 +160,9 @@ def _driving(control: Control, socket: str, pane: ForeignPane, name: str | None 
         # windows are moved and sessions renamed: what is adopted is told by what stays
         "target": _target(socket, pane.id) if name else label(socket, pane),
     }
-    kept = bool(about.get("journal")) and _writing(control, f"{folder}/sessions/{pane.uuid}")
+    kept = bool(about.get("journal")) and _writing(machine, f"{folder}/sessions/{pane.uuid}")
     transport = ForeignTransport(inner, pane, name or label(socket, pane), folder, spec, journal=kept)
-    made = Control(cast("Transport", transport), control.settings)
-    # what is known of programs is the same for all
-    made.known = control.known
-    return made
+    return Machine(cast("Transport", transport), machine.settings, known=machine.known)
 
 
 def _folder(pid: int) -> str | None:
@@ -175,24 +172,24 @@ def _folder(pid: int) -> str | None:
     return None
 
 
-def _adopted(control: Control, name: str) -> Control:
-    about = _about(control, name)
-    return _driving(control, about["socket"], _remembered(about), name)
+def _adopted(machine: Machine, name: str) -> Machine:
+    about = _about(machine, name)
+    return _driving(machine, about["socket"], _remembered(about), name)
 
 
-def _writing(control: Control, folder: str) -> bool:
+def _writing(machine: Machine, folder: str) -> bool:
     """Whether our writer still reads along."""
     try:
-        pid = int(control.transport.read(f"{folder}/journal.pid"))
+        pid = int(machine.transport.read(f"{folder}/journal.pid"))
     except (NotFound, ValueError):
         return False
-    return any(row.pid == pid and row.state not in ("Z", "X") for row in control.transport.processes([pid]))
+    return any(row.pid == pid and row.state not in ("Z", "X") for row in machine.transport.processes([pid]))
 
 
 # Adopting
 
 
-def adopt(control: Control, target: str, name: str | None, *, profile: str) -> Session:
+def adopt(machine: Machine, target: str, name: str | None, *, profile: str) -> Session:
     """Give a pane a name, a profile, and a journal if nothing reads along there yet."""
     found = TARGET.fullmatch(target)
     if not found:
@@ -202,29 +199,29 @@ def adopt(control: Control, target: str, name: str | None, *, profile: str) -> S
             hint="tmux:SESSION:WINDOW.PANE, or tmux@SOCKET:...; see tmuxctl ls --all-sockets",
         )
     socket = found[1] or DEFAULT
-    if socket == control.transport.socket:
+    if socket == machine.transport.socket:
         raise Conflict(f"{target} is a session of tmuxctl's own", reason="ours", hint="use it by its name: tmuxctl ls")
-    pane = _pane(control, socket, found[2])
+    pane = _pane(machine, socket, found[2])
     if pane.ours:
         raise foreign.ours(target, socket)
-    with _adopting(control, target):
-        chosen = _free_name(control, name, pane)
-        folder = f"{_home(control)}/{chosen}"
+    with _adopting(machine, target):
+        chosen = _free_name(machine, name, pane)
+        folder = f"{_home(machine)}/{chosen}"
         try:
-            _keep(control, folder, chosen, pane, _facts(control, socket, pane, profile))
+            _keep(machine, folder, chosen, pane, _facts(machine, socket, pane, profile))
         except BaseException:
-            _give_back(control, folder)
+            _give_back(machine, folder)
             raise
-    return sessions.show(_adopted(control, chosen), chosen)
+    return sessions.show(_adopted(machine, chosen), chosen)
 
 
-def _adopting(control: Control, target: str) -> AbstractContextManager[None]:
+def _adopting(machine: Machine, target: str) -> AbstractContextManager[None]:
     """Be the only one who adopts: a pane gets one name, and a name one pane."""
-    control.transport.make_folder(_home(control))
-    return foreign.alone(f"{control.transport.home}/adopt.lock", target)
+    machine.transport.make_folder(_home(machine))
+    return foreign.alone(f"{machine.transport.home}/adopt.lock", target)
 
 
-def _keep(control: Control, folder: str, name: str, pane: ForeignPane, about: dict[str, Any]) -> None:
+def _keep(machine: Machine, folder: str, name: str, pane: ForeignPane, about: dict[str, Any]) -> None:
     """Write down what is adopted, and read along if nothing else does."""
     inside = f"{folder}/sessions/{pane.uuid}"
     for one in (
@@ -235,19 +232,19 @@ def _keep(control: Control, folder: str, name: str, pane: ForeignPane, about: di
         f"{inside}/events",
         f"{inside}/{layout.SHELL}",
     ):
-        control.transport.make_folder(one)
+        machine.transport.make_folder(one)
     for place in (folder, inside):
-        control.transport.put(f"{place}/{layout.SERVER}", f"{pane.server} {pane.server_started}\n".encode())
-    control.transport.put(f"{inside}/journal.sh", writer(control.settings.journal_limit).encode())
-    control.transport.put(f"{inside}/profile.json", _profile(about))
+        machine.transport.put(f"{place}/{layout.SERVER}", f"{pane.server} {pane.server_started}\n".encode())
+    machine.transport.put(f"{inside}/journal.sh", writer(machine.settings.journal_limit).encode())
+    machine.transport.put(f"{inside}/profile.json", _profile(about))
     spec = {"asked": about, "id": pane.uuid, "spec": {"name": name, "cwd": about["cwd"], "size": ""}}
-    control.transport.put(f"{inside}/spec.json", json.dumps(spec).encode())
-    about["journal"] = _read_along(server(control, about["socket"]), pane, inside)
+    machine.transport.put(f"{inside}/spec.json", json.dumps(spec).encode())
+    about["journal"] = _read_along(server(machine, about["socket"]), pane, inside)
     # what has this file is adopted: it comes last
-    control.transport.put(f"{folder}/{ADOPTED}", json.dumps(about).encode(), durable=True)
+    machine.transport.put(f"{folder}/{ADOPTED}", json.dumps(about).encode(), durable=True)
 
 
-def _facts(control: Control, socket: str, pane: ForeignPane, profile: str) -> dict[str, Any]:
+def _facts(machine: Machine, socket: str, pane: ForeignPane, profile: str) -> dict[str, Any]:
     import psutil
 
     argv, cwd = [], None
@@ -275,9 +272,9 @@ def _profile(about: Mapping[str, Any]) -> bytes:
     return frozen(without_secrets(profiles.chosen(about["profile"], ()) if about["profile"] else None))
 
 
-def _free_name(control: Control, name: str | None, pane: ForeignPane) -> str:
-    taken = {one.name for one in sessions.panes(control)} | set(names(control))
-    if other := _adopted_as(control, pane):
+def _free_name(machine: Machine, name: str | None, pane: ForeignPane) -> str:
+    taken = {one.name for one in sessions.panes(machine)} | set(names(machine))
+    if other := _adopted_as(machine, pane):
         raise Conflict(f"{pane.place} is adopted as {other}", reason="exists", hint=f"tmuxctl release {other}")
     if name is not None:
         if check_name(name) in taken:
@@ -308,85 +305,85 @@ def foreign_pipe(there: Transport, pane: ForeignPane) -> bool:
     return any(one.uuid == pane.uuid and one.piped for one in foreign.panes(there))
 
 
-def release(control: Control, chosen: Sequence[str]) -> Released:
+def release(machine: Machine, chosen: Sequence[str]) -> Released:
     """Forget adopted panes, and end what of ours reads along there; they go on as if nobody had looked."""
     from tmuxctl.results import Released
 
-    there = control.transport.files(_home(control))
+    there = machine.transport.files(_home(machine))
     for name in chosen:
         if name not in there:
-            hint = f"adopted: {', '.join(names(control)) or 'none'}"
+            hint = f"adopted: {', '.join(names(machine)) or 'none'}"
             raise NotFound(f"{ascii(name[:60])} is not adopted", reason="no_session", hint=hint)
     for name in chosen:
-        _release(control, name)
+        _release(machine, name)
     return Released(tuple(chosen))
 
 
-def _release(control: Control, name: str) -> None:
-    about = _about(control, name)
-    if _give_back(control, f"{_home(control)}/{name}") and about:
-        _until_closed(control, about["socket"], _remembered(about))
+def _release(machine: Machine, name: str) -> None:
+    about = _about(machine, name)
+    if _give_back(machine, f"{_home(machine)}/{name}") and about:
+        _until_closed(machine, about["socket"], _remembered(about))
 
 
-def _give_back(control: Control, folder: str) -> bool:
+def _give_back(machine: Machine, folder: str) -> bool:
     """End what of ours reads along, and forget the pane; also where adopting it was broken off. True if something did."""
-    inside = [f"{folder}/sessions/{one}" for one in control.transport.files(f"{folder}/sessions")]
-    writing = [one for one in inside if _writing(control, one)]
+    inside = [f"{folder}/sessions/{one}" for one in machine.transport.files(f"{folder}/sessions")]
+    writing = [one for one in inside if _writing(machine, one)]
     for one in writing:
         # the writer is ended, not the pipe: by now the pipe may be somebody else's
-        control.transport.shell('exec sh "$1" end', f"{one}/journal.sh", timeout=CLOSE_SECONDS + 3)
-    control.transport.remove(folder)
+        machine.transport.shell('exec sh "$1" end', f"{one}/journal.sh", timeout=CLOSE_SECONDS + 3)
+    machine.transport.remove(folder)
     return bool(writing)
 
 
-def _until_closed(control: Control, socket: str, pane: ForeignPane) -> None:
-    there = server(control, socket)
+def _until_closed(machine: Machine, socket: str, pane: ForeignPane) -> None:
+    there = server(machine, socket)
     deadline = time.monotonic() + CLOSE_SECONDS
     with suppress(TmuxctlError):
         while foreign_pipe(there, pane) and time.monotonic() < deadline:
             time.sleep(0.01)
 
 
-def gone(control: Control) -> list[str]:
+def gone(machine: Machine) -> list[str]:
     """What was adopted and is not there any more."""
-    return [one.name for one in adopted(control) if one.state.value in ("exited", "lost")]
+    return [one.name for one in adopted(machine) if one.state.value in ("exited", "lost")]
 
 
-def forget(control: Control) -> None:
+def forget(machine: Machine) -> None:
     """Remove what was remembered of panes that were used by their target and are gone, and of adopting broken off."""
-    if _broken_off(control):
+    if _broken_off(machine):
         # not what somebody adopts at this moment
-        with _adopting(control, "prune"):
-            for name in _broken_off(control):
-                _give_back(control, f"{_home(control)}/{name}")
-    home = f"{control.transport.home}/foreign"
-    for socket in control.transport.files(home):
+        with _adopting(machine, "prune"):
+            for name in _broken_off(machine):
+                _give_back(machine, f"{_home(machine)}/{name}")
+    home = f"{machine.transport.home}/foreign"
+    for socket in machine.transport.files(home):
         try:
-            there = {pane.uuid for pane in foreign.panes(server(control, socket))}
+            there = {pane.uuid for pane in foreign.panes(server(machine, socket))}
         except TmuxctlError as error:
             if error.reason not in ("no_server", "no_sessions"):
                 continue
             there = set()
-        for one in control.transport.files(f"{home}/{socket}"):
+        for one in machine.transport.files(f"{home}/{socket}"):
             if sessions.UUID.fullmatch(one) and one not in there:
-                control.transport.remove(f"{home}/{socket}/{one}")
+                machine.transport.remove(f"{home}/{socket}/{one}")
 
 
-def _broken_off(control: Control) -> Iterable[str]:
-    return control.transport.files(_home(control)).keys() - set(names(control))
+def _broken_off(machine: Machine) -> Iterable[str]:
+    return machine.transport.files(_home(machine)).keys() - set(names(machine))
 
 
 # Listing
 
 
-def adopted(control: Control) -> Iterator[Session]:
+def adopted(machine: Machine) -> Iterator[Session]:
     """Every adopted session with its state; those that ended too."""
     silent: dict[str, TmuxctlError] = {}
-    for name in names(control):
-        about = _about(control, name)
+    for name in names(machine):
+        about = _about(machine, name)
         if about["socket"] not in silent:
             try:
-                with _adopted(control, name) as place:
+                with _adopted(machine, name) as place:
                     yield from list(_now(place))
                 continue
             except TmuxctlError as error:
@@ -409,22 +406,22 @@ def _unanswered(name: str, about: Mapping[str, Any], error: TmuxctlError) -> Ses
     )
 
 
-def everywhere(control: Control) -> Iterator[Session]:
+def everywhere(machine: Machine) -> Iterator[Session]:
     """Every pane of every other tmux server of this user that is not adopted, by its target, with its state."""
-    mine = {_remembered(_about(control, name)).uuid for name in names(control)}
-    for socket in sockets(control):
+    mine = {_remembered(_about(machine, name)).uuid for name in names(machine)}
+    for socket in sockets(machine):
         try:
-            there = foreign.panes(server(control, socket))
+            there = foreign.panes(server(machine, socket))
         except TmuxctlError:
             continue
         for pane in there:
             if pane.uuid in mine:
                 continue
-            with suppress(NotFound, Unreachable), _driving(control, socket, pane) as place:
+            with suppress(NotFound, Unreachable), _driving(machine, socket, pane) as place:
                 yield from _now(place)
 
 
-def _now(place: Control) -> Iterator[Session]:
+def _now(place: Machine) -> Iterator[Session]:
     """The one session there, with its state. Nobody looked at it all the time: one look would not tell enough."""
     from tmuxctl.control import observing
 
@@ -433,11 +430,11 @@ def _now(place: Control) -> Iterator[Session]:
     yield from sessions.lost(place, there)
 
 
-def sockets(control: Control) -> list[str]:
+def sockets(machine: Machine) -> list[str]:
     """The names of the sockets of tmux servers, but for our own (tmux(1): $TMUX_TMPDIR, else /tmp)."""
     folder = os.path.join(os.environ.get("TMUX_TMPDIR") or "/tmp", f"tmux-{os.getuid()}")
     with suppress(OSError):
-        there = [name for name in os.listdir(folder) if SOCKET.fullmatch(name) and name != control.transport.socket]
+        there = [name for name in os.listdir(folder) if SOCKET.fullmatch(name) and name != machine.transport.socket]
         return sorted(name for name in there if _is_socket(os.path.join(folder, name)))
     return []
 

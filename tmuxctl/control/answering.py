@@ -19,8 +19,8 @@ from tmuxctl.terminal import observer as observers
 from tmuxctl.terminal import screen as screens
 
 if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
     from tmuxctl.control.observing import Observer
-    from tmuxctl.control.service import Control
     from tmuxctl.profile import Profile
     from tmuxctl.reading.turn import Spoken
     from tmuxctl.terminal.paste import Input
@@ -50,9 +50,9 @@ class Span(NamedTuple):
     end: float
 
     @classmethod
-    def since(cls, control: Control, pane: Pane, given: Input) -> Span:
+    def since(cls, machine: Machine, pane: Pane, given: Input) -> Span:
         """It ends a while from now: what is newer was written before the clock was set back."""
-        now = control.transport.probe([(pane.pid, pane.tty)])[0]
+        now = machine.transport.probe([(pane.pid, pane.tty)])[0]
         return cls(now.wall - (now.at - given.at), now.wall + events.AHEAD_SECONDS)
 
 
@@ -74,7 +74,7 @@ class Said(NamedTuple):
 
 
 def said(
-    control: Control,
+    machine: Machine,
     observer: Observer,
     profile: Profile,
     given: Input,
@@ -86,10 +86,10 @@ def said(
 ) -> Said:
     """The answer to a text. `history` is how many rows had scrolled away when it was given; `ended`: the turn came to its
     end, so that what the program tells of it may be waited for; `limited`: its state says that a limit is used up."""
-    told = _told(control, observer, given, typed, ended) if profile.hooks else None
+    told = _told(machine, observer, given, typed, ended) if profile.hooks else None
     if told and told.error is None:
         return told
-    drawn = on_screen(control, observer, profile, given, typed, history, limited=limited)
+    drawn = on_screen(machine, observer, profile, given, typed, history, limited=limited)
     if told and told.error is not None:
         error = told.error or drawn.error or FAILED
         text = failure.without(drawn.text, error) if drawn.fits else ""
@@ -125,16 +125,16 @@ def remembered(given: Input, history: int, pid: int) -> str:
     return f"{history}:{given.again(pid)}"
 
 
-def last(control: Control, pane: Pane) -> Output | None:
+def last(machine: Machine, pane: Pane) -> Output | None:
     """The answer of the last turn so far, of a program with a composer; None if the last input was no turn's."""
     from tmuxctl.control import observing
     from tmuxctl.terminal.paste import Input
 
-    profile = profile_of(control, pane)
+    profile = profile_of(machine, pane)
     if profile is None or profile.submit.mode != "paste" or pane.dead:
         return None
     here = pane.target
-    told = control.transport.run(
+    told = machine.transport.run(
         [("display-message", "-p", "-t", here, f"#{{@tmuxctl_{name}}}") for name in ("asked", "input")]
     ).decode(errors="replace")
     asked, _, newest = told.rstrip("\n").partition("\n")
@@ -143,25 +143,25 @@ def last(control: Control, pane: Pane) -> Output | None:
     # keys may have answered its questions
     if given is None or later is None or (later.typed and later.id != given.id):
         return None
-    watched = observing.Observer(control, pane)
+    watched = observing.Observer(machine, pane)
     found = said(
-        control, watched, profile, given, given.typed.decode("utf-8", "ignore"), history=int(history), ended=False
+        machine, watched, profile, given, given.typed.decode("utf-8", "ignore"), history=int(history), ended=False
     )
     text = found.text or (found.error or "" if found.source else "")
     return Output(pane.name, screens.clean(text), sessions.cursor(pane, watched.journal.end()), False, found.complete)
 
 
-def _told(control: Control, observer: Observer, given: Input, typed: str, ended: bool) -> Said | None:
+def _told(machine: Machine, observer: Observer, given: Input, typed: str, ended: bool) -> Said | None:
     if observer.events is None:
         return None
-    since = Span.since(control, observer.pane, given)
+    since = Span.since(machine, observer.pane, given)
     last = _end(observer.events, since, typed, LATE_SECONDS if ended and _tells(observer, since) else 0.0)
     path = _named(observer.events, since)
     hooks = observer.events.hooks
     text = last.event.text if last else None
     spoken = None
     if ended and hooks.transcript is not None:
-        spoken = _transcript(control, observer, path, typed, LATE_TOKENS_SECONDS if text is not None else 0.0)
+        spoken = _transcript(machine, observer, path, typed, LATE_TOKENS_SECONDS if text is not None else 0.0)
     tokens = spoken.tokens if spoken else last.event.tokens if last else None
     if last is not None and last.event.means == "failure":
         return Said("", False, "hook", tokens=tokens, error=(text or "").strip())
@@ -170,13 +170,13 @@ def _told(control: Control, observer: Observer, given: Input, typed: str, ended:
     return Said(spoken.text.rstrip("\n"), True, "transcript", tokens=tokens) if spoken else None
 
 
-def _transcript(control: Control, observer: Observer, path: str | None, typed: str, patience: float) -> Spoken | None:
+def _transcript(machine: Machine, observer: Observer, path: str | None, typed: str, patience: float) -> Spoken | None:
     """What the transcript says, for whose last entry it is waited so many seconds."""
     assert observer.events is not None
     assert observer.events.hooks.transcript is not None
     deadline = time.monotonic() + (patience if path else 0.0)
     while True:
-        found = events.spoken(control, observer.pane, observer.events.hooks.transcript, path, typed)
+        found = events.spoken(machine, observer.pane, observer.events.hooks.transcript, path, typed)
         if found or time.monotonic() >= deadline:
             return found
         time.sleep(PAUSE_SECONDS)
@@ -209,7 +209,7 @@ def _named(told: events.Events, since: Span) -> str | None:
 
 
 def on_screen(
-    control: Control,
+    machine: Machine,
     observer: Observer,
     profile: Profile,
     given: Input,
@@ -222,11 +222,11 @@ def on_screen(
     wrapped as one."""
     name = observer.pane.name
     try:
-        pane = sessions.find(control, name)
+        pane = sessions.find(machine, name)
         # rows that the history had no more room for, or that the program cleared, are gone: then only the echo tells
         since = pane.history - history
         reach = max(1, since - given.y + ABOVE) if since >= 0 else 0
-        now = observers.capture(control.transport, name, scrollback=reach, wide=True)
+        now = observers.capture(machine.transport, name, scrollback=reach, wide=True)
     except NotFound:
         return Said("", False, "screen")
     rows = [*(screens.text(now.back).split("\n") if now.back else []), *screens.text(now.rows).split("\n")]

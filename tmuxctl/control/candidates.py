@@ -24,7 +24,7 @@ from tmuxctl.value import changed
 
 if TYPE_CHECKING:
     from tmuxctl.control.creation import Wanted
-    from tmuxctl.control.service import Control
+    from tmuxctl.control.machine import Machine
     from tmuxctl.model import Session
     from tmuxctl.results import Plan
 
@@ -110,37 +110,37 @@ def ordered(found: Sequence[Candidate], route: str, last: str | None = None) -> 
 # starting one
 
 
-def new(control: Control, wanted: Wanted, names: Sequence[str], route: str, *, wait: bool) -> Session:
+def new(machine: Machine, wanted: Wanted, names: Sequence[str], route: str, *, wait: bool) -> Session:
     """Start the first candidate, by the route, that is installed and starts; errors as `creation.new`, and Failed
     `no_candidate` that tells of each why not.
 
     `wait`: until it is ready; else it is not known yet whether it goes on, and it is taken for started.
     """
     found = _checked(wanted, names)
-    if there := _there(control, wanted):
-        return observing.ready(control, there) if wait else there
-    order = _reserved(control, wanted, found, route)
+    if there := _there(machine, wanted):
+        return observing.ready(machine, there) if wait else there
+    order = _reserved(machine, wanted, found, route)
     passed: list[Passed] = []
     for one in order:
-        made = _started(control, as_wanted(wanted, one, found, route), one, wait=wait)
+        made = _started(machine, as_wanted(wanted, one, found, route), one, wait=wait)
         if not isinstance(made, Passed):
-            _note_turn(control, found, one)
+            _note_turn(machine, found, one)
             return changed(made, passed=tuple(passed))
         passed.append(made)
     raise none_left("no candidate could be started", passed)
 
 
-def plan(control: Control, wanted: Wanted, names: Sequence[str], route: str) -> Plan:
+def plan(machine: Machine, wanted: Wanted, names: Sequence[str], route: str) -> Plan:
     """What `new` would do, and why it would take none of the others; nothing is written and nothing starts."""
     found = _checked(wanted, names)
-    order = ordered(found, route, _turns(control).get(_key(found)))
-    missing = {one.name: not_installed(control, wanted, one) for one in order}
+    order = ordered(found, route, _turns(machine).get(_key(found)))
+    missing = {one.name: not_installed(machine, wanted, one) for one in order}
     taken = next((one for one in order if missing[one.name] is None), None)
     if taken is None:
         raise none_left("no candidate could be started", [one for one in missing.values() if one])
     later = f"comes after {taken.name}"
     passed = [missing[one.name] or Passed(one.name, "later", later) for one in order if one is not taken]
-    return changed(creation.plan(control, as_wanted(wanted, taken, found, route)), passed=tuple(passed))
+    return changed(creation.plan(machine, as_wanted(wanted, taken, found, route)), passed=tuple(passed))
 
 
 def _checked(wanted: Wanted, names: Sequence[str]) -> tuple[Candidate, ...]:
@@ -151,13 +151,13 @@ def _checked(wanted: Wanted, names: Sequence[str]) -> tuple[Candidate, ...]:
     return known(names)
 
 
-def _there(control: Control, wanted: Wanted) -> Session | None:
+def _there(machine: Machine, wanted: Wanted) -> Session | None:
     """The session that is to be reused, if it is there and alive: then there is nothing to choose."""
     if wanted.if_exists != "reuse" or wanted.name is None:
         return None
     with suppress(NotFound, Unreachable):
-        pane = sessions.find(control, wanted.name)
-        return None if pane.dead else sessions.describe(control, pane)
+        pane = sessions.find(machine, wanted.name)
+        return None if pane.dead else sessions.describe(machine, pane)
     return None
 
 
@@ -167,11 +167,11 @@ def as_wanted(wanted: Wanted, one: Candidate, found: Sequence[Candidate], route:
     return wanted._replace(profile=one.given, also={**wanted.also, **kept})
 
 
-def not_installed(control: Control, wanted: Wanted, one: Candidate) -> Passed | None:
+def not_installed(machine: Machine, wanted: Wanted, one: Candidate) -> Passed | None:
     """Why a candidate's program cannot be found where it is to be started, or None if it can."""
     env = {**(os.environ if wanted.base is None else wanted.base), **one.profile.env, **wanted.env}
     folder = os.path.join(os.getcwd(), os.path.expanduser(wanted.cwd or ""))
-    if control.transport.which(one.profile.command[0], env.get("PATH", os.defpath), folder):
+    if machine.transport.which(one.profile.command[0], env.get("PATH", os.defpath), folder):
         return None
     return _missing(one)
 
@@ -182,37 +182,37 @@ def _missing(one: Candidate) -> Passed:
     return Passed(one.name, "not_installed", message, f"{one.name}: {said}")
 
 
-def _started(control: Control, wanted: Wanted, one: Candidate, *, wait: bool) -> Session | Passed:
+def _started(machine: Machine, wanted: Wanted, one: Candidate, *, wait: bool) -> Session | Passed:
     """The session of this candidate, or why there is none: its name is free again then."""
-    if missing := not_installed(control, wanted, one):
+    if missing := not_installed(machine, wanted, one):
         return missing
     try:
-        made = creation.new(control, wanted)
+        made = creation.new(machine, wanted)
     except Failed as error:
         if error.reason != "command_not_found":
             raise
         return _missing(one)
     if not wait:
         return made
-    ready = observing.ready(control, made)
-    why = unfit(control, ready)
+    ready = observing.ready(machine, made)
+    why = unfit(machine, ready)
     if why is None:
         return ready
     from tmuxctl.control import lifetime
 
-    lifetime.end(control, [sessions.find(control, ready.name)])
+    lifetime.end(machine, [sessions.find(machine, ready.name)])
     # its name is another's now
     return changed(why, session=None)
 
 
-def unfit(control: Control, made: Session) -> Passed | None:
+def unfit(machine: Machine, made: Session) -> Passed | None:
     """Why a session that was just started is of no use: it has ended, or says that its limit is used up. Else None."""
     if made.state is State.EXITED:
         return Passed(
-            made.profile, "exited", f"ended at its start{_how(made)}{_said(control, made)}", session=made.name
+            made.profile, "exited", f"ended at its start{_how(made)}{_said(machine, made)}", session=made.name
         )
     if made.state is State.IDLE and made.detail == "limited":
-        return Passed(made.profile, "limited", f"is limited{_said(control, made)}", session=made.name)
+        return Passed(made.profile, "limited", f"is limited{_said(machine, made)}", session=made.name)
     return None
 
 
@@ -222,10 +222,12 @@ def _how(made: Session) -> str:
     return "" if made.exit_status is None else f" with status {made.exit_status}"
 
 
-def _said(control: Control, made: Session) -> str:
+def _said(machine: Machine, made: Session) -> str:
     """What a session's screen says of its end."""
     with suppress(TmuxctlError):
-        words = last_words(control.screen(made.name).text)
+        from tmuxctl.control import look
+
+        words = last_words(look.screen(machine, made.name).text)
         return f": {words[:SAID_MOST]}" if words else ""
     return ""
 
@@ -250,78 +252,78 @@ def none_left(what: str, passed: Sequence[Passed], **details: object) -> Failed:
 # what is remembered
 
 
-def folder(control: Control) -> str:
+def folder(machine: Machine) -> str:
     """Where it is kept."""
-    return f"{control.transport.home}/candidates"
+    return f"{machine.transport.home}/candidates"
 
 
 def _key(found: Sequence[Candidate]) -> str:
     return " ".join(one.given for one in found)
 
 
-def _reserved(control: Control, wanted: Wanted, found: Sequence[Candidate], route: str) -> tuple[Candidate, ...]:
+def _reserved(machine: Machine, wanted: Wanted, found: Sequence[Candidate], route: str) -> tuple[Candidate, ...]:
     """The order for one more session. By turns, the turn is taken at once: another process has the next."""
     if route != "round-robin":
         return ordered(found, route)
-    with _alone(control):
-        order = ordered(found, route, _turns(control).get(_key(found)))
-        there = next((one for one in order if not_installed(control, wanted, one) is None), None)
+    with _alone(machine):
+        order = ordered(found, route, _turns(machine).get(_key(found)))
+        there = next((one for one in order if not_installed(machine, wanted, one) is None), None)
         if there is not None:
-            _put_turn(control, found, there)
+            _put_turn(machine, found, there)
     return order
 
 
-def _note_turn(control: Control, found: Sequence[Candidate], one: Candidate) -> None:
-    with _alone(control):
-        if _turns(control).get(_key(found)) != one.name:
-            _put_turn(control, found, one)
+def _note_turn(machine: Machine, found: Sequence[Candidate], one: Candidate) -> None:
+    with _alone(machine):
+        if _turns(machine).get(_key(found)) != one.name:
+            _put_turn(machine, found, one)
 
 
-def _alone(control: Control) -> AbstractContextManager[None]:
+def _alone(machine: Machine) -> AbstractContextManager[None]:
     from tmuxctl.terminal import foreign
 
-    control.transport.make_folder(folder(control))
-    return foreign.alone(f"{folder(control)}/lock", "the turns of candidates")
+    machine.transport.make_folder(folder(machine))
+    return foreign.alone(f"{folder(machine)}/lock", "the turns of candidates")
 
 
-def _turns(control: Control) -> dict[str, str]:
+def _turns(machine: Machine) -> dict[str, str]:
     """Who was taken last, by list."""
     with suppress(NotFound, ValueError):
-        return read_object(control.transport, f"{folder(control)}/{TURNS}")
+        return read_object(machine.transport, f"{folder(machine)}/{TURNS}")
     return {}
 
 
-def _put_turn(control: Control, found: Sequence[Candidate], one: Candidate) -> None:
-    kept = _turns(control)
+def _put_turn(machine: Machine, found: Sequence[Candidate], one: Candidate) -> None:
+    kept = _turns(machine)
     kept.pop(_key(found), None)
     newest = [*kept.items(), (_key(found), one.name)][-LISTS_MOST:]
-    control.transport.put(f"{folder(control)}/{TURNS}", json.dumps(dict(newest)).encode())
+    machine.transport.put(f"{folder(machine)}/{TURNS}", json.dumps(dict(newest)).encode())
 
 
-def limited(control: Control, session_id: str) -> str | None:
+def limited(machine: Machine, session_id: str) -> str | None:
     """Until when a session is limited (ISO-8601), as it said itself; None if that is not known, or over."""
-    path = f"{folder(control)}/{LIMITED}{session_id}"
+    path = f"{folder(machine)}/{LIMITED}{session_id}"
     try:
-        until = control.transport.read(path, 0, 40).decode(errors="replace").strip()
+        until = machine.transport.read(path, 0, 40).decode(errors="replace").strip()
     except (NotFound, Denied):
         return None
     if (moment := seconds(until)) is not None and moment > time.time():
         return until
-    control.transport.remove(path)
+    machine.transport.remove(path)
     return None
 
 
-def note_limited(control: Control, session_id: str, until: str | None) -> None:
+def note_limited(machine: Machine, session_id: str, until: str | None) -> None:
     """Remember until when a session is limited. None, or a time that cannot be read, is not remembered: it is tried again."""
     if until is None or seconds(until) is None:
-        control.transport.remove(f"{folder(control)}/{LIMITED}{session_id}")
+        machine.transport.remove(f"{folder(machine)}/{LIMITED}{session_id}")
         return
-    control.transport.make_folder(folder(control))
-    for name in control.transport.files(folder(control)):
+    machine.transport.make_folder(folder(machine))
+    for name in machine.transport.files(folder(machine)):
         if name.startswith(LIMITED):
             # what is over goes, that of sessions which are gone too
-            limited(control, name.removeprefix(LIMITED))
-    control.transport.put(f"{folder(control)}/{LIMITED}{session_id}", until.encode())
+            limited(machine, name.removeprefix(LIMITED))
+    machine.transport.put(f"{folder(machine)}/{LIMITED}{session_id}", until.encode())
 
 
 def seconds(until: str) -> float | None:

@@ -22,8 +22,8 @@ from tmuxctl.terminal.server import Pane
 from tmuxctl.transport.base import shell_word
 
 if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
     from tmuxctl.control.observing import Steady
-    from tmuxctl.control.service import Control
     from tmuxctl.transport.base import Process
 
 START_SECONDS = 10.0
@@ -62,7 +62,7 @@ class Shell(NamedTuple):
 
 
 def execute(
-    control: Control,
+    machine: Machine,
     session: str,
     command: tuple[str, ...],
     *,
@@ -75,12 +75,12 @@ def execute(
     if not command or not any(command):
         raise Usage("no command given", reason="missing", hint="tmuxctl exec NAME -- CMD")
     began = time.monotonic()
-    limit = current().left(control.settings.wait_exec_timeout if timeout is None else timeout)
+    limit = current().left(machine.settings.wait_exec_timeout if timeout is None else timeout)
     deadline = None if limit is None else began + limit
-    pane = sessions.find(control, session)
+    pane = sessions.find(machine, session)
     if pane.dead:
         raise paste.ended(pane)
-    journal = sessions.journal(control, pane)
+    journal = sessions.journal(machine, pane)
     if not journal.streams:
         raise Conflict(
             f"what is printed in {pane.name} is not kept, so a command's output could not be told",
@@ -89,21 +89,21 @@ def execute(
         )
     # threads of one process are as many writers
     holder = lease.Holder.new()
-    _lease(control, pane, holder, deadline)
+    _lease(machine, pane, holder, deadline)
     try:
-        shell = _ready(control, pane, journal, deadline)
+        shell = _ready(machine, pane, journal, deadline)
         # a shell that was still starting may have taken the lease's time
-        _lease(control, pane, holder, deadline)
+        _lease(machine, pane, holder, deadline)
         if stdin is not None:
-            _check_input(control, pane, shell, stdin)
+            _check_input(machine, pane, shell, stdin)
         text = command[0] if len(command) == 1 else " ".join(_quoted(shell.kind, word) for word in command)
-        run = _Run(control, pane, journal, shell, holder, began, max_bytes, stdin)
+        run = _Run(machine, pane, journal, shell, holder, began, max_bytes, stdin)
         run.type(text)
         run.follow(deadline, until_begun=True)
         run.hand_over()
     finally:
         with suppress(TmuxctlError):
-            lease.give_back(control.transport, holder, pane.name)
+            lease.give_back(machine.transport, holder, pane.name)
     return run.follow(deadline)
 
 
@@ -117,8 +117,8 @@ user=$(stat -c %u "/proc/$1") || exit
 """Whether process $1 finds behind the path $2 what we find there, and may read it: in a sandbox it may be another file."""
 
 
-def _check_input(control: Control, pane: Pane, shell: Shell, path: str) -> None:
-    status, _ = control.transport.shell(SEES, str(shell.process.pid), path)[:2]
+def _check_input(machine: Machine, pane: Pane, shell: Shell, path: str) -> None:
+    status, _ = machine.transport.shell(SEES, str(shell.process.pid), path)[:2]
     if status:
         raise Conflict(
             f"the shell in {pane.name} cannot open {ascii(path)}, the standard input for the command: it is another user's, "
@@ -136,56 +136,56 @@ def _quoted(kind: str, word: str) -> str:
     return shells.fish_quote(word) if kind == "fish" else shell_word(word)
 
 
-def _lease(control: Control, pane: Pane, holder: Holder, deadline: float | None) -> None:
-    while not lease.take(control.transport, holder, pane):
+def _lease(machine: Machine, pane: Pane, holder: Holder, deadline: float | None) -> None:
+    while not lease.take(machine.transport, holder, pane):
         current().check()
         if deadline is not None and time.monotonic() > deadline:
             raise lease.held(pane.name)
         time.sleep(0.03)
-        pane = sessions.find(control, pane.name)
+        pane = sessions.find(machine, pane.name)
 
 
-def _ready(control: Control, pane: Pane, journal: Journal, deadline: float | None) -> Shell:
+def _ready(machine: Machine, pane: Pane, journal: Journal, deadline: float | None) -> Shell:
     """The shell that waits at its prompt; one that is just starting is given a moment, anything else is a conflict."""
     token = pane.spec.get("marks", "")
     began = time.monotonic()
     until = began + READY_SECONDS
     if deadline is not None:
         until = min(until, deadline)
-    watch = control.transport.watch([journal.folder], pane.pid)
+    watch = machine.transport.watch([journal.folder], pane.pid)
     try:
         while True:
-            shell, running = _foreground(control, pane)
+            shell, running = _foreground(machine, pane)
             starting = False
             if shell and shell.process.pid == pane.pid and token:
                 letter, entered = _last_mark(journal, token)
                 starting = letter is None
                 # B ends the prompt; a prompt may leave it out, then a moment without it says the same
                 drawn = letter == "B" or (letter in ("A", "D") and time.monotonic() > began + PROMPT_SECONDS)
-                if drawn and _waits(control, shell.process):
+                if drawn and _waits(machine, shell.process):
                     if entered:
-                        _refuse_read(control, pane)
+                        _refuse_read(machine, pane)
                     return shell
-            elif shell and _waits(control, shell.process):
-                _refuse_read(control, pane)
+            elif shell and _waits(machine, shell.process):
+                _refuse_read(machine, pane)
                 return shell
-            if time.monotonic() > until or (not shell and not _young(control, pane)):
+            if time.monotonic() > until or (not shell and not _young(machine, pane)):
                 raise _busy(pane, running, starting)
             current().check()
             watch.wait(0.02)
             if journal.finished():
-                raise paste.ended(server.pane(control.transport, pane.name))
+                raise paste.ended(server.pane(machine.transport, pane.name))
     finally:
         watch.close()
 
 
-def _refuse_read(control: Control, pane: Pane) -> None:
+def _refuse_read(machine: Machine, pane: Pane) -> None:
     """A shell may wait for a line of its script's, or for the rest of a command that was begun, and would take what runs
     ours for that. Asking or Conflict unless it shows a prompt."""
     from tmuxctl.control import observing
     from tmuxctl.control.waits import asks
 
-    verdict = observing.now(control, pane).verdict
+    verdict = observing.now(machine, pane).verdict
     if verdict.state is State.ASKING:
         raise asks(pane.name, verdict)
     if verdict.state is State.IDLE and verdict.kind != "prompt":
@@ -201,38 +201,38 @@ def _awaited(kind: str | None) -> str:
     return "the rest of a command" if kind == "continuation" else "a line of input"
 
 
-def _young(control: Control, pane: Pane) -> bool:
+def _young(machine: Machine, pane: Pane) -> bool:
     """True while the launcher is still becoming the program."""
     return (
-        layout.LAUNCHER in control.transport.files(sessions.folder(control, pane.id))
+        layout.LAUNCHER in machine.transport.files(sessions.folder(machine, pane.id))
         or time.time() - pane.created < 1.0
     )
 
 
-def _foreground(control: Control, pane: Pane) -> tuple[Shell | None, str]:
+def _foreground(machine: Machine, pane: Pane) -> tuple[Shell | None, str]:
     """The shell that leads the terminal's foreground process group, or None and what does instead."""
-    first = next(iter(control.transport.processes([pane.pid])), None)
+    first = next(iter(machine.transport.processes([pane.pid])), None)
     if first is None:
         return None, "nothing"
-    leader = next(iter(control.transport.processes([first.foreground])), None)
+    leader = next(iter(machine.transport.processes([first.foreground])), None)
     if leader is None:
         return None, "a program that is ending"
     kind = shells.kind_of(leader.name)
     if leader.name == "sh":
         # bash called as sh needs bash's own way to notice an interrupt
         program = (
-            control.transport.shell('readlink "/proc/$1/exe"', str(leader.pid))[1].decode(errors="replace").strip()
+            machine.transport.shell('readlink "/proc/$1/exe"', str(leader.pid))[1].decode(errors="replace").strip()
         )
         kind = shells.kind_of(program) or kind
     return (Shell(leader, kind) if kind else None), leader.name
 
 
-def _waits(control: Control, process: Process) -> bool:
+def _waits(machine: Machine, process: Process) -> bool:
     """True if the process sleeps and, where the kernel tells, sleeps on input."""
     if process.state != "S":
         return False
     try:
-        where = control.transport.read(f"/proc/{process.pid}/wchan").decode(errors="replace")
+        where = machine.transport.read(f"/proc/{process.pid}/wchan").decode(errors="replace")
     except TmuxctlError:
         return True
     return where in ("", "0") or where.startswith(WAITING)
@@ -261,8 +261,8 @@ def _busy(pane: Pane, running: str, starting: bool) -> Conflict:
 class _Wants:
     """Notices what nobody would notice who waits for the end: that the program wants an answer."""
 
-    def __init__(self, control: Control, pane: Pane, patience: float = 0.0) -> None:
-        self.control, self.pane, self.patience = control, pane, patience
+    def __init__(self, machine: Machine, pane: Pane, patience: float = 0.0) -> None:
+        self.machine, self.pane, self.patience = machine, pane, patience
         self.steady: Steady | None = None
         self.since: float | None = None
 
@@ -278,7 +278,7 @@ class _Wants:
         """Look once; the question, if one stands, and has for as long as patience is."""
         from tmuxctl.control.observing import Observer, Steady
 
-        self.steady = self.steady or Steady(self.control, Observer(self.control, self.pane), None)
+        self.steady = self.steady or Steady(self.machine, Observer(self.machine, self.pane), None)
         held = False
         with suppress(NotFound, Unreachable):
             held = self.steady.look()
@@ -307,7 +307,7 @@ class _Run:
 
     def __init__(
         self,
-        control: Control,
+        machine: Machine,
         pane: Pane,
         journal: Journal,
         shell: Shell,
@@ -316,13 +316,13 @@ class _Run:
         max_bytes: int,
         stdin: str | None,
     ) -> None:
-        self.control, self.pane, self.journal, self.shell, self.began = control, pane, journal, shell, began
+        self.machine, self.pane, self.journal, self.shell, self.began = machine, pane, journal, shell, began
         self.holder, self.stdin = holder, stdin
         self.max_bytes = max_bytes
         self.id, self.token = os.urandom(8).hex(), os.urandom(8).hex()
         # a plain sh writes beside its script, and of our files a sandboxed one may write only there
         place = "events" if shell.kind == "sh" else layout.SHELL
-        self.path = f"{sessions.folder(control, pane.id)}/{place}/x{self.token}"
+        self.path = f"{sessions.folder(machine, pane.id)}/{place}/x{self.token}"
         self.own = pane.spec.get("marks", "")
         self.start = self.first = self.offset = journal.end()
         self.tail = b""
@@ -332,36 +332,36 @@ class _Run:
 
     def type(self, text: str) -> None:
         """Put the command into a file and type the line that reads it."""
-        self.pane = server.pane(self.control.transport, self.pane.name)
+        self.pane = server.pane(self.machine.transport, self.pane.name)
         line = shells.typed_line(self.shell.kind, self.path)
         # a line that just fills its row leaves terminal and line editor of two minds about where the next one is
         line += " " * max(0, 4 - (self.pane.x + len(line)) % self.pane.cols)
         show = shells.retyped(line, text, x=self.pane.x, cols=self.pane.cols)
         script = shells.exec_script(self.shell.kind, text, self.token, self.path, show, self.stdin)
         # a session that an earlier tmuxctl started has no such folder
-        self.control.transport.make_folder(os.path.dirname(self.path))
-        self.control.transport.put(self.path, script.encode(errors="surrogateescape"))
+        self.machine.transport.make_folder(os.path.dirname(self.path))
+        self.machine.transport.put(self.path, script.encode(errors="surrogateescape"))
         # to the end of the line and delete it: what somebody left there would become part of ours (measured: all shells)
         one = paste.Write(self.id, data=b"\x05\x15" + line.encode(), enter=True)
         remember = paste.Input.remember(
-            self.holder.pid, self.id, self.start, "editor", line.encode(), self.control.transport.clock()
+            self.holder.pid, self.id, self.start, "editor", line.encode(), self.machine.transport.clock()
         )
-        paste.write(self.control.transport, self.holder, self.pane, one, remember)
+        paste.write(self.machine.transport, self.holder, self.pane, one, remember)
 
     def hand_over(self) -> None:
         """The command has begun: others may type again, and its output is what came after the last input."""
         remember = paste.Input.remember(
-            self.holder.pid, self.id, self.first, "none", b"", self.control.transport.clock()
+            self.holder.pid, self.id, self.first, "none", b"", self.machine.transport.clock()
         )
-        self.control.transport.run([("set-option", "-F", "-t", self.pane.target, "@tmuxctl_input", remember)])
+        self.machine.transport.run([("set-option", "-F", "-t", self.pane.target, "@tmuxctl_input", remember)])
 
     def follow(self, deadline: float | None, *, until_begun: bool = False) -> Ran:
         """Take in output until the command's end, or only its beginning. Raises Asking if it wants an answer."""
         if self.result:
             return self.result
         begin_by = time.monotonic() + START_SECONDS
-        wants = _Wants(self.control, self.pane)
-        watch = self.control.transport.watch([self.journal.folder], self.pane.pid)
+        wants = _Wants(self.machine, self.pane)
+        watch = self.machine.transport.watch([self.journal.folder], self.pane.pid)
         try:
             while True:
                 finished = self.journal.finished()
@@ -436,7 +436,7 @@ class _Run:
         data = marks.output(bytes(self.kept))
         cut = len(data) > self.max_bytes
         return ran(
-            self.control,
+            self.machine,
             self.pane,
             data[: self.max_bytes],
             status,
@@ -448,16 +448,16 @@ class _Run:
         )
 
     def _shell_lives(self) -> bool:
-        now = self.control.transport.processes([self.shell.process.pid])
+        now = self.machine.transport.processes([self.shell.process.pid])
         return any(row.started == self.shell.process.started and row.state not in "ZX" for row in now)
 
     def _session_ended(self) -> Ran:
         """The command ended the shell, and the session with it: the program's status is the command's."""
         self._keep(self.tail)
         if not self.begun:
-            raise paste.ended(server.pane(self.control.transport, self.pane.name))
+            raise paste.ended(server.pane(self.machine.transport, self.pane.name))
         try:
-            last = server.pane(self.control.transport, self.pane.name)
+            last = server.pane(self.machine.transport, self.pane.name)
         except (NotFound, Unreachable):
             raise Exited(f"{self.pane.name} was killed while the command ran", reason="killed") from None
         return self._ran(last.status, signal=last.signal)
@@ -470,7 +470,7 @@ class _Run:
         while not self.journal.finished() and time.monotonic() < until:
             # tmux may not have noticed the end: asking it of a dead pane without a status nudges it
             with suppress(TmuxctlError):
-                server.pane(self.control.transport, self.pane.name)
+                server.pane(self.machine.transport, self.pane.name)
             time.sleep(0.01)
         while self._grow():
             pass
@@ -478,7 +478,7 @@ class _Run:
 
     def _not_begun(self) -> TmuxctlError:
         with suppress(TmuxctlError):
-            self.control.transport.remove(self.path)
+            self.machine.transport.remove(self.path)
         return Failed(
             f"the shell in {self.pane.name} did not take the command",
             reason="not_run",
@@ -487,7 +487,7 @@ class _Run:
 
 
 def ran(
-    control: Control,
+    machine: Machine,
     pane: Pane,
     data: bytes,
     status: int | None,
@@ -518,7 +518,7 @@ def ran(
     )
 
 
-def run(control: Control, wanted: Wanted, *, timeout: float | None, max_bytes: int) -> Ran:
+def run(machine: Machine, wanted: Wanted, *, timeout: float | None, max_bytes: int) -> Ran:
     """Start a program, wait for its end, return its output, remove the session whatever happens."""
     from tmuxctl.control import lifetime
 
@@ -529,21 +529,21 @@ def run(control: Control, wanted: Wanted, *, timeout: float | None, max_bytes: i
         timeout = run_seconds(wanted)
     if wanted.name is None:
         wanted = wanted._replace(name=f"run-{os.urandom(4).hex()}")
-    session = new(control, wanted)
+    session = new(machine, wanted)
     pane = None
     try:
-        pane = sessions.find(control, session.id)
-        return _to_end(control, pane, began, timeout, max_bytes)
+        pane = sessions.find(machine, session.id)
+        return _to_end(machine, pane, began, timeout, max_bytes)
     finally:
         with suppress(NotFound, Unreachable, Timeout):
-            lifetime.end(control, [pane or sessions.find(control, session.id)])
+            lifetime.end(machine, [pane or sessions.find(machine, session.id)])
 
 
-def _to_end(control: Control, pane: Pane, began: float, timeout: float | None, max_bytes: int) -> Ran:
+def _to_end(machine: Machine, pane: Pane, began: float, timeout: float | None, max_bytes: int) -> Ran:
     limit = current().left(timeout)
-    journal = sessions.journal(control, pane)
-    watch = control.transport.watch([journal.folder], pane.pid or None)
-    wants = _Wants(control, pane, ANSWER_SECONDS)
+    journal = sessions.journal(machine, pane)
+    watch = machine.transport.watch([journal.folder], pane.pid or None)
+    wants = _Wants(machine, pane, ANSWER_SECONDS)
     timed_out = False
     try:
         while not journal.finished():
@@ -555,18 +555,18 @@ def _to_end(control: Control, pane: Pane, began: float, timeout: float | None, m
             if watch.wait(min(1.0, left, wants.due())):
                 wants.heard()
             else:
-                pane = server.pane(control.transport, pane.name)
+                pane = server.pane(machine.transport, pane.name)
                 if pane.dead and not pane.piped:
                     break
                 if not pane.dead and (asking := wants.look()):
                     raise _unanswered(asking, journal, max_bytes)
     finally:
         watch.close()
-    pane = server.pane(control.transport, pane.name)
+    pane = server.pane(machine.transport, pane.name)
     part, end = _first(journal, max_bytes), journal.end()
     data = marks.output(part.data)
     return ran(
-        control,
+        machine,
         pane,
         data[:max_bytes],
         pane.status if not timed_out else None,

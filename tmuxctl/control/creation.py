@@ -24,7 +24,7 @@ from tmuxctl.untrusted import parse_json
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
-    from tmuxctl.control.service import Control
+    from tmuxctl.control.machine import Machine
     from tmuxctl.plugin import Applied, Plugin
     from tmuxctl.results import Plan
 
@@ -73,51 +73,51 @@ class Prepared(NamedTuple):
     token: str
 
 
-def new(control: Control, wanted: Wanted) -> Session:
+def new(machine: Machine, wanted: Wanted) -> Session:
     """Start the program and return its session; every step before tmux is undone if a later one fails."""
     wanted = with_profile(wanted)
     while True:
         try:
-            return _new(control, wanted)
+            return _new(machine, wanted)
         except Conflict as error:
             # a name of our own choosing that another process took meanwhile
             if error.reason != "exists" or wanted.name is not None:
                 raise
 
 
-def _new(control: Control, wanted: Wanted) -> Session:
-    taken = _taken(control)
-    name, reused = _name(control, wanted, taken)
+def _new(machine: Machine, wanted: Wanted) -> Session:
+    taken = _taken(machine)
+    name, reused = _name(machine, wanted, taken)
     if reused:
-        return sessions.describe(control, reused)
+        return sessions.describe(machine, reused)
     living = sum(not one.dead for name, one in taken.items() if not name.startswith("_"))
-    limits.check(control, living)
-    made = prepare(control, wanted, name)
+    limits.check(machine, living)
+    made = prepare(machine, wanted, name)
     try:
-        put(control, made)
-        pane = start(control, made)
+        put(machine, made)
+        pane = start(machine, made)
     except BaseException as error:
-        undo(control, made, error)
+        undo(machine, made, error)
         raise
-    _bury_namesakes(control, made, taken)
+    _bury_namesakes(machine, made, taken)
     return changed(sessions.summary(pane, sessions.cursor(pane, 0)), state=State.STARTING)
 
 
-def _bury_namesakes(control: Control, made: Prepared, taken: Mapping[str, server.Taken]) -> None:
+def _bury_namesakes(machine: Machine, made: Prepared, taken: Mapping[str, server.Taken]) -> None:
     """A lost session of this name gives way to the new one; what it printed stays readable by its id until `prune`. A
     launcher that was left by a start that was cut short goes, too."""
     from tmuxctl.control import lifetime
 
-    folders = control.transport.files(f"{control.transport.home}/sessions")
+    folders = machine.transport.files(f"{machine.transport.home}/sessions")
     before = time.time() - lifetime.UNFINISHED_SECONDS
     for session_id in folders.keys() - {made.id} - {one.id for one in taken.values()}:
-        lifetime.remove_launcher(control, session_id, before=before)
+        lifetime.remove_launcher(machine, session_id, before=before)
         # what never started may be on its way to lose against us
-        started = layout.started(control.transport.files(sessions.folder(control, session_id)))
-        if started and sessions.spec(control, session_id).get("spec", {}).get("name") == made.spec.name:
+        started = layout.started(machine.transport.files(sessions.folder(machine, session_id)))
+        if started and sessions.spec(machine, session_id).get("spec", {}).get("name") == made.spec.name:
             # what its plugins made may be in use again by now: `prune` lets them look
-            lifetime.write_end(control, session_id, {})
-            lifetime.move(control, session_id)
+            lifetime.write_end(machine, session_id, {})
+            lifetime.move(machine, session_id)
 
 
 def flagged(flags: Mapping[str, str | None], lifetime: str | None, idle_kill: float | None) -> list[str]:
@@ -135,13 +135,13 @@ def flagged(flags: Mapping[str, str | None], lifetime: str | None, idle_kill: fl
     return plugins + ([f"timeout:idle={idle_kill:g}"] if idle_kill else [])
 
 
-def plan(control: Control, wanted: Wanted) -> Plan:
+def plan(machine: Machine, wanted: Wanted) -> Plan:
     """What `new` would do; nothing is written and nothing starts."""
     from tmuxctl.results import Plan
 
     wanted = with_profile(wanted)
     name = _default_name(wanted) if wanted.name is None else check_name(wanted.name)
-    made = prepare(control, wanted, name, dry_run=True)
+    made = prepare(machine, wanted, name, dry_run=True)
     undo_plugins(made)
     commands = _commands(made)
     return Plan(
@@ -169,10 +169,10 @@ def with_profile(wanted: Wanted) -> Wanted:
     return wanted._replace(resolved=found, command=wanted.command or named)
 
 
-def prepare(control: Control, wanted: Wanted, name: str, *, dry_run: bool = False) -> Prepared:
+def prepare(machine: Machine, wanted: Wanted, name: str, *, dry_run: bool = False) -> Prepared:
     """Defaults, checks, plugins and shell marks: the session as it will be, nothing written yet; `dry_run` tells plugins
     that it will not be."""
-    settings, profile = control.settings, wanted.resolved or Profile("")
+    settings, profile = machine.settings, wanted.resolved or Profile("")
     size = wanted.size or profile.size
     command = wanted.command or (_shell(),)
     plugins = _plugins(wanted.plugins)
@@ -187,10 +187,10 @@ def prepare(control: Control, wanted: Wanted, name: str, *, dry_run: bool = Fals
         env=env,
         size=parse_size(size) if size else settings.tmux_size,
         name=name,
-        machine=control.transport.machine,
+        machine=machine.transport.machine,
         history=settings.tmux_history if wanted.history is None else wanted.history,
     )
-    check(control, spec)
+    check(machine, spec)
     asked = {
         "argv": list(command),
         "cwd": spec.cwd,
@@ -209,13 +209,13 @@ def prepare(control: Control, wanted: Wanted, name: str, *, dry_run: bool = Fals
     chosen = [(one.name, options) for one, options in plugins]
     inherited = base.keys() - {*profile.env, *wanted.env}
     places = dict.fromkeys(profile.env.keys() - wanted.env.keys(), kept_environment.PROFILE)
-    made = assemble(control, spec, session_id, 1, asked, chosen, wanted.resolved, inherited=inherited, places=places)
+    made = assemble(machine, spec, session_id, 1, asked, chosen, wanted.resolved, inherited=inherited, places=places)
     made.files["profile.json"] = frozen(without_secrets(wanted.resolved))
     return made
 
 
 def assemble(
-    control: Control,
+    machine: Machine,
     spec: SessionSpec,
     session_id: str,
     life: int,
@@ -232,7 +232,7 @@ def assemble(
     `plugins` are names with their options; `inherited` and `places` as `kept_environment.keep`. Nothing is written, but
     plugins may have acted: `undo` takes that back.
     """
-    folder = f"{control.transport.home}/sessions/{session_id}"
+    folder = f"{machine.transport.home}/sessions/{session_id}"
     incarnation = f"{session_id[:8]}.{life}"
     token = ""
     extra: dict[str, bytes] = {}
@@ -263,7 +263,7 @@ def assemble(
     }
     made = bare[0].env if bare else spec.env
     variables = _kept(spec.notes, before, marked, made, inherited, places)
-    files = launch.files(spec, about, folder, session_id, incarnation, control.settings.journal_limit, variables)
+    files = launch.files(spec, about, folder, session_id, incarnation, machine.settings.journal_limit, variables)
     files |= {f"{layout.SHELL}/{name}": data for name, data in extra.items()}
     files[f"{layout.EVENTS}/{hooks.FILE}"] = hooks.SCRIPT.encode()
     return Prepared(spec, session_id, incarnation, folder, about, files, applied, token)
@@ -302,46 +302,46 @@ def run_seconds(wanted: Wanted) -> float | None:
     return min((seconds for seconds in limits if seconds is not None), default=None)
 
 
-def _refuse_adopted(control: Control, name: str) -> None:
+def _refuse_adopted(machine: Machine, name: str) -> None:
     """Conflict if what is adopted is called so."""
-    if name in _adopted(control):
+    if name in _adopted(machine):
         raise Conflict(f"{name} is adopted", reason="exists", hint=f"give it back first: tmuxctl release {name}")
 
 
-def _adopted(control: Control) -> Sequence[str]:
+def _adopted(machine: Machine) -> Sequence[str]:
     """The names of what is adopted."""
-    if not control.transport.files(f"{control.transport.home}/adopted"):
+    if not machine.transport.files(f"{machine.transport.home}/adopted"):
         return ()
     from tmuxctl.control import adopting
 
-    return adopting.names(control)
+    return adopting.names(machine)
 
 
-def _taken(control: Control) -> dict[str, server.Taken]:
+def _taken(machine: Machine) -> dict[str, server.Taken]:
     try:
-        return server.names(control.transport)
+        return server.names(machine.transport)
     except Unreachable as error:
         if error.reason != "no_server":
             raise
         return {}
 
 
-def _name(control: Control, wanted: Wanted, taken: Mapping[str, server.Taken]) -> tuple[str, server.Pane | None]:
+def _name(machine: Machine, wanted: Wanted, taken: Mapping[str, server.Taken]) -> tuple[str, server.Pane | None]:
     """The name to take, or the session to reuse instead."""
     if wanted.name is None:
         first = _default_name(wanted)
         names = (first, *(f"{first}-{number}" for number in range(2, 10_000)))
-        adopted = _adopted(control)
+        adopted = _adopted(machine)
         return next(name for name in names if name not in taken and name not in adopted), None
     name = check_name(wanted.name)
     if name not in taken:
-        _refuse_adopted(control, name)
+        _refuse_adopted(machine, name)
         return name, None
-    there = sessions.find(control, name, whole=wanted.if_exists != "replace")
+    there = sessions.find(machine, name, whole=wanted.if_exists != "replace")
     if wanted.if_exists == "replace" or (wanted.if_exists == "reuse" and there.dead):
         from tmuxctl.control import lifetime
 
-        lifetime.end(control, [there])
+        lifetime.end(machine, [there])
         return name, None
     if wanted.if_exists == "reuse":
         return name, there
@@ -388,7 +388,7 @@ def _marked(spec: SessionSpec, folder: str) -> tuple[SessionSpec, str, dict[str,
     return replace(spec, argv=found.argv, env={**spec.env, **found.env}), token, files
 
 
-def check(control: Control, spec: SessionSpec) -> None:
+def check(machine: Machine, spec: SessionSpec) -> None:
     """Usage or Failed if this cannot be started here: no such program or folder, words that no program can be given."""
     if any("\0" in word or not isinstance(word, str) for word in spec.argv) or not spec.argv[0]:
         raise Usage(
@@ -402,22 +402,22 @@ def check(control: Control, spec: SessionSpec) -> None:
             reason="bad_command",
             hint="options come before --, the command after it",
         )
-    if "\0" in spec.cwd or not control.transport.which(spec.cwd + "/.", "", "/"):
+    if "\0" in spec.cwd or not machine.transport.which(spec.cwd + "/.", "", "/"):
         raise Usage(f"there is no folder {ascii(spec.cwd)} to start in", reason="bad_cwd", hint="give --cwd DIR")
     if not 0 <= spec.history <= 10_000_000:
         raise Usage(
             f"history {spec.history} is not between 0 and 10,000,000 lines", reason="bad_number", hint="--history 20000"
         )
-    if not control.transport.which(spec.argv[0], spec.env.get("PATH", os.defpath), spec.cwd):
-        raise _not_startable(control, spec)
-    if "/" in spec.argv[0] and control.transport.which(spec.argv[0] + "/.", "", spec.cwd):
+    if not machine.transport.which(spec.argv[0], spec.env.get("PATH", os.defpath), spec.cwd):
+        raise _not_startable(machine, spec)
+    if "/" in spec.argv[0] and machine.transport.which(spec.argv[0] + "/.", "", spec.cwd):
         raise _not_executable(spec, "is a folder, not a program", "name the program in it")
 
 
-def _not_startable(control: Control, spec: SessionSpec) -> Failed:
+def _not_startable(machine: Machine, spec: SessionSpec) -> Failed:
     """The error for a command that is not there, or there but no program."""
     if "/" in spec.argv[0]:
-        status, _ = control.transport.shell('cd "$1" && test -e "$2"', spec.cwd, spec.argv[0])
+        status, _ = machine.transport.shell('cd "$1" && test -e "$2"', spec.cwd, spec.argv[0])
         if status == 0:
             return _not_executable(
                 spec, "is not executable", f"if it is a program: chmod +x {shlex.quote(spec.argv[0])}"
@@ -434,9 +434,9 @@ def _not_executable(spec: SessionSpec, what: str, hint: str) -> Failed:
     return Failed(f"{ascii(spec.argv[0])} {what}", reason="not_executable", hint=hint, argv=list(spec.argv))
 
 
-def put(control: Control, made: Prepared) -> None:
+def put(machine: Machine, made: Prepared) -> None:
     """Write a session's files. Its spec is among them before tmux knows of it: nothing runs that a restore would miss."""
-    transport = control.transport
+    transport = machine.transport
     try:
         parse_json(made.files[SPEC])
     except ValueError as error:
@@ -451,27 +451,27 @@ def put(control: Control, made: Prepared) -> None:
     transport.put(f"{made.folder}/{layout.LAUNCHER}", script.encode(errors="surrogateescape"))
 
 
-def start(control: Control, made: Prepared) -> server.Pane:
+def start(machine: Machine, made: Prepared) -> server.Pane:
     """Start what was put there, while its spec goes to the disk: that may take as long as tmux for the whole session."""
-    with _meanwhile(lambda: _keep_spec(control, made)):
-        pane = _create(control, made)
+    with _meanwhile(lambda: _keep_spec(machine, made)):
+        pane = _create(machine, made)
         # that it was started at all: if the server dies before the launcher comes to run, the session was there all the same
-        control.transport.put(f"{made.folder}/{layout.SERVER}", _record(control, pane))
+        machine.transport.put(f"{made.folder}/{layout.SERVER}", _record(machine, pane))
         return pane
 
 
-def _record(control: Control, pane: server.Pane) -> bytes:
+def _record(machine: Machine, pane: server.Pane) -> bytes:
     """What is written down of the server that made a session; made good if who started it died before it could say so."""
-    path = f"{control.transport.home}/{layout.SERVER}"
-    record = sessions.record(control, path)
+    path = f"{machine.transport.home}/{layout.SERVER}"
+    record = sessions.record(machine, path)
     if record.startswith(b"%d " % pane.server):
         return record
-    control.transport.record_server(pane.server)
-    return sessions.record(control, path)
+    machine.transport.record_server(pane.server)
+    return sessions.record(machine, path)
 
 
-def _keep_spec(control: Control, made: Prepared) -> None:
-    control.transport.put(f"{made.folder}/{SPEC}", made.files[SPEC], durable=True)
+def _keep_spec(machine: Machine, made: Prepared) -> None:
+    machine.transport.put(f"{made.folder}/{SPEC}", made.files[SPEC], durable=True)
 
 
 @contextmanager
@@ -521,9 +521,9 @@ def _commands(made: Prepared) -> list[Any]:
     )
 
 
-def _create(control: Control, made: Prepared) -> server.Pane:
+def _create(machine: Machine, made: Prepared) -> server.Pane:
     try:
-        reply = control.transport.create(_commands(made))
+        reply = machine.transport.create(_commands(made))
     except Conflict as error:
         if error.reason == "exists":
             raise exists(made.spec.name, False, made.spec.argv) from None
@@ -531,24 +531,24 @@ def _create(control: Control, made: Prepared) -> server.Pane:
     return server.known(server.parse(reply.decode(errors="replace").rstrip("\n")), made.spec.name)
 
 
-def undo(control: Control, made: Prepared, error: BaseException | None) -> None:
+def undo(machine: Machine, made: Prepared, error: BaseException | None) -> None:
     """Take back a session that was not made: plugins, folder, and a half-made tmux session, if it is this one."""
     if error is not None:
-        undo_start(control, made, error)
+        undo_start(machine, made, error)
     with suppress(NotFound):
-        control.transport.remove(made.folder)
+        machine.transport.remove(made.folder)
     undo_plugins(made)
 
 
-def undo_start(control: Control, made: Prepared, error: BaseException) -> None:
+def undo_start(machine: Machine, made: Prepared, error: BaseException) -> None:
     """Take back what tmux may have made of a session that was not made; another one of its name is left alone."""
     if not isinstance(error, Conflict):
         with suppress(TmuxctlError):
-            pane = server.pane(control.transport, made.spec.name)
+            pane = server.pane(machine.transport, made.spec.name)
             if pane.id == made.id:
-                control.transport.run([("kill-session", "-t", "=" + made.spec.name)])
+                machine.transport.run([("kill-session", "-t", "=" + made.spec.name)])
     # it holds the environment, secrets too
-    control.transport.remove(f"{made.folder}/{layout.LAUNCHER}")
+    machine.transport.remove(f"{made.folder}/{layout.LAUNCHER}")
 
 
 def undo_plugins(made: Prepared) -> None:

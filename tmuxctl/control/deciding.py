@@ -17,8 +17,8 @@ from tmuxctl.terminal.paste import Input, ended
 from tmuxctl.terminal.server import Pane
 
 if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
     from tmuxctl.control.observing import Steady
-    from tmuxctl.control.service import Control
     from tmuxctl.reading.state import Verdict
 
 ALLOW = ("allow", "yes", "y", "ok", "continue")
@@ -32,7 +32,7 @@ GONE_SECONDS = 3.0
 
 
 def decide(
-    control: Control,
+    machine: Machine,
     session: str,
     option: str | None,
     *,
@@ -49,23 +49,23 @@ def decide(
     """
     from tmuxctl.control.observing import Observer, Steady
 
-    pane, given = sessions.find_with_input(control, session)
+    pane, given = sessions.find_with_input(machine, session)
     if pane.dead:
         raise ended(pane)
-    steady = Steady(control, Observer(control, pane), Input.parse(given))
+    steady = Steady(machine, Observer(machine, pane), Input.parse(given))
     steady.recall()
     asking = _standing(steady, id)
     if option is None and secret is None:
         return _decided(steady.observer.pane.name, steady.verdict, asking, None)
     # each decision is a writer of its own: of two at once the second has to look again
     holder = lease.Holder.new()
-    with typing.leased(control, steady.observer.pane, holder):
-        while not typing.untouched(control, steady):
+    with typing.leased(machine, steady.observer.pane, holder):
+        while not typing.untouched(machine, steady):
             asking = _standing(steady, id or asking.id)
-        chosen = _answer(control, steady.observer.pane, asking, option, secret, holder)
-    _, given = sessions.find_with_input(control, steady.observer.pane.name)
+        chosen = _answer(machine, steady.observer.pane, asking, option, secret, holder)
+    _, given = sessions.find_with_input(machine, steady.observer.pane.name)
     steady.typed(Input.parse(given), None)
-    return _next(control, steady, asking, chosen, timeout) if wait else _after(steady, asking, chosen)
+    return _next(machine, steady, asking, chosen, timeout) if wait else _after(steady, asking, chosen)
 
 
 def _standing(steady: Steady, id: str | None) -> Asking:
@@ -108,7 +108,7 @@ def _shows_question(steady: Steady) -> bool:
 
 
 def _answer(
-    control: Control, pane: Pane, asking: Asking, option: str | None, secret: bytes | None, holder: Holder
+    machine: Machine, pane: Pane, asking: Asking, option: str | None, secret: bytes | None, holder: Holder
 ) -> str:
     """Choose an option, or type a text or a password where that is the answer; what was chosen."""
     name = pane.name
@@ -127,28 +127,28 @@ def _answer(
             hint=f"tmuxctl decide {name} --secret-from-env NAME, --secret-from-file or --secret-from-fd",
         )
     if secret is not None:
-        typing.into(control, pane, b"", secret=secret, hidden=asking.hidden, holder=holder)
+        typing.into(machine, pane, b"", secret=secret, hidden=asking.hidden, holder=holder)
         return "secret"
     given = option or ""
     if not given.strip():
-        return _default(control, pane, asking, holder)
+        return _default(machine, pane, asking, holder)
     if found := find(asking, given):
-        typing.press(control, pane, found.keys, holder)
+        typing.press(machine, pane, found.keys, holder)
         return found.id
     if asking.options:
         known = ", ".join(one.id for one in asking.options)
         raise Usage(f"{ascii(given[:40])} is no answer to {name}", reason="bad_option", hint=f"it takes: {known}")
-    typing.into(control, pane, given.encode(), holder=holder)
+    typing.into(machine, pane, given.encode(), holder=holder)
     return given
 
 
-def _default(control: Control, pane: Pane, asking: Asking, holder: Holder) -> str:
+def _default(machine: Machine, pane: Pane, asking: Asking, holder: Holder) -> str:
     """Answer with what Enter alone means; Usage where the options do not tell."""
     if asking.options and asking.default is None:
         known = ", ".join(one.id for one in asking.options)
         raise Usage(f"{pane.name} has no default here", reason="bad_option", hint=f"it takes: {known}")
     chosen = find(asking, asking.default) if asking.default and asking.options else None
-    typing.press(control, pane, chosen.keys if chosen else ("Enter",), holder)
+    typing.press(machine, pane, chosen.keys if chosen else ("Enter",), holder)
     return chosen.id if chosen else ""
 
 
@@ -212,14 +212,14 @@ def by_policy(verdict: Verdict, policies: Mapping[str, str]) -> Option | None:
     return None
 
 
-def _next(control: Control, steady: Steady, asking: Asking, chosen: str, timeout: float | None) -> Decided:
+def _next(machine: Machine, steady: Steady, asking: Asking, chosen: str, timeout: float | None) -> Decided:
     """Wait until the program wants the next thing, or has ended."""
     from tmuxctl.control.waits import Conditions, Waiter
 
-    limit = current().left(control.settings.wait_timeout if timeout is None else timeout)
+    limit = current().left(machine.settings.wait_timeout if timeout is None else timeout)
     _taken(steady, asking)
     wanted = Conditions(idle=True, asking=True, exit=True)
-    with Waiter(control, steady.observer.pane, wanted, "screen", steady.given, steady=steady) as waiter:
+    with Waiter(machine, steady.observer.pane, wanted, "screen", steady.given, steady=steady) as waiter:
         end = waiter.until(limit)
     return Decided(
         session=end.session,

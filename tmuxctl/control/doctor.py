@@ -16,17 +16,17 @@ from tmuxctl.transport import versions
 from tmuxctl.transport.base import Room, Used
 
 if TYPE_CHECKING:
-    from tmuxctl.control.service import Control
+    from tmuxctl.control.machine import Machine
 
 ALONE = ("python", "tmux", "state folder", "room", "terminal")
 """Checks that ask no tmux server."""
 
 
-def examine(control: Control, *, fix: bool = False) -> Doctor:
+def examine(machine: Machine, *, fix: bool = False) -> Doctor:
     """Every check; one that cannot be made counts as failed, with its reason. `fix` ends what ended sessions left behind."""
     if fix:
         current().demand("kill", "doctor --fix")
-    looks: Mapping[str, Callable[[Control], Iterator[Check]]] = {
+    looks: Mapping[str, Callable[[Machine], Iterator[Check]]] = {
         "python": _python,
         "tmux": _tmux,
         "state folder": _folders,
@@ -34,7 +34,7 @@ def examine(control: Control, *, fix: bool = False) -> Doctor:
         "sessions": _sessions,
         "room": _room,
         "memory": _memory,
-        "orphans": lambda control: _orphans(control, fix),
+        "orphans": lambda machine: _orphans(machine, fix),
         "process table": _kernel,
         "terminal": _terminal,
     }
@@ -45,7 +45,7 @@ def examine(control: Control, *, fix: bool = False) -> Doctor:
         if silent and name not in ALONE:
             checks.append(Check(name, None, "not asked: tmux does not answer"))
             continue
-        found, error = _made(control, name, look)
+        found, error = _made(machine, name, look)
         if name == "tmux" and found[-1].ok is False:
             causes["no_tmux"] = name
         if error and (first := causes.setdefault(_cause(error), name)) != name:
@@ -61,25 +61,25 @@ def _cause(error: TmuxctlError) -> str:
 
 
 def _made(
-    control: Control, name: str, look: Callable[[Control], Iterator[Check]]
+    machine: Machine, name: str, look: Callable[[Machine], Iterator[Check]]
 ) -> tuple[list[Check], TmuxctlError | None]:
     """What a look found, and what kept it from finding more."""
     found: list[Check] = []
     try:
-        for check in look(control):
+        for check in look(machine):
             found.append(check)
     except TmuxctlError as error:
         return [*found, Check(name, False, error.message, error.hint or None)], error
     return found, None
 
 
-def _python(control: Control) -> Iterator[Check]:
+def _python(machine: Machine) -> Iterator[Check]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Check("python", sys.version_info >= (3, 11), version, "tmuxctl needs Python 3.11 or later")
 
 
-def _tmux(control: Control) -> Iterator[Check]:
-    status, printed = control.transport.shell('"$1" -V', control.settings.tmux_binary)
+def _tmux(machine: Machine) -> Iterator[Check]:
+    status, printed = machine.transport.shell('"$1" -V', machine.settings.tmux_binary)
     text = printed.decode(errors="replace").strip()
     name, _, version = text.partition(" ")
     if status or name != "tmux":
@@ -103,14 +103,14 @@ def _judged(version: str) -> tuple[bool | None, str | None]:
     )
 
 
-def _folders(control: Control) -> Iterator[Check]:
-    yield Check("state folder", True, control.transport.home)
+def _folders(machine: Machine) -> Iterator[Check]:
+    yield Check("state folder", True, machine.transport.home)
 
 
-def _server(control: Control) -> Iterator[Check]:
+def _server(machine: Machine) -> Iterator[Check]:
     command = ("display-message", "-p", "#{pid} #{version} #{@tmuxctl_config} #{socket_path}")
     try:
-        reply = control.transport.run([command]).decode(errors="replace").strip()
+        reply = machine.transport.run([command]).decode(errors="replace").strip()
     except TmuxctlError as error:
         if error.reason != "no_server":
             raise
@@ -127,10 +127,10 @@ def _server(control: Control) -> Iterator[Check]:
     yield Check("server", ok, found, advice)
 
 
-def _sessions(control: Control) -> Iterator[Check]:
-    panes = sessions.panes(control)
+def _sessions(machine: Machine) -> Iterator[Check]:
+    panes = sessions.panes(machine)
     living = [pane for pane in panes if not pane.dead]
-    limit = control.settings.limits_sessions
+    limit = machine.settings.limits_sessions
     few = len(living) < 0.8 * limit
     yield Check(
         "sessions",
@@ -138,7 +138,7 @@ def _sessions(control: Control) -> Iterator[Check]:
         f"{len(living)} of {limit}, {len(panes) - len(living)} ended",
         None if few else "end some: tmuxctl kill NAME",
     )
-    lost = sessions.lost(control, panes)
+    lost = sessions.lost(machine, panes)
     if lost:
         yield Check(
             "lost sessions",
@@ -149,13 +149,13 @@ def _sessions(control: Control) -> Iterator[Check]:
     silent = [pane.name for pane in living if not pane.piped]
     if silent:
         yield Check(
-            "journals", False, "not written: " + ", ".join(silent), "is the disk full? df -h " + control.transport.home
+            "journals", False, "not written: " + ", ".join(silent), "is the disk full? df -h " + machine.transport.home
         )
 
 
-def _room(control: Control) -> Iterator[Check]:
-    home = control.transport.home
-    room = control.transport.room(home, sessions.server_pid(control))
+def _room(machine: Machine) -> Iterator[Check]:
+    home = machine.transport.home
+    room = machine.transport.room(home, sessions.server_pid(machine))
     try:
         limits.refuse(room, home)
     except Failed as error:
@@ -175,16 +175,16 @@ sed -n 's/^RssAnon:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status" 2>/dev/null | gre
 """
 
 
-def _memory(control: Control) -> Iterator[Check]:
+def _memory(machine: Machine) -> Iterator[Check]:
     """Whether the server's memory is what its sessions explain. tmux keeps some of what clients ask for ever, such as each
     `if-shell` and, before 3.6, each screen a control client asks for, and only a new server gives it back."""
-    pid = sessions.server_pid(control)
+    pid = sessions.server_pid(machine)
     if pid is None:
         yield Check("memory", None, "no server")
         return
-    printed = control.transport.run([("list-panes", "-a", "-F", "#{history_bytes}")]).split()
+    printed = machine.transport.run([("list-panes", "-a", "-F", "#{history_bytes}")]).split()
     history = sum(int(word) for word in printed)
-    status, kilobytes = control.transport.shell(RESIDENT, str(pid))
+    status, kilobytes = machine.transport.shell(RESIDENT, str(pid))
     if status or not kilobytes.strip().isdigit():
         yield Check("memory", None, "not available here")
         return
@@ -200,18 +200,18 @@ def _used(room: Room) -> Sequence[tuple[str, Used | None]]:
     return (("pseudoterminals", room.ptys), ("the server's descriptors", room.descriptors))
 
 
-def _orphans(control: Control, fix: bool) -> Iterator[Check]:
+def _orphans(machine: Machine, fix: bool) -> Iterator[Check]:
     """Processes that carry the mark of a session of this server that tmux does not know any more."""
-    home = control.transport.home
-    living = {pane.id for pane in sessions.panes(control)}
+    home = machine.transport.home
+    living = {pane.id for pane in sessions.panes(machine)}
     gone = {
         name: f"{home}/{place}/{name}"
         for place in ("sessions", "ended")
-        for name in control.transport.files(f"{home}/{place}")
+        for name in machine.transport.files(f"{home}/{place}")
     }
     left = [
         (row, session_id)
-        for row, session_id in process.carriers(control.transport)
+        for row, session_id in process.carriers(machine.transport)
         if session_id in gone.keys() - living
     ]
     if not left:
@@ -224,22 +224,22 @@ def _orphans(control: Control, fix: bool) -> Iterator[Check]:
         )
         return
     targets = [process.Target(one, gone[one]) for one in {one for _, one in left}]
-    ends = process.end(control.transport, targets, signal="TERM", grace=2.0).values()
+    ends = process.end(machine.transport, targets, signal="TERM", grace=2.0).values()
     still = [str(pid) for end in ends for pid in end.left]
     yield Check("orphans", not still, f"ended: {names}", f"could not be ended: {', '.join(still)}" if still else None)
 
 
-def _kernel(control: Control) -> Iterator[Check]:
-    panes = [pane for pane in sessions.panes(control) if not pane.dead][:1]
+def _kernel(machine: Machine) -> Iterator[Check]:
+    panes = [pane for pane in sessions.panes(machine) if not pane.dead][:1]
     where = "/proc" if os.path.isdir("/proc/self") else None
     if not panes or where is None:
         yield Check("process table", True if where else None, where or "ps: less is known of programs here")
         return
-    seen = bool(control.transport.processes([panes[0].pid]))
+    seen = bool(machine.transport.processes([panes[0].pid]))
     yield Check("process table", seen, where)
 
 
-def _terminal(control: Control) -> Iterator[Check]:
+def _terminal(machine: Machine) -> Iterator[Check]:
     locale = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or ""
     utf8 = "utf" in locale.lower()
     yield Check("locale", utf8 or None, locale or "not set", None if utf8 else "for attach: export LANG=C.UTF-8")

@@ -16,7 +16,7 @@ from tmuxctl.terminal import layout
 if TYPE_CHECKING:
     from collections.abc import Set
 
-    from tmuxctl.control.service import Control
+    from tmuxctl.control.machine import Machine
     from tmuxctl.profile import Hooks, Transcript
     from tmuxctl.reading.turn import Event, Spoken
     from tmuxctl.terminal.server import Pane
@@ -59,8 +59,8 @@ class Happened(NamedTuple):
 class Events:
     """The events of one session, for one process."""
 
-    def __init__(self, control: Control, folder: str, hooks: Hooks) -> None:
-        self.transport, self.hooks = control.transport, hooks
+    def __init__(self, machine: Machine, folder: str, hooks: Hooks) -> None:
+        self.transport, self.hooks = machine.transport, hooks
         self.folder = f"{folder}/{layout.EVENTS}"
         self._known = {told.on for told in hooks.events}
         self._read: dict[str, Happened | None] = {}
@@ -149,13 +149,13 @@ def about(event: Event, typed: bytes, *, kept: int = turn.KNOWN) -> bool:
     return not said or not given.strip() or turn.alike(said, given, kept=kept)
 
 
-def spoken(control: Control, pane: Pane, how: Transcript, path: str | None, typed: str) -> Spoken | None:
+def spoken(machine: Machine, pane: Pane, how: Transcript, path: str | None, typed: str) -> Spoken | None:
     """What the program's transcript holds in answer to an input; None if it is not there, or says nothing of it."""
-    transport, cwd = control.transport, str(pane.spec.get("cwd", "/"))
+    transport, cwd = machine.transport, str(pane.spec.get("cwd", "/"))
     if path is not None and CONFINED & set(pane.spec.get("plugins", ())):
         # what a confined program names is not where it names it, and might be what it may not see
         return None
-    where = os.path.join(cwd, path) if path else _found(control, cwd, how.file)
+    where = os.path.join(cwd, path) if path else _found(machine, cwd, how.file)
     if where is None:
         return None
     try:
@@ -171,10 +171,10 @@ def spoken(control: Control, pane: Pane, how: Transcript, path: str | None, type
     return None
 
 
-def _found(control: Control, folder: str, name: str | None) -> str | None:
+def _found(machine: Machine, folder: str, name: str | None) -> str | None:
     """The file of this name in a folder, or in the nearest above that has one."""
     while name:
-        if name in control.transport.files(folder):
+        if name in machine.transport.files(folder):
             return f"{folder}/{name}"
         if folder in ("/", ""):
             return None

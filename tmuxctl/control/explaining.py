@@ -15,19 +15,19 @@ from tmuxctl.results import Explained, Reason
 from tmuxctl.untrusted import parse_json
 
 if TYPE_CHECKING:
-    from tmuxctl.control.service import Control
+    from tmuxctl.control.machine import Machine
 
 SCREEN_LIMIT = 4 << 20
 """Bytes of a saved screen or a recording."""
 
 
-def live(control: Control, session: str, *, evidence: bool) -> Explained:
+def live(machine: Machine, session: str, *, evidence: bool) -> Explained:
     """What a session does now, and why."""
     from tmuxctl.control import observing, sessions
     from tmuxctl.terminal.paste import Input
 
-    pane, given = sessions.find_with_input(control, session)
-    steady = observing.Steady(control, observing.Observer(control, pane), Input.parse(given))
+    pane, given = sessions.find_with_input(machine, session)
+    steady = observing.Steady(machine, observing.Observer(machine, pane), Input.parse(given))
     steady.watch()
     watched = steady.observer
     return _explained(watched.pane.name, steady.verdict, watched.evidence, watched.profile, evidence=evidence)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
-from tmuxctl.control import sessions, turns
+from tmuxctl.control import look, sessions, turns
 from tmuxctl.errors import Conflict, Exited, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import State
 from tmuxctl.operations import current
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from tmuxctl.control.candidates import Candidate
     from tmuxctl.control.creation import Wanted
     from tmuxctl.control.kept_environment import Recalled
+    from tmuxctl.control.machine import Machine
     from tmuxctl.control.observing import Observed
     from tmuxctl.control.restoring import Kept
-    from tmuxctl.control.service import Control
     from tmuxctl.control.turns import Asked
     from tmuxctl.evidence import Look
     from tmuxctl.model import Session
@@ -52,16 +52,16 @@ NAME_MOST = 63
 
 
 def ask(
-    control: Control, session: str, text: bytes, asked: Asked, *, fallback: Sequence[str] = (), new: str | None = None
+    machine: Machine, session: str, text: bytes, asked: Asked, *, fallback: Sequence[str] = (), new: str | None = None
 ) -> Answer:
     """A turn in this session, or in that of the next candidate; errors as `turns.ask`, and Failed `no_candidate` that
     tells of each why not. `new` is the command that is started if there is no such session."""
-    if not fallback and not control.transport.files(f"{control.transport.home}/candidates"):
+    if not fallback and not machine.transport.files(f"{machine.transport.home}/candidates"):
         # nobody ever used candidates on this server
         if new is not None:
-            turns.create(control, session, new)
-        return turns.ask(control, session, text, asked)
-    return _Failover(control, session, text, asked, fallback).ask(new)
+            turns.create(machine, session, new)
+        return turns.ask(machine, session, text, asked)
+    return _Failover(machine, session, text, asked, fallback).ask(new)
 
 
 def spent(answer: Answer, profile: Profile | None, screen: str, text: bytes = b"") -> str | None:
@@ -157,27 +157,27 @@ def _bare(text: str) -> str:
 class _Failover:
     """One turn, on its way from one candidate to the next."""
 
-    def __init__(self, control: Control, session: str, text: bytes, asked: Asked, fallback: Sequence[str]) -> None:
+    def __init__(self, machine: Machine, session: str, text: bytes, asked: Asked, fallback: Sequence[str]) -> None:
         from tmuxctl.control import candidates
 
         if fallback:
             current().demand("create", "ask --fallback")
-        self.control, self.session, self.text, self.asked = control, session, text, asked
+        self.machine, self.session, self.text, self.asked = machine, session, text, asked
         # a mistake in a name is told before anything is typed
         self.fallback = candidates.known(fallback)
         self.passed: list[Passed] = []
         self.first: Session | None = None
         began = time.monotonic()
-        limit = current().left(control.settings.wait_ask_timeout if asked.timeout is None else asked.timeout)
+        limit = current().left(machine.settings.wait_ask_timeout if asked.timeout is None else asked.timeout)
         self.deadline = None if limit is None else began + limit
 
     def ask(self, new: str | None) -> Answer:
         there = self.first = self._first(new)
-        spec = sessions.spec(self.control, there.id).get("asked", {}) if there else {}
+        spec = sessions.spec(self.machine, there.id).get("asked", {}) if there else {}
         listed = spec.get("candidates") or ()
         if there is not None:
             if not self.fallback and not set(listed) - {there.profile}:
-                return turns.ask(self.control, self.session, self.text, self.asked)
+                return turns.ask(self.machine, self.session, self.text, self.asked)
             if answer := self._try(there):
                 return answer
         for one in self._others(listed, spec.get("route", "first")):
@@ -193,16 +193,16 @@ class _Failover:
 
     def _first(self, new: str | None) -> Session | None:
         """The session that was named, whatever its state; None if its program could not even be started."""
-        control = self.control
+        machine = self.machine
         try:
             if new is not None:
-                turns.create(control, self.session, new)
-            pane = sessions.find(control, self.session)
+                turns.create(machine, self.session, new)
+            pane = sessions.find(machine, self.session)
         except (Unreachable, Exited) as error:
             if error.reason not in sessions.GONE:
                 raise
             return next(
-                one for one in sessions.lost(control, sessions.panes(control)) if self.session in (one.name, one.id)
+                one for one in sessions.lost(machine, sessions.panes(machine)) if self.session in (one.name, one.id)
             )
         except Failed as error:
             if error.reason != "command_not_found" or not self.fallback:
@@ -235,7 +235,7 @@ class _Failover:
         before = self._last_input(there)
         try:
             asked = self.asked if not self.passed else self.asked._replace(timeout=self._left())
-            answer = turns.ask(self.control, there.name, self.text, asked)
+            answer = turns.ask(self.machine, there.name, self.text, asked)
         except Exited as error:
             # typed into, it may have got the text
             if self._last_input(there) != before:
@@ -261,7 +261,7 @@ class _Failover:
             how = f" by signal {there.signal}" if there.signal else ""
             how = how or ("" if there.exit_status is None else f" with status {there.exit_status}")
             return Passed(there.profile, "exited", f"has ended{how}", session=there.name)
-        if until := candidates.limited(self.control, there.id):
+        if until := candidates.limited(self.machine, there.id):
             return Passed(there.profile, "limited", f"is limited until {until}", session=there.name)
         return None
 
@@ -270,7 +270,7 @@ class _Failover:
         from tmuxctl.terminal.paste import Input
 
         with suppress(TmuxctlError):
-            found = Input.parse(sessions.find_with_input(self.control, there.name)[1])
+            found = Input.parse(sessions.find_with_input(self.machine, there.name)[1])
             return found.id if found else None
         return "unknown"
 
@@ -281,11 +281,11 @@ class _Failover:
         from tmuxctl.control import candidates
         from tmuxctl.control.kept_profile import profile_of
 
-        pane = sessions.find(self.control, there.name)
+        pane = sessions.find(self.machine, there.name)
         if pane.ended:
             # its time was over: nobody else gets more
             return None
-        profile = profile_of(self.control, pane)
+        profile = profile_of(self.machine, pane)
         until: str | None = None
         words = answer.answer or answer.error or ""
         if answer.state is State.IDLE:
@@ -297,11 +297,11 @@ class _Failover:
                 return _failed(there, answer)
             answer = changed(answer, detail="limited")
             until = _until(words, profile) or sessions.until(seen.verdict)
-        reason = spent(answer, profile, self.control.screen(there.name).text, self.text)
+        reason = spent(answer, profile, look.screen(self.machine, there.name).text, self.text)
         if reason is None:
             return None
         if reason == "limited":
-            candidates.note_limited(self.control, there.id, until)
+            candidates.note_limited(self.machine, there.id, until)
         how = "ended in the turn" if reason == "exited" else f"is limited until {until}" if until else "is limited"
         return Passed(there.profile, reason, how + _first_line(words), session=there.name)
 
@@ -310,8 +310,8 @@ class _Failover:
         from tmuxctl.control import observing
         from tmuxctl.terminal.paste import Input
 
-        pane, given = sessions.find_with_input(self.control, there.name)
-        return observing.now(self.control, pane, Input.parse(given))
+        pane, given = sessions.find_with_input(self.machine, there.name)
+        return observing.now(self.machine, pane, Input.parse(given))
 
     def _left(self) -> float | None:
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
@@ -330,10 +330,10 @@ class _Failover:
         made: Session | None = None
         try:
             wanted = self._wanted(name, one)._replace(if_exists="replace" if dead else "error")
-            why = candidates.not_installed(self.control, wanted, one)
+            why = candidates.not_installed(self.machine, wanted, one)
             if why is None:
-                made = observing.ready(self.control, creation.new(self.control, wanted))
-                why = candidates.unfit(self.control, made)
+                made = observing.ready(self.machine, creation.new(self.machine, wanted))
+                why = candidates.unfit(self.machine, made)
         except (Conflict, Failed, NotFound, Usage) as error:
             # another process may have been quicker
             there, _ = self._standing_in(name, one)
@@ -349,7 +349,7 @@ class _Failover:
         """The session that was made for this before, if it is alive; and whether one of this name is, and has ended."""
         first = self.first.id if self.first else None
         dead = False
-        for pane in sessions.panes(self.control):
+        for pane in sessions.panes(self.machine):
             about = pane.spec.get("beside")
             if about is None or pane.spec.get("profile") != one.name or (pane.name != name and about != first):
                 continue
@@ -366,7 +366,7 @@ class _Failover:
         first = self.first
         if first is None:
             return Wanted(name=name, profile=one.given, tags=(TAG,), also={"beside": self.session})
-        kept = restoring.kept_of(self.control, first)
+        kept = restoring.kept_of(self.machine, first)
         found = restoring.environment(kept)
         # what its profile gave it is for its own program
         own = set(kept.profile.env if kept.profile else ()) - set(kept.asked["env"])

@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.config import config_folder
+from tmuxctl.control import look, waits
 from tmuxctl.errors import Conflict, Denied, Exited, Failed, NotFound, Timeout, Unreachable, Usage
 from tmuxctl.model import NAME
 from tmuxctl.operations import current
@@ -22,7 +23,7 @@ from tmuxctl.results import ProfileFile, Screen
 from tmuxctl.terminal.keys import tmux_keys
 
 if TYPE_CHECKING:
-    from tmuxctl.control.service import Control
+    from tmuxctl.control.machine import Machine
 
 QUIET_SECONDS = 0.7
 """A program that printed nothing for so long, with something left of its cursor, is taken to wait."""
@@ -104,7 +105,7 @@ NO_TEST = """\
 
 
 def new(
-    control: Control, name: str, command: Sequence[str], *, timeout: float, print_only: bool, force: bool
+    machine: Machine, name: str, command: Sequence[str], *, timeout: float, print_only: bool, force: bool
 ) -> ProfileFile:
     """Start the command, wait until it is quiet, and write a profile of what it shows into the user's folder.
 
@@ -117,7 +118,7 @@ def new(
     if os.path.exists(path) and not force and not print_only:
         hint = f"--force writes it anew, --stdout prints it: tmuxctl profile new {name} --force -- CMD"
         raise Conflict(f"there is a profile {ascii(path)}", reason="exists", hint=hint)
-    text = written(name, command, _shown(control, command, timeout))
+    text = written(name, command, _shown(machine, command, timeout))
     document = parse(text.encode(), ascii(path), name, keys=tmux_keys)
     notes = _notes(name, command, document.given.get("detect", {}))
     if not print_only:
@@ -183,26 +184,26 @@ def _left(screen: Screen) -> str:
     return of_screen(screen.text, cursor=(screen.cursor.x, screen.cursor.y)).last.left
 
 
-def _shown(control: Control, command: Sequence[str], timeout: float) -> Screen:
+def _shown(machine: Machine, command: Sequence[str], timeout: float) -> Screen:
     """What the command shows when it has become quiet; its session is gone afterwards, whatever happens."""
     from tmuxctl.control import creation, lifetime, sessions
 
     name = f"profile-{os.urandom(4).hex()}"
     wanted = creation.Wanted(name=name, command=tuple(command), profile="none", shell_marks=False)
-    session = creation.new(control, wanted)
+    session = creation.new(machine, wanted)
     try:
-        return _quiet(control, session.name, timeout)
+        return _quiet(machine, session.name, timeout)
     finally:
         with suppress(NotFound, Unreachable, Timeout):
-            lifetime.end(control, [sessions.find(control, session.id)])
+            lifetime.end(machine, [sessions.find(machine, session.id)])
 
 
-def _quiet(control: Control, session: str, timeout: float) -> Screen:
+def _quiet(machine: Machine, session: str, timeout: float) -> Screen:
     deadline = time.monotonic() + (current().left(timeout) or 0.0)
     while True:
         left = max(0.1, deadline - time.monotonic())
-        ended: Any = control.wait(session, exit=True, settle=QUIET_SECONDS, timeout=left)
-        screen = control.screen(session)
+        ended = waits.wait(machine, session, waits.Conditions(exit=True, settle=QUIET_SECONDS), timeout=left)
+        screen = look.screen(machine, session)
         if ended.matched == "exit":
             hint = "give a command that stays: tmuxctl profile new NAME -- CMD"
             raise Exited(f"the command ended at once: {screen.text[-300:]}", reason="ended", hint=hint)

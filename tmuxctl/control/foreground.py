@@ -19,9 +19,9 @@ from tmuxctl.profile import frozen, thaw
 from tmuxctl.transport.base import read_object
 
 if TYPE_CHECKING:
-    from tmuxctl.control.service import Control
     from tmuxctl.extensions import Found
     from tmuxctl.profile import Profile
+    from tmuxctl.transport.base import Transport
 
 FILE = "profiles.json"
 
@@ -36,11 +36,11 @@ class Entry(NamedTuple):
     frozen: str
 
 
-class Known:
+class KnownProfiles:
     """The profiles of every program, for one process."""
 
-    def __init__(self, control: Control) -> None:
-        self.control = control
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
         self._entries: tuple[Entry, ...] = ()
         self._key: list[Any] = []
         self._found: dict[str, Profile | None] = {}
@@ -67,9 +67,9 @@ class Known:
         if key == self._key:
             return
         self._key, self._found = key, {}
-        path = f"{self.control.transport.home}/{FILE}"
+        path = f"{self.transport.home}/{FILE}"
         with suppress(TmuxctlError, OSError, ValueError, KeyError, TypeError):
-            kept = read_object(self.control.transport, path)
+            kept = read_object(self.transport, path)
             if kept["key"] == key:
                 entries = [Entry(tuple(names), text) for names, text in kept["programs"]]
                 if all(isinstance(one, str) for entry in entries for one in (*entry.names, entry.frozen)):
@@ -77,7 +77,7 @@ class Known:
                     return
         self._entries = tuple(_entries(found))
         with suppress(TmuxctlError, OSError):
-            self.control.transport.put(path, json.dumps({"key": key, "programs": self._entries}).encode())
+            self.transport.put(path, json.dumps({"key": key, "programs": self._entries}).encode())
 
 
 def _entries(found: Sequence[Found]) -> list[Entry]:
@@ -96,7 +96,7 @@ def _entries(found: Sequence[Found]) -> list[Entry]:
     return entries
 
 
-def profile(known: Known, own: Profile | None, names: Sequence[str]) -> Profile | None:
+def profile(known: KnownProfiles, own: Profile | None, names: Sequence[str]) -> Profile | None:
     """The profile of the program that has the terminal, which is called one of these `names`, the most telling first: of
     the first name that has one, where the session's own comes before another for the same name; else the session's own. An
     agent may be written in anything: what is called as an interpreter in its session is the agent."""

@@ -9,7 +9,7 @@ from tmuxctl.errors import Failed
 from tmuxctl.transport.base import Room
 
 if TYPE_CHECKING:
-    from tmuxctl.control.service import Control
+    from tmuxctl.control.machine import Machine
 
 LEAST_BYTES = 1 << 20
 """What has to be free where journals are kept."""
@@ -23,18 +23,18 @@ SHARE = 0.8
 END_SOME = "end some sessions: tmuxctl kill NAME"
 
 
-def check(control: Control, living: int) -> None:
+def check(machine: Machine, living: int) -> None:
     """Failed `too_many_sessions`, `disk_full`, `no_ptys` or `no_descriptors` if one more session than the `living` ones is
     too much. What cannot be asked on a machine is no reason."""
-    most = control.settings.limits_sessions
+    most = machine.settings.limits_sessions
     if living >= most:
         raise Failed(
             f"{living} sessions are running, as many as [limits] sessions allows",
             reason="too_many_sessions",
             hint="end some: tmuxctl kill NAME; or raise limits.sessions in config.toml",
         )
-    home = control.transport.home
-    refuse(control.transport.room(home, sessions.server_pid(control)), home)
+    home = machine.transport.home
+    refuse(machine.transport.room(home, sessions.server_pid(machine)), home)
 
 
 def refuse(room: Room, home: str) -> None:

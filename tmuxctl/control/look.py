@@ -19,7 +19,7 @@ from tmuxctl.terminal.paste import Input
 from tmuxctl.terminal.server import Pane
 
 if TYPE_CHECKING:
-    from tmuxctl.control.service import Control
+    from tmuxctl.control.machine import Machine
     from tmuxctl.reading.state import Verdict
 
 FOLLOW_SECONDS = 1.0
@@ -32,24 +32,24 @@ PART = 1 << 20
 
 
 def screen(
-    control: Control,
+    machine: Machine,
     session: str,
     *,
-    ansi: bool,
-    html: bool,
-    svg: bool,
-    scrollback: int | None,
-    trim: bool,
-    wide: bool,
+    ansi: bool = False,
+    html: bool = False,
+    svg: bool = False,
+    scrollback: int | None = None,
+    trim: bool = True,
+    wide: bool = False,
 ) -> Screen:
     """The screen and its facts from one instant: one chained query."""
     if scrollback is not None and scrollback < 0:
         raise Usage(f"{scrollback} lines cannot be shown", reason="bad_number", hint="0 shows all, 200 the last 200")
-    drawn = capture(control, session, scrollback=scrollback, trim=trim, wide=wide)
+    drawn = capture(machine, session, scrollback=scrollback, trim=trim, wide=wide)
     pane, title, rows, back, _ = drawn
-    sessions.check_folder(control, pane)
-    offset = sessions.journal(control, pane).end()
-    verdict = _state(control, drawn)
+    sessions.check_folder(machine, pane)
+    offset = sessions.journal(machine, pane).end()
+    verdict = _state(machine, drawn)
     page = picture = None
     if html or svg:
         from tmuxctl.terminal import render
@@ -74,54 +74,54 @@ def screen(
     )
 
 
-def _state(control: Control, drawn: Capture) -> Verdict | None:
+def _state(machine: Machine, drawn: Capture) -> Verdict | None:
     """The state by one look beside a screen that was captured; None of a program that has ended."""
     if drawn.pane.dead:
         return None
     from tmuxctl.control import observing
 
-    return observing.beside(control, drawn)
+    return observing.beside(machine, drawn)
 
 
 def capture(
-    control: Control, session: str, *, scrollback: int | None = None, trim: bool = True, wide: bool = False
+    machine: Machine, session: str, *, scrollback: int | None = None, trim: bool = True, wide: bool = False
 ) -> Capture:
     """A session's facts, title, visible rows and rows that scrolled away, as tmux draws them (capture-pane -e)."""
     try:
         if addressable(session):
-            before = control.panes.get(session) if control.panes else None
-            return observer.capture(control.transport, session, before, scrollback=scrollback, trim=trim, wide=wide)
+            before = machine.panes.get(session) if machine.panes else None
+            return observer.capture(machine.transport, session, before, scrollback=scrollback, trim=trim, wide=wide)
     except (NotFound, Unreachable) as error:
         if error.reason not in ("no_session", "no_server"):
             raise
-    name = sessions.find(control, session).name
-    return observer.capture(control.transport, name, scrollback=scrollback, trim=trim, wide=wide)
+    name = sessions.find(machine, session).name
+    return observer.capture(machine.transport, name, scrollback=scrollback, trim=trim, wide=wide)
 
 
-def capture_of(control: Control, pane: Pane, *, wide: bool = False) -> Capture:
+def capture_of(machine: Machine, pane: Pane, *, wide: bool = False) -> Capture:
     """The screen of this very session, whatever its name is by now; NotFound if it is gone."""
     with suppress(NotFound):
-        found = observer.capture(control.transport, pane.name, wide=wide)
+        found = observer.capture(machine.transport, pane.name, wide=wide)
         if found.pane.id == pane.id:
             return found
-    return capture(control, pane.id, wide=wide)
+    return capture(machine, pane.id, wide=wide)
 
 
-def read(control: Control, session: str, *, since: str | None, follow: bool, raw: bool) -> Output | Iterator[Output]:
+def read(machine: Machine, session: str, *, since: str | None, follow: bool, raw: bool) -> Output | Iterator[Output]:
     """Output after a cursor, or after the last input and its echo; of a program with a composer the last turn's answer."""
-    pane, journal = locate(control, session, since)
+    pane, journal = locate(machine, session, since)
     if since is None and not follow and not raw:
         from tmuxctl.control import answering
 
-        if answer := answering.last(control, pane):
+        if answer := answering.last(machine, pane):
             return answer
     start = 0 if since == "screen" else offset_of(pane, since)
     if start is None:
-        given = last_input(control, pane)
+        given = last_input(machine, pane)
         start = given.offset if given else 0
         if given and not (follow or raw):
             start += _echo(pane, journal, given)
-    return _output(control, pane, journal, start, follow=follow, raw=raw)
+    return _output(machine, pane, journal, start, follow=follow, raw=raw)
 
 
 def _echo(pane: Pane, journal: Journal, given: Input) -> int:
@@ -139,37 +139,37 @@ def _echo(pane: Pane, journal: Journal, given: Input) -> int:
     return answer.output_begins(part.data, typed, marked)
 
 
-def log(control: Control, session: str, *, tail: int | None, follow: bool, raw: bool) -> Output | Iterator[Output]:
+def log(machine: Machine, session: str, *, tail: int | None, follow: bool, raw: bool) -> Output | Iterator[Output]:
     """The whole journal, or the last lines of it."""
     if tail is not None and tail < 0:
         raise Usage(f"{tail} lines cannot be shown", reason="bad_number", hint="--tail 100")
-    pane, journal = locate(control, session, None)
+    pane, journal = locate(machine, session, None)
     start = journal.start() if tail is None else _lines_back(journal, tail)
-    return _output(control, pane, journal, start, follow=follow, raw=raw)
+    return _output(machine, pane, journal, start, follow=follow, raw=raw)
 
 
-def locate(control: Control, session: str, since: str | None) -> tuple[Pane, Journal]:
+def locate(machine: Machine, session: str, since: str | None) -> tuple[Pane, Journal]:
     """A session and its journal; one that was lost or killed still has its journal."""
     try:
-        pane = sessions.find(control, session)
-        return pane, sessions.journal(control, pane)
+        pane = sessions.find(machine, session)
+        return pane, sessions.journal(machine, pane)
     except (NotFound, Unreachable, Exited) as error:
         if error.reason not in ("no_session", *sessions.GONE):
             raise
-        ended = _ended(control, session, since)
+        ended = _ended(machine, session, since)
         if ended is None:
             raise
         return ended
 
 
-def _ended(control: Control, session: str, since: str | None) -> tuple[Pane, Journal] | None:
+def _ended(machine: Machine, session: str, since: str | None) -> tuple[Pane, Journal] | None:
     """The newest session of this name that is lost or was killed; by its cursor if one is given."""
     wanted = parse_cursor(since).incarnation if since not in (None, "screen") and since else ""
-    home = control.transport.home
+    home = machine.transport.home
     found = []
     for place in ("sessions", "ended"):
-        for session_id, about in control.transport.files(f"{home}/{place}").items():
-            spec = sessions.spec(control, session_id, place)
+        for session_id, about in machine.transport.files(f"{home}/{place}").items():
+            spec = sessions.spec(machine, session_id, place)
             if session in (spec.get("spec", {}).get("name"), session_id) and session_id.startswith(
                 wanted.partition(".")[0]
             ):
@@ -177,11 +177,11 @@ def _ended(control: Control, session: str, since: str | None) -> tuple[Pane, Jou
     if not found:
         return None
     _, place, session_id = max(found)
-    cols, rows = control.settings.tmux_size.cols, control.settings.tmux_size.rows
+    cols, rows = machine.settings.tmux_size.cols, machine.settings.tmux_size.rows
     line = {"session_name": session, "@tmuxctl_id": session_id, "@tmuxctl_incarnation": session_id[:8] + ".1"}
     values = line | {"pane_dead": "1", "pane_width": str(cols), "pane_height": str(rows)}
     pane = server.parse("\t".join(values.get(field, "") for field in server.FIELDS))
-    return server.known(pane, session), Journal(control.transport, f"{home}/{place}/{session_id}")
+    return server.known(pane, session), Journal(machine.transport, f"{home}/{place}/{session_id}")
 
 
 def offset_of(pane: Pane, since: str | None) -> int | None:
@@ -198,10 +198,10 @@ def offset_of(pane: Pane, since: str | None) -> int | None:
     return cursor.offset
 
 
-def last_input(control: Control, pane: Pane) -> Input | None:
+def last_input(machine: Machine, pane: Pane) -> Input | None:
     """What was sent last, by whichever process."""
     try:
-        reply = control.transport.run([("display-message", "-p", "-t", pane.target, "#{@tmuxctl_input}")])
+        reply = machine.transport.run([("display-message", "-p", "-t", pane.target, "#{@tmuxctl_input}")])
     except TmuxctlError as error:
         if error.reason not in ("no_session", "no_server"):
             raise
@@ -210,10 +210,10 @@ def last_input(control: Control, pane: Pane) -> Input | None:
 
 
 def _output(
-    control: Control, pane: Pane, journal: Journal, start: int, *, follow: bool, raw: bool
+    machine: Machine, pane: Pane, journal: Journal, start: int, *, follow: bool, raw: bool
 ) -> Output | Iterator[Output]:
     if follow:
-        return _following(control, pane, journal, start, raw, current())
+        return _following(machine, pane, journal, start, raw, current())
     pieces = current().pieces
     if pieces:
         return Pieces(_in_pieces(pane, journal, start, text=not raw or pieces == "text", data=raw))
@@ -267,11 +267,11 @@ def plain(data: bytes, pane: Pane) -> str:
     return screens.clean(lines.text())
 
 
-def _following(control: Control, pane: Pane, journal: Journal, start: int, raw: bool, call: Call) -> Iterator[Output]:
+def _following(machine: Machine, pane: Pane, journal: Journal, start: int, raw: bool, call: Call) -> Iterator[Output]:
     """Output as it comes, whole lines at a time, until the program ends, the session goes, or the caller gives up."""
     from tmuxctl.reading.lines import Lines
 
-    watch = control.transport.watch([journal.folder], pane.pid or None)
+    watch = machine.transport.watch([journal.folder], pane.pid or None)
     pieces: list[str] = []
     lines = Lines(pane.cols, pane.rows, sink=pieces.append, tmux=pane.tmux)
     begun = 0
@@ -305,15 +305,15 @@ def _following(control: Control, pane: Pane, journal: Journal, start: int, raw: 
             if last and not begun:
                 return
             call.check()
-            if not watch.wait(FOLLOW_SECONDS) and _gone(control, pane):
+            if not watch.wait(FOLLOW_SECONDS) and _gone(machine, pane):
                 return
     finally:
         watch.close()
 
 
-def _gone(control: Control, pane: Pane) -> bool:
+def _gone(machine: Machine, pane: Pane) -> bool:
     try:
-        return server.pane(control.transport, pane.name).id != pane.id
+        return server.pane(machine.transport, pane.name).id != pane.id
     except (NotFound, Unreachable) as error:
         if error.reason == "backend_timeout":
             raise

@@ -26,7 +26,7 @@ from tmuxctl.transport.base import Probe, read_object
 
 if TYPE_CHECKING:
     from tmuxctl.control.events import Events
-    from tmuxctl.control.service import Control
+    from tmuxctl.control.machine import Machine
     from tmuxctl.profile import Profile
 
 LAST, FORMAT = "last.json", 1
@@ -78,7 +78,7 @@ class Observer(observer.Observer):
     """A session watched with its shell's marks and its profile."""
 
     def __init__(
-        self, control: Control, pane: Pane, *, level: str = FULL, profile: Profile | None = None, marked: bool = True
+        self, machine: Machine, pane: Pane, *, level: str = FULL, profile: Profile | None = None, marked: bool = True
     ) -> None:
         token = pane.spec.get("marks", "") if marked else ""
 
@@ -88,15 +88,15 @@ class Observer(observer.Observer):
             found = marks.marks(data, token)
             return Mark(found[-1].letter, found[-1].status, start + found[-1].start) if found else None
 
-        folder = sessions.folder(control, pane.id)
-        self.own = profile or profile_of(control, pane)
+        folder = sessions.folder(machine, pane.id)
+        self.own = profile or profile_of(machine, pane)
         self.events: Events | None = None
         if self.own and self.own.hooks:
             from tmuxctl.control.events import Events
 
-            self.events = Events(control, folder, self.own.hooks)
+            self.events = Events(machine, folder, self.own.hooks)
         super().__init__(
-            control.transport,
+            machine.transport,
             pane,
             folder,
             find_mark=find_mark if token else None,
@@ -106,7 +106,7 @@ class Observer(observer.Observer):
         self.folder, self.token = folder, token
         self._prompts: dict[int, bool] = {}
         self._argv: dict[int, set[str]] = {}
-        self._known = None if profile or pane.spec.get("plain") else control.known
+        self._known = None if profile or pane.spec.get("plain") else machine.known
 
     @property
     def profile(self) -> Profile | None:
@@ -204,22 +204,22 @@ class Observed(NamedTuple):
     wants: str | None = None
 
 
-def now(control: Control, pane: Pane, given: Input | None = None, *, moment: float = MOMENT_SECONDS) -> Observed:
+def now(machine: Machine, pane: Pane, given: Input | None = None, *, moment: float = MOMENT_SECONDS) -> Observed:
     """The state at this moment: looked at until two looks agree, for at most `moment` seconds (0: one look).
 
     `given` is the last input. What another process saw just before counts, and what is seen here is left for the next.
     """
-    steady = Steady(control, Observer(control, pane), given)
+    steady = Steady(machine, Observer(machine, pane), given)
     steady.watch(moment)
     return steady.observed()
 
 
-def glance(control: Control, panes: Sequence[Pane]) -> dict[str, Observed]:
+def glance(machine: Machine, panes: Sequence[Pane]) -> dict[str, Observed]:
     """The states of many living sessions by one look at each, by id. A screen that was seen before and has not changed
     since is not asked for again."""
-    watched = [Observer(control, pane) for pane in panes]
+    watched = [Observer(machine, pane) for pane in panes]
     extents = [one.journal.extent() for one in watched]
-    probes = control.transport.probe([(pane.pid, pane.tty) for pane in panes])
+    probes = machine.transport.probe([(pane.pid, pane.tty) for pane in panes])
     before = [_left(one) for one in watched]
     known = {
         one.pane.id: Capture(one.pane, left[-1].title, left[-1].screen.encode(), b"", "-")
@@ -227,12 +227,12 @@ def glance(control: Control, panes: Sequence[Pane]) -> dict[str, Observed]:
         if left and left[-1].journal == extent.end and (left[-1].cols, left[-1].rows) == (one.pane.cols, one.pane.rows)
     }
     asked = [pane for pane in panes if pane.id not in known]
-    drawn = known | {one.pane.id: one for one in (observer.captures(control.transport, asked) if asked else ())}
+    drawn = known | {one.pane.id: one for one in (observer.captures(machine.transport, asked) if asked else ())}
     seen = {}
     for one, extent, probe in zip(watched, extents, probes, strict=True):
         if one.pane.id not in drawn:
             continue
-        verdict, look = _by_one_look(control, one, extent, probe, drawn[one.pane.id])
+        verdict, look = _by_one_look(machine, one, extent, probe, drawn[one.pane.id])
         if one.pane.id not in known:
             leave(one, verdict)
         seen[one.pane.id] = Observed(verdict, look, one.pane, one.applied, wanting.of(one, verdict))
@@ -240,37 +240,37 @@ def glance(control: Control, panes: Sequence[Pane]) -> dict[str, Observed]:
 
 
 def _by_one_look(
-    control: Control, watched: Observer, extent: Extent, probe: Probe, drawn: Capture
+    machine: Machine, watched: Observer, extent: Extent, probe: Probe, drawn: Capture
 ) -> tuple[Verdict, Look]:
     """The state by a look that was put together elsewhere; what was just typed must have been taken here too."""
-    steady = Steady(control, watched, Input.parse(drawn.given))
+    steady = Steady(machine, watched, Input.parse(drawn.given))
     look = watched.see(extent, probe, drawn)
     verdict = watched.verdict()
     return (verdict if verdict.state not in SETTLED or steady.arrived(look) else TAKING), look
 
 
-def beside(control: Control, drawn: Capture) -> Verdict:
+def beside(machine: Machine, drawn: Capture) -> Verdict:
     """The state by one look beside a screen that was captured just now."""
-    watched = Observer(control, drawn.pane)
+    watched = Observer(machine, drawn.pane)
     extent = watched.journal.extent()
-    probe = control.transport.probe([(drawn.pane.pid, drawn.pane.tty)])[0]
-    return _by_one_look(control, watched, extent, probe, drawn)[0]
+    probe = machine.transport.probe([(drawn.pane.pid, drawn.pane.tty)])[0]
+    return _by_one_look(machine, watched, extent, probe, drawn)[0]
 
 
-def ready(control: Control, session: Session) -> Session:
+def ready(machine: Machine, session: Session) -> Session:
     """A session just made, once its program waits, asks, has ended, or has plainly been busy for two seconds."""
-    pane, given = sessions.find_with_input(control, session.name)
+    pane, given = sessions.find_with_input(machine, session.name)
     if pane.id != session.id:
         return session
     if pane.dead:
         return sessions.summary(pane, session.cursor)
-    steady = Steady(control, Observer(control, pane), Input.parse(given))
+    steady = Steady(machine, Observer(machine, pane), Input.parse(given))
     profile = steady.observer.own
-    patience = (profile and profile.start_timeout) or control.settings.wait_timeout or START_SECONDS
+    patience = (profile and profile.start_timeout) or machine.settings.wait_timeout or START_SECONDS
     began = time.monotonic()
     deadline = began + (current().left(patience) or 0.0)
     busy: float | None = None
-    watch = control.transport.watch(steady.observer.folders, pane.pid)
+    watch = machine.transport.watch(steady.observer.folders, pane.pid)
     try:
         while not steady.look() or steady.verdict.state not in (*SETTLED, State.EXITED):
             moment = time.monotonic()
@@ -298,8 +298,8 @@ class Steady:
     only once something shows that the input arrived.
     """
 
-    def __init__(self, control: Control, observer: Observer, given: Input | None) -> None:
-        self.control, self.observer, self.given = control, observer, given
+    def __init__(self, machine: Machine, observer: Observer, given: Input | None) -> None:
+        self.machine, self.observer, self.given = machine, observer, given
         self.verdict = UNSEEN
         self.holds = False
         self.readers: dict[tuple[int, int], int] | None = None

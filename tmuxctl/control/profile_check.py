@@ -25,7 +25,7 @@ from tmuxctl.terminal import lease
 from tmuxctl.terminal.keys import tmux_keys
 
 if TYPE_CHECKING:
-    from tmuxctl.control.service import Control
+    from tmuxctl.control.machine import Machine
     from tmuxctl.evidence import Look
     from tmuxctl.reading.state import Verdict
 
@@ -51,7 +51,7 @@ class _Seen(NamedTuple):
     programs: tuple[str, ...]
 
 
-def check(control: Control, name: str, command: Sequence[str], *, timeout: float) -> ProfileChecked:
+def check(machine: Machine, name: str, command: Sequence[str], *, timeout: float) -> ProfileChecked:
     """Start the profile's program, or `command`, and compare what it shows with the profile.
 
     `timeout` is how many seconds it may take to be ready. Failed `not_installed`; Usage `no_command` if the profile is for
@@ -60,16 +60,16 @@ def check(control: Control, name: str, command: Sequence[str], *, timeout: float
     profile = library.load(name, keys=tmux_keys)
     argv = _from_anywhere(tuple(command) or _own_command(profile))
     wanted = Wanted(name=f"check-{os.urandom(4).hex()}", command=argv, profile=name, shell_marks=False)
-    if not control.transport.which(argv[0], os.environ.get("PATH", os.defpath), os.getcwd()):
+    if not machine.transport.which(argv[0], os.environ.get("PATH", os.defpath), os.getcwd()):
         hint = f"install it: {profile.install}" if profile.install else "is it installed and in PATH?"
         raise Failed(f"{ascii(argv[0])} is not installed", reason="not_installed", hint=hint)
-    folder = f"{control.transport.home}/{wanted.name}"
-    control.transport.make_folder(folder)
+    folder = f"{machine.transport.home}/{wanted.name}"
+    machine.transport.make_folder(folder)
     try:
-        version = _version(control, argv, folder)
-        checks = tuple(_checks(control, profile, wanted._replace(cwd=folder), timeout))
+        version = _version(machine, argv, folder)
+        checks = tuple(_checks(machine, profile, wanted._replace(cwd=folder), timeout))
     finally:
-        control.transport.remove(folder)
+        machine.transport.remove(folder)
     tests = profiles.test((name,))
     judged = f"{tests.passed} judged right, {tests.failed} not" if tests.tests else "the profile has none"
     mend = f"tmuxctl profile test {name}" if tests.failed else None
@@ -92,29 +92,29 @@ def _own_command(profile: Profile) -> tuple[str, ...]:
     return profile.command or (plain[0],)
 
 
-def _version(control: Control, argv: Sequence[str], folder: str) -> str | None:
+def _version(machine: Machine, argv: Sequence[str], folder: str) -> str | None:
     """The line with a version that the program prints for --version, None if it prints none."""
     wanted = Wanted(command=(argv[0], "--version"), cwd=folder, profile="none", shell_marks=False, linger=True)
     with suppress(TmuxctlError):
-        ran = commands.run(control, wanted, timeout=VERSION_SECONDS, max_bytes=VERSION_BYTES)
+        ran = commands.run(machine, wanted, timeout=VERSION_SECONDS, max_bytes=VERSION_BYTES)
         lines = [line.strip() for line in ran.data.decode(errors="replace").splitlines() if VERSION.search(line)]
         return lines[0][:WORDS_MOST] if lines and ran.exit_status == 0 else None
     return None
 
 
-def _checks(control: Control, profile: Profile, wanted: Wanted, timeout: float) -> Iterator[Check]:
-    made = creation.new(control, wanted)
+def _checks(machine: Machine, profile: Profile, wanted: Wanted, timeout: float) -> Iterator[Check]:
+    made = creation.new(machine, wanted)
     try:
-        steady = Steady(control, Observer(control, sessions.find(control, made.id)), None)
+        steady = Steady(machine, Observer(machine, sessions.find(machine, made.id)), None)
         seen = _watched(steady, profile, timeout)
         yield _ready(profile, seen, steady)
         yield from _rules(profile, seen)
         if seen.verdict.state is State.IDLE:
             yield from _around(profile, seen)
-            yield _exit(control, steady, profile)
+            yield _exit(machine, steady, profile)
     finally:
         with suppress(TmuxctlError):
-            lifetime.end(control, [sessions.find(control, made.id)])
+            lifetime.end(machine, [sessions.find(machine, made.id)])
 
 
 def _watched(steady: Steady, profile: Profile, timeout: float) -> _Seen:
@@ -194,29 +194,29 @@ def _around(profile: Profile, seen: _Seen) -> Iterator[Check]:
         yield Check("submit: input box", True if empty else None, words[empty])
 
 
-def _exit(control: Control, steady: Steady, profile: Profile) -> Check:
+def _exit(machine: Machine, steady: Steady, profile: Profile) -> Check:
     """Whether the profile's keys, or else its words, end the program."""
     pane, holder = steady.observer.pane, lease.Holder.new()
     with suppress(TmuxctlError):
-        lease.take(control.transport, holder, pane)
-        typing.press(control, pane, profile.exit_keys, holder)
-        if _ended(control, pane.id):
+        lease.take(machine.transport, holder, pane)
+        typing.press(machine, pane, profile.exit_keys, holder)
+        if _ended(machine, pane.id):
             return Check("exit", True, f"{' '.join(profile.exit_keys)} ends it")
     with suppress(TmuxctlError):
-        lease.give_back(control.transport, holder, pane.name)
+        lease.give_back(machine.transport, holder, pane.name)
         if profile.exit_send is not None:
-            control.send(pane.name, profile.exit_send.encode())
-        if _ended(control, pane.id):
+            typing.send(machine, pane.name, profile.exit_send.encode())
+        if _ended(machine, pane.id):
             return Check("exit", True, f"{profile.exit_send} ends it")
     tried = " and ".join(filter(None, (" ".join(profile.exit_keys), profile.exit_send)))
     return Check("exit", False, f"it goes on after {tried}", "exit: {send: quit, keys: [C-d]}")
 
 
-def _ended(control: Control, session: str) -> bool:
+def _ended(machine: Machine, session: str) -> bool:
     deadline = time.monotonic() + EXIT_SECONDS
     while time.monotonic() < deadline:
         current().check()
-        if sessions.find(control, session).dead:
+        if sessions.find(machine, session).dead:
             return True
         time.sleep(0.05)
     return False

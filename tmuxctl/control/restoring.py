@@ -24,7 +24,7 @@ from tmuxctl.untrusted import JSON_LIMIT
 if TYPE_CHECKING:
     from tmuxctl.control.creation import Prepared
     from tmuxctl.control.kept_environment import Recalled
-    from tmuxctl.control.service import Control
+    from tmuxctl.control.machine import Machine
 
 STALE = (layout.EXIT, layout.ENDED, cgroup.FILE, "ended.json")
 """Files of an earlier life that would speak of the new one."""
@@ -56,28 +56,28 @@ class Kept(NamedTuple):
 
 
 def restore(
-    control: Control, names: Sequence[str] = (), *, dry_run: bool = False, timeout: float = SECONDS
+    machine: Machine, names: Sequence[str] = (), *, dry_run: bool = False, timeout: float = SECONDS
 ) -> Restored:
     """Start every lost session again, or those named; what became of each, in the order of their names.
 
     Each has `timeout` seconds to be prepared, and holds up no other. NotFound if a named one is neither lost nor ended; a
     session that runs is left as it is.
     """
-    with foreign.alone(f"{control.transport.home}/restore.lock", "what is lost"):
-        gone = sessions.lost(control, sessions.panes(control))
+    with foreign.alone(f"{machine.transport.home}/restore.lock", "what is lost"):
+        gone = sessions.lost(machine, sessions.panes(machine))
         if names:
-            gone = [_named(control, gone, name) for name in dict.fromkeys(names)]
+            gone = [_named(machine, gone, name) for name in dict.fromkeys(names)]
         else:
             gone = [one for one in gone if one.state is State.LOST]
-        found = _Together(control, gone, dry_run, timeout).restored()
+        found = _Together(machine, gone, dry_run, timeout).restored()
         return Restored(all(one.outcome != "lost" for one in found), found, dry_run)
 
 
-def _named(control: Control, gone: Sequence[Session], name: str) -> Session:
+def _named(machine: Machine, gone: Sequence[Session], name: str) -> Session:
     for one in gone:
         if name in (one.name, one.id):
             return one
-    if sessions.find(control, name).dead:
+    if sessions.find(machine, name).dead:
         hint = f"start its command again: tmuxctl new {name} --if-exists replace -- COMMAND"
         raise NotFound(f"session {name} is not lost: its program has ended", reason="not_lost", hint=hint)
     raise NotFound(f"session {name} is not lost: it runs", reason="not_lost", hint=f"tmuxctl show {name}")
@@ -87,9 +87,9 @@ class _Together:
     """Lost sessions that are started again side by side. One that takes long gives way to the next, and one that takes too
     long is given up: its thread is left to itself, and starts nothing any more."""
 
-    def __init__(self, control: Control, gone: Sequence[Session], dry_run: bool, timeout: float) -> None:
-        self.control, self.gone, self.dry_run, self.timeout = control, gone, dry_run, timeout
-        self.living = sum(not pane.dead for pane in sessions.panes(control))
+    def __init__(self, machine: Machine, gone: Sequence[Session], dry_run: bool, timeout: float) -> None:
+        self.machine, self.gone, self.dry_run, self.timeout = machine, gone, dry_run, timeout
+        self.living = sum(not pane.dead for pane in sessions.panes(machine))
         self.call = current()
         self.changed = threading.Condition()
         self.found: dict[str, Restoring] = {}
@@ -120,7 +120,7 @@ class _Together:
         """Whether one more may be begun: none beyond the limits while others may yet fail."""
         under_way = len(self._under_way())
         try:
-            limits.check(self.control, self.living + under_way)
+            limits.check(self.machine, self.living + under_way)
         except TmuxctlError:
             return self.dry_run or not under_way
         return True
@@ -134,7 +134,7 @@ class _Together:
             if self.silent:
                 raise self.silent  # tmux itself is in the way, and would be for all others
             if not self.dry_run:
-                limits.check(self.control, self.living)
+                limits.check(self.machine, self.living)
             threading.Thread(target=self._restore, args=(one,), daemon=True).start()
         except TmuxctlError as error:
             self.found[one.id] = _failed(one, error)
@@ -146,7 +146,7 @@ class _Together:
     def _restore(self, one: Session) -> None:
         try:
             with under(self.call):
-                outcome = _restore(self.control, one, self.dry_run, lambda: self._may_start(one))
+                outcome = _restore(self.machine, one, self.dry_run, lambda: self._may_start(one))
         except TmuxctlError as error:
             self.silent = error if isinstance(error, Unreachable) else self.silent
             outcome = _failed(one, error)
@@ -181,17 +181,17 @@ def _failed(one: Session, error: TmuxctlError) -> Restoring:
     return Restoring(one.name, one.id, "lost", reason=reason, message=error.message, hint=hint)
 
 
-def _restore(control: Control, lost: Session, dry_run: bool, may_start: Callable[[], bool]) -> Restoring:
-    kept = kept_of(control, lost)
-    target = process.Target(lost.id, sessions.folder(control, lost.id))
-    left = process.belonging(control.transport, [target])[lost.id]
+def _restore(machine: Machine, lost: Session, dry_run: bool, may_start: Callable[[], bool]) -> Restoring:
+    kept = kept_of(machine, lost)
+    target = process.Target(lost.id, sessions.folder(machine, lost.id))
+    left = process.belonging(machine.transport, [target])[lost.id]
     found = environment(kept)
-    made = _prepared(control, kept, found, dry_run)
+    made = _prepared(machine, kept, found, dry_run)
     if dry_run or not may_start():
         creation.undo_plugins(made)
     else:
-        _start(control, made)
-    outcome = "restored" if _resume(control, kept) else "relaunched"
+        _start(machine, made)
+    outcome = "restored" if _resume(machine, kept) else "relaunched"
     return Restoring(
         lost.name,
         lost.id,
@@ -204,28 +204,28 @@ def _restore(control: Control, lost: Session, dry_run: bool, may_start: Callable
     )
 
 
-def _resume(control: Control, kept: Kept) -> tuple[str, ...]:
+def _resume(machine: Machine, kept: Kept) -> tuple[str, ...]:
     """The words that make the program go on where it was. None if it tells when a turn begins and never told of one: it has
     nothing to go on with, and may not even start with these words (Claude, measured)."""
     profile = kept.profile
     if profile is None or not profile.resume or profile.hooks is None:
         return profile.resume if profile else ()
     names = {told.on for told in profile.hooks.events if told.means == "submit"}
-    events = control.transport.files(f"{sessions.folder(control, kept.session.id)}/{layout.EVENTS}")
+    events = machine.transport.files(f"{sessions.folder(machine, kept.session.id)}/{layout.EVENTS}")
     talked = not names or any(one.partition(".")[0] in names for one in events)
     return profile.resume if talked else ()
 
 
-def kept_of(control: Control, lost: Session) -> Kept:
+def kept_of(machine: Machine, lost: Session) -> Kept:
     """What a session's folder tells of how it was started; Failed `no_spec` if that is too little."""
-    kept = sessions.spec(control, lost.id)
+    kept = sessions.spec(machine, lost.id)
     if not kept.get("asked", {}).keys() >= WORDS:
         # made by an older tmuxctl, or damaged
         raise Failed(f"too little is left of {lost.name} to start it from", reason="no_spec")
     profile = None
     with suppress(NotFound, Denied):
-        path = f"{sessions.folder(control, lost.id)}/profile.json"
-        profile = thaw(control.transport.read(path, 0, JSON_LIMIT + 1))
+        path = f"{sessions.folder(machine, lost.id)}/profile.json"
+        profile = thaw(machine.transport.read(path, 0, JSON_LIMIT + 1))
     _, _, life = str(kept.get("incarnation") or ".1").rpartition(".")
     return Kept(lost, kept["spec"], kept["asked"], profile, int(life))
 
@@ -254,27 +254,27 @@ def _of_profile(kept: Kept) -> Mapping[str, str]:
     return {}
 
 
-def _prepared(control: Control, kept: Kept, found: Recalled, dry_run: bool) -> Prepared:
+def _prepared(machine: Machine, kept: Kept, found: Recalled, dry_run: bool) -> Prepared:
     """The session as it was asked for, in its next life, with the profile's words to go on where it was."""
     asked, had = kept.asked, kept.spec
-    command = (*asked["argv"], *_resume(control, kept))
+    command = (*asked["argv"], *_resume(machine, kept))
     spec = SessionSpec(
         argv=creation.login(command) if asked["login"] else command,
         cwd=asked["cwd"],
         env=found.env,
         size=parse_size(had["size"]),
         name=had["name"],
-        machine=control.transport.machine,
+        machine=machine.transport.machine,
         history=had["history"],
         notes={"given": sorted(found.given), **({"dry_run": True} if dry_run else {})},
     )
     try:
-        creation.check(control, spec)
+        creation.check(machine, spec)
     except TmuxctlError as error:
         error.hint = f"put it there again, then: tmuxctl restore {had['name']}"
         raise
     return creation.assemble(
-        control,
+        machine,
         spec,
         kept.session.id,
         kept.life + 1,
@@ -296,22 +296,22 @@ def plugins(kept: Kept, found: Recalled) -> list[tuple[str, Mapping[str, Any]]]:
     return [*again, *([("env", {"secret": secrets})] if secrets else [])]
 
 
-def _start(control: Control, made: Prepared) -> None:
+def _start(machine: Machine, made: Prepared) -> None:
     """Write the files of the new life over those of the last one, and start the program.
 
     Until tmux has it, the session stays what it was: lost, with the output of its earlier lives.
     """
-    transport, before = control.transport, {}
+    transport, before = machine.transport, {}
     try:
         for name in STALE:
             with suppress(NotFound):
                 before[name] = transport.read(f"{made.folder}/{name}")
             transport.remove(f"{made.folder}/{name}")
-        creation.put(control, made)
-        creation.start(control, made)
+        creation.put(machine, made)
+        creation.start(machine, made)
     except BaseException as error:
         for name, data in before.items():
             transport.put(f"{made.folder}/{name}", data)
-        creation.undo_start(control, made, error)
+        creation.undo_start(machine, made, error)
         creation.undo_plugins(made)
         raise

@@ -12,8 +12,8 @@ from tmuxctl.terminal.paste import Input
 from tmuxctl.terminal.server import Pane
 
 if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
     from tmuxctl.control.searching import Found, Search
-    from tmuxctl.control.service import Control
     from tmuxctl.reading.lines import Lines
 
 WINDOW = 200_000
@@ -26,10 +26,10 @@ STEP, ROWS = 1 << 17, 8_000
 class Seen:
     """The text a pattern may match: output after the cursor without the echo, or the whole screen."""
 
-    def __init__(self, control: Control, pane: Pane, journal: Journal, since: str | None, given: Input | None) -> None:
+    def __init__(self, machine: Machine, pane: Pane, journal: Journal, since: str | None, given: Input | None) -> None:
         from tmuxctl.control import look
 
-        self.control, self.pane, self.journal = control, pane, journal
+        self.machine, self.pane, self.journal = machine, pane, journal
         offset = look.offset_of(pane, since)
         self.whole = offset is None and given is None
         self.input = given
@@ -147,7 +147,7 @@ class Seen:
         from tmuxctl.terminal import screen as screens
 
         try:
-            pane, _, rows, *_ = look.capture_of(self.control, self.pane, wide=self.whole)
+            pane, _, rows, *_ = look.capture_of(self.machine, self.pane, wide=self.whole)
         except NotFound:
             return ""
         text = screens.text(rows)

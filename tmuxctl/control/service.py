@@ -9,7 +9,8 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from tmuxctl.control.foreground import Known
+from tmuxctl.control.machine import Machine
+from tmuxctl.control.reach import reach
 from tmuxctl.errors import Usage
 from tmuxctl.operations import (
     NAMES,
@@ -37,7 +38,6 @@ from tmuxctl.operations import (
 if TYPE_CHECKING:
     from tmuxctl.config import Settings
     from tmuxctl.model import Session
-    from tmuxctl.profile import Profile
     from tmuxctl.results import (
         Answer,
         Decided,
@@ -65,8 +65,6 @@ if TYPE_CHECKING:
         Waits,
         Written,
     )
-    from tmuxctl.terminal.lease import Holder
-    from tmuxctl.terminal.server import Pane
     from tmuxctl.transport.base import Transport
 
 ProfileName = Annotated[str, Kind("profile", TEXT.schema, TEXT.parse)]
@@ -91,30 +89,22 @@ class Control:
     ) -> None:
         from tmuxctl import config
 
-        self.settings = settings or config.load()
+        settings = settings or config.load()
         if transport is None:
             from tmuxctl.terminal.tmux_conf import CONFIG
             from tmuxctl.transport.local import LocalTransport
 
             transport = LocalTransport(
-                self.settings.tmux_socket, tmux=self.settings.tmux_binary, config=CONFIG, resident=resident
+                settings.tmux_socket, tmux=settings.tmux_binary, config=CONFIG, resident=resident
             )
-        self.transport = transport
-        self._holder: Holder | None = None
-        self.panes: dict[str, Pane] | None = {} if resident else None
-        """What a resident process remembers of sessions it wrote to; never trusted for more than where to look."""
-        self.profiles: dict[str, Profile | None] | None = {} if resident else None
-        """The profiles a resident process read, by the session's id: they never change."""
-        self.known = Known(self)
+        self.machine = Machine(transport, settings, resident=resident)
 
-    @property
-    def holder(self) -> Holder:
-        """Who we are to a lease."""
-        if self._holder is None:
-            from tmuxctl.terminal.lease import Holder
-
-            self._holder = Holder.new()
-        return self._holder
+    @classmethod
+    def of(cls, machine: Machine) -> Control:
+        """The operations on a machine that something else drives already."""
+        control = cls.__new__(cls)
+        control.machine = machine
+        return control
 
     def call(
         self,
@@ -134,17 +124,13 @@ class Control:
         return invoke(self, name, arguments, rights=rights, request_id=request_id, timeout=timeout, cancelled=cancelled)
 
     def reach(self, session: str) -> tuple[Control, str]:
-        """Who drives what is called so, and its name there: a session of ours, what was adopted, or a pane of another tmux
-        (`tmux:TARGET`, `tmux@SOCKET:TARGET`). NotFound `no_target`, Unreachable `no_server`."""
-        if ":" in session or self.transport.files(f"{self.transport.home}/adopted"):
-            from tmuxctl.control import adopting
-
-            return adopting.reach(self, session) or (self, session)
-        return self, session
+        """The operations on the server that a session is on, and its name there: `reach.reach`."""
+        machine, name = reach(self.machine, session)
+        return (self if machine is self.machine else Control.of(machine)), name
 
     def close(self) -> None:
         """End what this process keeps open; sessions go on."""
-        self.transport.close()
+        self.machine.transport.close()
         searching = sys.modules.get("tmuxctl.control.searching")
         if searching is not None:
             searching.close()
@@ -188,7 +174,7 @@ class Control:
 
         secret = typing.secret(secret_from_env, secret_from_file, secret_from_fd)
         return typing.send(
-            self,
+            self.machine,
             session,
             text,
             enter=enter,
@@ -215,7 +201,7 @@ class Control:
         """
         from tmuxctl.control import typing
 
-        return typing.keys(self, session, keys, repeat=repeat, insecure=insecure, write_id=id)
+        return typing.keys(self.machine, session, keys, repeat=repeat, insecure=insecure, write_id=id)
 
     @operation(
         right="write",
@@ -252,7 +238,7 @@ class Control:
         from tmuxctl.control import commands
 
         given = None if stdin in (None, "/dev/tty") else os.path.abspath(os.path.expanduser(stdin))
-        return commands.execute(self, session, command, timeout=timeout, max_bytes=max_bytes, stdin=given)
+        return commands.execute(self.machine, session, command, timeout=timeout, max_bytes=max_bytes, stdin=given)
 
     @operation(
         right="write",
@@ -297,7 +283,7 @@ class Control:
         given = turns.text(text, file)
         policies = deciding.parse_policies(decide)
         asked = turns.Asked(timeout=timeout, decide=policies, raw=raw, queue=queue, interrupt=interrupt, strict=strict)
-        return failover.ask(self, session, given, asked, fallback=fallback, new=new)
+        return failover.ask(self.machine, session, given, asked, fallback=fallback, new=new)
 
     @operation(
         right="write",
@@ -331,7 +317,7 @@ class Control:
         from tmuxctl.control import deciding, typing
 
         secret = typing.secret(secret_from_env, secret_from_file, secret_from_fd)
-        return deciding.decide(self, session, option, id=id, secret=secret, wait=wait, timeout=timeout)
+        return deciding.decide(self.machine, session, option, id=id, secret=secret, wait=wait, timeout=timeout)
 
     @operation(
         right="read",
@@ -383,8 +369,8 @@ class Control:
         names = waits.sessions_of(session, any, all)
         if session is None:
             every = all is not None
-            return waits.several(self, names, wanted, every=every, timeout=timeout, since=since, now=now)
-        return waits.wait(self, session, wanted, timeout=timeout, since=since, now=now)
+            return waits.several(self.machine, names, wanted, every=every, timeout=timeout, since=since, now=now)
+        return waits.wait(self.machine, session, wanted, timeout=timeout, since=since, now=now)
 
     # Look
 
@@ -409,7 +395,9 @@ class Control:
         """What a person would see now: rows of text without any control character."""
         from tmuxctl.control import look
 
-        return look.screen(self, session, ansi=ansi, html=html, svg=svg, scrollback=scrollback, trim=trim, wide=wide)
+        return look.screen(
+            self.machine, session, ansi=ansi, html=html, svg=svg, scrollback=scrollback, trim=trim, wide=wide
+        )
 
     @operation(
         right="read",
@@ -433,10 +421,10 @@ class Control:
         if answer_to is not None:
             from tmuxctl.control import turns
 
-            return turns.answer_to(self, session, answer_to)
+            return turns.answer_to(self.machine, session, answer_to)
         from tmuxctl.control import look
 
-        return look.read(self, session, since=since, follow=follow, raw=raw)
+        return look.read(self.machine, session, since=since, follow=follow, raw=raw)
 
     @operation(
         right="read",
@@ -456,7 +444,7 @@ class Control:
         """All that a session printed, as far as its journal is kept."""
         from tmuxctl.control import look
 
-        return look.log(self, session, tail=tail, follow=follow, raw=raw)
+        return look.log(self.machine, session, tail=tail, follow=follow, raw=raw)
 
     @operation(
         right="read",
@@ -482,7 +470,7 @@ class Control:
         """Print each session's state, then every change of it; ends when all that were named have ended."""
         from tmuxctl.control import watching
 
-        return watching.watch(self, session, state)
+        return watching.watch(self.machine, session, state)
 
     @operation(
         right="read",
@@ -508,14 +496,14 @@ class Control:
             return explaining.saved(file, profile=profile, title=title, cursor=cursor, before=before, evidence=evidence)
         if session is None or file is not None:
             raise Usage("name a session or a file", reason="missing", hint="tmuxctl explain NAME, or --file SCREEN")
-        return explaining.live(self, session, evidence=evidence)
+        return explaining.live(self.machine, session, evidence=evidence)
 
     @operation(right="read", group="Look", idempotent=True, hot=True, examples=("show db", "show db --json"))
     def show(self, session: SessionName) -> Session:
         """Everything known about one session."""
         from tmuxctl.control import sessions
 
-        return sessions.show(self, session)
+        return sessions.show(self.machine, session)
 
     # Sessions
 
@@ -569,7 +557,7 @@ class Control:
         from tmuxctl.control import creation
 
         flags = {"worktree": worktree, "sandbox": sandbox, "scratchpad": scratchpad, "env": env_file}
-        plugins = (*with_, *creation.flagged(flags, lifetime, self.settings.limits_idle_kill))
+        plugins = (*with_, *creation.flagged(flags, lifetime, self.machine.settings.limits_idle_kill))
         wanted = creation.Wanted(
             name=name,
             command=command,
@@ -589,16 +577,16 @@ class Control:
             from tmuxctl.control import candidates as choice
 
             if dry_run:
-                return choice.plan(self, wanted, candidates, route)
-            return choice.new(self, wanted, candidates, route, wait=wait)
+                return choice.plan(self.machine, wanted, candidates, route)
+            return choice.new(self.machine, wanted, candidates, route, wait=wait)
         if dry_run:
-            return creation.plan(self, wanted)
-        made = creation.new(self, wanted)
+            return creation.plan(self.machine, wanted)
+        made = creation.new(self.machine, wanted)
         if not wait:
             return made
         from tmuxctl.control import observing
 
-        return observing.ready(self, made)
+        return observing.ready(self.machine, made)
 
     @operation(right="create", group="Sessions", examples=("run -- make test", "run --timeout 10m -- ./deploy.sh"))
     def run(
@@ -632,7 +620,7 @@ class Control:
             shell_marks=False,
             linger=True,
         )
-        return commands.run(self, wanted, timeout=timeout, max_bytes=max_bytes)
+        return commands.run(self.machine, wanted, timeout=timeout, max_bytes=max_bytes)
 
     @operation(
         right="read",
@@ -655,7 +643,7 @@ class Control:
         """All sessions, ended, lost and adopted ones too."""
         from tmuxctl.control import sessions
 
-        return sessions.ls(self, state=state, tag=tag, all_sockets=all_sockets, ended=ended)
+        return sessions.ls(self.machine, state=state, tag=tag, all_sockets=all_sockets, ended=ended)
 
     @operation(
         right="create",
@@ -676,14 +664,14 @@ class Control:
         """
         from tmuxctl.control import adopting
 
-        return adopting.adopt(self, target, name, profile=profile)
+        return adopting.adopt(self.machine, target, name, profile=profile)
 
     @operation(right="kill", group="Sessions", idempotent=True, examples=("release build",))
     def release(self, names: Annotated[AdoptedNames, "what was adopted"]) -> Released:
         """Forget adopted panes: they go on as they are, and what was kept of them here is removed."""
         from tmuxctl.control import adopting
 
-        return adopting.release(self, names)
+        return adopting.release(self.machine, names)
 
     @operation(
         right="write",
@@ -701,7 +689,7 @@ class Control:
         """Give a session tags, or take some away, and print those it has."""
         from tmuxctl.control import tags as tagging
 
-        return tagging.change(self, session, tags, remove)
+        return tagging.change(self.machine, session, tags, remove)
 
     @operation(
         right="kill",
@@ -724,21 +712,21 @@ class Control:
         """
         from tmuxctl.control import lifetime
 
-        return lifetime.kill(self, session, everything=all, signal=signal, grace=grace, force=force)
+        return lifetime.kill(self.machine, session, everything=all, signal=signal, grace=grace, force=force)
 
     @operation(right="write", group="Sessions", examples=("rename db shop",))
     def rename(self, session: SessionName, name: Annotated[NewName, "the new name"]) -> Session:
         """Give a session another name; its id and cursors stay."""
         from tmuxctl.control import sessions
 
-        return sessions.rename(self, session, name)
+        return sessions.rename(self.machine, session, name)
 
     @operation(right="write", group="Sessions", idempotent=True, examples=("resize db 100x30",))
     def resize(self, session: SessionName, size: Annotated[SizeText, "columns x rows"]) -> Session:
         """Change a session's terminal size."""
         from tmuxctl.control import sessions
 
-        return sessions.resize(self, session, size)
+        return sessions.resize(self.machine, session, size)
 
     @operation(
         right="create",
@@ -762,7 +750,7 @@ class Control:
         from tmuxctl.control import restoring
 
         # what it names is lost, and so nowhere else
-        return restoring.restore(self, session, dry_run=dry_run, timeout=timeout)
+        return restoring.restore(self.machine, session, dry_run=dry_run, timeout=timeout)
 
     @operation(right="write", group="Sessions", idempotent=True, examples=("sync", "sync topic"))
     def sync(
@@ -775,7 +763,7 @@ class Control:
         """
         from tmuxctl.control import lifetime
 
-        return lifetime.sync(self, session)
+        return lifetime.sync(self.machine, session)
 
     @operation(right="kill", group="Sessions", idempotent=True, examples=("prune --dry-run", "prune"))
     def prune(
@@ -790,7 +778,7 @@ class Control:
         """
         from tmuxctl.control import lifetime
 
-        return lifetime.prune(self, dry_run=dry_run, force=force)
+        return lifetime.prune(self.machine, dry_run=dry_run, force=force)
 
     # Set up
 
@@ -801,7 +789,7 @@ class Control:
         """Check what tmuxctl needs: tmux, its server, folders, limits; each with what to do about it."""
         from tmuxctl.control import doctor
 
-        return doctor.examine(self, fix=fix)
+        return doctor.examine(self.machine, fix=fix)
 
     @operation(right="read", group="Set up", idempotent=True, examples=("profile ls", "profile ls --json"))
     def profile_ls(self) -> Profiles:
@@ -856,7 +844,7 @@ class Control:
         """
         from tmuxctl.control import profile_check
 
-        return profile_check.check(self, name, command, timeout=timeout)
+        return profile_check.check(self.machine, name, command, timeout=timeout)
 
     @operation(
         right="create",
@@ -878,7 +866,7 @@ class Control:
         """
         from tmuxctl.control import first_profile
 
-        return first_profile.new(self, name, command, timeout=timeout, print_only=stdout, force=force)
+        return first_profile.new(self.machine, name, command, timeout=timeout, print_only=stdout, force=force)
 
     @operation(right="read", group="Set up", idempotent=True, examples=("plugin ls", "plugin ls --json"))
     def plugin_ls(self) -> Plugins:

@@ -21,8 +21,8 @@ from tmuxctl.untrusted import fits
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
     from tmuxctl.control.observing import Observed
-    from tmuxctl.control.service import Control
     from tmuxctl.reading.state import Verdict
     from tmuxctl.results import Sessions
 
@@ -82,7 +82,7 @@ ENDED = {
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def find(control: Control, session: str, *, whole: bool = True) -> Pane:
+def find(machine: Machine, session: str, *, whole: bool = True) -> Pane:
     """The pane of a session by its exact name or its id; NotFound with the nearest name otherwise.
 
     Failed `folder_gone` if its files are gone, unless it need not be `whole`: then nothing it prints is kept, and what it
@@ -93,25 +93,25 @@ def find(control: Control, session: str, *, whole: bool = True) -> Pane:
         hint = exact if re.search(r"[*?\[,]", session) else "tmuxctl ls"
         raise NotFound(f"no session {ascii(session[:60])}", reason="no_session", hint=hint)
     try:
-        pane = server.pane(control.transport, session)
+        pane = server.pane(machine.transport, session)
     except (NotFound, Unreachable) as error:
         if error.reason == "backend_timeout":
             raise
-        pane = _other(control, session)
-    if control.panes is not None:
-        control.panes[session] = pane
+        pane = _other(machine, session)
+    if machine.panes is not None:
+        machine.panes[session] = pane
     if not whole:
         return pane
-    check_folder(control, pane)
-    return pane if pane.piped or pane.dead else resume(control, pane)
+    check_folder(machine, pane)
+    return pane if pane.piped or pane.dead else resume(machine, pane)
 
 
-def check_folder(control: Control, pane: Pane) -> None:
+def check_folder(machine: Machine, pane: Pane) -> None:
     """Failed `folder_gone` if a session's journal is not there."""
-    if not pane.spec.get("journal", True) or has_folder(control, pane):
+    if not pane.spec.get("journal", True) or has_folder(machine, pane):
         return
     # it may have been ended, and moved, since tmux was asked
-    server.pane(control.transport, pane.name)
+    server.pane(machine.transport, pane.name)
     raise Failed(
         f"the files of session {pane.name} are gone: what it prints, and has printed, cannot be told",
         reason=FOLDER_GONE,
@@ -119,51 +119,51 @@ def check_folder(control: Control, pane: Pane) -> None:
     )
 
 
-def has_folder(control: Control, pane: Pane) -> bool:
+def has_folder(machine: Machine, pane: Pane) -> bool:
     """Whether the folder with a session's journal is there."""
-    return "journal" in control.transport.files(folder(control, pane.id))
+    return "journal" in machine.transport.files(folder(machine, pane.id))
 
 
-def resume(control: Control, pane: Pane) -> Pane:
+def resume(machine: Machine, pane: Pane) -> Pane:
     """Start a journal's writer again that ended on a full disk; what was printed meanwhile is a gap (`truncated`)."""
     here = pane.target
-    again = ("pipe-pane", "-IO", "-t", here, pipe_command(folder(control, pane.id)))
+    again = ("pipe-pane", "-IO", "-t", here, pipe_command(folder(machine, pane.id)))
     with suppress(Refused):
-        control.transport.run([Guard(here, "#{?#{||:#{pane_pipe},#{pane_dead}},0,1}"), again])
-    return server.pane(control.transport, pane.name)
+        machine.transport.run([Guard(here, "#{?#{||:#{pane_pipe},#{pane_dead}},0,1}"), again])
+    return server.pane(machine.transport, pane.name)
 
 
-def find_with_input(control: Control, session: str) -> tuple[Pane, str]:
+def find_with_input(machine: Machine, session: str) -> tuple[Pane, str]:
     """`find`, together with what was last sent to the session."""
     if addressable(session):
         try:
-            before = control.panes.get(session) if control.panes else None
-            pane, given = server.pane_and_input(control.transport, session, before)
-            check_folder(control, pane)
-            return (pane if pane.piped or pane.dead else resume(control, pane)), given
+            before = machine.panes.get(session) if machine.panes else None
+            pane, given = server.pane_and_input(machine.transport, session, before)
+            check_folder(machine, pane)
+            return (pane if pane.piped or pane.dead else resume(machine, pane)), given
         except (NotFound, Unreachable) as error:
             if error.reason == "backend_timeout":
                 raise
-    return server.pane_and_input(control.transport, find(control, session).name)
+    return server.pane_and_input(machine.transport, find(machine, session).name)
 
 
-def known(control: Control, session: str) -> Pane:
+def known(machine: Machine, session: str) -> Pane:
     """`find`, or in a resident process what was found before: a write checks inside tmux that it is still that session."""
-    if control.panes is None:
-        return find(control, session)
-    if session not in control.panes:
-        control.panes[session] = find(control, session)
+    if machine.panes is None:
+        return find(machine, session)
+    if session not in machine.panes:
+        machine.panes[session] = find(machine, session)
     else:
-        check_folder(control, control.panes[session])
-    return control.panes[session]
+        check_folder(machine, machine.panes[session])
+    return machine.panes[session]
 
 
-def _other(control: Control, session: str) -> Pane:
-    there = panes(control)
+def _other(machine: Machine, session: str) -> Pane:
+    there = panes(machine)
     for pane in there:
         if pane.id == session:
             return pane
-    gone = next((one for one in lost(control, there) if session in (one.name, one.id)), None)
+    gone = next((one for one in lost(machine, there) if session in (one.name, one.id)), None)
     if gone and gone.state is State.EXITED:
         how = (
             "had ended before its tmux server died"
@@ -181,7 +181,7 @@ def _other(control: Control, session: str) -> Pane:
             reason="lost",
             hint=f"bring it back: tmuxctl restore {session}; its output is still there: tmuxctl log {session}",
         )
-    if any(session in (one.name, one.id) for one in buried(control)):
+    if any(session in (one.name, one.id) for one in buried(machine)):
         raise NotFound(
             f"session {session} was ended",
             reason="no_session",
@@ -197,14 +197,14 @@ def _other(control: Control, session: str) -> Pane:
     )
 
 
-def folder(control: Control, session_id: str) -> str:
+def folder(machine: Machine, session_id: str) -> str:
     """Where a session's files are."""
-    return f"{control.transport.home}/sessions/{session_id}"
+    return f"{machine.transport.home}/sessions/{session_id}"
 
 
-def journal(control: Control, pane: Pane) -> Journal:
+def journal(machine: Machine, pane: Pane) -> Journal:
     """A session's journal."""
-    return journals.journal(control.transport, pane, folder(control, pane.id))
+    return journals.journal(machine.transport, pane, folder(machine, pane.id))
 
 
 def at_prompt(journal: Journal, token: str, offset: int) -> bool:
@@ -222,31 +222,31 @@ def cursor(pane: Pane, offset: int) -> str:
     return cursor_text(Cursor(pane.incarnation, offset))
 
 
-def show(control: Control, session: str) -> Session:
+def show(machine: Machine, session: str) -> Session:
     """One session, with its cursor."""
     try:
         from tmuxctl.control import observing
         from tmuxctl.terminal.paste import Input
 
-        pane, given = find_with_input(control, session)
+        pane, given = find_with_input(machine, session)
         if pane.dead:
-            return describe(control, pane)
-        return _loaded(control, pane, known_state(observing.now(control, pane, Input.parse(given))))
+            return describe(machine, pane)
+        return _loaded(machine, pane, known_state(observing.now(machine, pane, Input.parse(given))))
     except (Unreachable, Exited) as error:
         if error.reason not in GONE:
             raise
-        return next(one for one in lost(control, panes(control)) if session in (one.name, one.id))
+        return next(one for one in lost(machine, panes(machine)) if session in (one.name, one.id))
 
 
-def _loaded(control: Control, pane: Pane, session: Session) -> Session:
+def _loaded(machine: Machine, pane: Pane, session: Session) -> Session:
     """The session with what its processes take of the machine."""
-    load = control.transport.load(pane.pid)
+    load = machine.transport.load(pane.pid)
     return changed(session, processes=load.processes, memory=load.memory, cpu=load.cpu)
 
 
-def describe(control: Control, pane: Pane) -> Session:
+def describe(machine: Machine, pane: Pane) -> Session:
     """What is known of a session, with the point its output has reached."""
-    return summary(pane, cursor(pane, journal(control, pane).end()))
+    return summary(pane, cursor(pane, journal(machine, pane).end()))
 
 
 def known_state(seen: Observed) -> Session:
@@ -318,7 +318,7 @@ def _detail(pane: Pane) -> str | None:
 
 
 def ls(
-    control: Control,
+    machine: Machine,
     *,
     state: str | None = None,
     tag: str | None = None,
@@ -331,80 +331,80 @@ def ls(
 
     if tag is not None:
         check_tag(tag)
-    there = panes(control)
-    found = [*_seen(control, there), *lost(control, there), *_elsewhere(control, all_sockets)]
-    found += buried(control) if ended else []
+    there = panes(machine)
+    found = [*_seen(machine, there), *lost(machine, there), *_elsewhere(machine, all_sockets)]
+    found += buried(machine) if ended else []
     wanted = (one for one in found if state is None or state in (one.state.value, one.wants))
     return Sessions(tuple(one for one in wanted if tag is None or tag in one.tags))
 
 
-def _elsewhere(control: Control, everywhere: bool) -> list[Session]:
+def _elsewhere(machine: Machine, everywhere: bool) -> list[Session]:
     """What is adopted, and if it is wanted the panes of other servers."""
-    if not everywhere and not control.transport.files(f"{control.transport.home}/adopted"):
+    if not everywhere and not machine.transport.files(f"{machine.transport.home}/adopted"):
         return []
     from tmuxctl.control import adopting
 
-    return [*adopting.adopted(control), *(adopting.everywhere(control) if everywhere else ())]
+    return [*adopting.adopted(machine), *(adopting.everywhere(machine) if everywhere else ())]
 
 
-def _seen(control: Control, panes: list[Pane]) -> list[Session]:
+def _seen(machine: Machine, panes: list[Pane]) -> list[Session]:
     """The sessions with their states, each judged by one look."""
     if all(pane.dead for pane in panes):
         return [summary(pane) for pane in panes]
     from tmuxctl.control import observing
 
-    whole = {pane.id for pane in panes if not pane.spec.get("journal", True) or has_folder(control, pane)}
-    seen = observing.glance(control, [pane for pane in panes if not pane.dead and pane.id in whole])
+    whole = {pane.id for pane in panes if not pane.spec.get("journal", True) or has_folder(machine, pane)}
+    seen = observing.glance(machine, [pane for pane in panes if not pane.dead and pane.id in whole])
     found = (known_state(seen[pane.id]) if pane.id in seen else summary(pane) for pane in panes)
     return [one if one.id in whole else changed(one, detail=FOLDER_GONE) for one in found]
 
 
-def panes(control: Control) -> list[Pane]:
+def panes(machine: Machine) -> list[Pane]:
     """The sessions of the server; none if there is no server."""
     try:
-        return server.panes(control.transport)
+        return server.panes(machine.transport)
     except Unreachable as error:
         if error.reason != "no_server":
             raise
         return []
 
 
-def lost(control: Control, panes: list[Pane]) -> list[Session]:
+def lost(machine: Machine, panes: list[Pane]) -> list[Session]:
     """Sessions whose folder is there and which tmux does not know: lost with their server, which died or went with the
     machine; or, if that server lives, ended by somebody without tmuxctl (exited, nobody knows how)."""
-    names = control.transport.files(f"{control.transport.home}/sessions")
+    names = machine.transport.files(f"{machine.transport.home}/sessions")
     missing = [name for name in names.keys() - {pane.id for pane in panes} if UUID.fullmatch(name)]
     if not missing:
         return []
-    now = _server(control)
-    found = [one for name in missing if (one := _lost(control, name, now))]
+    now = _server(machine)
+    found = [one for name in missing if (one := _lost(machine, name, now))]
     return sorted(found, key=lambda one: natural(one.name))
 
 
-def _server(control: Control) -> bytes:
+def _server(machine: Machine) -> bytes:
     """The record of the server that runs, empty if there is none."""
-    return record(control, f"{control.transport.home}/{layout.SERVER}") if server_pid(control) else b""
+    return record(machine, f"{machine.transport.home}/{layout.SERVER}") if server_pid(machine) else b""
 
 
-def record(control: Control, path: str) -> bytes:
+def record(machine: Machine, path: str) -> bytes:
     """The first bytes of a file that holds a few words; none if there is no such file, or it cannot be read."""
     with suppress(NotFound, Denied):
-        return control.transport.read(path, 0, RECORD_LIMIT)
+        return machine.transport.read(path, 0, RECORD_LIMIT)
     return b""
 
 
-def buried(control: Control) -> list[Session]:
+def buried(machine: Machine) -> list[Session]:
     """Sessions that were ended and of which the words are kept, by name."""
-    home = control.transport.home
-    found = (_buried(control, name) for name in control.transport.files(f"{home}/ended"))
+    home = machine.transport.home
+    found = (_buried(machine, name) for name in machine.transport.files(f"{home}/ended"))
     return sorted((one for one in found if one), key=lambda one: natural(one.name))
 
 
-def _buried(control: Control, session_id: str) -> Session | None:
-    kept = spec(control, session_id, "ended")
+def _buried(machine: Machine, session_id: str) -> Session | None:
+    kept = spec(machine, session_id, "ended")
     if not kept:
         return None
-    about = tombstone(control, session_id)
+    about = tombstone(machine, session_id)
     return changed(
         _gone(session_id, kept, State.EXITED),
         exit_status=about.get("exit_status"),
@@ -415,65 +415,65 @@ def _buried(control: Control, session_id: str) -> Session | None:
     )
 
 
-def tombstone(control: Control, session_id: str) -> dict[str, Any]:
+def tombstone(machine: Machine, session_id: str) -> dict[str, Any]:
     """What is known of the end of a session that was ended; nothing if it cannot be read."""
-    return ended_record(control, f"{control.transport.home}/ended/{session_id}")
+    return ended_record(machine, f"{machine.transport.home}/ended/{session_id}")
 
 
-def ended_record(control: Control, place: str) -> dict[str, Any]:
+def ended_record(machine: Machine, place: str) -> dict[str, Any]:
     """What the `ended.json` in a folder says; nothing if it is not there or cannot be read."""
     with suppress(TmuxctlError, ValueError):
-        about = read_object(control.transport, f"{place}/ended.json")
+        about = read_object(machine.transport, f"{place}/ended.json")
         if fits(about, ENDED):
             return about
     return {}
 
 
-def server_pid(control: Control) -> int | None:
+def server_pid(machine: Machine) -> int | None:
     """The process that is the server, if it is the one that was recorded, and lives."""
     try:
-        words = record(control, f"{control.transport.home}/{layout.SERVER}").split()
+        words = record(machine, f"{machine.transport.home}/{layout.SERVER}").split()
         pid, started = (int(word) for word in words)
     except ValueError:
         return None
-    rows = control.transport.processes([pid])
+    rows = machine.transport.processes([pid])
     return pid if any(row.started == started and row.state not in ("Z", "X") for row in rows) else None
 
 
-def _lost(control: Control, session_id: str, now: bytes) -> Session | None:
+def _lost(machine: Machine, session_id: str, now: bytes) -> Session | None:
     """A session that tmux does not know: lost with the server it had, or ended by somebody while that one, `now`, lives."""
-    kept = spec(control, session_id)
+    kept = spec(machine, session_id)
     asked = kept.get("asked", {})
-    here = folder(control, session_id)
-    files = control.transport.files(here)
+    here = folder(machine, session_id)
+    files = machine.transport.files(here)
     # an adopted pane had started before
     if not kept or not (layout.started(files) or asked.get("target")):
         return None
     if layout.EXIT not in files:
-        if not now or layout.SERVER not in files or record(control, f"{here}/{layout.SERVER}") != now:
+        if not now or layout.SERVER not in files or record(machine, f"{here}/{layout.SERVER}") != now:
             return _gone(session_id, kept, State.LOST)
-        answers, there = _answer(control, str(kept["spec"].get("name")))
+        answers, there = _answer(machine, str(kept["spec"].get("name")))
         if there == session_id:
             return None  # it has come since the sessions were asked for
         if answers != int(now.split()[0]):
             # a server that was killed is a process for a while after it stopped to answer
             return _gone(session_id, kept, State.LOST)
         # how it ended nobody knows, but that it did is still so when this server is gone
-        control.transport.put(f"{here}/{layout.EXIT}", b":\n")
-    status, signal = exit_of(control, session_id)
+        machine.transport.put(f"{here}/{layout.EXIT}", b":\n")
+    status, signal = exit_of(machine, session_id)
     why = None
     if layout.ENDED in files:
-        why = record(control, f"{here}/{layout.ENDED}")[:40].decode(errors="replace").strip()
+        why = record(machine, f"{here}/{layout.ENDED}")[:40].decode(errors="replace").strip()
     return changed(_gone(session_id, kept, State.EXITED), exit_status=status, signal=signal, detail=why)
 
 
-def _answer(control: Control, name: str) -> tuple[int, str]:
+def _answer(machine: Machine, name: str) -> tuple[int, str]:
     """The pid of the server that answers now, 0 if none does, and the id of the session it has by that name, if any."""
     try:
         with suppress(NotFound):
-            pane = server.pane(control.transport, name)
+            pane = server.pane(machine.transport, name)
             return pane.server, pane.id
-        return int(control.transport.run([("display-message", "-p", "#{pid}")])), ""
+        return int(machine.transport.run([("display-message", "-p", "#{pid}")])), ""
     except Unreachable as error:
         if error.reason != "no_server":
             raise
@@ -502,18 +502,18 @@ def _gone(session_id: str, kept: dict[str, Any], state: State) -> Session:
     )
 
 
-def exit_of(control: Control, session_id: str) -> tuple[int | None, str | None]:
+def exit_of(machine: Machine, session_id: str) -> tuple[int | None, str | None]:
     """The exit status and signal that a session's program ended with, as far as tmux told it when it did."""
-    said = record(control, f"{folder(control, session_id)}/{layout.EXIT}").decode(errors="replace")
+    said = record(machine, f"{folder(machine, session_id)}/{layout.EXIT}").decode(errors="replace")
     status, _, signal = said.strip().partition(":")
     return int(status) if status.isdecimal() else None, server.signal_name(signal) if signal else None
 
 
-def spec(control: Control, session_id: str, place: str = "sessions") -> dict[str, Any]:
+def spec(machine: Machine, session_id: str, place: str = "sessions") -> dict[str, Any]:
     """What a session's spec.json says; empty if it is gone, or set aside if it cannot be read."""
-    path = f"{control.transport.home}/{place}/{session_id}/spec.json"
+    path = f"{machine.transport.home}/{place}/{session_id}/spec.json"
     try:
-        kept = read_object(control.transport, path)
+        kept = read_object(machine.transport, path)
         if fits(kept, KEPT) and NAME.fullmatch(kept["spec"]["name"]):
             return kept
     except NotFound:
@@ -521,7 +521,7 @@ def spec(control: Control, session_id: str, place: str = "sessions") -> dict[str
     except ValueError:
         pass
     with suppress(OSError, TmuxctlError):
-        control.transport.rename(path, path + ".corrupt")
+        machine.transport.rename(path, path + ".corrupt")
     return {}
 
 
@@ -530,42 +530,42 @@ def when(seconds: float) -> str | None:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else None
 
 
-def rename(control: Control, session: str, name: str) -> Session:
+def rename(machine: Machine, session: str, name: str) -> Session:
     """Give a session another name."""
     check_name(name)
-    pane = find(control, session)
+    pane = find(machine, session)
     # if we die between the two, it is at least restored under the name it was to have
-    amend(control, pane.id, lambda kept: kept["spec"].update(name=name))
+    amend(machine, pane.id, lambda kept: kept["spec"].update(name=name))
     try:
-        control.transport.run([("rename-session", "-t", "=" + pane.name, name)])
+        machine.transport.run([("rename-session", "-t", "=" + pane.name, name)])
     except TmuxctlError:
-        amend(control, pane.id, lambda kept: kept["spec"].update(name=pane.name))
+        amend(machine, pane.id, lambda kept: kept["spec"].update(name=pane.name))
         raise
-    return show(control, name)
+    return show(machine, name)
 
 
-def amend(control: Control, session_id: str, change: Callable[[dict[str, Any]], None]) -> None:
+def amend(machine: Machine, session_id: str, change: Callable[[dict[str, Any]], None]) -> None:
     """Change what is left of a session when tmux is gone; nothing if there is no spec of it."""
-    if kept := spec(control, session_id):
+    if kept := spec(machine, session_id):
         change(kept)
-        control.transport.put(f"{folder(control, session_id)}/spec.json", json.dumps(kept).encode(), durable=True)
+        machine.transport.put(f"{folder(machine, session_id)}/spec.json", json.dumps(kept).encode(), durable=True)
 
 
-def resize(control: Control, session: str, size: str) -> Session:
+def resize(machine: Machine, session: str, size: str) -> Session:
     """Change the size a session has when nobody is attached."""
     wanted = parse_size(size)
-    pane = find(control, session)
+    pane = find(machine, session)
     if pane.dead:
         from tmuxctl.terminal.paste import ended
 
         raise ended(pane)
-    amend(control, pane.id, lambda kept: kept["spec"].update(size=str(wanted)))
+    amend(machine, pane.id, lambda kept: kept["spec"].update(size=str(wanted)))
     cols, rows = str(wanted.cols), str(wanted.rows)
-    control.transport.run(
+    machine.transport.run(
         [
             ("set-option", "-t", pane.target, "@tmuxctl_cols", cols),
             ("set-option", "-t", pane.target, "@tmuxctl_rows", rows),
             ("resize-window", "-t", pane.target, "-x", cols, "-y", rows),
         ]
     )
-    return show(control, pane.name)
+    return show(machine, pane.name)

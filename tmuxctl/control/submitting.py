@@ -26,8 +26,8 @@ from tmuxctl.terminal.lease import Holder
 from tmuxctl.terminal.paste import Input, Write
 
 if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
     from tmuxctl.control.observing import Steady
-    from tmuxctl.control.service import Control
     from tmuxctl.profile import Profile
     from tmuxctl.reading.state import Verdict
     from tmuxctl.terminal.server import Pane
@@ -81,7 +81,7 @@ class Taken(NamedTuple):
     submitted: Submitted
 
 
-def send(control: Control, pane: Pane, write: Write, profile: Profile) -> Written | None:
+def send(machine: Machine, pane: Pane, write: Write, profile: Profile) -> Written | None:
     """Put a text into the composer of a program that is given texts so, and press Enter when it stands there; what becomes
     of it is not looked for. None if the program asks something: that takes keys.
 
@@ -91,14 +91,14 @@ def send(control: Control, pane: Pane, write: Write, profile: Profile) -> Writte
     from tmuxctl.control.observing import Observer, Steady
     from tmuxctl.control.waits import asks
 
-    observer = Observer(control, pane)
+    observer = Observer(machine, pane)
     holder = lease.Holder.new()
-    with typing.leased(control, pane, holder):
-        done = typing.parts_done(control, pane, write.id)
+    with typing.leased(machine, pane, holder):
+        done = typing.parts_done(machine, pane, write.id)
         if done > 1:
             return Written(pane.name, "dup", write.id, len(write.data), sessions.cursor(pane, observer.journal.end()))
-        _, given = sessions.find_with_input(control, pane.name)
-        steady = Steady(control, observer, Input.parse(given))
+        _, given = sessions.find_with_input(machine, pane.name)
+        steady = Steady(machine, observer, Input.parse(given))
         steady.look()
         if observer.verdict().state is State.ASKING:
             return None
@@ -107,9 +107,9 @@ def send(control: Control, pane: Pane, write: Write, profile: Profile) -> Writte
         def renew() -> None:
             if time.monotonic() - taken[0] > RENEW_SECONDS:
                 taken[0] = time.monotonic()
-                lease.take(control.transport, holder, pane)
+                lease.take(machine.transport, holder, pane)
 
-        submission = Submission(control, steady, profile, holder, renew)
+        submission = Submission(machine, steady, profile, holder, renew)
         try:
             return submission.type(write, pasted=done > 0)
         except Asks:
@@ -120,9 +120,9 @@ class Submission:
     """One text on its way into a composer. `renew` keeps the lease; it is called often."""
 
     def __init__(
-        self, control: Control, steady: Steady, profile: Profile, holder: Holder, renew: Callable[[], None]
+        self, machine: Machine, steady: Steady, profile: Profile, holder: Holder, renew: Callable[[], None]
     ) -> None:
-        self.control, self.steady, self.profile, self.holder, self.renew = control, steady, profile, holder, renew
+        self.machine, self.steady, self.profile, self.holder, self.renew = machine, steady, profile, holder, renew
         self.manner = profile.submit
         self.look: Look = self._with_cursor(steady.observer.looks[-1])
         self.marked = False
@@ -187,7 +187,7 @@ class Submission:
             )
         self._refuse_questions()
         enter = Write(write.id, keys=[(key,) for key in tmux_keys(self.manner.enter)], part=1)
-        result = paste.write(self.control.transport, self.holder, pane, enter, given.again(self.holder.pid))
+        result = paste.write(self.machine.transport, self.holder, pane, enter, given.again(self.holder.pid))
         return Written(pane.name, result, write.id, len(write.data), sessions.cursor(pane, before.journal))
 
     # before
@@ -195,13 +195,13 @@ class Submission:
     def _was_left(self) -> bool:
         """Whether a text of an earlier turn was left in the composer, and nothing was typed since."""
         pane, given = self.steady.observer.pane, self.steady.given
-        told = self.control.transport.run([("display-message", "-p", "-t", pane.target, "#{@tmuxctl_left}")])
+        told = self.machine.transport.run([("display-message", "-p", "-t", pane.target, "#{@tmuxctl_left}")])
         return given is not None and told.decode(errors="replace").strip() == given.id
 
     def _leave(self, given: Input) -> None:
         """Note that this text may still stand in the composer."""
         pane = self.steady.observer.pane
-        self.control.transport.run([("set-option", "-t", pane.target, "@tmuxctl_left", given.id)])
+        self.machine.transport.run([("set-option", "-t", pane.target, "@tmuxctl_left", given.id)])
 
     def _clear(self, *, left: bool) -> bool:
         """Empty the composer of what somebody left there, or the program put back after an interrupt; False if a text that
@@ -212,7 +212,7 @@ class Submission:
             # a text of many lines may hide the prompt it begins behind: then a clear key that changes nothing tells
             if (empty and not (left and cleared + vain == 0)) or vain == (VAIN if empty is False else 1):
                 break
-            typing.press(self.control, self.steady.observer.pane, self.manner.clear, self.holder, apart=True)
+            typing.press(self.machine, self.steady.observer.pane, self.manner.clear, self.holder, apart=True)
             changed = self._until(partial(self._changed, self.look), CLEARED_SECONDS)
             vain, cleared = (0, cleared + 1) if changed else (vain + 1, cleared)
             # the first key may have opened a dialog
@@ -237,7 +237,7 @@ class Submission:
         self.renew()
         pane, newline = self.steady.observer.pane, self.manner.newline
         return typing.paste(
-            self.control, pane, text, self.look.journal, self.holder, newline=newline, write_id=write_id
+            self.machine, pane, text, self.look.journal, self.holder, newline=newline, write_id=write_id
         )
 
     def _shown(self, text: bytes, before: Look) -> bool:
@@ -295,7 +295,7 @@ class Submission:
 
     def _press(self, given: Input) -> None:
         self.renew()
-        typing.press(self.control, self.steady.observer.pane, self.manner.enter, self.holder, kept=given, apart=True)
+        typing.press(self.machine, self.steady.observer.pane, self.manner.enter, self.holder, kept=given, apart=True)
         self.pressed = time.monotonic()
 
     def _proof(self, shown: Look) -> str | None:

@@ -12,32 +12,32 @@ from tmuxctl.terminal.server import Pane
 from tmuxctl.transport.base import Guard, Refused
 
 if TYPE_CHECKING:
-    from tmuxctl.control.service import Control
+    from tmuxctl.control.machine import Machine
 
 
-def change(control: Control, session: str, add: Sequence[str], remove: Sequence[str]) -> Session:
+def change(machine: Machine, session: str, add: Sequence[str], remove: Sequence[str]) -> Session:
     """Give a session tags and take others away; the session with those it then has."""
     for tag in (*add, *remove):
         check_tag(tag)
-    pane = sessions.find(control, session)
+    pane = sessions.find(machine, session)
     if add or remove:
-        while not _put(control, pane, wanted := _changed(pane.tags, add, remove)):
+        while not _put(machine, pane, wanted := _changed(pane.tags, add, remove)):
             current().check()
-            pane = sessions.find(control, pane.id)
-        sessions.amend(control, pane.id, lambda kept: kept["asked"].update(tags=wanted))
-    return sessions.show(control, pane.name)
+            pane = sessions.find(machine, pane.id)
+        sessions.amend(machine, pane.id, lambda kept: kept["asked"].update(tags=wanted))
+    return sessions.show(machine, pane.name)
 
 
 def _changed(tags: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> list[str]:
     return [tag for tag in dict.fromkeys((*tags, *add)) if tag not in remove]
 
 
-def _put(control: Control, pane: Pane, tags: Sequence[str]) -> bool:
+def _put(machine: Machine, pane: Pane, tags: Sequence[str]) -> bool:
     """Replace the tags in tmux; False if somebody else changed them meanwhile."""
     same = f"#{{&&:#{{==:#{{@tmuxctl_id}},{pane.id}}},#{{==:#{{@tmuxctl_tags}},{' '.join(pane.tags)}}}}}"
     change = ("set-option", "-t", pane.target, "@tmuxctl_tags", " ".join(tags))
     try:
-        control.transport.run([Guard(pane.target, same), change])
+        machine.transport.run([Guard(pane.target, same), change])
     except Refused:
         return False
     return True

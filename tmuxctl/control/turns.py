@@ -26,7 +26,7 @@ from tmuxctl.terminal.paste import Input
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
-    from tmuxctl.control.service import Control
+    from tmuxctl.control.machine import Machine
     from tmuxctl.reading.state import Verdict
     from tmuxctl.terminal.server import Pane
 
@@ -79,18 +79,18 @@ class Asked(NamedTuple):
     strict: bool = False
 
 
-def ask(control: Control, session: str, text: bytes, asked: Asked) -> Answer:
+def ask(machine: Machine, session: str, text: bytes, asked: Asked) -> Answer:
     """Type a text, wait for the end of the turn, and return what the program wrote.
 
     Raises Conflict `busy` or `needs_recovery` if something is still running, Asking if a question stands before the
     turn, Exited if the program has ended. A turn that ends in a question, an exit or a timeout is a result.
     """
     began = time.monotonic()
-    limit = current().left(control.settings.wait_ask_timeout if asked.timeout is None else asked.timeout)
-    pane, given = sessions.find_with_input(control, session)
+    limit = current().left(machine.settings.wait_ask_timeout if asked.timeout is None else asked.timeout)
+    pane, given = sessions.find_with_input(machine, session)
     if pane.dead:
         raise paste.ended(pane)
-    turn = _Turn(control, pane, Input.parse(given), asked, began, None if limit is None else began + limit)
+    turn = _Turn(machine, pane, Input.parse(given), asked, began, None if limit is None else began + limit)
     lines = [] if turn.pastes else _lines(text)
     try:
         turn.begin()
@@ -127,7 +127,7 @@ def text(given: bytes | None, file: str | None) -> bytes:
         raise Usage(f"{ascii(file)} cannot be read: {error.strerror}", reason="bad_file", hint="name a file") from None
 
 
-def create(control: Control, session: str, command: str) -> None:
+def create(machine: Machine, session: str, command: str) -> None:
     """Start the command in a session of this name if there is none."""
     import shlex
 
@@ -139,14 +139,14 @@ def create(control: Control, session: str, command: str) -> None:
         words = tuple(shlex.split(command))
     except ValueError as error:
         raise Usage(f"--new: {error}", reason="bad_command", hint="--new 'sqlite3 shop.db'") from None
-    observing.ready(control, new(control, Wanted(name=session, command=words, if_exists="reuse")))
+    observing.ready(machine, new(machine, Wanted(name=session, command=words, if_exists="reuse")))
 
 
-def answer_to(control: Control, session: str, holding: str) -> Output:
+def answer_to(machine: Machine, session: str, holding: str) -> Output:
     """What a program wrote for the last input that holds this text; NotFound `no_input` if nothing kept does."""
-    pane, remembered = sessions.find_with_input(control, session)
+    pane, remembered = sessions.find_with_input(machine, session)
     wanted = holding.encode()
-    watched = Observer(control, pane)
+    watched = Observer(machine, pane)
     last = Input.parse(remembered)
     if last and wanted in last.typed:
         offset, prompt = last.offset, None
@@ -179,11 +179,11 @@ class _Turn:
     """One turn on its way."""
 
     def __init__(
-        self, control: Control, pane: Pane, given: Input | None, asked: Asked, began: float, deadline: float | None
+        self, machine: Machine, pane: Pane, given: Input | None, asked: Asked, began: float, deadline: float | None
     ) -> None:
-        self.control, self.pane, self.asked = control, pane, asked
+        self.machine, self.pane, self.asked = machine, pane, asked
         self.began, self.deadline = began, deadline
-        self.steady = Steady(control, Observer(control, pane), given)
+        self.steady = Steady(machine, Observer(machine, pane), given)
         self.steady.recall()
         self.first: Input | None = None
         self.taken: Submitted | None = None
@@ -224,7 +224,7 @@ class _Turn:
                 )
             time.sleep(pause)
             pause = min(0.5, pause * 1.5)
-            self.pane = sessions.find(self.control, self.pane.name)
+            self.pane = sessions.find(self.machine, self.pane.name)
         # that was the other turn; what it left may still run
         self.interrupted = False
         if self.steady.observer.events:
@@ -232,18 +232,18 @@ class _Turn:
 
     def _renew(self) -> bool:
         self.renewed = time.monotonic()
-        self.begun = lease.take_turn(self.control.transport, self.holder, self.pane)
+        self.begun = lease.take_turn(self.machine.transport, self.holder, self.pane)
         return self.begun
 
     def end(self) -> None:
         """Let another turn begin."""
         if self.begun:
             with suppress(TmuxctlError):
-                lease.give_back(self.control.transport, self.holder, self.pane.name, name=lease.TURN)
+                lease.give_back(self.machine.transport, self.holder, self.pane.name, name=lease.TURN)
 
     def ready(self) -> None:
         """Wait for the program to wait for the next thing, as long as that may reasonably be, else refuse."""
-        watch = self.control.transport.watch(self.steady.observer.folders, self.pane.pid)
+        watch = self.machine.transport.watch(self.steady.observer.folders, self.pane.pid)
         began = time.monotonic()
         try:
             while not (self._may_type(time.monotonic() - began) and self._alone()):
@@ -267,7 +267,7 @@ class _Turn:
     def _alone(self) -> bool:
         """True once nobody else may type, and nobody did since this turn looked."""
         self._lease()
-        return typing.untouched(self.control, self.steady)
+        return typing.untouched(self.machine, self.steady)
 
     def _may_type(self, waited: float) -> bool:
         """True if the program takes a next input now; the errors say why it will not soon."""
@@ -309,7 +309,7 @@ class _Turn:
         try:
             held = self.steady.look()
         except NotFound:
-            self.pane = self.steady.observer.pane = sessions.find(self.control, self.pane.id)
+            self.pane = self.steady.observer.pane = sessions.find(self.machine, self.pane.id)
             return False
         self.pane = self.steady.observer.pane
         if self.pane.dead:
@@ -322,7 +322,7 @@ class _Turn:
         self.pressed = time.monotonic()
         self.interrupted = self.steady.verdict.state is not State.ASKING or self.interrupts >= INTERRUPTS
         watched = self.steady.observer
-        pressed = typing.press(self.control, self.pane, watched.interrupt, self.holder, apart=True)
+        pressed = typing.press(self.machine, self.pane, watched.interrupt, self.holder, apart=True)
         if watched.looks:
             # what is seen from now on counts only once the program has taken the keys
             self.steady.typed(pressed, readers(watched.looks[-1].kernel))
@@ -343,7 +343,7 @@ class _Turn:
 
     def _recovering(self) -> bool:
         """True if the turn that took too long was the last that was given: nobody typed since, and it was not seen to end."""
-        told = self.control.transport.run([("display-message", "-p", "-t", self.pane.target, "#{@tmuxctl_recovery}")])
+        told = self.machine.transport.run([("display-message", "-p", "-t", self.pane.target, "#{@tmuxctl_recovery}")])
         return self.steady.given is not None and told.decode(errors="replace").strip() == self.steady.given.id
 
     # the turn
@@ -381,27 +381,27 @@ class _Turn:
 
     def _as_it_is(self) -> Wait:
         """The state at this moment."""
-        with Waiter(self.control, self.pane, Conditions(exit=True), "screen", self.steady.given) as waiter:
+        with Waiter(self.machine, self.pane, Conditions(exit=True), "screen", self.steady.given) as waiter:
             waiter.steady = self.steady
             return waiter.result(None, "the text was not taken")
 
     def _submission(self) -> submitting.Submission:
         profile = self.steady.observer.own
         assert profile is not None
-        return submitting.Submission(self.control, self.steady, profile, self.holder, self._renew_lease)
+        return submitting.Submission(self.machine, self.steady, profile, self.holder, self._renew_lease)
 
     def _renew_lease(self) -> None:
         if time.monotonic() - self.renewed > RENEW_SECONDS:
             self._renew()
-            lease.take(self.control.transport, self.holder, self.pane)
+            lease.take(self.machine.transport, self.holder, self.pane)
 
     def _lease(self) -> None:
-        while not lease.take(self.control.transport, self.holder, self.pane):
+        while not lease.take(self.machine.transport, self.holder, self.pane):
             current().check()
             if (left := self._left()) is not None and left <= 0:
                 raise lease.held(self.pane.name)
             time.sleep(0.03)
-            self.pane = sessions.find(self.control, self.pane.name)
+            self.pane = sessions.find(self.machine, self.pane.name)
         self.leased = True
 
     def give_back(self) -> None:
@@ -409,12 +409,12 @@ class _Turn:
         if self.leased:
             self.leased = False
             with suppress(TmuxctlError):
-                lease.give_back(self.control.transport, self.holder, self.pane.name)
+                lease.give_back(self.machine.transport, self.holder, self.pane.name)
 
     def _type(self, line: bytes, *, last: bool) -> None:
         observer = self.steady.observer
         look = observer.looks[-1]
-        sent = typing.line(self.control, self.pane, line, look.journal, self.holder)
+        sent = typing.line(self.machine, self.pane, line, look.journal, self.holder)
         self.first = self.first or sent
         self.typed += line if last else line + b"\n"
         self.steady.typed(sent, readers(look.kernel))
@@ -468,14 +468,14 @@ class _Turn:
             # a screen of its own is drawn anew as a whole: nothing tells an answer there
             return False
         typed = self.typed.decode("utf-8", "replace")
-        found = on_screen(self.control, observer, observer.own, self.first, typed, self.history)
+        found = on_screen(self.machine, observer, observer.own, self.first, typed, self.history)
         if look.alternate and not found.signed and not found.complete:
             return drawn.replaced(self.before, look.screen, typed)
         return found.signed and bool(found.text.strip() or found.error)
 
     def _wait(self, wanted: Conditions) -> Wait:
         given = self.steady.given
-        with Waiter(self.control, self.pane, wanted, "screen", given, steady=self.steady) as waiter:
+        with Waiter(self.machine, self.pane, wanted, "screen", given, steady=self.steady) as waiter:
             while True:
                 left = self._left()
                 try:
@@ -503,7 +503,7 @@ class _Turn:
             return True
         kernel = self.steady.observer.looks[-1].kernel
         self.answered = asked, time.monotonic()
-        self.steady.typed(typing.press(self.control, self.pane, option.keys, self.holder), readers(kernel))
+        self.steady.typed(typing.press(self.machine, self.pane, option.keys, self.holder), readers(kernel))
         return True
 
     def _left(self) -> float | None:
@@ -512,7 +512,7 @@ class _Turn:
     def _count(self) -> None:
         """Number the turn, and take back what an earlier timeout noted."""
         here, counted = self.pane.target, "#{e|+|:0#{@tmuxctl_turn},1}"
-        told = self.control.transport.run(
+        told = self.machine.transport.run(
             [
                 ("display-message", "-p", "-t", here, counted),
                 ("display-message", "-p", "-t", here, "0#{@tmuxctl_misfits}"),
@@ -575,7 +575,7 @@ class _Turn:
         count = 0 if found.fits else self.misfits + 1
         if count != self.misfits:
             with suppress(TmuxctlError):
-                self.control.transport.run([("set-option", "-t", self.pane.target, "@tmuxctl_misfits", str(count))])
+                self.machine.transport.run([("set-option", "-t", self.pane.target, "@tmuxctl_misfits", str(count))])
         return misfit(profile, count)
 
     def _said(self, printed: bytes, cut: bool, end: Wait) -> Said:
@@ -588,7 +588,7 @@ class _Turn:
         assert observer.own is not None
         typed = self.typed.decode("utf-8", "replace")
         told = said(
-            self.control,
+            self.machine,
             observer,
             observer.own,
             first,
@@ -640,4 +640,4 @@ class _Turn:
         if given is None:
             return
         with suppress(TmuxctlError):
-            self.control.transport.run([("set-option", "-t", self.pane.target, "@tmuxctl_recovery", given.id)])
+            self.machine.transport.run([("set-option", "-t", self.pane.target, "@tmuxctl_recovery", given.id)])

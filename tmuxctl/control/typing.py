@@ -21,8 +21,8 @@ from tmuxctl.terminal.paste import Input, Write
 from tmuxctl.terminal.server import Pane
 
 if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
     from tmuxctl.control.observing import Steady
-    from tmuxctl.control.service import Control
 
 SECRET_LIMIT = 4000
 ESCAPE_SECONDS = 0.1
@@ -36,13 +36,13 @@ PASTE_STEP = 1 << 20
 
 
 def send(
-    control: Control,
+    machine: Machine,
     session: str,
     text: bytes,
     *,
-    enter: bool,
-    paste: bool,
-    multiline: bool,
+    enter: bool = True,
+    paste: bool = False,
+    multiline: bool = False,
     secret: bytes | None = None,
     insecure: bool = False,
     write_id: str | None = None,
@@ -53,26 +53,26 @@ def send(
         raise Usage("give either text or a secret", reason="bad_option", hint="leave the text out")
     data = text if secret is None else secret
     one = Write(_id(write_id), data=data, enter=enter)
-    fresh = write_id is None and control.panes is not None and not current().repeated
+    fresh = write_id is None and machine.panes is not None and not current().repeated
 
     def write(pane: Pane) -> Written:
         if data and secret is None and not insecure:
-            _refuse_secret(control, pane)
-        profile = profile_of(control, pane) if enter and data and secret is None else None
+            _refuse_secret(machine, pane)
+        profile = profile_of(machine, pane) if enter and data and secret is None else None
         if profile is not None and profile.submit.mode == "paste":
             from tmuxctl.control import submitting
 
-            if written := submitting.send(control, pane, one, profile):
+            if written := submitting.send(machine, pane, one, profile):
                 return written
         return _send(
-            control, pane, one._replace(fresh=fresh), paste=paste, multiline=multiline, secret=secret is not None
+            machine, pane, one._replace(fresh=fresh), paste=paste, multiline=multiline, secret=secret is not None
         )
 
-    return _into(control, session, write)
+    return _into(machine, session, write)
 
 
 def _send(
-    control: Control,
+    machine: Machine,
     pane: Pane,
     one: Write,
     *,
@@ -85,7 +85,7 @@ def _send(
     data = one.data
     if not data:
         return Written(pane.name, "empty", one.id, 0, None)
-    tty = control.transport.tty(pane.tty)
+    tty = machine.transport.tty(pane.tty)
     # where keys are read one by one (ssh, a dialog box) a program may show them itself, whatever it says that it wants
     if secret and hidden is False and tty and not tty.canonical:
         raise would_show(pane.name)
@@ -95,20 +95,20 @@ def _send(
             reason="echo_on",
             hint=f"wait for the question first: tmuxctl screen {pane.name}",
         )
-    bracketed = paste and knows_paste(control, pane)
+    bracketed = paste and knows_paste(machine, pane)
     pasting.check_text(data, canonical=bool(tty and tty.canonical), bracketed=bracketed or paste, multiline=multiline)
     if paste and not bracketed and (b"\n" in data or b"\r" in data) and not multiline:
         pasting.check_text(data, canonical=False, bracketed=False, multiline=False)
     echo = "none" if tty and tty.canonical and not tty.echo else "tty" if tty and tty.canonical else "editor"
     # what the terminal does not show may be a secret, and is remembered nowhere
     typed = b"" if secret or echo == "none" else data
-    return _write(control, pane, one._replace(bracketed=bracketed), echo, typed=typed, holder=holder)
+    return _write(machine, pane, one._replace(bracketed=bracketed), echo, typed=typed, holder=holder)
 
 
-def _refuse_secret(control: Control, pane: Pane) -> None:
+def _refuse_secret(machine: Machine, pane: Pane) -> None:
     from tmuxctl.control import passwords
 
-    if passwords.asked_for(control, pane):
+    if passwords.asked_for(machine, pane):
         raise Conflict(
             f"{pane.name} asks for a password, and a text on a command line may be seen and kept (ps, the shell's history)",
             reason="secret_wanted",
@@ -118,7 +118,7 @@ def _refuse_secret(control: Control, pane: Pane) -> None:
 
 
 def keys(
-    control: Control,
+    machine: Machine,
     session: str,
     names: tuple[str, ...],
     *,
@@ -139,48 +139,48 @@ def keys(
 
     def write(pane: Pane) -> Written:
         if text and not insecure:
-            _refuse_secret(control, pane)
+            _refuse_secret(machine, pane)
         if len(parts) > 1:
-            return _in_parts(control, pane, parts, write_id)
+            return _in_parts(machine, pane, parts, write_id)
         one = Write(write_id, keys=[(key,) for key in parts[0]])
-        return _write(control, pane, one, "none", typed=b"")
+        return _write(machine, pane, one, "none", typed=b"")
 
-    written = _into(control, session, write)
+    written = _into(machine, session, write)
     if parts[-1][-1].endswith("Escape"):
         # the next call may come within a millisecond
         time.sleep(ESCAPE_SECONDS)
     return written
 
 
-def _in_parts(control: Control, pane: Pane, parts: Sequence[Sequence[str]], write_id: str) -> Written:
+def _in_parts(machine: Machine, pane: Pane, parts: Sequence[Sequence[str]], write_id: str) -> Written:
     """Press the keys of one write with a pause behind each part, in which no other writer may type. A write
     that is repeated with its id presses only what was not pressed."""
     holder = lease.Holder.new()
     result = "dup"
-    with leased(control, pane, holder):
-        done = parts_done(control, pane, write_id)
-        at, offset = control.transport.clock(), sessions.journal(control, pane).end()
+    with leased(machine, pane, holder):
+        done = parts_done(machine, pane, write_id)
+        at, offset = machine.transport.clock(), sessions.journal(machine, pane).end()
         remember = Input.remember(holder.pid, write_id, offset, "none", b"", at)
         for number, keys in enumerate(parts):
             if number < done:
                 continue
             one = Write(write_id, keys=[(key,) for key in keys], part=number)
-            result = pasting.write(control.transport, holder, pane, one, remember)
+            result = pasting.write(machine.transport, holder, pane, one, remember)
             if number + 1 < len(parts):
                 current().check()
                 time.sleep(ESCAPE_SECONDS)
     return Written(pane.name, result, write_id, 0, sessions.cursor(pane, offset))
 
 
-def parts_done(control: Control, pane: Pane, write_id: str) -> int:
+def parts_done(machine: Machine, pane: Pane, write_id: str) -> int:
     """How many parts of a write were carried out before."""
-    told = control.transport.run([("display-message", "-p", "-t", pane.target, "#{@tmuxctl_ack}")])
+    told = machine.transport.run([("display-message", "-p", "-t", pane.target, "#{@tmuxctl_ack}")])
     parts = re.findall(rf"\b{write_id}p(\d+)\b", told.decode(errors="replace"))
     return max((int(part) + 1 for part in parts), default=0)
 
 
 def press(
-    control: Control,
+    machine: Machine,
     pane: Pane,
     names: tuple[str, ...],
     holder: Holder,
@@ -192,7 +192,7 @@ def press(
     NotFound `replaced` if its name is another's by now. `apart`: each by itself, for a program's editor."""
     from tmuxctl.terminal.keys import tmux_keys
 
-    at, offset = control.transport.clock(), sessions.journal(control, pane).end()
+    at, offset = machine.transport.clock(), sessions.journal(machine, pane).end()
     given = kept
     found = tmux_keys(names)
     for number, keys in enumerate([[key] for key in found] if apart else _parted(found)):
@@ -201,7 +201,7 @@ def press(
         one = Write(os.urandom(8).hex(), keys=[(key,) for key in keys])
         given = given or Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "none", b"", at)
         remember = given.again(holder.pid) if kept else Input.remember(holder.pid, given.id, offset, "none", b"", at)
-        pasting.write(control.transport, holder, pane, one, remember)
+        pasting.write(machine.transport, holder, pane, one, remember)
     assert given is not None
     return given
 
@@ -217,7 +217,7 @@ def _parted(keys: Sequence[str]) -> list[list[str]]:
 
 
 def paste(
-    control: Control,
+    machine: Machine,
     pane: Pane,
     text: bytes,
     offset: int,
@@ -233,48 +233,48 @@ def paste(
     Usage `multiline` if there are no such keys, `bad_text` for what would end the bracket, `line_too_long`.
     """
     # a profile says that it is given texts so
-    bracketed = knows_paste(control, pane, unknown=True)
-    tty = control.transport.tty(pane.tty)
+    bracketed = knows_paste(machine, pane, unknown=True)
+    tty = machine.transport.tty(pane.tty)
     pasting.check_text(text, canonical=bool(tty and tty.canonical), bracketed=bracketed, multiline=bool(newline))
-    at = control.transport.clock()
+    at = machine.transport.clock()
     one = Write(write_id or os.urandom(8).hex(), data=text, bracketed=bracketed, part=None if write_id is None else 0)
     remember = Input.remember(holder.pid, one.id, offset, "editor", text, at)
     given = Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "editor", text, at)
     # without a bracket a carriage return would be Enter
     lines = [text] if bracketed else re.split(rb"\r\n|\r|\n", text)
     if len(lines) == 1:
-        pasting.write(control.transport, holder, pane, one, remember)
+        pasting.write(machine.transport, holder, pane, one, remember)
         return given
     for number, each in enumerate(lines):
         if number:
-            press(control, pane, newline, holder, kept=given)
+            press(machine, pane, newline, holder, kept=given)
         if each:
             part = Write(os.urandom(8).hex(), data=each)
-            pasting.write(control.transport, holder, pane, part, given.again(holder.pid))
+            pasting.write(machine.transport, holder, pane, part, given.again(holder.pid))
     return given
 
 
-def line(control: Control, pane: Pane, text: bytes, offset: int, holder: Holder) -> Input:
+def line(machine: Machine, pane: Pane, text: bytes, offset: int, holder: Holder) -> Input:
     """Type one line of a turn and Enter, and return it as an input; `offset` is how far the output had come before."""
-    tty = control.transport.tty(pane.tty)
+    tty = machine.transport.tty(pane.tty)
     canonical = bool(tty and tty.canonical)
     pasting.check_text(text, canonical=canonical, bracketed=False, multiline=False)
     echo = "tty" if tty and canonical and tty.echo else "none" if canonical else "editor"
     one = Write(os.urandom(8).hex(), data=text, enter=True)
-    at = control.transport.clock()
+    at = machine.transport.clock()
     remember = Input.remember(holder.pid, one.id, offset, echo, text, at)
-    pasting.write(control.transport, holder, pane, one, remember)
+    pasting.write(machine.transport, holder, pane, one, remember)
     return Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, echo, text, at)
 
 
 def into(
-    control: Control, pane: Pane, text: bytes, *, holder: Holder, secret: bytes | None = None, hidden: bool = False
+    machine: Machine, pane: Pane, text: bytes, *, holder: Holder, secret: bytes | None = None, hidden: bool = False
 ) -> Written:
     """Type a text, or the secret that is asked for, and Enter into exactly this session; errors as `send`, NotFound
     `replaced` as `press`. `hidden`: a program that reads keys does not show the secret; Conflict `secret_wanted` if it may."""
     one = Write(os.urandom(8).hex(), data=text if secret is None else secret, enter=True)
     given = secret is not None
-    return _send(control, pane, one, paste=False, multiline=False, secret=given, hidden=hidden, holder=holder)
+    return _send(machine, pane, one, paste=False, multiline=False, secret=given, hidden=hidden, holder=holder)
 
 
 def would_show(name: str) -> Conflict:
@@ -286,9 +286,9 @@ def would_show(name: str) -> Conflict:
     )
 
 
-def untouched(control: Control, steady: Steady) -> bool:
+def untouched(machine: Machine, steady: Steady) -> bool:
     """True if nobody typed into the session since it was looked at; else what was seen counts no more."""
-    _, now = sessions.find_with_input(control, steady.observer.pane.name)
+    _, now = sessions.find_with_input(machine, steady.observer.pane.name)
     given, before = Input.parse(now), steady.given
     if given is None or (before and before.id == given.id):
         return True
@@ -297,10 +297,10 @@ def untouched(control: Control, steady: Steady) -> bool:
 
 
 @contextmanager
-def leased(control: Control, pane: Pane, holder: Holder) -> Iterator[None]:
+def leased(machine: Machine, pane: Pane, holder: Holder) -> Iterator[None]:
     """Be the only writer. Conflict `leased` if another one is for a second."""
     until = time.monotonic() + 1.0
-    while not lease.take(control.transport, holder, pane):
+    while not lease.take(machine.transport, holder, pane):
         current().check()
         if time.monotonic() > until:
             raise lease.held(pane.name)
@@ -309,18 +309,18 @@ def leased(control: Control, pane: Pane, holder: Holder) -> Iterator[None]:
         yield
     finally:
         with suppress(TmuxctlError):
-            lease.give_back(control.transport, holder, pane.name)
+            lease.give_back(machine.transport, holder, pane.name)
 
 
-def _into(control: Control, session: str, write: Callable[[Pane], Written]) -> Written:
+def _into(machine: Machine, session: str, write: Callable[[Pane], Written]) -> Written:
     """Write into what is known of the session; if that is of an earlier one, everything is looked at anew."""
-    pane = sessions.known(control, session)
+    pane = sessions.known(machine, session)
     try:
         if pane.dead:
             raise pasting.ended(pane)
         return write(pane)
     except (Exited, NotFound):
-        fresh = sessions.find(control, session)
+        fresh = sessions.find(machine, session)
         if fresh.dead:
             raise pasting.ended(fresh) from None
         if (fresh.id, fresh.name) == (pane.id, pane.name) and not pane.dead:
@@ -329,25 +329,25 @@ def _into(control: Control, session: str, write: Callable[[Pane], Written]) -> W
 
 
 def _write(
-    control: Control, pane: Pane, one: Write, echo: str, *, typed: bytes, holder: Holder | None = None
+    machine: Machine, pane: Pane, one: Write, echo: str, *, typed: bytes, holder: Holder | None = None
 ) -> Written:
-    offset = sessions.journal(control, pane).end()
-    holder = holder or control.holder
-    remember = Input.remember(holder.pid, one.id, offset, echo, typed, control.transport.clock())
-    result = pasting.write(control.transport, holder, pane, one, remember)
+    offset = sessions.journal(machine, pane).end()
+    holder = holder or machine.holder
+    remember = Input.remember(holder.pid, one.id, offset, echo, typed, machine.transport.clock())
+    result = pasting.write(machine.transport, holder, pane, one, remember)
     return Written(pane.name, result, one.id, len(one.data), sessions.cursor(pane, offset))
 
 
-def knows_paste(control: Control, pane: Pane, *, unknown: bool = False) -> bool:
+def knows_paste(machine: Machine, pane: Pane, *, unknown: bool = False) -> bool:
     """True if the program last switched bracketed paste on (xterm's mode 2004): tmux 3.7 and later tell, else as far as the
     journal reaches back; `unknown` where the beginning of its output is gone and what is kept does not tell.
 
     A program may switch it on once, and then print for days: Gemini CLI draws a MiB in a dozen turns (measured).
     """
-    flag = control.transport.run([("display-message", "-p", "-t", pane.target, "#{bracket_paste_flag}")]).strip()
+    flag = machine.transport.run([("display-message", "-p", "-t", pane.target, "#{bracket_paste_flag}")]).strip()
     if flag:
         return flag == b"1"
-    journal = sessions.journal(control, pane)
+    journal = sessions.journal(machine, pane)
     part = journal.tail(PASTE_STEP)
     start, rest = journal.start(), b""
     while part.data:

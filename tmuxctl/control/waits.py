@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmuxctl.control import sessions, wanting
+from tmuxctl.control.reach import reach
 from tmuxctl.errors import Asking, Conflict, Exited, NotFound, Unreachable, Usage
 from tmuxctl.model import Confidence, State
 from tmuxctl.operations import Call, current, under
@@ -20,10 +21,10 @@ from tmuxctl.terminal.server import Pane
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
     from tmuxctl.control.observing import Steady
     from tmuxctl.control.searching import Search
     from tmuxctl.control.seen import Seen
-    from tmuxctl.control.service import Control
     from tmuxctl.reading.state import Verdict
     from tmuxctl.transport.base import Watch
 
@@ -82,16 +83,22 @@ class Conditions(NamedTuple):
 
 
 def wait(
-    control: Control, session: str, wanted: Conditions, *, timeout: float | None, since: str | None, now: bool
+    machine: Machine,
+    session: str,
+    wanted: Conditions,
+    *,
+    timeout: float | None,
+    since: str | None = None,
+    now: bool = False,
 ) -> Wait:
     """Wait until the first of the conditions holds; for idle if none is given.
 
     Raises Exited when the program ends without, Asking when it asks while idle is waited for, or wants any other input while
     its prompt is, Usage for a bad pattern.
     """
-    limit = _limit(control, timeout)
+    limit = _limit(machine, timeout)
     try:
-        with _waiter(control, session, wanted, since) as waiter:
+        with _waiter(machine, session, wanted, since) as waiter:
             return waiter.test() if now else _with_screen(waiter, waiter.until(limit))
     except Exited as error:
         if error.reason != "ended_elsewhere" or not wanted.exit:
@@ -107,7 +114,7 @@ def _with_screen(waiter: Waiter, found: Wait) -> Wait:
     from tmuxctl.terminal import screen as screens
 
     try:
-        rows = screens.text(look.capture_of(waiter.control, waiter.pane).rows).rstrip().split("\n")
+        rows = screens.text(look.capture_of(waiter.machine, waiter.pane).rows).rstrip().split("\n")
     except (NotFound, Unreachable):
         return found
     return changed(found, text="\n".join(rows[-SHOWN_ROWS:]))
@@ -120,13 +127,13 @@ def _ended_elsewhere(session: str) -> Wait:
     )
 
 
-def _limit(control: Control, timeout: float | None) -> float | None:
-    return current().left(control.settings.wait_timeout if timeout is None else timeout)
+def _limit(machine: Machine, timeout: float | None) -> float | None:
+    return current().left(machine.settings.wait_timeout if timeout is None else timeout)
 
 
-def _waiter(control: Control, session: str, wanted: Conditions, since: str | None) -> Waiter:
-    pane, given = sessions.find_with_input(control, session)
-    return Waiter(control, pane, Conditions(idle=True) if wanted == Conditions() else wanted, since, Input.parse(given))
+def _waiter(machine: Machine, session: str, wanted: Conditions, since: str | None) -> Waiter:
+    pane, given = sessions.find_with_input(machine, session)
+    return Waiter(machine, pane, Conditions(idle=True) if wanted == Conditions() else wanted, since, Input.parse(given))
 
 
 def sessions_of(session: str | None, one_of: tuple[str, ...] | None, all_of: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -141,7 +148,7 @@ def sessions_of(session: str | None, one_of: tuple[str, ...] | None, all_of: tup
 
 
 def several(
-    control: Control,
+    machine: Machine,
     names: tuple[str, ...],
     wanted: Conditions,
     *,
@@ -157,13 +164,13 @@ def several(
     names = tuple(dict.fromkeys(names))
     if not names or not all(names):
         raise Usage("name the sessions: A,B,C", reason="missing", hint="tmuxctl wait --any A,B")
-    places = {name: control.reach(name) for name in names}
+    places = {name: reach(machine, name) for name in names}
     for place, called in places.values():
         sessions.find(place, called)
     if since is not None and since != "screen":
         raise Usage("a cursor belongs to one session", reason="bad_option", hint="leave --since out, or --since screen")
     call = current()
-    limit = _limit(control, timeout)
+    limit = _limit(machine, timeout)
     ends: dict[str, Wait | BaseException] = {}
     waiters = {name: _waiter(*places[name], wanted, since) for name in names}
     over, enough = threading.Event(), threading.Event()
@@ -209,7 +216,7 @@ class Waiter:
 
     def __init__(
         self,
-        control: Control,
+        machine: Machine,
         pane: Pane,
         wanted: Conditions,
         since: str | None,
@@ -217,22 +224,22 @@ class Waiter:
         *,
         steady: Steady | None = None,
     ) -> None:
-        self.control, self.pane, self.wanted = control, pane, wanted
+        self.machine, self.pane, self.wanted = machine, pane, wanted
         self.began = self.changed = time.monotonic()
-        self.journal: Journal = sessions.journal(control, pane)
+        self.journal: Journal = sessions.journal(machine, pane)
         self.seen: Seen | None = None
         self.text, self.gone = _search(wanted.text), _search(wanted.gone)
         if self.text:
             from tmuxctl.control.seen import Seen
 
-            self.seen = Seen(control, pane, self.journal, since, given if since is None else None)
+            self.seen = Seen(machine, pane, self.journal, since, given if since is None else None)
         self.offset = self.seen.offset if self.seen else self.journal.end()
         self.base = self._base(since)
         self.steady = steady
         if wanted.state and not steady:
             from tmuxctl.control.observing import Observer, Steady
 
-            self.steady = Steady(control, Observer(control, pane), given)
+            self.steady = Steady(machine, Observer(machine, pane), given)
             self.steady.recall()
         self.watch: Watch | None = None
         self.gone_session = False
@@ -298,7 +305,7 @@ class Waiter:
         deadline = None if limit is None else limit + (time.monotonic() if anew else self.began)
         if found := self.holds(deadline):
             return found
-        self.watch = self.watch or self.control.transport.watch(
+        self.watch = self.watch or self.machine.transport.watch(
             self.steady.observer.folders if self.steady else [self.journal.folder],
             None if self.pane.dead else self.pane.pid,
         )
@@ -368,7 +375,7 @@ class Waiter:
         from tmuxctl.terminal import screen as screens
 
         try:
-            text = screens.text(look.capture_of(self.control, self.pane).rows)
+            text = screens.text(look.capture_of(self.machine, self.pane).rows)
         except NotFound:
             return None
         if pattern.find(text, deadline=deadline):
@@ -444,14 +451,14 @@ class Waiter:
         )
 
     def _alive(self) -> bool:
-        rows = self.control.transport.processes([self.pane.pid])
+        rows = self.machine.transport.processes([self.pane.pid])
         return self.pane.dead or any(row.state not in ("Z", "X") for row in rows)
 
     def _ask(self) -> bool:
         """Look whether the session is still there; True if its program has ended."""
         try:
             if not self._alive():
-                server.nudge(self.control.transport)
+                server.nudge(self.machine.transport)
             now = self._now()
         except Unreachable as error:
             if error.reason != "no_server":
@@ -472,17 +479,17 @@ class Waiter:
     def _now(self) -> Pane | None:
         """The session's facts, under another name too; None if it is gone."""
         with suppress(NotFound):
-            now = server.pane(self.control.transport, self.pane.name)
+            now = server.pane(self.machine.transport, self.pane.name)
             if now.id == self.pane.id:
                 return now
-        return next((one for one in server.panes(self.control.transport) if one.id == self.pane.id), None)
+        return next((one for one in server.panes(self.machine.transport) if one.id == self.pane.id), None)
 
     def _killed(self) -> Pane:
         """The facts of a session that is gone: if tmuxctl ended it, its tombstone knows how."""
         about: dict[str, Any] = {}
         # written before the session goes, and moved after that: it may move while it is looked for
         for place in ("sessions", "ended", "sessions", "ended"):
-            about = sessions.ended_record(self.control, f"{self.control.transport.home}/{place}/{self.pane.id}")
+            about = sessions.ended_record(self.machine, f"{self.machine.transport.home}/{place}/{self.pane.id}")
             if about:
                 break
         return self.pane._replace(dead=True, status=about.get("exit_status"), signal=about.get("signal"))
@@ -562,7 +569,7 @@ class Waiter:
         from tmuxctl.control import observing
 
         try:
-            return observing.now(self.control, self.pane, moment=0.0).verdict
+            return observing.now(self.machine, self.pane, moment=0.0).verdict
         except (NotFound, Unreachable) as error:
             if error.reason == "backend_timeout":
                 raise  # nothing else would be answered either

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tmuxctl.control import sessions, wanting
 from tmuxctl.control.observing import Observer, Steady
+from tmuxctl.control.reach import reach
 from tmuxctl.errors import Exited, NotFound, Unreachable
 from tmuxctl.model import Confidence, State
 from tmuxctl.operations import Call, current, under
@@ -18,7 +19,7 @@ from tmuxctl.results import Event
 from tmuxctl.terminal.server import Pane
 
 if TYPE_CHECKING:
-    from tmuxctl.control.service import Control
+    from tmuxctl.control.machine import Machine
 
 PASSING = ("printing", "computing", "silent")
 """Details that come and go while a program works: no change worth telling."""
@@ -27,18 +28,18 @@ LIST_SECONDS = 1.0
 """So often it is looked whether sessions came or went."""
 
 
-def watch(control: Control, names: tuple[str, ...], state: str | None = None) -> Iterator[Event]:
+def watch(machine: Machine, names: tuple[str, ...], state: str | None = None) -> Iterator[Event]:
     """The present state of each session, then every change; of all sessions, new ones too, if none is named. With `state`
     only changes to this state, or to wanting this (`prompt`, `input`).
 
     Ends when every named session has ended. A question that takes the place of another is a change.
     """
-    places: dict[Control, tuple[str, ...]] = {}
+    places: dict[Machine, tuple[str, ...]] = {}
     for name in names:
-        place, called = control.reach(name)
+        place, called = reach(machine, name)
         sessions.show(place, called)
         places[place] = (*places.get(place, ()), called)
-    events = _Watching(control, places, current()).events()
+    events = _Watching(machine, places, current()).events()
     return events if state is None else (one for one in events if state in (one.state.value, one.wants))
 
 
@@ -46,9 +47,9 @@ class _Watching:
     """One thread for each session, and what they saw, in order. `places` are who drives those that are named; if none is,
     all are watched, adopted ones too."""
 
-    def __init__(self, control: Control, places: Mapping[Control, tuple[str, ...]], call: Call) -> None:
-        self.control, self.places, self.call = control, places, call
-        self.adopted: dict[str, Control] = {}
+    def __init__(self, machine: Machine, places: Mapping[Machine, tuple[str, ...]], call: Call) -> None:
+        self.machine, self.places, self.call = machine, places, call
+        self.adopted: dict[str, Machine] = {}
         self.over = threading.Event()
         self.seen: queue.Queue[Event | BaseException] = queue.Queue()
         self.threads: dict[str, threading.Thread] = {}
@@ -75,15 +76,15 @@ class _Watching:
     def _start(self) -> None:
         """Begin with sessions that are not watched yet."""
         first = not self.threads
-        for control, names in (self.places or self._all()).items():
+        for machine, names in (self.places or self._all()).items():
             try:
-                there = {pane.id: pane for pane in sessions.panes(control)}
+                there = {pane.id: pane for pane in sessions.panes(machine)}
             except Unreachable:
-                if control is self.control:
+                if machine is self.machine:
                     raise
                 # another server that does not answer keeps nobody from watching the rest
                 continue
-            gone = sessions.lost(control, list(there.values())) if first else []
+            gone = sessions.lost(machine, list(there.values())) if first else []
             for one in gone:
                 if not names or one.name in names or one.id in names:
                     self.threads[one.id] = threading.Thread()
@@ -91,23 +92,23 @@ class _Watching:
             for pane in there.values():
                 wanted = not names or pane.name in names or pane.id in names
                 if wanted and pane.id not in self.threads:
-                    thread = threading.Thread(target=self._watch, args=(control, pane), daemon=True)
+                    thread = threading.Thread(target=self._watch, args=(machine, pane), daemon=True)
                     self.threads[pane.id] = thread
                     thread.start()
 
-    def _all(self) -> dict[Control, tuple[str, ...]]:
+    def _all(self) -> dict[Machine, tuple[str, ...]]:
         """Who drives what there is by now."""
-        if self.control.transport.files(f"{self.control.transport.home}/adopted"):
+        if self.machine.transport.files(f"{self.machine.transport.home}/adopted"):
             from tmuxctl.control import adopting
 
-            for name in adopting.names(self.control):
-                self.adopted[name] = self.adopted.get(name) or self.control.reach(name)[0]
-        return {self.control: (), **dict.fromkeys(self.adopted.values(), ())}
+            for name in adopting.names(self.machine):
+                self.adopted[name] = self.adopted.get(name) or reach(self.machine, name)[0]
+        return {self.machine: (), **dict.fromkeys(self.adopted.values(), ())}
 
-    def _watch(self, control: Control, pane: Pane) -> None:
+    def _watch(self, machine: Machine, pane: Pane) -> None:
         try:
             with under(self.call._replace(cancelled=self.over)):
-                _One(self, control, pane).run()
+                _One(self, machine, pane).run()
         except BaseException as error:
             # a bug too is the consumer's: a thread that dies alone would leave a session silently unwatched
             if not self.over.is_set():
@@ -117,15 +118,15 @@ class _Watching:
 class _One:
     """One session under watch."""
 
-    def __init__(self, watching: _Watching, control: Control, pane: Pane) -> None:
-        self.watching, self.control, self.pane = watching, control, pane
-        self.steady = Steady(self.control, Observer(self.control, pane), None)
+    def __init__(self, watching: _Watching, machine: Machine, pane: Pane) -> None:
+        self.watching, self.machine, self.pane = watching, machine, pane
+        self.steady = Steady(self.machine, Observer(self.machine, pane), None)
         self.told: tuple[object, ...] | None = None
 
     def run(self) -> None:
         """Look and tell until the session has ended."""
         pid = None if self.pane.dead else self.pane.pid
-        watch = self.control.transport.watch(self.steady.observer.folders, pid, terminal=self.pane.tty)
+        watch = self.machine.transport.watch(self.steady.observer.folders, pid, terminal=self.pane.tty)
         try:
             self.steady.recall()
             while not self.watching.over.is_set():
@@ -164,7 +165,7 @@ class _One:
     def _gone(self) -> bool:
         """Renamed, killed or lost: follow it, or tell its end."""
         try:
-            self.pane = self.steady.observer.pane = sessions.find(self.control, self.pane.id)
+            self.pane = self.steady.observer.pane = sessions.find(self.machine, self.pane.id)
             return True
         except (NotFound, Unreachable, Exited) as error:
             lost = error.reason in ("lost", "no_server")

@@ -100,7 +100,7 @@ def play(control: Control, scenario: Scenario, folder: Path, options: Mapping[st
         profile=options["profile"],
         wait=False,
     )
-    player = Player(control, Observer(control, sessions.find(control, SESSION), level=options["level"]))
+    player = Player(control, Observer(control.machine, sessions.find(control.machine, SESSION), level=options["level"]))
     broken = ""
     try:
         for step in scenario.steps:

@@ -104,7 +104,7 @@ def client(control: Control, session: str, *, read_only: bool = False, keep_size
         raise Denied(
             f"{called} is a pane of another tmux server",
             reason="foreign",
-            hint=f"go there: tmux -L {place.transport.socket} attach",
+            hint=f"go there: tmux -L {place.machine.transport.socket} attach",
         )
     found = control.call("show", {"session": session})
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
@@ -114,8 +114,8 @@ def client(control: Control, session: str, *, read_only: bool = False, keep_size
             hint=f"tmuxctl screen {found.name} shows what is on it",
         )
     option = ("@tmuxctl_keep_size", "1") if keep_size else ("-u", "@tmuxctl_keep_size")
-    control.transport.run([("set-option", "-q", "-t", f"={found.name}:", *option)])
-    tmux, socket = control.settings.tmux_binary, control.transport.socket
+    control.machine.transport.run([("set-option", "-q", "-t", f"={found.name}:", *option)])
+    tmux, socket = control.machine.settings.tmux_binary, control.machine.transport.socket
     words = [tmux, "-u", "-L", socket, "attach-session", "-t", f"={found.name}"]
     return [*words, "-r"] if read_only else words
 

@@ -146,7 +146,7 @@ class Keeper(OfCommands):
         """
         on_term(0)
         with self.connect(self.options) as control:
-            transport: LocalTransport = control.transport
+            transport: LocalTransport = control.machine.transport
             while True:
                 transport.become_server(partial(self._ready, restore))
                 if (server := transport.server_pid()) is not None:
@@ -179,7 +179,7 @@ class Keeper(OfCommands):
         """The pid of the server that runs, as far as it answers."""
         server: int | None = None
         with self.connect(self.options) as control, suppress(Unreachable):
-            server = control.transport.server_pid()
+            server = control.machine.transport.server_pid()
         return server
 
 

@@ -233,7 +233,7 @@ def _attached(words: list[str]) -> tuple[int, str]:
 def interrupt(control: Control, one: Session) -> None:
     """Press the keys that stop what a session's program does, as the profile of the program that runs now names them."""
     place, called = control.reach(one.id)
-    watched = Observer(place, sessions.find(place, called))
+    watched = Observer(place.machine, sessions.find(place.machine, called))
     watched.look()
     control.call("keys", {"session": one.id, "keys": watched.interrupt})
 

@@ -37,7 +37,7 @@ class Feed:
 
     def __init__(self, control: Control, ring: Callable[[], None]) -> None:
         self._control, self._ring = control, ring
-        self._meter = Meter(control.transport.processes)
+        self._meter = Meter(control.machine.transport.processes)
         self._over, self._poked = threading.Event(), threading.Event()
         self._sessions: tuple[Session, ...] = ()
         self._told: dict[str, Event] = {}
@@ -114,15 +114,16 @@ class Feed:
     def _listen(self) -> None:
         """Hear of everything the sessions print from now on."""
         folders = [
-            Journal(self._control.transport, sessions.folder(self._control, one.id)).folder for one in self._running()
+            Journal(self._control.machine.transport, sessions.folder(self._control.machine, one.id)).folder
+            for one in self._running()
         ]
         if folders == self._folders and self._printed is not None:
             return
         if self._printed is not None:
             self._printed.close()
-        self._folders, self._printed = folders, self._control.transport.watch(folders)
+        self._folders, self._printed = folders, self._control.machine.transport.watch(folders)
         # of panes that were adopted nothing may tell when they print
-        self._deaf = not all(map(self._control.transport.files, folders))
+        self._deaf = not all(map(self._control.machine.transport.files, folders))
         # what was printed between the list and this is seen by the next
         self._listed = float("-inf")
 

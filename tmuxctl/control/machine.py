@@ -1,0 +1,46 @@
+"""What every operation works on: one tmux server, through the transport that reaches it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tmuxctl.control.foreground import KnownProfiles
+
+if TYPE_CHECKING:
+    from tmuxctl.config import Settings
+    from tmuxctl.profile import Profile
+    from tmuxctl.terminal.lease import Holder
+    from tmuxctl.terminal.server import Pane
+    from tmuxctl.transport.base import Transport
+
+
+class Machine:
+    """One tmux server: the transport that reaches it, the user's settings, and what a process remembers of its sessions.
+
+    `known` are the profiles of the programs that may be in the foreground; the same for all servers of a machine.
+    """
+
+    def __init__(
+        self, transport: Transport, settings: Settings, *, resident: bool = False, known: KnownProfiles | None = None
+    ) -> None:
+        self.transport = transport
+        self.settings = settings
+        self.known = known or KnownProfiles(transport)
+        self.panes: dict[str, Pane] | None = {} if resident else None
+        """What a resident process remembers of sessions it wrote to; never trusted for more than where to look."""
+        self.profiles: dict[str, Profile | None] | None = {} if resident else None
+        """The profiles a resident process read, by the session's id: they never change."""
+
+    @cached_property
+    def holder(self) -> Holder:
+        """Who we are to a lease."""
+        from tmuxctl.terminal.lease import Holder
+
+        return Holder.new()
+
+    def __enter__(self) -> Machine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.transport.close()
