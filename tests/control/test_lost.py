@@ -133,7 +133,7 @@ def test_a_server_that_was_killed_and_is_still_a_process_ended_no_session(
     lost: Control, dying: Callable[[], None]
 ) -> None:
     dying()
-    assert [one.state.value for one in sessions.lost(lost, [])] == ["lost"]
+    assert [one.state.value for one in sessions.lost(lost.machine, [])] == ["lost"]
     assert [one.state.value for one in lost.ls().sessions] == ["lost"]
 
 
@@ -143,7 +143,7 @@ def test_a_server_that_answers_in_place_of_one_that_is_still_a_process_ended_no_
 ) -> None:
     lost.new("u", LINES)
     dying()
-    assert [(one.name, one.state.value) for one in sessions.lost(lost, sessions.panes(lost))] == [("t", "lost")]
+    assert [(one.name, one.state.value) for one in sessions.lost(lost.machine, sessions.panes(lost.machine))] == [("t", "lost")]
 
 
 @pytest.mark.on("tmux", "pipe")
