@@ -24,9 +24,10 @@ import truths
 from exchanges import Exchange
 from place import Place
 
-from tmuxctl.control import Control, sessions
-from tmuxctl.reading.answer import Given, answer
-from tmuxctl.terminal.paste import Input
+from tmuxctl.control import Control
+from tmuxctl.control.sessions import finding
+from tmuxctl.reading.answers.printed_answer import Given, answer
+from tmuxctl.terminal.input.paste import Input
 
 SIZES = ("80x24", "120x40")
 FIRST = 80
@@ -123,10 +124,10 @@ def ask(control: Control, session: str, one: Exchange, turn: TakeTurn) -> tuple[
     before = control.screen(session, trim=False)
     left = before.text.split("\n")[before.cursor.y][: before.cursor.x]
     told = turn(control, session, one)
-    pane, kept = sessions.find_with_input(control.machine, session)
+    pane, kept = finding.find_with_input(control.machine, session)
     last = Input.parse(kept)
     assert last is not None
-    data = sessions.journal(control.machine, pane).read(last.offset).data
+    data = finding.journal(control.machine, pane).read(last.offset).data
     given = Given(one.typed.encode(), last.x, last.y, last.cols, last.rows, last.echo)
     token = pane.spec.get("marks") or None
     began = time.perf_counter()

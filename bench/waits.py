@@ -17,8 +17,9 @@ from pathlib import Path
 
 from place import Place, Row
 
-from tmuxctl.control import Control, sessions
-from tmuxctl.control.observing import Observer
+from tmuxctl.control import Control
+from tmuxctl.control.observation.observing import Observer
+from tmuxctl.control.sessions import finding
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.results import Wait
 
@@ -93,7 +94,7 @@ def probe(place: Place) -> list[Row]:
         rows = []
         for name, command, limit in (("an idle bash", ("bash",), 1.0), ("a node REPL", ("node",), None)):
             session = control.new(command[0], command)
-            pane = sessions.find(control.machine, session.id)
+            pane = finding.find(control.machine, session.id)
             cost = _cpu(partial(control.machine.transport.probe, [(pane.pid, pane.tty)]), PROBES)
             asked = f"< {limit:g} ms" if limit else "told only"
             rows.append(Row(f"CPU of one kernel probe of {name}", asked, f"{cost:.2f} ms", limit and cost < limit))

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from tmuxctl.control import Control
-from tmuxctl.terminal.tmux_conf import CONFIG
+from tmuxctl.terminal.launch.tmux_conf import CONFIG
 from tmuxctl.transport.pipe import PipeTransport
 
 EVERYWHERE = ("memory", "tmux", "pipe")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +15,7 @@ PACKAGE = ROOT / "tmuxctl"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "ownership", "value", "model", "untrusted", "widths", "evidence", "results"),
-    ("alarm", "config", "extensions", "effort", "profile", "profile_files", "plugin", "contract", "operations"),
+    ("alarm", "config", "extensions", "effort", "program_profile", "profile_files", "plugin", "contract", "operations"),
     ("transport",),
     ("terminal", "reading"),
     ("control",),
@@ -26,6 +27,26 @@ FLOORS: tuple[tuple[str, ...], ...] = (
 
 LADDERS = (0, 1)
 """Floors whose parts may also import those to the left of them; elsewhere neighbours do not know each other."""
+
+ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "terminal": (("tmux",), ("processes", "input"), ("launch", "panes", "picture")),
+    "reading": (("text",), ("evidence", "questions"), ("state", "answers")),
+    "control": (
+        ("secret_values",),
+        ("foreground",),
+        ("machine",),
+        ("sessions",),
+        ("observation",),
+        ("output",),
+        ("lifecycle",),
+        ("waiting",),
+        ("input",),
+        ("turns",),
+        ("setup",),
+        ("service",),
+    ),
+}
+"""The floors inside a part, from the ground up: a room may import those below its own, and none beside it."""
 
 FORBIDDEN = {"reading": ("transport",)}
 """What a part may not know though it lies below: reading is pure, it knows neither tmux nor a machine."""
@@ -42,7 +63,7 @@ HOT = (
     "untrusted",
     "widths",
     "evidence",
-    "profile",
+    "program_profile",
     "profile_files",
     "results",
     "config",
@@ -59,12 +80,12 @@ HOT = (
 """The parts `ls show send screen wait --now` are made of: every module in them, and whatever it loads, stays light."""
 
 COLD = (
-    "tmuxctl.terminal.filter",
-    "tmuxctl.terminal.grid",
-    "tmuxctl.terminal.page",
-    "tmuxctl.terminal.render",
-    "tmuxctl.terminal.replay",
-    "tmuxctl.terminal.rows",
+    "tmuxctl.terminal.picture.filter",
+    "tmuxctl.terminal.picture.grid",
+    "tmuxctl.terminal.picture.page",
+    "tmuxctl.terminal.picture.render",
+    "tmuxctl.terminal.picture.replay",
+    "tmuxctl.terminal.picture.rows",
 )
 """Modules in those parts that only a slow command loads, inside a function."""
 
@@ -72,17 +93,17 @@ OPENED_ELSEWHERE = {
     "tmuxctl.config.read": "the user's own settings; /dev/null stands for none",
     "tmuxctl.contract._outcomes": "a file in a folder made for the trial of a plugin",
     "tmuxctl.contract.child.main": "a file in a folder made for the trial of a plugin",
-    "tmuxctl.control.explaining._read": "a file the caller names: a pipe is waited for, as cat(1) does",
-    "tmuxctl.control.first_profile._write": "makes a new file",
-    "tmuxctl.control.turns.text": "a file the caller names: a pipe is waited for, as cat(1) does",
-    "tmuxctl.control.typing.secret": "a file the caller names: a pipe is waited for, as cat(1) does",
+    "tmuxctl.control.observation.explaining._read": "a file the caller names: a pipe is waited for, as cat(1) does",
+    "tmuxctl.control.setup.first_profile._write": "makes a new file",
+    "tmuxctl.control.turns.turn.text": "a file the caller names: a pipe is waited for, as cat(1) does",
+    "tmuxctl.control.input.sending.secret": "a file the caller names: a pipe is waited for, as cat(1) does",
     "tmuxctl.surfaces.cli.command.to_files": "writes where the caller says",
     "tmuxctl.surfaces.cli.hook._write": "makes a new file",
     "tmuxctl.surfaces.cli.hooks._copied": "makes a new file",
     "tmuxctl.surfaces.cli.output._drop_rest": "/dev/null",
     "tmuxctl.surfaces.cli.reference.main": "our own documentation",
     "tmuxctl.surfaces.cli.reference._reasons": "our own sources",
-    "tmuxctl.terminal.foreign.alone": "a lock in our state folder; opening a FIFO to read and write does not wait (fifo(7))",
+    "tmuxctl.terminal.panes.foreign.alone": "a lock in our state folder; opening a FIFO to read and write does not wait (fifo(7))",
     "tmuxctl.transport.local._file": "files of /proc",
     "tmuxctl.transport.local._locked": "a lock in our state folder; opening a FIFO to read and write does not wait (fifo(7))",
     "tmuxctl.transport.local._put": "makes a new file",
@@ -120,7 +141,7 @@ ENDLESS = {
     "tmuxctl.surfaces.cli.top._attached": "a terminal that a person attaches, until they leave",
     "tmuxctl.transport.control_mode._open": "one client for many calls, each with a deadline",
     "tmuxctl.transport.shell.__init__": "one shell for many calls, each with a deadline",
-    "tmuxctl.control.login_shell._ask": "read and waited for with a deadline",
+    "tmuxctl.control.lifecycle.login_shell._ask": "read and waited for with a deadline",
     "plugins.env._of_command": "read and waited for with a deadline",
     "plugins.sandbox.bubblewrap._ended": "waited for with a deadline",
     "plugins.worktree._run": "waited for with a deadline",
@@ -223,6 +244,58 @@ def test_imports_point_down_only():
             if importer and imported and not may_import(importer, imported):
                 wrong.append(where(found))
     assert not wrong, "\n".join(wrong)
+
+
+def room_of(module: str) -> tuple[str, str] | None:
+    """The part and the room in it that a module belongs to."""
+    part, _, inside = module.removeprefix("tmuxctl.").partition(".")
+    return (part, inside.partition(".")[0]) if part in ROOMS and inside else None
+
+
+def room_floor(room: tuple[str, str]) -> int:
+    return next(number for number, floor in enumerate(ROOMS[room[0]]) if room[1] in floor)
+
+
+def test_every_room_has_its_place_in_the_picture():
+    drawn = {(part, room) for part, floors in ROOMS.items() for floor in floors for room in floor}
+    assert {room for name in MODULES if (room := room_of(name))} == drawn, (
+        "draw them in ROOMS (and docs/architecture.md)"
+    )
+
+
+def test_rooms_import_those_below_them_only():
+    wrong = []
+    for name, path in MODULES.items():
+        importer = room_of(name)
+        for found in imports(name, path) if importer else ():
+            imported = room_of(found.target)
+            within = importer and imported and importer[0] == imported[0] and importer != imported
+            if within and room_floor(importer) <= room_floor(imported):
+                wrong.append(where(found))
+    assert not wrong, "\n".join(wrong)
+
+
+def table_rows(header: str) -> list[list[str]]:
+    """The cells of the rows of a table in docs/architecture.md, by how its header begins."""
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    rows = page.partition(f"\n| {header}")[2].partition("\n\n")[0].split("\n")[2:]
+    assert rows, f"no table {header!r}"
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def test_the_page_draws_the_floors():
+    drawn = {part.replace("/", ".") for _, parts, _ in table_rows("floor") for part in re.findall(r"`([\w/]+)`", parts)}
+    assert drawn == {part for floor in FLOORS for part in floor}
+
+
+@pytest.mark.parametrize("part", ROOMS)
+def test_the_page_draws_the_rooms_and_their_modules(part):
+    drawn = {
+        room.strip("`"): set(re.findall(r"`(\w+)`", modules)) for room, modules, _ in table_rows(f"room of `{part}`")
+    }
+    assert list(drawn) == [room for floor in reversed(ROOMS[part]) for room in floor]
+    for room, modules in drawn.items():
+        assert modules == {name.rpartition(".")[2] for name in MODULES if name.startswith(f"tmuxctl.{part}.{room}.")}
 
 
 @pytest.mark.parametrize(

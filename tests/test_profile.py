@@ -13,9 +13,9 @@ import pytest
 
 from tmuxctl import extensions
 from tmuxctl.errors import NotFound, Usage
-from tmuxctl.profile import Answer, Hooks, Profile, Rule, Submit, Told, frozen, thaw
 from tmuxctl.profile_files import library, resolved, schema
-from tmuxctl.terminal.keys import tmux_keys
+from tmuxctl.program_profile import Answer, Hooks, Profile, Rule, Submit, Told, frozen, thaw
+from tmuxctl.terminal.input.keys import tmux_keys
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = sorted(path.stem for path in (ROOT / "profiles").glob("*.yaml"))
@@ -296,7 +296,10 @@ def test_what_is_no_frozen_profile_is_none(data):
 
 
 def test_a_profile_thaws_without_yaml():
-    code = "import sys; from tmuxctl.profile import thaw; assert thaw(sys.stdin.buffer.read()); print('yaml' in sys.modules)"
+    code = (
+        "import sys; from tmuxctl.program_profile import thaw;"
+        " assert thaw(sys.stdin.buffer.read()); print('yaml' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], input=frozen(parse(WHOLE)), capture_output=True, check=True)
     assert done.stdout == b"False\n"
 

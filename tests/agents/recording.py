@@ -13,12 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tmuxctl.control import Control, sessions
-from tmuxctl.control.observing import Observer
+from tmuxctl.control import Control
+from tmuxctl.control.observation.observing import Observer
+from tmuxctl.control.sessions import finding
 from tmuxctl.evidence import Look
-from tmuxctl.terminal import observer as observers
-from tmuxctl.terminal import screen as screens
-from tmuxctl.terminal.paste import Input
+from tmuxctl.terminal.input.paste import Input
+from tmuxctl.terminal.panes import observer as observers
+from tmuxctl.terminal.tmux import screen as screens
 from tools.states.recording import Recording, Window, from_lines, thinned, to_lines
 from tools.states.scenarios import Expect
 
@@ -52,7 +53,7 @@ class Recorder:
 
     def __init__(self, session: str) -> None:
         self.control = Control()
-        self.observer = Observer(self.control.machine, sessions.find(self.control.machine, session))
+        self.observer = Observer(self.control.machine, finding.find(self.control.machine, session))
         self.clock = self.control.machine.transport.clock() - time.time()
         self.history = self.observer.pane.history
         self.looks: list[Look] = []
@@ -78,7 +79,7 @@ class Recorder:
         now = observers.capture(self.control.machine.transport, self.observer.pane.name, scrollback=0)
         back = screens.text(now.back).split("\n") if now.back else []
         rows = [row.rstrip() for row in (*back, *screens.text(now.rows).split("\n"))]
-        _, remembered = sessions.find_with_input(self.control.machine, self.observer.pane.name)
+        _, remembered = finding.find_with_input(self.control.machine, self.observer.pane.name)
         given = Input.parse(remembered)
         anchor = None
         if given is not None and given.typed and turn.shape == "answer":

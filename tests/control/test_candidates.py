@@ -15,11 +15,12 @@ from control.agent import Agent
 from programs import program
 
 from tmuxctl import errors
-from tmuxctl.control import Control, candidates, failover
-from tmuxctl.control.candidates import Candidate, ordered
+from tmuxctl.control import Control
+from tmuxctl.control.turns import candidates, failover
+from tmuxctl.control.turns.candidates import Candidate, ordered
 from tmuxctl.errors import Conflict, Denied, Exited, Failed, NotFound, Usage
 from tmuxctl.model import State
-from tmuxctl.profile import Profile, Rule
+from tmuxctl.program_profile import Profile, Rule
 from tmuxctl.results import Answer
 from tmuxctl.surfaces.cli import show
 from tmuxctl.surfaces.cli.output import Options

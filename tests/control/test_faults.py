@@ -16,7 +16,8 @@ from programs import LINES
 
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, Denied, Unreachable
-from tmuxctl.terminal import paste, server
+from tmuxctl.terminal.input import paste
+from tmuxctl.terminal.tmux import server
 
 pytestmark = pytest.mark.on("tmux", "pipe")
 

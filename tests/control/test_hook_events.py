@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 from control.agent import PROGRAM, Agent
 
-from tmuxctl.control import Control, events, sessions
-from tmuxctl.control.events import Events
+from tmuxctl.control import Control
+from tmuxctl.control.observation import hook_events
+from tmuxctl.control.observation.hook_events import Events
+from tmuxctl.control.sessions import finding
 from tmuxctl.model import State
-from tmuxctl.profile import Hooks, Told, Transcript
 from tmuxctl.profile_files import library
+from tmuxctl.program_profile import Hooks, Told, Transcript
 
 TOLD = Hooks(
     events=(
@@ -139,14 +141,14 @@ def test_news_is_what_was_not_read_yet(folder: Folder) -> None:
 
 
 def test_old_events_go(folder: Folder) -> None:
-    for number in range(events.KEPT + 5):
+    for number in range(hook_events.KEPT + 5):
         folder.tell("Begin", number, prompt=str(number))
     (folder.path / "hook").write_text("its script")
     (folder.path / "notes.txt").write_text("of somebody else")
     seen = folder.events()
     seen.tidy()
     assert [one.event.input for one in seen.all()][:1] == ["5"]
-    assert len(list(folder.path.iterdir())) == events.KEPT + 2
+    assert len(list(folder.path.iterdir())) == hook_events.KEPT + 2
 
 
 NAMES = [
@@ -227,7 +229,7 @@ def test_a_clock_that_was_set_back_ends_no_turn(folder: Folder) -> None:
 
 
 def test_of_many_events_the_newest_are_read(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "READ_LIMIT", 3000)
+    monkeypatch.setattr(hook_events, "READ_LIMIT", 3000)
     for number in range(5):
         folder.tell("End", number, text=str(number) * 1000)
     assert [one.event.text for one in folder.events(ENDS_ONLY).all()] == ["3" * 1000, "4" * 1000]
@@ -235,7 +237,7 @@ def test_of_many_events_the_newest_are_read(folder: Folder, monkeypatch: pytest.
 
 def test_what_the_profile_does_not_know_is_not_read(folder: Folder) -> None:
     folder.tell("Begin", 1, prompt="known")
-    for number in range(events.KEPT + 1):
+    for number in range(hook_events.KEPT + 1):
         folder.tell("Other", 2 + number)
     assert [one.event.input for one in folder.events().all()] == ["known"]
 
@@ -244,13 +246,13 @@ def test_what_the_profile_does_not_know_is_not_read(folder: Folder) -> None:
 def test_an_input_is_found_wherever_it_stands_in_a_long_transcript(
     control: Control, place: Path, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
-    monkeypatch.setattr(events, "NEAR_LIMIT", 300)
+    monkeypatch.setattr(hook_events, "NEAR_LIMIT", 300)
     turns = [(name, f"answer to {name}") for name in ("first", *map(str, range(50)), "last")]
     entries = [{"is": kind, "text": text} for each in turns for kind, text in zip(("user", "agent"), each, strict=True)]
     (place / "turns.jsonl").write_text("".join(json.dumps(one) + "\n" for one in entries))
     control.new("a", ("cat",), cwd=str(place))
     how = Transcript(user={"is": "user"}, agent={"is": "agent"}, input="text", text="text")
-    found = events.spoken(control.machine, sessions.find(control.machine, "a"), how, "turns.jsonl", at)
+    found = hook_events.spoken(control.machine, finding.find(control.machine, "a"), how, "turns.jsonl", at)
     assert found is not None
     assert found.text == f"answer to {at}"
 
@@ -269,7 +271,7 @@ def its_events(place: Path) -> Path:
 
 
 def test_when_a_turn_begins_old_events_go(agent: Agent, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "KEPT", 20)
+    monkeypatch.setattr(hook_events, "KEPT", 20)
     agent.start(tells=True)
     for number in range(30):
         (its_events(place) / f"{'Stop' if number % 2 else 'Other'}.{number}.1").write_text("{}")
@@ -299,9 +301,9 @@ def test_a_transcript_that_is_no_plain_file_is_not_read(agent: Agent, place: Pat
     hooks = library.load("agent").hooks
     assert hooks
     assert hooks.transcript
-    pane = sessions.find(agent.control.machine, agent.name)
-    assert events.spoken(agent.control.machine, pane, hooks.transcript, path, "ask") is None
-    assert events.spoken(agent.control.machine, pane, hooks.transcript, "kept", "ask")
+    pane = finding.find(agent.control.machine, agent.name)
+    assert hook_events.spoken(agent.control.machine, pane, hooks.transcript, path, "ask") is None
+    assert hook_events.spoken(agent.control.machine, pane, hooks.transcript, "kept", "ask")
 
 
 def test_what_a_program_tells_by_hand_counts_as_told_by_it(agent: Agent, place: Path) -> None:

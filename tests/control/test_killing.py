@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 from programs import LINES, SHELL, program
 
-from tmuxctl.control import Control, lifetime
+from tmuxctl.control import Control
+from tmuxctl.control.lifecycle import ending
 from tmuxctl.errors import NotFound, Usage
-from tmuxctl.terminal import observer, server
+from tmuxctl.terminal.panes import observer
+from tmuxctl.terminal.tmux import server
 
 
 def lives(pid: int) -> bool:
@@ -57,7 +59,7 @@ def test_one_that_goes_meanwhile_costs_no_other_anything(control: Control) -> No
     drawn = observer.captures(control.machine.transport, panes)
     assert [one.pane.name for one in drawn] == ["a", "b", "c", "d"]
     assert [f"I am {one.pane.name}".encode() in one.rows for one in drawn] == [False, True, False, True]
-    lifetime._kill_sessions(control.machine, panes)
+    ending._kill_sessions(control.machine, panes)
     assert [pane.id for pane in server.panes(control.machine.transport)] == [again.id]
 
 

@@ -12,9 +12,9 @@ from programs import LINES
 
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict
-from tmuxctl.terminal import lease
-from tmuxctl.terminal.lease import Holder
-from tmuxctl.terminal.server import pane
+from tmuxctl.terminal.tmux import lease
+from tmuxctl.terminal.tmux.lease import Holder
+from tmuxctl.terminal.tmux.server import pane
 
 
 def holds(control: Control, holder: Holder) -> bool:

@@ -6,7 +6,8 @@ import pytest
 from programs import LINES
 
 from tmuxctl import config
-from tmuxctl.control import Control, limits
+from tmuxctl.control import Control
+from tmuxctl.control.sessions import capacity
 from tmuxctl.errors import Failed, TmuxctlError
 from tmuxctl.transport.base import Room, Used
 
@@ -23,14 +24,14 @@ MANY = Used(10, 1000)
 )
 def test_what_there_is_no_room_for_is_refused(room: Room, reason: str) -> None:
     with pytest.raises(Failed) as refused:
-        limits.refuse(room, "/home")
+        capacity.refuse(room, "/home")
     assert refused.value.reason == reason
     assert refused.value.hint
 
 
 def test_what_cannot_be_asked_is_no_reason_to_refuse() -> None:
-    limits.refuse(Room(), "/home")
-    limits.refuse(Room(free=1 << 30, ptys=Used(4000, 4096), descriptors=Used(51, 64)), "/home")
+    capacity.refuse(Room(), "/home")
+    capacity.refuse(Room(free=1 << 30, ptys=Used(4000, 4096), descriptors=Used(51, 64)), "/home")
 
 
 @pytest.mark.on("memory", "tmux")

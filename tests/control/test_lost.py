@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from programs import LINES
 
-from tmuxctl.control import Control, sessions
+from tmuxctl.control import Control
+from tmuxctl.control.sessions import finding, records
 from tmuxctl.errors import Exited, NotFound, Unreachable
 
 
@@ -118,10 +119,10 @@ def dying(lost: Control) -> Iterator[Callable[[], None]]:
         gone = next(
             one
             for one in lost.machine.transport.files(f"{home}/sessions")
-            if sessions.spec(lost.machine, one)["spec"]["name"] == "t"
+            if records.spec(lost.machine, one)["spec"]["name"] == "t"
         )
         lost.machine.transport.put(f"{home}/sessions/{gone}/server", lost.machine.transport.read(f"{home}/server"))
-        assert sessions.server_pid(lost.machine) == process.pid
+        assert records.server_pid(lost.machine) == process.pid
 
     yield record
     process.kill()
@@ -133,7 +134,7 @@ def test_a_server_that_was_killed_and_is_still_a_process_ended_no_session(
     lost: Control, dying: Callable[[], None]
 ) -> None:
     dying()
-    assert [one.state.value for one in sessions.lost(lost.machine, [])] == ["lost"]
+    assert [one.state.value for one in records.lost(lost.machine, [])] == ["lost"]
     assert [one.state.value for one in lost.ls().sessions] == ["lost"]
 
 
@@ -143,7 +144,9 @@ def test_a_server_that_answers_in_place_of_one_that_is_still_a_process_ended_no_
 ) -> None:
     lost.new("u", LINES)
     dying()
-    assert [(one.name, one.state.value) for one in sessions.lost(lost.machine, sessions.panes(lost.machine))] == [("t", "lost")]
+    assert [(one.name, one.state.value) for one in records.lost(lost.machine, finding.panes(lost.machine))] == [
+        ("t", "lost")
+    ]
 
 
 @pytest.mark.on("tmux", "pipe")

@@ -12,7 +12,7 @@ from programs import LINES
 
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict
-from tmuxctl.terminal import server
+from tmuxctl.terminal.tmux import server
 
 pytestmark = pytest.mark.on("tmux")
 Until = Callable[[Callable[[], Any]], Any]

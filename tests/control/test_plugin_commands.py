@@ -12,8 +12,8 @@ import pytest
 from click.shell_completion import ShellComplete
 
 from tmuxctl import contract, extensions
-from tmuxctl.control import plugins
 from tmuxctl.control.service import Control
+from tmuxctl.control.setup import plugins
 from tmuxctl.errors import Denied, Failed, NotFound, Usage
 from tmuxctl.operations import find
 from tmuxctl.surfaces.cli import app

@@ -10,16 +10,17 @@ from pathlib import Path
 import pytest
 from agents.programs import SHIPPED as PROGRAMS
 
-from tmuxctl.control import Control, profiles
-from tmuxctl.control.explaining import of_screen
-from tmuxctl.control.first_profile import guessed
+from tmuxctl.control import Control
+from tmuxctl.control.observation.explaining import of_screen
+from tmuxctl.control.setup import profiles
+from tmuxctl.control.setup.first_profile import guessed
 from tmuxctl.errors import Conflict, Exited, NotFound, Usage
 from tmuxctl.model import Confidence, State
-from tmuxctl.profile import thaw
 from tmuxctl.profile_files import library, schema
 from tmuxctl.profile_files.yaml_tree import tree
-from tmuxctl.reading.state import judge
-from tmuxctl.terminal.keys import tmux_keys
+from tmuxctl.program_profile import thaw
+from tmuxctl.reading.state.judging import judge
+from tmuxctl.terminal.input.keys import tmux_keys
 
 SCREENS = Path(__file__).resolve().parent.parent / "screens"
 PROGRAM = Path(__file__).resolve().parent.parent / "programs" / "typed.py"

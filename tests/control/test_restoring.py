@@ -197,7 +197,7 @@ def _in(place: Path, pid: int) -> bool:
 def test_a_login_that_does_not_come_to_its_end_holds_up_no_session(
     control: Control, crash: Crash, place: Path, monkeypatch: pytest.MonkeyPatch, profile: str
 ) -> None:
-    from tmuxctl.control import login_shell
+    from tmuxctl.control.lifecycle import login_shell
 
     monkeypatch.setattr(login_shell, "SECONDS", 1.0)
     monkeypatch.setenv("INHERITED", "came along")

@@ -17,9 +17,9 @@ from typing import Any
 import psutil
 import pytest
 
-from tmuxctl.control import search_pool, search_worker, searching
-from tmuxctl.control.search_pool import Pool
-from tmuxctl.control.searching import Found, Search
+from tmuxctl.control.waiting import search_pool, search_worker, searching
+from tmuxctl.control.waiting.search_pool import Pool
+from tmuxctl.control.waiting.searching import Found, Search
 from tmuxctl.errors import Timeout, TmuxctlError, Usage
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,7 +11,8 @@ import pytest
 from control.agent import Agent
 
 from tmuxctl import errors
-from tmuxctl.control import Control, submitting
+from tmuxctl.control import Control
+from tmuxctl.control.input import submitting
 from tmuxctl.errors import Conflict, Usage
 from tmuxctl.evidence import Look
 from tmuxctl.model import State

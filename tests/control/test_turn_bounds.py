@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from control.agent import Agent
 
-from tmuxctl.control import Control, turns
+from tmuxctl.control import Control
+from tmuxctl.control.turns import turn
 from tmuxctl.model import State
 
 pytestmark = pytest.mark.on("tmux")
@@ -50,6 +51,6 @@ def clock(control: Control, place: Path) -> Agent:
 def test_a_turn_of_which_nothing_shows_ends_though_the_screen_moves_on(
     clock: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "UNSEEN_SECONDS", 3.0)
+    monkeypatch.setattr(turn, "UNSEEN_SECONDS", 3.0)
     found = clock.ask("/compact")
     assert (found.state, found.timed_out, found.submitted.ok) == (State.IDLE, False, True)

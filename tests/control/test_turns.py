@@ -13,7 +13,7 @@ from programs import SHELL, program
 
 from tmuxctl import errors
 from tmuxctl.control import Control
-from tmuxctl.control.deciding import find, parse_policies
+from tmuxctl.control.input.deciding import find, parse_policies
 from tmuxctl.errors import Conflict, Exited, Usage
 from tmuxctl.model import State
 from tmuxctl.results import Asking, Option

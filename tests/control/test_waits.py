@@ -13,7 +13,9 @@ import pytest
 from control.conftest import Held
 from programs import LINES, SHELL, program
 
-from tmuxctl.control import Control, sessions, waits
+from tmuxctl.control import Control
+from tmuxctl.control.sessions import finding
+from tmuxctl.control.waiting import waits
 from tmuxctl.errors import Exited, NotFound, Timeout, Unreachable, Usage
 
 
@@ -165,7 +167,7 @@ def test_text_that_leaves_the_screen_at_once_is_found(control: Control, place: P
     control.new("t", ("sh", "-c", words), cwd=str(place))
     # the full stop: a row that is only begun stands on the screen, too, as the 1 of 12345
     wanted = waits.Conditions(text=r"^(1|40000)\.$")
-    with waits.Waiter(control.machine, sessions.find(control.machine, "t"), wanted, None, None) as waiter:
+    with waits.Waiter(control.machine, finding.find(control.machine, "t"), wanted, None, None) as waiter:
         (place / "go").touch()
         assert waiter.until(20).text == "40000."
 

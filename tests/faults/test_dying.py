@@ -21,7 +21,8 @@ import pytest
 from faults.command import PATIENCE, living, marked
 from programs import HERE
 
-from tmuxctl.control import Control, sessions
+from tmuxctl.control import Control
+from tmuxctl.control.sessions import records
 from tmuxctl.errors import NotFound, TmuxctlError
 
 pytestmark = [pytest.mark.on("tmux"), pytest.mark.timeout(400)]
@@ -73,7 +74,7 @@ def whole(control: Control, place: Path, until: Callable[..., Any]) -> Callable[
         until(lambda: set(marked(place).values()) <= {one.id for one in control.ls().sessions})
         listed = control.ls().sessions
         for one in listed:
-            folder = Path(sessions.folder(control.machine, one.id))
+            folder = Path(records.folder(control.machine, one.id))
             if one.state not in ("exited", "lost"):
                 missing = [
                     name

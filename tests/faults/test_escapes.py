@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 from programs import program
 
-from tmuxctl.control import Control, sessions
+from tmuxctl.control import Control
+from tmuxctl.control.sessions import records
 from tmuxctl.errors import Denied
-from tmuxctl.terminal import cgroup, layout
+from tmuxctl.terminal.processes import cgroup
+from tmuxctl.terminal.tmux import layout
 
 pytestmark = pytest.mark.on("tmux")
 
@@ -64,7 +66,7 @@ def no_group(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def group_of(control: Control, session_id: str) -> str:
-    return cgroup.paths(control.machine.transport, {session_id: sessions.folder(control.machine, session_id)}).get(
+    return cgroup.paths(control.machine.transport, {session_id: records.folder(control.machine, session_id)}).get(
         session_id, ""
     )
 

@@ -15,7 +15,8 @@ import pytest
 from programs import LINES
 
 from tmuxctl import config
-from tmuxctl.control import Control, sessions
+from tmuxctl.control import Control
+from tmuxctl.control.sessions import records
 from tmuxctl.errors import Usage
 
 pytestmark = pytest.mark.on("tmux")
@@ -103,7 +104,7 @@ def test_a_session_that_somebody_ended_is_not_restored_when_the_server_dies_late
 
 def test_a_passing_fault_loses_no_session(control: Control, place: Path) -> None:
     made = control.new("t", LINES)
-    spec = Path(sessions.folder(control.machine, made.id)) / "spec.json"
+    spec = Path(records.folder(control.machine, made.id)) / "spec.json"
     crash(control)
     other = spec.with_name("elsewhere")
     spec.rename(other)

@@ -119,7 +119,7 @@ ASKED = (
 
 def tree(control: Control) -> set[int]:
     """The processes of the session and those of this test: they have what they were given."""
-    from tmuxctl.terminal.process import Target, belonging
+    from tmuxctl.terminal.processes.process import Target, belonging
 
     made = control.show("t")
     target = Target(made.id, f"{control.machine.transport.home}/sessions/{made.id}")

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import yaml
 
 from tmuxctl.control import Control
-from tmuxctl.control.explaining import of_screen
+from tmuxctl.control.observation.explaining import of_screen
 from tmuxctl.model import Session
 from tmuxctl.profile_files import library
-from tmuxctl.reading import patterns
+from tmuxctl.reading.text import patterns
 from tools.states.scenarios import filled
 
 HERE = Path(__file__).resolve().parent

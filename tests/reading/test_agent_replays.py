@@ -9,9 +9,9 @@ from agents.recording import Told, load
 from agents.truth import drawn, torn
 from agents.turn import Turn
 
-from tmuxctl.control.profiles import chosen
+from tmuxctl.control.sessions.chosen_profile import chosen
 from tmuxctl.evidence import FULL, NONE, WCHAN
-from tmuxctl.reading import drawn as reading
+from tmuxctl.reading.answers import drawn_answer as reading
 from tools.states import score
 
 RECORDINGS = sorted((Path(__file__).resolve().parent / "agents").glob("*.json.gz"))

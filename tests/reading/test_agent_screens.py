@@ -15,10 +15,10 @@ import yaml
 
 from tmuxctl.evidence import NONE, Evidence, Look
 from tmuxctl.model import Confidence, State
-from tmuxctl.profile import Profile
 from tmuxctl.profile_files import library
-from tmuxctl.reading.state import Verdict, judge
-from tmuxctl.terminal.keys import tmux_keys
+from tmuxctl.program_profile import Profile
+from tmuxctl.reading.state.judging import Verdict, judge
+from tmuxctl.terminal.input.keys import tmux_keys
 
 ROOT = Path(__file__).resolve().parents[2]
 SCREENS = ROOT.parent / "shared" / "screens"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tmuxctl.profile import Answer, Profile, Rule
-from tmuxctl.reading.answer import Answered, End, Given, answer
+from tmuxctl.program_profile import Answer, Profile, Rule
+from tmuxctl.reading.answers.printed_answer import Answered, End, Given, answer
 
 RECORDED = sorted(Path(__file__).with_name("answers").glob("*.jsonl"))
 ON, OFF = "\x1b[?2004h", "\x1b[?2004l"

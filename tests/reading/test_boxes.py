@@ -8,7 +8,7 @@ import pytest
 from reading.looks import KEYS, kernel, program, recorded, steady, thread
 
 from tmuxctl.model import State
-from tmuxctl.reading.state import judge
+from tmuxctl.reading.state.judging import judge
 from tmuxctl.results import Asking
 
 DRAWS = kernel(program("setup", thread("epoll_wait")), tty=KEYS)

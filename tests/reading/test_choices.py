@@ -9,10 +9,10 @@ from reading.looks import KEYS, evidence, kernel, look, program, steady, thread
 
 from tmuxctl.evidence import NONE
 from tmuxctl.model import Confidence, State
-from tmuxctl.profile import Profile, Rule
-from tmuxctl.reading import patterns
-from tmuxctl.reading.menus import decisions
-from tmuxctl.reading.state import Verdict, judge
+from tmuxctl.program_profile import Profile, Rule
+from tmuxctl.reading.questions.menus import decisions
+from tmuxctl.reading.state.judging import Verdict, judge
+from tmuxctl.reading.text import patterns
 from tmuxctl.results import Asking
 
 LINE = "─" * 20

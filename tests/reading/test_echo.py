@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tmuxctl.reading.echo import without_echo
+from tmuxctl.reading.text.echo import without_echo
 
 
 @pytest.mark.parametrize(

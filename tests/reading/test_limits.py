@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from tmuxctl.reading.limits import until
+from tmuxctl.reading.questions.usage_limits import until
 
 NOW = datetime(2026, 11, 22, 10, 30, 15, tzinfo=UTC)
 """A Sunday."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tmuxctl.reading.lines import Lines
+from tmuxctl.reading.text.lines import Lines
 
 
 def text(*parts: bytes, cols: int = 20, rows: int = 10, **start: int) -> str:

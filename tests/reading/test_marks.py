@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from terminal.stretch import Stretch, stretch
 
-from tmuxctl.reading.marks import Mark, marks, output, scan
+from tmuxctl.reading.text.marks import Mark, marks, output, scan
 
 SAMPLE = (
     b"^[]133;C;tmuxctl=t\x07 typed \x1b]133;A;tmuxctl=t\x07$ \x1b]133;B;aid=1;tmuxctl=t\x1b\\ls\r\n\x1b]133;C\x07"

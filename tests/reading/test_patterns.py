@@ -7,9 +7,10 @@ import time
 import pytest
 from reading.looks import look
 
-from tmuxctl.profile import Rule
-from tmuxctl.reading import patterns, programs
-from tmuxctl.reading.patterns import Text
+from tmuxctl.program_profile import Rule
+from tmuxctl.reading.evidence import programs
+from tmuxctl.reading.text import patterns
+from tmuxctl.reading.text.patterns import Text
 
 PROMPTS = [
     *("$ ", "# ", "% ", "> ", ">>> ", "❯ ", "~/src λ ", "vm% ", "web1% ", "bash-5.2# ", "user@host:~$ ", "sqlite> "),

@@ -7,8 +7,8 @@ from reading.looks import KEYS, LINES, evidence, kernel, look, program, recorded
 
 from tmuxctl.evidence import Tty
 from tmuxctl.model import State
-from tmuxctl.profile import Profile, Rule
-from tmuxctl.reading.state import judge
+from tmuxctl.program_profile import Profile, Rule
+from tmuxctl.reading.state.judging import judge
 from tmuxctl.results import Asking
 
 READS_LINES = kernel(program("setup", "read"), tty=LINES)

@@ -26,9 +26,9 @@ from reading.looks import (
 
 from tmuxctl.evidence import NONE, Evidence, Hook, Kernel, Look, Program, Thread, Tty
 from tmuxctl.model import Confidence, State
-from tmuxctl.profile import Profile, Rule
-from tmuxctl.reading.listening import unanswered
-from tmuxctl.reading.state import Verdict, arguments, judge
+from tmuxctl.program_profile import Profile, Rule
+from tmuxctl.reading.state.event_loops import unanswered
+from tmuxctl.reading.state.judging import Verdict, arguments, judge
 
 PROMPT = "user@host:~$ "
 BASH = kernel(program("bash", thread("pselect6", alone=True)), tty=KEYS)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tmuxctl.profile import Hooks
 from tmuxctl.profile_files import library
-from tmuxctl.reading import turn
+from tmuxctl.program_profile import Hooks
+from tmuxctl.reading.answers import transcripts
 from tmuxctl.surfaces.cli.hooks import PROGRAMS
 
 TOLD = Path(__file__).parents[1] / "hooks"
@@ -25,9 +25,9 @@ def hooks(program: str) -> Hooks:
     return found
 
 
-def event(program: str, name: str) -> turn.Event | None:
+def event(program: str, name: str) -> transcripts.Event | None:
     payload = (TOLD / program / f"{name}.json").read_bytes()
-    return turn.event(name.partition("-")[0], payload, hooks(program))
+    return transcripts.event(name.partition("-")[0], payload, hooks(program))
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_the_thread_that_makes_a_title_is_told_by_its_input() -> None:
     found = event("codex", "notify-title")
     assert found is not None
     assert found.means == "stop"
-    assert not turn.alike(found.input or "", "fake:echo#a1 hello")
+    assert not transcripts.alike(found.input or "", "fake:echo#a1 hello")
 
 
 def test_events_name_their_transcript() -> None:
@@ -92,10 +92,10 @@ def test_events_name_their_transcript() -> None:
 def test_a_transcript_holds_the_answer_to_an_input(program: str, file: str, given: str, text: str, tokens: int) -> None:
     how = hooks(program).transcript
     assert how is not None
-    found = turn.spoken((TOLD / program / file).read_bytes(), how, given)
+    found = transcripts.spoken((TOLD / program / file).read_bytes(), how, given)
     assert found is not None
     assert (found.text, found.tokens) == (text, tokens)
-    assert turn.spoken((TOLD / program / file).read_bytes(), how, "never said") is None
+    assert transcripts.spoken((TOLD / program / file).read_bytes(), how, "never said") is None
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

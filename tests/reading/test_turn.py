@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tmuxctl.profile import Hooks, Told, Transcript
-from tmuxctl.reading import turn
-from tmuxctl.reading.turn import Spoken, matches, spoken, values
+from tmuxctl.program_profile import Hooks, Told, Transcript
+from tmuxctl.reading.answers import transcripts
+from tmuxctl.reading.answers.transcripts import Spoken, matches, spoken, values
 
 DATA: dict[str, Any] = {
     "a": {"b": "x", "n": 3},
@@ -52,7 +52,7 @@ def test_a_path_into_something_else_leads_nowhere(data: Any) -> None:
 def test_a_path_that_reaches_too_much_leads_nowhere() -> None:
     many = {"list": [{"b": 1}] * 100}
     assert values(many, "list[].b") == [1] * 100
-    assert values({"list": [1] * (turn.VALUES_LIMIT + 1)}, "list[]") == []
+    assert values({"list": [1] * (transcripts.VALUES_LIMIT + 1)}, "list[]") == []
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ TOLD = Hooks(
 )
 
 
-def event(name: str, **data: Any) -> turn.Event | None:
-    return turn.event(name, json.dumps(data).encode(), TOLD)
+def event(name: str, **data: Any) -> transcripts.Event | None:
+    return transcripts.event(name, json.dumps(data).encode(), TOLD)
 
 
 def test_an_event_holds_what_its_profile_names() -> None:
@@ -122,7 +122,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("payload", HOSTILE.values(), ids=HOSTILE)
 def test_an_event_says_that_it_happened_whatever_comes_with_it(payload: bytes) -> None:
-    found = turn.event("Stop", payload, TOLD)
+    found = transcripts.event("Stop", payload, TOLD)
     assert found is not None
     assert (found.means, found.text, found.input, found.transcript, found.tokens) == ("failure", None, None, None, None)
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from tmuxctl.control.explaining import of_screen
+from tmuxctl.control.observation.explaining import of_screen
 from tmuxctl.model import Confidence, State
-from tmuxctl.profile import Profile
 from tmuxctl.profile_files import library, schema
 from tmuxctl.profile_files.schema import Case
 from tmuxctl.profile_files.yaml_tree import tree
-from tmuxctl.reading.state import Verdict, judge
-from tmuxctl.terminal.keys import tmux_keys
+from tmuxctl.program_profile import Profile
+from tmuxctl.reading.state.judging import Verdict, judge
+from tmuxctl.terminal.input.keys import tmux_keys
 
 UNSEEN = Path(__file__).resolve().parents[1] / "screens" / "unseen"
 

@@ -15,7 +15,7 @@ import pytest
 from tmuxctl import plugin
 from tmuxctl.control import Control
 from tmuxctl.surfaces.cli import hook as hook_command
-from tmuxctl.terminal import hooks
+from tmuxctl.terminal.launch import hooks
 
 pytestmark = pytest.mark.on("tmux")
 

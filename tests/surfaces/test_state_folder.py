@@ -12,7 +12,7 @@ import pytest
 
 from tmuxctl.control import Control
 from tmuxctl.errors import Denied
-from tmuxctl.terminal.tmux_conf import CONFIG
+from tmuxctl.terminal.launch.tmux_conf import CONFIG
 from tmuxctl.transport.pipe import PipeTransport
 
 VERBS = (

@@ -14,8 +14,8 @@ from types import MappingProxyType
 import pytest
 from terminal.stretch import Stretch, stretch
 
-from tmuxctl.reading.marks import marks, output
-from tmuxctl.terminal.shells import exec_script, integrate, typed_line
+from tmuxctl.reading.text.marks import marks, output
+from tmuxctl.terminal.launch.shells import exec_script, integrate, typed_line
 
 SOCKET = f"tmuxctl-test-{os.getpid()}-shells"
 SESSION = "5e551on"

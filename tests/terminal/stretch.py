@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tmuxctl.reading.marks import scan
+from tmuxctl.reading.text.marks import scan
 
 
 class Stretch(NamedTuple):

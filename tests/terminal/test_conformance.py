@@ -19,8 +19,8 @@ import pytest
 import yaml
 
 from tmuxctl.results import CursorPosition
-from tmuxctl.terminal import screen
-from tmuxctl.terminal.replay import Cell, Replay, cells
+from tmuxctl.terminal.picture.replay import Cell, Replay, cells
+from tmuxctl.terminal.tmux import screen
 
 STREAMS = Path(__file__).parent / "streams"
 Part = bytes | tuple[int, int]

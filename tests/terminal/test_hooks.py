@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tmuxctl.terminal import hooks
+from tmuxctl.terminal.launch import hooks
 
 SHELLS = {"dash": ["dash"], "bash": ["bash", "--posix"], "busybox": ["busybox", "sh"]}
 NOBODY = 65534

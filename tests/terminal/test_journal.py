@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from tmuxctl.errors import NotFound, Usage
-from tmuxctl.terminal import journal
-from tmuxctl.terminal.journal import Cursor, Extent, Journal, Slice
+from tmuxctl.terminal.tmux import journal
+from tmuxctl.terminal.tmux.journal import Cursor, Extent, Journal, Slice
 from tmuxctl.transport.base import File
 
 NUMBERS = itertools.count()

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tmuxctl.errors import Usage
-from tmuxctl.terminal.keys import key_names, tmux_keys
+from tmuxctl.terminal.input.keys import key_names, tmux_keys
 from tmuxctl.transport.base import argv, source
 
 READER = """

@@ -16,8 +16,8 @@ import pytest
 from programs import LINES
 
 from tmuxctl.control import Control
-from tmuxctl.terminal.render import BASELINE, HEIGHT, MARGIN, WIDTH, html, svg
-from tmuxctl.terminal.replay import cells
+from tmuxctl.terminal.picture.render import BASELINE, HEIGHT, MARGIN, WIDTH, html, svg
+from tmuxctl.terminal.picture.replay import cells
 
 HERO = Path(__file__).resolve().parent.parent.parent / "docs" / "hero.svg"
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")

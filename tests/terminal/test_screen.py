@@ -11,9 +11,9 @@ from html.parser import HTMLParser
 import pytest
 
 from tmuxctl.results import CursorPosition
-from tmuxctl.terminal import screen
-from tmuxctl.terminal.render import html, svg
-from tmuxctl.terminal.replay import Cell, Replay, cells
+from tmuxctl.terminal.picture.render import html, svg
+from tmuxctl.terminal.picture.replay import Cell, Replay, cells
+from tmuxctl.terminal.tmux import screen
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 HOSTILE = [
@@ -234,6 +234,6 @@ def test_a_replay_survives_anything(data: bytes) -> None:
 
 def test_reading_a_screen_imports_nothing_heavy() -> None:
     heavy = "{'pyte', 'wcwidth', 'yaml', 'asyncio', 'ctypes', 'unicodedata', 'dataclasses', 'html'}"
-    code = f"import sys, tmuxctl.terminal.screen; sys.exit(', '.join({heavy} & set(sys.modules)) or 0)"
+    code = f"import sys, tmuxctl.terminal.tmux.screen; sys.exit(', '.join({heavy} & set(sys.modules)) or 0)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr

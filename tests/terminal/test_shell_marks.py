@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from terminal.shell_pane import SESSION, Shell, folder, integrated, numbers, tmux
 
-from tmuxctl.reading.marks import marks, output
-from tmuxctl.terminal.shells import integrate
+from tmuxctl.reading.text.marks import marks, output
+from tmuxctl.terminal.launch.shells import integrate
 
 __all__ = ["folder"]
 

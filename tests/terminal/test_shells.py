@@ -10,7 +10,7 @@ import pytest
 from terminal.shell_pane import Shell, folder, integrated, tmux
 
 from tmuxctl.errors import Usage
-from tmuxctl.terminal.shells import exec_script, kind_of, typed_line
+from tmuxctl.terminal.launch.shells import exec_script, kind_of, typed_line
 
 __all__ = ["folder"]
 PLAIN = {"bash": ("bash", "--norc"), "zsh": ("zsh", "-f"), "fish": ("fish", "--no-config"), "sh": ("dash",)}

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tmuxctl
 from tmuxctl.errors import TmuxctlError
-from tmuxctl.profile import frozen, thaw
+from tmuxctl.program_profile import frozen, thaw
 from tmuxctl.transport.base import read_object
 
 if TYPE_CHECKING:
     from tmuxctl.extensions import Found
-    from tmuxctl.profile import Profile
+    from tmuxctl.program_profile import Profile
     from tmuxctl.transport.base import Transport
 
 FILE = "profiles.json"
@@ -84,7 +84,7 @@ def _entries(found: Sequence[Found]) -> list[Entry]:
     """Every profile that can be read, the user's before ours."""
     from tmuxctl.control.secret_values import without_secrets
     from tmuxctl.profile_files import library
-    from tmuxctl.terminal.keys import tmux_keys
+    from tmuxctl.terminal.input.keys import tmux_keys
 
     entries = []
     for one in sorted(found, key=lambda one: library.SOURCES.index(one.source)):
@@ -114,9 +114,9 @@ def profile(known: KnownProfiles, own: Profile | None, names: Sequence[str]) -> 
 def _runs(agent: Profile, interpreter: Profile) -> bool:
     """Whether these are an agent and what it may be written in."""
     # quick commands judge nothing
-    from tmuxctl.reading import kinds
+    from tmuxctl.reading.state import input_kinds
 
-    return kinds.is_agent(agent) and kinds.of_interpreter(interpreter)
+    return input_kinds.is_agent(agent) and input_kinds.of_interpreter(interpreter)
 
 
 def fits(one: Profile, name: str) -> bool:

@@ -9,9 +9,9 @@ from tmuxctl.control.foreground import KnownProfiles
 
 if TYPE_CHECKING:
     from tmuxctl.config import Settings
-    from tmuxctl.profile import Profile
-    from tmuxctl.terminal.lease import Holder
-    from tmuxctl.terminal.server import Pane
+    from tmuxctl.program_profile import Profile
+    from tmuxctl.terminal.tmux.lease import Holder
+    from tmuxctl.terminal.tmux.server import Pane
     from tmuxctl.transport.base import Transport
 
 
@@ -35,7 +35,7 @@ class Machine:
     @cached_property
     def holder(self) -> Holder:
         """Who we are to a lease."""
-        from tmuxctl.terminal.lease import Holder
+        from tmuxctl.terminal.tmux.lease import Holder
 
         return Holder.new()
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
-    from tmuxctl.profile import Profile
+    from tmuxctl.program_profile import Profile
 
 WORD = re.compile(
     r"keys?|pat|auth|jw[tek]|cookies?|creds?|pwd|pass|pw|pswd|passwd|dsn|sid|pin|t?otp|mfa|sas|hmac|salt|seed|mnemonic|sig"

@@ -9,8 +9,8 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from tmuxctl.control.lifecycle.reach import reach
 from tmuxctl.control.machine import Machine
-from tmuxctl.control.reach import reach
 from tmuxctl.errors import Usage
 from tmuxctl.operations import (
     NAMES,
@@ -91,7 +91,7 @@ class Control:
 
         settings = settings or config.load()
         if transport is None:
-            from tmuxctl.terminal.tmux_conf import CONFIG
+            from tmuxctl.terminal.launch.tmux_conf import CONFIG
             from tmuxctl.transport.local import LocalTransport
 
             transport = LocalTransport(
@@ -131,7 +131,7 @@ class Control:
     def close(self) -> None:
         """End what this process keeps open; sessions go on."""
         self.machine.transport.close()
-        searching = sys.modules.get("tmuxctl.control.searching")
+        searching = sys.modules.get("tmuxctl.control.waiting.searching")
         if searching is not None:
             searching.close()
 
@@ -170,10 +170,10 @@ class Control:
         password is asked for, which no command line should hold: --secret-from-env and the like type it unseen.
         To a program whose profile says that it is pasted texts (submit), Enter comes when the text shows there.
         """
-        from tmuxctl.control import typing
+        from tmuxctl.control.input import sending
 
-        secret = typing.secret(secret_from_env, secret_from_file, secret_from_fd)
-        return typing.send(
+        secret = sending.secret(secret_from_env, secret_from_file, secret_from_fd)
+        return sending.send(
             self.machine,
             session,
             text,
@@ -199,9 +199,9 @@ class Control:
 
         In tmux's spelling (C-c, Up, M-x) or ptyai's (ctrl+c, up, alt+x). Every name is checked before the first key is sent.
         """
-        from tmuxctl.control import typing
+        from tmuxctl.control.input import sending
 
-        return typing.keys(self.machine, session, keys, repeat=repeat, insecure=insecure, write_id=id)
+        return sending.keys(self.machine, session, keys, repeat=repeat, insecure=insecure, write_id=id)
 
     @operation(
         right="write",
@@ -235,7 +235,7 @@ class Control:
         The command reads the terminal, or else --stdin. As a command line tmuxctl passes on its own standard input if that
         is a pipe, or a file of which nothing was read yet. It leaves no line in the shell's history.
         """
-        from tmuxctl.control import commands
+        from tmuxctl.control.turns import commands
 
         given = None if stdin in (None, "/dev/tty") else os.path.abspath(os.path.expanduser(stdin))
         return commands.execute(self.machine, session, command, timeout=timeout, max_bytes=max_bytes, stdin=given)
@@ -278,11 +278,12 @@ class Control:
         candidates it was chosen from (`new --candidates`), in a session of its own, NAME-PROFILE; the result says who
         answered. Never when the first may have taken it, is busy, asks, or takes too long.
         """
-        from tmuxctl.control import deciding, failover, turns
+        from tmuxctl.control.input import deciding
+        from tmuxctl.control.turns import failover, turn
 
-        given = turns.text(text, file)
+        given = turn.text(text, file)
         policies = deciding.parse_policies(decide)
-        asked = turns.Asked(timeout=timeout, decide=policies, raw=raw, queue=queue, interrupt=interrupt, strict=strict)
+        asked = turn.Asked(timeout=timeout, decide=policies, raw=raw, queue=queue, interrupt=interrupt, strict=strict)
         return failover.ask(self.machine, session, given, asked, fallback=fallback, new=new)
 
     @operation(
@@ -314,9 +315,9 @@ class Control:
         An empty answer is what Enter alone means there. Nothing is typed if no question stands, or another one than --id
         names.
         """
-        from tmuxctl.control import deciding, typing
+        from tmuxctl.control.input import deciding, sending
 
-        secret = typing.secret(secret_from_env, secret_from_file, secret_from_fd)
+        secret = sending.secret(secret_from_env, secret_from_file, secret_from_fd)
         return deciding.decide(self.machine, session, option, id=id, secret=secret, wait=wait, timeout=timeout)
 
     @operation(
@@ -363,7 +364,7 @@ class Control:
         --since screen, in all that is visible. It is never ended by silence. The pattern is Python's, ^ and $ match
         at lines.
         """
-        from tmuxctl.control import waits
+        from tmuxctl.control.waiting import waits
 
         wanted = waits.Conditions(idle, asking, exit, text, gone, change, settle, prompt=prompt, input=input)
         names = waits.sessions_of(session, any, all)
@@ -393,9 +394,9 @@ class Control:
         wide: Annotated[bool, "join the rows the terminal wrapped"] = False,
     ) -> Screen:
         """What a person would see now: rows of text without any control character."""
-        from tmuxctl.control import look
+        from tmuxctl.control.output import captured
 
-        return look.screen(
+        return captured.screen(
             self.machine, session, ansi=ansi, html=html, svg=svg, scrollback=scrollback, trim=trim, wide=wide
         )
 
@@ -419,12 +420,12 @@ class Control:
     ) -> Output | Iterator[Output]:
         """A session's output after a point, as text; the cursor for the next read comes with it."""
         if answer_to is not None:
-            from tmuxctl.control import turns
+            from tmuxctl.control.turns import turn
 
-            return turns.answer_to(self.machine, session, answer_to)
-        from tmuxctl.control import look
+            return turn.answer_to(self.machine, session, answer_to)
+        from tmuxctl.control.output import printed
 
-        return look.read(self.machine, session, since=since, follow=follow, raw=raw)
+        return printed.read(self.machine, session, since=since, follow=follow, raw=raw)
 
     @operation(
         right="read",
@@ -442,9 +443,9 @@ class Control:
         raw: Annotated[bool, "the bytes as they came, escape sequences and all"] = False,
     ) -> Output | Iterator[Output]:
         """All that a session printed, as far as its journal is kept."""
-        from tmuxctl.control import look
+        from tmuxctl.control.output import printed
 
-        return look.log(self.machine, session, tail=tail, follow=follow, raw=raw)
+        return printed.log(self.machine, session, tail=tail, follow=follow, raw=raw)
 
     @operation(
         right="read",
@@ -468,7 +469,7 @@ class Control:
         ] = None,
     ) -> Iterator[Event]:
         """Print each session's state, then every change of it; ends when all that were named have ended."""
-        from tmuxctl.control import watching
+        from tmuxctl.control.waiting import watching
 
         return watching.watch(self.machine, session, state)
 
@@ -490,7 +491,7 @@ class Control:
         evidence: Annotated[bool, "with the evidence itself, to be judged again from a file"] = False,
     ) -> Explained:
         """Why a session's state is what it is: every piece of evidence, how old it is, and what it argued for."""
-        from tmuxctl.control import explaining
+        from tmuxctl.control.observation import explaining
 
         if file is not None and session is None:
             return explaining.saved(file, profile=profile, title=title, cursor=cursor, before=before, evidence=evidence)
@@ -501,9 +502,9 @@ class Control:
     @operation(right="read", group="Look", idempotent=True, hot=True, examples=("show db", "show db --json"))
     def show(self, session: SessionName) -> Session:
         """Everything known about one session."""
-        from tmuxctl.control import sessions
+        from tmuxctl.control.lifecycle import listing
 
-        return sessions.show(self.machine, session)
+        return listing.show(self.machine, session)
 
     # Sessions
 
@@ -554,7 +555,7 @@ class Control:
         dry_run: Annotated[bool, "print what would be done, and do nothing"] = False,
     ) -> Session | Plan:
         """Start a program in a session of its own, which lives on when this command and your terminal are gone."""
-        from tmuxctl.control import creation
+        from tmuxctl.control.lifecycle import creation
 
         flags = {"worktree": worktree, "sandbox": sandbox, "scratchpad": scratchpad, "env": env_file}
         plugins = (*with_, *creation.flagged(flags, lifetime, self.machine.settings.limits_idle_kill))
@@ -574,7 +575,7 @@ class Control:
             tags=tag,
         )
         if candidates is not None:
-            from tmuxctl.control import candidates as choice
+            from tmuxctl.control.turns import candidates as choice
 
             if dry_run:
                 return choice.plan(self.machine, wanted, candidates, route)
@@ -584,7 +585,7 @@ class Control:
         made = creation.new(self.machine, wanted)
         if not wait:
             return made
-        from tmuxctl.control import observing
+        from tmuxctl.control.observation import observing
 
         return observing.ready(self.machine, made)
 
@@ -607,7 +608,8 @@ class Control:
         The exit status is the program's; 124 if it took too long. A program that asks and is not answered within three
         seconds is ended, with an error that tells the question.
         """
-        from tmuxctl.control import commands, creation
+        from tmuxctl.control.lifecycle import creation
+        from tmuxctl.control.turns import commands
 
         wanted = creation.Wanted(
             name=name,
@@ -641,9 +643,9 @@ class Control:
         ended: Annotated[bool, "those that were killed too, as long as they are kept", Flag(("-a",))] = False,
     ) -> Sessions:
         """All sessions, ended, lost and adopted ones too."""
-        from tmuxctl.control import sessions
+        from tmuxctl.control.lifecycle import listing
 
-        return sessions.ls(self.machine, state=state, tag=tag, all_sockets=all_sockets, ended=ended)
+        return listing.ls(self.machine, state=state, tag=tag, all_sockets=all_sockets, ended=ended)
 
     @operation(
         right="create",
@@ -662,14 +664,14 @@ class Control:
         Nothing of that server changes: no option, no layout, and if something reads along there (pipe-pane), it goes on and
         there is no journal here. How a program ends there cannot be known. `release` gives it back.
         """
-        from tmuxctl.control import adopting
+        from tmuxctl.control.lifecycle import adopting
 
         return adopting.adopt(self.machine, target, name, profile=profile)
 
     @operation(right="kill", group="Sessions", idempotent=True, examples=("release build",))
     def release(self, names: Annotated[AdoptedNames, "what was adopted"]) -> Released:
         """Forget adopted panes: they go on as they are, and what was kept of them here is removed."""
-        from tmuxctl.control import adopting
+        from tmuxctl.control.lifecycle import adopting
 
         return adopting.release(self.machine, names)
 
@@ -687,7 +689,7 @@ class Control:
         remove: Annotated[Tags, "take this tag away"] = (),
     ) -> Session:
         """Give a session tags, or take some away, and print those it has."""
-        from tmuxctl.control import tags as tagging
+        from tmuxctl.control.lifecycle import tags as tagging
 
         return tagging.change(self.machine, session, tags, remove)
 
@@ -710,23 +712,23 @@ class Control:
 
         What it printed and its exit status stay readable until `prune`.
         """
-        from tmuxctl.control import lifetime
+        from tmuxctl.control.lifecycle import ending
 
-        return lifetime.kill(self.machine, session, everything=all, signal=signal, grace=grace, force=force)
+        return ending.kill(self.machine, session, everything=all, signal=signal, grace=grace, force=force)
 
     @operation(right="write", group="Sessions", examples=("rename db shop",))
     def rename(self, session: SessionName, name: Annotated[NewName, "the new name"]) -> Session:
         """Give a session another name; its id and cursors stay."""
-        from tmuxctl.control import sessions
+        from tmuxctl.control.lifecycle import changing
 
-        return sessions.rename(self.machine, session, name)
+        return changing.rename(self.machine, session, name)
 
     @operation(right="write", group="Sessions", idempotent=True, examples=("resize db 100x30",))
     def resize(self, session: SessionName, size: Annotated[SizeText, "columns x rows"]) -> Session:
         """Change a session's terminal size."""
-        from tmuxctl.control import sessions
+        from tmuxctl.control.lifecycle import changing
 
-        return sessions.resize(self.machine, session, size)
+        return changing.resize(self.machine, session, size)
 
     @operation(
         right="create",
@@ -747,7 +749,7 @@ class Control:
         program starts anew: none survives. They are started side by side: one that fails, or takes longer than --timeout,
         holds up no other. Exit status 1 if one could not be started.
         """
-        from tmuxctl.control import restoring
+        from tmuxctl.control.lifecycle import restoring
 
         # what it names is lost, and so nowhere else
         return restoring.restore(self.machine, session, dry_run=dry_run, timeout=timeout)
@@ -761,9 +763,9 @@ class Control:
         `kill` does so too. The branch that is checked out moves unless you moved it; what cannot come by its own name is kept
         as `refs/sandbox/...`, and named.
         """
-        from tmuxctl.control import lifetime
+        from tmuxctl.control.lifecycle import ending
 
-        return lifetime.sync(self.machine, session)
+        return ending.sync(self.machine, session)
 
     @operation(right="kill", group="Sessions", idempotent=True, examples=("prune --dry-run", "prune"))
     def prune(
@@ -776,9 +778,9 @@ class Control:
 
         A worktree that holds work which is nowhere else stays, and is named.
         """
-        from tmuxctl.control import lifetime
+        from tmuxctl.control.lifecycle import ending
 
-        return lifetime.prune(self.machine, dry_run=dry_run, force=force)
+        return ending.prune(self.machine, dry_run=dry_run, force=force)
 
     # Set up
 
@@ -787,14 +789,14 @@ class Control:
         self, *, fix: Annotated[bool, "end processes that sessions of this server left behind"] = False
     ) -> Doctor:
         """Check what tmuxctl needs: tmux, its server, folders, limits; each with what to do about it."""
-        from tmuxctl.control import doctor
+        from tmuxctl.control.setup import doctor
 
         return doctor.examine(self.machine, fix=fix)
 
     @operation(right="read", group="Set up", idempotent=True, examples=("profile ls", "profile ls --json"))
     def profile_ls(self) -> Profiles:
         """List the profiles: what is known of programs beforehand, yours before ours."""
-        from tmuxctl.control import profiles
+        from tmuxctl.control.setup import profiles
 
         return profiles.ls()
 
@@ -806,7 +808,7 @@ class Control:
     )
     def profile_show(self, name: Annotated[ProfileName, "its name, or a file"]) -> ProfileFile:
         """Print a profile with all it extends, as a file that says the same."""
-        from tmuxctl.control import profiles
+        from tmuxctl.control.setup import profiles
 
         return profiles.show(name)
 
@@ -820,7 +822,7 @@ class Control:
         self, name: Annotated[ProfileNames, "names, or files; default: every profile"] = ()
     ) -> ProfilesTested:
         """Judge the saved screens of profiles; exit status 1 if one is taken for something else than it is."""
-        from tmuxctl.control import profiles
+        from tmuxctl.control.setup import profiles
 
         return profiles.test(name)
 
@@ -842,7 +844,7 @@ class Control:
         rule is told with the row that it fitted, or as not seen: signs of work, questions and errors need not show. A
         program that asks for trust or a login before it is ready cannot be tried further.
         """
-        from tmuxctl.control import profile_check
+        from tmuxctl.control.setup import profile_check
 
         return profile_check.check(self.machine, name, command, timeout=timeout)
 
@@ -864,21 +866,21 @@ class Control:
 
         It goes into your folder, where it comes before one of ours of the same name.
         """
-        from tmuxctl.control import first_profile
+        from tmuxctl.control.setup import first_profile
 
         return first_profile.new(self.machine, name, command, timeout=timeout, print_only=stdout, force=force)
 
     @operation(right="read", group="Set up", idempotent=True, examples=("plugin ls", "plugin ls --json"))
     def plugin_ls(self) -> Plugins:
         """List the plugins: yours, installed ones, ours; and what is wrong with one that cannot be used."""
-        from tmuxctl.control import plugins
+        from tmuxctl.control.setup import plugins
 
         return plugins.ls()
 
     @operation(right="read", group="Set up", idempotent=True, examples=("plugin show env", "plugin show nice --json"))
     def plugin_show(self, name: PluginName) -> PluginPage:
         """Print all of a plugin: what it is for, its options, how to give them, and whether it can work here."""
-        from tmuxctl.control import plugins
+        from tmuxctl.control.setup import plugins
 
         return plugins.show(name)
 
@@ -898,6 +900,6 @@ class Control:
 
         Each is tried in folders of its own, with a home and a state folder of its own.
         """
-        from tmuxctl.control import plugins
+        from tmuxctl.control.setup import plugins
 
         return plugins.test(name, option)

@@ -18,8 +18,8 @@ from tmuxctl.model import NAME
 from tmuxctl.ownership import refuse_unsafe
 
 if TYPE_CHECKING:
-    from tmuxctl.profile import Hooks, Profile
     from tmuxctl.profile_files.schema import Document, Keys
+    from tmuxctl.program_profile import Hooks, Profile
 
 SOURCES = ("user", "path", "package", "shipped")
 """Whose profile a command gets when several are for it: the user's before ours."""

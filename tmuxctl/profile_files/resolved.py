@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tmuxctl.profile import RULES, Answer, Hooks, Profile, Rule, Submit, Told, Transcript
 from tmuxctl.profile_files.schema import SCHEMA
+from tmuxctl.program_profile import RULES, Answer, Hooks, Profile, Rule, Submit, Told, Transcript
 
 OWN = ("name", "extends", "notes")
 """Keys that speak of their own file: they are not taken from the one it extends."""

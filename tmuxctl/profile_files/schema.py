@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from tmuxctl.config import near
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.model import NAME, State, parse_seconds, parse_size
-from tmuxctl.profile import Hooks, Rule, Told, Transcript
 from tmuxctl.profile_files.patterns import matches_nothing, problem
 from tmuxctl.profile_files.yaml_tree import Node, bad, tree
+from tmuxctl.program_profile import Hooks, Rule, Told, Transcript
 
 SCHEMA = "tmuxctl/profile@1"
 

@@ -17,8 +17,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from tmuxctl.control import Control, sessions
-from tmuxctl.control.observing import Observer
+from tmuxctl.control import Control
+from tmuxctl.control.observation.observing import Observer
+from tmuxctl.control.sessions import finding
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.evidence import Look
 from tools.states.recording import Recording, Window, to_lines
@@ -100,7 +101,7 @@ def play(control: Control, scenario: Scenario, folder: Path, options: Mapping[st
         profile=options["profile"],
         wait=False,
     )
-    player = Player(control, Observer(control.machine, sessions.find(control.machine, SESSION), level=options["level"]))
+    player = Player(control, Observer(control.machine, finding.find(control.machine, SESSION), level=options["level"]))
     broken = ""
     try:
         for step in scenario.steps:

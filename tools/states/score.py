@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from tmuxctl.control.profiles import chosen
+from tmuxctl.control.sessions.chosen_profile import chosen
 from tmuxctl.evidence import FULL, Evidence, Look
 from tmuxctl.model import Confidence, State
-from tmuxctl.reading.state import Verdict, judge
+from tmuxctl.reading.state.judging import Verdict, judge
 from tools.states.recording import Recording, Window
 from tools.states.scenarios import Expect, filled
 

@@ -125,7 +125,7 @@ def _known(ctx: click.Context, one: Parameter, incomplete: str) -> Iterable[tupl
 
 def _keys(incomplete: str) -> Iterator[str]:
     """The names of keys as tmux spells them, and what begins as it is typed in ptyai's spelling."""
-    from tmuxctl.terminal.keys import key_names, tmux_keys
+    from tmuxctl.terminal.input.keys import key_names, tmux_keys
 
     names = key_names()
     # bash takes a backslash for itself

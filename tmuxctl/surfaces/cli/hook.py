@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 
-from tmuxctl.terminal import hooks, layout
+from tmuxctl.terminal.launch import hooks
+from tmuxctl.terminal.tmux import layout
 from tmuxctl.untrusted import read_file
 
 SESSIONS = "sessions"

@@ -172,7 +172,7 @@ class Printer:
     def print_answer(self, result: Any) -> None:
         if result.answer:
             # what a program told of itself is word for word what its model wrote, escape sequences and all
-            from tmuxctl.terminal import screen
+            from tmuxctl.terminal.tmux import screen
 
             told = result.source in ("hook", "transcript")
             self._text(screen.clean(result.answer) if told else result.answer)
@@ -475,7 +475,7 @@ def _is_program(name: str | None) -> bool:
     """Whether a session's name is that of a program other than a shell, which is what starts without a command."""
     import shutil
 
-    from tmuxctl.reading import programs
+    from tmuxctl.reading.evidence import programs
 
     return name is not None and not programs.is_shell(name) and shutil.which(name) is not None
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from tmuxctl.control import sessions
-from tmuxctl.control.observing import Observer
+from tmuxctl.control.observation.observing import Observer
+from tmuxctl.control.sessions import finding
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.model import Session, State
 from tmuxctl.surfaces.cli import here
@@ -233,7 +233,7 @@ def _attached(words: list[str]) -> tuple[int, str]:
 def interrupt(control: Control, one: Session) -> None:
     """Press the keys that stop what a session's program does, as the profile of the program that runs now names them."""
     place, called = control.reach(one.id)
-    watched = Observer(place.machine, sessions.find(place.machine, called))
+    watched = Observer(place.machine, finding.find(place.machine, called))
     watched.look()
     control.call("keys", {"session": one.id, "keys": watched.interrupt})
 

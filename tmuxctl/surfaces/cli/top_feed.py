@@ -8,13 +8,13 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tmuxctl.control import sessions
+from tmuxctl.control.sessions import records
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import Session
 from tmuxctl.operations import plain
 from tmuxctl.surfaces.cli.top_load import Meter
 from tmuxctl.surfaces.cli.top_page import ENDED, Load, Row
-from tmuxctl.terminal.journal import Journal, parse_cursor
+from tmuxctl.terminal.tmux.journal import Journal, parse_cursor
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Feed:
     def _listen(self) -> None:
         """Hear of everything the sessions print from now on."""
         folders = [
-            Journal(self._control.machine.transport, sessions.folder(self._control.machine, one.id)).folder
+            Journal(self._control.machine.transport, records.folder(self._control.machine, one.id)).folder
             for one in self._running()
         ]
         if folders == self._folders and self._printed is not None:

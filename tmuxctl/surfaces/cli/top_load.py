@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tmuxctl.surfaces.cli.top_page import Load
-from tmuxctl.terminal.process import tree
+from tmuxctl.terminal.processes.process import tree
 from tmuxctl.transport.base import Process
 
 APART_SECONDS = 0.5

@@ -1,0 +1,1 @@
+"""What is typed into a session: texts, keys, secrets, answers to questions."""

@@ -1,0 +1,270 @@
+"""Questions a program asks: which stands now, how it is answered, and what a policy says to it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tmuxctl.control.input import sending
+from tmuxctl.control.sessions import finding
+from tmuxctl.errors import Conflict, Usage
+from tmuxctl.model import State
+from tmuxctl.operations import current
+from tmuxctl.results import Asking, Decided, Option
+from tmuxctl.terminal.input.paste import Input, ended
+from tmuxctl.terminal.tmux import lease
+from tmuxctl.terminal.tmux.lease import Holder
+from tmuxctl.terminal.tmux.server import Pane
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+    from tmuxctl.control.observation.observing import Steady
+    from tmuxctl.reading.state.judging import Verdict
+
+ALLOW = ("allow", "yes", "y", "ok", "continue")
+DENY = ("deny", "no", "n", "cancel", "quit")
+ANY = ("allow", "deny")
+"""Decisions that stand alone, for any question."""
+STOP = "stop"
+
+GONE_SECONDS = 3.0
+"""How long a question that was answered may stay before the decision is told as it stands."""
+
+
+def decide(
+    machine: Machine,
+    session: str,
+    option: str | None,
+    *,
+    id: str | None,
+    secret: bytes | None,
+    wait: bool = False,
+    timeout: float | None = None,
+) -> Decided:
+    """Answer the question that stands, or tell it if no answer is given. With `wait` the state told is the one in which the
+    program wants the next thing, or has ended; else that in which the answer was taken.
+
+    Raises Conflict `no_question`, `other_question` if another has taken its place, `secret_wanted` if a secret would show,
+    Usage `bad_option` for an answer it does not know, Exited if the program has ended.
+    """
+    from tmuxctl.control.observation.observing import Observer, Steady
+
+    pane, given = finding.find_with_input(machine, session)
+    if pane.dead:
+        raise ended(pane)
+    steady = Steady(machine, Observer(machine, pane), Input.parse(given))
+    steady.recall()
+    asking = _standing(steady, id)
+    if option is None and secret is None:
+        return _decided(steady.observer.pane.name, steady.verdict, asking, None)
+    # each decision is a writer of its own: of two at once the second has to look again
+    holder = lease.Holder.new()
+    with sending.leased(machine, steady.observer.pane, holder):
+        while not sending.untouched(machine, steady):
+            asking = _standing(steady, id or asking.id)
+        chosen = _answer(machine, steady.observer.pane, asking, option, secret, holder)
+    _, given = finding.find_with_input(machine, steady.observer.pane.name)
+    steady.typed(Input.parse(given), None)
+    return _next(machine, steady, asking, chosen, timeout) if wait else _after(steady, asking, chosen)
+
+
+def _standing(steady: Steady, id: str | None) -> Asking:
+    """The question that stands now."""
+    began = time.monotonic()
+    while not steady.look() and time.monotonic() - began < 1.0:
+        time.sleep(steady.due())
+    # a program that draws a clock or a spinner beside its question is found at work in some looks
+    while steady.verdict.by == "kernel" and _shows_question(steady) and time.monotonic() - began < GONE_SECONDS:
+        time.sleep(steady.due())
+        steady.look()
+    verdict, name = steady.verdict, steady.observer.pane.name
+    if verdict.state is State.EXITED:
+        raise ended(steady.observer.pane)
+    if verdict.state is not State.ASKING or verdict.asking is None:
+        hint = f"tmuxctl wait {name} --asking"
+        if verdict.state is State.IDLE and verdict.kind in ("line", "continuation"):
+            hint = f"send it a line: tmuxctl send {name} TEXT"
+        raise Conflict(
+            f"{name} asks nothing: it is {verdict.state.value} ({verdict.why})",
+            reason="no_question",
+            hint=hint,
+        )
+    if id is not None and verdict.asking.id != id:
+        raise Conflict(
+            f"another question has taken the place of {ascii(id[:40])}: {verdict.asking.question}",
+            reason="other_question",
+            hint=f"look at it: tmuxctl decide {name}",
+        )
+    return verdict.asking
+
+
+def _shows_question(steady: Steady) -> bool:
+    """A question that the profile knows stands on the screen, whatever the program is found at."""
+    from tmuxctl.reading.text import patterns
+
+    observer = steady.observer
+    rules = observer.profile.asking if observer.profile else ()
+    return steady.verdict.state is State.BUSY and patterns.first(rules, patterns.text(observer.looks[-1])) is not None
+
+
+def _answer(
+    machine: Machine, pane: Pane, asking: Asking, option: str | None, secret: bytes | None, holder: Holder
+) -> str:
+    """Choose an option, or type a text or a password where that is the answer; what was chosen."""
+    name = pane.name
+    if (secret is not None) != (asking.kind == "password"):
+        if secret is not None and asking.kind == "question":
+            raise sending.would_show(name)
+        if secret is not None:
+            raise Conflict(
+                f"{name} does not ask for a password: {asking.question}",
+                reason="other_question",
+                hint=f"tmuxctl decide {name}",
+            )
+        raise Usage(
+            f"{name} asks for a password, which never stands on a command line",
+            reason="no_secret",
+            hint=f"tmuxctl decide {name} --secret-from-env NAME, --secret-from-file or --secret-from-fd",
+        )
+    if secret is not None:
+        sending.into(machine, pane, b"", secret=secret, hidden=asking.hidden, holder=holder)
+        return "secret"
+    given = option or ""
+    if not given.strip():
+        return _default(machine, pane, asking, holder)
+    if found := find(asking, given):
+        sending.press(machine, pane, found.keys, holder)
+        return found.id
+    if asking.options:
+        known = ", ".join(one.id for one in asking.options)
+        raise Usage(f"{ascii(given[:40])} is no answer to {name}", reason="bad_option", hint=f"it takes: {known}")
+    sending.into(machine, pane, given.encode(), holder=holder)
+    return given
+
+
+def _default(machine: Machine, pane: Pane, asking: Asking, holder: Holder) -> str:
+    """Answer with what Enter alone means; Usage where the options do not tell."""
+    if asking.options and asking.default is None:
+        known = ", ".join(one.id for one in asking.options)
+        raise Usage(f"{pane.name} has no default here", reason="bad_option", hint=f"it takes: {known}")
+    chosen = find(asking, asking.default) if asking.default and asking.options else None
+    sending.press(machine, pane, chosen.keys if chosen else ("Enter",), holder)
+    return chosen.id if chosen else ""
+
+
+def find(asking: Asking, given: str) -> Option | None:
+    """The option of this id, label or number (from 1), or the only one that is meant by allow, deny, yes or no."""
+    exact = given.strip()
+    for one in asking.options:
+        if exact in (one.id, one.label):
+            return one
+    for one in asking.options:
+        if len(exact) == 1 and one.keys[:1] == (exact,):
+            return one
+    wanted = exact.casefold()
+    alike = [one for one in asking.options if wanted in (one.id.casefold(), one.label.casefold())]
+    if alike:
+        # `j` and `J` are two answers
+        return alike[0] if len(alike) == 1 else None
+    if wanted.isdecimal() and 1 <= int(wanted) <= len(asking.options):
+        return asking.options[int(wanted) - 1]
+    words = next((group for group in (ALLOW, DENY) if wanted in group), ())
+    meant = next((one for word in words for one in asking.options if one.id.casefold() == word), None)
+    if meant and words is ALLOW and _advised_against(asking, meant):
+        return None
+    return meant
+
+
+def _advised_against(asking: Asking, chosen: Option) -> bool:
+    """Whether a program offers more than yes and no, and marks another answer than this one as its own choice: `Y` is then
+    one of several things it may do, such as to overwrite what was changed (dpkg), and is chosen only by its own name."""
+    return asking.kind != "confirm" and len(asking.options) > 2 and asking.default not in (None, chosen.id)
+
+
+def parse_policies(texts: Sequence[str]) -> dict[str, str]:
+    """`allow`, `deny`, `tool=allow,*=stop` as question to option; `*` is any question. Usage for anything else."""
+    found: dict[str, str] = {}
+    for text in ",".join(texts).split(",") if texts else ():
+        question, equals, option = text.strip().partition("=")
+        if not equals and question in ANY:
+            question, option = "*", question
+        if not question or not option:
+            raise Usage(
+                f"{ascii(text[:40])} is no decision",
+                reason="bad_decision",
+                hint="--decide allow, --decide deny, or --decide KIND=OPTION, as in confirm=yes; any question: *=OPTION",
+            )
+        found[question] = option
+    return found
+
+
+def by_policy(verdict: Verdict, policies: Mapping[str, str]) -> Option | None:
+    """The option a policy chooses for the question that stands, by its rule, id or kind; None to leave it standing. What is
+    said of any question (`*`) denies trust, and never gives it."""
+    asking = verdict.asking
+    if asking is None or asking.kind == "password":
+        return None
+    for key in (verdict.rule, asking.id, asking.kind, "*"):
+        if key is not None and key in policies:
+            chosen = None if policies[key] == STOP else find(asking, policies[key])
+            trusts = key == "*" and asking.kind == "trust" and chosen is not None and chosen.id != "deny"
+            return None if trusts else chosen
+    return None
+
+
+def _next(machine: Machine, steady: Steady, asking: Asking, chosen: str, timeout: float | None) -> Decided:
+    """Wait until the program wants the next thing, or has ended."""
+    from tmuxctl.control.waiting.waits import Conditions, Waiter
+
+    limit = current().left(machine.settings.wait_timeout if timeout is None else timeout)
+    _taken(steady, asking)
+    wanted = Conditions(idle=True, asking=True, exit=True)
+    with Waiter(machine, steady.observer.pane, wanted, "screen", steady.given, steady=steady) as waiter:
+        end = waiter.until(limit)
+    return Decided(
+        session=end.session,
+        asked=asking,
+        option=chosen,
+        state=end.state or State.UNKNOWN,
+        kind=end.kind,
+        detail=end.detail,
+        by=end.by,
+        confidence=end.confidence,
+        asking=end.asking,
+        exit_status=end.exit_status,
+        timed_out=end.timed_out,
+    )
+
+
+def _after(steady: Steady, asking: Asking, chosen: str) -> Decided:
+    """Look until the program has taken the answer."""
+    _taken(steady, asking)
+    steady.leave()
+    return _decided(steady.observer.pane.name, steady.verdict, asking, chosen)
+
+
+def _taken(steady: Steady, asking: Asking) -> None:
+    """Look until this question stands no more, for a while at most."""
+    began = time.monotonic()
+    while time.monotonic() - began < GONE_SECONDS:
+        held = steady.look()
+        now = steady.verdict.asking
+        if held and not (now and now.id == asking.id):
+            return
+        time.sleep(steady.due())
+
+
+def _decided(name: str, verdict: Verdict, asking: Asking, chosen: str | None) -> Decided:
+    return Decided(
+        session=name,
+        asked=asking,
+        option=chosen,
+        state=verdict.state,
+        kind=verdict.kind,
+        detail=verdict.detail,
+        by=verdict.by,
+        confidence=verdict.confidence,
+        asking=verdict.asking,
+        exit_status=verdict.status,
+    )

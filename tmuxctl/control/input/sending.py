@@ -1,0 +1,402 @@
+"""Typing into sessions: what a write needs to know first, and what it returns."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from tmuxctl.control.sessions import finding
+from tmuxctl.control.sessions.kept_profile import profile_of
+from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Usage
+from tmuxctl.operations import current
+from tmuxctl.results import Written
+from tmuxctl.terminal.input import paste as pasting
+from tmuxctl.terminal.input.paste import Input, Write
+from tmuxctl.terminal.tmux import lease
+from tmuxctl.terminal.tmux.lease import Holder
+from tmuxctl.terminal.tmux.server import Pane
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+    from tmuxctl.control.observation.observing import Steady
+
+SECRET_LIMIT = 4000
+ESCAPE_SECONDS = 0.1
+"""The pause behind Escape: with no pause programs take it and the next key for Meta and that key. And the one between the
+keys that empty an editor: some take what they read at once for text (Ink without bracketed paste, measured)."""
+
+REPEAT_LIMIT = 1000
+
+PASTE_STEP = 1 << 20
+"""So many bytes of the output at a time are looked through for what a program asked for."""
+
+
+def send(
+    machine: Machine,
+    session: str,
+    text: bytes,
+    *,
+    enter: bool = True,
+    paste: bool = False,
+    multiline: bool = False,
+    secret: bytes | None = None,
+    insecure: bool = False,
+    write_id: str | None = None,
+) -> Written:
+    """Type text and Enter in one guarded write, or in two where the program's profile says that it is pasted texts. Conflict
+    `secret_wanted` for a text where a password is asked for, unless `insecure`."""
+    if secret is not None and text:
+        raise Usage("give either text or a secret", reason="bad_option", hint="leave the text out")
+    data = text if secret is None else secret
+    one = Write(_id(write_id), data=data, enter=enter)
+    fresh = write_id is None and machine.panes is not None and not current().repeated
+
+    def write(pane: Pane) -> Written:
+        if data and secret is None and not insecure:
+            _refuse_secret(machine, pane)
+        profile = profile_of(machine, pane) if enter and data and secret is None else None
+        if profile is not None and profile.submit.mode == "paste":
+            from tmuxctl.control.input import submitting
+
+            if written := submitting.send(machine, pane, one, profile):
+                return written
+        return _send(
+            machine, pane, one._replace(fresh=fresh), paste=paste, multiline=multiline, secret=secret is not None
+        )
+
+    return _into(machine, session, write)
+
+
+def _send(
+    machine: Machine,
+    pane: Pane,
+    one: Write,
+    *,
+    paste: bool,
+    multiline: bool,
+    secret: bool,
+    hidden: bool | None = None,
+    holder: Holder | None = None,
+) -> Written:
+    data = one.data
+    if not data:
+        return Written(pane.name, "empty", one.id, 0, None)
+    tty = machine.transport.tty(pane.tty)
+    # where keys are read one by one (ssh, a dialog box) a program may show them itself, whatever it says that it wants
+    if secret and hidden is False and tty and not tty.canonical:
+        raise would_show(pane.name)
+    if secret and (tty is None or tty.echo or not (tty.canonical or hidden)):
+        raise Conflict(
+            f"{pane.name} does not ask for a secret: its terminal would show what is typed",
+            reason="echo_on",
+            hint=f"wait for the question first: tmuxctl screen {pane.name}",
+        )
+    bracketed = paste and knows_paste(machine, pane)
+    pasting.check_text(data, canonical=bool(tty and tty.canonical), bracketed=bracketed or paste, multiline=multiline)
+    if paste and not bracketed and (b"\n" in data or b"\r" in data) and not multiline:
+        pasting.check_text(data, canonical=False, bracketed=False, multiline=False)
+    echo = "none" if tty and tty.canonical and not tty.echo else "tty" if tty and tty.canonical else "editor"
+    # what the terminal does not show may be a secret, and is remembered nowhere
+    typed = b"" if secret or echo == "none" else data
+    return _write(machine, pane, one._replace(bracketed=bracketed), echo, typed=typed, holder=holder)
+
+
+def _refuse_secret(machine: Machine, pane: Pane) -> None:
+    from tmuxctl.control.input import passwords
+
+    if passwords.asked_for(machine, pane):
+        raise Conflict(
+            f"{pane.name} asks for a password, and a text on a command line may be seen and kept (ps, the shell's history)",
+            reason="secret_wanted",
+            hint=f"tmuxctl send {pane.name} --secret-from-env VARIABLE, --secret-from-file or --secret-from-fd; "
+            "to type the text all the same: --insecure",
+        )
+
+
+def keys(
+    machine: Machine,
+    session: str,
+    names: tuple[str, ...],
+    *,
+    repeat: int,
+    insecure: bool = False,
+    write_id: str | None = None,
+) -> Written:
+    """Press named keys, all checked first. Conflict `secret_wanted` as `send` for keys that write a character."""
+    if not 1 <= repeat <= REPEAT_LIMIT:
+        raise Usage(f"repeat {repeat} is not between 1 and {REPEAT_LIMIT}", reason="bad_number", hint="--repeat 3")
+    from tmuxctl.terminal.input.keys import tmux_keys
+
+    found = tmux_keys(names)
+    if not found:
+        raise Usage("no key given", reason="missing", hint="tmuxctl keys NAME C-c")
+    parts, write_id = _parted(found * repeat), _id(write_id)
+    text = any(len(key) == 1 or key == "Space" for key in found)
+
+    def write(pane: Pane) -> Written:
+        if text and not insecure:
+            _refuse_secret(machine, pane)
+        if len(parts) > 1:
+            return _in_parts(machine, pane, parts, write_id)
+        one = Write(write_id, keys=[(key,) for key in parts[0]])
+        return _write(machine, pane, one, "none", typed=b"")
+
+    written = _into(machine, session, write)
+    if parts[-1][-1].endswith("Escape"):
+        # the next call may come within a millisecond
+        time.sleep(ESCAPE_SECONDS)
+    return written
+
+
+def _in_parts(machine: Machine, pane: Pane, parts: Sequence[Sequence[str]], write_id: str) -> Written:
+    """Press the keys of one write with a pause behind each part, in which no other writer may type. A write
+    that is repeated with its id presses only what was not pressed."""
+    holder = lease.Holder.new()
+    result = "dup"
+    with leased(machine, pane, holder):
+        done = parts_done(machine, pane, write_id)
+        at, offset = machine.transport.clock(), finding.journal(machine, pane).end()
+        remember = Input.remember(holder.pid, write_id, offset, "none", b"", at)
+        for number, keys in enumerate(parts):
+            if number < done:
+                continue
+            one = Write(write_id, keys=[(key,) for key in keys], part=number)
+            result = pasting.write(machine.transport, holder, pane, one, remember)
+            if number + 1 < len(parts):
+                current().check()
+                time.sleep(ESCAPE_SECONDS)
+    return Written(pane.name, result, write_id, 0, finding.cursor(pane, offset))
+
+
+def parts_done(machine: Machine, pane: Pane, write_id: str) -> int:
+    """How many parts of a write were carried out before."""
+    told = machine.transport.run([("display-message", "-p", "-t", pane.target, "#{@tmuxctl_ack}")])
+    parts = re.findall(rf"\b{write_id}p(\d+)\b", told.decode(errors="replace"))
+    return max((int(part) + 1 for part in parts), default=0)
+
+
+def press(
+    machine: Machine,
+    pane: Pane,
+    names: tuple[str, ...],
+    holder: Holder,
+    *,
+    kept: Input | None = None,
+    apart: bool = False,
+) -> Input:
+    """Press keys in exactly this session, as an input of its own or as the end of another (`kept`), which stays the last;
+    NotFound `replaced` if its name is another's by now. `apart`: each by itself, for a program's editor."""
+    from tmuxctl.terminal.input.keys import tmux_keys
+
+    at, offset = machine.transport.clock(), finding.journal(machine, pane).end()
+    given = kept
+    found = tmux_keys(names)
+    for number, keys in enumerate([[key] for key in found] if apart else _parted(found)):
+        if number:
+            time.sleep(ESCAPE_SECONDS)
+        one = Write(os.urandom(8).hex(), keys=[(key,) for key in keys])
+        given = given or Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "none", b"", at)
+        remember = given.again(holder.pid) if kept else Input.remember(holder.pid, given.id, offset, "none", b"", at)
+        pasting.write(machine.transport, holder, pane, one, remember)
+    assert given is not None
+    return given
+
+
+def _parted(keys: Sequence[str]) -> list[list[str]]:
+    """Keys that may be pressed at once: what comes right behind Escape would be taken for Meta and that key."""
+    parts: list[list[str]] = [[]]
+    for key in keys:
+        if parts[-1] and parts[-1][-1].endswith("Escape"):
+            parts.append([])
+        parts[-1].append(key)
+    return parts
+
+
+def paste(
+    machine: Machine,
+    pane: Pane,
+    text: bytes,
+    offset: int,
+    holder: Holder,
+    *,
+    newline: tuple[str, ...] = (),
+    write_id: str | None = None,
+) -> Input:
+    """Put a text into a program's editor without sending it, and return it as an input: in one bracketed paste, or where
+    the program asked for none line by line with the keys that make a new line there. `offset` as `line`. With a
+    `write_id` a text that is pasted as a whole is pasted at most once, however often it is asked for.
+
+    Usage `multiline` if there are no such keys, `bad_text` for what would end the bracket, `line_too_long`.
+    """
+    # a profile says that it is given texts so
+    bracketed = knows_paste(machine, pane, unknown=True)
+    tty = machine.transport.tty(pane.tty)
+    pasting.check_text(text, canonical=bool(tty and tty.canonical), bracketed=bracketed, multiline=bool(newline))
+    at = machine.transport.clock()
+    one = Write(write_id or os.urandom(8).hex(), data=text, bracketed=bracketed, part=None if write_id is None else 0)
+    remember = Input.remember(holder.pid, one.id, offset, "editor", text, at)
+    given = Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "editor", text, at)
+    # without a bracket a carriage return would be Enter
+    lines = [text] if bracketed else re.split(rb"\r\n|\r|\n", text)
+    if len(lines) == 1:
+        pasting.write(machine.transport, holder, pane, one, remember)
+        return given
+    for number, each in enumerate(lines):
+        if number:
+            press(machine, pane, newline, holder, kept=given)
+        if each:
+            part = Write(os.urandom(8).hex(), data=each)
+            pasting.write(machine.transport, holder, pane, part, given.again(holder.pid))
+    return given
+
+
+def line(machine: Machine, pane: Pane, text: bytes, offset: int, holder: Holder) -> Input:
+    """Type one line of a turn and Enter, and return it as an input; `offset` is how far the output had come before."""
+    tty = machine.transport.tty(pane.tty)
+    canonical = bool(tty and tty.canonical)
+    pasting.check_text(text, canonical=canonical, bracketed=False, multiline=False)
+    echo = "tty" if tty and canonical and tty.echo else "none" if canonical else "editor"
+    one = Write(os.urandom(8).hex(), data=text, enter=True)
+    at = machine.transport.clock()
+    remember = Input.remember(holder.pid, one.id, offset, echo, text, at)
+    pasting.write(machine.transport, holder, pane, one, remember)
+    return Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, echo, text, at)
+
+
+def into(
+    machine: Machine, pane: Pane, text: bytes, *, holder: Holder, secret: bytes | None = None, hidden: bool = False
+) -> Written:
+    """Type a text, or the secret that is asked for, and Enter into exactly this session; errors as `send`, NotFound
+    `replaced` as `press`. `hidden`: a program that reads keys does not show the secret; Conflict `secret_wanted` if it may."""
+    one = Write(os.urandom(8).hex(), data=text if secret is None else secret, enter=True)
+    given = secret is not None
+    return _send(machine, pane, one, paste=False, multiline=False, secret=given, hidden=hidden, holder=holder)
+
+
+def would_show(name: str) -> Conflict:
+    """The error for a secret where nothing says that it would be hidden."""
+    return Conflict(
+        f"{name} may show what is typed: its program reads keys one by one, and no profile says that it hides them here",
+        reason="secret_wanted",
+        hint=f"type it yourself: tmuxctl attach {name}; or let a profile say `hidden` (docs/profiles.md)",
+    )
+
+
+def untouched(machine: Machine, steady: Steady) -> bool:
+    """True if nobody typed into the session since it was looked at; else what was seen counts no more."""
+    _, now = finding.find_with_input(machine, steady.observer.pane.name)
+    given, before = Input.parse(now), steady.given
+    if given is None or (before and before.id == given.id):
+        return True
+    steady.typed(given, None)
+    return False
+
+
+@contextmanager
+def leased(machine: Machine, pane: Pane, holder: Holder) -> Iterator[None]:
+    """Be the only writer. Conflict `leased` if another one is for a second."""
+    until = time.monotonic() + 1.0
+    while not lease.take(machine.transport, holder, pane):
+        current().check()
+        if time.monotonic() > until:
+            raise lease.held(pane.name)
+        time.sleep(0.03)
+    try:
+        yield
+    finally:
+        with suppress(TmuxctlError):
+            lease.give_back(machine.transport, holder, pane.name)
+
+
+def _into(machine: Machine, session: str, write: Callable[[Pane], Written]) -> Written:
+    """Write into what is known of the session; if that is of an earlier one, everything is looked at anew."""
+    pane = finding.known(machine, session)
+    try:
+        if pane.dead:
+            raise pasting.ended(pane)
+        return write(pane)
+    except (Exited, NotFound):
+        fresh = finding.find(machine, session)
+        if fresh.dead:
+            raise pasting.ended(fresh) from None
+        if (fresh.id, fresh.name) == (pane.id, pane.name) and not pane.dead:
+            raise
+        return write(fresh)
+
+
+def _write(
+    machine: Machine, pane: Pane, one: Write, echo: str, *, typed: bytes, holder: Holder | None = None
+) -> Written:
+    offset = finding.journal(machine, pane).end()
+    holder = holder or machine.holder
+    remember = Input.remember(holder.pid, one.id, offset, echo, typed, machine.transport.clock())
+    result = pasting.write(machine.transport, holder, pane, one, remember)
+    return Written(pane.name, result, one.id, len(one.data), finding.cursor(pane, offset))
+
+
+def knows_paste(machine: Machine, pane: Pane, *, unknown: bool = False) -> bool:
+    """True if the program last switched bracketed paste on (xterm's mode 2004): tmux 3.7 and later tell, else as far as the
+    journal reaches back; `unknown` where the beginning of its output is gone and what is kept does not tell.
+
+    A program may switch it on once, and then print for days: Gemini CLI draws a MiB in a dozen turns (measured).
+    """
+    flag = machine.transport.run([("display-message", "-p", "-t", pane.target, "#{bracket_paste_flag}")]).strip()
+    if flag:
+        return flag == b"1"
+    journal = finding.journal(machine, pane)
+    part = journal.tail(PASTE_STEP)
+    start, rest = journal.start(), b""
+    while part.data:
+        # a switch may stand across two pieces
+        data = part.data + rest
+        on, off = data.rfind(b"\x1b[?2004h"), data.rfind(b"\x1b[?2004l")
+        if on != off:
+            return on > off
+        if part.start <= start or not journal.streams:
+            break
+        begin = max(start, part.start - PASTE_STEP)
+        part, rest = journal.read(begin, part.start - begin), data[:8]
+    return unknown and (start > 0 or not journal.streams)
+
+
+def _id(given: str | None) -> str:
+    if given is None:
+        return current().request_id
+    if not (8 <= len(given) <= 64 and given.isalnum() and given.isascii()):
+        raise Usage(
+            "an id is 8 to 64 letters and digits, as an earlier error gave it",
+            reason="bad_id",
+            hint="leave it out for a new write",
+        )
+    return given
+
+
+def secret(env: str | None, file: str | None, fd: int | None) -> bytes | None:
+    """A secret from the one place named: a variable, a file's first line, a descriptor. None if none is."""
+    if sum(place is not None for place in (env, file, fd)) > 1:
+        hint = "--secret-from-env, --secret-from-file or --secret-from-fd"
+        raise Usage("name one place for the secret", reason="bad_option", hint=hint)
+    try:
+        if env is not None:
+            found = os.environb[env.encode()]
+        elif file is not None:
+            with open(os.path.expanduser(file), "rb") as handle:
+                found = handle.readline(SECRET_LIMIT + 1)
+        elif fd is not None:
+            with os.fdopen(fd, "rb", closefd=False) as handle:
+                found = handle.read(SECRET_LIMIT + 1)
+        else:
+            return None
+    except (KeyError, OSError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no such variable"
+        hint = "set the variable, or name a file or descriptor that can be read"
+        raise Usage(f"the secret cannot be read: {reason}", reason="no_secret", hint=hint) from None
+    line = found.rstrip(b"\r\n")
+    if not line or len(line) > SECRET_LIMIT or b"\n" in line or b"\r" in line or b"\0" in line:
+        hint = f"one line of at most {SECRET_LIMIT} bytes"
+        raise Usage("the secret is empty, too long, or more than one line", reason="bad_secret", hint=hint)
+    return line

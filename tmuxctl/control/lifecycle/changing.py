@@ -1,0 +1,48 @@
+"""Changing a session that runs: its name, its size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmuxctl.control.lifecycle.listing import show
+from tmuxctl.control.sessions.finding import find
+from tmuxctl.control.sessions.records import amend
+from tmuxctl.errors import TmuxctlError
+from tmuxctl.model import Session, check_name, parse_size
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+
+
+def rename(machine: Machine, session: str, name: str) -> Session:
+    """Give a session another name."""
+    check_name(name)
+    pane = find(machine, session)
+    # if we die between the two, it is at least restored under the name it was to have
+    amend(machine, pane.id, lambda kept: kept["spec"].update(name=name))
+    try:
+        machine.transport.run([("rename-session", "-t", "=" + pane.name, name)])
+    except TmuxctlError:
+        amend(machine, pane.id, lambda kept: kept["spec"].update(name=pane.name))
+        raise
+    return show(machine, name)
+
+
+def resize(machine: Machine, session: str, size: str) -> Session:
+    """Change the size a session has when nobody is attached."""
+    wanted = parse_size(size)
+    pane = find(machine, session)
+    if pane.dead:
+        from tmuxctl.terminal.input.paste import ended
+
+        raise ended(pane)
+    amend(machine, pane.id, lambda kept: kept["spec"].update(size=str(wanted)))
+    cols, rows = str(wanted.cols), str(wanted.rows)
+    machine.transport.run(
+        [
+            ("set-option", "-t", pane.target, "@tmuxctl_cols", cols),
+            ("set-option", "-t", pane.target, "@tmuxctl_rows", rows),
+            ("resize-window", "-t", pane.target, "-x", cols, "-y", rows),
+        ]
+    )
+    return show(machine, pane.name)

@@ -1,0 +1,82 @@
+"""What is known of sessions: one with its state, or all of them, the lost and the adopted ones too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmuxctl.control.observation.observing import known_state
+from tmuxctl.control.sessions.finding import FOLDER_GONE, GONE, find_with_input, has_folder, panes
+from tmuxctl.control.sessions.records import buried, lost
+from tmuxctl.control.sessions.summaries import describe, summary
+from tmuxctl.errors import Exited, Unreachable
+from tmuxctl.model import Session, check_tag
+from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.value import changed
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+    from tmuxctl.results import Sessions
+
+
+def show(machine: Machine, session: str) -> Session:
+    """One session, with its cursor."""
+    try:
+        from tmuxctl.control.observation import observing
+        from tmuxctl.terminal.input.paste import Input
+
+        pane, given = find_with_input(machine, session)
+        if pane.dead:
+            return describe(machine, pane)
+        return _loaded(machine, pane, known_state(observing.now(machine, pane, Input.parse(given))))
+    except (Unreachable, Exited) as error:
+        if error.reason not in GONE:
+            raise
+        return next(one for one in lost(machine, panes(machine)) if session in (one.name, one.id))
+
+
+def _loaded(machine: Machine, pane: Pane, session: Session) -> Session:
+    """The session with what its processes take of the machine."""
+    load = machine.transport.load(pane.pid)
+    return changed(session, processes=load.processes, memory=load.memory, cpu=load.cpu)
+
+
+def ls(
+    machine: Machine,
+    *,
+    state: str | None = None,
+    tag: str | None = None,
+    all_sockets: bool = False,
+    ended: bool = False,
+) -> Sessions:
+    """All sessions of the server, then the lost and the adopted ones, with `all_sockets` the panes of every other server,
+    and with `ended` those that were ended and are still kept; only those in a state or with a tag, if one is given."""
+    from tmuxctl.results import Sessions
+
+    if tag is not None:
+        check_tag(tag)
+    there = panes(machine)
+    found = [*_seen(machine, there), *lost(machine, there), *_elsewhere(machine, all_sockets)]
+    found += buried(machine) if ended else []
+    wanted = (one for one in found if state is None or state in (one.state.value, one.wants))
+    return Sessions(tuple(one for one in wanted if tag is None or tag in one.tags))
+
+
+def _elsewhere(machine: Machine, everywhere: bool) -> list[Session]:
+    """What is adopted, and if it is wanted the panes of other servers."""
+    if not everywhere and not machine.transport.files(f"{machine.transport.home}/adopted"):
+        return []
+    from tmuxctl.control.lifecycle import adopting
+
+    return [*adopting.adopted(machine), *(adopting.everywhere(machine) if everywhere else ())]
+
+
+def _seen(machine: Machine, panes: list[Pane]) -> list[Session]:
+    """The sessions with their states, each judged by one look."""
+    if all(pane.dead for pane in panes):
+        return [summary(pane) for pane in panes]
+    from tmuxctl.control.observation import observing
+
+    whole = {pane.id for pane in panes if not pane.spec.get("journal", True) or has_folder(machine, pane)}
+    seen = observing.glance(machine, [pane for pane in panes if not pane.dead and pane.id in whole])
+    found = (known_state(seen[pane.id]) if pane.id in seen else summary(pane) for pane in panes)
+    return [one if one.id in whole else changed(one, detail=FOLDER_GONE) for one in found]

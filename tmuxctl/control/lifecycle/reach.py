@@ -1,0 +1,18 @@
+"""Which server a session's name leads to: ours, or that of a pane of another tmux."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+
+
+def reach(machine: Machine, session: str) -> tuple[Machine, str]:
+    """The machine that drives a session, and the session's name there: a session of ours, one that was adopted, or a pane of
+    another tmux (`tmux:TARGET`, `tmux@SOCKET:TARGET`). NotFound `no_target`, Unreachable `no_server`."""
+    if ":" in session or machine.transport.files(f"{machine.transport.home}/adopted"):
+        from tmuxctl.control.lifecycle import adopting
+
+        return adopting.reach(machine, session) or (machine, session)
+    return machine, session

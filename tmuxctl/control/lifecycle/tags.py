@@ -1,0 +1,44 @@
+"""Words that people give sessions to find them by; tmux keeps them, and the spec for when tmux is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tmuxctl.control.lifecycle import listing
+from tmuxctl.control.sessions import finding, records
+from tmuxctl.model import Session, check_tag
+from tmuxctl.operations import current
+from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.transport.base import Guard, Refused
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+
+
+def change(machine: Machine, session: str, add: Sequence[str], remove: Sequence[str]) -> Session:
+    """Give a session tags and take others away; the session with those it then has."""
+    for tag in (*add, *remove):
+        check_tag(tag)
+    pane = finding.find(machine, session)
+    if add or remove:
+        while not _put(machine, pane, wanted := _changed(pane.tags, add, remove)):
+            current().check()
+            pane = finding.find(machine, pane.id)
+        records.amend(machine, pane.id, lambda kept: kept["asked"].update(tags=wanted))
+    return listing.show(machine, pane.name)
+
+
+def _changed(tags: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> list[str]:
+    return [tag for tag in dict.fromkeys((*tags, *add)) if tag not in remove]
+
+
+def _put(machine: Machine, pane: Pane, tags: Sequence[str]) -> bool:
+    """Replace the tags in tmux; False if somebody else changed them meanwhile."""
+    same = f"#{{&&:#{{==:#{{@tmuxctl_id}},{pane.id}}},#{{==:#{{@tmuxctl_tags}},{' '.join(pane.tags)}}}}}"
+    change = ("set-option", "-t", pane.target, "@tmuxctl_tags", " ".join(tags))
+    try:
+        machine.transport.run([Guard(pane.target, same), change])
+    except Refused:
+        return False
+    return True

@@ -1,0 +1,513 @@
+"""Knowing what a session's program does: looks taken by terminal/, judged by reading/, kept for the next process."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmuxctl import evidence as evidences
+from tmuxctl.control import foreground
+from tmuxctl.control.observation import wanting
+from tmuxctl.control.sessions import finding, records, summaries
+from tmuxctl.control.sessions.finding import cursor
+from tmuxctl.control.sessions.kept_profile import profile_of
+from tmuxctl.control.sessions.summaries import pane_detail, summary, until
+from tmuxctl.errors import TmuxctlError
+from tmuxctl.evidence import FULL, Evidence, Kernel, Look, Mark
+from tmuxctl.model import Confidence, Session, State
+from tmuxctl.operations import current
+from tmuxctl.reading.evidence.tty_waits import names
+from tmuxctl.reading.state.judging import Verdict, judge
+from tmuxctl.terminal.input.paste import Input
+from tmuxctl.terminal.panes import observer
+from tmuxctl.terminal.panes.observer import WINDOW_SECONDS, Capture
+from tmuxctl.terminal.tmux.journal import Extent
+from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.transport.base import Probe, read_object
+from tmuxctl.value import changed
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+    from tmuxctl.control.observation.hook_events import Events
+    from tmuxctl.program_profile import Profile
+    from tmuxctl.reading.state.judging import Verdict
+
+LAST, FORMAT = "last.json", 1
+
+SETTLED = (State.IDLE, State.ASKING)
+
+AGAIN_SECONDS = 0.03
+"""The pause before the look that confirms another."""
+
+CONFIRM_SECONDS = 0.025
+"""So long a state must have been seen for a second look to confirm it."""
+
+MOMENT_SECONDS = 0.4
+"""How long a command that only tells a state looks at it, if the first looks do not agree."""
+
+LIVELY_SECONDS = 0.35
+"""So long after output the next look follows soon."""
+
+PATIENCE = 4
+"""A silent program is looked at again when it has been silent a quarter longer."""
+
+RARELY_SECONDS = 3.0
+"""The longest pause between two looks at a program that works and prints nothing."""
+
+FLOOD_SECONDS = 0.1
+"""The pause between two looks at a program that prints without end."""
+
+TAKEN_SECONDS = 0.35
+"""After so long an input counts as taken though nothing showed it (a program need not echo or answer)."""
+
+RECENT_SECONDS = 1.0
+"""A look of another process within the last second confirms ours."""
+
+UNSEEN = Verdict(State.UNKNOWN, None, None, None, Confidence.GUESS, "not looked at yet")
+
+TAKING = Verdict(State.BUSY, None, "silent", "kernel", Confidence.LIKELY, "what was typed has not been taken yet")
+
+START_SECONDS = 30.0
+"""How long a new program is waited for, if neither its profile nor the settings say."""
+
+BUSY_SECONDS = 2.0
+"""After so long a new program that works is left to it."""
+
+KEPT_LOOKS = 12
+"""How many looks are left for the next process."""
+
+
+class Observer(observer.Observer):
+    """A session watched with its shell's marks and its profile."""
+
+    def __init__(
+        self, machine: Machine, pane: Pane, *, level: str = FULL, profile: Profile | None = None, marked: bool = True
+    ) -> None:
+        token = pane.spec.get("marks", "") if marked else ""
+
+        def find_mark(data: bytes, start: int) -> Mark | None:
+            from tmuxctl.reading.text import marks
+
+            found = marks.marks(data, token)
+            return Mark(found[-1].letter, found[-1].status, start + found[-1].start) if found else None
+
+        folder = records.folder(machine, pane.id)
+        self.own = profile or profile_of(machine, pane)
+        self.events: Events | None = None
+        if self.own and self.own.hooks:
+            from tmuxctl.control.observation.hook_events import Events
+
+            self.events = Events(machine, folder, self.own.hooks)
+        super().__init__(
+            machine.transport,
+            pane,
+            folder,
+            find_mark=find_mark if token else None,
+            find_hook=self.events.hook if self.events else None,
+            level=level,
+        )
+        self.folder, self.token = folder, token
+        self._prompts: dict[int, bool] = {}
+        self._argv: dict[int, set[str]] = {}
+        self._known = None if profile or pane.spec.get("plain") else machine.known
+
+    @property
+    def profile(self) -> Profile | None:
+        """The profile of the program that has the terminal now: the session's own, or that of what its program runs."""
+        if self._known is None or not self.looks:
+            return self.own
+        told = names(self.looks[-1].kernel)
+        if not told and len(self.looks) > 1 and not self.looks[-1].dead:
+            # while one program gives way to the next the kernel may tell of none
+            told = names(self.looks[-2].kernel)
+        return foreground.profile(self._known, self.own, told)
+
+    @property
+    def evidence(self) -> Evidence:
+        """What is known, with what the profile can tell of the program's own words."""
+        found, known = super().evidence, self.profile
+        return found._replace(hides=self._hides(known)) if known and known.password_argv else found
+
+    def _hides(self, known: Profile) -> bool | None:
+        """Whether a field that the program draws hides what is written in it, by the words the program was started with."""
+        kernel = self.looks[-1].kernel if self.looks else None
+        while kernel is not None and kernel.inner is not None:
+            kernel = kernel.inner
+        told = [one for one in kernel.programs if one.foreground and foreground.fits(known, one.name)] if kernel else []
+        if len(told) != 1:
+            return None
+        if told[0].pid not in self._argv:
+            self._argv = {told[0].pid: self._words(told[0].pid)}
+        hiding, showing = (
+            bool(self._argv[told[0].pid] & {*words}) for words in (known.password_argv, known.password_unless)
+        )
+        return hiding if hiding != showing else None
+
+    def _words(self, pid: int) -> set[str]:
+        with suppress(TmuxctlError, OSError):
+            return set(self.transport.read(f"/proc/{pid}/cmdline").decode(errors="replace").split("\0"))
+        return set()
+
+    @property
+    def folders(self) -> list[str]:
+        """Where something changes when the program prints, or tells of its turn."""
+        return [self.journal.folder, *([self.events.folder] if self.events else [])]
+
+    @property
+    def hooked(self) -> bool:
+        """True if the program was started so that it tells of its turns."""
+        known = self.own.hooks if self.own else None
+        argv = self.pane.spec.get("argv") or ()
+        from tmuxctl.control.observation import hook_launch
+        from tmuxctl.profile_files import library
+
+        place = library.place_of(argv)
+        return (
+            known is not None and self.own is not None and place is not None and hook_launch.fits(argv[place], self.own)
+        )
+
+    @property
+    def applied(self) -> str | None:
+        """The name of that profile."""
+        return self.profile.name if self.profile else None
+
+    @property
+    def interrupt(self) -> tuple[str, ...]:
+        """The keys that stop what that program does."""
+        return self.profile.interrupt if self.profile else ("C-c",)
+
+    def see(self, extent: Extent, probe: Probe, drawn: Capture) -> Look:
+        """As every observer; where a question stands on the screen that no program of the terminal listens for, who else
+        waits for this terminal is looked for as well."""
+        from tmuxctl.reading.state import event_loops
+
+        look = super().see(extent, probe, drawn)
+        if not event_loops.unanswered(self.looks):
+            return look
+        found = self.transport.probe([(self.pane.pid, self.pane.tty)], level=self.level, beyond=True)[0]
+        self.looks[-1] = look = look._replace(kernel=found.kernel)
+        return look
+
+    def verdict(self) -> Verdict:
+        """What the looks so far say."""
+        return judge(self.evidence, self.profile)
+
+    def at_prompt(self, offset: int) -> bool:
+        """True if a marked shell stood at its prompt when its output had come so far."""
+        if offset not in self._prompts:
+            self._prompts = {offset: finding.at_prompt(self.journal, self.token, offset)}
+        return self._prompts[offset]
+
+
+class Observed(NamedTuple):
+    """A state, the look it was judged by, the name of the profile, None if it was judged without, and what is wanted."""
+
+    verdict: Verdict
+    look: Look
+    pane: Pane
+    profile: str | None
+    wants: str | None = None
+
+
+def now(machine: Machine, pane: Pane, given: Input | None = None, *, moment: float = MOMENT_SECONDS) -> Observed:
+    """The state at this moment: looked at until two looks agree, for at most `moment` seconds (0: one look).
+
+    `given` is the last input. What another process saw just before counts, and what is seen here is left for the next.
+    """
+    steady = Steady(machine, Observer(machine, pane), given)
+    steady.watch(moment)
+    return steady.observed()
+
+
+def glance(machine: Machine, panes: Sequence[Pane]) -> dict[str, Observed]:
+    """The states of many living sessions by one look at each, by id. A screen that was seen before and has not changed
+    since is not asked for again."""
+    watched = [Observer(machine, pane) for pane in panes]
+    extents = [one.journal.extent() for one in watched]
+    probes = machine.transport.probe([(pane.pid, pane.tty) for pane in panes])
+    before = [_left(one) for one in watched]
+    known = {
+        one.pane.id: Capture(one.pane, left[-1].title, left[-1].screen.encode(), b"", "-")
+        for one, extent, left in zip(watched, extents, before, strict=True)
+        if left and left[-1].journal == extent.end and (left[-1].cols, left[-1].rows) == (one.pane.cols, one.pane.rows)
+    }
+    asked = [pane for pane in panes if pane.id not in known]
+    drawn = known | {one.pane.id: one for one in (observer.captures(machine.transport, asked) if asked else ())}
+    seen = {}
+    for one, extent, probe in zip(watched, extents, probes, strict=True):
+        if one.pane.id not in drawn:
+            continue
+        verdict, look = _by_one_look(machine, one, extent, probe, drawn[one.pane.id])
+        if one.pane.id not in known:
+            leave(one, verdict)
+        seen[one.pane.id] = Observed(verdict, look, one.pane, one.applied, wanting.of(one, verdict))
+    return seen
+
+
+def _by_one_look(
+    machine: Machine, watched: Observer, extent: Extent, probe: Probe, drawn: Capture
+) -> tuple[Verdict, Look]:
+    """The state by a look that was put together elsewhere; what was just typed must have been taken here too."""
+    steady = Steady(machine, watched, Input.parse(drawn.given))
+    look = watched.see(extent, probe, drawn)
+    verdict = watched.verdict()
+    return (verdict if verdict.state not in SETTLED or steady.arrived(look) else TAKING), look
+
+
+def beside(machine: Machine, drawn: Capture) -> Verdict:
+    """The state by one look beside a screen that was captured just now."""
+    watched = Observer(machine, drawn.pane)
+    extent = watched.journal.extent()
+    probe = machine.transport.probe([(drawn.pane.pid, drawn.pane.tty)])[0]
+    return _by_one_look(machine, watched, extent, probe, drawn)[0]
+
+
+def ready(machine: Machine, session: Session) -> Session:
+    """A session just made, once its program waits, asks, has ended, or has plainly been busy for two seconds."""
+    pane, given = finding.find_with_input(machine, session.name)
+    if pane.id != session.id:
+        return session
+    if pane.dead:
+        return summaries.summary(pane, session.cursor)
+    steady = Steady(machine, Observer(machine, pane), Input.parse(given))
+    profile = steady.observer.own
+    patience = (profile and profile.start_timeout) or machine.settings.wait_timeout or START_SECONDS
+    began = time.monotonic()
+    deadline = began + (current().left(patience) or 0.0)
+    busy: float | None = None
+    watch = machine.transport.watch(steady.observer.folders, pane.pid)
+    try:
+        while not steady.look() or steady.verdict.state not in (*SETTLED, State.EXITED):
+            moment = time.monotonic()
+            # a profile knows how long its program may take to start
+            # a program that has drawn nothing yet has not begun
+            blank = not steady.observer.looks[-1].screen.strip()
+            starting = steady.verdict.state is State.STARTING or (blank and steady.verdict.state is State.UNKNOWN)
+            plainly = not (starting and profile and profile.start_timeout)
+            busy = (busy or moment) if plainly and steady.verdict.state not in SETTLED else None
+            if moment > deadline or (busy and moment - busy > BUSY_SECONDS):
+                break
+            current().check()
+            watch.wait(min(steady.due(), BUSY_SECONDS / 4))
+            time.sleep(steady.rested())
+    finally:
+        watch.close()
+    steady.leave()
+    return known_state(steady.observed())
+
+
+class Steady:
+    """A state that holds: what was typed has been taken, and two looks in a row agree.
+
+    A program that was just given something seems to wait until it begins with it: so after an input, waiting counts
+    only once something shows that the input arrived.
+    """
+
+    def __init__(self, machine: Machine, observer: Observer, given: Input | None) -> None:
+        self.machine, self.observer, self.given = machine, observer, given
+        self.verdict = UNSEEN
+        self.holds = False
+        self.readers: dict[tuple[int, int], int] | None = None
+        """How often each thread had slept before the input, where this process looked then."""
+        self.worked = False
+        """Since the last input the program was seen at work by its own sign."""
+        self.deaf = False
+        """Since the last input nobody listened to the terminal for a while."""
+        self._taken = given is None
+        self._looked = self._grown = self._began = self._since = time.monotonic()
+        self._journal = -1
+
+    def look(self) -> bool:
+        """Look once; True if what `verdict` says now holds."""
+        earlier = self.observer.looks[-1] if self.observer.looks else None
+        look = self.observer.look()
+        self._looked = time.monotonic()
+        if earlier and self.holds and self._unmoved(earlier, look):
+            return True
+        if look.journal != self._journal:
+            # before the first look it may have been silent for long, or for ever
+            silent = (LIVELY_SECONDS if look.quiet is None else look.quiet) if self._journal < 0 else 0.0
+            self._journal, self._grown = look.journal, self._looked - silent
+        self._taken = self._taken or self.arrived(look)
+        before, self.verdict = self.verdict, self.observer.verdict()
+        self.worked = self.worked or (self.verdict.state is State.BUSY and self.verdict.by == "busy-mark")
+        self.deaf = self.deaf or self._nobody(before)
+        if certain(self.verdict) and (self._taken or self.verdict.state is State.EXITED):
+            self.holds = True
+        elif self.verdict.state in SETTLED and not self._taken:
+            self.verdict, self.holds = TAKING, False
+        else:
+            if not same(before, self.verdict):
+                self._since = self._looked
+            # what is in flight between program, tmux and journal needs a moment, however often it is looked at
+            self.holds = self._looked - self._since >= CONFIRM_SECONDS
+        return self.holds
+
+    def _nobody(self, before: Verdict) -> bool:
+        """Two looks in a row saw that nobody listens."""
+        pair = (before, self.verdict)
+        return all(one.state is State.BUSY and one.by == "kernel" and one.confidence is Confidence.SURE for one in pair)
+
+    def watch(self, moment: float = MOMENT_SECONDS) -> None:
+        """Look until the state holds, for at most `moment` seconds (0: once), and leave what was seen for the next."""
+        self.recall()
+        began = time.monotonic()
+        while not self.look() and time.monotonic() - began < moment:
+            time.sleep(AGAIN_SECONDS)
+        self.leave()
+
+    def typed(self, given: Input | None, readers: dict[tuple[int, int], int] | None) -> None:
+        """Something was typed just now: what was seen before says nothing about what comes."""
+        self.given, self.readers = given, readers
+        self.observer.forget()
+        self.verdict, self.holds, self._taken = UNSEEN, False, given is None
+        self.worked = self.deaf = False
+        self._grown = self._began = time.monotonic()
+
+    def stir(self) -> None:
+        """Something happened, though perhaps nothing was printed: the next looks follow soon."""
+        self._grown = time.monotonic()
+
+    def due(self) -> float:
+        """Seconds until the next look is worth its cost, if nothing happens before: soon after something happened, then
+        less and less often."""
+        silent = self._looked - self._stirred()
+        if (self.verdict.state in SETTLED and not self.holds) or silent < LIVELY_SECONDS:
+            pause = AGAIN_SECONDS
+        else:
+            # a silent end of a long computation is worth less haste than that of a short one
+            pause = min(RARELY_SECONDS, max(AGAIN_SECONDS, silent / PATIENCE))
+        return max(0.0, self._looked + pause - time.monotonic())
+
+    def _stirred(self) -> float:
+        """When something last happened: it printed, or was given something."""
+        given = self.given.at - self.observer.looks[-1].at + self._looked if self.given and self.observer.looks else 0.0
+        return max(self._grown, given)
+
+    def early(self) -> bool:
+        """True if nothing was printed or told since the last look, and the next one is not due."""
+        told = self.observer.events is not None and self.observer.events.news()
+        return self.due() > 0.001 and self.observer.journal.end() == self._journal and not told
+
+    def rested(self) -> float:
+        """Seconds until another look may be taken at all: output may come without end."""
+        pause = AGAIN_SECONDS if not self.holds or self._looked - self._began < 1.0 else FLOOD_SECONDS
+        return max(0.0, self._looked + pause - time.monotonic())
+
+    def _unmoved(self, earlier: Look, look: Look) -> bool:
+        """Nobody waited for the terminal, and since then not one thread has woken: there is nothing to judge anew."""
+        certain = self.verdict.state is State.BUSY and self.verdict.confidence is Confidence.SURE
+        return certain and look.journal == earlier.journal and _still(look.kernel) == _still(earlier.kernel)
+
+    def arrived(self, look: Look) -> bool:
+        """Whether the last input reached the program, as far as this look can tell."""
+        given = self.given
+        if given is None or look.hook is not None or look.at - given.at > TAKEN_SECONDS:
+            return True
+        if look.kernel and look.kernel.tty and look.kernel.tty.unread:
+            return False
+        if self.observer.at_prompt(given.offset):
+            # a marked shell says itself when it begins with a line
+            return bool(look.mark and look.mark.offset >= given.offset)
+        moved = self.readers is None or (look.kernel is not None and readers(look.kernel) != self.readers)
+        if given.echo == "none":
+            return look.journal > given.offset or (moved and self.readers is not None)
+        # the terminal echoes before the program reads; a program that edits its line echoes itself
+        return look.journal > given.offset and (moved or given.echo != "tty")
+
+    def recall(self) -> None:
+        """Take in what another process left of the last seconds, as far as it saw it after the last input."""
+        began = self.given.at if self.given else 0.0
+        clock = self.observer.transport.clock()
+        fresh = [one for one in _left(self.observer) if 0 <= clock - one.at < WINDOW_SECONDS and one.at > began]
+        self.observer.recall(fresh)
+        if fresh and clock - fresh[-1].at < RECENT_SECONDS:
+            self.verdict = self.observer.verdict()
+            self._since -= clock - fresh[-1].at
+
+    def observed(self) -> Observed:
+        """What was seen last."""
+        watched = self.observer
+        wants = wanting.of(watched, self.verdict)
+        return Observed(self.verdict, watched.looks[-1], watched.pane, watched.applied, wants)
+
+    def leave(self) -> None:
+        """Keep the last looks in the session's folder, for the next process that asks."""
+        leave(self.observer, self.verdict)
+
+
+def leave(watched: Observer, verdict: Verdict) -> None:
+    """Keep the last looks and their verdict in the session's folder, for the next process that asks."""
+    kept = list(evidences.differences(list(watched.looks)[-KEPT_LOOKS:]))
+    about = {"format": FORMAT, "incarnation": watched.pane.incarnation, "state": verdict.state.value, "looks": kept}
+    with suppress(TmuxctlError, OSError):
+        watched.transport.put(f"{watched.folder}/{LAST}", json.dumps(about).encode())
+
+
+def _left(watched: Observer) -> list[Look]:
+    """The looks another process left of this life of the session, oldest first, however old."""
+    try:
+        about = read_object(watched.transport, f"{watched.folder}/{LAST}")
+        if about["format"] != FORMAT or about["incarnation"] != watched.pane.incarnation:
+            return []
+        found = [look for look in evidences.looks(about["looks"]) if not look.dead]
+        return found if all(map(_whole, found)) else []
+    except (TmuxctlError, OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
+        return []
+
+
+def _whole(look: Look) -> bool:
+    """True if what a file said can be worked with."""
+    numbers = (look.at, look.journal, look.x, look.y, look.cols, look.rows)
+    return all(isinstance(one, (int, float)) for one in numbers) and all(
+        isinstance(one, str) for one in (look.screen, look.title)
+    )
+
+
+def readers(kernel: Kernel | None) -> dict[tuple[int, int], int]:
+    """How often each thread at the terminal gave up the processor: it moves when one takes what was typed."""
+    found: dict[tuple[int, int], int] = {}
+    while kernel is not None:
+        found |= {(one.pid, thread.id): thread.switches for one in kernel.programs for thread in one.threads}
+        kernel = kernel.inner
+    return found
+
+
+def _still(kernel: Kernel | None) -> Kernel | None:
+    """Without the time it was looked at."""
+    return kernel and kernel._replace(clock=None)
+
+
+def certain(verdict: Verdict) -> bool:
+    """True if one look is enough: the program's end, the marks of a shell, and what a program told itself."""
+    return verdict.state in (State.EXITED, State.LOST) or (
+        verdict.by in ("shell-mark", "hook") and verdict.confidence is Confidence.SURE
+    )
+
+
+def same(one: Verdict, other: Verdict) -> bool:
+    """True if two verdicts say the same, so that the second confirms the first."""
+    ids = [verdict.asking.id if verdict.asking else None for verdict in (one, other)]
+    return one.state == other.state and one.kind == other.kind and ids[0] == ids[1]
+
+
+def known_state(seen: Observed) -> Session:
+    """What is known of a session, with its state."""
+    from tmuxctl.operations import plain
+
+    verdict = seen.verdict
+    return changed(
+        summary(seen.pane, cursor(seen.pane, seen.look.journal)),
+        state=verdict.state,
+        kind=verdict.kind,
+        detail=verdict.detail or pane_detail(seen.pane),
+        until=until(verdict),
+        by=verdict.by,
+        confidence=verdict.confidence,
+        profile=seen.profile,
+        asking=plain(verdict.asking) if verdict.asking else None,
+        wants=seen.wants,
+    )

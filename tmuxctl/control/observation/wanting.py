@@ -1,0 +1,68 @@
+"""What a session's program wants when it waits: its next command, or input for what it does already."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmuxctl.errors import Asking, Conflict
+from tmuxctl.model import State
+from tmuxctl.reading.state import wanted
+from tmuxctl.reading.state.wanted import INPUT, PROMPT
+
+if TYPE_CHECKING:
+    from tmuxctl.control.observation.observing import Observer
+    from tmuxctl.reading.state.judging import Verdict
+
+__all__ = ["INPUT", "PROMPT", "has_prompt", "input_wanted", "not_at_prompt", "of"]
+
+TAIL_BYTES = 1 << 16
+"""So much of the newest output is looked through for a prompt."""
+
+
+def of(observer: Observer, verdict: Verdict) -> str | None:
+    """PROMPT if the program is ready for the next command, INPUT if anything else is wanted, None if nothing is."""
+    unclear = verdict.state is State.IDLE and verdict.kind in wanted.OWN_SCREENS
+    return wanted.wanted(verdict, has_prompt=unclear and has_prompt(observer))
+
+
+def has_prompt(observer: Observer) -> bool:
+    """Whether the session's own program has a prompt of its own: a shell that marks it, or one that its profile knows and
+    that it has shown. A script of python3 has the profile of python3, and shows no prompt of it."""
+    if observer.token:
+        return True
+    prompts = wanted.prompts_in_rows(observer.own) if observer.own else []
+    if not prompts:
+        return False
+    from tmuxctl.reading.text.lines import Lines
+
+    # with what stood there before a program took the alternate screen
+    pieces: list[str] = []
+    lines = Lines(observer.pane.cols, observer.pane.rows, sink=pieces.append)
+    lines.feed(observer.journal.tail(TAIL_BYTES).data)
+    lines.finish()
+    return wanted.prompt_shown("".join(pieces).split("\n"), prompts)
+
+
+def input_wanted(name: str, verdict: Verdict) -> Asking:
+    """The error for a program that waits for input where its next prompt is waited for."""
+    what, hint = _words(name, verdict)
+    return Asking(f"{name} waits for {what}", reason=verdict.kind or "line", hint=hint)
+
+
+def not_at_prompt(name: str, verdict: Verdict) -> Conflict:
+    """The error for a turn that would go into what a command under way reads."""
+    what, hint = _words(name, verdict)
+    return Conflict(
+        f"{name} is not at its prompt: a command under way waits for {what}",
+        reason=verdict.kind or "line",
+        hint=f"{hint}; or wait for its prompt with --queue; or stop the command with --interrupt",
+    )
+
+
+def _words(name: str, verdict: Verdict) -> tuple[str, str]:
+    """What is wanted, and how it is given."""
+    prompt = f": {verdict.prompt}" if verdict.prompt else ""
+    if verdict.kind in wanted.OWN_SCREENS:
+        return "a key, on a whole screen of its own", f"press it: tmuxctl keys {name} KEY; look: tmuxctl screen {name}"
+    what = "the rest of its input" if verdict.kind == "continuation" else f"a line of input{prompt}"
+    return what, f"send it: tmuxctl send {name} TEXT"

@@ -1,0 +1,1 @@
+"""What a session's program printed and drew: its screen, its log, its answers."""

@@ -1,0 +1,244 @@
+"""The answer of a program that is given texts in a composer: what it told of its turn, else what it drew.
+
+A hook gives the exact words, the transcript too; the screen with its history is what is left where neither is to be had:
+after an interrupt, an error, or with a program that tells nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmuxctl.control.observation import hook_events
+from tmuxctl.control.observation.hook_events import ENDS, Happened
+from tmuxctl.control.sessions import finding
+from tmuxctl.control.sessions.kept_profile import profile_of
+from tmuxctl.errors import NotFound
+from tmuxctl.reading.answers import drawn_answer, failure
+from tmuxctl.results import Output
+from tmuxctl.terminal.panes import observer as observers
+from tmuxctl.terminal.tmux import screen as screens
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+    from tmuxctl.control.observation.observing import Observer
+    from tmuxctl.program_profile import Profile
+    from tmuxctl.reading.answers.transcripts import Spoken
+    from tmuxctl.terminal.input.paste import Input
+    from tmuxctl.terminal.tmux.server import Pane
+
+LATE_SECONDS = 0.6
+"""How much later than its prompt a program may tell the end of its turn (Codex: 0.2 s, measured)."""
+
+LATE_TOKENS_SECONDS = 0.15
+"""How long a transcript is waited for that only says how many tokens an answer took (Claude: up to 0.13 s, measured)."""
+
+ABOVE = drawn_answer.ABOVE
+"""Rows above that of the input that are looked at."""
+
+PAUSE_SECONDS = 0.02
+
+MISFITS = 3
+"""After so many turns in a row without the sign of an answer the profile is taken not to fit."""
+
+FAILED = "the program tells that the turn failed, and not why"
+
+
+class Span(NamedTuple):
+    """The time since an input was given, by the wall clock of the session's machine in seconds."""
+
+    begin: float
+    end: float
+
+    @classmethod
+    def since(cls, machine: Machine, pane: Pane, given: Input) -> Span:
+        """It ends a while from now: what is newer was written before the clock was set back."""
+        now = machine.transport.probe([(pane.pid, pane.tty)])[0]
+        return cls(now.wall - (now.at - given.at), now.wall + hook_events.AHEAD_SECONDS)
+
+
+class Said(NamedTuple):
+    """An answer: `source` is hook, transcript, marks or screen, None if none was found; `status` a shell command's, `tokens`
+    None if nobody told. `signed` is False where the sign of an answer that the profile names was not found, `fits` where that
+    of an action was not found either; `error` is why the turn failed, None if it did not; `cut`: more was printed than it is
+    made from."""
+
+    text: str
+    complete: bool
+    source: str | None
+    status: int | None = None
+    tokens: int | None = None
+    signed: bool = True
+    fits: bool = True
+    error: str | None = None
+    cut: bool = False
+
+
+def said(
+    machine: Machine,
+    observer: Observer,
+    profile: Profile,
+    given: Input,
+    typed: str,
+    *,
+    history: int,
+    ended: bool,
+    limited: bool = False,
+) -> Said:
+    """The answer to a text. `history` is how many rows had scrolled away when it was given; `ended`: the turn came to its
+    end, so that what the program tells of it may be waited for; `limited`: its state says that a limit is used up."""
+    told = _told(machine, observer, given, typed, ended) if profile.hooks else None
+    if told and told.error is None:
+        return told
+    drawn = on_screen(machine, observer, profile, given, typed, history, limited=limited)
+    if told and told.error is not None:
+        error = told.error or drawn.error or FAILED
+        text = failure.without(drawn.text, error) if drawn.fits else ""
+        return told._replace(text=text, error=error)
+    if not ended and not drawn.signed:
+        # what it draws while it works, or left behind, is no answer
+        return drawn._replace(text="")
+    if drawn.error is None and not drawn.text.strip() and not drawn.signed:
+        return drawn._replace(text="", complete=False, source=None, error=nothing_found(observer.pane.name, profile))
+    return drawn
+
+
+def misfit(profile: Profile, count: int) -> str | None:
+    """What is said after so many turns in a row in which the sign of an answer was not found."""
+    if count < MISFITS:
+        return None
+    return (
+        f"the sign of an answer in profile {profile.name} was not found in {count} turns: is this another version? "
+        f"tmuxctl profile check {profile.name}"
+    )
+
+
+def nothing_found(session: str, profile: Profile) -> str:
+    """The error of a turn that ended, and of which no answer is to be seen."""
+    return (
+        f"no answer was found on the screen of {session}; look: tmuxctl screen {session}, "
+        f"and whether its profile fits: tmuxctl profile check {profile.name}"
+    )
+
+
+def remembered(given: Input, history: int, pid: int) -> str:
+    """What is kept of a turn's input as @tmuxctl_asked, so that its answer can be had later."""
+    return f"{history}:{given.again(pid)}"
+
+
+def last(machine: Machine, pane: Pane) -> Output | None:
+    """The answer of the last turn so far, of a program with a composer; None if the last input was no turn's."""
+    from tmuxctl.control.observation import observing
+    from tmuxctl.terminal.input.paste import Input
+
+    profile = profile_of(machine, pane)
+    if profile is None or profile.submit.mode != "paste" or pane.dead:
+        return None
+    here = pane.target
+    told = machine.transport.run(
+        [("display-message", "-p", "-t", here, f"#{{@tmuxctl_{name}}}") for name in ("asked", "input")]
+    ).decode(errors="replace")
+    asked, _, newest = told.rstrip("\n").partition("\n")
+    history, _, text = asked.partition(":")
+    given, later = Input.parse(text), Input.parse(newest)
+    # keys may have answered its questions
+    if given is None or later is None or (later.typed and later.id != given.id):
+        return None
+    watched = observing.Observer(machine, pane)
+    found = said(
+        machine, watched, profile, given, given.typed.decode("utf-8", "ignore"), history=int(history), ended=False
+    )
+    text = found.text or (found.error or "" if found.source else "")
+    return Output(pane.name, screens.clean(text), finding.cursor(pane, watched.journal.end()), False, found.complete)
+
+
+def _told(machine: Machine, observer: Observer, given: Input, typed: str, ended: bool) -> Said | None:
+    if observer.events is None:
+        return None
+    since = Span.since(machine, observer.pane, given)
+    last = _end(observer.events, since, typed, LATE_SECONDS if ended and _tells(observer, since) else 0.0)
+    path = _named(observer.events, since)
+    hooks = observer.events.hooks
+    text = last.event.text if last else None
+    spoken = None
+    if ended and hooks.transcript is not None:
+        spoken = _transcript(machine, observer, path, typed, LATE_TOKENS_SECONDS if text is not None else 0.0)
+    tokens = spoken.tokens if spoken else last.event.tokens if last else None
+    if last is not None and last.event.means == "failure":
+        return Said("", False, "hook", tokens=tokens, error=(text or "").strip())
+    if text is not None:
+        return Said(text.rstrip("\n"), True, "hook", tokens=tokens)
+    return Said(spoken.text.rstrip("\n"), True, "transcript", tokens=tokens) if spoken else None
+
+
+def _transcript(machine: Machine, observer: Observer, path: str | None, typed: str, patience: float) -> Spoken | None:
+    """What the transcript says, for whose last entry it is waited so many seconds."""
+    assert observer.events is not None
+    assert observer.events.hooks.transcript is not None
+    deadline = time.monotonic() + (patience if path else 0.0)
+    while True:
+        found = hook_events.spoken(machine, observer.pane, observer.events.hooks.transcript, path, typed)
+        if found or time.monotonic() >= deadline:
+            return found
+        time.sleep(PAUSE_SECONDS)
+
+
+def _tells(observer: Observer, since: Span) -> bool:
+    """Whether the program was heard to tell anything: of this turn, or where it tells only ends, at all or not yet."""
+    assert observer.events is not None
+    known = {told.means for told in observer.events.hooks.events}
+    if not known & set(ENDS):
+        return False
+    return bool(observer.events.since(*since)) if "submit" in known else observer.hooked
+
+
+def _end(told: hook_events.Events, since: Span, typed: str, patience: float) -> Happened | None:
+    """The event that told the end of this turn, for which it is waited so many seconds."""
+    deadline = time.monotonic() + patience
+    while True:
+        happened = told.since(*since)
+        ends = [one for one in happened if one.event.means in ENDS and hook_events.about(one.event, typed.encode())]
+        if ends or time.monotonic() >= deadline:
+            return ends[-1] if ends else None
+        time.sleep(PAUSE_SECONDS)
+
+
+def _named(told: hook_events.Events, since: Span) -> str | None:
+    """The transcript that the newest event names."""
+    paths = [path for one in told.since(*since) if (path := one.event.transcript)]
+    return paths[-1] if paths else None
+
+
+def on_screen(
+    machine: Machine,
+    observer: Observer,
+    profile: Profile,
+    given: Input,
+    typed: str,
+    history: int,
+    *,
+    limited: bool = False,
+) -> Said:
+    """What stands in the terminal and its history from the row on which the text was given, each line that the terminal
+    wrapped as one."""
+    name = observer.pane.name
+    try:
+        pane = finding.find(machine, name)
+        # rows that the history had no more room for, or that the program cleared, are gone: then only the echo tells
+        since = pane.history - history
+        reach = max(1, since - given.y + ABOVE) if since >= 0 else 0
+        now = observers.capture(machine.transport, name, scrollback=reach, wide=True)
+    except NotFound:
+        return Said("", False, "screen")
+    rows = [*(screens.text(now.back).split("\n") if now.back else []), *screens.text(now.rows).split("\n")]
+    # a screen of its own has no history: what stands on it is all there is, wherever its composer is
+    known = since >= 0 and not now.pane.alternate
+    anchor = _anchor(since, given.y, now.pane.history) if known else None
+    found = drawn_answer.answer(rows, typed, profile, anchor=anchor, limited=limited, tmux=now.pane.tmux)
+    return Said(found.text, found.complete, "screen", signed=found.signed, fits=found.fits, error=found.error)
+
+
+def _anchor(since: int, y: int, history: int) -> int:
+    """Which of the captured rows the text was given on, if so many have scrolled away since."""
+    captured = min(history, max(1, since - y + ABOVE))
+    return max(0, captured - since + y)

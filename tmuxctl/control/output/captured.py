@@ -1,0 +1,95 @@
+"""The screen of a session as it is now."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from tmuxctl.control.sessions import finding
+from tmuxctl.errors import NotFound, Unreachable, Usage
+from tmuxctl.model import State, addressable
+from tmuxctl.results import CursorPosition, Screen
+from tmuxctl.terminal.panes import observer
+from tmuxctl.terminal.panes.observer import Capture
+from tmuxctl.terminal.tmux import screen as screens
+from tmuxctl.terminal.tmux.server import Pane
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+    from tmuxctl.reading.state.judging import Verdict
+
+
+def screen(
+    machine: Machine,
+    session: str,
+    *,
+    ansi: bool = False,
+    html: bool = False,
+    svg: bool = False,
+    scrollback: int | None = None,
+    trim: bool = True,
+    wide: bool = False,
+) -> Screen:
+    """The screen and its facts from one instant: one chained query."""
+    if scrollback is not None and scrollback < 0:
+        raise Usage(f"{scrollback} lines cannot be shown", reason="bad_number", hint="0 shows all, 200 the last 200")
+    drawn = capture(machine, session, scrollback=scrollback, trim=trim, wide=wide)
+    pane, title, rows, back, _ = drawn
+    finding.check_folder(machine, pane)
+    offset = finding.journal(machine, pane).end()
+    verdict = _state(machine, drawn)
+    page = picture = None
+    if html or svg:
+        from tmuxctl.terminal.picture import render
+
+        page = render.html(rows, pane.cols, title, pane.tmux) if html else None
+        picture = render.svg(rows, pane.cols, pane.rows, title, pane.tmux) if svg else None
+    return Screen(
+        session=pane.name,
+        text=screens.text(rows, trim=trim),
+        cols=pane.cols,
+        rows=pane.rows,
+        cursor=CursorPosition(pane.x, pane.y, pane.cursor_visible),
+        alt=pane.alternate,
+        title=title,
+        state=verdict.state if verdict else State.EXITED,
+        by=verdict.by if verdict else "exit",
+        position=finding.cursor(pane, offset),
+        scrollback=None if scrollback is None else tuple(screens.text(back, trim=trim).split("\n")) if back else (),
+        ansi=screens.ansi(rows) if ansi else None,
+        html=page,
+        svg=picture,
+    )
+
+
+def _state(machine: Machine, drawn: Capture) -> Verdict | None:
+    """The state by one look beside a screen that was captured; None of a program that has ended."""
+    if drawn.pane.dead:
+        return None
+    from tmuxctl.control.observation import observing
+
+    return observing.beside(machine, drawn)
+
+
+def capture(
+    machine: Machine, session: str, *, scrollback: int | None = None, trim: bool = True, wide: bool = False
+) -> Capture:
+    """A session's facts, title, visible rows and rows that scrolled away, as tmux draws them (capture-pane -e)."""
+    try:
+        if addressable(session):
+            before = machine.panes.get(session) if machine.panes else None
+            return observer.capture(machine.transport, session, before, scrollback=scrollback, trim=trim, wide=wide)
+    except (NotFound, Unreachable) as error:
+        if error.reason not in ("no_session", "no_server"):
+            raise
+    name = finding.find(machine, session).name
+    return observer.capture(machine.transport, name, scrollback=scrollback, trim=trim, wide=wide)
+
+
+def capture_of(machine: Machine, pane: Pane, *, wide: bool = False) -> Capture:
+    """The screen of this very session, whatever its name is by now; NotFound if it is gone."""
+    with suppress(NotFound):
+        found = observer.capture(machine.transport, pane.name, wide=wide)
+        if found.pane.id == pane.id:
+            return found
+    return capture(machine, pane.id, wide=wide)

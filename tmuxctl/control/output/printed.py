@@ -1,0 +1,267 @@
+"""What a session printed since a point: `read` and `log`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from tmuxctl.control.sessions import finding, records
+from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.operations import Call, current
+from tmuxctl.results import Output, Pieces
+from tmuxctl.terminal.input.paste import Input
+from tmuxctl.terminal.tmux import screen as screens
+from tmuxctl.terminal.tmux import server
+from tmuxctl.terminal.tmux.journal import Journal, Slice, parse_cursor
+from tmuxctl.terminal.tmux.server import Pane
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+
+
+FOLLOW_SECONDS = 1.0
+
+ECHO_BYTES = 1 << 14
+"""So much of the output after an input is looked through for its echo."""
+
+PART = 1 << 20
+"""Bytes of a journal that are read at once."""
+
+
+def read(machine: Machine, session: str, *, since: str | None, follow: bool, raw: bool) -> Output | Iterator[Output]:
+    """Output after a cursor, or after the last input and its echo; of a program with a composer the last turn's answer."""
+    pane, journal = locate(machine, session, since)
+    if since is None and not follow and not raw:
+        from tmuxctl.control.output import agent_answer
+
+        if answer := agent_answer.last(machine, pane):
+            return answer
+    start = 0 if since == "screen" else offset_of(pane, since)
+    if start is None:
+        given = last_input(machine, pane)
+        start = given.offset if given else 0
+        if given and not (follow or raw):
+            start += _echo(pane, journal, given)
+    return _output(machine, pane, journal, start, follow=follow, raw=raw)
+
+
+def _echo(pane: Pane, journal: Journal, given: Input) -> int:
+    """Bytes at the beginning of what was printed since an input that only show what was typed."""
+    if not journal.streams or given.alternate:
+        return 0
+    part = journal.read(given.offset, ECHO_BYTES)
+    if part.truncated:
+        return 0
+    from tmuxctl.reading.answers import printed_answer
+
+    token = pane.spec.get("marks", "")
+    marked = token if token and finding.at_prompt(journal, token, given.offset) else None
+    typed = printed_answer.Given(given.typed, given.x, given.y, given.cols, given.rows, given.echo)
+    return printed_answer.output_begins(part.data, typed, marked)
+
+
+def log(machine: Machine, session: str, *, tail: int | None, follow: bool, raw: bool) -> Output | Iterator[Output]:
+    """The whole journal, or the last lines of it."""
+    if tail is not None and tail < 0:
+        raise Usage(f"{tail} lines cannot be shown", reason="bad_number", hint="--tail 100")
+    pane, journal = locate(machine, session, None)
+    start = journal.start() if tail is None else _lines_back(journal, tail)
+    return _output(machine, pane, journal, start, follow=follow, raw=raw)
+
+
+def locate(machine: Machine, session: str, since: str | None) -> tuple[Pane, Journal]:
+    """A session and its journal; one that was lost or killed still has its journal."""
+    try:
+        pane = finding.find(machine, session)
+        return pane, finding.journal(machine, pane)
+    except (NotFound, Unreachable, Exited) as error:
+        if error.reason not in ("no_session", *finding.GONE):
+            raise
+        ended = _ended(machine, session, since)
+        if ended is None:
+            raise
+        return ended
+
+
+def _ended(machine: Machine, session: str, since: str | None) -> tuple[Pane, Journal] | None:
+    """The newest session of this name that is lost or was killed; by its cursor if one is given."""
+    wanted = parse_cursor(since).incarnation if since not in (None, "screen") and since else ""
+    home = machine.transport.home
+    found = []
+    for place in ("sessions", "ended"):
+        for session_id, about in machine.transport.files(f"{home}/{place}").items():
+            spec = records.spec(machine, session_id, place)
+            if session in (spec.get("spec", {}).get("name"), session_id) and session_id.startswith(
+                wanted.partition(".")[0]
+            ):
+                found.append((about.modified, place, session_id))
+    if not found:
+        return None
+    _, place, session_id = max(found)
+    cols, rows = machine.settings.tmux_size.cols, machine.settings.tmux_size.rows
+    line = {"session_name": session, "@tmuxctl_id": session_id, "@tmuxctl_incarnation": session_id[:8] + ".1"}
+    values = line | {"pane_dead": "1", "pane_width": str(cols), "pane_height": str(rows)}
+    pane = server.parse("\t".join(values.get(field, "") for field in server.FIELDS))
+    return server.known(pane, session), Journal(machine.transport, f"{home}/{place}/{session_id}")
+
+
+def offset_of(pane: Pane, since: str | None) -> int | None:
+    """The offset a cursor means in this session; Conflict `cursor_lost` for one of another life of it."""
+    if since is None or since == "screen":
+        return None
+    cursor = parse_cursor(since)
+    if cursor.incarnation != pane.incarnation:
+        raise Conflict(
+            f"the cursor {since} belongs to an earlier life of {pane.name}",
+            reason="cursor_lost",
+            hint=f"start anew: tmuxctl read {pane.name}",
+        )
+    return cursor.offset
+
+
+def last_input(machine: Machine, pane: Pane) -> Input | None:
+    """What was sent last, by whichever process."""
+    try:
+        reply = machine.transport.run([("display-message", "-p", "-t", pane.target, "#{@tmuxctl_input}")])
+    except TmuxctlError as error:
+        if error.reason not in ("no_session", "no_server"):
+            raise
+        return None
+    return Input.parse(reply.decode(errors="replace"))
+
+
+def _output(
+    machine: Machine, pane: Pane, journal: Journal, start: int, *, follow: bool, raw: bool
+) -> Output | Iterator[Output]:
+    if follow:
+        return _following(machine, pane, journal, start, raw, current())
+    pieces = current().pieces
+    if pieces:
+        return Pieces(_in_pieces(pane, journal, start, text=not raw or pieces == "text", data=raw))
+    text, truncated, cursor = "", False, ""
+    for piece in _in_pieces(pane, journal, start, text=True, data=False):
+        # CPython lengthens a string in place that nothing else refers to: there is never a second one of this size
+        text += piece.text
+        truncated, cursor = truncated or piece.truncated, piece.cursor
+    data = journal.read(start, parse_cursor(cursor).offset - start).data if raw else b""
+    return Output(pane.name, text, cursor, truncated, data=data)
+
+
+def _in_pieces(pane: Pane, journal: Journal, start: int, *, text: bool, data: bool) -> Iterator[Output]:
+    """The output from an offset up to what is there by now; the last piece is behind it."""
+    from tmuxctl.reading.text.lines import Lines
+
+    pieces: list[str] = []
+    lines = Lines(pane.cols, pane.rows, sink=pieces.append, tmux=pane.tmux)
+    cursor = ""
+    for part in _parts(journal, start):
+        if text:
+            lines.feed(part.data)
+        cursor = finding.cursor(pane, part.end)
+        shown = screens.clean("".join(pieces))
+        pieces.clear()
+        yield Output(pane.name, shown, cursor, part.truncated, data=part.data if data else b"")
+    lines.finish()
+    yield Output(pane.name, screens.clean("".join(pieces)), cursor)
+
+
+def _parts(journal: Journal, start: int) -> Iterator[Slice]:
+    """The journal from an offset up to its present end, so much at once that it takes no room; at least one slice."""
+    if not journal.streams:
+        yield journal.read(start)
+        return
+    stop = journal.end()
+    while True:
+        part = journal.read(start, max(0, min(PART, stop - start)))
+        yield part
+        start = part.end
+        if not part.data or start >= stop:
+            return
+
+
+def plain(data: bytes, pane: Pane) -> str:
+    """A stretch of output as the lines a person saw, without control characters."""
+    from tmuxctl.reading.text.lines import Lines
+
+    lines = Lines(pane.cols, pane.rows, tmux=pane.tmux)
+    lines.feed(data)
+    return screens.clean(lines.text())
+
+
+def _following(machine: Machine, pane: Pane, journal: Journal, start: int, raw: bool, call: Call) -> Iterator[Output]:
+    """Output as it comes, whole lines at a time, until the program ends, the session goes, or the caller gives up."""
+    from tmuxctl.reading.text.lines import Lines
+
+    watch = machine.transport.watch([journal.folder], pane.pid or None)
+    pieces: list[str] = []
+    lines = Lines(pane.cols, pane.rows, sink=pieces.append, tmux=pane.tmux)
+    begun = 0
+    try:
+        while True:
+            finished = journal.finished() or (pane.dead and not pane.pid)
+            part = journal.read(start, PART)
+            start = part.end
+            last = finished and not part.data
+            cut = len(part.data) if raw else part.data.rfind(b"\n") + 1
+            lines.feed(part.data[:cut])
+            if cut or last:
+                lines.finish()
+                lines, begun = Lines(pane.cols, pane.rows, sink=pieces.append, tmux=pane.tmux).go_on(lines), 0
+            if cut or pieces or part.truncated:
+                # a line without end comes in pieces: all of it but what may still change
+                text = screens.clean("".join(pieces))
+                pieces.clear()
+                yield Output(
+                    pane.name,
+                    text + "\n" if text and part.data[:cut].endswith(b"\n") else text,
+                    finding.cursor(pane, start - (len(part.data) - cut)),
+                    part.truncated,
+                    complete=False,
+                    data=part.data if raw else b"",
+                )
+            lines.feed(part.data[cut:])
+            begun += len(part.data) - cut
+            if part.data:
+                continue
+            if last and not begun:
+                return
+            call.check()
+            if not watch.wait(FOLLOW_SECONDS) and _gone(machine, pane):
+                return
+    finally:
+        watch.close()
+
+
+def _gone(machine: Machine, pane: Pane) -> bool:
+    try:
+        return server.pane(machine.transport, pane.name).id != pane.id
+    except (NotFound, Unreachable) as error:
+        if error.reason == "backend_timeout":
+            raise
+        return True
+
+
+def _lines_back(journal: Journal, count: int) -> int:
+    """The offset at which the last `count` lines begin, as far as they are kept."""
+    extent = journal.extent()
+    if not journal.streams:
+        from tmuxctl.terminal.panes.screen_journal import ROW
+
+        return max(0, extent.end // ROW - count + 1) * ROW
+    position, ended, left = extent.end, False, count
+    while position > extent.start:
+        begin = max(extent.start, position - PART)
+        part = journal.read(begin, position - begin)
+        # where bytes are missing as many are read behind the position, which were looked at before
+        size = len(part.data) - max(0, part.end - position)
+        data = part.data[:size] if ended else part.data[:size].rstrip(b"\r\n")
+        ended = ended or bool(data)
+        if ended and not count:
+            return position - size + len(data)
+        at = len(data)
+        while left and (at := data.rfind(b"\n", 0, at)) >= 0:
+            left -= 1
+        if at >= 0 and ended:
+            return position - size + at + 1
+        position = begin
+    return extent.start

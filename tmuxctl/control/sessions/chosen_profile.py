@@ -1,0 +1,30 @@
+"""The profile a session is started with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tmuxctl.errors import Denied, Usage
+from tmuxctl.profile_files import library
+from tmuxctl.terminal.input.keys import tmux_keys
+
+if TYPE_CHECKING:
+    from tmuxctl.program_profile import Profile
+
+
+def chosen(wanted: str, argv: Sequence[str]) -> Profile | None:
+    """The profile of a session to be: `auto` finds one by the command, `none` is none, else a name or a file.
+
+    NotFound `no_profile`, Usage `bad_profile`, Denied `unsafe_file`.
+    """
+    if wanted == "none":
+        return None
+    if wanted != "auto":
+        return library.load(wanted, keys=tmux_keys)
+    try:
+        name = library.detect(argv, keys=tmux_keys)
+        return library.load(name, keys=tmux_keys) if name else None
+    except (Usage, Denied) as error:
+        hint = "; ".join(filter(None, (error.hint, "--profile none starts it without a profile")))
+        raise type(error)(error.message, reason=error.reason, hint=hint) from None

@@ -1,0 +1,174 @@
+"""Finding the pane of a session by its exact name or its id."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from tmuxctl.control.sessions.records import buried, folder, lost
+from tmuxctl.errors import Exited, Failed, NotFound, Unreachable
+from tmuxctl.model import State, addressable
+from tmuxctl.terminal.panes import journals
+from tmuxctl.terminal.tmux import server
+from tmuxctl.terminal.tmux.journal import Cursor, Journal, cursor_text, pipe_command
+from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.transport.base import Guard, Refused
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+
+
+FOLDER_GONE = "folder_gone"
+"""Why nothing can be told of a session whose program runs."""
+
+GONE = ("lost", "ended_elsewhere")
+"""Reasons for which a session is known and not there."""
+
+MARKS_BACK = 1 << 18
+"""Bytes before an input searched for the shell's last mark."""
+
+
+def find(machine: Machine, session: str, *, whole: bool = True) -> Pane:
+    """The pane of a session by its exact name or its id; NotFound with the nearest name otherwise.
+
+    Failed `folder_gone` if its files are gone, unless it need not be `whole`: then nothing it prints is kept, and what it
+    printed cannot be told.
+    """
+    if not addressable(session):
+        exact = "a name is matched exactly; several: tmuxctl wait --any A,B, tmuxctl kill A B, tmuxctl ls --tag TAG"
+        hint = exact if re.search(r"[*?\[,]", session) else "tmuxctl ls"
+        raise NotFound(f"no session {ascii(session[:60])}", reason="no_session", hint=hint)
+    try:
+        pane = server.pane(machine.transport, session)
+    except (NotFound, Unreachable) as error:
+        if error.reason == "backend_timeout":
+            raise
+        pane = _other(machine, session)
+    if machine.panes is not None:
+        machine.panes[session] = pane
+    if not whole:
+        return pane
+    check_folder(machine, pane)
+    return pane if pane.piped or pane.dead else resume(machine, pane)
+
+
+def check_folder(machine: Machine, pane: Pane) -> None:
+    """Failed `folder_gone` if a session's journal is not there."""
+    if not pane.spec.get("journal", True) or has_folder(machine, pane):
+        return
+    # it may have been ended, and moved, since tmux was asked
+    server.pane(machine.transport, pane.name)
+    raise Failed(
+        f"the files of session {pane.name} are gone: what it prints, and has printed, cannot be told",
+        reason=FOLDER_GONE,
+        hint=f"end it: tmuxctl kill {pane.name}",
+    )
+
+
+def has_folder(machine: Machine, pane: Pane) -> bool:
+    """Whether the folder with a session's journal is there."""
+    return "journal" in machine.transport.files(folder(machine, pane.id))
+
+
+def resume(machine: Machine, pane: Pane) -> Pane:
+    """Start a journal's writer again that ended on a full disk; what was printed meanwhile is a gap (`truncated`)."""
+    here = pane.target
+    again = ("pipe-pane", "-IO", "-t", here, pipe_command(folder(machine, pane.id)))
+    with suppress(Refused):
+        machine.transport.run([Guard(here, "#{?#{||:#{pane_pipe},#{pane_dead}},0,1}"), again])
+    return server.pane(machine.transport, pane.name)
+
+
+def find_with_input(machine: Machine, session: str) -> tuple[Pane, str]:
+    """`find`, together with what was last sent to the session."""
+    if addressable(session):
+        try:
+            before = machine.panes.get(session) if machine.panes else None
+            pane, given = server.pane_and_input(machine.transport, session, before)
+            check_folder(machine, pane)
+            return (pane if pane.piped or pane.dead else resume(machine, pane)), given
+        except (NotFound, Unreachable) as error:
+            if error.reason == "backend_timeout":
+                raise
+    return server.pane_and_input(machine.transport, find(machine, session).name)
+
+
+def known(machine: Machine, session: str) -> Pane:
+    """`find`, or in a resident process what was found before: a write checks inside tmux that it is still that session."""
+    if machine.panes is None:
+        return find(machine, session)
+    if session not in machine.panes:
+        machine.panes[session] = find(machine, session)
+    else:
+        check_folder(machine, machine.panes[session])
+    return machine.panes[session]
+
+
+def _other(machine: Machine, session: str) -> Pane:
+    there = panes(machine)
+    for pane in there:
+        if pane.id == session:
+            return pane
+    gone = next((one for one in lost(machine, there) if session in (one.name, one.id)), None)
+    if gone and gone.state is State.EXITED:
+        how = (
+            "had ended before its tmux server died"
+            if gone.exit_status is not None or gone.signal
+            else "was ended without tmuxctl"
+        )
+        raise Exited(
+            f"session {session} {how}",
+            reason="ended_elsewhere",
+            hint=f"its output is still there: tmuxctl log {session}; start it again: tmuxctl restore {session}",
+        )
+    if gone:
+        raise Unreachable(
+            f"session {session} was lost: its tmux server died",
+            reason="lost",
+            hint=f"bring it back: tmuxctl restore {session}; its output is still there: tmuxctl log {session}",
+        )
+    if any(session in (one.name, one.id) for one in buried(machine)):
+        raise NotFound(
+            f"session {session} was ended",
+            reason="no_session",
+            hint=f"its output is still there: tmuxctl log {session}; how it ended: tmuxctl ls --ended",
+        )
+    from difflib import get_close_matches
+
+    near = get_close_matches(session, [pane.name for pane in there], 1)
+    raise NotFound(
+        f"no session {session!r}",
+        reason="no_session",
+        hint=f"did you mean {near[0]!r}? tmuxctl ls" if near else "tmuxctl ls",
+    )
+
+
+def journal(machine: Machine, pane: Pane) -> Journal:
+    """A session's journal."""
+    return journals.journal(machine.transport, pane, folder(machine, pane.id))
+
+
+def at_prompt(journal: Journal, token: str, offset: int) -> bool:
+    """True if the marked shell itself, and no program it runs, had the terminal when its output had come to `offset`."""
+    if not token:
+        return False
+    from tmuxctl.reading.text.marks import marks
+
+    found = marks(journal.read(max(0, offset - MARKS_BACK), min(MARKS_BACK, offset)).data, token)
+    return bool(found) and found[-1].letter != "C"
+
+
+def cursor(pane: Pane, offset: int) -> str:
+    """A point in this life of the session's output; without a journal a place on its screen."""
+    return cursor_text(Cursor(pane.incarnation, offset))
+
+
+def panes(machine: Machine) -> list[Pane]:
+    """The sessions of the server; none if there is no server."""
+    try:
+        return server.panes(machine.transport)
+    except Unreachable as error:
+        if error.reason != "no_server":
+            raise
+        return []

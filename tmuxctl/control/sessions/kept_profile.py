@@ -1,0 +1,32 @@
+"""The profile that a session keeps from its start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tmuxctl.control.sessions import records
+from tmuxctl.errors import Denied, NotFound
+from tmuxctl.untrusted import JSON_LIMIT
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+    from tmuxctl.program_profile import Profile
+    from tmuxctl.terminal.tmux.server import Pane
+
+
+def profile_of(machine: Machine, pane: Pane) -> Profile | None:
+    """The profile that was frozen into the session when it was created, or None."""
+    if not pane.spec.get("profile"):
+        return None
+    known = machine.profiles
+    if known is not None and pane.id in known:
+        return known[pane.id]
+    from tmuxctl.program_profile import thaw
+
+    try:
+        found = thaw(machine.transport.read(f"{records.folder(machine, pane.id)}/profile.json", 0, JSON_LIMIT + 1))
+    except (NotFound, Denied):
+        found = None
+    if known is not None:
+        known[pane.id] = found
+    return found

@@ -1,0 +1,73 @@
+"""What tmux knows of a session, as the value that is shown."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from tmuxctl.control.sessions.finding import cursor, journal
+from tmuxctl.model import Confidence, Session, State
+from tmuxctl.terminal.tmux.server import Pane
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+    from tmuxctl.reading.state.judging import Verdict
+
+
+def describe(machine: Machine, pane: Pane) -> Session:
+    """What is known of a session, with the point its output has reached."""
+    return summary(pane, cursor(pane, journal(machine, pane).end()))
+
+
+def until(verdict: Verdict) -> str | None:
+    """When the limit that a program tells of ends, ISO-8601; None if it tells none, or not when."""
+    if verdict.until is None:
+        return None
+    from datetime import datetime
+
+    from tmuxctl.reading.questions import usage_limits
+
+    return usage_limits.until(verdict.until, datetime.now().astimezone())
+
+
+def summary(pane: Pane, point: str | None = None) -> Session:
+    """What tmux knows of a session."""
+    spec = pane.spec
+    state = State.EXITED if pane.dead else State.UNKNOWN
+    return Session(
+        name=pane.name,
+        id=pane.id,
+        incarnation=pane.incarnation,
+        state=state,
+        detail=pane_detail(pane),
+        by="exit" if pane.dead else None,
+        confidence=Confidence.SURE if pane.dead else None,
+        profile=spec.get("profile"),
+        argv=tuple(spec.get("argv", ())),
+        cwd=spec.get("cwd"),
+        cols=pane.cols,
+        rows=pane.rows,
+        pid=pane.pid or None,
+        exit_status=pane.status,
+        signal=pane.signal,
+        created=when(pane.created),
+        active=when(pane.active),
+        attached=pane.attached,
+        tags=pane.tags,
+        plugins=tuple(spec.get("plugins", ())),
+        # a place on a screen is nothing to come back to
+        cursor=point if spec.get("journal", True) else None,
+        target=spec.get("target"),
+    )
+
+
+def pane_detail(pane: Pane) -> str | None:
+    """What else tmux tells: why tmuxctl ended the program, or that what it prints is not kept."""
+    if pane.dead:
+        return pane.ended or None
+    return None if pane.piped else "journal_stopped"
+
+
+def when(seconds: float) -> str | None:
+    """ISO-8601 UTC."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else None

@@ -1,0 +1,1 @@
+"""What a user sets up: profiles, plugins, and what tmuxctl needs."""

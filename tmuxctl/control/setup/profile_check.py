@@ -1,0 +1,228 @@
+"""Whether a profile fits the version of its program that is installed: the program is started once, in a folder of its own and
+with nothing typed into it, and each rule is tried on what it shows; then it is left by the profile's keys."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmuxctl.control import foreground
+from tmuxctl.control.input import sending
+from tmuxctl.control.lifecycle import creation, ending
+from tmuxctl.control.lifecycle.creation import Wanted
+from tmuxctl.control.observation.observing import SETTLED, Observer, Steady
+from tmuxctl.control.sessions import finding
+from tmuxctl.control.setup import profiles
+from tmuxctl.control.turns import candidates, commands
+from tmuxctl.errors import Failed, TmuxctlError, Usage
+from tmuxctl.model import State
+from tmuxctl.operations import current
+from tmuxctl.profile_files import library
+from tmuxctl.program_profile import RULES, Profile
+from tmuxctl.reading.answers import input_box
+from tmuxctl.reading.evidence.tty_waits import names
+from tmuxctl.reading.text import patterns
+from tmuxctl.results import Check, ProfileChecked
+from tmuxctl.terminal.input.keys import tmux_keys
+from tmuxctl.terminal.tmux import lease
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+    from tmuxctl.evidence import Look
+    from tmuxctl.reading.state.judging import Verdict
+
+VERSION_SECONDS, VERSION_BYTES = 10.0, 1 << 16
+"""How long a program may take to print its version, and how much of that is read."""
+
+EXIT_SECONDS = 5.0
+"""How long a program may take to end when it is told to."""
+
+VERSION = re.compile(r"\d+\.\d+")
+
+WORDS_MOST = 120
+"""Characters of what a program shows that are told."""
+
+
+class _Seen(NamedTuple):
+    """What was seen of a program that was started: the last verdict and look, and the rules that fitted in any look."""
+
+    verdict: Verdict
+    look: Look
+    fitted: dict[tuple[str, str], str]
+    seconds: float
+    programs: tuple[str, ...]
+
+
+def check(machine: Machine, name: str, command: Sequence[str], *, timeout: float) -> ProfileChecked:
+    """Start the profile's program, or `command`, and compare what it shows with the profile.
+
+    `timeout` is how many seconds it may take to be ready. Failed `not_installed`; Usage `no_command` if the profile is for
+    no program by a plain name, or none that can be started alone.
+    """
+    profile = library.load(name, keys=tmux_keys)
+    argv = _from_anywhere(tuple(command) or _own_command(profile))
+    wanted = Wanted(name=f"check-{os.urandom(4).hex()}", command=argv, profile=name, shell_marks=False)
+    if not machine.transport.which(argv[0], os.environ.get("PATH", os.defpath), os.getcwd()):
+        hint = f"install it: {profile.install}" if profile.install else "is it installed and in PATH?"
+        raise Failed(f"{ascii(argv[0])} is not installed", reason="not_installed", hint=hint)
+    folder = f"{machine.transport.home}/{wanted.name}"
+    machine.transport.make_folder(folder)
+    try:
+        version = _version(machine, argv, folder)
+        checks = tuple(_checks(machine, profile, wanted._replace(cwd=folder), timeout))
+    finally:
+        machine.transport.remove(folder)
+    tests = profiles.test((name,))
+    judged = f"{tests.passed} judged right, {tests.failed} not" if tests.tests else "the profile has none"
+    mend = f"tmuxctl profile test {name}" if tests.failed else None
+    checks += (Check("saved screens", tests.ok if tests.tests else None, judged, mend),)
+    ok = all(one.ok is not False for one in checks)
+    return ProfileChecked(ok, profile.name, argv, version, profile.notes, checks)
+
+
+def _from_anywhere(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """The command as it is found from another folder."""
+    path = os.path.expanduser(argv[0])
+    return (os.path.abspath(path), *argv[1:]) if "/" in path else argv
+
+
+def _own_command(profile: Profile) -> tuple[str, ...]:
+    plain = [one for one in profile.argv0 if not re.search(r"[*?]", one)]
+    if not (profile.command or plain):
+        hint = f"tmuxctl profile check {profile.name} -- CMD"
+        raise Usage(f"profile {profile.name} names no command to start", reason="no_command", hint=hint)
+    return profile.command or (plain[0],)
+
+
+def _version(machine: Machine, argv: Sequence[str], folder: str) -> str | None:
+    """The line with a version that the program prints for --version, None if it prints none."""
+    wanted = Wanted(command=(argv[0], "--version"), cwd=folder, profile="none", shell_marks=False, linger=True)
+    with suppress(TmuxctlError):
+        ran = commands.run(machine, wanted, timeout=VERSION_SECONDS, max_bytes=VERSION_BYTES)
+        lines = [line.strip() for line in ran.data.decode(errors="replace").splitlines() if VERSION.search(line)]
+        return lines[0][:WORDS_MOST] if lines and ran.exit_status == 0 else None
+    return None
+
+
+def _checks(machine: Machine, profile: Profile, wanted: Wanted, timeout: float) -> Iterator[Check]:
+    made = creation.new(machine, wanted)
+    try:
+        steady = Steady(machine, Observer(machine, finding.find(machine, made.id)), None)
+        seen = _watched(steady, profile, timeout)
+        yield _ready(profile, seen, steady)
+        yield from _rules(profile, seen)
+        if seen.verdict.state is State.IDLE:
+            yield from _around(profile, seen)
+            yield _exit(machine, steady, profile)
+    finally:
+        with suppress(TmuxctlError):
+            ending.end(machine, [finding.find(machine, made.id)])
+
+
+def _watched(steady: Steady, profile: Profile, timeout: float) -> _Seen:
+    """Look at a program until it waits, asks or has ended, for at most so many seconds."""
+    began = time.monotonic()
+    deadline = began + (current().left(timeout) or 0.0)
+    fitted: dict[tuple[str, str], str] = {}
+    programs: tuple[str, ...] = ()
+    while True:
+        current().check()
+        holds = steady.look()
+        look = steady.observer.looks[-1]
+        programs = tuple(names(look.kernel)) or programs
+        for group in RULES:
+            for rule in getattr(profile, group):
+                if (group, rule.id) not in fitted and (match := patterns.first((rule,), patterns.text(look))):
+                    row = match.region[match.row_start :].partition("\n")[0]
+                    fitted[group, rule.id] = row.strip()[:WORDS_MOST]
+        ended = holds and steady.verdict.state in (*SETTLED, State.EXITED)
+        if ended or time.monotonic() >= deadline:
+            return _Seen(steady.verdict, look, fitted, time.monotonic() - began, programs)
+        time.sleep(max(steady.rested(), min(steady.due(), 0.2)))
+
+
+def _ready(profile: Profile, seen: _Seen, steady: Steady) -> Check:
+    verdict, name = seen.verdict, profile.name
+    if verdict.state is State.IDLE or verdict.kind == "pager":
+        return Check("ready", True, f"{verdict.kind} after {seen.seconds:.1f} s: {verdict.why}")
+    if verdict.state is State.ASKING:
+        hint = (
+            f"answer that by hand once, and check again: tmuxctl new -- {' '.join(steady.observer.pane.spec['argv'])}"
+        )
+        question = verdict.asking.question if verdict.asking else ""
+        return Check("ready", False, f"it asks first ({verdict.kind}): {question}", hint)
+    if verdict.state is State.EXITED:
+        words = candidates.last_words(seen.look.screen)[:WORDS_MOST]
+        hint = f"name a command that stays: tmuxctl profile check {name} -- CMD"
+        return Check("ready", False, f"{verdict.why}" + (f": {words}" if words else ""), hint)
+    hint = "is this another version? look: tmuxctl new NAME --profile none -- CMD"
+    return Check("ready", False, f"{verdict.state.value} after {seen.seconds:.0f} s: {verdict.why}", hint)
+
+
+def _rules(profile: Profile, seen: _Seen) -> Iterator[Check]:
+    """Each rule with the row that it fitted; those that say nothing of a program that was given nothing are not missed."""
+    for group in RULES:
+        rules = getattr(profile, group)
+        found = [rule.id for rule in rules if (group, rule.id) in seen.fitted]
+        if group == "prompt" and rules and not found and seen.verdict.state is State.IDLE:
+            left = seen.look.left.strip()[-WORDS_MOST:]
+            stands = f"left of the cursor stands {left!r}" if left else "nothing stands left of the cursor"
+            hint = f"is this another version? add its prompt: tmuxctl profile show {profile.name}"
+            yield Check("prompt", False, f"no rule fits, though it waits; {stands}", hint)
+            continue
+        if group == "errors" and found and seen.verdict.state is State.IDLE:
+            # an error that stands there before anything was asked may be none
+            yield Check("errors", None, f"{', '.join(found)} fit on the first screen")
+        yield from (Check(f"{group}: {one}", True, seen.fitted[group, one]) for one in found)
+        if missed := [rule.id for rule in rules if rule.id not in found]:
+            yield Check(group, None, f"not seen: {', '.join(missed)}")
+
+
+def _around(profile: Profile, seen: _Seen) -> Iterator[Check]:
+    """What else a profile says of a program that waits."""
+    look = seen.look
+    if profile.foreground and seen.programs:
+        known = any(foreground.fits(profile, one) for one in seen.programs)
+        told = ", ".join(seen.programs)
+        hint = None if known else f"detect: {{foreground: [{seen.programs[-1]}]}}"
+        yield Check("detect: foreground", True if known else None, f"it is called {told}", hint)
+    if profile.title_idle or profile.title_busy:
+        busy = patterns.fits(profile.title_busy, look.title)
+        fits = patterns.fits(profile.title_idle, look.title)
+        yield Check("title", False if busy else fits or None, f"{look.title!r}" + (" fits `busy`" if busy else ""))
+    if profile.submit.mode == "paste":
+        empty = input_box.empty(look, profile)
+        words = {True: "empty, with the cursor in it", False: "something stands in it", None: "not found by its prompt"}
+        yield Check("submit: input box", True if empty else None, words[empty])
+
+
+def _exit(machine: Machine, steady: Steady, profile: Profile) -> Check:
+    """Whether the profile's keys, or else its words, end the program."""
+    pane, holder = steady.observer.pane, lease.Holder.new()
+    with suppress(TmuxctlError):
+        lease.take(machine.transport, holder, pane)
+        sending.press(machine, pane, profile.exit_keys, holder)
+        if _ended(machine, pane.id):
+            return Check("exit", True, f"{' '.join(profile.exit_keys)} ends it")
+    with suppress(TmuxctlError):
+        lease.give_back(machine.transport, holder, pane.name)
+        if profile.exit_send is not None:
+            sending.send(machine, pane.name, profile.exit_send.encode())
+        if _ended(machine, pane.id):
+            return Check("exit", True, f"{profile.exit_send} ends it")
+    tried = " and ".join(filter(None, (" ".join(profile.exit_keys), profile.exit_send)))
+    return Check("exit", False, f"it goes on after {tried}", "exit: {send: quit, keys: [C-d]}")
+
+
+def _ended(machine: Machine, session: str) -> bool:
+    deadline = time.monotonic() + EXIT_SECONDS
+    while time.monotonic() < deadline:
+        current().check()
+        if finding.find(machine, session).dead:
+            return True
+        time.sleep(0.05)
+    return False

@@ -1,0 +1,596 @@
+"""`exec` and `run`: a command's exact output and exit status."""
+
+from __future__ import annotations
+
+import base64
+import os
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmuxctl.control.lifecycle.creation import Wanted, new, run_seconds
+from tmuxctl.control.sessions import finding, records
+from tmuxctl.errors import Asking, Conflict, Exited, Failed, NotFound, Timeout, TmuxctlError, Unreachable, Usage
+from tmuxctl.model import Confidence, State
+from tmuxctl.operations import current
+from tmuxctl.reading.text import marks
+from tmuxctl.results import Ran
+from tmuxctl.terminal.input import paste
+from tmuxctl.terminal.launch import shells
+from tmuxctl.terminal.tmux import layout, lease, server
+from tmuxctl.terminal.tmux.journal import Journal, Slice
+from tmuxctl.terminal.tmux.lease import Holder
+from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.transport.base import shell_word
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+    from tmuxctl.control.observation.observing import Steady
+    from tmuxctl.transport.base import Process
+
+START_SECONDS = 10.0
+"""How long a shell may take to begin with a command it was given."""
+
+PROMPT_SECONDS = 0.25
+"""How long the end of a prompt is waited for once it has begun."""
+
+READY_SECONDS = 10.0
+"""How long a shell that is still starting is waited for."""
+
+SILENT_SECONDS = 0.5
+"""After so long without output it is looked whether the program waits for an answer."""
+
+ANSWER_SECONDS = 3.0
+"""How long somebody else may take to answer a program that is run to its end, before it is ended."""
+
+WAITING = (
+    "wait_woken",
+    "n_tty_read",
+    "poll_schedule_timeout",
+    "do_sys_poll",
+    "do_select",
+    "do_poll",
+    "ep_poll",
+    "do_epoll_wait",
+)
+"""Where in the kernel a process sleeps that waits for its terminal (proc(5), wchan)."""
+
+
+class Shell(NamedTuple):
+    """The shell that has a session's terminal."""
+
+    process: Process
+    kind: str
+
+
+def execute(
+    machine: Machine,
+    session: str,
+    command: tuple[str, ...],
+    *,
+    timeout: float | None,
+    max_bytes: int,
+    stdin: str | None = None,
+) -> Ran:
+    """Run a command in the session's shell. With `stdin` it reads this file in place of the terminal; Conflict `no_stdin`
+    if the shell cannot open it."""
+    if not command or not any(command):
+        raise Usage("no command given", reason="missing", hint="tmuxctl exec NAME -- CMD")
+    began = time.monotonic()
+    limit = current().left(machine.settings.wait_exec_timeout if timeout is None else timeout)
+    deadline = None if limit is None else began + limit
+    pane = finding.find(machine, session)
+    if pane.dead:
+        raise paste.ended(pane)
+    journal = finding.journal(machine, pane)
+    if not journal.streams:
+        raise Conflict(
+            f"what is printed in {pane.name} is not kept, so a command's output could not be told",
+            reason="no_journal",
+            hint=f"adopt it, if nothing else reads along there: tmuxctl adopt {pane.spec.get('target') or pane.name}",
+        )
+    # threads of one process are as many writers
+    holder = lease.Holder.new()
+    _lease(machine, pane, holder, deadline)
+    try:
+        shell = _ready(machine, pane, journal, deadline)
+        # a shell that was still starting may have taken the lease's time
+        _lease(machine, pane, holder, deadline)
+        if stdin is not None:
+            _check_input(machine, pane, shell, stdin)
+        text = command[0] if len(command) == 1 else " ".join(_quoted(shell.kind, word) for word in command)
+        run = _Run(machine, pane, journal, shell, holder, began, max_bytes, stdin)
+        run.type(text)
+        run.follow(deadline, until_begun=True)
+        run.hand_over()
+    finally:
+        with suppress(TmuxctlError):
+            lease.give_back(machine.transport, holder, pane.name)
+    return run.follow(deadline)
+
+
+SEES = """
+[ -r "$2" ] || exit
+[ -e "/proc/$1/root" ] || exit 0
+user=$(stat -c %u "/proc/$1") || exit
+[ "$user" = 0 ] || [ "$user" = "$(id -u)" ] || exit
+[ "$(stat -Lc %d:%i -- "$2")" = "$(stat -Lc %d:%i -- "/proc/$1/root$2")" ]
+"""
+"""Whether process $1 finds behind the path $2 what we find there, and may read it: in a sandbox it may be another file."""
+
+
+def _check_input(machine: Machine, pane: Pane, shell: Shell, path: str) -> None:
+    status, _ = machine.transport.shell(SEES, str(shell.process.pid), path)[:2]
+    if status:
+        raise Conflict(
+            f"the shell in {pane.name} cannot open {ascii(path)}, the standard input for the command: it is another user's, "
+            "or in a sandbox",
+            reason="no_stdin",
+            hint="pass a file that it can read: --stdin FILE; or let the command read the terminal: --stdin /dev/tty",
+        )
+
+
+def _quoted(kind: str, word: str) -> str:
+    import re
+
+    if re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII):
+        return word
+    return shells.fish_quote(word) if kind == "fish" else shell_word(word)
+
+
+def _lease(machine: Machine, pane: Pane, holder: Holder, deadline: float | None) -> None:
+    while not lease.take(machine.transport, holder, pane):
+        current().check()
+        if deadline is not None and time.monotonic() > deadline:
+            raise lease.held(pane.name)
+        time.sleep(0.03)
+        pane = finding.find(machine, pane.name)
+
+
+def _ready(machine: Machine, pane: Pane, journal: Journal, deadline: float | None) -> Shell:
+    """The shell that waits at its prompt; one that is just starting is given a moment, anything else is a conflict."""
+    token = pane.spec.get("marks", "")
+    began = time.monotonic()
+    until = began + READY_SECONDS
+    if deadline is not None:
+        until = min(until, deadline)
+    watch = machine.transport.watch([journal.folder], pane.pid)
+    try:
+        while True:
+            shell, running = _foreground(machine, pane)
+            starting = False
+            if shell and shell.process.pid == pane.pid and token:
+                letter, entered = _last_mark(journal, token)
+                starting = letter is None
+                # B ends the prompt; a prompt may leave it out, then a moment without it says the same
+                drawn = letter == "B" or (letter in ("A", "D") and time.monotonic() > began + PROMPT_SECONDS)
+                if drawn and _waits(machine, shell.process):
+                    if entered:
+                        _refuse_read(machine, pane)
+                    return shell
+            elif shell and _waits(machine, shell.process):
+                _refuse_read(machine, pane)
+                return shell
+            if time.monotonic() > until or (not shell and not _young(machine, pane)):
+                raise _busy(pane, running, starting)
+            current().check()
+            watch.wait(0.02)
+            if journal.finished():
+                raise paste.ended(server.pane(machine.transport, pane.name))
+    finally:
+        watch.close()
+
+
+def _refuse_read(machine: Machine, pane: Pane) -> None:
+    """A shell may wait for a line of its script's, or for the rest of a command that was begun, and would take what runs
+    ours for that. Asking or Conflict unless it shows a prompt."""
+    from tmuxctl.control.observation import observing
+    from tmuxctl.control.waiting.waits import asks
+
+    verdict = observing.now(machine, pane).verdict
+    if verdict.state is State.ASKING:
+        raise asks(pane.name, verdict)
+    if verdict.state is State.IDLE and verdict.kind != "prompt":
+        raise Conflict(
+            f"the shell in {pane.name} shows no prompt: it may wait for {_awaited(verdict.kind)} ({verdict.why})",
+            reason="busy",
+            hint=f"look at it: tmuxctl screen {pane.name}; to type into it: tmuxctl send {pane.name} TEXT; "
+            f"to drop what was begun: tmuxctl keys {pane.name} C-c",
+        )
+
+
+def _awaited(kind: str | None) -> str:
+    return "the rest of a command" if kind == "continuation" else "a line of input"
+
+
+def _young(machine: Machine, pane: Pane) -> bool:
+    """True while the launcher is still becoming the program."""
+    return (
+        layout.LAUNCHER in machine.transport.files(records.folder(machine, pane.id)) or time.time() - pane.created < 1.0
+    )
+
+
+def _foreground(machine: Machine, pane: Pane) -> tuple[Shell | None, str]:
+    """The shell that leads the terminal's foreground process group, or None and what does instead."""
+    first = next(iter(machine.transport.processes([pane.pid])), None)
+    if first is None:
+        return None, "nothing"
+    leader = next(iter(machine.transport.processes([first.foreground])), None)
+    if leader is None:
+        return None, "a program that is ending"
+    kind = shells.kind_of(leader.name)
+    if leader.name == "sh":
+        # bash called as sh needs bash's own way to notice an interrupt
+        program = (
+            machine.transport.shell('readlink "/proc/$1/exe"', str(leader.pid))[1].decode(errors="replace").strip()
+        )
+        kind = shells.kind_of(program) or kind
+    return (Shell(leader, kind) if kind else None), leader.name
+
+
+def _waits(machine: Machine, process: Process) -> bool:
+    """True if the process sleeps and, where the kernel tells, sleeps on input."""
+    if process.state != "S":
+        return False
+    try:
+        where = machine.transport.read(f"/proc/{process.pid}/wchan").decode(errors="replace")
+    except TmuxctlError:
+        return True
+    return where in ("", "0") or where.startswith(WAITING)
+
+
+def _last_mark(journal: Journal, token: str) -> tuple[str | None, bool]:
+    """The letter of the shell's newest mark, and whether a line was ended behind it: a command may have been begun that wants
+    more lines."""
+    data = journal.tail(1 << 16).data
+    found = marks.marks(data, token)
+    return (found[-1].letter, b"\n" in data[found[-1].end :]) if found else (None, False)
+
+
+def _busy(pane: Pane, running: str, starting: bool) -> Conflict:
+    if starting:
+        return Conflict(
+            f"the shell in {pane.name} has not shown its prompt yet", reason="busy", hint="try again in a moment"
+        )
+    return Conflict(
+        f"{ascii(running)} has the terminal of {pane.name}, not a waiting shell",
+        reason="busy",
+        hint=f"end it: tmuxctl keys {pane.name} C-c, or C-d; to type into it: tmuxctl send {pane.name} TEXT",
+    )
+
+
+class _Wants:
+    """Notices what nobody would notice who waits for the end: that the program wants an answer."""
+
+    def __init__(self, machine: Machine, pane: Pane, patience: float = 0.0) -> None:
+        self.machine, self.pane, self.patience = machine, pane, patience
+        self.steady: Steady | None = None
+        self.since: float | None = None
+
+    def due(self) -> float:
+        """Seconds until the next look, if nothing is heard before."""
+        return self.steady.due() if self.steady and self.steady.observer.looks else SILENT_SECONDS
+
+    def heard(self) -> None:
+        """It printed something: it is silent anew from now on."""
+        self.steady = self.since = None
+
+    def look(self) -> Asking | None:
+        """Look once; the question, if one stands, and has for as long as patience is."""
+        from tmuxctl.control.observation.observing import Observer, Steady
+
+        self.steady = self.steady or Steady(self.machine, Observer(self.machine, self.pane), None)
+        held = False
+        with suppress(NotFound, Unreachable):
+            held = self.steady.look()
+        found = _wanted(self.steady) if held else None
+        self.since = (self.since or time.monotonic()) if found else None
+        return found if self.since is not None and time.monotonic() - self.since >= self.patience else None
+
+
+def _wanted(steady: Steady) -> Asking | None:
+    """The error for a program that asks, or is blocked until it is given a line."""
+    from tmuxctl.control.waiting.waits import asks
+
+    name, verdict = steady.observer.pane.name, steady.verdict
+    if verdict.state is State.ASKING and verdict.confidence is not Confidence.GUESS:
+        return asks(name, verdict)
+    if verdict.state is State.IDLE and verdict.kind == "line" and verdict.confidence is Confidence.SURE:
+        said = f": {verdict.prompt}" if verdict.prompt else ""
+        return Asking(
+            f"{name} waits for a line of input{said}", reason="line", hint=f"type it: tmuxctl send {name} TEXT"
+        )
+    return None
+
+
+class _Run:
+    """One command on its way: typed, begun, ended."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        pane: Pane,
+        journal: Journal,
+        shell: Shell,
+        holder: Holder,
+        began: float,
+        max_bytes: int,
+        stdin: str | None,
+    ) -> None:
+        self.machine, self.pane, self.journal, self.shell, self.began = machine, pane, journal, shell, began
+        self.holder, self.stdin = holder, stdin
+        self.max_bytes = max_bytes
+        self.id, self.token = os.urandom(8).hex(), os.urandom(8).hex()
+        # a plain sh writes beside its script, and of our files a sandboxed one may write only there
+        place = "events" if shell.kind == "sh" else layout.SHELL
+        self.path = f"{records.folder(machine, pane.id)}/{place}/x{self.token}"
+        self.own = pane.spec.get("marks", "")
+        self.start = self.first = self.offset = journal.end()
+        self.tail = b""
+        self.kept = bytearray()
+        self.begun = self.truncated = False
+        self.result: Ran | None = None
+
+    def type(self, text: str) -> None:
+        """Put the command into a file and type the line that reads it."""
+        self.pane = server.pane(self.machine.transport, self.pane.name)
+        line = shells.typed_line(self.shell.kind, self.path)
+        # a line that just fills its row leaves terminal and line editor of two minds about where the next one is
+        line += " " * max(0, 4 - (self.pane.x + len(line)) % self.pane.cols)
+        show = shells.retyped(line, text, x=self.pane.x, cols=self.pane.cols)
+        script = shells.exec_script(self.shell.kind, text, self.token, self.path, show, self.stdin)
+        # a session that an earlier tmuxctl started has no such folder
+        self.machine.transport.make_folder(os.path.dirname(self.path))
+        self.machine.transport.put(self.path, script.encode(errors="surrogateescape"))
+        # to the end of the line and delete it: what somebody left there would become part of ours (measured: all shells)
+        one = paste.Write(self.id, data=b"\x05\x15" + line.encode(), enter=True)
+        remember = paste.Input.remember(
+            self.holder.pid, self.id, self.start, "editor", line.encode(), self.machine.transport.clock()
+        )
+        paste.write(self.machine.transport, self.holder, self.pane, one, remember)
+
+    def hand_over(self) -> None:
+        """The command has begun: others may type again, and its output is what came after the last input."""
+        remember = paste.Input.remember(
+            self.holder.pid, self.id, self.first, "none", b"", self.machine.transport.clock()
+        )
+        self.machine.transport.run([("set-option", "-F", "-t", self.pane.target, "@tmuxctl_input", remember)])
+
+    def follow(self, deadline: float | None, *, until_begun: bool = False) -> Ran:
+        """Take in output until the command's end, or only its beginning. Raises Asking if it wants an answer."""
+        if self.result:
+            return self.result
+        begin_by = time.monotonic() + START_SECONDS
+        wants = _Wants(self.machine, self.pane)
+        watch = self.machine.transport.watch([self.journal.folder], self.pane.pid)
+        try:
+            while True:
+                finished = self.journal.finished()
+                grown = self._grow()
+                if self.result or (until_begun and self.begun):
+                    return self.result or self._ran(None)
+                if finished and not grown:
+                    return self._session_ended()
+                if self.begun and not grown and not self._shell_lives():
+                    return self._shell_ended()
+                current().check()
+                now = time.monotonic()
+                if deadline is not None and now >= deadline:
+                    return self._ran(None, timed_out=True)
+                if not self.begun and now >= begin_by:
+                    raise self._not_begun()
+                left = [max(0.001, deadline - now)] if deadline is not None else []
+                if watch.wait(min(SILENT_SECONDS, wants.due(), *left)):
+                    wants.heard()
+                elif self.begun and not until_begun and (asking := wants.look()) and not self._grow():
+                    raise self._asking(asking)
+        finally:
+            watch.close()
+
+    def _asking(self, asking: Asking) -> Asking:
+        """The error with what was printed so far, the question last."""
+        self._keep(self.tail)
+        so_far = self._ran(None)
+        asking.details |= {"output": so_far.data.decode(errors="replace"), "cursor": so_far.cursor}
+        return asking
+
+    def _grow(self) -> bool:
+        part = self.journal.read(self.offset, 1 << 20)
+        if part.truncated:
+            self.truncated = True
+        if not part.data:
+            return False
+        self.offset = part.end
+        self._take(self.tail + part.data)
+        return True
+
+    def _take(self, data: bytes) -> None:
+        """Find our marks in new bytes; what lies between them is output. A mark cut at the end waits for the rest."""
+        found = marks.scan(data)
+        at = 0
+        for mark in found.marks:
+            if mark.token == self.token and mark.letter == "C":
+                self.begun, at = True, mark.end
+                self.first = self.offset - len(data) + at
+                self.kept.clear()
+            elif mark.token == self.token and mark.letter == "D" and self.begun:
+                self._keep(data[at : mark.start])
+                self.result = self._ran(mark.status)
+                return
+            elif self.own and mark.token == self.own and self.begun and mark.letter == "D":
+                # the prompt is back without our end: the command was interrupted
+                self._keep(data[at : mark.start])
+                self.result = self._ran(130 if mark.status is None else mark.status)
+                return
+        self.tail = data[found.resume :]
+        if self.begun:
+            self._keep(data[at : found.resume])
+
+    def _keep(self, data: bytes) -> None:
+        # one more CR than asked for may be waiting for its LF
+        room = self.max_bytes * 2 + 2 - len(self.kept)
+        if len(data) > room:
+            self.truncated = True
+        self.kept += data[: max(0, room)]
+
+    def _ran(self, status: int | None, *, signal: str | None = None, timed_out: bool = False) -> Ran:
+        data = marks.output(bytes(self.kept))
+        cut = len(data) > self.max_bytes
+        return ran(
+            self.machine,
+            self.pane,
+            data[: self.max_bytes],
+            status,
+            offset=self.offset,
+            elapsed=time.monotonic() - self.began,
+            truncated=self.truncated or cut,
+            timed_out=timed_out,
+            signal=signal,
+        )
+
+    def _shell_lives(self) -> bool:
+        now = self.machine.transport.processes([self.shell.process.pid])
+        return any(row.started == self.shell.process.started and row.state not in "ZX" for row in now)
+
+    def _session_ended(self) -> Ran:
+        """The command ended the shell, and the session with it: the program's status is the command's."""
+        self._keep(self.tail)
+        if not self.begun:
+            raise paste.ended(server.pane(self.machine.transport, self.pane.name))
+        try:
+            last = server.pane(self.machine.transport, self.pane.name)
+        except (NotFound, Unreachable):
+            raise Exited(f"{self.pane.name} was killed while the command ran", reason="killed") from None
+        return self._ran(last.status, signal=last.signal)
+
+    def _shell_ended(self) -> Ran:
+        """The shell is gone. If it was the session's program, its end comes with the journal's; else nobody knows its status."""
+        if self.shell.process.pid != self.pane.pid:
+            return self._ran(None)
+        until = time.monotonic() + 5.0
+        while not self.journal.finished() and time.monotonic() < until:
+            # tmux may not have noticed the end: asking it of a dead pane without a status nudges it
+            with suppress(TmuxctlError):
+                server.pane(self.machine.transport, self.pane.name)
+            time.sleep(0.01)
+        while self._grow():
+            pass
+        return self.result or self._session_ended()
+
+    def _not_begun(self) -> TmuxctlError:
+        with suppress(TmuxctlError):
+            self.machine.transport.remove(self.path)
+        return Failed(
+            f"the shell in {self.pane.name} did not take the command",
+            reason="not_run",
+            hint=f"look at what it shows: tmuxctl screen {self.pane.name}",
+        )
+
+
+def ran(
+    machine: Machine,
+    pane: Pane,
+    data: bytes,
+    status: int | None,
+    *,
+    offset: int,
+    elapsed: float,
+    truncated: bool,
+    timed_out: bool = False,
+    signal: str | None = None,
+) -> Ran:
+    """A command's result, its bytes as text too, and as base64 where they are no text."""
+    try:
+        # who takes the bytes alone is spared the text of random ones, which takes four times as much
+        text, encoded = "" if current().pieces == "data" else data.decode(), None
+    except UnicodeDecodeError:
+        text, encoded = data.decode(errors="replace"), base64.b64encode(data).decode()
+    return Ran(
+        session=pane.name,
+        output=text,
+        data=data,
+        output_base64=encoded,
+        exit_status=status,
+        signal=signal,
+        elapsed=round(elapsed, 3),
+        cursor=finding.cursor(pane, offset),
+        truncated=truncated,
+        timed_out=timed_out,
+    )
+
+
+def run(machine: Machine, wanted: Wanted, *, timeout: float | None, max_bytes: int) -> Ran:
+    """Start a program, wait for its end, return its output, remove the session whatever happens."""
+    from tmuxctl.control.lifecycle import ending
+
+    if not wanted.command:
+        raise Usage("no command given", reason="missing", hint="tmuxctl run -- CMD")
+    began = time.monotonic()
+    if timeout is None:
+        timeout = run_seconds(wanted)
+    if wanted.name is None:
+        wanted = wanted._replace(name=f"run-{os.urandom(4).hex()}")
+    session = new(machine, wanted)
+    pane = None
+    try:
+        pane = finding.find(machine, session.id)
+        return _to_end(machine, pane, began, timeout, max_bytes)
+    finally:
+        with suppress(NotFound, Unreachable, Timeout):
+            ending.end(machine, [pane or finding.find(machine, session.id)])
+
+
+def _to_end(machine: Machine, pane: Pane, began: float, timeout: float | None, max_bytes: int) -> Ran:
+    limit = current().left(timeout)
+    journal = finding.journal(machine, pane)
+    watch = machine.transport.watch([journal.folder], pane.pid or None)
+    wants = _Wants(machine, pane, ANSWER_SECONDS)
+    timed_out = False
+    try:
+        while not journal.finished():
+            current().check()
+            left = 1.0 if limit is None else began + limit - time.monotonic()
+            if left <= 0:
+                timed_out = True
+                break
+            if watch.wait(min(1.0, left, wants.due())):
+                wants.heard()
+            else:
+                pane = server.pane(machine.transport, pane.name)
+                if pane.dead and not pane.piped:
+                    break
+                if not pane.dead and (asking := wants.look()):
+                    raise _unanswered(asking, journal, max_bytes)
+    finally:
+        watch.close()
+    pane = server.pane(machine.transport, pane.name)
+    part, end = _first(journal, max_bytes), journal.end()
+    data = marks.output(part.data)
+    return ran(
+        machine,
+        pane,
+        data[:max_bytes],
+        pane.status if not timed_out else None,
+        signal=pane.signal,
+        offset=end,
+        elapsed=time.monotonic() - began,
+        truncated=part.truncated or len(data) > max_bytes or part.end < end,
+        timed_out=timed_out,
+    )
+
+
+def _first(journal: Journal, max_bytes: int) -> Slice:
+    """As much of the beginning as makes so many bytes of output for sure: of two bytes of a line's end one is left."""
+    return journal.read(0, 2 * max_bytes + 2)
+
+
+def _unanswered(asking: Asking, journal: Journal, max_bytes: int) -> Asking:
+    """The error for a program that asked where nobody answers: it is ended."""
+    output = marks.output(_first(journal, max_bytes).data)[:max_bytes].decode(errors="replace")
+    return Asking(
+        f"{asking.message} (nobody answered, so it was ended)",
+        reason=asking.reason,
+        hint="a program that asks wants a session: tmuxctl new NAME -- CMD, then tmuxctl decide NAME",
+        **asking.details,
+        output=output,
+    )

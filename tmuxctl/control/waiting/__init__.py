@@ -1,0 +1,1 @@
+"""Waiting until something holds: a state, a text in the output, an end."""

@@ -1,0 +1,612 @@
+"""Waits that cannot lie: a state counts when what was typed was taken and two looks agree, a text only after the last
+input and never in its echo; silence ends none but `settle`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tmuxctl.control.lifecycle.reach import reach
+from tmuxctl.control.observation import wanting
+from tmuxctl.control.sessions import finding, records, summaries
+from tmuxctl.errors import Asking, Conflict, Exited, NotFound, Unreachable, Usage
+from tmuxctl.model import Confidence, State
+from tmuxctl.operations import Call, current, under
+from tmuxctl.results import Wait, Waits
+from tmuxctl.terminal.input.paste import Input, ended
+from tmuxctl.terminal.tmux import server
+from tmuxctl.terminal.tmux.journal import Journal
+from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.value import changed
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+    from tmuxctl.control.observation.observing import Steady
+    from tmuxctl.control.waiting.searching import Search
+    from tmuxctl.control.waiting.text_since import Seen
+    from tmuxctl.reading.state.judging import Verdict
+    from tmuxctl.transport.base import Watch
+
+LAST_SECONDS = 1.0
+"""How long the newest output may be searched after the time is over."""
+
+ASK_SECONDS = 5.0
+"""So often tmux is asked whether the session is still there when nothing is heard: its end is heard of otherwise."""
+
+NAP_SECONDS = 3.0
+"""So often it is looked whether the caller still wants it, if nothing else wakes the wait."""
+
+UNDER_WAY_SECONDS = 2.0
+"""How long after a program's last output more of it may come, though the program has ended."""
+
+SHOWN_ROWS = 12
+"""How many rows of the screen a wait that ran out of time tells."""
+
+MOMENT_SECONDS = 0.5
+"""How long `--now` looks at a state before it says that it does not hold."""
+
+
+class Conditions(NamedTuple):
+    """What a wait is for; the first that holds ends it. `settle` is in seconds."""
+
+    idle: bool = False
+    asking: bool = False
+    exit: bool = False
+    text: str | None = None
+    gone: str | None = None
+    change: bool = False
+    settle: float | None = None
+    unknown: bool = False
+    prompt: bool = False
+    input: bool = False
+
+    @property
+    def state(self) -> bool:
+        """True if it is for what the program does."""
+        return self.idle or self.asking or self.prompt or self.input
+
+    def words(self) -> str:
+        """What is waited for, for a message."""
+        wanted = [
+            *(["an idle program"] if self.idle else []),
+            *(["a prompt"] if self.prompt else []),
+            *(["a question"] if self.asking else []),
+            *(["a program that wants input"] if self.input else []),
+            *(["the end of the program"] if self.exit else []),
+            *([f"text {ascii(self.text[:60])}"] if self.text is not None else []),
+            *([f"the end of text {ascii(self.gone[:60])}"] if self.gone is not None else []),
+            *(["a change"] if self.change else []),
+            *([f"{self.settle:g} s of silence"] if self.settle is not None else []),
+        ]
+        return " or ".join(wanted)
+
+
+def wait(
+    machine: Machine,
+    session: str,
+    wanted: Conditions,
+    *,
+    timeout: float | None,
+    since: str | None = None,
+    now: bool = False,
+) -> Wait:
+    """Wait until the first of the conditions holds; for idle if none is given.
+
+    Raises Exited when the program ends without, Asking when it asks while idle is waited for, or wants any other input while
+    its prompt is, Usage for a bad pattern.
+    """
+    limit = _limit(machine, timeout)
+    try:
+        with _waiter(machine, session, wanted, since) as waiter:
+            return waiter.test() if now else _with_screen(waiter, waiter.until(limit))
+    except Exited as error:
+        if error.reason != "ended_elsewhere" or not wanted.exit:
+            raise
+        return _ended_elsewhere(session)
+
+
+def _with_screen(waiter: Waiter, found: Wait) -> Wait:
+    """A wait that ran out of time, with the last rows of the screen where it looked for no text that it could tell."""
+    if not found.timed_out or found.text is not None:
+        return found
+    from tmuxctl.control.output import captured
+    from tmuxctl.terminal.tmux import screen as screens
+
+    try:
+        rows = screens.text(captured.capture_of(waiter.machine, waiter.pane).rows).rstrip().split("\n")
+    except (NotFound, Unreachable):
+        return found
+    return changed(found, text="\n".join(rows[-SHOWN_ROWS:]))
+
+
+def _ended_elsewhere(session: str) -> Wait:
+    """The result of a wait for the end of a session that was gone before, nobody knows how."""
+    return Wait(
+        session, matched="exit", why="exit: status unknown", state=State.EXITED, by="exit", confidence=Confidence.SURE
+    )
+
+
+def _limit(machine: Machine, timeout: float | None) -> float | None:
+    return current().left(machine.settings.wait_timeout if timeout is None else timeout)
+
+
+def _waiter(machine: Machine, session: str, wanted: Conditions, since: str | None) -> Waiter:
+    pane, given = finding.find_with_input(machine, session)
+    return Waiter(machine, pane, Conditions(idle=True) if wanted == Conditions() else wanted, since, Input.parse(given))
+
+
+def sessions_of(session: str | None, one_of: tuple[str, ...] | None, all_of: tuple[str, ...] | None) -> tuple[str, ...]:
+    """The sessions of a wait; Usage unless they are named in exactly one way."""
+    if sum(given is not None for given in (session, one_of, all_of)) != 1:
+        raise Usage(
+            "name one session, or several with --any or --all",
+            reason="missing",
+            hint="tmuxctl wait NAME, tmuxctl wait --any A,B",
+        )
+    return one_of or all_of or ((session,) if session else ())
+
+
+def several(
+    machine: Machine,
+    names: tuple[str, ...],
+    wanted: Conditions,
+    *,
+    every: bool,
+    timeout: float | None,
+    since: str | None,
+    now: bool,
+) -> Waits:
+    """Wait for several sessions at once: until it holds for one of them, or for `every` one.
+
+    Raises what a wait for one raises: with `every` at once, else when none is left that could end well.
+    """
+    names = tuple(dict.fromkeys(names))
+    if not names or not all(names):
+        raise Usage("name the sessions: A,B,C", reason="missing", hint="tmuxctl wait --any A,B")
+    places = {name: reach(machine, name) for name in names}
+    for place, called in places.values():
+        finding.find(place, called)
+    if since is not None and since != "screen":
+        raise Usage("a cursor belongs to one session", reason="bad_option", hint="leave --since out, or --since screen")
+    call = current()
+    limit = _limit(machine, timeout)
+    ends: dict[str, Wait | BaseException] = {}
+    waiters = {name: _waiter(*places[name], wanted, since) for name in names}
+    over, enough = threading.Event(), threading.Event()
+
+    def one(name: str) -> None:
+        try:
+            with under(Call(call.request_id, call.deadline, over, call.repeated)), waiters[name] as waiter:
+                ends[name] = waiter.test() if now else _with_screen(waiter, waiter.until(limit))
+        except BaseException as error:
+            ends[name] = error
+        found = ends[name]
+        if len(ends) == len(names) or isinstance(found, BaseException) if every else _held(found):
+            enough.set()
+
+    threads = [threading.Thread(target=one, args=(name,), daemon=True) for name in names]
+    try:
+        for thread in threads:
+            thread.start()
+        while not enough.wait(0.2) and len(ends) < len(names):
+            call.check()
+        return _together(names, dict(ends), every)
+    finally:
+        over.set()
+        for waiter in waiters.values():
+            waiter.wake()
+
+
+def _held(end: Wait | BaseException) -> bool:
+    return isinstance(end, Wait) and end.matched is not None
+
+
+def _together(names: tuple[str, ...], ends: dict[str, Wait | BaseException], every: bool) -> Waits:
+    found = [end for name in names if isinstance(end := ends.get(name), Wait)]
+    held = [end for end in found if end.matched is not None]
+    errors = [end for end in ends.values() if isinstance(end, BaseException)]
+    if errors and (every or not held):
+        raise errors[0]
+    return Waits(tuple(found if every else held[:1] or found), len(held) == len(names) if every else bool(held))
+
+
+class Waiter:
+    """One wait: the output since its cursor, fed as it comes, the looks at the program, and the conditions tried on both."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        pane: Pane,
+        wanted: Conditions,
+        since: str | None,
+        given: Input | None,
+        *,
+        steady: Steady | None = None,
+    ) -> None:
+        self.machine, self.pane, self.wanted = machine, pane, wanted
+        self.began = self.changed = time.monotonic()
+        self.journal: Journal = finding.journal(machine, pane)
+        self.seen: Seen | None = None
+        self.text, self.gone = _search(wanted.text), _search(wanted.gone)
+        if self.text:
+            from tmuxctl.control.waiting.text_since import Seen
+
+            self.seen = Seen(machine, pane, self.journal, since, given if since is None else None)
+        self.offset = self.seen.offset if self.seen else self.journal.end()
+        self.base = self._base(since)
+        self.steady = steady
+        if wanted.state and not steady:
+            from tmuxctl.control.observation.observing import Observer, Steady
+
+            self.steady = Steady(machine, Observer(machine, pane), given)
+            self.steady.recall()
+        self.watch: Watch | None = None
+        self.gone_session = False
+
+    def _base(self, since: str | None) -> int:
+        """The offset after which output is a change."""
+        from tmuxctl.control.output import printed
+
+        found = printed.offset_of(self.pane, since)
+        if found is None and self.behind:
+            return self.journal.end()
+        return self.offset if found is None else found
+
+    @property
+    def behind(self) -> bool:
+        """True if there is output in which the text was not looked for yet."""
+        return self.seen is not None and (self.seen.behind or (self.pane.dead and self._under_way()))
+
+    def _under_way(self) -> bool:
+        """True if the last that a program printed before its end is not read yet, or not even in the journal."""
+        extent = self.journal.extent()
+        late = not extent.finished and self.changed + UNDER_WAY_SECONDS > time.monotonic()
+        return late or extent.end > self.offset
+
+    def __enter__(self) -> Waiter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.watch:
+            self.watch.close()
+        if self.steady and self.steady.observer.looks:
+            self.steady.leave()
+
+    def wake(self) -> None:
+        """End the sleep of the thread that waits, so that it sees that nobody wants it any more."""
+        if self.watch:
+            self.watch.close()
+
+    def test(self) -> Wait:
+        """Whether it holds now."""
+        if self.wanted.settle is not None:
+            newest = self.journal.extent().grown or self.pane.created
+            self.changed -= max(0.0, time.time() - newest)
+        end = self.journal.end() if self.behind else self.offset
+        while not (found := self.holds(None)):
+            if self.behind and self.offset < end:
+                current().check()
+                self._grow()
+                continue
+            if (
+                self.pane.dead
+                or self.steady is None
+                or self.steady.holds
+                or time.monotonic() - self.began > MOMENT_SECONDS
+            ):
+                return self.result(None, "it does not hold now")
+            time.sleep(self.steady.due())
+        return found
+
+    def until(self, limit: float | None, *, anew: bool = False) -> Wait:
+        """Sleep until it holds; `limit` in seconds since the wait began, or with `anew` since now."""
+        call = current()
+        deadline = None if limit is None else limit + (time.monotonic() if anew else self.began)
+        if found := self.holds(deadline):
+            return found
+        self.watch = self.watch or self.machine.transport.watch(
+            self.steady.observer.folders if self.steady else [self.journal.folder],
+            None if self.pane.dead else self.pane.pid,
+        )
+        asked = time.monotonic()
+        heard = True
+        while True:
+            finished = heard and self.journal.finished()
+            grown = heard and self._grow()
+            if found := self.holds(deadline):
+                return found
+            moment = time.monotonic()
+            if self.pane.dead and not self.behind:
+                # the last of its output may have come since
+                if found := self.holds(deadline):
+                    return found
+                raise self._ended()
+            if finished and not grown and self._ask():
+                continue
+            if heard and not self.behind and self._unheard():
+                # the journal of a server that dies ends before the program does
+                if self._ask():
+                    continue
+                raise self._stopped()
+            call.check()
+            if deadline is not None and moment >= deadline:
+                if self.seen and self.seen.behind:
+                    # there was no time for all of it: then at least for the newest
+                    self.seen.skip()
+                    if found := self.holds(moment + LAST_SECONDS):
+                        return found
+                return self._timed_out(limit or 0.0)
+            if self.seen and self.seen.behind:
+                continue
+            if moment - asked >= ASK_SECONDS or finished or (heard and not self._alive()):
+                asked = moment
+                if self._ask():
+                    continue
+            heard = self.watch.wait(self._nap(moment, deadline))
+            if heard and self.steady and not self.seen:
+                # output may come without end: looking at each piece of it would cost more than it tells
+                rest = self.steady.rested()
+                time.sleep(rest if deadline is None else max(0.0, min(rest, deadline - time.monotonic())))
+
+    def holds(self, deadline: float | None) -> Wait | None:
+        """The result if a condition holds at this moment."""
+        if self.text and self.seen:
+            found = self.seen.search(self.text, deadline)
+            if found:
+                return self.result("text", f"text: {ascii(found.text[:60])}", text=found.text, groups=found.groups)
+        if self.wanted.exit and self.pane.dead and not self.behind:
+            return self.result("exit", "exit: " + _how(self.pane))
+        if self.wanted.change and self.offset > self.base:
+            return self.result("change", "change: it printed something")
+        if self.gone and (gone := self._gone(self.gone, deadline)):
+            return gone
+        settle = self.wanted.settle
+        if settle is not None and time.monotonic() - self.changed >= settle:
+            return self.result("settle", f"settle: nothing printed for {settle:g} s")
+        return self._state()
+
+    def _gone(self, pattern: Search, deadline: float | None) -> Wait | None:
+        """The screen without the text. It is looked at again when something was printed."""
+        if self.offset == self._looked_for:
+            return None
+        self._looked_for = self.offset
+        from tmuxctl.control.output import captured
+        from tmuxctl.terminal.tmux import screen as screens
+
+        try:
+            text = screens.text(captured.capture_of(self.machine, self.pane).rows)
+        except NotFound:
+            return None
+        if pattern.find(text, deadline=deadline):
+            return None
+        return self.result("gone", f"gone: {ascii(pattern.pattern[:60])} is not on the screen")
+
+    _looked_for = -1
+
+    def _state(self) -> Wait | None:
+        """What the program does, if that is what is waited for and it holds. Asking and Exited are raised where they are
+        not waited for."""
+        steady = self.steady
+        if steady is None or self.pane.dead or steady.early():
+            return None
+        try:
+            held = steady.look()
+        except (NotFound, Unreachable) as error:
+            if error.reason == "backend_timeout":
+                raise
+            if not self._ask():
+                steady.observer.pane = self.pane
+            return None
+        verdict = steady.verdict
+        if verdict.state is State.EXITED:
+            self.pane = steady.observer.pane
+            return self.result("exit", "exit: " + _how(self.pane)) if self.wanted.exit and not self.behind else None
+        if not held or self.behind:
+            return None
+        wants = self._wants(verdict)
+        if verdict.state is State.ASKING:
+            if self.wanted.asking:
+                return self.result("asking", f"asking: {verdict.why}")
+            if self.wanted.input:
+                return self.result("input", f"input: {verdict.why}")
+            if self.wanted.idle or self.wanted.prompt:
+                raise asks(self.pane.name, verdict)
+        if wants == wanting.PROMPT and self.wanted.prompt:
+            return self.result("prompt", f"prompt: {verdict.why}")
+        if wants == wanting.INPUT and self.wanted.input:
+            return self.result("input", f"input: {verdict.why}")
+        if wants == wanting.INPUT and self.wanted.prompt and not self.wanted.idle:
+            raise wanting.input_wanted(self.pane.name, verdict)
+        if verdict.state is State.IDLE and self.wanted.idle:
+            return self.result("idle", f"idle: {verdict.why}")
+        if verdict.state is State.UNKNOWN and self.wanted.unknown:
+            return self.result("unknown", f"unknown: {verdict.why}")
+        return None
+
+    def _wants(self, verdict: Verdict) -> str | None:
+        return wanting.of(self.steady.observer, verdict) if self.steady else None
+
+    def _grow(self) -> bool:
+        """Take in what came since the last look."""
+        end = self.seen.feed() if self.seen else self.journal.end()
+        grown = end != self.offset
+        if grown:
+            self.offset, self.changed = end, time.monotonic()
+        return grown
+
+    def _unheard(self) -> bool:
+        """True if what is waited for is output, which is not kept any more though the program goes on."""
+        wanted = self.wanted
+        if not (self.text or self.gone or wanted.change or wanted.settle is not None):
+            return False
+        extent = self.journal.extent()
+        return (extent.finished or extent.end < self.offset) and self._alive()
+
+    def _stopped(self) -> Conflict:
+        return Conflict(
+            f"what {self.pane.name} prints is not kept any more: it was given back, or something else reads along",
+            reason="journal_stopped",
+            hint="wait again: its screen is looked at then",
+        )
+
+    def _alive(self) -> bool:
+        rows = self.machine.transport.processes([self.pane.pid])
+        return self.pane.dead or any(row.state not in ("Z", "X") for row in rows)
+
+    def _ask(self) -> bool:
+        """Look whether the session is still there; True if its program has ended."""
+        try:
+            if not self._alive():
+                server.nudge(self.machine.transport)
+            now = self._now()
+        except Unreachable as error:
+            if error.reason != "no_server":
+                raise
+            raise Unreachable(
+                f"session {self.pane.name} was lost: its tmux server died",
+                reason="lost",
+                hint=f"its output is still there: tmuxctl log {self.pane.name}",
+            ) from None
+        if now is None:
+            self.pane, self.gone_session = self._killed(), True
+            return True
+        if now.dead and self._under_way():
+            return False
+        self.pane = now
+        return now.dead
+
+    def _now(self) -> Pane | None:
+        """The session's facts, under another name too; None if it is gone."""
+        with suppress(NotFound):
+            now = server.pane(self.machine.transport, self.pane.name)
+            if now.id == self.pane.id:
+                return now
+        return next((one for one in server.panes(self.machine.transport) if one.id == self.pane.id), None)
+
+    def _killed(self) -> Pane:
+        """The facts of a session that is gone: if tmuxctl ended it, its tombstone knows how."""
+        about: dict[str, Any] = {}
+        # written before the session goes, and moved after that: it may move while it is looked for
+        for place in ("sessions", "ended", "sessions", "ended"):
+            about = records.ended_record(self.machine, f"{self.machine.transport.home}/{place}/{self.pane.id}")
+            if about:
+                break
+        return self.pane._replace(dead=True, status=about.get("exit_status"), signal=about.get("signal"))
+
+    def _ended(self) -> Exited:
+        error = ended(self.pane)
+        if self.gone_session:
+            error.hint = f"what it printed is still there: tmuxctl log {self.pane.name}"
+        error.details["elapsed"] = round(time.monotonic() - self.began, 3)
+        return error
+
+    def _nap(self, moment: float, deadline: float | None) -> float:
+        left = [NAP_SECONDS]
+        if deadline is not None:
+            left.append(deadline - moment)
+        if self.wanted.settle is not None:
+            left.append(self.changed + self.wanted.settle - moment)
+        if self.steady:
+            left.append(self.steady.due())
+        return max(0.0005, min(left))
+
+    def result(
+        self,
+        matched: str | None,
+        why: str,
+        *,
+        text: str | None = None,
+        groups: tuple[str | None, ...] | None = None,
+        timed_out: bool = False,
+    ) -> Wait:
+        """What the caller gets."""
+        dead = self.pane.dead
+        verdict = self.steady.verdict if self.steady and not dead else None
+        if timed_out and verdict is None and not dead:
+            verdict = self._last_state()
+        settled = matched == "settle"
+        return Wait(
+            session=self.pane.name,
+            matched=matched,
+            why=why,
+            text=text if matched else self.seen.tail() if self.seen else None,
+            groups=groups,
+            state=State.EXITED if dead else verdict.state if verdict else None,
+            kind=verdict.kind if verdict else None,
+            detail=verdict.detail if verdict else (self.pane.ended or None) if dead else None,
+            until=summaries.until(verdict) if verdict else None,
+            by="exit" if dead else verdict.by if verdict else "settle" if settled else None,
+            confidence=Confidence.SURE
+            if dead
+            else verdict.confidence
+            if verdict
+            else Confidence.GUESS
+            if settled
+            else None,
+            asking=verdict.asking if verdict else None,
+            wants=self._wants(verdict) if verdict else None,
+            elapsed=round(time.monotonic() - self.began, 3),
+            cursor=finding.cursor(self.pane, self.offset),
+            timed_out=timed_out,
+            exit_status=self.pane.status if dead else None,
+            signal=self.pane.signal if dead else None,
+        )
+
+    def _timed_out(self, limit: float) -> Wait:
+        """The result after this many seconds: what was not seen, and what the program still does."""
+        found = self.result(None, "", timed_out=True)
+        told = [f"timed out after {round(limit, 3):g} s"]
+        if (not self.wanted.state and not self.wanted.exit) or found.state is None:
+            told.append(f"{self.wanted.words()} was not seen")
+        if found.state is not None:
+            finer = found.kind or found.detail
+            told.append(f"{found.session} is still {found.state.value}" + (f" ({finer})" if finer else ""))
+        return changed(found, why="; ".join(told))
+
+    def _last_state(self) -> Verdict | None:
+        """What the program does, told by one look at the end of a wait for something else."""
+        from tmuxctl.control.observation import observing
+
+        try:
+            return observing.now(self.machine, self.pane, moment=0.0).verdict
+        except (NotFound, Unreachable) as error:
+            if error.reason == "backend_timeout":
+                raise  # nothing else would be answered either
+        return None
+
+
+def asks(name: str, verdict: Verdict) -> Asking:
+    """The error for a program that wants a decision first."""
+    asking = verdict.asking
+    question = asking.question if asking else verdict.why
+    kind = asking.kind if asking else verdict.kind
+    options = ", ".join(option.id for option in asking.options) if asking else ""
+    answer = (
+        f"options: {options}       answer: tmuxctl decide {name} {asking.options[0].id}" if asking and options else ""
+    )
+    if kind == "password":
+        answer = f"answer: tmuxctl decide {name} --secret-from-env VARIABLE; or leave it: tmuxctl keys {name} C-c"
+    from tmuxctl.operations import plain
+
+    return Asking(
+        f"{name} is asking ({kind}): {question}",
+        reason=kind or "question",
+        hint=answer or f"answer: tmuxctl decide {name} TEXT",
+        asking=plain(asking) if asking else None,
+    )
+
+
+def _search(pattern: str | None) -> Search | None:
+    if pattern is None:
+        return None
+    from tmuxctl.control.waiting.searching import Search
+
+    return Search(pattern)
+
+
+def _how(pane: Pane) -> str:
+    if pane.signal:
+        return f"signal {pane.signal}"
+    return "status unknown" if pane.status is None else f"status {pane.status}"

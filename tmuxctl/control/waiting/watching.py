@@ -1,0 +1,200 @@
+"""Changes of state as they happen: the one stream of events everything else uses."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from tmuxctl.control.lifecycle import listing
+from tmuxctl.control.lifecycle.reach import reach
+from tmuxctl.control.observation import wanting
+from tmuxctl.control.observation.observing import Observer, Steady
+from tmuxctl.control.sessions import finding, records
+from tmuxctl.errors import Exited, NotFound, Unreachable
+from tmuxctl.model import Confidence, State
+from tmuxctl.operations import Call, current, under
+from tmuxctl.reading.state.judging import Verdict
+from tmuxctl.results import Event
+from tmuxctl.terminal.tmux.server import Pane
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+
+PASSING = ("printing", "computing", "silent")
+"""Details that come and go while a program works: no change worth telling."""
+
+LIST_SECONDS = 1.0
+"""So often it is looked whether sessions came or went."""
+
+
+def watch(machine: Machine, names: tuple[str, ...], state: str | None = None) -> Iterator[Event]:
+    """The present state of each session, then every change; of all sessions, new ones too, if none is named. With `state`
+    only changes to this state, or to wanting this (`prompt`, `input`).
+
+    Ends when every named session has ended. A question that takes the place of another is a change.
+    """
+    places: dict[Machine, tuple[str, ...]] = {}
+    for name in names:
+        place, called = reach(machine, name)
+        listing.show(place, called)
+        places[place] = (*places.get(place, ()), called)
+    events = _Watching(machine, places, current()).events()
+    return events if state is None else (one for one in events if state in (one.state.value, one.wants))
+
+
+class _Watching:
+    """One thread for each session, and what they saw, in order. `places` are who drives those that are named; if none is,
+    all are watched, adopted ones too."""
+
+    def __init__(self, machine: Machine, places: Mapping[Machine, tuple[str, ...]], call: Call) -> None:
+        self.machine, self.places, self.call = machine, places, call
+        self.adopted: dict[str, Machine] = {}
+        self.over = threading.Event()
+        self.seen: queue.Queue[Event | BaseException] = queue.Queue()
+        self.threads: dict[str, threading.Thread] = {}
+
+    def events(self) -> Iterator[Event]:
+        """What the threads see, until there is nothing left to watch."""
+        try:
+            while self.call.left(None) != 0.0:
+                self.call.check()
+                self._start()
+                over = bool(self.places) and not any(thread.is_alive() for thread in self.threads.values())
+                try:
+                    found = self.seen.get(timeout=0.0 if over else self.call.left(LIST_SECONDS))
+                except queue.Empty:
+                    if over:
+                        return
+                    continue
+                if isinstance(found, BaseException):
+                    raise found
+                yield found
+        finally:
+            self.over.set()
+
+    def _start(self) -> None:
+        """Begin with sessions that are not watched yet."""
+        first = not self.threads
+        for machine, names in (self.places or self._all()).items():
+            try:
+                there = {pane.id: pane for pane in finding.panes(machine)}
+            except Unreachable:
+                if machine is self.machine:
+                    raise
+                # another server that does not answer keeps nobody from watching the rest
+                continue
+            gone = records.lost(machine, list(there.values())) if first else []
+            for one in gone:
+                if not names or one.name in names or one.id in names:
+                    self.threads[one.id] = threading.Thread()
+                    self.seen.put(_event(one.name, _lost(one.state), one.cursor))
+            for pane in there.values():
+                wanted = not names or pane.name in names or pane.id in names
+                if wanted and pane.id not in self.threads:
+                    thread = threading.Thread(target=self._watch, args=(machine, pane), daemon=True)
+                    self.threads[pane.id] = thread
+                    thread.start()
+
+    def _all(self) -> dict[Machine, tuple[str, ...]]:
+        """Who drives what there is by now."""
+        if self.machine.transport.files(f"{self.machine.transport.home}/adopted"):
+            from tmuxctl.control.lifecycle import adopting
+
+            for name in adopting.names(self.machine):
+                self.adopted[name] = self.adopted.get(name) or reach(self.machine, name)[0]
+        return {self.machine: (), **dict.fromkeys(self.adopted.values(), ())}
+
+    def _watch(self, machine: Machine, pane: Pane) -> None:
+        try:
+            with under(self.call._replace(cancelled=self.over)):
+                _One(self, machine, pane).run()
+        except BaseException as error:
+            # a bug too is the consumer's: a thread that dies alone would leave a session silently unwatched
+            if not self.over.is_set():
+                self.seen.put(error)
+
+
+class _One:
+    """One session under watch."""
+
+    def __init__(self, watching: _Watching, machine: Machine, pane: Pane) -> None:
+        self.watching, self.machine, self.pane = watching, machine, pane
+        self.steady = Steady(self.machine, Observer(self.machine, pane), None)
+        self.told: tuple[object, ...] | None = None
+
+    def run(self) -> None:
+        """Look and tell until the session has ended."""
+        pid = None if self.pane.dead else self.pane.pid
+        watch = self.machine.transport.watch(self.steady.observer.folders, pid, terminal=self.pane.tty)
+        try:
+            self.steady.recall()
+            while not self.watching.over.is_set():
+                if not self._look():
+                    return
+                if watch.wait(min(LIST_SECONDS, self.steady.due())):
+                    self.steady.stir()
+                time.sleep(self.steady.rested())
+        finally:
+            watch.close()
+
+    def _look(self) -> bool:
+        """Look once and tell what changed; False when there is nothing more to come."""
+        try:
+            held = self.steady.look()
+        except (NotFound, Unreachable, Exited) as error:
+            if error.reason == "backend_timeout":
+                return True
+            return self._gone()
+        verdict = self.steady.verdict
+        if held:
+            self._tell(verdict)
+        return verdict.state is not State.EXITED
+
+    def _tell(self, verdict: Verdict) -> None:
+        detail = None if verdict.detail in PASSING else verdict.detail
+        about = (verdict.state, verdict.kind, detail, verdict.asking and verdict.asking.id)
+        if about == self.told:
+            return
+        self.told = about
+        looks, pane = self.steady.observer.looks, self.steady.observer.pane
+        self.steady.leave()
+        cursor = finding.cursor(pane, looks[-1].journal) if looks else None
+        self.watching.seen.put(_event(pane.name, verdict, cursor, wanting.of(self.steady.observer, verdict)))
+
+    def _gone(self) -> bool:
+        """Renamed, killed or lost: follow it, or tell its end."""
+        try:
+            self.pane = self.steady.observer.pane = finding.find(self.machine, self.pane.id)
+            return True
+        except (NotFound, Unreachable, Exited) as error:
+            lost = error.reason in ("lost", "no_server")
+        verdict = _lost(State.LOST if lost else State.EXITED)
+        self._tell(verdict)
+        return False
+
+
+def _lost(state: State) -> Verdict:
+    why = "its tmux server died" if state is State.LOST else "it was ended"
+    return Verdict(state, None, None, "exit" if state is State.EXITED else None, Confidence.SURE, why)
+
+
+def _event(name: str, verdict: Verdict, cursor: str | None, wants: str | None = None) -> Event:
+    now = time.time()
+    return Event(
+        time=time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z",
+        session=name,
+        state=verdict.state,
+        kind=verdict.kind,
+        detail=verdict.detail,
+        by=verdict.by,
+        confidence=verdict.confidence,
+        why=verdict.why,
+        cursor=cursor,
+        asking=verdict.asking,
+        wants=wants,
+        exit_status=verdict.status,
+        signal=verdict.signal,
+    )

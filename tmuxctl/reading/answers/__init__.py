@@ -1,0 +1,1 @@
+"""What a program answered in a turn: cut from its output, its screen or its transcript."""

@@ -1,0 +1,228 @@
+"""An answer read off what a program drew: the rows between the echo of the input and where the next input goes.
+
+Programs that draw a composer show an answer as blocks: a mark at the edge, and the rows below it as far from the edge as
+the mark is wide. What is drawn around that is told by the profile.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from textwrap import dedent
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmuxctl import widths
+from tmuxctl.reading.answers import failure, input_box
+from tmuxctl.reading.answers.transcripts import squeezed
+
+if TYPE_CHECKING:
+    from tmuxctl.program_profile import Answer, Profile
+
+ECHO_LENGTH = 30
+"""So many characters of the input's first line are looked for."""
+
+PROMPT = 14
+"""So many may stand before them, where the profile's rules do not tell the prompt."""
+
+ABOVE, BELOW = 20, 3
+"""How far from the row on which the text was typed its echo may stand: the composer moves when it is sent."""
+
+
+MARKDOWN = re.compile(r"[`*_]")
+"""What a program leaves out of an echo that it draws as Markdown (pi, measured)."""
+
+
+class Drawn(NamedTuple):
+    """The text; `complete` is False where its beginning is not to be seen, or the turn failed. `signed` is False where the
+    profile knows the sign of an answer and it was not found: then the text is all rows of the turn, or those behind the
+    last action; `fits` is False where no action was found either. `error` is what the
+    program says of a turn that failed, None if it says nothing of the kind; the text is then what came before."""
+
+    text: str
+    complete: bool
+    signed: bool = True
+    fits: bool = True
+    error: str | None = None
+
+
+def answer(
+    rows: Sequence[str],
+    typed: str,
+    profile: Profile,
+    *,
+    anchor: int | None = None,
+    limited: bool = False,
+    tmux: widths.Version = None,
+) -> Drawn:
+    """The answer to an input on rows without blanks at their end, oldest first, the last of them the screen's.
+
+    `anchor` is the row on which the input was typed, as far as that is known: its echo stands near it. `limited`: the
+    program's state says that a limit is used up. `tmux` is the version that drew them.
+    """
+    typed = "\n".join(widths.bases(line, tmux, drawn=False) for line in typed.split("\n"))
+    shown = [widths.bases(row, tmux) for row in rows]
+    start, seen = _echo(shown, typed, profile, anchor)
+    region = rows[start:]
+    bottom = _composer(region, profile)
+    kept = list(region[:bottom])
+    error = failure.found(kept, profile, limited=limited)
+    if error is not None and profile.answer.begin and _blocks(kept[error.end :], profile.answer).strip():
+        # the program went on, and answered
+        error = None
+    if error is not None:
+        kept = kept[: error.row]
+    text, signed = _text(kept, shown[start - 1] if start else "", typed, profile, tmux)
+    tool = re.compile(profile.answer.tool) if profile.answer.tool else None
+    acted = tool is not None and any(map(tool.search, kept))
+    if error is not None and not signed and not acted:
+        # what the program draws around an error is no answer
+        text = ""
+    fits = signed or acted or error is not None
+    return Drawn(text, seen and signed and error is None, signed, fits, error.text if error else None)
+
+
+def replaced(before: str, now: str, typed: str) -> bool:
+    """Whether a screen was drawn anew since it stood as before an input, with rows that are not of that input: more was
+    written than it holds. A third of them is enough, since every second row of an answer may be empty."""
+    known, given = {*map(str.strip, before.split("\n"))}, squeezed(typed)
+    rows = [row.strip() for row in now.split("\n")]
+    new = [row for row in rows if row and row not in known and squeezed(row) not in given]
+    return len(new) >= len(rows) / 3
+
+
+def _text(rows: Sequence[str], first: str, typed: str, profile: Profile, tmux: widths.Version) -> tuple[str, bool]:
+    """The text on the rows of a turn, and whether the profile's signs were found there, if it knows any."""
+    manner = profile.answer
+    if manner.begin is None:
+        return _unnumbered(_stripped(_plain(rows, first, typed, profile, tmux), manner), manner), True
+    if text := _unnumbered(_blocks(rows, manner).strip("\n"), manner):
+        return text, True
+    strip = [re.compile(pattern) for pattern in manner.strip]
+    left = [
+        row
+        for row in _plain(rows, first, typed, profile, tmux).split("\n")
+        if not any(one.search(row) for one in strip)
+    ]
+    return dedent("\n".join(left)).strip("\n"), False
+
+
+def _echo(rows: Sequence[str], typed: str, profile: Profile, anchor: int | None) -> tuple[int, bool]:
+    """The first row behind the beginning of the input's echo, and whether it was found."""
+    lines = [squeezed(line) for line in typed.split("\n") if line.strip()]
+    wanted = lines[0][:ECHO_LENGTH] if lines else ""
+    behind = [at for at, row in enumerate(rows) if wanted and input_box.behind_prompt(row, profile).startswith(wanted)]
+    found = behind or [at for at, row in enumerate(rows) if wanted and wanted in squeezed(row)[: len(wanted) + PROMPT]]
+    if anchor is None:
+        return (found[-1] + 1, True) if found else (0, False)
+    near = [at for at in found if anchor - ABOVE <= at <= anchor + BELOW]
+    return (near[-1] + 1, True) if near else (max(0, min(anchor, len(rows))), True)
+
+
+def _composer(rows: Sequence[str], profile: Profile) -> int:
+    """The row at which the program's own surroundings begin, at the bottom: its prompt, and what frames that."""
+    at = input_box.prompt_row(rows, profile)
+    if at is None:
+        return len(rows)
+    while at and input_box.FRAME.search(rows[at - 1]):
+        at -= 1
+    return at
+
+
+def _blocks(rows: Sequence[str], manner: Answer) -> str:
+    """The text of the blocks behind the program's last action."""
+    begin = re.compile(manner.begin or "")
+    tool = re.compile(manner.tool) if manner.tool else None
+    until = re.compile(manner.until) if manner.until and manner.until != "prompt" else None
+    blocks: list[list[str]] = []
+    inside: int | None = None
+    strip = [re.compile(pattern) for pattern in manner.strip]
+    for row in rows:
+        if row and any(one.search(row) for one in strip):
+            # as it stands on the screen: an answer that quotes such a row is set in
+            continue
+        if tool and tool.search(row):
+            blocks, inside = [], None
+        elif until and until.search(row):
+            inside = None
+        elif (found := begin.match(row)) and (inside is None or row[: found.end()].strip()):
+            inside = found.end()
+            blocks.append([row[inside:]])
+        elif inside is not None and (found or not row.strip() or not row[: min(inside, 2)].strip()):
+            # also a row that could begin an answer without a sign (cn draws answers set in by two columns, or by one)
+            blocks[-1].append(_undented(row, inside))
+        else:
+            inside = None
+    return "\n\n".join("\n".join(block).strip("\n") for block in blocks)
+
+
+def _undented(row: str, width: int) -> str:
+    return row[min(width, len(row) - len(row.lstrip(" "))) :]
+
+
+def _plain(rows: Sequence[str], first: str, typed: str, profile: Profile, tmux: widths.Version) -> str:
+    """All rows behind the rest of the echo, whose first row is given, and behind the program's last action."""
+    tool = re.compile(profile.answer.tool) if profile.answer.tool else None
+    kept = rows[_echoed([widths.bases(row, tmux) for row in rows], first, typed, profile) :]
+    acted = [at for at, row in enumerate(kept) if tool and tool.search(row)]
+    return "\n".join(kept[acted[-1] + 1 if acted else 0 :]).strip("\n")
+
+
+def _echoed(rows: Sequence[str], first: str, typed: str, profile: Profile) -> int:
+    """How many rows go on with the echo that begins on the first. Each holds what of the input comes next: an answer may
+    say again what stood there before."""
+    left = _unmarked(typed)
+    beginning = left[: len(_unmarked(typed.strip().split("\n")[0][:ECHO_LENGTH]))]
+    shown = _unmarked(first)
+    at = _shared(shown[shown.find(beginning) :], left) if beginning in shown else 0
+    last = 0
+    for number, row in enumerate(rows):
+        more = input_box.more_end(row, profile)
+        bare = MARKDOWN.sub("", input_box.behind_prompt(row, profile)) if more is None else _unmarked(row[more:])
+        if (found := left.find(bare, at)) < 0 or (bare and at == len(left)):
+            break
+        at = found + len(bare) if bare else at
+        # a blank row is a part of the echo where more of that comes
+        last = number + 1 if bare or more is not None else last
+    return last
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two texts begin with alike."""
+    return next(
+        (at for at, both in enumerate(zip(one, other, strict=False)) if both[0] != both[1]), min(len(one), len(other))
+    )
+
+
+def _unmarked(text: str) -> str:
+    return MARKDOWN.sub("", squeezed(text))
+
+
+def _stripped(text: str, manner: Answer) -> str:
+    if manner.until and manner.until != "prompt":
+        ends = [one.start() for one in re.finditer(manner.until, text, re.MULTILINE)]
+        text = text[: ends[-1]] if ends else text
+    for pattern in manner.strip:
+        strip = re.compile(pattern)
+        text = "\n".join(line for line in text.split("\n") if not line or not strip.search(line))
+    return text.strip("\n")
+
+
+def _unnumbered(text: str, manner: Answer) -> str:
+    """Without the numbers that the program draws before lines of code: from 1 on, one more in each."""
+    if not manner.gutter:
+        return text
+    gutter, rows, kept = re.compile(manner.gutter), text.split("\n"), []
+    last = 0
+    for at, row in enumerate(rows):
+        found = gutter.search(row)
+        number = int(found["n"]) if found and found["n"].isdecimal() else None
+        after = gutter.search(rows[at + 1]) if at + 1 < len(rows) else None
+        begins = number == 1 and after is not None and after["n"] == "2"
+        if found and number is not None and (begins or (last and number == last + 1)):
+            last = number
+            row = row[found.end() :]
+        elif row.strip():
+            # what is wrapped has no number of its own
+            last = last if last and row.startswith(" ") else 0
+        kept.append(row)
+    return "\n".join(kept)

@@ -1,0 +1,416 @@
+r"""What a program wrote in a turn, byte for byte: its output without echo, prompt and continuation prompts.
+
+Where shell marks say what is output, that is taken. Else the echo of what was typed is followed through the stretch to
+the newline that accepted each line, and the prompt that ends the stretch is cut off, once: output that only looks like
+it stays. Line editors say much of this themselves: nearly all switch bracketed paste off when they accept a line and on
+before they draw the next prompt.
+
+`text` is all that the program printed but its last newline: `a\n` and `a` both are `a`, and what printed nothing or
+only a newline is empty. Blanks and tabs stay as they are, colours and titles go, `\r\n` is `\n`; a line written over
+(progress bars) is given as it stood in the end, a stretch drawn all over the screen as it was last seen. What a program
+asks at the end is output like the rest. Blank rows it prints before its prompt are taken for output, too, unless the
+profile's `answer.strip` holds a pattern that an empty line matches.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmuxctl.reading.answers.prompts import Prompts
+from tmuxctl.reading.text.escapes import QUIET, plain
+from tmuxctl.reading.text.marks import Mark, marks
+
+if TYPE_CHECKING:
+    from tmuxctl.program_profile import Answer as Manner
+    from tmuxctl.program_profile import Profile
+
+
+class Given(NamedTuple):
+    """What was typed, as one text without its last Enter; where the cursor stood then, counted from 0; the terminal's
+    size; who echoes: `tty` (the terminal), `editor` (the program) or `none`; and the version of tmux, None if unknown."""
+
+    typed: bytes
+    x: int
+    y: int
+    cols: int
+    rows: int
+    echo: str
+    tmux: tuple[int, int] | None = None
+
+
+class End(NamedTuple):
+    """What the program waits for behind its output, as a state's kind and detail: a prompt, more of the same input, or an
+    answer to what it asks, which is output like the rest."""
+
+    kind: str | None
+    detail: str | None = None
+
+
+LINE = re.compile(r"^[^\n]*$", re.MULTILINE)
+
+UNRUN = End("continuation", "shell")
+"""A shell that wants more of a command has run nothing of it."""
+
+
+class Answered(NamedTuple):
+    """The text; `complete` is False where more was written, or will be, than it holds: the program keeps it in the
+    alternate screen, the command still runs, or not even an echo is there yet. `status` is the shell command's exit
+    status where marks told it, `source` is `marks` or `screen`."""
+
+    text: str
+    complete: bool
+    status: int | None
+    source: str
+
+
+def answer(
+    data: bytes,
+    given: Given,
+    *,
+    prompt_before: str | None,
+    token: str | None = None,
+    profile: Profile | None = None,
+    end: End | None = None,
+    raw: bool = False,
+) -> Answered:
+    """What was written in answer to an input.
+
+    `data` is all that was printed from just before the input until the turn ended; `prompt_before` what stood left of
+    the cursor then, None if unknown; `token` that of the session's shell marks; `end` what it waits for now, None if
+    unknown. With `raw` the text is all of `data` as it came, echo, prompts and escape sequences too.
+    """
+    prompts = Prompts(prompt_before, profile, end.kind if end else None)
+    found = marks(data, token) if token else []
+    if any(mark.letter in "CD" for mark in found):
+        pieces, complete, status = _marked(data, found, given, prompts)
+        complete, source = complete or (end is not None and not prompts.asks), "marks"
+    elif end == UNRUN and b"\n" not in given.typed:
+        pieces, complete, status, source = [], True, None, "screen"
+    else:
+        unseen = not data and given.typed and given.echo != "none"
+        pieces, complete, status = _walked(data, given, prompts), not unseen, None
+        source = "screen"
+    if raw:
+        return Answered(data.decode("utf-8", "replace"), complete, status, source)
+    said = [plain(piece, given.cols, given.rows, y=given.y, tmux=given.tmux) for piece in pieces]
+    text = "".join(one.text for one in said).removesuffix("\n")
+    if profile:
+        text = _mannered(text, profile.answer)
+    return Answered(text, complete and all(one.whole for one in said), status, source)
+
+
+def _marked(data: bytes, found: list[Mark], given: Given, prompts: Prompts) -> tuple[list[bytes], bool, int | None]:
+    """The stretches between C and D, whether the last command has ended, and its exit status."""
+    pieces: list[bytes] = []
+    status: int | None = None
+    begin: int | None = None
+    behind = 0
+    for mark in found:
+        if mark.letter == "C":
+            begin = mark.end
+        elif mark.letter == "D":
+            if begin is None:
+                # The shell could not read the line, and said so, or a program it ran before has ended now.
+                pieces += _walked(data[behind : mark.start], given, None)
+            else:
+                # zsh tells of the end only behind its sign of a missing newline
+                pieces.append(SIGN.sub(b"", data[begin : mark.start]))
+            begin, status = None, mark.status
+        if mark.letter != "C":
+            behind = mark.end
+    if begin is None:
+        return pieces, True, status
+    kept = _without_prompt(data[begin:], given, prompts)
+    return [*pieces, kept], len(kept) < len(data) - begin, None
+
+
+def _mannered(text: str, manner: Manner) -> str:
+    """The text between what the profile names as its beginning and its end, without the lines it names."""
+    if manner.begin and (found := re.search(manner.begin, text, re.MULTILINE)):
+        text = text[found.end() :]
+    if manner.until and manner.until != "prompt" and (found := re.search(manner.until, text, re.MULTILINE)):
+        text = text[: found.start()]
+    for pattern in manner.strip:
+        strip = re.compile(pattern)
+        if strip.search(""):
+            text = text.rstrip("\n")
+        kept = ""
+        # line by line: a list of all would take many times what the text takes
+        for line in LINE.finditer(text):
+            if not line[0] or not strip.search(line[0]):
+                kept += "\n" + line[0]
+        text = kept[1:]
+    return text
+
+
+# Following the echo
+
+ON, OFF = b"\x1b[?2004h", b"\x1b[?2004l"
+
+NEWLINE = re.compile(rb"\r*\n")
+MODES = re.compile(rb"(?:\x1b\[[?>=](?!2004|47[hl]|104[79])[0-9;]*[a-zA-Z]|\x1b[=>]|\r)*")
+ACCEPTED = re.compile(rb"\n\r*(?:\x1b\[[0-9;:<=>?]*[ -/]*[@-~]|\x1b[=>]|[\r\x0f])*\Z")
+UPWARDS = re.compile(rb"\x1b\[[0-9]*[AF]|\x1bM|\x1b\[[0-9;]*[Hfd]")
+
+FISH = re.compile(rb"\n(?:\x1b\[[0-9;]*m\x0f?)+\x1b\]0;[^\x07\n]*\x07(?:\x1b\[[0-9;]*m\x0f?)+\r")
+"""What fish prints between the line it accepted and the command's output: a title, then the plain colours."""
+
+COLOURS = rb"(?:\x1b\[[0-9;]*m\x0f?)"
+EDGE = COLOURS + rb"+[^\s\x1b]{1,4}" + COLOURS + rb"+ {8,}\r[^\n\r ]{0,4} *\r"
+SIGN = re.compile(EDGE + rb"\r*\Z")
+DRAWN = re.compile(
+    rb"(?:" + EDGE + rb"|\r)\r*" + COLOURS + rb"{2,}\x1b\[J(?=(?:[^\n]*\n){0,4}[^\n]*\Z)"
+    rb"|" + EDGE + rb"(?=(?:[^\n]*\n){0,4}[^\n]*\Z)"
+    rb"|\x1b\[1G\x1b\[0?J(?=[^\n]*\Z)"
+)
+"""What a line editor prints before its prompt, right behind the output: zsh and fish their sign of a missing newline,
+blanks to the edge that wrap if there is one, and back; zsh then its reset, node its erasure of the row."""
+
+LONGEST_ROW = 1 << 16
+"""Bytes of a row's end that are looked at for a prompt."""
+
+ROWS = 64
+"""An echo is looked for in so many rows, and a few for each row the typed text takes."""
+
+MISSED = 8
+"""So many typed lines may show no echo (a program read them as its input) before the rest is not looked for."""
+
+
+def _walked(data: bytes, given: Given, prompts: Prompts | None) -> list[bytes]:
+    """The stretches of output between the echoes of the typed lines and the last prompt; None: there is none."""
+    lines = re.split(r"\r\n|\r|\n", given.typed.decode("utf-8", "replace"))
+    if given.echo == "none":
+        return [_without_prompt(data, given, prompts)]
+    on, off = data.find(ON), data.find(OFF)
+    straight = _straight(data, lines[0])
+    if off >= 0 and not 0 <= on < off and (straight is None or straight >= off or _leads(data, straight, off)):
+        return _bracketed(data, off, lines, given, prompts)
+    return _cooked(data, straight, lines, given, prompts)
+
+
+def output_begins(data: bytes, given: Given, token: str | None = None) -> int:
+    """How many of the bytes printed since an input of one line are its echo; 0 where that is not plain to see.
+
+    `token` is that of the shell's marks, if the input was given to a shell that marks its commands.
+    """
+    if token and (begun := next((mark for mark in marks(data, token) if mark.letter == "C"), None)):
+        return begun.end
+    line = given.typed.decode("utf-8", "replace")
+    if not line or given.echo == "none" or re.search(r"[\r\n]", line):
+        return 0
+    on, off, straight = data.find(ON), data.find(OFF), _straight(data, line)
+    if off >= 0 and not 0 <= on < off and (straight is None or straight >= off or _leads(data, straight, off)):
+        return _behind(data, 0, off)
+    return straight or 0
+
+
+def _straight(data: bytes, line: str) -> int | None:
+    """Where output begins if the echo is nothing but the line itself and a newline."""
+    end = _row(data, 0, line)
+    if end is None:
+        return None
+    following = data.find(b"\n", end)
+    # node shows what a line would give below it, goes back up, and may not have accepted it yet
+    return None if UPWARDS.search(data, end, following if following >= 0 else len(data)) else end
+
+
+def _row(data: bytes, at: int, line: str) -> int | None:
+    """Where the next row begins, if this one is exactly the line."""
+    begin = line.encode()
+    found = NEWLINE.match(data, at + len(begin)) if data.startswith(begin, at) else None
+    return found.end() if found else None
+
+
+def _leads(data: bytes, begin: int, end: int) -> bool:
+    """Whether nothing but switches of the terminal stands between two points."""
+    found = MODES.match(data, begin, end)
+    return found is not None and found.end() == end
+
+
+# Editors that switch bracketed paste off and on
+
+
+def _bracketed(data: bytes, off: int, lines: list[str], given: Given, prompts: Prompts | None) -> list[bytes]:
+    pieces: list[bytes] = []
+    begin = scan = _behind(data, 0, off)
+    left = lines[1:]
+    while left:
+        on = data.find(ON, scan)
+        off = data.find(OFF, on)
+        if on < 0 or off < 0:
+            break
+        scan = off + len(OFF)
+        if _shows(data[on:off], left[0], given):
+            pieces.append(_without_drawn(data[begin:on]))
+            begin = scan = _behind(data, on, off)
+            del left[0]
+    return [*pieces, _without_prompt(data[begin:], given, prompts)]
+
+
+def _behind(data: bytes, start: int, off: int) -> int:
+    """Where output begins behind the switch at `off`; the newline of the accepted line comes before or behind it."""
+    at = off + len(OFF)
+    if ACCEPTED.search(data, max(start, off - 200), off):
+        found = MODES.match(data, at)
+    else:
+        found = re.compile(MODES.pattern + rb"\n").match(data, at)
+    return found.end() if found else at
+
+
+def _shows(stretch: bytes, line: str, given: Given) -> bool:
+    """Whether a stretch, drawn by an editor, ends with the typed line."""
+    from tmuxctl.reading.text.lines import Lines
+
+    seen = Lines(given.cols, given.rows, tmux=given.tmux)
+    seen.feed(stretch)
+    return _ends_with(seen.text(), _bare(line))
+
+
+def _without_drawn(data: bytes) -> bytes:
+    """Output without the prompt an editor drew behind it, as far as the editor's own signs tell."""
+    found = [one.start() for one in DRAWN.finditer(data, max(0, len(data) - 4096))]
+    while len(found) > 1 and data[found[-2] : found[-1]] == data[found[-1] :]:
+        # after a new size it is drawn again
+        del found[-1]
+    return data[: found[-1]] if found else data
+
+
+# Others: line by line
+
+
+def _cooked(data: bytes, at: int | None, lines: list[str], given: Given, prompts: Prompts | None) -> list[bytes]:
+    if at is None:
+        at = _echoed(data, lines[0], given)
+    shapes = prompts or Prompts(None, None)
+    pieces: list[bytes] = []
+    owed = missed = 0
+    for line in lines[1:]:
+        typed_ahead = _row(data, at, line) if given.echo == "tty" else None
+        if typed_ahead:
+            # the terminal echoes all that is typed at once, before the program has asked for the second line
+            owed, at = owed + 1, typed_ahead
+            continue
+        echo = _next_echo(data, at, line, shapes, given)
+        if echo is None:
+            missed += 1
+            if missed > MISSED:
+                break
+            continue
+        pieces.append(data[at : echo.start] + echo.kept.encode())
+        at = echo.end
+    last = _without_prompt(data[at:], given, prompts)
+    if owed:
+        last = shapes.without(last.decode("utf-8", "surrogateescape"), owed).encode("utf-8", "surrogateescape")
+    return [*pieces, last]
+
+
+def _echoed(data: bytes, line: str, given: Given) -> int:
+    """Where output begins: behind the newline that was written when the cursor stood right behind the typed line. 0 if
+    the line is not seen.
+
+    An editor may write a newline there and come back (node's previews, fish's wrapped lines): the last one counts.
+    """
+    from tmuxctl.reading.text.lines import Lines
+
+    if found := FISH.search(data, 0, 65536):
+        return found.end()
+    wanted = _bare(line)
+    lines = Lines(given.cols, given.rows, x=given.x, y=given.y, tmux=given.tmux)
+    end = at = loose = 0
+    for number in range(ROWS + 8 * (len(line) // given.cols)):
+        following = data.find(b"\n", at)
+        if following < 0 or (end and not UPWARDS.search(data, at, following)):
+            break
+        lines.feed(data[at:following].rstrip(b"\r"))
+        if _ends_with(lines.left(given.y), wanted):
+            end = following + 1
+        elif not number and _ends_with(lines.text(), wanted):
+            loose = following + 1
+        lines.feed(b"\r\n")
+        at = following + 1
+    return end or loose
+
+
+class _Echo(NamedTuple):
+    """A later line's echo: its row begins at `start`, `kept` is output on that row before the prompt, output goes on at
+    `end`."""
+
+    start: int
+    end: int
+    kept: str
+
+
+def _next_echo(data: bytes, begin: int, line: str, prompts: Prompts, given: Given) -> _Echo | None:
+    """The first row from `begin` on that is a prompt and the typed line."""
+    wanted, exact = _bare(line), line.encode()
+    at = begin
+    while (following := data.find(b"\n", at)) >= 0:
+        row = data[at:following].rstrip(b"\r")
+        if exact in row or b"\x1b" in row or b"\r" in row:
+            text = plain(row, given.cols, given.rows, tmux=given.tmux).text
+            if _ends_with(text, wanted):
+                kept = prompts.before_echo(_before(text, line))
+                if kept is not None:
+                    return _Echo(at, following + 1, kept)
+        at = following + 1
+    return None
+
+
+def _before(text: str, line: str) -> str:
+    """What stands before the typed line, blanks not counted where editors show them in their own way."""
+    if text.endswith(line):
+        return text[: len(text) - len(line)]
+    count, end = len(_bare(line)), len(text)
+    while count and end:
+        end -= 1
+        count -= not text[end].isspace() and text[end].isprintable()
+    return text[:end]
+
+
+def _without_prompt(data: bytes, given: Given, prompts: Prompts | None) -> bytes:
+    """Output without the prompt that ends it."""
+    if prompts is None:
+        return data
+    if prompts.asks:
+        return _without_tail(data, len(data), given, prompts)
+    on = data.rfind(ON)
+    waiting = on >= 0 and data.find(OFF, on) < 0
+    end = on if waiting else len(data)
+    kept = _without_drawn(data[:end])
+    if len(kept) < end or (waiting and plain(data[on:], given.cols, given.rows, tmux=given.tmux).text.strip()):
+        return kept
+    return _without_tail(data, end, given, prompts)
+
+
+def _without_tail(data: bytes, end: int, given: Given, prompts: Prompts) -> bytes:
+    """Output up to the prompt that its last row ends with; drawn again, as after a new size, it is the same prompt."""
+    row = data.rfind(b"\n", 0, end) + 1
+    # a row may be as long as all of the output: no prompt is
+    row = max(row, _character(data, end - LONGEST_ROW))
+    tail = QUIET.sub(b"", data[row:end]).decode("utf-8", "replace").lstrip("\r")
+    if "\x1b" in tail:
+        tail = plain(data[row:end], given.cols, given.rows, tmux=given.tmux).text
+    before = prompts.before(tail)
+    while before and before.endswith("\r") and (again := prompts.before(before.rstrip("\r"))) is not None:
+        before = again
+    return data[:end] if before is None else data[:row] + before.encode()
+
+
+def _character(data: bytes, at: int) -> int:
+    """The first character that begins at this offset or behind it."""
+    while 0 < at < len(data) and 0x80 <= data[at] < 0xC0:
+        at += 1
+    return at
+
+
+def _ends_with(text: str, bare: str) -> bool:
+    """Whether the text, without blanks, ends so. It may be long, and its end is enough mostly."""
+    size = 2 * len(bare) + 256
+    while len(found := _bare(text[-size:])) < len(bare) and size < len(text):
+        size *= 4
+    return found.endswith(bare)
+
+
+def _bare(line: str) -> str:
+    return "".join(character for character in line if not character.isspace() and character.isprintable())

@@ -1,0 +1,1 @@
+"""What one observation says by itself: the terminal's readers, the pace of output, the kind of program."""

@@ -1,0 +1,360 @@
+"""From a screen to the question on it: its kind, its text, the options with the keys that choose them, and an id.
+
+The keys answer this very screen: for a menu they count from the option that is marked now. Nothing here answers anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from tmuxctl.reading.text import patterns
+from tmuxctl.reading.text.lazy_pattern import Pattern
+from tmuxctl.reading.text.patterns import Match, Text
+from tmuxctl.results import Asking, Option
+from tmuxctl.value import Value
+
+if TYPE_CHECKING:
+    from tmuxctl.program_profile import Rule
+    from tmuxctl.results import Asking
+
+CONTEXT = 4
+"""Rows above a question that belong to it."""
+
+SHORT = 12
+"""A question shorter than this needs the row above to be understood."""
+
+LABEL_LENGTH = 200
+
+QUESTION_LENGTH = 2000
+"""Characters of a question that are told: a command of many lines may be what it is about."""
+
+MANY = 40
+"""Options of a menu that are told."""
+
+DESTRUCTIVE = Pattern(
+    r"\b(?:delet\w+|remov\w+|overwrit\w+|rm -\w*[rf]|drop(?:ping)?|truncat\w+|format(?:ting)?|eras\w+|wip\w+|destroy\w*|purg\w+"
+    r"|uninstall\w*|discard\w*|force[- ]push|reset --hard|permanent\w*|irreversibl\w+)\b",
+    re.IGNORECASE,
+)
+
+# what moves by itself: a clock, a counter of seconds, a spinner
+MOVING = Pattern(r"\b\d{1,2}:\d{2}(?::\d{2})?\b|\b\d+(?:\.\d+)?\s?(?:ms|s|sec|seconds|%)(?!\w)|[⠁-⣿◐◓◑◒✢✳✶✻✽█▌]")
+
+LISTED = Pattern(r"^\s*\(?(?P<number>\d{1,2})[.)\]:]\s+(?P<label>\S.*)$")
+CHOOSING = Pattern(
+    r"(?:^#\?|\b(?:choose|choice|select\w*|pick|option|number|enter)\b[^\n]{0,60}[:?>]|\[\d+(?:-\d+)?\]:?|\(\d+-\d+\):?)$",
+    re.I,
+)
+FRAME = Pattern(r"[\s│┃║|]+$")
+RULED = Pattern(r"^[\s─━═╌╭╮╰╯┌┐└┘│┃-]*$")
+"""A row that is only drawn."""
+
+ASSUMED_ALONE = Pattern(r"^\s*[\[(] ?(?:y|yes|n|no) ?[\])] ?:?$", re.IGNORECASE)
+"""`[no]:` on a row of its own, below the question."""
+
+LEGEND = Pattern(
+    r"(?:^|\s{2,})\s?(?:(?P<letter>[^\W\d_])|\^(?P<control>[A-Z]))\s+(?P<label>[^\W\d_][\w'-]*(?: \w+){0,3})(?=\s{2,}|\s*$)"
+)
+"""An answer behind its key: `Y Yes`, `^C Cancel`."""
+
+DRAWN = Pattern(r"^[?☐☒✔✓●◉⦿○]\s+")
+"""What stands before the words of a question: `? Shell  touch x`."""
+
+LEADING = Pattern(r"^(?:[●◉⦿○◯◎◼■☑☒✔✓◻□☐❯›▸➤►▶»]|[\[(][ *xX✔✓]?[\])])\s+(?=\S)")
+TRAILING = Pattern(r"(?:\s+[↑↓▲▼▮▒░█✔✓←◀])+\s*$")
+"""What programs draw around the words of an option: marks of what is chosen, and the bar that scrolls the list."""
+
+
+def by_rule(match: Match, seen: Text) -> Asking:
+    """The question a profile's rule found."""
+    rule = match.rule
+    question = _worded(match)
+    options, default = tuple(Option(name, name, tuple(keys)) for name, keys in rule.options.items()), rule.default
+    if rule.menu:
+        from tmuxctl.reading.questions import choices
+
+        if listed := choices.of_rule(rule, match.region):
+            options, default = listed.options, listed.default
+            question = question if rule.question else _told_above(_kept(listed.above, rule), question, rule.menu)
+    elif rule.kind == "choice" and not options:
+        options, above = numbered(seen, ("Enter",))
+        question = above if above and len(question) < SHORT else question
+    rows = match.region.split("\n")
+    at = match.region.count("\n", 0, match.found.start())
+    near = rows[max(0, at - 2 * CONTEXT) : at + patterns.BOTTOM]
+    if rule.where in ("cursor-line", "last-line"):
+        near = [*seen.above(2 * CONTEXT), *near]
+    risk = rule.risk if rule.risk != "unknown" else risk_of([question])
+    name = identity(rule.id, question, near)
+    return Asking(rule.kind or "question", name, question[:QUESTION_LENGTH], options, default, risk, rule.hidden)
+
+
+def _worded(match: Match) -> str:
+    """The question's text: what its own pattern tells, else the row that fitted."""
+    pattern = patterns.compiled(match.rule.question) if match.rule.question else None
+    if pattern and "q" in pattern.groupindex:
+        found = list(pattern.finditer(match.region))
+        nearest = [one for one in found if one.start() <= match.found.end()] or found
+        if nearest and nearest[-1]["q"]:
+            return _in_a_line(nearest[-1]["q"])
+    start = match.region.rfind("\n", 0, match.found.start()) + 1
+    end = match.region.find("\n", match.found.end())
+    row = match.region[start : end if end >= 0 else None].strip()
+    return unframed(row.split("\n")[0])
+
+
+def _kept(above: str, rule: Rule) -> str:
+    """The rows above a list without those that its rule strips."""
+    return "\n".join(row for row in above.split("\n") if not any(patterns.fits(one, row) for one in rule.strip))
+
+
+def _told_above(above: str, question: str, menu: str) -> str:
+    """What a list on the screen is about: the rows above it; where the answers stand in the question's own row, that row
+    with those right above it."""
+    if menu != "typed":
+        return DRAWN.sub("", _in_a_line(above)) or question
+    near: list[str] = []
+    for row in reversed(above.split("\n")[-CONTEXT * 2 :]):
+        if RULED.match(row):
+            break
+        near.insert(0, unframed(row).strip())
+    asks = patterns.SPELLED.sub("", question).strip() or question
+    return f"{' '.join(near)} \u2014 {asks}" if near else asks
+
+
+def _in_a_line(text: str) -> str:
+    """A question of several rows, without the box around it; a dash stands where an empty row parted them."""
+    if "\n" not in text:
+        return text.strip()
+    rows = [unframed(row).strip() for row in text.split("\n")]
+    parts: list[list[str]] = [[]]
+    for row in ("" if RULED.match(row) else row for row in rows):
+        parts[-1].append(row) if row else parts.append([])
+    return " \u2014 ".join(" ".join(part) for part in parts if part)
+
+
+def at_cursor(seen: Text, tells: Tells) -> Asking | None:
+    """The question that stands left of the cursor, or that a pager or a secret's reader stands for."""
+    left = seen.left.rstrip()
+    if tells.secret:
+        # what stands above is output of before: `Password:` needs no words of it, however short it is
+        return asked("password", seen, unframed(left) or _question(seen, left) or "password")
+    if tells.pager:
+        return _pager(seen)
+    if found := patterns.SPELLED.search(left):
+        return asked("confirm", seen, _until(seen, left, found), _spelled(left, found, tells), found[1])
+    if found := patterns.LETTERS.search(left):
+        return _letters(seen, left, found, tells)
+    if found := patterns.CONFIRM.search(left):
+        options, default = _yes_or_no(found["answers"], tells)
+        return asked("confirm", seen, _until(seen, left, found), options, _told_default(left) or default)
+    if found := patterns.SLASHED.search(left):
+        return _letters(seen, left, found, tells)
+    if assumed := _assumed(seen, left):
+        return asked("confirm", seen, _question(seen, left), _either(tells, words=len(assumed) > 1), assumed)
+    if patterns.DOTTED.search(left):
+        return asked("confirm", seen, _question(seen, left), _either(tells))
+    if patterns.MORE.search(left.strip()) and (tells.raw or left.strip() != ":"):
+        return _pager(seen)
+    if patterns.pauses(left):
+        return asked("keys", seen, _question(seen, left), (Option("continue", "continue", ("Enter",)),), "continue")
+    if (tells.raw or tells.single) and patterns.asks_secret(left):
+        return asked("password", seen, _question(seen, patterns.STARS.sub("", left)))
+    if not tells.line:
+        return _plain(seen, left) if seen.y >= len(seen.rows) - 1 else None
+    return _numbers(seen, left, tells) or _plain(seen, left)
+
+
+def _plain(seen: Text, left: str) -> Asking | None:
+    """A question that wants yes or no, but does not say how: any text is an answer."""
+    return asked("question", seen, _question(seen, left)) if patterns.SURELY.search(left.strip()) else None
+
+
+def with_legend(seen: Text) -> Asking | None:
+    """A question whose answers stand below it, each behind its key, among them some that begin with that letter:
+    ` Y Yes` above ` N No           ^C Cancel`."""
+    found = [one for row in seen.below() for one in LEGEND.finditer(row)]
+    letters = [one for one in found if one["letter"] and one["label"].casefold().startswith(one["letter"].casefold())]
+    if len(letters) < 2 or not seen.bare:
+        return None
+    keys = [one["letter"].lower() if one["letter"] else f"C-{one['control'].lower()}" for one in found]
+    options = tuple(Option(slug(one["label"]), one["label"], (key,)) for one, key in zip(found, keys, strict=True))
+    return asked("confirm", seen, unframed(seen.left.rstrip()), options)
+
+
+# Options that are typed
+
+
+def _typed(word: str, tells: Tells) -> tuple[str, ...]:
+    return (*word,) if tells.single and len(word) == 1 else (*word, "Enter")
+
+
+def _letters(seen: Text, left: str, found: re.Match[str], tells: Tells) -> Asking:
+    # where commas part them, a slash is an answer of its own
+    letters = list(dict.fromkeys(found[1].split("," if "," in found[1] else "/")))
+    options = tuple(Option(one, one, _typed(one, tells)) for one in letters)
+    capital = [one for one in letters if one.isupper()]
+    # with both cases among them, a letter and its capital are two answers
+    default = capital[0] if len(capital) == 1 and capital[0].lower() not in letters else None
+    return asked("approval", seen, _until(seen, left, found), options, _told_default(left) or default)
+
+
+def _yes_or_no(found: str, tells: Tells) -> tuple[tuple[Option, ...], str | None]:
+    """The options of `[Y/n]`, `(yes/no/[fingerprint])`, `(y or [n])`, and what Enter alone would say."""
+    closed = max(found.rfind(one) for one in "])>")
+    inside = found[found[0] in "[(<" : closed if closed >= 0 else None].partition("default")[0]
+    parts = [one.strip() for one in re.split(r"[/|,]|\bor\b", inside)]
+    # what is no word is a key that a terminal need not send: `^C`, `C-r`, `!`
+    words = [(one, one.strip("[]")) for one in parts if re.fullmatch(r"\[?\w+\]?", one)]
+    options = []
+    default = None
+    for word, plain in words:
+        name = {"y": "yes", "n": "no"}.get(plain.lower(), plain.lower())
+        bracketed = word != plain
+        # the capital of a third letter may be its name: `[y/n/A]` has an answer that allows all that comes, and no default
+        further = len(plain) == 1 and name not in ("yes", "no")
+        if (plain[:1].isupper() and not further) or (bracketed and len(words) == 2):
+            default = name if default is None else ""
+        # `[fingerprint]` stands for a text of one's own: no key chooses it
+        if not (bracketed and len(plain) > 3):
+            keys = ("Escape",) if name == "esc" else _typed(plain if further else plain.lower(), tells)
+            options.append(Option(name, name, keys))
+    return tuple(options), default or None
+
+
+def _spelled(left: str, found: re.Match[str], tells: Tells) -> tuple[Option, ...]:
+    pairs = re.findall(r"[\[(](\w)[\])]([\w' -]{1,20})", found[0])
+    return tuple(Option(slug(a + b), (a + b).strip(), _typed(a.lower(), tells)) for a, b in pairs)
+
+
+def _either(tells: Tells, *, words: bool = False) -> tuple[Option, ...]:
+    """Yes and no, typed as a letter or as a word."""
+    return tuple(Option(one, one, _typed(one if words else one[0], tells)) for one in ("yes", "no"))
+
+
+def _assumed(seen: Text, left: str) -> str | None:
+    """What Enter alone gives to a question for yes or no that names nothing else: `Is this OK? (yes)`, `[no]:`."""
+    above = seen.above(1)
+    alone = ASSUMED_ALONE.search(left) and above and above[0].rstrip().endswith("?")
+    return _told_default(left) if alone or patterns.ASSUMED.search(left) else None
+
+
+def _told_default(left: str) -> str | None:
+    found = patterns.DEFAULT.search(left)
+    return (found["told"] or found["alone"]) if found else None
+
+
+def _numbers(seen: Text, left: str, tells: Tells) -> Asking | None:
+    """A list of numbered answers above, one of which is to be typed."""
+    if not CHOOSING.search(left.strip()):
+        return None
+    options, above = numbered(seen, () if tells.single else ("Enter",))
+    if not options:
+        return None
+    question = unframed(left)
+    if len(question) < SHORT and above:
+        question = f"{above} {question}" if re.search(r"\w", question) else above
+    return asked("choice", seen, question, options, _told_default(left))
+
+
+def numbered(seen: Text, enter: tuple[str, ...]) -> tuple[tuple[Option, ...], str]:
+    """The numbered answers above the cursor, and the row that introduces them; none where there is no such list."""
+    found: dict[int, str] = {}
+    rows = seen.above(patterns.BOTTOM * 2)
+    while rows and 1 not in found:
+        row = rows[-1]
+        parts = [LISTED.match(part) for part in re.split(r"\s{2,}(?=\d{1,2}\) )", row)]
+        listed = {int(one["number"]): undecorated(one["label"]) for one in parts if one}
+        if not listed and found and row.strip():
+            break
+        found |= listed
+        rows.pop()
+    numbers = sorted(found)
+    if len(found) < 2 or numbers[0] not in (0, 1):
+        return (), ""
+    options = tuple(Option(f"{one}", found[one][:LABEL_LENGTH], (*f"{one}", *enter)) for one in numbers[:MANY])
+    return options, introduction(rows)
+
+
+def introduction(rows: Sequence[str]) -> str:
+    """The row right above a question or a list that belongs to it: the nearest that is not empty, if no command line."""
+    row = next((unframed(row) for row in reversed(rows) if unframed(row)), "")
+    return "" if patterns.typed_behind_prompt(row) or patterns.CONTINUED.search(row) else row
+
+
+def _pager(seen: Text) -> Asking:
+    options = (Option("more", "more", ("Space",)), Option("quit", "quit", ("q",)))
+    return asked("pager", seen, unframed(seen.rows[-1]) if seen.rows else "", options, "more")
+
+
+# The question's text, its id, its risk
+
+
+def asked(kind: str, seen: Text, question: str, options: tuple[Option, ...] = (), default: str | None = None) -> Asking:
+    """A question of this kind; the default counts if it is one of the options, in whatever way it is written."""
+    known = _meant(options, default) if default else None
+    risk = risk_of([question]) if kind not in ("password", "pager", "keys") else "unknown"
+    return Asking(kind, identity(kind, question, seen.above(patterns.BOTTOM)), question, options, known, risk)
+
+
+def _meant(options: Iterable[Option], default: str) -> str | None:
+    """The option that a default names: by its id or label, or by the letters it begins with."""
+    ids = {one.id: (one.id, one.label) for one in options}
+    exact = [one for one, names in ids.items() if default in names]
+    begun = [one for one in ids if default.isalpha() and one.casefold().startswith(default.casefold())]
+    return exact[0] if exact else begun[0] if len(begun) == 1 else None
+
+
+def _until(seen: Text, left: str, found: re.Match[str]) -> str:
+    """The question up to the end of its pattern's brackets: what was typed behind it is no part of it."""
+    closed = max(left.rfind(one, found.start()) for one in "])>?:")
+    return _question(seen, left[: closed + 1] if closed >= 0 else left)
+
+
+def _question(seen: Text, left: str) -> str:
+    """The text left of the cursor, with the row above where it is too short to be understood."""
+    text = unframed(left)
+    return f"{introduction(seen.above(3))} {text}".strip() if len(text) < SHORT else text
+
+
+def unframed(row: str, *, keep_left: bool = False) -> str:
+    """A row without the box around it."""
+    row = FRAME.sub("", row)
+    return row if keep_left else row.lstrip(" \t│┃║|")
+
+
+def undecorated(label: str) -> str:
+    """An option's words without what is drawn around them."""
+    return TRAILING.sub("", LEADING.sub("", unframed(label))).strip()
+
+
+def slug(label: str) -> str:
+    """The id of an option: its words in small letters."""
+    words = re.findall(r"\w+", label.replace("'", "").lower())
+    return "-".join(words)[:24].strip("-")
+
+
+def risk_of(rows: Iterable[str]) -> str:
+    """`high` where these rows speak of destruction, else unknown: a hint."""
+    return "high" if any(DESTRUCTIVE.search(row) for row in rows) else "unknown"
+
+
+def identity(rule: str, question: str, rows: Iterable[str]) -> str:
+    """Eight hexadecimal digits: the same for the same question on the same screen, whatever ticks on it."""
+    still = [MOVING.sub("", row).strip() for row in (rule, question, *rows)]
+    return f"{crc32(chr(10).join(still).encode(errors='replace')):08x}"
+
+
+class Tells(Value):
+    """What is known beside the text: `single`: keys count at once, without Enter; `raw`: the program reads keys, not lines;
+    `pager`: the reader shows a text page by page; `secret`: what is typed is not shown; `line`: an answer is written at the
+    cursor, which a program that draws a whole screen may keep anywhere."""
+
+    single: bool = False
+    raw: bool = False
+    pager: bool = False
+    secret: bool = False
+    line: bool = True

@@ -1,0 +1,1 @@
+"""From all evidence to one verdict: what the program does, and what for it waits."""

@@ -1,0 +1,289 @@
+"""What the rules look at, worked out once from the evidence, and the verdicts they make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from tmuxctl.evidence import NONE, Evidence, Look, Tty
+from tmuxctl.model import Confidence, State
+from tmuxctl.reading.evidence import programs, tty_waits
+from tmuxctl.reading.evidence.activity import Activity, activity
+from tmuxctl.reading.evidence.tty_waits import NOBODY, POLLS, READS, RUNS, Says
+from tmuxctl.reading.text import patterns
+from tmuxctl.reading.text.patterns import Match, Text
+from tmuxctl.value import Value
+
+if TYPE_CHECKING:
+    from tmuxctl.program_profile import Profile
+    from tmuxctl.results import Asking
+
+BLINK_SECONDS = 0.4
+"""How far back a program that waited counts as still waiting, when it wakes to blink or to move a clock."""
+
+USED_SECONDS = 0.6
+"""Seconds over which the use of the processor is looked at."""
+
+RECENTLY = 0.25
+"""Seconds in which a program that goes on computing uses it, too."""
+
+
+class Verdict(NamedTuple):
+    """A state with what it rests on: see docs on states for the words of `kind`, `detail` and `by`.
+
+    `why` says it in a line; `prompt` is the prompt's text left of the cursor; `status` and `signal` are of a program that
+    ended (`status` also of the last command in a marked shell); `rule` is the id of the profile's rule that fitted; `until`
+    is when a limit is over, in the program's own words (`reading/limits.py` understands them), None if it says nothing of it.
+    """
+
+    state: State
+    kind: str | None
+    detail: str | None
+    by: str | None
+    confidence: Confidence
+    why: str
+    asking: Asking | None = None
+    prompt: str | None = None
+    status: int | None = None
+    signal: str | None = None
+    rule: str | None = None
+    until: str | None = None
+
+
+class Scene(Value):
+    """`looks` are at the innermost terminal that counts, `now` and `before` (newest first) what the kernel says there;
+    `blinked`: `now` is an earlier look, because the program woke only for a moment; `prompt` and `continuation` are the
+    profile's rules that fit."""
+
+    evidence: Evidence
+    profile: Profile | None
+    look: Look
+    looks: tuple[Look, ...]
+    now: Says | None
+    before: tuple[Says | None, ...]
+    blinked: bool
+    activity: Activity
+    text: Text
+    prompt: Match | None
+    continuation: Match | None
+
+    @property
+    def one_look(self) -> bool:
+        """There is nothing to compare with."""
+        return all(found is None for found in self.before)
+
+    @property
+    def kernel_lost(self) -> bool:
+        """The kernel told of the program before, and not now: it is about to end."""
+        return self.now is None and (self.evidence.proc != NONE or any(self.before))
+
+    @property
+    def ended(self) -> bool:
+        """The last thing the program told of its turn is its end."""
+        return self.look.hook is not None and self.look.hook.means in ("stop", "failure")
+
+    @property
+    def ttys(self) -> tuple[Tty | None, ...]:
+        """The settings of the terminal at the last two looks, newest first."""
+        return tuple(look.kernel.tty if look.kernel else None for look in self.looks[:-3:-1])
+
+    @property
+    def tty(self) -> Tty | None:
+        return self.ttys[0]
+
+    @property
+    def raw(self) -> bool | None:
+        """Programs get keys, not lines; None if unknown."""
+        return None if self.tty is None else not self.tty.canonical
+
+    @property
+    def secret(self) -> bool:
+        """The terminal takes whole lines and shows nothing of them."""
+        return self.tty is not None and self.tty.canonical and not self.tty.echo
+
+    @property
+    def full_screen(self) -> bool:
+        """The program draws a whole screen: its cursor stands where it happens to, or does not show."""
+        return self.look.alternate or not self.look.visible
+
+    @property
+    def doing(self) -> str:
+        """The detail of a busy program by its pace and its use of the processor."""
+        if (self.activity.told and self.activity.quiet < 0.5) or self.activity.animated:
+            return "printing"
+        return "computing" if self.now is not None and self.now.word == RUNS else "silent"
+
+    @property
+    def settle(self) -> float:
+        """The least quiet, in seconds, that the profile wants before an event loop counts as idle."""
+        return (self.profile and self.profile.settle) or 0.0
+
+    @property
+    def how(self) -> str:
+        """How the program waits, in words."""
+        now = self.now
+        if now is None:
+            return "no kernel to ask"
+        if now.opaque:
+            return f"behind {now.opaque}"
+        if now.word == READS:
+            return "blocked in read"
+        if now.word == POLLS:
+            return f"waits in {now.call.partition('.')[0]} for the terminal{' alone' if now.alone else ''}"
+        return "its process cannot be looked into"
+
+    @property
+    def own_quiet(self) -> float:
+        """Seconds since the last output that can be of who waits now: it has woken since the look before that output."""
+        waiter = self.now.waiters[0] if self.now and self.now.waiters else None
+        if waiter is None or not waiter.thread.switches:
+            return self.activity.quiet
+        first = self.look
+        for look in reversed(self.looks):
+            if tty_waits.switches(look.kernel, waiter) != waiter.thread.switches:
+                break
+            first = look
+        return max(self.activity.quiet, self.look.at - first.at)
+
+    def share(self, pid: int | None = None, seconds: float = USED_SECONDS) -> float:
+        """How much of a processor the program used in the last half second, 1.0 for one whole."""
+        if self.now is None:
+            return 0.0
+        near = [look for look in self.looks[:-1] if self.look.at - look.at <= seconds and look.kernel]
+        if not near or self.look.at - near[0].at < seconds / 3:
+            return 0.0
+        newest = tty_waits.says(self.looks[-1].kernel)
+        return tty_waits.busy_share(tty_waits.says(near[0].kernel), newest or self.now, self.look.at - near[0].at, pid)
+
+    def computes(self, pid: int, least: float) -> bool:
+        """Whether a program used so much of a processor, and has not stopped a moment ago."""
+        return self.share(pid) >= least and self.share(pid, RECENTLY) >= least
+
+
+def scene(evidence: Evidence, profile: Profile | None) -> Scene:
+    """Everything the rules look at. ValueError without a look."""
+    if not evidence.looks:
+        raise ValueError("there is no look to judge by")
+    looks = _inside(evidence.looks, profile)
+    recent = [tty_waits.says(look.kernel) for look in looks[:-5:-1]]
+    now, blinked = _or_blinked(recent, looks)
+    text = patterns.text(looks[-1])
+    prompts = profile if profile and _prompts(profile, now) else None
+    return Scene(
+        evidence=evidence,
+        profile=profile,
+        look=looks[-1],
+        looks=looks,
+        now=now,
+        before=tuple(recent[1:]),
+        blinked=blinked,
+        activity=activity(looks),
+        text=text,
+        prompt=_prompt(prompts, text, visible=looks[-1].visible) if prompts else None,
+        continuation=patterns.first(prompts.continuation, text) if prompts else None,
+    )
+
+
+def _prompts(profile: Profile, now: Says | None) -> bool:
+    """Whether a prompt of the profile would be one of the program that waits: a shell's are not of what it runs."""
+    if now is None or not now.waits or now.opaque or programs.is_shell(now.name):
+        return True
+    return not any(programs.is_shell(name) for name in profile.foreground)
+
+
+def _prompt(profile: Profile, text: Text, *, visible: bool) -> Match | None:
+    """The rule of a prompt that fits; the marked row of a menu is none, though an agent may draw both with one sign."""
+    match = patterns.first(profile.prompt, text)
+    if match is None or match.rule.detail != "agent" or not patterns.lists(match):
+        return match
+    from tmuxctl.reading.questions import choices
+
+    rows = match.region[match.row_start :].split("\n")
+    return None if choices.is_menu(rows, text, visible=visible) else match
+
+
+def _inside(looks: tuple[Look, ...], profile: Profile | None) -> tuple[Look, ...]:
+    newest = looks[-1]
+    if newest.kernel is None or newest.kernel.inner is None:
+        return looks
+    own = (*profile.foreground, *profile.argv0) if profile else ()
+    inner = tty_waits.inside([look.kernel for look in looks], alternate=newest.alternate, own=own)
+    return tuple(look._replace(kernel=found) for look, found in zip(looks, inner, strict=True))
+
+
+def _or_blinked(recent: Sequence[Says | None], looks: Sequence[Look]) -> tuple[Says | None, bool]:
+    """What the kernel says now. An event loop that waited in two of the three looks before still does, though it has just
+    woken: unless it waited without a timeout for nothing else, or a process is new. On a screen of its own a program that
+    reads may wake to draw, too."""
+    now, before = recent[0], recent[1:]
+    if now is None or now.word not in (RUNS, NOBODY):
+        return now, False
+    near = [
+        one
+        for one, look in zip(before, looks[-2:-5:-1], strict=False)
+        if one is not None and looks[-1].at - look.at <= BLINK_SECONDS
+    ]
+    alternate = looks[-1].alternate
+    polled = [one for one in near if (one.word == POLLS and not one.alone) or (one.word == READS and alternate)]
+    if len(polled) < 2:
+        return now, False
+    pids = {one.pid for one in now.programs}
+    known = {one.pid for one in near[-1].programs}
+    if polled[0].waiters and polled[0].waiters[0].program.pid not in pids:
+        return now, False
+    return (polled[0], True) if pids <= known else (now, False)
+
+
+# The verdicts
+
+
+def busy(
+    seen: Scene, detail: str | None, why: str, *, by: str = "kernel", confidence: Confidence = Confidence.GUESS
+) -> Verdict:
+    """The program works; input would not be taken now."""
+    return Verdict(State.BUSY, None, detail, by, confidence, why)
+
+
+def unknown(why: str) -> Verdict:
+    """Quiet, and no sign either way."""
+    return Verdict(State.UNKNOWN, None, None, "settle", Confidence.GUESS, why)
+
+
+def idle(
+    seen: Scene,
+    kind: str,
+    detail: str | None,
+    how: str,
+    *,
+    by: str = "kernel",
+    confidence: Confidence = Confidence.LIKELY,
+) -> Verdict:
+    """The program takes input; `how` says how that is known."""
+    prompt = patterns.prompt_of(seen.text.left) if kind in ("prompt", "continuation", "line") else None
+    rule = seen.continuation if kind == "continuation" else seen.prompt
+    shown = f'{kind} "{prompt[-60:]}"' if prompt else kind
+    return Verdict(
+        State.IDLE,
+        kind,
+        detail if kind in ("prompt", "continuation") else None,
+        by,
+        confidence,
+        f"{shown}, {how}",
+        prompt=prompt,
+        rule=rule.rule.id if rule and kind in ("prompt", "continuation") else None,
+    )
+
+
+def asking(
+    question: Asking,
+    how: str,
+    *,
+    by: str = "asking-mark",
+    confidence: Confidence = Confidence.LIKELY,
+    rule: str | None = None,
+) -> Verdict:
+    """The program wants a decision."""
+    text = f' "{question.question[:80]}"' if question.question and question.kind not in ("pager", "password") else ""
+    return Verdict(
+        State.ASKING, question.kind, None, by, confidence, f"{question.kind}{text}, {how}", asking=question, rule=rule
+    )

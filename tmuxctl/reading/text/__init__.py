@@ -1,0 +1,1 @@
+"""What a program wrote, as text: lines, escape sequences, marks, patterns."""

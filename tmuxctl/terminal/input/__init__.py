@@ -1,0 +1,1 @@
+"""Text and keys on their way into a pane."""

@@ -1,0 +1,277 @@
+"""Typing: text goes in as exact bytes through a guarded paste, keys by name, each write once and acknowledged.
+
+Every rule here was measured: `send-keys -l` drops a trailing `;` and takes words for keys; an unguarded paste into an
+ended program crashes the tmux 3.3a server; copy mode swallows input; a cooked terminal cuts a line at 4,095 bytes.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tmuxctl.errors import Conflict, Exited, Failed, NotFound, Unreachable, Usage
+from tmuxctl.terminal.tmux import lease
+from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.transport.base import Command, Guard, Refused, Transport
+from tmuxctl.transport.versions import exact_paste_flags
+
+LINE_LIMIT = 4095
+"""Bytes of one line a terminal in canonical mode takes; it cuts the rest silently (termios(3), measured)."""
+
+SIZE_LIMIT = 16 << 20
+"""Bytes of one write."""
+
+BUFFER = "tmuxctl"
+"""How a paste buffer's name begins. tmux 3.7 frees no name that `set-buffer` was given (measured): with an id behind it, this
+one just fits into the smallest block of memory but one."""
+
+ECHO_LIMIT = 2000
+"""Bytes of the typed text remembered, so that a wait can leave its echo out."""
+
+
+FACTS_SIZE = 200
+"""Characters of a remembered input that hold all of it but the text."""
+
+
+READING = "#{&&:#{pane_in_mode},#{session_attached}}"
+"""A tmux condition: a person may be reading the history."""
+
+
+SHARED = "#{&&:#{pane_synchronized},#{!=:#{window_panes},1}}"
+"""A tmux condition: keys pressed in this pane reach the other panes of its window too."""
+
+
+class Input(NamedTuple):
+    """The last input of a session: where its output stood, and what the echo will look like. Kept as @tmuxctl_input."""
+
+    id: str
+    offset: int
+    x: int
+    y: int
+    cols: int
+    rows: int
+    alternate: bool
+    echo: str
+    """`tty` (the terminal echoes), `editor` (raw mode: the program does), `none`."""
+    typed: bytes
+    at: float = 0.0
+    """When it was sent, by the machine's monotonic clock in seconds."""
+
+    @staticmethod
+    def remember(pid: int, id: str, offset: int, echo: str, typed: bytes, at: float = 0.0) -> str:
+        """The tmux format that keeps an input: who sent it and when, and tmux itself fills in where the cursor stands."""
+        place = "#{cursor_x}:#{cursor_y}:#{pane_width}:#{pane_height}:#{alternate_on}"
+        return f"{pid}:{id}:{offset}:{place}:{echo}:{at:.3f}:{typed[:ECHO_LIMIT].hex()}"
+
+    def again(self, pid: int) -> str:
+        """What `remember` made of it, with the cursor where it stood then: for a second write of the same input."""
+        place = f"{self.x}:{self.y}:{self.cols}:{self.rows}:{self.alternate:d}"
+        return f"{pid}:{self.id}:{self.offset}:{place}:{self.echo}:{self.at:.3f}:{self.typed[:ECHO_LIMIT].hex()}"
+
+    @classmethod
+    def parse(cls, text: str) -> Input | None:
+        """What `remember` made, or the first FACTS_SIZE characters of it; None if nothing was ever sent."""
+        parts = text.strip().split(":")[1:]
+        if len(parts) != 10:
+            return None
+        try:
+            offset, x, y, cols, rows, alternate = (int(part) for part in parts[1:7])
+            at, typed = float(parts[8]), bytes.fromhex(parts[9][: len(parts[9]) // 2 * 2])
+        except ValueError:
+            # another version of tmuxctl wrote it
+            return None
+        return cls(parts[0], offset, x, y, cols, rows, bool(alternate), parts[7], typed, at)
+
+
+class Write(NamedTuple):
+    """One write: exact bytes, or keys (tmux arguments of send-keys); `enter` presses Enter after it."""
+
+    id: str
+    data: bytes = b""
+    keys: Sequence[tuple[str, ...]] = ()
+    enter: bool = False
+    bracketed: bool = False
+    fresh: bool = False
+    """The id was made for this write: it cannot have been carried out before."""
+    part: int | None = None
+    """Which part of a write that is carried out in several, from 0 on."""
+
+    @property
+    def acknowledged(self) -> str:
+        """What is kept in the session once it is carried out."""
+        return self.id if self.part is None else f"{self.id}p{self.part}"
+
+
+def check_text(data: bytes, *, canonical: bool, bracketed: bool, multiline: bool) -> None:
+    """Usage if this text cannot be typed exactly: too large, cut by the terminal, or escaping its bracket."""
+    if len(data) > SIZE_LIMIT:
+        raise Usage(
+            f"{len(data)} bytes are more than one write may hold ({SIZE_LIMIT})",
+            reason="too_large",
+            hint="write a file, and let the program read it",
+        )
+    if bracketed and b"\x1b[201~" in data:
+        raise Usage(
+            "the text holds ESC[201~, which would end the bracketed paste",
+            reason="bad_text",
+            hint="send it without --paste",
+        )
+    lines = re.split(rb"[\r\n]", data)
+    if canonical and max(map(len, lines)) > LINE_LIMIT:
+        raise Usage(
+            f"a line of {max(map(len, lines))} bytes would be cut: this terminal takes lines of at most {LINE_LIMIT}",
+            reason="line_too_long",
+            hint="write it to a file, and let the program read it",
+        )
+    if len(lines) > 1 and not bracketed and not multiline:
+        raise Usage(
+            "the text has several lines: the program would run each as it comes",
+            reason="multiline",
+            hint="add --multiline to send it so, or --paste where the program knows bracketed paste",
+        )
+
+
+def write(
+    transport: Transport, holder: lease.Holder, pane: Pane, one: Write, remember: str, *, timeout: float = 8.0
+) -> str:
+    """Carry out one write in one command list: `done`, or `dup` when this id was written before.
+
+    Raises Exited, Conflict (`human`, `leased`, `copy_mode`, `input_off`), and Unreachable `outcome_unknown` when tmux
+    did not answer: the write may still happen, so it is never repeated here; asking again with the same id is safe.
+    """
+    try:
+        if one.fresh and _run(transport, _plain(pane, one, remember), one, timeout) is None:
+            return "done"
+        told = _run(transport, _guarded(transport, holder, pane, one, remember), one, timeout)
+        if told is None:
+            return "done"
+        if one.data:
+            transport.run([("delete-buffer", "-b", BUFFER + one.id)], timeout=timeout)
+    except Unreachable as error:
+        if error.reason != "backend_timeout":
+            raise
+        raise Unreachable(
+            f"tmux did not say in time whether the text reached {pane.name}",
+            reason="outcome_unknown",
+            hint=f"ask again with the same id, which types it at most once: --id {one.id}",
+            id=one.id,
+        ) from None
+    return _refusal(told, pane, one)
+
+
+def _run(transport: Transport, commands: Sequence[Command], one: Write, timeout: float) -> str | None:
+    """None if it was carried out, else what its guard told; its text is then still in the paste buffer."""
+    data = one.data + b"\r" if one.enter and one.data and not one.bracketed else one.data
+    buffer = (BUFFER + one.id, data) if data else None
+    try:
+        printed = transport.run(commands, buffer=buffer, timeout=timeout)
+    except Refused as refused:
+        return refused.told
+    if printed.strip():
+        name = ascii(printed[:80].decode(errors="replace"))
+        raise Failed(f"tmux answered {name} to a write", reason="tmux")
+    return None
+
+
+def _plain(pane: Pane, one: Write, remember: str) -> list[Command]:
+    """The write where nothing at all stands against it: one comparison, a third of the time of looking at each reason."""
+    state = "#{@tmuxctl_id} #{pane_dead}#{pane_input_off}#{pane_in_mode} #{session_attached} #{@tmuxctl_lease}"
+    clear = f"#{{==:{state},{pane.id} 000 0 }}"
+    if _pressed(one):
+        clear = f"#{{?{SHARED},0,{clear}}}"
+    return [Guard(pane.target, clear), *_typed(pane, one, remember)]
+
+
+def _typed(pane: Pane, one: Write, remember: str) -> list[Command]:
+    """What acknowledges, remembers and types: the typing last, for the program wakes at once and wants the processor."""
+    here = pane.target
+    typing: list[Command] = []
+    if one.data:
+        flags = ("-p",) if one.bracketed else ()
+        exact = exact_paste_flags(pane.version)
+        typing.append(("paste-buffer", "-d", *exact, *flags, "-b", BUFFER + one.id, "-t", here))
+    typing += [("send-keys", "-t", here, *key) for key in one.keys]
+    if one.enter and _pressed(one):
+        typing.append(("send-keys", "-t", here, "-H", "0d"))
+    return [
+        ("set-option", "-F", "-t", here, "@tmuxctl_ack", f"#{{=-240:@tmuxctl_ack}} {one.acknowledged}"),
+        ("set-option", "-F", "-t", here, "@tmuxctl_input", remember),
+        *typing,
+    ]
+
+
+def _pressed(one: Write) -> bool:
+    """True if a part of it goes as keys, not as data: tmux copies those, and only those, into other panes."""
+    return bool(one.keys) or (one.enter and (one.bracketed or not one.data))
+
+
+def _guarded(transport: Transport, holder: lease.Holder, pane: Pane, one: Write, remember: str) -> list[Command]:
+    """One guard: whatever forbids the write is told in one line, else it is typed, acknowledged and remembered."""
+    here = pane.target
+    facts = {
+        "other": f"#{{!=:#{{@tmuxctl_id}},{pane.id}}}",
+        "dup": f"#{{m:*{one.acknowledged}*,#{{@tmuxctl_ack}}}}",
+        "human": lease.human(time.time()),
+        "dead": "#{pane_dead}",
+        "off": "#{pane_input_off}",
+        "copying": READING,
+        "leased": lease.foreign(holder, pane, now=transport.clock(), machine=transport.machine),
+    }
+    if _pressed(one):
+        facts["shared"] = SHARED
+    forbidden = "0"
+    for condition in facts.values():
+        forbidden = f"#{{||:{condition},{forbidden}}}"
+    told = " ".join(f"{name}=#{{?{condition},1,0}}" for name, condition in facts.items())
+    guard = Guard(here, f"#{{?{forbidden},0,1}}", told)
+    # nobody is reading it (else refused): leave copy mode, which would swallow the input
+    return [guard, ("copy-mode", "-q", "-t", here), *_typed(pane, one, remember)]
+
+
+def _refusal(told: str, pane: Pane, one: Write) -> str:
+    """`dup`, or what forbade the write as an error."""
+    name = pane.name
+    facts = {word.partition("=")[0] for word in told.split() if word.endswith("=1")}
+    if "other" in facts:
+        raise NotFound(f"session {name} is another one by now", reason="replaced", hint="tmuxctl ls")
+    if "dup" in facts:
+        # even if the program has ended: a write that ended it is still that write
+        return "dup"
+    if "dead" in facts:
+        raise ended(pane)
+    if "human" in facts:
+        raise Conflict(
+            f"a person is typing into {name}", reason="human", hint="try again when they pause, or after they detach"
+        )
+    if "off" in facts:
+        raise Conflict(
+            f"input to {name} is switched off", reason="input_off", hint="switch it on there: tmux select-pane -e"
+        )
+    if "leased" in facts:
+        raise lease.held(name)
+    if "shared" in facts:
+        raise Conflict(
+            f"what is pressed in {name} would reach other panes too (synchronize-panes)",
+            reason="shared",
+            hint="text that is sent without --paste reaches this pane alone",
+        )
+    raise Conflict(
+        f"a person is reading the history of {name} (copy mode)",
+        reason="copy_mode",
+        hint="try again when they are done",
+    )
+
+
+def ended(pane: Pane) -> Exited:
+    """The error for a session whose program has ended."""
+    how = f"by signal {pane.signal}" if pane.signal else f"with status {pane.status}"
+    how = "" if pane.status is None and pane.signal is None else f" {how}"
+    return Exited(
+        f"the program in {pane.name} has ended{how}",
+        reason="exited",
+        hint=f"its output: tmuxctl log {pane.name}; start it again: tmuxctl new {pane.name} --if-exists replace -- CMD",
+        exit_status=pane.status,
+        signal=pane.signal,
+    )

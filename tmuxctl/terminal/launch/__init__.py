@@ -1,0 +1,1 @@
+"""How a session's program and its shell are started."""

@@ -1,0 +1,1 @@
+"""One pane observed: of a session of ours, or of another tmux server."""

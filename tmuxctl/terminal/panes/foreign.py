@@ -1,0 +1,427 @@
+"""A pane of somebody else's tmux server, reached as if it were a session of ours.
+
+Everything above asks a transport for a session's options, screen and input. This one answers for one pane of another
+server: what we would keep in options of the session stands in a file of ours, and no command that changes anything but
+the program's input is let through. So nothing above asks whose pane it is, and nothing of theirs changes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Usage
+from tmuxctl.terminal.input.paste import READING
+from tmuxctl.terminal.tmux.server import asked
+from tmuxctl.transport.base import Command, Guard, Transport, Watch, read_object
+
+LISTED = (
+    "#{pane_id}",
+    "#{pid}",
+    "#{pane_pid}",
+    "#{session_id}",
+    "#{window_index}",
+    "#{window_active}",
+    "#{pane_index}",
+    "#{pane_active}",
+    "#{pane_pipe}",
+    # anybody may set an option of this name to anything: only what is an id of ours counts
+    "#{m/r:^[0-9a-f-]+$,#{@tmuxctl_id}}",
+    # a window's name may hold tabs and newlines (`new-session -n`, up to 3.6): such a one is left out
+    "#{?#{m/r:^[^[:cntrl:]]*$,#{window_name}},#{window_name},}",
+    "#{session_name}",
+)
+
+POLL_SECONDS, RARELY_SECONDS = 0.1, 0.5
+"""So often a pane without a journal is looked at, for nothing tells when it prints; and when nothing changed for long."""
+
+WAIT_SECONDS = 5.0
+"""How long another process may have what only one may have at a time."""
+
+SAFE = re.compile(r"[A-Za-z0-9 .:_-]*")
+"""What a value may hold that stands in a tmux format as it is."""
+
+TYPED_INTO = "#{&&:#{window_active},#{||:#{pane_active},#{pane_synchronized}}}"
+"""A tmux condition: the keys of a person who is in this pane's session reach it."""
+
+OPTION = re.compile(r"#\{(?:=(-?[0-9]+):)?@tmuxctl_(\w+)\}")
+
+HARMLESS = ("display-message", "capture-pane", "paste-buffer", "delete-buffer", "send-keys")
+"""Commands that leave a server's options, layout, modes and pipes as they are."""
+
+LEFT_OUT = (("run-shell", "true"), ("copy-mode", "-q"))
+"""Beginnings of commands that are of no use to a pane that is not ours: a nudge, and leaving a mode a person is in."""
+
+NAMESPACE = "5b1c6c0e-6f0c-4d43-9f5f-6f3b6a0f6b0a"
+
+
+class ForeignPane(NamedTuple):
+    """One pane of another server: which it is (`id` with the server's and its first process's pid and start), how a person
+    names it, whether something reads along (`pane_pipe`), and whether it is a session that some tmuxctl started."""
+
+    id: str
+    server: int
+    server_started: int
+    pid: int
+    started: int
+    session_id: str
+    session: str
+    window: str
+    window_active: bool
+    pane: str
+    active: bool
+    piped: bool
+    ours: bool
+    window_name: str = ""
+
+    @property
+    def place(self) -> str:
+        """SESSION:WINDOW.PANE"""
+        return f"{self.session}:{self.window}.{self.pane}"
+
+    @property
+    def uuid(self) -> str:
+        """What this very pane, with this very program, is called in files and cursors."""
+        # 4 ms, and most commands do without
+        from uuid import UUID, uuid5
+
+        about = f"{self.server}.{self.server_started}.{self.id}.{self.pid}.{self.started}"
+        return str(uuid5(UUID(NAMESPACE), about))
+
+
+def panes(transport: Transport, *, timeout: float = 8.0) -> list[ForeignPane]:
+    """The panes of a server. Unreachable `no_server` if there is none."""
+    listing = ("list-panes", "-a", "-F", "\t".join(LISTED))
+    rows = transport.run([listing], timeout=timeout).decode(errors="replace").split("\n")
+    found = [values for row in rows if len(values := row.split("\t")) == len(LISTED)]
+    # tmux 3.8 tells no pid of a pane without a program, earlier ones tell 0
+    pids = [int(pid or 0) for one in found for pid in one[1:3]]
+    began = {row.pid: row.started for row in transport.processes(pids)}
+    return [
+        ForeignPane(
+            id=one[0],
+            server=int(one[1]),
+            server_started=began.get(int(one[1]), 0),
+            pid=int(one[2] or 0),
+            started=began.get(int(one[2] or 0), 0),
+            session_id=one[3],
+            session=one[11],
+            window_name=one[10],
+            window=one[4],
+            window_active=one[5] == "1",
+            pane=one[6],
+            active=one[7] == "1",
+            piped=one[8] == "1",
+            ours=one[9] == "1",
+        )
+        for one in found
+    ]
+
+
+def find(found: Sequence[ForeignPane], target: str) -> ForeignPane | None:
+    """The pane a target names exactly: `%ID`, `SESSION`, `SESSION:WINDOW` or `SESSION:WINDOW.PANE`; the active window and
+    pane where none is named. A window is named by its index or, where no index fits, by its name, as tmux does. None if
+    there is none, Usage `ambiguous` if it names several."""
+    if target.startswith("%"):
+        return next((one for one in found if one.id == target), None)
+    # compared whole: since tmux 3.7 a session's name may hold `:` and `.`
+    matching = [one for one in found if target in _targets(one, one.window)]
+    matching = matching or [one for one in found if target in _targets(one, one.window_name)]
+    if len(matching) > 1:
+        raise Usage(
+            f"{ascii(target[:60])} names several panes",
+            reason="ambiguous",
+            hint=f"name one by its id: {', '.join(one.id for one in matching)}",
+        )
+    return matching[0] if matching else None
+
+
+def _targets(one: ForeignPane, called: str) -> Iterator[str]:
+    """All that a person may write for a pane whose window is `called` so, but its id."""
+    panes = (f".{one.pane}", *(("",) if one.active else ()))
+    windows = (called, *(("",) if one.window_active else ()))
+    for session in (one.session, one.session_id):
+        yield from (f"{session}:{window}{pane}" for window in windows for pane in panes)
+        if one.window_active and one.active:
+            yield session
+
+
+class ForeignTransport:
+    """Reaches one pane through `inner`, a transport to its server. What the session is called is `name`; `folder` holds
+    what we remember of it; `spec` is what `show` says; with `journal` our own writer reads along."""
+
+    def __init__(
+        self, inner: Transport, pane: ForeignPane, name: str, folder: str, spec: Mapping[str, Any], *, journal: bool
+    ) -> None:
+        self.inner, self.pane, self.name, self.folder, self.journal = inner, pane, name, folder, journal
+        # ours, and told of no one else: what has another first process or server is another pane
+        same = f"#{{==:#{{pid}}.#{{pane_pid}},{pane.server}.{pane.pid}}}"
+        self._fixed = {
+            "#{@tmuxctl_id}": f"#{{?{same},{pane.uuid},}}",
+            "#{session_name}": "@NAME@",
+            # a person who types elsewhere is in nobody's way
+            asked("session_activity"): f"#{{?{TYPED_INTO},#{{session_activity}},0}}",
+            # a mode is theirs, whether they look or not
+            READING: "#{pane_in_mode}",
+            # what reads along is theirs to end, and ours to start with `adopt` alone
+            "#{pane_pipe}": "1",
+        }
+        # an offset in a journal and a place on the screen are points of two kinds: no cursor is good for both
+        incarnation = pane.uuid[:8] + (".1" if journal else ".0")
+        about = {"incarnation": incarnation, "created": "0", "spec": json.dumps({**spec, "journal": journal})}
+        self._about = {name: value.replace("\n", " ") for name, value in about.items()}
+        self._places: dict[int, str] = {}
+        self._changed = time.monotonic()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    @property
+    def home(self) -> str:
+        """Where the files of this one session are; made when something is first written there."""
+        return self.folder
+
+    def put(self, path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
+        """As every transport; the folder is made with its first file."""
+        try:
+            self.inner.put(path, data, mode=mode, durable=durable)
+        except FileNotFoundError:
+            self._make_folder()
+            self.inner.put(path, data, mode=mode, durable=durable)
+
+    def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
+        """Nothing is created on somebody else's server."""
+        raise self._denied("new-session")
+
+    def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> Watch:
+        """As every transport; without a journal it wakes often, for nothing tells of output."""
+        if self.journal:
+            return self.inner.watch(folders, pid, terminal=terminal)
+        return _Often(self.inner.watch([], pid, terminal=terminal), self)
+
+    def changed(self, place: int, rows: str) -> None:
+        """The screen changed: `rows` is what stands before the cursor, which is at `place`."""
+        self._changed = time.monotonic()
+        self._places = {**dict(list(self._places.items())[-8:]), place: rows}
+
+    def silent(self) -> float:
+        """For how many seconds nothing changed, as far as it was looked at."""
+        return time.monotonic() - self._changed
+
+    def before_input(self) -> str:
+        """What stood before the cursor when something was last typed; empty if that is not known."""
+        return self._kept().get("before", "")
+
+    def run(
+        self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 8.0
+    ) -> bytes:
+        """As every transport, for this pane alone. Denied `foreign` for what would change more than its input."""
+        self._check(commands)
+        if not _sets(commands):
+            return self._run(commands, buffer, timeout)
+        if self.pane.ours:
+            raise ours(self.name, self.inner.socket)
+        self._make_folder()
+        with alone(f"{self.folder}/lock", self.name):
+            return self._run(commands, buffer, timeout)
+
+    def _check(self, commands: Sequence[Command]) -> None:
+        for one in commands:
+            harmless = isinstance(one, Guard) or one[0] in HARMLESS or one[:2] in LEFT_OUT
+            if not (harmless or _listing(one) or _option(one)):
+                raise self._denied(one[0])
+
+    def _run(self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float) -> bytes:
+        said = _Said(self._kept(), self._fixed, self.name, self.pane.id)
+        here = said.commands(commands)
+        if not here:
+            return b""
+        ids = [one[-1].split()[-1] for one in commands if _option(one) == "ack"]
+        if ids:
+            # whoever dies or waits in vain from here on does not know whether it was typed: never type it twice
+            self._keep({**said.kept, "ack": f"{said.kept.get('ack', '')} {ids[-1]}"})
+        try:
+            printed = self.inner.run(here, buffer=buffer, timeout=timeout)
+        except TmuxctlError as error:
+            if ids and error.reason != "backend_timeout":
+                self._keep(said.kept)
+            raise
+        rest, changed = said.taken(printed)
+        if "input" in changed:
+            changed["before"] = self._places.get(_offset(changed["input"]), "")
+        if changed or ids:
+            self._keep({**said.kept, **changed})
+        return rest
+
+    def _kept(self) -> dict[str, str]:
+        """Our options and their values. An input is told of by a point of the kind that counts now, or not at all."""
+        kept: dict[str, str] = {}
+        with suppress(NotFound, OSError, ValueError):
+            found = read_object(self.inner, self._file)
+            kept = {name: value for name, value in found.items() if isinstance(value, str)}
+        if kept.pop("of", None) != self._about["incarnation"]:
+            kept.pop("input", None)
+        return {**kept, **self._about}
+
+    def _keep(self, values: Mapping[str, str]) -> None:
+        mine = {name: value for name, value in values.items() if value and name not in self._about}
+        self.put(self._file, json.dumps({**mine, "of": self._about["incarnation"]}).encode())
+
+    @property
+    def _file(self) -> str:
+        return f"{self.folder}/sessions/{self.pane.uuid}/options.json"
+
+    def _make_folder(self) -> None:
+        above = os.path.dirname(self.folder)
+        own = f"{self.folder}/sessions"
+        for folder in (os.path.dirname(above), above, self.folder, own, f"{own}/{self.pane.uuid}"):
+            self.inner.make_folder(folder)
+
+    def _denied(self, verb: str) -> TmuxctlError:
+        return Denied(
+            f"{self.name} is a pane of somebody else's tmux: {verb} would change it",
+            reason="foreign",
+            hint="only a session that tmuxctl started can do this: tmuxctl new",
+        )
+
+
+@contextmanager
+def alone(path: str, name: str) -> Iterator[None]:
+    """Hold a lock file, which its process's end gives back. Conflict `leased` if another process does for WAIT_SECONDS."""
+    import fcntl
+
+    from tmuxctl.transport.local import told
+
+    with told(path):
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    deadline = time.monotonic() + WAIT_SECONDS
+    try:
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    raise _held(name, os.pread(lock, 20, 0).decode()) from None
+                time.sleep(0.005)
+        with told(path):
+            # for those who wait in vain
+            os.pwrite(lock, b"%-19d" % os.getpid(), 0)
+        yield
+    finally:
+        os.close(lock)
+
+
+def _held(name: str, pid: str) -> Conflict:
+    who = f"process {pid.strip() or 'unknown'}"
+    return Conflict(
+        f"another tmuxctl ({who}) has been writing to {name} for {WAIT_SECONDS:g} s",
+        reason="leased",
+        hint=f"is that process stopped? ps -p {pid.strip()}" if pid.strip() else "try again in a moment",
+    )
+
+
+def ours(name: str, socket: str) -> Conflict:
+    """The error for writing to a session of a tmuxctl as if it were somebody else's pane."""
+    return Conflict(
+        f"{name} is a session of tmuxctl's own",
+        reason="ours",
+        hint=f"use it by its name: tmuxctl --socket {socket} ls",
+    )
+
+
+def _offset(remembered: str) -> int:
+    """Where the output stood when an input was given (`paste.Input.remember`)."""
+    return int(remembered.split(":")[2])
+
+
+def _option(one: Command) -> str | None:
+    """The option of ours that a command sets, without its prefix; None for every other command."""
+    named = [word for word in one if word.startswith("@tmuxctl_")] if one[0] == "set-option" else []
+    return named[0].removeprefix("@tmuxctl_") if named else None
+
+
+def _sets(commands: Sequence[Command]) -> bool:
+    return any(_option(one) for one in commands)
+
+
+def _listing(one: Command) -> bool:
+    return one[:2] == ("list-panes", "-a")
+
+
+class _Said:
+    """One command list as it is said to another's server: our options stand in it as the values they have, and those it
+    sets are printed, marked by a word that nobody else can print."""
+
+    def __init__(self, kept: Mapping[str, str], fixed: Mapping[str, str], name: str, pane: str) -> None:
+        self.kept, self.fixed, self.pane = kept, fixed, pane
+        self.mark = os.urandom(8).hex()
+        self.target = f"={name}:"
+        self.shown = {f"{self.mark}=name": name}
+
+    def commands(self, commands: Sequence[Command]) -> list[Command]:
+        """The list for this pane."""
+        return [self._command(one) for one in commands if one[:2] not in LEFT_OUT]
+
+    def _command(self, one: Command) -> Command:
+        if isinstance(one, Guard):
+            return Guard(self.pane, self._filled(one.condition), self._filled(one.told))
+        if _listing(one):
+            return ("display-message", "-p", "-t", self.pane, self._filled(one[-1]))
+        if name := _option(one):
+            value = "" if "-u" in one else self._filled(one[-1])
+            return ("display-message", "-p", "-t", self.pane, f"{self.mark} {name} {value}")
+        return tuple(self.pane if word == self.target else self._filled(word) for word in one)
+
+    def _filled(self, word: str) -> str:
+        for what, instead in self.fixed.items():
+            word = word.replace(what, instead.replace("@NAME@", f"{self.mark}=name"))
+        return OPTION.sub(self._value, word)
+
+    def _value(self, found: re.Match[str]) -> str:
+        value = self.kept.get(found[2], "")
+        if found[1]:
+            size = int(found[1])
+            value = value[:size] if size > 0 else value[size:]
+        if SAFE.fullmatch(value):
+            return value
+        # tmux would read more into it: it is put in when tmux has printed the rest
+        self.shown[f"{self.mark}={found[2]}"] = value
+        return f"{self.mark}={found[2]}"
+
+    def taken(self, printed: bytes) -> tuple[bytes, dict[str, str]]:
+        """What was printed, and the options that were set."""
+        changed: dict[str, str] = {}
+        rest = []
+        for line in printed.split(b"\n"):
+            if line.startswith(f"{self.mark} ".encode()):
+                _, name, value = line.decode().split(" ", 2)
+                changed[name] = value
+            else:
+                rest.append(line)
+        said = b"\n".join(rest)
+        for mark, value in self.shown.items():
+            said = said.replace(mark.encode(), value.encode())
+        return said, changed
+
+
+class _Often:
+    """A wake-up that does not wait to be told, but looks less often the longer nothing changes."""
+
+    def __init__(self, watch: Watch, pane: ForeignTransport) -> None:
+        self._watch, self._pane = watch, pane
+
+    def wait(self, timeout: float) -> bool:
+        """Sleep at most RARELY_SECONDS; something may always have changed."""
+        pause = min(RARELY_SECONDS, max(POLL_SECONDS, self._pane.silent() / 10))
+        self._watch.wait(min(timeout, pause))
+        return True
+
+    def close(self) -> None:
+        """Give the wake-up back."""
+        self._watch.close()

@@ -1,0 +1,16 @@
+"""Where what a pane printed is to be had."""
+
+from __future__ import annotations
+
+from tmuxctl.terminal.tmux.journal import Journal
+from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.transport.base import Transport
+
+
+def journal(transport: Transport, pane: Pane, folder: str) -> Journal:
+    """The journal of the session in `folder`; of a pane that has none, its screen."""
+    if pane.spec.get("journal", True):
+        return Journal(transport, folder)
+    from tmuxctl.terminal.panes.screen_journal import Shown
+
+    return Shown(transport, pane, folder)

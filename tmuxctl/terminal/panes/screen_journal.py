@@ -1,0 +1,179 @@
+"""What a pane without a journal printed, as far as its screen and scrollback still show it."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+from tmuxctl import widths
+from tmuxctl.terminal.tmux.journal import Extent, Journal, Slice
+from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.transport.base import Transport
+from tmuxctl.untrusted import parse_json
+
+if TYPE_CHECKING:
+    from tmuxctl.terminal.panes.foreign import ForeignTransport
+    from tmuxctl.terminal.tmux.server import Pane
+    from tmuxctl.transport.base import Transport
+
+COLUMN, ROW = 1 << 12, 1 << 24
+"""An offset is the place of the cursor, counted from the first row there ever was, and how often the screen has changed
+since the cursor came there: it grows with all that happens."""
+
+PLACE = "#{history_size} #{history_limit} #{cursor_y} #{cursor_x} #{alternate_on} #{pane_width}"
+
+ACTIVITY = "#{?session_name,#{window_activity},0}"
+
+ACTIVITY_QUIET = 1.0
+"""Seconds of quiet from which tmux's whole seconds tell it."""
+
+ABOVE = 6
+"""So many rows up to the cursor's tell where it stood, when rows above them are gone."""
+
+
+class Place(NamedTuple):
+    """Where the cursor stands: `history` rows of at most `most` are scrolled away, it is in row `y` of those that show."""
+
+    history: int
+    most: int
+    y: int
+    x: int
+    alternate: int
+    cols: int
+
+    @classmethod
+    def parse(cls, seen: bytes) -> Place:
+        """What tmux makes of PLACE, in the first line."""
+        return cls(*(int(word or 0) for word in seen.split(b"\n", 1)[0].split(b" ")))
+
+    @property
+    def row(self) -> int:
+        """The cursor's row, counted from the oldest that is kept."""
+        return self.history + self.y
+
+    @property
+    def dropped(self) -> int:
+        """How many rows tmux drops at once when its history is full (grid_collect_history)."""
+        return max(1, self.most // 10)
+
+    @property
+    def full(self) -> bool:
+        """True if rows may have been dropped: the history is full, or as full as it is after that."""
+        return self.history >= self.most - self.dropped
+
+
+class Shown(Journal):
+    """Stands in for a journal by looks at the screen: redrawn text and what scrolled beyond the limit are lost.
+
+    tmux does not tell how many rows it dropped, but drops the same number each time: so the rows that stood before the
+    last input are looked for where they can be by now, and are the measure. Where they are not found, nothing is known
+    of earlier places, and reading gives what is visible, as `truncated`.
+    """
+
+    streams = False
+
+    def __init__(self, transport: Transport, pane: Pane, folder: str) -> None:
+        super().__init__(transport, folder)
+        self.pane, self.tmux = pane.target, cast("ForeignTransport", transport)
+        self._version = pane.tmux
+        self._seen = b""
+        self._place = Place(0, 0, 0, 0, 0, 0)
+        self._gone: int | None = 0
+        self._end, self._told = 0, -1
+        self._grown = 0.0
+
+    def extent(self) -> Extent:
+        """How far it came by now. When it last grew is known from the second look on; at the first tmux tells it of the whole
+        window, to the second."""
+        seen = self._look()
+        if seen != self._seen:
+            first = not self._seen
+            self._seen, self._place = seen, Place.parse(seen)
+            self._gone = self._dropped()
+            place = (self._place.row + (self._gone or 0)) * ROW + self._place.x * COLUMN
+            self._end = place if first else max(place, self._end + 1)
+            self._grown = self._active() if first else time.time()
+            self.tmux.changed(self._end, self._before())
+        return Extent(0, self._end, False, self._grown)
+
+    def _active(self) -> float:
+        """When the pane's window last printed, at the latest, by the wall clock; 0.0 if that was only just now."""
+        told = self.tmux.run([("display-message", "-p", "-t", self.pane, ACTIVITY)]).strip()
+        latest = float(told or 0) + 1.0
+        return latest if 1.0 < latest <= time.time() - ACTIVITY_QUIET else 0.0
+
+    def _look(self) -> bytes:
+        return self.tmux.run(
+            [("display-message", "-p", "-t", self.pane, PLACE), ("capture-pane", "-p", "-t", self.pane)]
+        )
+
+    def _before(self) -> str:
+        """The rows up to the cursor, with what tells where they are looked for later."""
+        place = self._place
+        rows = self._seen.decode(errors="replace").split("\n")[1:][: place.y + 1][-ABOVE:]
+        if not rows:
+            return ""
+        rows[-1] = widths.left(rows[-1], place.x, self._version)
+        return json.dumps([place.row, self._gone or 0, place.cols, rows])
+
+    def _dropped(self) -> int | None:
+        """How many rows were dropped by now; None if that cannot be told."""
+        place = self._place
+        if not place.full:
+            return 0
+        known = self.tmux.before_input()
+        if not known:
+            return None
+        try:
+            row, gone, cols, rows = parse_json(known)
+        except (ValueError, TypeError):
+            return None
+        if place.alternate or cols != place.cols or place.dropped < ABOVE:
+            return None
+        starts = [start for start in range(row, -1, -place.dropped) if len(rows) - 1 <= start <= place.row]
+        grabs = [self._grab(start - len(rows) + 1, start) for start in starts]
+        told = self.tmux.run([("display-message", "-p", "-t", self.pane, PLACE), *grabs]).decode(errors="replace")
+        first, *lines = told.split("\n")
+        if Place.parse(first.encode()).history != place.history:
+            # it goes on: the next look tells
+            return self._gone
+        blocks = [lines[index : index + len(rows)] for index in range(0, len(starts) * len(rows), len(rows))]
+        alike = [
+            # what was typed stands behind it: without, it is more likely the same prompt once more
+            (there[-1] == rows[-1], int(gone + row - start))
+            for start, there in zip(starts, blocks, strict=True)
+            if there[:-1] == rows[:-1] and there[-1].startswith(rows[-1])
+        ]
+        return min(alike)[1] if alike else None
+
+    def _grab(self, first: int, last: int, *options: str) -> tuple[str, ...]:
+        """The command that prints rows, counted from the oldest that is kept."""
+        top = self._place.history
+        return ("capture-pane", "-p", *options, "-t", self.pane, "-S", str(first - top), "-E", str(last - top))
+
+    def read(self, offset: int, limit: int | None = None) -> Slice:
+        """The rows from a place on, as lines; all that is visible where that place is not known any more, or the screen is
+        an alternate one. `limit` is of no use: an offset counts no bytes, and what is shown is not much."""
+        end = self.extent().end
+        if offset == end == self._told:
+            return Slice(b"", offset, end, False)
+        self._told = end
+        place = self._place
+        # rows may have been dropped and the screen look as before
+        self._gone = self._dropped()
+        row, column = divmod(max(0, offset), ROW)
+        row -= self._gone or 0
+        early = row < 0 or (row == 0 and place.full)
+        lost = place.alternate or row > place.row or (place.full and self._gone is None and offset > 0)
+        first, column = (place.history, 0) if lost else (max(0, row), 0 if early else column // COLUMN)
+        rows = self.tmux.run([self._grab(first, place.row, "-J")]).decode(errors="replace").rstrip("\n").split("\n")
+        rows[0] = rows[0].removeprefix(widths.left(rows[0], column, self._version))
+        data = "\r\n".join(line.rstrip() for line in rows).encode()
+        return Slice(data, offset, end, bool(lost or early))
+
+    def tail(self, limit: int) -> Slice:
+        """The last of what is shown."""
+        self.extent()
+        first = max(0, self._place.history - limit // 80) + (self._gone or 0)
+        return self.read(first * ROW, limit)

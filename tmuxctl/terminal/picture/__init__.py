@@ -1,0 +1,1 @@
+"""Screens as pictures, and the terminal that replays a journal."""

@@ -1,0 +1,146 @@
+"""A captured screen as a page or a picture: self-contained, and nothing in it but what is shown.
+
+Title and text come from programs: all of it is escaped, and control characters, text direction overrides and what XML
+cannot hold are left out.
+"""
+
+from __future__ import annotations
+
+import html as markup
+import re
+from collections.abc import Iterator
+from itertools import groupby
+
+from tmuxctl.terminal.picture.replay import Cell, cells
+from tmuxctl.widths import Version
+
+FOREGROUND, BACKGROUND = "#d4d4d4", "#1e1e1e"
+COLOURS = {
+    "black": "#000000", "red": "#cd3131", "green": "#0dbc79", "yellow": "#e5e510",
+    "blue": "#2472c8", "magenta": "#bc3fbc", "cyan": "#11a8cd", "white": "#e5e5e5",
+    "brightblack": "#666666", "brightred": "#f14c4c", "brightgreen": "#23d18b", "brightyellow": "#f5f543",
+    "brightblue": "#3b8eea", "brightmagenta": "#d670d6", "brightcyan": "#29b8db", "brightwhite": "#ffffff",
+}  # fmt: skip
+FONT = "ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
+WIDTH, HEIGHT, SIZE, MARGIN, BASELINE = 9, 18, 15, 8, 14
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+_PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{title}</title>
+<style>
+body {{ margin: 0; padding: 1ch; background: {background}; color: {foreground} }}
+pre {{ margin: 0; font: 15px/1.2 {font}; font-variant-ligatures: none; direction: ltr }}
+i.c {{ display: inline-block; font-style: inherit; overflow: hidden; vertical-align: bottom; height: 1.2em }}
+</style>
+</head>
+<body>
+<pre>
+{rows}
+</pre>
+</body>
+</html>
+"""
+
+
+def html(captured: bytes, cols: int, title: str, tmux: Version = None) -> str:
+    """What `capture-pane -p -e` printed as an HTML page; `cols` is the screen's width in cells."""
+    rows = "\n".join("".join(_spans(row)) for row in cells(captured, cols, tmux))
+    return _PAGE.format(title=_escaped(title), rows=rows, font=FONT, background=BACKGROUND, foreground=FOREGROUND)
+
+
+def svg(captured: bytes, cols: int, rows: int, title: str, tmux: Version = None) -> str:
+    """What `capture-pane -p -e` printed as an SVG picture of `cols` by `rows` cells, or as many rows as it has."""
+    grid = cells(captured, cols, tmux)
+    columns = max([cols, *(sum(cell.width for cell in row) for row in grid)])
+    width, height = columns * WIDTH + 2 * MARGIN, max(rows, len(grid)) * HEIGHT + 2 * MARGIN
+    name = _escaped(title)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
+        f'role="img" aria-label="{name}">',
+        f"<title>{name}</title>",
+        f'<rect width="100%" height="100%" fill="{BACKGROUND}"/>',
+        f'<g font-family="{FONT}" font-size="{SIZE}" fill="{FOREGROUND}">',
+    ]
+    for y, row in enumerate(grid):
+        parts += _pieces(row, MARGIN + y * HEIGHT)
+    return "\n".join([*parts, "</g>", "</svg>", ""])
+
+
+def _spans(row: list[Cell]) -> Iterator[str]:
+    for (style, single), run in _runs(row):
+        text = "".join(cell.text for cell in run)
+        width = run[0].width
+        # any glyph that a font may make wider or narrower stands in a box of its own
+        shown = _escaped(text) if single else f'<i class="c" style="width:{width}ch">{_escaped(text)}</i>'
+        css = _css(style)
+        yield f'<span style="{css}">{shown}</span>' if css else shown
+
+
+def _pieces(row: list[Cell], top: int) -> Iterator[str]:
+    x = MARGIN
+    for (style, _), run in _runs(row):
+        text = "".join(cell.text for cell in run)
+        columns = sum(cell.width for cell in run)
+        _, background = _colours(style)
+        if background != BACKGROUND:
+            yield f'<rect x="{x}" y="{top}" width="{columns * WIDTH}" height="{HEIGHT}" fill="{background}"/>'
+        if text.strip(" ") or style.underline or style.strikethrough:
+            length = f'textLength="{columns * WIDTH}" lengthAdjust="spacingAndGlyphs"'
+            # browsers ignore xml:space on the group: runs of spaces become one there (measured with Chromium)
+            given = f'x="{x}" y="{top + BASELINE}" {length} xml:space="preserve"{_attributes(style)}'
+            yield f"<text {given}>{_escaped(text)}</text>"
+        x += columns * WIDTH
+
+
+def _runs(row: list[Cell]) -> Iterator[tuple[tuple[Cell, bool], list[Cell]]]:
+    """Neighbours of one style together, as long as they are ASCII; the style is a cell without text."""
+    end = len(row)
+    while end and row[end - 1] == Cell(" ", 1):
+        end -= 1
+    for (style, place), run in groupby(
+        enumerate(row[:end]),
+        key=lambda item: (item[1]._replace(text="", width=0), -1 if item[1].text.isascii() else item[0]),
+    ):
+        yield (style, place < 0), [cell for _, cell in run]
+
+
+def _colours(style: Cell) -> tuple[str, str]:
+    foreground = FOREGROUND if style.fg == "default" else COLOURS.get(style.fg, style.fg)
+    background = BACKGROUND if style.bg == "default" else COLOURS.get(style.bg, style.bg)
+    return (background, foreground) if style.reverse else (foreground, background)
+
+
+def _lines(style: Cell) -> str:
+    wanted = (("underline", style.underline), ("line-through", style.strikethrough))
+    return " ".join(name for name, on in wanted if on)
+
+
+def _css(style: Cell) -> str:
+    foreground, background = _colours(style)
+    rules = [
+        f"color:{foreground}" if foreground != FOREGROUND else "",
+        f"background:{background}" if background != BACKGROUND else "",
+        "font-weight:bold" if style.bold else "",
+        "font-style:italic" if style.italic else "",
+        f"text-decoration:{_lines(style)}" if _lines(style) else "",
+    ]
+    return ";".join(rule for rule in rules if rule)
+
+
+def _attributes(style: Cell) -> str:
+    foreground, _ = _colours(style)
+    return "".join(
+        [
+            f' fill="{foreground}"' if foreground != FOREGROUND else "",
+            ' font-weight="bold"' if style.bold else "",
+            ' font-style="italic"' if style.italic else "",
+            f' text-decoration="{_lines(style)}"' if _lines(style) else "",
+        ]
+    )
+
+
+def _escaped(text: str) -> str:
+    return markup.escape(_UNSAFE.sub("", text), quote=True)

@@ -1,0 +1,134 @@
+"""Styled cells of a captured screen, and what a stretch of raw output drew: pyte behind our filter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from pyte.graphics import BG_AIXTERM, BG_ANSI, FG_AIXTERM, FG_ANSI
+from pyte.screens import Char
+
+from tmuxctl import widths
+from tmuxctl.results import CursorPosition
+from tmuxctl.terminal.picture.filter import Filter
+from tmuxctl.terminal.picture.grid import Grid
+from tmuxctl.terminal.picture.rows import Row, cell_width
+from tmuxctl.terminal.picture.sgr import styles
+from tmuxctl.terminal.tmux import screen
+
+_COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+_TABLES = ((FG_ANSI, 30, ""), (BG_ANSI, 40, ""), (FG_AIXTERM, 90, "bright"), (BG_AIXTERM, 100, "bright"))
+_NAMES = {table[first + at]: kind + name for table, first, kind in _TABLES for at, name in enumerate(_COLOURS)}
+_NAMES["default"] = "default"
+_STYLE = re.compile(r"\x1b\[([0-9:;]*)m")
+
+
+class Cell(NamedTuple):
+    """One cell: a character with what is combined with it, one or two columns wide.
+
+    Colours are `default`, one of the sixteen names (`red`, `brightred`, ...) or `#rrggbb`.
+    """
+
+    text: str
+    width: int
+    bold: bool = False
+    italic: bool = False
+    underline: bool = False
+    strikethrough: bool = False
+    reverse: bool = False
+    fg: str = "default"
+    bg: str = "default"
+
+
+EMPTY = Cell(" ", 1)
+
+
+def cells(captured: bytes, cols: int, tmux: widths.Version = None) -> list[list[Cell]]:
+    """The styled cells of what `capture-pane -p -e` printed: each row's texts joined are tmux's text of that row.
+
+    Rows are filled up to `cols` columns; a row that is longer (`-J`) stays whole. `tmux` is the version that drew them.
+    """
+    grid = Grid(max(cols, 1), 1, 0)
+    return [_filled(list(_captured(row, grid, tmux)), cols) for row in screen.styled_rows(captured)]
+
+
+def _captured(row: str, grid: Grid, tmux: widths.Version) -> Iterator[Cell]:
+    for place, piece in enumerate(_STYLE.split(row)):
+        if place % 2:
+            codes = styles(piece.encode())
+            if codes:
+                grid.select_graphic_rendition(*codes)
+            continue
+        style = _style(grid.cursor.attrs)
+        for text, width in widths.cells(piece, tmux):
+            yield Cell(text, max(width, 1), *style)
+
+
+@lru_cache(1024)
+def _style(char: Char) -> tuple[bool, bool, bool, bool, bool, str, str]:
+    """What a Cell tells of a pyte cell, beside its text and width."""
+    colours = (_NAMES.get(char.fg) or f"#{char.fg}", _NAMES.get(char.bg) or f"#{char.bg}")
+    return char.bold, char.italics, char.underscore, char.strikethrough, char.reverse, *colours
+
+
+def _filled(row: list[Cell], cols: int) -> list[Cell]:
+    return row + [EMPTY] * (cols - sum(cell.width for cell in row))
+
+
+class Replay:
+    """Renders raw program output as tmux would have: feed it from a clean start, at the size the program had.
+
+    `cols` and `rows` are the terminal's size in cells, `history` how many scrolled-off rows are kept. An unterminated
+    control string is waited for without end, where tmux gives it up after five seconds.
+    """
+
+    def __init__(self, cols: int, rows: int, *, history: int = 20000) -> None:
+        self._grid = Grid(cols, rows, history)
+        self._filter = Filter(self._grid)
+
+    def feed(self, data: bytes) -> None:
+        """Render the next bytes; sequences and characters may be cut anywhere between two feeds."""
+        self._filter.feed(data)
+
+    def resize(self, cols: int, rows: int) -> None:
+        """The terminal has another size from here on; wrapped rows are rewrapped as tmux does it."""
+        self._grid.resize(rows, cols)
+
+    def lines(self) -> list[str]:
+        """The visible rows without trailing blanks."""
+        return self._grid.display
+
+    def history(self) -> list[str]:
+        """The rows that scrolled off, oldest first, without trailing blanks."""
+        return [row.text(self._grid.columns).rstrip(" ") for row in self._grid.history]
+
+    def text(self) -> str:
+        """Everything from the oldest row on, wrapped rows joined, without trailing blanks and trailing empty lines."""
+        parts: list[str] = []
+        for row in (*self._grid.history, *self._grid.rows):
+            shown = row.text(self._grid.columns)
+            parts.append(shown if row.wrapped else shown.rstrip(" ") + "\n")
+        return "".join(parts).rstrip("\n")
+
+    def cells(self) -> list[list[Cell]]:
+        """The visible rows as styled cells, filled up to the width."""
+        return [_filled(list(_drawn(row, self._grid.columns)), self._grid.columns) for row in self._grid.rows]
+
+    @property
+    def cursor(self) -> CursorPosition:
+        """Where the cursor is; behind a full row `x` is the number of columns, as tmux tells it."""
+        cursor = self._grid.cursor
+        return CursorPosition(cursor.x, cursor.y, not cursor.hidden)
+
+    @property
+    def alternate(self) -> bool:
+        """Whether the alternate screen is shown."""
+        return self._grid.saved is not None
+
+
+def _drawn(row: Row, columns: int) -> Iterator[Cell]:
+    for char in row.cells[:columns]:
+        if char.data:
+            yield Cell(char.data, cell_width(char), *_style(char))

@@ -1,0 +1,1 @@
+"""The processes of a session: found, grouped, ended."""

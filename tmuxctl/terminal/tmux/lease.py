@@ -1,0 +1,114 @@
+"""Who may type: a lease in the session's own options, tested and taken inside tmux, so that two writers never mix."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import NamedTuple
+
+from tmuxctl.errors import Conflict
+from tmuxctl.terminal.tmux.server import Pane, asked, target
+from tmuxctl.transport.base import Guard, Refused, Transport
+
+SECONDS = 10
+"""How long a lease lasts unless renewed."""
+
+TURN = "asker"
+"""The name of the lease that one turn holds to its end."""
+
+HUMAN_SECONDS = 2
+"""A person who pressed a key so recently is still typing; tmux counts in whole seconds."""
+
+
+class Holder(NamedTuple):
+    """One writer: `token` is unguessable; pid and start time tell whether it still lives. None of it needs quoting."""
+
+    token: str
+    pid: int
+    started: int
+
+    @classmethod
+    def new(cls) -> Holder:
+        """A holder for this process."""
+        return cls(os.urandom(6).hex(), os.getpid(), started(os.getpid()))
+
+    def __str__(self) -> str:
+        return f"{self.token}.{self.pid}.{self.started}"
+
+
+def started(pid: int) -> int:
+    """When a process of this machine began, in clock ticks since boot; 0 if there is none, -1 if it cannot be told."""
+    if not os.path.isdir("/proc/self"):
+        return -1
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rpartition(b")")[2].split()[19])
+    except OSError:
+        return 0
+
+
+def broken(pane: Pane, machine: str | None) -> bool:
+    """True if the session's lease belongs to a process of this machine that is gone."""
+    if machine is not None or pane.lease.count(".") != 2:
+        return False
+    _, pid, began = pane.lease.split(".")
+    return started(int(pid)) not in (int(began), -1)
+
+
+def foreign(holder: Holder, pane: Pane, *, now: float, machine: str | None, name: str = "lease") -> str:
+    """A tmux condition: somebody else holds a lease that has neither run out nor lost its holder."""
+    others = [f"#{{!=:#{{@tmuxctl_{name}}},{holder}}}"]
+    if broken(pane, machine):
+        others.append(f"#{{!=:#{{@tmuxctl_{name}}},{pane.lease}}}")
+    others.append(f"#{{e|>:#{{@tmuxctl_{name}_until}},{int(now)}}}")
+    condition = f"#{{@tmuxctl_{name}}}"
+    for other in others:
+        condition = f"#{{&&:{condition},{other}}}"
+    return condition
+
+
+def human(wall: float) -> str:
+    """A tmux condition: a person is attached and pressed a key in the last two seconds. `wall` is the wall clock."""
+    recent = f"#{{e|>=:{asked('session_activity')},{int(wall) - HUMAN_SECONDS}}}"
+    return f"#{{&&:#{{session_attached}},{recent}}}"
+
+
+def take(transport: Transport, holder: Holder, pane: Pane, *, name: str = "lease", timeout: float = 8.0) -> bool:
+    """Take or renew the lease in one list; False if another writer has it."""
+    now = transport.clock()
+    held = foreign(holder, pane, now=now, machine=transport.machine, name=name)
+    here = target(pane.name)
+    mine = [
+        Guard(here, f"#{{?{held},0,1}}"),
+        ("set-option", "-t", here, f"@tmuxctl_{name}", str(holder)),
+        ("set-option", "-t", here, f"@tmuxctl_{name}_until", str(int(now) + SECONDS)),
+    ]
+    try:
+        transport.run(mine, timeout=timeout)
+    except Refused:
+        return False
+    return True
+
+
+def take_turn(transport: Transport, holder: Holder, pane: Pane) -> bool:
+    """Take or renew the right to have a turn, as `take`: it keeps out other turns, and no keys."""
+    reply = transport.run([("display-message", "-p", "-t", target(pane.name), f"#{{@tmuxctl_{TURN}}}")])
+    holds = pane._replace(lease=reply.decode(errors="replace").strip())
+    return take(transport, holder, holds, name=TURN)
+
+
+def give_back(transport: Transport, holder: Holder, session: str, *, name: str = "lease", timeout: float = 8.0) -> None:
+    """Release the lease if it is still ours."""
+    here = target(session)
+    mine = f"#{{==:#{{@tmuxctl_{name}}},{holder}}}"
+    with suppress(Refused):
+        transport.run([Guard(here, mine), ("set-option", "-u", "-t", here, f"@tmuxctl_{name}")], timeout=timeout)
+
+
+def held(name: str) -> Conflict:
+    """The error for a session somebody else is typing into."""
+    return Conflict(
+        f"another writer is typing into {name}",
+        reason="leased",
+        hint="try again in a moment, or tmuxctl wait NAME --settle",
+    )
