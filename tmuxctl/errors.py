@@ -1,15 +1,15 @@
 """Every failure a caller can act on.
 
     TmuxctlError
-      Failed        1    refused or failed for a reason of its own
-      Usage         2    a bad option, name, duration, pattern or file
-      NotFound      3    no such session, machine, profile or plugin
-      Conflict      4    exists already, busy, or somebody else is typing
-      Exited        5    the program ended while it was needed
-      Asking        6    a decision is wanted before it can go on
-      Unreachable   7    machine, tmux server or socket cannot be reached
-      Denied        8    token, policy or read-only forbids it
-      Timeout     124    the time given was not enough; the session goes on
+      Failed            1    refused or failed for a reason of its own
+      Usage             2    a bad option, name, duration, pattern or file
+      NotFound          3    no such session, machine, profile or plugin
+      Conflict          4    exists already, busy, or somebody else is typing
+      Exited            5    the program ended while it was needed
+      DecisionNeeded    6    a decision is wanted before it can go on (code `asking`)
+      Unreachable       7    machine, tmux server or socket cannot be reached
+      Denied            8    token, policy or read-only forbids it
+      Timeout         124    the time given was not enough; the session goes on
 
 `code` is the word of the class, `reason` the finer one (`exists`, `bad_key`, `input_off`, `human`, `no_ptys`,
 `outcome_unknown`, ...). A message says what happened and to what; `hint` says what would work.
@@ -75,7 +75,7 @@ class Exited(TmuxctlError):
     code, exit, http_status = "exited", 5, 410
 
 
-class Asking(TmuxctlError):
+class DecisionNeeded(TmuxctlError):
     """The program wants a decision before it can go on."""
 
     code, exit, http_status = "asking", 6, 409
@@ -100,7 +100,7 @@ class Timeout(TmuxctlError):
 
 
 CLASSES: tuple[type[TmuxctlError], ...] = (
-    Failed, Usage, NotFound, Conflict, Exited, Asking, Unreachable, Denied, Timeout
+    Failed, Usage, NotFound, Conflict, Exited, DecisionNeeded, Unreachable, Denied, Timeout
 )  # fmt: skip
 
 

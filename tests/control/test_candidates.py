@@ -408,7 +408,7 @@ def test_a_turn_that_may_have_been_taken_is_given_to_nobody_else(control: Contro
     assert (died.state, died.answered_by) == (State.EXITED, "c")
     asked = control.ask("d", b"three", fallback=("b",))
     assert (asked.state, asked.answered_by) == (State.ASKING, "d")
-    with pytest.raises(errors.Asking):
+    with pytest.raises(errors.DecisionNeeded):
         control.ask("d", b"four", fallback=("b",))
     assert log() == ["a: one", "c: two", "d: three"]
     assert sorted(one.name for one in control.ls().sessions) == ["a", "c", "d"]

@@ -75,7 +75,7 @@ def test_what_a_chat_asks_is_decided(control: Control, place: Path, decision: st
     assert (asked.asking.kind, [one.id for one in asked.asking.options]) == ("approval", ["allow", "deny"])
     assert asked.asking.question == "Run this? (yes/no)"
     # a text is no decision
-    with pytest.raises(errors.Asking):
+    with pytest.raises(errors.DecisionNeeded):
         control.ask("t", b"yes")
     assert not file.exists()
     control.decide("t", decision)

@@ -10,7 +10,7 @@ from control.conftest import Held
 from programs import LINES, SHELL
 
 from tmuxctl.control import Control
-from tmuxctl.errors import Asking, Conflict, Exited, Usage
+from tmuxctl.errors import Conflict, DecisionNeeded, Exited, Usage
 
 SHELLS = {"bash": ("bash", "--norc"), "zsh": ("zsh", "-f"), "fish": ("fish", "--no-config"), "sh": ("sh",)}
 
@@ -161,7 +161,7 @@ def test_half_typed_text_does_not_become_part_of_a_command(control: Control) -> 
 def test_a_command_is_never_typed_into_a_question(control: Control, question: str) -> None:
     control.new("t", ("sh", "-c", f"printf '{question}'; read -r answer; echo got $answer; exec cat"))
     control.wait("t", text=question.strip().replace("?", "[?]").replace("[y/N]", ".*"), since="screen")
-    with pytest.raises((Asking, Conflict)):
+    with pytest.raises((DecisionNeeded, Conflict)):
         control.exec("t", ("ls",))
     assert control.screen("t").text == question.strip()
 
@@ -182,7 +182,7 @@ def test_of_a_command_that_is_none_only_the_shells_complaint_is_told(
 @pytest.mark.on("tmux", "pipe")
 def test_a_command_that_asks_is_not_waited_for(control: Control, shell: str, place: Path) -> None:
     (place / "kept").write_text("")
-    with pytest.raises(Asking) as asking:
+    with pytest.raises(DecisionNeeded) as asking:
         control.exec("t", ("echo so far; rm -i kept; echo done",))
     assert asking.value.details["output"].startswith("so far\n")
     assert [one["id"] for one in asking.value.details["asking"]["options"]] == ["yes", "no"]
@@ -196,7 +196,7 @@ def test_a_command_that_asks_is_not_waited_for(control: Control, shell: str, pla
 @pytest.mark.on("tmux")
 def test_a_command_that_waits_for_a_line_is_not_waited_for(control: Control) -> None:
     control.new("t", ("bash", "--norc"))
-    with pytest.raises(Asking) as asking:
+    with pytest.raises(DecisionNeeded) as asking:
         control.exec("t", ("read -p 'Name: ' name; echo hello $name",))
     assert (asking.value.reason, asking.value.details["output"]) == ("line", "Name: ")
     control.send("t", b"Ada")

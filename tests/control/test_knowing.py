@@ -15,7 +15,7 @@ from control.conftest import Held
 from programs import SHELL, program
 
 from tmuxctl.control import Control
-from tmuxctl.errors import Asking, Exited, NotFound, Unreachable, Usage
+from tmuxctl.errors import DecisionNeeded, Exited, NotFound, Unreachable, Usage
 from tmuxctl.model import Confidence, State
 from tmuxctl.operations import Cancelled
 
@@ -57,7 +57,7 @@ def test_a_password_question_is_asking(control: Control) -> None:
     control.new("s", program("secret"))
     found = control.wait("s", asking=True)
     assert (found.matched, found.kind) == ("asking", "password")
-    with pytest.raises(Asking) as error:
+    with pytest.raises(DecisionNeeded) as error:
         control.wait("s")
     assert "tmuxctl decide s" in error.value.hint
 

@@ -10,7 +10,7 @@ import pytest
 from programs import LINES, program
 
 from tmuxctl.control import Control
-from tmuxctl.errors import Asking, Failed, Usage
+from tmuxctl.errors import DecisionNeeded, Failed, Usage
 
 
 def test_a_run_gives_output_and_status_and_leaves_nothing(control: Control) -> None:
@@ -69,7 +69,7 @@ def test_much_output_is_all_there(control: Control) -> None:
 @pytest.mark.on("tmux")
 def test_a_run_that_asks_is_ended(control: Control, place: Path) -> None:
     (place / "kept").write_text("")
-    with pytest.raises(Asking) as asking:
+    with pytest.raises(DecisionNeeded) as asking:
         control.run(("sh", "-c", "echo so far; rm -i kept"))
     assert asking.value.details["output"].startswith("so far\nrm: ")
     assert (place / "kept").exists()

@@ -296,7 +296,7 @@ MODALS = {
 @pytest.mark.parametrize("vice", MODALS)
 def test_enter_is_never_pressed_into_a_dialog_that_came_in_its_place(agent: Agent, vice: str) -> None:
     agent.start(*MODALS[vice])
-    with pytest.raises(errors.Asking) as error:
+    with pytest.raises(errors.DecisionNeeded) as error:
         agent.ask("say 1 hello")
     assert error.value.reason == "trust"
     assert [one for what in ("trusted", "distrusted", "enter", "submitted") for one in agent.log(what)] == []
@@ -315,14 +315,14 @@ def test_a_dialog_that_is_decided_leaves_the_text_to_be_given_once(agent: Agent,
 @pytest.mark.parametrize("policy", ["allow", "*=allow", "tool=allow"])
 def test_trust_is_given_only_by_name(agent: Agent, policy: str) -> None:
     agent.start("--modal-first-key")
-    with pytest.raises(errors.Asking) as error:
+    with pytest.raises(errors.DecisionNeeded) as error:
         agent.ask("say 1 hello", decide=(policy,))
     assert (error.value.reason, agent.log("trusted"), agent.submitted) == ("trust", [], [])
 
 
 def test_a_dialog_that_is_decided_by_hand_leaves_nothing_that_is_glued_on(agent: Agent) -> None:
     agent.start("--modal-after-paste", "0")
-    with pytest.raises(errors.Asking):
+    with pytest.raises(errors.DecisionNeeded):
         agent.ask("say one")
     agent.control.decide(agent.name, "deny")
     assert agent.ask("say two").answer == "two"
@@ -332,7 +332,7 @@ def test_a_dialog_that_is_decided_by_hand_leaves_nothing_that_is_glued_on(agent:
 def test_a_question_that_is_open_is_not_typed_into(agent: Agent) -> None:
     agent.start()
     assert agent.ask("tool rm notes; say done").state is State.ASKING
-    with pytest.raises(errors.Asking):
+    with pytest.raises(errors.DecisionNeeded):
         agent.ask("1")
     assert (agent.log("ran"), agent.log("denied"), len(agent.submitted)) == ([], [], 1)
 
@@ -390,7 +390,7 @@ def test_send_goes_on_with_what_was_typed_without_enter(agent: Agent) -> None:
 
 def test_send_presses_no_enter_into_a_dialog_that_came_in_its_place(agent: Agent) -> None:
     agent.start("--modal-first-key")
-    with pytest.raises(errors.Asking):
+    with pytest.raises(errors.DecisionNeeded):
         agent.control.send(agent.name, b"say hello")
     assert [one for what in ("trusted", "distrusted", "enter", "submitted") for one in agent.log(what)] == []
 

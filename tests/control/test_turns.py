@@ -102,7 +102,7 @@ def test_the_end_of_the_program_is_a_result(control: Control) -> None:
 
 def test_a_question_on_the_way_ends_the_turn(control: Control) -> None:
     control.new("s", program("secret"))
-    with pytest.raises(errors.Asking):
+    with pytest.raises(errors.DecisionNeeded):
         control.ask("s", b"hunter2")
 
 

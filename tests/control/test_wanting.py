@@ -10,7 +10,7 @@ import pytest
 from programs import LINES, PYTHON
 
 from tmuxctl.control import Control
-from tmuxctl.errors import Asking, Conflict, Exited
+from tmuxctl.errors import Conflict, DecisionNeeded, Exited
 from tmuxctl.model import State
 
 BASH, REPL = ("bash", "--norc"), (PYTHON, "-q")
@@ -41,7 +41,7 @@ def test_a_wait_for_the_prompt_and_one_for_input_tell_done_from_wants_something(
     assert (found.matched, found.wants, found.state) == ("idle", "input", State.IDLE)
     assert control.wait("s", input=True).matched == "input"
     assert control.wait("s", prompt=True, input=True).matched == "input"
-    with pytest.raises(Asking) as told:
+    with pytest.raises(DecisionNeeded) as told:
         control.wait("s", prompt=True)
     assert told.value.reason == wanting
     assert "tmuxctl send s TEXT" in str(told.value.hint)
@@ -60,7 +60,7 @@ def test_a_question_and_a_password_are_wanted_input(control: Control) -> None:
         found = control.wait("s", input=True)
         assert (found.matched, found.kind, found.wants) == ("input", kind, "input")
         assert control.wait("s", input=True, asking=True).matched == "asking"
-        with pytest.raises(Asking) as told:
+        with pytest.raises(DecisionNeeded) as told:
             control.wait("s", prompt=True)
         assert told.value.reason == kind
 

@@ -88,8 +88,8 @@ def send(machine: Machine, pane: Pane, write: Write, profile: Profile) -> Writte
     """Put a text into the composer of a program that is given texts so, and press Enter when it stands there; what becomes
     of it is not looked for. None if the program asks something: that takes keys.
 
-    Raises Conflict `not_shown` or Asking, with the text where it is and Enter not pressed, if the text does not show or a
-    question comes in its place.
+    Raises Conflict `not_shown` or DecisionNeeded, with the text where it is and Enter not pressed, if the text does not
+    show or a question comes in its place.
     """
     from tmuxctl.control.observation.observing import Observer, Steady
     from tmuxctl.control.waiting.waits import asks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tmuxctl.errors import Asking, Conflict
+from tmuxctl.errors import Conflict, DecisionNeeded
 from tmuxctl.model import State
 from tmuxctl.reading.state import wanted
 from tmuxctl.reading.state.wanted import INPUT, PROMPT
@@ -43,10 +43,10 @@ def has_prompt(observer: Observer) -> bool:
     return wanted.prompt_shown("".join(pieces).split("\n"), prompts)
 
 
-def input_wanted(name: str, verdict: Verdict) -> Asking:
+def input_wanted(name: str, verdict: Verdict) -> DecisionNeeded:
     """The error for a program that waits for input where its next prompt is waited for."""
     what, hint = _words(name, verdict)
-    return Asking(f"{name} waits for {what}", reason=verdict.kind or "line", hint=hint)
+    return DecisionNeeded(f"{name} waits for {what}", reason=verdict.kind or "line", hint=hint)
 
 
 def not_at_prompt(name: str, verdict: Verdict) -> Conflict:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.control.lifecycle.creation import Wanted, new, run_seconds
 from tmuxctl.control.sessions import finding, records
-from tmuxctl.errors import Asking, Conflict, Exited, Failed, NotFound, Timeout, TmuxctlError, Unreachable, Usage
+from tmuxctl.errors import Conflict, DecisionNeeded, Exited, Failed, NotFound, Timeout, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import Confidence, State
 from tmuxctl.operations import current
 from tmuxctl.reading.text import marks
@@ -183,7 +183,7 @@ def _ready(machine: Machine, pane: Pane, journal: Journal, deadline: float | Non
 
 def _refuse_read(machine: Machine, pane: Pane) -> None:
     """A shell may wait for a line of its script's, or for the rest of a command that was begun, and would take what runs
-    ours for that. Asking or Conflict unless it shows a prompt."""
+    ours for that. DecisionNeeded or Conflict unless it shows a prompt."""
     from tmuxctl.control.observation import observing
     from tmuxctl.control.waiting.waits import asks
 
@@ -275,7 +275,7 @@ class _Wants:
         """It printed something: it is silent anew from now on."""
         self.steady = self.since = None
 
-    def look(self) -> Asking | None:
+    def look(self) -> DecisionNeeded | None:
         """Look once; the question, if one stands, and has for as long as patience is."""
         from tmuxctl.control.observation.observing import Observer, Steady
 
@@ -288,7 +288,7 @@ class _Wants:
         return found if self.since is not None and time.monotonic() - self.since >= self.patience else None
 
 
-def _wanted(steady: Steady) -> Asking | None:
+def _wanted(steady: Steady) -> DecisionNeeded | None:
     """The error for a program that asks, or is blocked until it is given a line."""
     from tmuxctl.control.waiting.waits import asks
 
@@ -297,7 +297,7 @@ def _wanted(steady: Steady) -> Asking | None:
         return asks(name, verdict)
     if verdict.state is State.IDLE and verdict.kind == "line" and verdict.confidence is Confidence.SURE:
         said = f": {verdict.prompt}" if verdict.prompt else ""
-        return Asking(
+        return DecisionNeeded(
             f"{name} waits for a line of input{said}", reason="line", hint=f"type it: tmuxctl send {name} TEXT"
         )
     return None
@@ -357,7 +357,7 @@ class _Run:
         self.machine.transport.run([("set-option", "-F", "-t", self.pane.target, "@tmuxctl_input", remember)])
 
     def follow(self, deadline: float | None, *, until_begun: bool = False) -> Ran:
-        """Take in output until the command's end, or only its beginning. Raises Asking if it wants an answer."""
+        """Take in output until the command's end, or only its beginning. Raises DecisionNeeded if it wants an answer."""
         if self.result:
             return self.result
         begin_by = time.monotonic() + START_SECONDS
@@ -387,7 +387,7 @@ class _Run:
         finally:
             watch.close()
 
-    def _asking(self, asking: Asking) -> Asking:
+    def _asking(self, asking: DecisionNeeded) -> DecisionNeeded:
         """The error with what was printed so far, the question last."""
         self._keep(self.tail)
         so_far = self._ran(None)
@@ -584,10 +584,10 @@ def _first(journal: Journal, max_bytes: int) -> Slice:
     return journal.read(0, 2 * max_bytes + 2)
 
 
-def _unanswered(asking: Asking, journal: Journal, max_bytes: int) -> Asking:
+def _unanswered(asking: DecisionNeeded, journal: Journal, max_bytes: int) -> DecisionNeeded:
     """The error for a program that asked where nobody answers: it is ended."""
     output = marks.output(_first(journal, max_bytes).data)[:max_bytes].decode(errors="replace")
-    return Asking(
+    return DecisionNeeded(
         f"{asking.message} (nobody answered, so it was ended)",
         reason=asking.reason,
         hint="a program that asks wants a session: tmuxctl new NAME -- CMD, then tmuxctl decide NAME",

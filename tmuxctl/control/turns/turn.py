@@ -86,8 +86,8 @@ class Asked(NamedTuple):
 def ask(machine: Machine, session: str, text: bytes, asked: Asked) -> Answer:
     """Type a text, wait for the end of the turn, and return what the program wrote.
 
-    Raises Conflict `busy` or `needs_recovery` if something is still running, Asking if a question stands before the
-    turn, Exited if the program has ended. A turn that ends in a question, an exit or a timeout is a result.
+    Raises Conflict `busy` or `needs_recovery` if something is still running, DecisionNeeded if a question stands before
+    the turn, Exited if the program has ended. A turn that ends in a question, an exit or a timeout is a result.
     """
     began = time.monotonic()
     limit = current().left(machine.settings.wait_ask_timeout if asked.timeout is None else asked.timeout)

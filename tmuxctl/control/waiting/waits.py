@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tmuxctl.control.lifecycle.reach import reach
 from tmuxctl.control.observation import wanting
 from tmuxctl.control.sessions import finding, records, summaries
-from tmuxctl.errors import Asking, Conflict, Exited, NotFound, Unreachable, Usage
+from tmuxctl.errors import Conflict, DecisionNeeded, Exited, NotFound, Unreachable, Usage
 from tmuxctl.model import Confidence, State
 from tmuxctl.operations import Call, current, under
 from tmuxctl.results import Wait, Waits
@@ -94,8 +94,8 @@ def wait(
 ) -> Wait:
     """Wait until the first of the conditions holds; for idle if none is given.
 
-    Raises Exited when the program ends without, Asking when it asks while idle is waited for, or wants any other input while
-    its prompt is, Usage for a bad pattern.
+    Raises Exited when the program ends without, DecisionNeeded when it asks while idle is waited for, or wants any other
+    input while its prompt is, Usage for a bad pattern.
     """
     limit = _limit(machine, timeout)
     try:
@@ -386,8 +386,8 @@ class Waiter:
     _looked_for = -1
 
     def _state(self) -> Wait | None:
-        """What the program does, if that is what is waited for and it holds. Asking and Exited are raised where they are
-        not waited for."""
+        """What the program does, if that is what is waited for and it holds. DecisionNeeded and Exited are raised where
+        they are not waited for."""
         steady = self.steady
         if steady is None or self.pane.dead or steady.early():
             return None
@@ -577,7 +577,7 @@ class Waiter:
         return None
 
 
-def asks(name: str, verdict: Verdict) -> Asking:
+def asks(name: str, verdict: Verdict) -> DecisionNeeded:
     """The error for a program that wants a decision first."""
     asking = verdict.asking
     question = asking.question if asking else verdict.why
@@ -590,7 +590,7 @@ def asks(name: str, verdict: Verdict) -> Asking:
         answer = f"answer: tmuxctl decide {name} --secret-from-env VARIABLE; or leave it: tmuxctl keys {name} C-c"
     from tmuxctl.operations import plain
 
-    return Asking(
+    return DecisionNeeded(
         f"{name} is asking ({kind}): {question}",
         reason=kind or "question",
         hint=answer or f"answer: tmuxctl decide {name} TEXT",

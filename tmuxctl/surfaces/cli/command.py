@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from tmuxctl.errors import Asking, Failed, Timeout, TmuxctlError, Usage
+from tmuxctl.errors import DecisionNeeded, Failed, Timeout, TmuxctlError, Usage
 from tmuxctl.operations import Operation, Parameter, in_pieces, spoken
 from tmuxctl.surfaces.cli import group
 from tmuxctl.surfaces.cli.output import Options, report, write
@@ -319,7 +319,7 @@ def perform(
         finally:
             service.close()
     except TmuxctlError as error:
-        if isinstance(error, (Asking, Timeout)):
+        if isinstance(error, (DecisionNeeded, Timeout)):
             printer.seen(error.details)
         if operation.name not in PASS_THROUGH or isinstance(error, (Usage, Timeout)):
             raise
