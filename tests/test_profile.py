@@ -14,7 +14,7 @@ import pytest
 from tmuxctl import extensions
 from tmuxctl.errors import NotFound, Usage
 from tmuxctl.profile_files import library, resolved, schema
-from tmuxctl.program_profile import Answer, Hooks, Profile, Rule, Submit, Told, frozen, thaw
+from tmuxctl.program_profile import Answer, Hooks, Profile, Rule, Submit, Told, from_json, to_json
 from tmuxctl.terminal.input.keys import tmux_keys
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -277,30 +277,30 @@ def test_a_changed_file_is_read_again(own):
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_frozen_profile_thaws_to_the_same(place, name):
+def test_a_kept_profile_is_the_same(place, name):
     found = library.load(name, keys=tmux_keys)
-    assert thaw(frozen(found)) == found
+    assert from_json(to_json(found)) == found
 
 
-def test_every_field_is_kept_when_frozen():
+def test_a_whole_profile_is_kept():
     found = parse(WHOLE)
-    assert thaw(frozen(found)) == found
-    assert thaw(frozen(None)) is None
+    assert from_json(to_json(found)) == found
+    assert from_json(to_json(None)) is None
 
 
 @pytest.mark.parametrize(
     "data", [b"", b"[]", b"{}", b"\xff", b'{"format": 99}', b'{"format": 1, "nmae": "x"}', b'{"name": "x"}']
 )
-def test_what_is_no_frozen_profile_is_none(data):
-    assert thaw(data) is None
+def test_what_is_no_kept_profile_is_none(data):
+    assert from_json(data) is None
 
 
-def test_a_profile_thaws_without_yaml():
+def test_a_kept_profile_is_read_without_yaml():
     code = (
-        "import sys; from tmuxctl.program_profile import thaw;"
-        " assert thaw(sys.stdin.buffer.read()); print('yaml' in sys.modules)"
+        "import sys; from tmuxctl.program_profile import from_json;"
+        "assert from_json(sys.stdin.buffer.read()); print('yaml' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], input=frozen(parse(WHOLE)), capture_output=True, check=True)
+    done = subprocess.run([sys.executable, "-c", code], input=to_json(parse(WHOLE)), capture_output=True, check=True)
     assert done.stdout == b"False\n"
 
 

@@ -1,223 +1,319 @@
 """What is known of one program beforehand: its prompts, questions, busy signs and manners, as data from a YAML file.
 
-`frozen` and `thaw` keep it in a session's folder as JSON, so that no command has to read YAML.
+A field is declared once, here. Its annotation names what reads it in a file (`profile_files.schema.READERS`), with the
+key in the file where that is not its own name; the text below it is an example and its row in docs/profiles.md. What
+checks a file, keeps a profile as JSON and shows it goes by these declarations.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from tmuxctl.model import NOTHING
 from tmuxctl.untrusted import parse_json
 from tmuxctl.value import Value
 
+if TYPE_CHECKING:
+    from typing import Annotated, Literal, TypeAlias
+
+    # what reads a field, by the name of its type
+    Dimensions: TypeAlias = str
+    Gutter: TypeAlias = str
+    Kind: TypeAlias = str
+    Path: TypeAlias = str
+    Pattern: TypeAlias = str
+    Place: TypeAlias = str
+    Question: TypeAlias = str
+    Retry: TypeAlias = str
+    Sign: TypeAlias = str
+    Word: TypeAlias = str
+    Pause: TypeAlias = float
+    Seconds: TypeAlias = float
+    Keys: TypeAlias = tuple[str, ...]
+    Patterns: TypeAlias = tuple[str, ...]
+    Programs: TypeAlias = tuple[str, ...]
+    Matches: TypeAlias = Mapping[str, str]
+    Texts: TypeAlias = Mapping[str, str]
+    Variables: TypeAlias = Mapping[str, str]
+    Options: TypeAlias = Mapping[str, tuple[str, ...]]
+    PromptRules: TypeAlias = tuple["Rule", ...]
+    ContinuationRules: TypeAlias = tuple["Rule", ...]
+    BusyRules: TypeAlias = tuple["Rule", ...]
+    AskingRules: TypeAlias = tuple["Rule", ...]
+    ErrorRules: TypeAlias = tuple["Rule", ...]
+
 FORMAT = 1
-"""The form of `frozen`: another one is no profile to us."""
+"""The form of `to_json`: another one is no profile to us."""
 
 
-class Rule(NamedTuple):
-    """A pattern (`re`, Python's, multi-line) and where it counts: `screen`, `bottom:N`, `cursor-line`, `last-line`, `title`.
+class Rule(Value):
+    """A pattern that says something where it is found. Which fields a rule has depends on what it is for."""
 
-    `begin` narrows that to the rows from the last one on that it fits; `unless` must not fit there; with `title` the rule
-    counts only while that fits the terminal's title. `kind`, `question` (a pattern whose group `q` is the question's text),
-    `options` (id to keys), `menu` (how an option of the list on the screen is chosen), `strip` (patterns of rows above that
-    list which are no part of the question), `default`, `risk` and `hidden` (of a password that is read key by key: the
-    program does not show it) are for questions; `detail` refines a state (`shell`, `repl`, `agent` for prompts;
-    `streaming`, `thinking` for busy; of errors `retrying`, `limited`, and `failed` where the turn ended in the error);
-    `retry` is for errors: `none` where trying again is of no use, else after how long (`30s`), None if nobody knows; their
-    pattern's group `until` is when a limit is over.
-    """
-
-    id: str
-    re: str
-    where: str = "screen"
-    kind: str | None = None
-    question: str | None = None
-    options: Mapping[str, tuple[str, ...]] = NOTHING
-    default: str | None = None
-    risk: str = "unknown"
-    detail: str | None = None
-    retry: str | None = None
-    begin: str | None = None
-    unless: str | None = None
-    title: str | None = None
-    menu: str | None = None
+    id: Word
+    """`overwrite`: its name; unique among its kind"""
+    re: Sign
+    r"""`'Overwrite .+\?'`: the pattern (`re`, Python's, multi-line)"""
+    where: Place = "screen"
+    """`bottom:6`: `screen`, `bottom:N`, `cursor-line`, `last-line`, `title`"""
+    kind: Kind | None = None
+    """`confirm`: of a question: `confirm choice approval trust password pager keys question`; of a prompt: `prompt line
+    editor tui`"""
+    question: Question | None = None
+    """`'(?P<q>Overwrite .+)'`: the question's text is the group `q`, of several rows too; without it the row that fitted,
+    with `menu` all rows above the list"""
+    options: Options = NOTHING
+    """`{yes: [y, Enter], no: [n, Enter]}`: what may be answered, and the keys that do it; none where any text is an
+    answer; a `choice` without takes the numbered list above the cursor"""
+    default: Word | None = None
+    """`no`: the option that Enter alone would choose; with `menu` the marked one, unless it allows more than is asked
+    about, or trusts"""
+    risk: Literal["low", "high", "unknown"] = "unknown"
+    """`high`: `low`, `high` or `unknown`; a careful policy never allows what is high"""
+    detail: Word | None = None
+    """`repl`: of a prompt: `shell`, `repl`, `agent`; of busy: `printing computing silent streaming thinking retrying
+    limited stopped`; of an error: `retrying`; `limited` if it says that a limit is used up; a group named `until` is then
+    when that is over; `failed` if the turn has ended in it. Of a turn with `failed` or `limited` the error is told as its
+    `error`, and the exit status is 1"""
+    retry: Retry | None = None
+    """`30s`: of an error: when to try again; `none`: it would not help"""
+    begin: Sign | None = None
+    """`'^─{10,}'`: it looks only at the rows from the last one on that this fits: below the last answer, say"""
+    unless: Sign | None = None
+    """`'^ *Esc to '`: it does not count if this fits there as well"""
+    title: Pattern | None = None
+    """`'^✳ '`: it counts only while this fits the terminal's title"""
+    menu: Literal["digits", "numbers", "letters", "arrows", "typed"] | None = None
+    """`digits`: the options are the list on the screen, and one is chosen by its number (`digits`: at once, `numbers`:
+    with Enter), by the letter it names (`letters`: `Yes (y)`), by moving there (`arrows`; such a list needs no numbers),
+    or by a word's first letter and Enter (`typed`: `(Y)es/(N)o`). Of an approval or of trust the options are called
+    `allow`, `always` and `deny` by what their words mean; `options` then only replaces keys"""
     hidden: bool = False
-    strip: tuple[str, ...] = ()
+    """`true`: of a `password` for which the program reads keys one by one: it does not show them, or shows stars. Without
+    it a secret is typed only where the terminal takes whole lines and shows nothing of them"""
+    strip: Patterns = ()
+    """`'^ Tip: '`: with `menu`: rows above the list that are no part of the question"""
 
 
-class Submit(NamedTuple):
-    """How text is given: typed or pasted, what makes a new line and what sends it, the pause before that (seconds), what
-    is looked for before sending (`echo` or `none`), and the keys that empty the line first."""
+class Submit(Value):
+    """How text is given."""
 
-    mode: str = "type"
-    newline: tuple[str, ...] = ()
-    enter: tuple[str, ...] = ("Enter",)
-    delay: float = 0.0
-    verify: str = "none"
-    clear: tuple[str, ...] = ()
-
-
-class Answer(NamedTuple):
-    """Where an answer begins (a pattern, None: right after the echo), lines that are never part of it, where it ends, and
-    how the program's own actions among it begin (a pattern): what comes behind the last of them is the answer. `gutter`
-    is what it draws before lines of code, a pattern whose group `n` is their number."""
-
-    begin: str | None = None
-    strip: tuple[str, ...] = ()
-    until: str | None = None
-    tool: str | None = None
-    gutter: str | None = None
+    mode: Literal["type", "paste"] = "type"
+    """`paste`: `type` types each line and Enter, `paste` is for a composer"""
+    newline: Keys = ()
+    """`M-Enter`: the keys that make a new line"""
+    enter: Keys = ("Enter",)
+    """`C-Enter`: the keys that send the text"""
+    delay: Pause = 0.0
+    """`50ms`: the pause before that"""
+    verify: Literal["echo", "none"] = "none"
+    """`echo`: what is looked for before the text is sent: that it shows (`echo`), or nothing (`none`)"""
+    clear: Keys = ()
+    """`C-u`: the keys that empty the line first"""
 
 
-class Told(NamedTuple):
-    """An event the program tells of itself: its name (`on`), what it means (`submit`, `stop`, `failure`, `asking`, or
-    `attention`: it wants something, nobody knows what), and
-    where in its JSON the answer's text, the input it is for, the transcript's path and the number of tokens stand.
-    `where` are paths with the patterns that their values have to match."""
+class Answer(Value):
+    """Where an answer begins and ends. Programs that work by lines need none of it."""
 
-    on: str
-    means: str
-    where: Mapping[str, str] = NOTHING
-    text: str | None = None
-    input: str | None = None
-    transcript: str | None = None
-    tokens: str | None = None
+    begin: Annotated[Pattern | None, "from"] = None
+    """`'^⏺ '`: where an answer begins, a sign at the edge: the rows below it are set in by its width; without it right
+    behind the echo"""
+    strip: Patterns = ()
+    r"""`'^\s*[╭╰│]'`: rows that are no part of it: every row in which the pattern is found, the whole row; it takes
+    nothing off the beginning of one"""
+    until: Pattern | None = None
+    """`'^>'`: where it ends"""
+    tool: Sign | None = None
+    r"""`'^⏺ \w+\('`: how the program's own actions among it begin: what stands behind the last of them is the answer"""
+    gutter: Gutter | None = None
+    r"""`'^ *(?P<n>\d+) '`: what it draws before lines of code, whose group `n` is their number"""
 
 
-class Transcript(NamedTuple):
-    """A file in which the program keeps its turns: its form (`json`, `jsonl`, `markdown`), the path to its entries, what an
-    entry of the user's and one of the program's looks like, and where in them input, text, id, time (ISO-8601) and tokens
-    stand.
+class Told(Value):
+    """An event the program tells of itself."""
 
-    `file` is its path where no event names it; of `markdown`, `user` is the pattern of an echoed line of input, whose
-    group 1 is the line, `until` of the line behind an answer, and `skip` of lines of its own where there is none. What
-    `drop` fits is no part of an answer.
-    """
+    on: Word
+    """`notify`: the event's name"""
+    means: Annotated[Literal["submit", "stop", "failure", "asking", "attention"], "is"]
+    """`stop`: `submit`: it took an input, `stop`: the turn is over, `failure`: it ended in an error, `asking`,
+    `attention`: it wants something, and the screen tells what"""
+    where: Matches = NOTHING
+    """`{type: ^agent-turn-complete$}`: only if these fields of the JSON fit these patterns"""
+    text: Path | None = None
+    """`last_assistant_message`: where the answer stands"""
+    input: Path | None = None
+    """`prompt`: where the input stands that the event is about: one about another input does not count"""
+    transcript: Path | None = None
+    """`transcript_path`: where the path of the transcript stands"""
+    tokens: Path | None = None
+    """`usage.output_tokens`: where it stands how many tokens the answer took"""
 
-    form: str = "jsonl"
+
+class Transcript(Value):
+    """A file in which the program keeps its turns."""
+
+    form: Literal["json", "jsonl", "markdown"] = "jsonl"
+    """`json`: `jsonl`: an entry a line; `json`: one list, at `items`; `markdown`"""
     file: str | None = None
-    items: str | None = None
-    user: Mapping[str, str] = NOTHING
-    agent: Mapping[str, str] = NOTHING
-    input: str | None = None
-    text: str | None = None
-    id: str | None = None
-    time: str | None = None
-    tokens: str | None = None
-    skip: tuple[str, ...] = ()
-    until: str | None = None
-    drop: tuple[str, ...] = ()
+    """`.aider.chat.history.md`: its name, in the session's folder or the nearest above, where no event names it"""
+    items: Path | None = None
+    """`messages`: where in `json` the list of entries stands"""
+    user: Matches = NOTHING
+    """`{type: ^user$}`: what an entry of the user's looks like; of `markdown` it is `user: {line: RE}`, whose group 1 is
+    the line that was typed"""
+    agent: Matches = NOTHING
+    """`{type: ^assistant$}`: what an entry of the program's looks like"""
+    input: Path | None = None
+    """`message.content[].text`: where in an entry of the user's the input stands"""
+    text: Path | None = None
+    """`message.content[].text`: where in one of the program's the answer stands"""
+    id: Path | None = None
+    """`message.id`: entries with the same id are one message"""
+    time: Path | None = None
+    """`timestamp`: their order (ISO-8601), where the file's is another"""
+    tokens: Path | None = None
+    """`message.usage.output_tokens`: where the number of tokens stands"""
+    skip: Patterns = ()
+    """`'^> '`: lines of `markdown` that the program says of itself"""
+    until: Sign | None = None
+    """`'^#### '`: of `markdown`: the line behind an answer"""
+    drop: Patterns = ()
+    """`'^Tokens: '`: what is no part of an answer"""
 
 
-class Hooks(NamedTuple):
-    """How a program is made to tell of its turns: words behind its own, variables and files it is started with, in which
-    `{hook}` is the script it has to run and `{shell}` the folder of those files; and what its events say."""
+class Hooks(Value):
+    """How a program is made to tell of its turns."""
 
     argv: tuple[str, ...] = ()
-    env: Mapping[str, str] = NOTHING
-    files: Mapping[str, str] = NOTHING
+    """`[--settings, '{shell}/claude.json']`: words put right behind the program's own, where the session's command is the
+    program itself; `{hook}` is the script that its hooks have to run, `{shell}` the folder of `files`"""
+    env: Variables = NOTHING
+    """`{AGENT_SETTINGS: '{shell}/settings.json'}`: variables it is started with"""
+    files: Texts = NOTHING
+    """`{claude.json: '{"hooks": ...}'}`: files written for this session alone, into its folder `{shell}`, which the
+    program may not write"""
     events: tuple[Told, ...] = ()
+    """`[{on: Stop, is: stop}]`: what its events mean, in order: the first whose name and `where` fit"""
     transcript: Transcript | None = None
+    """`{form: json, text: content}`: how the answer is read out of the file that the program keeps itself"""
 
 
 class Profile(Value):
-    """One program, resolved: `extends` merged, frozen into the session when it is created."""
+    """One program, resolved: `extends` merged, kept with the session when it is created."""
 
-    name: str
-    argv0: tuple[str, ...] = ()
-    script: tuple[str, ...] = ()
-    foreground: tuple[str, ...] = ()
+    name: Word
+    """`shop`: the profile's name: that of its file"""
+    argv0: Annotated[Programs, "detect.argv0"] = ()
+    """`[shop, 'shop-*']`: the programs it is for, by their names; without it and `script` that of its own name"""
+    script: Annotated[Programs, "detect.script"] = ()
+    """`[shop.py, shop-cli]`: scripts, modules and tools that an interpreter runs"""
+    foreground: Annotated[Programs, "detect.foreground"] = ()
+    """`[shop]`: how the program is called while it has the terminal"""
     command: tuple[str, ...] = ()
-    size: str | None = None
-    env: Mapping[str, str] = NOTHING
-    start_timeout: float | None = None
-    prompt: tuple[Rule, ...] = ()
-    continuation: tuple[Rule, ...] = ()
-    busy: tuple[Rule, ...] = ()
-    asking: tuple[Rule, ...] = ()
-    errors: tuple[Rule, ...] = ()
-    title_busy: str | None = None
-    title_idle: str | None = None
-    password_argv: tuple[str, ...] = ()
-    password_unless: tuple[str, ...] = ()
-    settle: float | None = None
-    submit: Submit = Submit()
-    answer: Answer = Answer()
-    interrupt: tuple[str, ...] = ("C-c",)
-    exit_send: str | None = None
-    exit_keys: tuple[str, ...] = ("C-d",)
-    hooks: Hooks | None = None
+    """`[shop, --console]`: what `new --profile shop` starts if no command is given"""
+    size: Dimensions | None = None
+    """`120x40`: the terminal's size, if none is asked for"""
+    env: Variables = NOTHING
+    """`{PAGER: cat}`: variables; those of `new -e` come on top"""
+    start_timeout: Annotated[Seconds | None, "start.timeout"] = None
+    """`60s`: how long it may take to be ready"""
+    prompt: PromptRules = ()
+    r"""`{id: input, re: '^shop>', where: cursor-line, detail: repl}`: rules: any match means that it takes input"""
+    continuation: ContinuationRules = ()
+    r"""`{id: more, re: '^\.\.\.', where: cursor-line}`: rules: it wants more of the same input"""
+    busy: BusyRules = ()
+    """`{id: spinner, re: 'esc to interrupt', where: bottom:3}`: rules: it works"""
+    asking: AskingRules = ()
+    """`{id: trust, kind: trust, re: 'Do you trust', options: {allow: [Enter], deny: [Escape]}}`: rules: it wants a
+    decision"""
+    errors: ErrorRules = ()
+    """`{id: limit, re: 'usage limit', retry: none}`: rules: something went wrong"""
+    title_busy: Annotated[Sign | None, "title.busy"] = None
+    """`'^[⠂⠐] '`: a pattern for the terminal's title: it works"""
+    title_idle: Annotated[Sign | None, "title.idle"] = None
+    """`'^✳ '`: a pattern for the terminal's title: it takes input"""
+    password_argv: Annotated[tuple[str, ...], "password.argv"] = ()
+    """`--passwordbox`: of a program that draws boxes: words among its own that say that the field of its box does not
+    show what is typed"""
+    password_unless: Annotated[tuple[str, ...], "password.unless"] = ()
+    """`--inputbox`: words of boxes that do show it. Only with the one and without the other a secret is typed there"""
+    settle: Annotated[Seconds | None, "idle.settle"] = None
+    """`800ms`: how long it must be quiet before a prompt is believed"""
     cost: float | None = None
+    """`3`: to choose among several programs for one task"""
     install: str | None = None
-    resume: tuple[str, ...] = ()
+    """`pipx install aider-chat`: what puts the program on a machine: told where it is missing, never run"""
+    resume: Annotated[tuple[str, ...], "resume.argv"] = ()
+    """`[--continue]`: what is added to its command when it is started again"""
+    submit: Submit = Submit()
+    """`{mode: paste, newline: M-Enter, clear: C-u}`: how a turn's text is given, below"""
+    answer: Answer = Answer()
+    """`{from: '^⏺ ', until: '^>'}`: how an answer is found among what the program draws, below"""
+    interrupt: Keys = ("C-c",)
+    """`[Escape]`: the keys that stop what it does; default C-c"""
+    exit_send: Annotated[str | None, "exit.send"] = None
+    """`quit`: what is typed to leave it"""
+    exit_keys: Annotated[Keys, "exit.keys"] = ("C-d",)
+    """`[C-c, C-c]`: the keys if that does not help"""
+    hooks: Hooks | None = None
+    """`{events: [{on: Stop, is: stop}]}`: how the program is made to tell of its turns, below; a name: as that profile
+    says"""
     notes: str = ""
+    """`tested with version 2`: what `profile ls` says"""
 
 
-RULES = ("prompt", "continuation", "busy", "asking", "errors")
+RECORDS: Mapping[str, type[Value]] = {
+    **dict.fromkeys(("prompt", "continuation", "busy", "asking", "errors"), Rule),
+    "submit": Submit,
+    "answer": Answer,
+    "hooks": Hooks,
+    "events": Told,
+    "transcript": Transcript,
+}
+"""What the maps are that stand in these fields; annotations are not evaluated in a quick command."""
+
+RULES = tuple(name for name, kind in RECORDS.items() if kind is Rule)
 """The fields of a Profile that hold rules."""
 
 
-def frozen(profile: Profile | None) -> bytes:
-    """The profile as JSON: what differs from the defaults. None, where there is no profile, is kept as that."""
-    if profile is None:
-        return b"{}"
-    given = {name: value for name, value in vars(profile).items() if value != Profile._defaults.get(name)}
-    for name in RULES:
-        if name in given:
-            given[name] = [_given(rule) for rule in given[name]]
-    given |= {name: _given(given[name]) for name in ("submit", "answer") if name in given}
-    if hooks := given.get("hooks"):
-        given["hooks"] = _given(hooks)
-        given["hooks"] |= {"events": [_given(one) for one in hooks.events]} if hooks.events else {}
-        given["hooks"] |= {"transcript": _given(hooks.transcript)} if hooks.transcript else {}
-    return json.dumps({"format": FORMAT, **given}, default=dict, ensure_ascii=False).encode()
+def to_json(profile: Profile | None) -> bytes:
+    """The profile as it is kept in a session's folder, so that no command has to read YAML: what differs from the
+    defaults. None, where there is no profile, is kept as that."""
+    kept = {} if profile is None else {"format": FORMAT, **plain(profile)}
+    return json.dumps(kept, ensure_ascii=False).encode()
 
 
-def _given(record: Any) -> dict[str, Any]:
-    """The fields of a record that were given a value of their own."""
-    default = record._field_defaults
-    return {name: value for name, value in record._asdict().items() if name not in default or value != default[name]}
-
-
-def thaw(data: bytes) -> Profile | None:
-    """The profile that `frozen` wrote. None if it says that there is none, or is nothing this version can read: then a
+def from_json(data: bytes) -> Profile | None:
+    """The profile that `to_json` wrote. None if it says that there is none, or is nothing this version can read: then a
     state is judged without it."""
     try:
         kept = parse_json(data)
-        if kept.pop("format", None) != FORMAT:
-            return None
-        fields: dict[str, Any] = _tuples(kept)
-        for name in RULES:
-            if name in fields:
-                fields[name] = tuple(_thawed(Rule, one) for one in fields[name])
-        for name, kind in (("submit", Submit), ("answer", Answer)):
-            if name in fields:
-                fields[name] = _thawed(kind, fields[name])
-        if "hooks" in fields:
-            fields["hooks"] = _hooks(fields["hooks"])
-        return Profile(**fields) if "name" in fields else None
+        return _record(Profile, kept) if kept.pop("format", None) == FORMAT else None
     except (ValueError, TypeError, AttributeError):
         return None
 
 
-def _thawed(kind: Any, fields: Mapping[str, Any]) -> Any:
-    found = _tuples(fields)
-    if "options" in found:
-        found["options"] = _tuples(found["options"])
-    return kind(**found)
+def _record(kind: type[Value], kept: Mapping[str, Any]) -> Any:
+    if unknown := kept.keys() - set(kind._names):
+        raise TypeError(f"{kind.__name__} has no {unknown}")
+    return kind(**{name: _value(RECORDS.get(name), value) for name, value in kept.items()})
 
 
-def _hooks(kept: Mapping[str, Any]) -> Hooks:
-    found = _tuples(kept)
-    if "events" in found:
-        found["events"] = tuple(Told(**_tuples(one)) for one in found["events"])
-    if "transcript" in found:
-        found["transcript"] = Transcript(**_tuples(found["transcript"]))
-    return Hooks(**found)
+def _value(kind: type[Value] | None, kept: Any) -> Any:
+    if isinstance(kept, list):
+        return tuple(_value(kind, one) for one in kept)
+    if isinstance(kept, dict):
+        return _record(kind, kept) if kind else {name: _value(None, one) for name, one in kept.items()}
+    return kept
 
 
-def _tuples(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
+def plain(value: Any, key: Callable[[type[Value], str], str] = lambda kind, name: name) -> Any:
+    """A value as JSON and YAML have it: of a record the fields that differ from their defaults, under the `key` of each."""
+    if isinstance(value, Value):
+        kind, missing = type(value), object()
+        changed = (name for name in kind._names if kind._defaults.get(name, missing) != getattr(value, name))
+        return {key(kind, name): plain(getattr(value, name), key) for name in changed}
+    if isinstance(value, Mapping):
+        return {name: plain(one, key) for name, one in value.items()}
+    return [plain(one, key) for one in value] if isinstance(value, tuple) else value

@@ -18,7 +18,7 @@ from tmuxctl.errors import Conflict, Exited, NotFound, Usage
 from tmuxctl.model import Confidence, State
 from tmuxctl.profile_files import library, schema
 from tmuxctl.profile_files.yaml_tree import tree
-from tmuxctl.program_profile import thaw
+from tmuxctl.program_profile import from_json
 from tmuxctl.reading.state.judging import judge
 from tmuxctl.terminal.input.keys import tmux_keys
 
@@ -43,7 +43,7 @@ def own(place: Path, name: str, text: str) -> Path:
 
 def kept(place: Path, session) -> object:
     [path] = place.glob(f"state/**/sessions/{session.id}/profile.json")
-    return thaw(path.read_bytes())
+    return from_json(path.read_bytes())
 
 
 @pytest.mark.parametrize(("folder", "case"), list(cases()))

@@ -10,6 +10,7 @@ import pytest
 from tmuxctl.program_profile import Hooks, Told, Transcript
 from tmuxctl.reading.answers import transcripts
 from tmuxctl.reading.answers.transcripts import Spoken, matches, spoken, values
+from tmuxctl.value import changed
 
 DATA: dict[str, Any] = {
     "a": {"b": "x", "n": 3},
@@ -201,7 +202,7 @@ def test_what_was_said_before_an_action_is_no_part_of_the_answer() -> None:
 
 
 def test_entries_are_in_the_order_of_their_time() -> None:
-    how = LINES._replace(time="at")
+    how = changed(LINES, time="at")
     data = lines({**said("answer"), "at": "2026-01-01T00:00:02Z"}, {**given("ask"), "at": "2026-01-01T00:00:01Z"})
     assert spoken(data, how, "ask") == Spoken("answer", None)
     assert spoken(data, LINES, "ask") is None
@@ -215,13 +216,13 @@ def test_the_beginning_of_a_long_input_is_enough() -> None:
 
 
 def test_a_whole_file_may_be_one_value() -> None:
-    how = LINES._replace(form="json", items="talk[]")
+    how = changed(LINES, form="json", items="talk[]")
     data = json.dumps({"talk": TALK}).encode()
     assert spoken(data, how, "ask") == Spoken("answer", 3)
     assert spoken(data[:-3], how, "ask") is None
-    assert spoken(json.dumps(TALK).encode(), how._replace(items=None), "ask") == Spoken("answer", 3)
+    assert spoken(json.dumps(TALK).encode(), changed(how, items=None), "ask") == Spoken("answer", 3)
     assert spoken(b"[" * 200_000, how, "ask") is None
-    assert spoken(b"3", how._replace(items=None), "ask") is None
+    assert spoken(b"3", changed(how, items=None), "ask") is None
 
 
 MARKDOWN = Transcript(

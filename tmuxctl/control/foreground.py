@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tmuxctl
 from tmuxctl.errors import TmuxctlError
-from tmuxctl.program_profile import frozen, thaw
+from tmuxctl.program_profile import from_json, to_json
 from tmuxctl.transport.base import read_object
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class KnownProfiles:
             exact = [one for one in self._entries if name in one.names]
             alike = (one for one in self._entries if any(fnmatchcase(name, pattern) for pattern in one.names))
             entry = next(iter(exact), None) or next(alike, None)
-            self._found[name] = thaw(entry.frozen.encode()) if entry else None
+            self._found[name] = from_json(entry.frozen.encode()) if entry else None
         return self._found[name]
 
     def _check(self) -> None:
@@ -92,7 +92,7 @@ def _entries(found: Sequence[Found]) -> list[Entry]:
             profile = library.load_found(one, keys=tmux_keys)
             # the kernel tells the interpreter's name, not which script it runs
             if (names := profile.foreground) and not profile.script:
-                entries.append(Entry(names, frozen(without_secrets(profile)).decode()))
+                entries.append(Entry(names, to_json(without_secrets(profile)).decode()))
     return entries
 
 

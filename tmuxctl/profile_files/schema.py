@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tmuxctl.config import near
@@ -11,15 +11,14 @@ from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.model import NAME, State, parse_seconds, parse_size
 from tmuxctl.profile_files.patterns import matches_nothing, problem
 from tmuxctl.profile_files.yaml_tree import Node, bad, tree
-from tmuxctl.program_profile import Hooks, Rule, Told, Transcript
+from tmuxctl.program_profile import RECORDS, Answer, Hooks, Profile, Rule, Submit, Told, Transcript
+from tmuxctl.value import Value
 
 SCHEMA = "tmuxctl/profile@1"
 
 IDLE_KINDS = ("prompt", "continuation", "line", "editor", "tui")
 ASKING_KINDS = ("confirm", "choice", "approval", "trust", "password", "pager", "keys", "question")
-RISKS = ("low", "high", "unknown")
 PROMPT_DETAILS = ("shell", "repl", "agent")
-MENUS = ("digits", "numbers", "letters", "arrows", "typed")
 BUSY_DETAILS = ("printing", "computing", "silent", "streaming", "thinking", "retrying", "limited", "stopped")
 
 PROGRAM = re.compile(r"[\w.+@*?-]{1,100}")
@@ -145,6 +144,9 @@ class _Reader:
     def seconds(self, node: Node, what: str) -> float | None:
         return self.checked(node, what, parse_seconds)  # type: ignore[no-any-return]
 
+    def pause(self, node: Node, what: str) -> float:
+        return self.seconds(node, what) or 0.0
+
     def retry(self, node: Node, what: str) -> str:
         self.seconds(node, what)
         return self.text(node, what)
@@ -222,24 +224,24 @@ class _Reader:
             raise self.wrong(entries[empty], what, f"{empty!r} has no keys", "an answer that is a text has no option")
         return found
 
-    def record(self, node: Node, what: str, fields: Mapping[str, Field]) -> dict[str, Any]:
-        """A map with these fields."""
-        found = self.entries(node, what, fields)
-        return {key: fields[key](self, one, f"{what}.{key}") for key, one in found.items()}
+    def record(self, node: Node, what: str, readers: Mapping[str, Reader]) -> dict[str, Any]:
+        """A map with these keys."""
+        found = self.entries(node, what, readers)
+        return {key: readers[key](self, one, f"{what}.{key}") for key, one in found.items()}
 
-    def rules(self, node: Node, what: str, fields: Mapping[str, Field]) -> tuple[Rule, ...]:
+    def rules(self, node: Node, what: str, readers: Mapping[str, Reader]) -> tuple[Rule, ...]:
         """Rules; a single one may stand without a list."""
         rules: dict[str, Rule] = {}
         for one in node.value if isinstance(node.value, list) else [node]:
-            rule = self._rule(one, what, fields)
+            rule = self._rule(one, what, readers)
             if rule.id in rules:
                 raise self.wrong(one, what, f"two rules with the id {rule.id!r}")
             rules[rule.id] = rule
         return tuple(rules.values())
 
-    def _rule(self, node: Node, what: str, fields: Mapping[str, Field]) -> Rule:
-        found = self.record(node, what, fields)
-        for key in ("id", "re", "kind") if fields is ASKING else ("id", "re"):
+    def _rule(self, node: Node, what: str, readers: Mapping[str, Reader]) -> Rule:
+        found = self.record(node, what, readers)
+        for key in ("id", "re", "kind") if what == "asking" else ("id", "re"):
             if key not in found:
                 hint = f"there are: {', '.join(ASKING_KINDS)}" if key == "kind" else "- {id: input, re: '^> '}"
                 raise self.wrong(node, what, f"a rule needs `{key}`", hint)
@@ -254,7 +256,7 @@ class _Reader:
         """How the program tells of its turns; a name is that of another profile that says it."""
         if isinstance(node.value, str):
             return self.word(node, what)
-        found = self.record(node, what, HOOKS)
+        found = self.record(node, what, _readers(Hooks))
         for name in found.get("files", {}):
             if not FILE.fullmatch(name):
                 raise self.wrong(node, "hooks.files", f"{ascii(name[:40])} is no plain name of a file")
@@ -265,13 +267,13 @@ class _Reader:
         return tuple(self._event(one, what) for one in items)
 
     def _event(self, node: Node, what: str) -> Told:
-        found = self.record(node, what, EVENT)
+        found = self.record(node, what, _readers(Told))
         if not {"on", "is"} <= found.keys():
             raise self.wrong(node, what, "an event needs `on` and `is`", "- {on: Stop, is: stop}")
-        return Told(means=found.pop("is"), **found)
+        return Told(**named(Told, found))
 
     def transcript(self, node: Node, what: str) -> Transcript:
-        return Transcript(**self.record(node, what, TRANSCRIPT))
+        return Transcript(**self.record(node, what, _readers(Transcript)))
 
     def path(self, node: Node, what: str) -> str:
         """Where a value stands in JSON: `a.b`, `a[].b` for that of every item, `a[-1]` for the last."""
@@ -287,7 +289,7 @@ class _Reader:
         found = self.entries(node, what, ())
         return {self.path(one._replace(value=key), what): self.pattern(one, what) for key, one in found.items()}
 
-    def file_texts(self, node: Node, what: str) -> dict[str, str]:
+    def texts_by_name(self, node: Node, what: str) -> dict[str, str]:
         return {key: self.text(one, key) for key, one in self.entries(node, what, ()).items()}
 
     def tests(self, node: Node) -> tuple[Case, ...]:
@@ -318,43 +320,125 @@ class _Reader:
 
 STATES = tuple(one.value for one in State)
 
-Field = Callable[[_Reader, Node, str], Any]
+Reader = Callable[[_Reader, Node, str], Any]
 
 
-def _one_of(*choices: str) -> Field:
+class Field(NamedTuple):
+    """A field of a record, its key in a file (of a map in it: `outer.inner`), and what reads it there."""
+
+    name: str
+    key: str
+    read: Reader
+
+
+def _fields(kind: type[Value]) -> Iterator[Field]:
+    """The fields of a record, by the declarations of their class."""
+    for name, annotation in kind.__annotations__.items():
+        keyed = re.fullmatch(r"Annotated\[(.+), '([a-z0-9.]+)'\]", annotation)
+        wanted, key = keyed.groups() if keyed else (annotation, name)
+        wanted = wanted.removesuffix(" | None")
+        choices = re.findall(r"'(\w+)'", wanted) if wanted.startswith("Literal[") else ()
+        yield Field(name, key, _one_of(*choices) if choices else READERS[wanted])
+
+
+def key_of(kind: type[Value], name: str) -> str:
+    """The key of a record's field in a file."""
+    return next(one.key for one in FIELDS[kind] if one.name == name)
+
+
+def named(kind: type[Value], found: Mapping[str, Any]) -> dict[str, Any]:
+    """What was read of a record, by the names of its fields."""
+    return {one.name: found[one.key] for one in FIELDS[kind] if one.key in found}
+
+
+def _readers(kind: type[Value]) -> dict[str, Reader]:
+    return {one.key: one.read for one in FIELDS[kind]}
+
+
+def _keys() -> dict[str, Reader]:
+    found: dict[str, Any] = {"schema": _Reader.text, "name": _Reader.word, "extends": _Reader.word}
+    for key, read in _readers(Profile).items():
+        outer, _, inner = key.partition(".")
+        if inner:
+            found.setdefault(outer, {})[inner] = read
+        else:
+            found[outer] = read
+    return {key: _record(one) if isinstance(one, dict) else one for key, one in found.items()} | {"tests": _Reader.text}
+
+
+def _one_of(*choices: str) -> Reader:
     return lambda reader, node, what: reader.one_of(node, what, choices)
 
 
-def _record(fields: Mapping[str, Field]) -> Field:
-    return lambda reader, node, what: reader.record(node, what, fields)
+def _record(readers: Mapping[str, Reader]) -> Reader:
+    return lambda reader, node, what: reader.record(node, what, readers)
 
 
-def _rules(fields: Mapping[str, Field]) -> Field:
-    return lambda reader, node, what: reader.rules(node, what, fields)
+def _map_of(kind: type[Value]) -> Reader:
+    """Reads a record of which a file that extends another may give some keys: a map it stays until they are joined."""
+    return lambda reader, node, what: reader.record(node, what, _readers(kind))
 
 
-RULE: Mapping[str, Field] = {
-    "id": _Reader.word,
-    "re": _Reader.sign,
-    "where": _Reader.where_,
-    "begin": _Reader.sign,
-    "unless": _Reader.sign,
-    "title": _Reader.pattern,
+def _rules(*names: str, **choices: Sequence[str]) -> Reader:
+    """Reads rules with the fields that all have, these besides, and those that take only some of their words."""
+
+    def read(reader: _Reader, node: Node, what: str) -> tuple[Rule, ...]:
+        known = _readers(Rule)
+        narrowed = {name: _one_of(*words) for name, words in choices.items()}
+        return reader.rules(node, what, {name: known[name] for name in (*EVERY_RULE, *names)} | narrowed)
+
+    return read
+
+
+EVERY_RULE = ("id", "re", "where", "begin", "unless", "title")
+"""The fields that a rule has, whatever it is for."""
+
+READERS: Mapping[str, Reader] = {
+    "str": _Reader.text,
+    "bool": _Reader.truth,
+    "float": _Reader.number,
+    "tuple[str, ...]": _Reader.texts,
+    "Dimensions": _Reader.size,
+    "Gutter": _Reader.gutter,
+    "Keys": _Reader.keys,
+    "Kind": _one_of(*ASKING_KINDS),
+    "Matches": _Reader.matches,
+    "Options": _Reader.options,
+    "Path": _Reader.path,
+    "Pattern": _Reader.pattern,
+    "Patterns": _Reader.patterns,
+    "Pause": _Reader.pause,
+    "Place": _Reader.where_,
+    "Programs": _Reader.programs,
+    "Question": _Reader.question,
+    "Retry": _Reader.retry,
+    "Seconds": _Reader.seconds,
+    "Sign": _Reader.sign,
+    "Texts": _Reader.texts_by_name,
+    "Variables": _Reader.variables,
+    "Word": _Reader.word,
+    "PromptRules": _rules(detail=PROMPT_DETAILS, kind=("prompt", "line", "editor", "tui")),
+    "ContinuationRules": _rules(detail=PROMPT_DETAILS),
+    "BusyRules": _rules(detail=BUSY_DETAILS),
+    "AskingRules": _rules("kind", "question", "options", "menu", "strip", "default", "risk", "hidden"),
+    "ErrorRules": _rules("retry", detail=("retrying", "limited", "failed")),
+    "Submit": _map_of(Submit),
+    "Answer": _map_of(Answer),
+    "Hooks": _Reader.hooks,
+    "tuple[Told, ...]": _Reader.events,
+    "Transcript": _Reader.transcript,
 }
+"""What reads a field, by its type in `tmuxctl.program_profile`."""
 
-ASKING: Mapping[str, Field] = {
-    **RULE,
-    "kind": _one_of(*ASKING_KINDS),
-    "question": _Reader.question,
-    "options": _Reader.options,
-    "menu": _one_of(*MENUS),
-    "strip": _Reader.patterns,
-    "default": _Reader.word,
-    "risk": _one_of(*RISKS),
-    "hidden": _Reader.truth,
-}
+_KINDS: tuple[type[Value], ...] = (Profile, *RECORDS.values())
 
-TEST: Mapping[str, Field] = {
+FIELDS: Mapping[type[Value], tuple[Field, ...]] = {kind: tuple(_fields(kind)) for kind in _KINDS}
+"""The fields of each class of which a file says something."""
+
+KEYS: Mapping[str, Reader] = _keys()
+"""Every key of a file in the order of the documentation, and what reads it."""
+
+TEST: Mapping[str, Reader] = {
     "screen": _Reader.text,
     "screen_file": _Reader.text,
     "title": _Reader.text,
@@ -365,84 +449,3 @@ TEST: Mapping[str, Field] = {
     "asking": _Reader.word,
     "not": _Reader.states,
 }
-
-EVENT: Mapping[str, Field] = {
-    "on": _Reader.word,
-    "is": _one_of("submit", "stop", "failure", "asking", "attention"),
-    "where": _Reader.matches,
-    "text": _Reader.path,
-    "input": _Reader.path,
-    "transcript": _Reader.path,
-    "tokens": _Reader.path,
-}
-
-TRANSCRIPT: Mapping[str, Field] = {
-    "form": _one_of("json", "jsonl", "markdown"),
-    "file": _Reader.text,
-    "items": _Reader.path,
-    "user": _Reader.matches,
-    "agent": _Reader.matches,
-    "input": _Reader.path,
-    "text": _Reader.path,
-    "id": _Reader.path,
-    "time": _Reader.path,
-    "tokens": _Reader.path,
-    "skip": _Reader.patterns,
-    "until": _Reader.sign,
-    "drop": _Reader.patterns,
-}
-
-HOOKS: Mapping[str, Field] = {
-    "argv": _Reader.texts,
-    "env": _Reader.variables,
-    "files": _Reader.file_texts,
-    "events": _Reader.events,
-    "transcript": _Reader.transcript,
-}
-
-KEYS: Mapping[str, Field] = {
-    "schema": _Reader.text,
-    "name": _Reader.word,
-    "extends": _Reader.word,
-    "detect": _record({"argv0": _Reader.programs, "script": _Reader.programs, "foreground": _Reader.programs}),
-    "command": _Reader.texts,
-    "size": _Reader.size,
-    "env": _Reader.variables,
-    "start": _record({"timeout": _Reader.seconds}),
-    "prompt": _rules({**RULE, "detail": _one_of(*PROMPT_DETAILS), "kind": _one_of("prompt", "line", "editor", "tui")}),
-    "continuation": _rules({**RULE, "detail": _one_of(*PROMPT_DETAILS)}),
-    "busy": _rules({**RULE, "detail": _one_of(*BUSY_DETAILS)}),
-    "asking": _rules(ASKING),
-    "errors": _rules({**RULE, "retry": _Reader.retry, "detail": _one_of("retrying", "limited", "failed")}),
-    "title": _record({"busy": _Reader.sign, "idle": _Reader.sign}),
-    "password": _record({"argv": _Reader.texts, "unless": _Reader.texts}),
-    "idle": _record({"settle": _Reader.seconds}),
-    "cost": _Reader.number,
-    "install": _Reader.text,
-    "resume": _record({"argv": _Reader.texts}),
-    "submit": _record(
-        {
-            "mode": _one_of("type", "paste"),
-            "newline": _Reader.keys,
-            "enter": _Reader.keys,
-            "delay": _Reader.seconds,
-            "verify": _one_of("echo", "none"),
-            "clear": _Reader.keys,
-        }
-    ),
-    "answer": _record(
-        {
-            "from": _Reader.pattern,
-            "strip": _Reader.patterns,
-            "until": _Reader.pattern,
-            "tool": _Reader.sign,
-            "gutter": _Reader.gutter,
-        }
-    ),
-    "interrupt": _Reader.keys,
-    "exit": _record({"send": _Reader.text, "keys": _Reader.keys}),
-    "hooks": _Reader.hooks,
-    "notes": _Reader.text,
-    "tests": _Reader.text,
-}
-"""Every key of a file in the order of the documentation, and what reads it."""

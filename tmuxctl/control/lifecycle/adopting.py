@@ -270,9 +270,9 @@ def _profile(about: Mapping[str, Any]) -> bytes:
     """The profile that is named, frozen; with `auto` the program that has the terminal decides each time."""
     from tmuxctl.control.secret_values import without_secrets
     from tmuxctl.control.sessions import chosen_profile
-    from tmuxctl.program_profile import frozen
+    from tmuxctl.program_profile import to_json
 
-    return frozen(without_secrets(chosen_profile.chosen(about["profile"], ()) if about["profile"] else None))
+    return to_json(without_secrets(chosen_profile.chosen(about["profile"], ()) if about["profile"] else None))
 
 
 def _free_name(machine: Machine, name: str | None, pane: ForeignPane) -> str:

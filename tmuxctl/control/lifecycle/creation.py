@@ -17,7 +17,7 @@ from tmuxctl.control.secret_values import without_secrets
 from tmuxctl.control.sessions import capacity, finding, kept_environment, records, summaries
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import Session, SessionSpec, State, check_name, check_tag, parse_seconds, parse_size
-from tmuxctl.program_profile import Profile, frozen
+from tmuxctl.program_profile import Profile, to_json
 from tmuxctl.terminal.launch import hooks, launch
 from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.transport.base import check_environment, source
@@ -211,7 +211,7 @@ def prepare(machine: Machine, wanted: Wanted, name: str, *, dry_run: bool = Fals
     inherited = base.keys() - {*profile.env, *wanted.env}
     places = dict.fromkeys(profile.env.keys() - wanted.env.keys(), kept_environment.PROFILE)
     made = assemble(machine, spec, session_id, 1, asked, chosen, wanted.resolved, inherited=inherited, places=places)
-    made.files["profile.json"] = frozen(without_secrets(wanted.resolved))
+    made.files["profile.json"] = to_json(without_secrets(wanted.resolved))
     return made
 
 

@@ -17,7 +17,7 @@ from tmuxctl.control.sessions import capacity, finding, kept_environment, record
 from tmuxctl.errors import Denied, Failed, NotFound, Timeout, TmuxctlError, Unreachable
 from tmuxctl.model import Session, SessionSpec, State, parse_size
 from tmuxctl.operations import current, under
-from tmuxctl.program_profile import Profile, thaw
+from tmuxctl.program_profile import Profile, from_json
 from tmuxctl.results import Restored, Restoring, Stray
 from tmuxctl.terminal.panes import foreign
 from tmuxctl.terminal.processes import cgroup, process
@@ -228,7 +228,7 @@ def kept_of(machine: Machine, lost: Session) -> Kept:
     profile = None
     with suppress(NotFound, Denied):
         path = f"{records.folder(machine, lost.id)}/profile.json"
-        profile = thaw(machine.transport.read(path, 0, JSON_LIMIT + 1))
+        profile = from_json(machine.transport.read(path, 0, JSON_LIMIT + 1))
     _, _, life = str(kept.get("incarnation") or ".1").rpartition(".")
     return Kept(lost, kept["spec"], kept["asked"], profile, int(life))
 

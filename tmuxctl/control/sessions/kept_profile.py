@@ -21,10 +21,10 @@ def profile_of(machine: Machine, pane: Pane) -> Profile | None:
     known = machine.profiles
     if known is not None and pane.id in known:
         return known[pane.id]
-    from tmuxctl.program_profile import thaw
+    from tmuxctl.program_profile import from_json
 
     try:
-        found = thaw(machine.transport.read(f"{records.folder(machine, pane.id)}/profile.json", 0, JSON_LIMIT + 1))
+        found = from_json(machine.transport.read(f"{records.folder(machine, pane.id)}/profile.json", 0, JSON_LIMIT + 1))
     except (NotFound, Denied):
         found = None
     if known is not None:
