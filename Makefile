@@ -28,6 +28,7 @@ BIN := $(VENV)/bin
 SETUP := tools/setup.sh
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 REFERENCE := $(BIN)/python -m tmuxctl.surfaces.cli.reference
+PROFILE_PAGE := $(BIN)/python -m tools.profile_page
 
 # program, or program=Debian package; after `--`: without these some tests are skipped
 HERO_NEEDS := tmux sqlite3
@@ -90,10 +91,12 @@ check: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(REFERENCE) --check
+	$(PROFILE_PAGE) --check
 	$(BIN)/python -m pytest tests/test_layers.py
 
 docs: $(VENV)/.dev
 	$(REFERENCE)
+	$(PROFILE_PAGE)
 
 man: $(VENV)/.base
 	$(BIN)/python -m tmuxctl.surfaces.cli.man build/man

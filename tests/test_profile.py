@@ -10,12 +10,16 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tmuxctl import extensions
 from tmuxctl.errors import NotFound, Usage
 from tmuxctl.profile_files import library, resolved, schema
-from tmuxctl.program_profile import Answer, Hooks, Profile, Rule, Submit, Told, from_json, to_json
+from tmuxctl.program_profile import RULES, Answer, Hooks, Profile, Rule, Submit, Told, from_json, to_json
 from tmuxctl.terminal.input.keys import tmux_keys
+from tmuxctl.value import Value
+from tools import profile_page
+from tools.profile_page import Row
 
 ROOT = Path(__file__).resolve().parent.parent
 SHIPPED = sorted(path.stem for path in (ROOT / "profiles").glob("*.yaml"))
@@ -408,14 +412,10 @@ EXAMPLES = [
     textwrap.dedent(text)
     for text in re.findall(r"```yaml\n((?!- ).*?)```", PAGE.read_text() if PAGE.exists() else "", re.DOTALL)
 ]
-FIELDS = (
-    re.findall(r"^\| `([a-z0-9_.]+)` \| (?:`([^|]*)`)? ?\|", PAGE.read_text(), re.MULTILINE) if PAGE.exists() else []
-)
 
 
 def test_the_page_about_profiles_has_examples():
     assert len(EXAMPLES) >= 2
-    assert len(FIELDS) > 25
 
 
 @pytest.mark.parametrize("text", EXAMPLES)
@@ -424,35 +424,61 @@ def test_what_the_page_about_profiles_shows_can_be_used(text):
     schema.parse(text.encode(), "docs/profiles.md", name[1] if name else "example", keys=tmux_keys)
 
 
-@pytest.mark.parametrize(("field", "example"), FIELDS)
-def test_every_field_on_the_page_is_one_and_its_example_can_be_used(field, example):
-    assert field in PLACES, f"{field} is no field"
-    if field not in ("schema", "name", "extends"):
-        schema.parse(f"{HEAD}{PLACES[field] % example}\n".encode(), "docs/profiles.md", "example", keys=tmux_keys)
+def test_the_tables_on_the_page_about_profiles_are_those_of_the_code(monkeypatch):
+    monkeypatch.setattr("sys.argv", ["profile_page", "--check"])
+    assert profile_page.main() == 0
 
 
-def test_the_page_about_profiles_leaves_no_field_out():
-    assert set(PLACES) == {field for field, _ in FIELDS}
-
-
-RULE = "%s: {id: a, re: x, kind: question, %%s}"
-PLACES = {
-    **{name: f"{name}: %s" for name in schema.KEYS},
-    **{
-        f"rule.{name}": "asking: {id: a, re: x, kind: question, %s}"
-        for name in ("where", "begin", "unless", "title", "question", "options", "menu", "risk", "hidden")
-    },
-    **{f"hooks.{name}": f"hooks: {{{name}: %s}}" for name in ("argv", "env", "files", "events", "transcript")},
-    **{f"transcript.{name}": f"hooks: {{transcript: {{{name}: %s}}}}" for name in ("form", "file")},
-    "event.where": "hooks: {events: {on: a, is: stop, where: %s}}",
-    "rule.id": "busy: {re: x, %s}",
-    "rule.re": "busy: {id: a, %s}",
-    "rule.kind": "asking: {id: a, re: x, %s}",
-    "rule.default": "asking: {id: a, re: x, kind: confirm, options: {yes: [y], no: [n]}, %s}",
-    "rule.detail": "prompt: {id: a, re: x, %s}",
-    "rule.retry": "errors: {id: a, re: x, %s}",
-    "rule.strip": "asking: {id: a, re: x, kind: question, menu: arrows, %s}",
+SMALLEST = {
+    "profile": "detect: {argv0: a}",
+    "rule": "asking: {id: a, re: x, kind: choice, options: {yes: y, no: n}}",
+    "rule.detail": "prompt: {id: a, re: x}",
+    "rule.retry": "errors: {id: a, re: x}",
+    "submit": "submit: {}",
+    "answer": "answer: {}",
+    "hooks": "hooks: {}",
+    "event": "hooks: {events: {on: a, is: submit}}",
+    "transcript": "hooks: {transcript: {}}",
 }
+"""The smallest file in which a record stands."""
+
+
+def in_a_file(row: Row, *, given: bool) -> str:
+    """The smallest file in which a field of a record may stand, with the field as its row has it, or without."""
+    file = place = yaml.load(SMALLEST.get(f"{row.record}.{row.key}", SMALLEST[row.record]), yaml.BaseLoader)
+    while row.record != "profile" and isinstance(inner := next(iter(place.values()), None), dict):
+        place = inner
+    *outer, key = row.key.split(".")
+    for one in outer:
+        place = place.setdefault(one, {})
+    if given:
+        place[key] = yaml.load(row.example, yaml.BaseLoader)
+    return HEAD + yaml.safe_dump(file)
+
+
+def record_of(found: Profile, record: str) -> Value:
+    """The record of this kind in a profile that has one of each at the most."""
+    if record == "rule":
+        return next(rule for name in RULES for rule in getattr(found, name))
+    if record == "event":
+        return found.hooks.events[0]
+    return found if record == "profile" else getattr(found.hooks if record == "transcript" else found, record)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [row for record in profile_page.KINDS for row in profile_page.rows(record)],
+    ids=lambda row: f"{row.record}.{row.name}",
+)
+def test_every_field_survives_the_way_from_a_file_to_the_session_and_back(row):
+    name = row.example if (row.record, row.name) == ("profile", "name") else "a"
+    plain = parse(in_a_file(row, given=False), "a")
+    found = parse(in_a_file(row, given=True), name)
+    before, after = record_of(plain, row.record), record_of(found, row.record)
+    changed = [one for one in profile_page.KINDS[row.record]._names if getattr(before, one) != getattr(after, one)]
+    assert changed == [row.name]
+    assert from_json(to_json(found)) == found
+    assert parse(resolved.as_yaml(found), name) == found
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ class Submit(Value):
     newline: Keys = ()
     """`M-Enter`: the keys that make a new line"""
     enter: Keys = ("Enter",)
-    """`C-Enter`: the keys that send the text"""
+    """`C-j`: the keys that send the text"""
     delay: Pause = 0.0
     """`50ms`: the pause before that"""
     verify: Literal["echo", "none"] = "none"
@@ -114,7 +114,7 @@ class Submit(Value):
 
 
 class Answer(Value):
-    """Where an answer begins and ends. Programs that work by lines need none of it."""
+    """Where an answer begins and ends."""
 
     begin: Annotated[Pattern | None, "from"] = None
     """`'^⏺ '`: where an answer begins, a sign at the edge: the rows below it are set in by its width; without it right
@@ -203,11 +203,11 @@ class Profile(Value):
     """One program, resolved: `extends` merged, kept with the session when it is created."""
 
     name: Word
-    """`shop`: the profile's name: that of its file"""
+    """`shop`: the file's name without `.yaml`; may be left out"""
     argv0: Annotated[Programs, "detect.argv0"] = ()
-    """`[shop, 'shop-*']`: the programs it is for, by their names; without it and `script` that of its own name"""
+    """`[shop, 'shop-*']`: the commands this is for (default, without `script`: its name); `*` and `?` stand for anything"""
     script: Annotated[Programs, "detect.script"] = ()
-    """`[shop.py, shop-cli]`: scripts, modules and tools that an interpreter runs"""
+    """`[shop.py, shop-cli]`: the scripts, modules or tools that an interpreter runs, above"""
     foreground: Annotated[Programs, "detect.foreground"] = ()
     """`[shop]`: how the program is called while it has the terminal"""
     command: tuple[str, ...] = ()
@@ -249,7 +249,8 @@ class Profile(Value):
     submit: Submit = Submit()
     """`{mode: paste, newline: M-Enter, clear: C-u}`: how a turn's text is given, below"""
     answer: Answer = Answer()
-    """`{from: '^⏺ ', until: '^>'}`: how an answer is found among what the program draws, below"""
+    """`{from: '^⏺ ', until: '^>'}`: how an answer is found among what the program draws, below.
+    Programs that work by lines need none of it"""
     interrupt: Keys = ("C-c",)
     """`[Escape]`: the keys that stop what it does; default C-c"""
     exit_send: Annotated[str | None, "exit.send"] = None
