@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from types import ModuleType, NoneType, UnionType
-from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 from tmuxctl import alarm
 from tmuxctl.config import near
@@ -26,7 +26,21 @@ from tmuxctl.extensions import Found, find_plugin, load_module, run_program
 from tmuxctl.model import NAME, SessionSpec, Size, parse_size
 from tmuxctl.untrusted import parse_json
 
-KINDS = ("cwd", "env", "wrap")
+
+class Kind(NamedTuple):
+    """What plugins of a kind may change in a spec: those applied after them rely on the rest. `wraps`: the command stays,
+    word for word, at the end of what is run; `restored`: they are applied again when a session is restored."""
+
+    may_change: tuple[str, ...]
+    wraps: bool = False
+    restored: bool = True
+
+
+KINDS: Mapping[str, Kind] = {
+    "cwd": Kind(("cwd", "env", "notes")),
+    "env": Kind(("env", "notes"), restored=False),
+    "wrap": Kind(("argv", "env", "size", "history", "notes"), wraps=True),
+}
 """What a plugin changes, in the order in which plugins are applied."""
 
 ORDER = 50
@@ -54,8 +68,9 @@ class Option(NamedTuple):
 class Plugin(NamedTuple):
     """A plugin that was found and read: `help` is the first line of what it says of itself, `text` all of it. `options` is
     None for an executable that does not say which it takes; `problem` is why an executable cannot work here, `tried_with`
-    the options it names to be tried with; `clean_env` that its sessions start from the short list of variables; `run_seconds` how
-    long `run` waits for a program of its unless the caller says so, None without end."""
+    the options it names to be tried with; `clean_env` that its sessions start from the short list of variables; `confines` that
+    its programs see other files than we do; `run_seconds` how long `run` waits for a program of its unless the caller says
+    so, None without end."""
 
     name: str
     kind: str
@@ -66,9 +81,14 @@ class Plugin(NamedTuple):
     module: ModuleType | None = None
     problem: str | None = None
     clean_env: bool = False
+    confines: bool = False
     run_seconds: float | None = None
     text: str = ""
     tried_with: Mapping[str, Any] | None = None
+
+    @property
+    def traits(self) -> Kind:
+        return KINDS[self.kind]
 
 
 class Applied(NamedTuple):
@@ -113,15 +133,15 @@ def load(name: str) -> Plugin:
     with _loading.setdefault(name, threading.RLock()):
         module = _guard(name, lambda: load_module(found))
     transform, kind, order = (getattr(module, word, ORDER) for word in ("transform", "KIND", "ORDER"))
-    if not callable(transform) or kind not in KINDS or not isinstance(order, int):
+    if not callable(transform) or not _is_kind(kind) or not isinstance(order, int):
         raise _failed(name, f"needs a function transform, a KIND ({', '.join(KINDS)}), and ORDER, if any, a number")
     options = _guard(name, lambda: _options_of(transform))
     text = inspect.cleandoc(module.__doc__ or "")
-    clean_env = bool(getattr(module, "CLEAN_ENV", False))
+    clean_env, confines = (bool(getattr(module, word, False)) for word in ("CLEAN_ENV", "CONFINES"))
     run_seconds = getattr(module, "RUN_SECONDS", None)
     return Plugin(
         name, kind, order, options, _first_line(text), found, module,
-        clean_env=clean_env, text=text, run_seconds=float(run_seconds) if run_seconds else None,
+        clean_env=clean_env, confines=confines, text=text, run_seconds=float(run_seconds) if run_seconds else None,
     )  # fmt: skip
 
 
@@ -146,19 +166,19 @@ def apply(
     wanted: Sequence[Wanted],
     *,
     folder: str = "/",
-    watch: Callable[[str, SessionSpec], None] = lambda kind, spec: None,
+    watch: Callable[[Plugin, SessionSpec], None] = lambda plugin, spec: None,
 ) -> tuple[SessionSpec, tuple[Applied, ...]]:
     """The spec that the wanted plugins make of this one, and what was applied.
 
     Each is a name with its argument: text for the first option, a mapping of options, or None or "" for none. All are
     loaded and their options checked before the first one runs, in the order of KINDS. Executables run in `folder`. `watch`
-    is told each plugin's kind and the spec it is given.
+    is told each plugin and the spec it is given.
     Raises NotFound, Usage `bad_option`, and Failed `plugin` after those already applied were cleaned up.
     """
     applied: list[Applied] = []
     for plugin, options in _prepared(wanted):
         try:
-            watch(plugin.kind, spec)
+            watch(plugin, spec)
             spec = _transform(plugin, options, spec, folder)
         except BaseException as error:
             left = cleanup(spec, applied, Ended(None, kept=False), folder=folder)
@@ -259,7 +279,7 @@ def _prepared(wanted: Sequence[Wanted]) -> list[tuple[Plugin, dict[str, Any]]]:
     for plugin in plugins:
         if reason := why_not(plugin):
             raise _failed(plugin.name, f"cannot work here: {reason}")
-    return sorted(prepared, key=lambda one: (KINDS.index(one[0].kind), one[0].order))
+    return sorted(prepared, key=lambda one: (list(KINDS).index(one[0].kind), one[0].order))
 
 
 def _load_executable(found: Found) -> Plugin:
@@ -273,12 +293,20 @@ def _load_executable(found: Found) -> Plugin:
     kind, order, text = (about.get(key, default) for key, default in (("kind", "wrap"), ("order", ORDER), ("help", "")))
     takes, tried_with = about.get("options"), about.get("example")
     objects = isinstance(takes, (dict, NoneType)) and isinstance(tried_with, (dict, NoneType))
-    if kind not in KINDS or not isinstance(order, int) or not isinstance(text, str) or not objects:
+    if not _is_kind(kind) or not isinstance(order, int) or not isinstance(text, str) or not objects:
         what = f"kind ({', '.join(KINDS)}), order (a number), help (text), options and example (objects)"
         raise _failed(found.name, f"check printed no {what}")
     options = None if takes is None else tuple(Option(name, str, str(words)) for name, words in takes.items())
     help = _first_line(text) or f"The program {found.path}"
-    return Plugin(found.name, kind, order, options, help, found, problem=problem, text=text, tried_with=tried_with)
+    confines = about.get("confines") is True
+    return Plugin(
+        found.name, kind, order, options, help, found,
+        problem=problem, confines=confines, text=text, tried_with=tried_with,
+    )  # fmt: skip
+
+
+def _is_kind(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and value in KINDS
 
 
 def _first_line(text: str) -> str:

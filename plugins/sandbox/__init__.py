@@ -24,6 +24,7 @@ from .view import READ, WRITE, Access, Part, View, access, hidden
 KIND = "wrap"
 ORDER = 10
 CLEAN_ENV = True
+CONFINES = True
 DEADLINE = 300.0
 RUN_SECONDS = 3600.0
 """A program can stop the first process of its sandbox, which then never ends: `run` does not wait for it for ever."""

@@ -257,6 +257,40 @@ def test_an_input_is_found_wherever_it_stands_in_a_long_transcript(
     assert found.text == f"answer to {at}"
 
 
+CONFINING = """\
+from dataclasses import replace
+
+KIND = "wrap"
+CONFINES = {}
+
+
+def transform(spec):
+    return replace(spec, argv=("env", *spec.argv))
+"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "before", "is_read"),
+    [(False, (), True), (True, (), False), (None, ("sandbox",), False), (None, (), True)],
+)
+def test_a_transcript_that_a_confined_program_names_is_not_read(
+    control: Control, place: Path, declared: bool | None, before: tuple[str, ...], is_read: bool
+) -> None:
+    folder = place / ".config/tmuxctl/plugins"
+    folder.mkdir(parents=True)
+    (folder / "box.py").write_text(CONFINING.format(declared))
+    (place / "turns.jsonl").write_text('{"is": "user", "text": "ask"}\n{"is": "agent", "text": "answer"}\n')
+    control.new("a", ("cat",), cwd=str(place), with_=("box",))
+    pane = finding.find(control.machine, "a")
+    if declared is None:
+        # a session of an older version
+        facts = {name: fact for name, fact in pane.spec.items() if name != "confined"}
+        pane = pane._replace(spec={**facts, "plugins": list(before)})
+    how = Transcript(user={"is": "user"}, agent={"is": "agent"}, input="text", text="text")
+    found = hook_events.spoken(control.machine, pane, how, "turns.jsonl", "ask")
+    assert (found is not None) is is_read
+
+
 # in a session
 
 

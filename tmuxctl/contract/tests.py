@@ -17,13 +17,6 @@ from tmuxctl.plugin import Ended
 
 Test = Callable[[Trial], str | None]
 
-MAY_CHANGE = {
-    "cwd": ("cwd", "env", "notes"),
-    "env": ("env", "notes"),
-    "wrap": ("argv", "env", "size", "history", "notes"),
-}
-"""What a plugin of each kind may change: those applied after it rely on the rest."""
-
 FIELDS = ("argv", "cwd", "env", "size", "history", "notes")
 
 
@@ -141,12 +134,13 @@ def _leaves_its_input(trial: Trial) -> None:
 def _keeps_to_its_kind(trial: Trial) -> None:
     kind = trial.plugin.kind
     changed = {field for one in trial.attempts() for field in _changed(one.before, one.after)}
-    if wrong := sorted(changed.difference(MAY_CHANGE[kind])):
-        raise Broken(f"of kind {kind}, it may change {', '.join(MAY_CHANGE[kind])}, and changed {', '.join(wrong)}")
+    allowed = trial.plugin.traits.may_change
+    if wrong := sorted(changed.difference(allowed)):
+        raise Broken(f"of kind {kind}, it may change {', '.join(allowed)}, and changed {', '.join(wrong)}")
 
 
 def _keeps_the_command(trial: Trial) -> None:
-    if trial.plugin.kind != "wrap":
+    if not trial.plugin.traits.wraps:
         raise Skipped("it is no wrapper")
     for one in trial.attempts():
         _ends_with_command(one)

@@ -247,22 +247,21 @@ def assemble(
         extra |= told
     marked = spec.env
     spec = replace(spec, notes={**spec.notes, "folder": folder})
-    bare: list[SessionSpec] = []
+    given: list[tuple[Plugin, SessionSpec]] = []
     applied: tuple[Applied, ...] = ()
     if plugins:
         from tmuxctl import plugin
 
-        # wrappers change the environment for themselves, and will again when the session is restored
-        spec, applied = plugin.apply(
-            spec, plugins, watch=lambda kind, spec: bare.append(spec) if kind == "wrap" else None
-        )
+        spec, applied = plugin.apply(spec, plugins, watch=lambda one, spec: given.append((one, spec)))
     about = {
         **asked,
         "plugins": list(dict.fromkeys([*asked.get("plugins", ()), *(one.name for one in applied)])),
         "applied": [one._asdict() for one in applied],
+        "confined": any(one.confines for one, _ in given),
         "marks": token,
     }
-    made = bare[0].env if bare else spec.env
+    # wrappers change the environment for themselves, and will again when the session is restored
+    made = next((bare.env for one, bare in given if one.traits.wraps), spec.env)
     variables = _kept(spec.notes, before, marked, made, inherited, places)
     files = launch.files(spec, about, folder, session_id, incarnation, machine.settings.journal_limit, variables)
     files |= {f"{layout.SHELL}/{name}": data for name, data in extra.items()}

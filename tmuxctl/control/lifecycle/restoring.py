@@ -293,10 +293,15 @@ def plugins(kept: Kept, found: Recalled) -> list[tuple[str, Mapping[str, Any]]]:
     """The plugins to apply again. Of the environment only the secrets whose place is known are read anew."""
     from tmuxctl import plugin
 
-    applied = [plugin.Applied(**one) for one in kept.asked["applied"]]
-    again = [(one.name, one.options) for one in applied if plugin.load(one.name).kind != "env"]
+    applied = [(plugin.load(one["name"]), one["options"]) for one in kept.asked["applied"]]
+    again = [(one.name, options) for one, options in applied if one.traits.restored]
     secrets = [f"{name}={reference}" for name, reference in found.references.items()]
-    return [*again, *([("env", {"secret": secrets})] if secrets else [])]
+    if not secrets:
+        return again
+    for one, _ in applied:
+        if not one.traits.restored and any(option.name == "secret" for option in one.options or ()):
+            return [*again, (one.name, {"secret": secrets})]
+    raise Failed(f"no plugin of it takes secrets again: {', '.join(found.references)}", reason="plugin")
 
 
 def _start(machine: Machine, made: Prepared) -> None:

@@ -32,9 +32,6 @@ READ_LIMIT = 8 << 20
 KEPT = 500
 """Events that are looked at, and left when a turn begins: the newest."""
 
-CONFINED = {"sandbox"}
-"""Plugins whose programs see other files than we do."""
-
 NEAR_LIMIT, TRANSCRIPT_LIMIT = 2 << 20, 64 << 20
 """Bytes of a transcript that are read from its end: at first, as 20 MB take 1.4 s (measured); and if the input is not among
 those."""
@@ -152,7 +149,8 @@ def about(event: Event, typed: bytes, *, kept: int = transcripts.KNOWN) -> bool:
 def spoken(machine: Machine, pane: Pane, how: Transcript, path: str | None, typed: str) -> Spoken | None:
     """What the program's transcript holds in answer to an input; None if it is not there, or says nothing of it."""
     transport, cwd = machine.transport, str(pane.spec.get("cwd", "/"))
-    if path is not None and CONFINED & set(pane.spec.get("plugins", ())):
+    # what a session was started with before that was noted: the one plugin there was
+    if path is not None and pane.spec.get("confined", "sandbox" in pane.spec.get("plugins", ())):
         # what a confined program names is not where it names it, and might be what it may not see
         return None
     where = os.path.join(cwd, path) if path else _found(machine, cwd, how.file)

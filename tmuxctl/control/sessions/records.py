@@ -39,6 +39,7 @@ KEPT = {
         "shell_marks": bool,
         "plugins": [str],
         "applied": [{"name!": str, "options!": dict}],
+        "confined": bool,
         "marks": str,
         "unmarked": dict,
         "target": MAYBE,

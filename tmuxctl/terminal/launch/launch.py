@@ -128,6 +128,7 @@ def facts(spec: SessionSpec, asked: Mapping[str, Any]) -> str:
     plugins, argv, cwd = list(asked.get("plugins", ())), list(asked["argv"]), spec.cwd
     while True:
         about = {"argv": argv, "cwd": cwd, "plugins": plugins, "profile": asked.get("profile"), "marks": asked["marks"]}
+        about["confined"] = asked["confined"]
         about |= {"plain": True} if asked.get("plain") else {}
         about |= {name: asked[name] for name in CHOSEN if asked.get(name)}
         # 3.4 puts a backslash before a dollar when it prints an option (measured), which JSON does not know

@@ -78,7 +78,8 @@ CHANGES = "\t".join("#{" + field + "}" for field in CHANGING)
 
 MOMENT = re.compile(r"[0-9]{1,15}(\.[0-9]{0,9})?")
 
-FACTS = {"argv": [str], "cwd": (str, NoneType), "plugins": [str], "profile": (str, NoneType), "marks": str}
+MAYBE = (str, NoneType)
+FACTS = {"argv": [str], "cwd": MAYBE, "plugins": [str], "confined": bool, "profile": MAYBE, "marks": str}
 """The shape of what `launch.facts` writes into an option."""
 
 
