@@ -95,6 +95,13 @@ def test_a_turn_ends_though_the_title_says_nothing(agent: Agent) -> None:
     assert agent.ask("silent 1.5; say hello").answer == "hello"
 
 
+def test_no_turn_ends_while_the_composer_does_not_show(agent: Agent) -> None:
+    agent.start("--no-title", changed={"prompt": "{id: input, re: '^❯(?: |$)', where: 'bottom:4', detail: agent}"})
+    # for longer than a silent program is known to work
+    found = agent.ask("bare 5; say done")
+    assert (found.answer, found.state, found.timed_out) == ("done", State.IDLE, False)
+
+
 @pytest.mark.parametrize("vice", ["--stale-stop", "--side-thread"])
 def test_the_end_of_another_turn_ends_none(agent: Agent, vice: str) -> None:
     agent.start(vice, tells=True)

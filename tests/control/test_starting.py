@@ -15,6 +15,7 @@ from programs import LINES, SHELL, program
 
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Usage
+from tmuxctl.model import State
 
 HOSTILE = (
     "x##y",
@@ -396,3 +397,48 @@ def test_what_is_said_of_a_name_that_is_taken_repeats_the_command(control: Contr
     with pytest.raises(Conflict) as refused:
         control.new("t", ("sh", "-c", "echo it; cat"))
     assert refused.value.hint.endswith("tmuxctl new t --if-exists replace -- sh -c 'echo it; cat'")
+
+
+SLOW_PROFILE = """\
+schema: tmuxctl/profile@1
+name: slow
+detect: {argv0: [slow.py], foreground: [slow.py]}
+prompt: {id: ready, re: '^ready> $'}
+start: {timeout: 60s}
+"""
+
+SLOW = """\
+#!/usr/bin/env python3
+# Listens from the start; shows the first words at once, and its prompt so many seconds later.
+import os, select, sys, tty
+
+tty.setraw(0)
+os.write(1, sys.argv[1].encode())
+select.select([0], [], [], float(sys.argv[2]))
+os.write(1, b"\\r\\nready> ")
+select.select([0], [], [])
+"""
+
+
+@pytest.fixture
+def slow(place: Path) -> str:
+    profiles = place / ".config/tmuxctl/profiles"
+    profiles.mkdir(parents=True)
+    (profiles / "slow.yaml").write_text(SLOW_PROFILE)
+    program = place / "slow.py"
+    program.write_text(SLOW)
+    program.chmod(0o755)
+    return str(program)
+
+
+@pytest.mark.on("tmux")
+def test_a_program_that_has_drawn_nothing_is_waited_for_as_long_as_its_profile_says(
+    control: Control, slow: str
+) -> None:
+    # by then nothing has told for 5 seconds what it does
+    assert control.new("s", (slow, "", "8")).state is State.IDLE
+
+
+@pytest.mark.on("tmux")
+def test_a_program_that_shows_what_is_no_prompt_is_left_to_it(control: Control, slow: str) -> None:
+    assert control.new("s", (slow, "Indexing 4,096 files", "40")).state is State.UNKNOWN

@@ -65,7 +65,12 @@ JOINED = {
 }
 
 
-CURSORS = {"the terminal's": "--cursor-behind", "where it counts": "--no-notes", "drawn": "--draws-cursor"}
+CURSORS = {
+    "the terminal's": "--cursor-behind",
+    "where it counts": "--no-notes",
+    "drawn": "--draws-cursor",
+    "hidden": "--hides-cursor",
+}
 
 
 @pytest.mark.parametrize("cursor", CURSORS.values(), ids=CURSORS)

@@ -15,16 +15,19 @@ pytestmark = pytest.mark.on("tmux")
 
 CLOCK = """\
 #!/usr/bin/env python3
-# A composer with a clock below it; what it is given it forgets without a word.
-import os, threading, time, tty
+# A composer with a clock below it; what it is given it forgets without a word, or answers at once if told how.
+import os, sys, threading, time, tty
 
 tty.setraw(0)
-text = b""
+PROMPT = b"\\xe2\\x9d\\xaf "
+text, printed = b"", []
+
+def bare():
+    return text.replace(b"\\x1b[200~", b"").replace(b"\\x1b[201~", b"").rstrip(b"\\r")
 
 def draw():
-    shown = text.replace(b"\\x1b[200~", b"").replace(b"\\x1b[201~", b"")
-    below = b"\\xe2\\x94\\x80" * 20 + b"\\r\\n  %.1f" % time.monotonic()
-    os.write(1, b"\\x1b[H\\x1b[J\\xe2\\x9d\\xaf " + shown + b"\\x1b7\\r\\n" + below + b"\\x1b8")
+    rows = [*printed, PROMPT + bare() + b"\\x1b7", b"\\xe2\\x94\\x80" * 20, b"  %.1f" % time.monotonic()]
+    os.write(1, b"\\x1b[H" + b"\\x1b[K\\r\\n".join(rows) + b"\\x1b[K\\x1b8")
 
 def tick():
     while True:
@@ -35,7 +38,9 @@ os.write(1, b"\\x1b[?2004h")
 threading.Thread(target=tick, daemon=True).start()
 while True:
     text += os.read(0, 65536)
-    text = b"" if text.endswith(b"\\r") else text
+    if text.endswith(b"\\r"):
+        printed = [PROMPT + bare(), *(word.encode() for word in sys.argv[1:])] if sys.argv[1:] else []
+        text = b""
     draw()
 """
 
@@ -45,12 +50,19 @@ def clock(control: Control, place: Path) -> Agent:
     program = place / "agent.py"
     program.write_text(CLOCK)
     program.chmod(0o755)
-    return Agent(control, place, str(program)).start()
+    return Agent(control, place, str(program))
 
 
 def test_a_turn_of_which_nothing_shows_ends_though_the_screen_moves_on(
     clock: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turn, "UNSEEN_SECONDS", 3.0)
-    found = clock.ask("/compact")
+    found = clock.start().ask("/compact")
     assert (found.state, found.timed_out, found.submitted.ok) == (State.IDLE, False, True)
+
+
+def test_a_quick_answer_ends_the_turn_where_no_sign_tells_that_it_is_one(clock: Agent) -> None:
+    clock.start("hello", changed={"answer": "{until: '^(?:❯|─{10,})'}"})
+    # in less time than a program may go on printing of which nothing else shows
+    found = clock.ask("greet me", timeout=turn.UNSEEN_SECONDS - 1.0)
+    assert (found.answer, found.state, found.timed_out) == ("hello", State.IDLE, False)

@@ -53,6 +53,11 @@ def options() -> argparse.Namespace:
     parser.add_argument("--chunks", action="store_true", help="what it reads at once is text, but for single keys")
     parser.add_argument("--cursor-behind", action="store_true", help="leaves the cursor where the terminal has it")
     parser.add_argument("--draws-cursor", action="store_true", help="hides the terminal's, and leaves it too far left")
+    parser.add_argument(
+        "--hides-cursor",
+        action="store_true",
+        help="hides the terminal's where it writes; a key of its footer is reversed",
+    )
     parser.add_argument("--no-sign", action="store_true", help="no prompt stands before what is typed")
     parser.add_argument("--no-spinner", action="store_true", help="shows not that it works")
     parser.add_argument("--no-notes", action="store_true", help="shows a paste of any length, of many rows the last")
@@ -79,7 +84,7 @@ class Agent:
         self.pastes: dict[str, str] = {}
         self.input = bytearray()
         self.pasting = False
-        self.busy = ""
+        self.busy, self.bare = "", False
         self.turn: Iterator[float] | None = None
         self.menu: tuple[str, str, Callable[[bool, str], None]] | None = None
         self.marked = 0
@@ -97,7 +102,8 @@ class Agent:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         tty.setraw(0)
         self.write("" if self.vices.no_bracketed else "\x1b[?2004h")
-        self.write("\x1b[?25l" if self.vices.loading or self.vices.draws_cursor else "")
+        hides = self.vices.loading or self.vices.draws_cursor or self.vices.hides_cursor
+        self.write("\x1b[?25l" if hides else "")
         self.write("\x1b[?1049h\x1b[H" if self.vices.alternate else "")
         self.paint(["agent 1.0", ""])
         while True:
@@ -360,6 +366,13 @@ class Agent:
     def do_silent(self, seconds: str) -> Iterator[float]:
         yield float(seconds)
 
+    def do_bare(self, seconds: str) -> Iterator[float]:
+        """Shows neither its composer nor that it works."""
+        self.bare, self.busy = True, ""
+        self.paint([f"Compacting page {number}" for number in range(1, 5)])
+        yield float(seconds)
+        self.bare = False
+
     def do_until(self, name: str) -> Iterator[float]:
         """Works until there is such a file."""
         while not Path(name).exists():
@@ -433,7 +446,7 @@ class Agent:
 
     def paint(self, printed: list[str] | None = None) -> None:
         """Print rows above what it keeps at the bottom, and draw that anew."""
-        rows, (x, y) = self.dialog() if self.menu else self.composer()
+        rows, (x, y) = self.dialog() if self.menu else ([""], (0, 0)) if self.bare else self.composer()
         if self.busy and not self.menu:
             step = int(time.monotonic() * 10)
             spinner = f"{SPINNER[step % len(SPINNER)]} {self.busy}"
@@ -461,6 +474,8 @@ class Agent:
         rule = "─" * os.get_terminal_size(1).columns
         works = self.turn and self.busy and not self.vices.loading
         footer = "  esc to interrupt" if works else "  ? for shortcuts"
+        if self.vices.hides_cursor:
+            footer = footer.replace("?", "\x1b[7m?\x1b[27m")
         return [rule, *rows, rule, footer], (width(rows[-1]), len(rows))
 
     def dialog(self) -> tuple[list[str], tuple[int, int]]:
