@@ -98,7 +98,7 @@ def test_a_turn_ends_though_the_title_says_nothing(agent: Agent) -> None:
 def test_no_turn_ends_while_the_composer_does_not_show(agent: Agent) -> None:
     agent.start("--no-title", changed={"prompt": "{id: input, re: '^❯(?: |$)', where: 'bottom:4', detail: agent}"})
     # for longer than a silent program is known to work
-    found = agent.ask("bare 5; say done")
+    found = agent.ask("think 1; bare 5; say done")
     assert (found.answer, found.state, found.timed_out) == ("done", State.IDLE, False)
 
 
