@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tmuxctl.evidence import FULL, NONE, Kernel, Program, Thread, Tty
 from tmuxctl.reading.evidence import programs
@@ -102,51 +102,53 @@ def says(kernel: Kernel | None) -> Says | None:
     """What a look of the kernel says; None where it tells of no program."""
     if kernel is None or not kernel.programs:
         return None
-    reads: list[Waiter] = []
-    polls: list[Waiter] = []
-    running: list[str] = []
-    asleep: list[str] = []
-    untold = maybe = False
+    threads = _sort_threads(kernel)
+    word, waiters, opaque = _find_waiters(kernel, threads)
+    first = waiters[0].thread if waiters else None
+    return Says(
+        word=word,
+        waiters=tuple(waiters),
+        alone=first is not None and first.alone and not _gives_up(kernel.tty),
+        certain=first.tty is True and first.call is not None
+        if first
+        else all(one.level == FULL for one in kernel.programs),
+        opaque=opaque,
+        asleep=tuple(dict.fromkeys(place(one.thread) for one in threads[NOBODY])),
+        running=tuple(dict.fromkeys(one.name for one in threads[RUNS])),
+        maybe=any(_could_wait(one.program, one.thread) for one in threads[NOBODY]),
+        tty=kernel.tty,
+        programs=kernel.programs,
+        timeout=_timeout(first, kernel.tty) if first else None,
+        inward=first is not None and first.inward,
+        clock=kernel.clock,
+    )
+
+
+def _sort_threads(kernel: Kernel) -> dict[str, list[Waiter]]:
+    """The threads of the foreground by what each does, as `_doing` says; who waits for something else only if it sleeps."""
+    found: dict[str, list[Waiter]] = {word: [] for word in (READS, POLLS, RUNS, UNREADABLE, NOBODY)}
     for program in kernel.programs:
         for thread in program.threads or (_only_thread(program),):
-            word = _doing(program, thread, kernel.tty)
-            if word == READS:
-                reads.append(Waiter(program, thread))
-            elif word == POLLS:
-                polls.append(Waiter(program, thread))
-            elif word == RUNS:
-                running.append(program.name)
-            elif word == UNREADABLE:
-                untold = True
-            elif thread.state == "S":
-                asleep.append(place(thread))
-                maybe = maybe or _could_wait(program, thread)
+            if (word := _doing(program, thread, kernel.tty)) != NOBODY or thread.state == "S":
+                found[word].append(Waiter(program, thread))
+    return found
+
+
+def _find_waiters(kernel: Kernel, threads: Mapping[str, list[Waiter]]) -> tuple[str, list[Waiter], str | None]:
+    """The word for a terminal whose threads were sorted, who waits for its input, and the carrier of a terminal elsewhere."""
+    reads, polls = threads[READS], threads[POLLS]
     # a carrier may block in a read of the keyboard for as long as the program behind it works
     if reads and _raw(kernel) and all(programs.is_opaque(one.name) for one in reads):
         reads, polls = [], [*reads, *polls]
-    waiters = tuple(reads or polls)
-    word = READS if reads else POLLS if polls else UNREADABLE if untold and not running else RUNS if running else NOBODY
-    if not waiters and _stopped(kernel.programs):
-        word = STOPPED
-    opaque = next((one.name for one in polls if programs.is_opaque(one.name)), None) if not reads else None
-    if carrier := _carrier(kernel, word):
-        word, opaque = POLLS, carrier
-    certain = bool(waiters) and waiters[0].thread.tty is True and waiters[0].thread.call is not None
-    return Says(
-        word=word,
-        waiters=waiters,
-        alone=word in (READS, POLLS) and bool(waiters) and waiters[0].thread.alone and not _gives_up(kernel.tty),
-        certain=certain or (not waiters and all(one.level == FULL for one in kernel.programs)),
-        opaque=opaque,
-        asleep=tuple(dict.fromkeys(asleep)),
-        running=tuple(dict.fromkeys(running)),
-        maybe=maybe,
-        tty=kernel.tty,
-        programs=kernel.programs,
-        timeout=_timeout(waiters[0].thread, kernel.tty) if waiters else None,
-        inward=bool(waiters) and waiters[0].thread.inward,
-        clock=kernel.clock,
-    )
+    if reads:
+        return READS, reads, None
+    if polls:
+        return POLLS, polls, next((one.name for one in polls if programs.is_opaque(one.name)), None)
+    if _stopped(kernel.programs):
+        return STOPPED, [], None
+    if carrier := _carrier(kernel):
+        return POLLS, [], carrier
+    return (RUNS if threads[RUNS] else UNREADABLE if threads[UNREADABLE] else NOBODY), [], None
 
 
 def names(kernel: Kernel | None) -> tuple[str, ...]:
@@ -227,10 +229,10 @@ def _stopped(seen: Sequence[Program]) -> bool:
     return bool(states) and (states <= {"T", "t"} or ("T" in states and states <= {"T", "t", "S", "I"}))
 
 
-def _carrier(kernel: Kernel, word: str) -> str | None:
+def _carrier(kernel: Kernel) -> str | None:
     """A carrier of another terminal that has this one in raw mode, though another process waits for the keys: the server
     of a multiplexer, the master of shared connections."""
-    if word in (READS, POLLS, STOPPED) or kernel.tty is None or kernel.tty.canonical:
+    if not _raw(kernel):
         return None
     return next((one.name for one in kernel.programs if one.foreground and programs.is_opaque(one.name)), None)
 

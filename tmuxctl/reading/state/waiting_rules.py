@@ -194,25 +194,28 @@ def shell_polls(seen: Scene) -> Verdict | None:
     """A shell's line editor listens: to nothing else, or behind its prompt. A script that waits a moment for a key does
     neither."""
     now = seen.now
-    if now is None or now.word != POLLS or not programs.is_shell(now.name) or not seen.raw:
+    if now is None or now.word != POLLS or not seen.raw or not _edits_a_line(seen, now):
         return None
-    if seen.look.alternate and not patterns.ends_like_prompt(seen.text.left):
-        return None
-    # a line editor waits without a timeout: who has one is the `read` of a script
-    if now.certain and event_loops.step_seconds(seen, now):
-        return None
-    left = seen.text.left
-    at_prompt = patterns.ends_like_prompt(left) or patterns.typed_behind_prompt(left) or seen.prompt is not None
-    at_prompt = at_prompt or input_kinds.continued(seen)
-    # where it cannot be told whether it waits for something else, too, less quiet must do
     quiet = seen.own_quiet
-    if not now.alone and not at_prompt and quiet < (SHELL_ODD_QUIET if now.certain else RAW_QUIET):
-        return None
     if not now.alone and quiet == seen.activity.quiet and _draws_while_waiting(seen):
         return None
     if not _polled_before(seen) or quiet < SHELL_QUIET:
         return busy(seen, seen.doing, "the shell has only just printed")
     return input_kinds.waiting(seen, _poll_confidence(seen, now))
+
+
+def _edits_a_line(seen: Scene, now: Says) -> bool:
+    """Whether who polls is a shell's line editor: it stands at a prompt, or listens to the terminal alone for a while."""
+    left = seen.text.left
+    if not programs.is_shell(now.name) or (seen.look.alternate and not patterns.ends_like_prompt(left)):
+        return False
+    # a line editor waits without a timeout: who has one is the `read` of a script
+    if now.certain and event_loops.step_seconds(seen, now):
+        return False
+    at_prompt = patterns.ends_like_prompt(left) or patterns.typed_behind_prompt(left) or seen.prompt is not None
+    # where it cannot be told whether it waits for something else, too, less quiet must do
+    needed = SHELL_ODD_QUIET if now.certain else RAW_QUIET
+    return now.alone or at_prompt or input_kinds.continued(seen) or seen.own_quiet >= needed
 
 
 def _draws_while_waiting(seen: Scene) -> bool:
@@ -283,20 +286,28 @@ def _not_yet_polled(seen: Scene, now: Says) -> Verdict | None:
 
 
 def _event_loop(seen: Scene, now: Says) -> Verdict:
-    quiet = seen.activity.quiet
+    return (
+        _prints_or_computes(seen, now)
+        or _works_though_it_listens(seen, now)
+        or _prompt_missing(seen)
+        or _listens_at_rest(seen, now)
+    )
+
+
+def _prints_or_computes(seen: Scene, now: Says) -> Verdict | None:
+    """It draws a whole screen, or its own process uses the processor."""
     laid_out = seen.full_screen or any(row.strip() for row in seen.text.below())
     if seen.activity.beginning and laid_out and not programs.is_editor(now.name) and not over(seen):
         return busy(seen, "printing", "began to print", by="activity")
     if now.waiters and seen.computes(now.waiters[0].program.pid, COMPUTES):
         return busy(seen, "computing", f"{now.name} computes while it listens", by="activity", confidence=LIKELY)
-    if beside := _works_though_it_listens(seen, now):
-        return beside
-    if missing := _prompt_missing(seen):
-        return missing
-    if seen.full_screen:
-        return input_kinds.waiting(seen, LIKELY)
-    step = event_loops.step_seconds(seen, now)
-    if quiet >= PROMPT_QUIET and event_loops.nothing_else(now):
+    return None
+
+
+def _listens_at_rest(seen: Scene, now: Says) -> Verdict:
+    """An event loop of which nothing says that it works waits once it was quiet behind text that asks for input."""
+    quiet, step = seen.activity.quiet, event_loops.step_seconds(seen, now)
+    if seen.full_screen or (quiet >= PROMPT_QUIET and event_loops.nothing_else(now)):
         return input_kinds.waiting(seen, LIKELY)
     known = seen.text.bare or seen.prompt or seen.continuation
     if not known and not (quiet >= max(RAW_QUIET, step) and input_kinds.question(seen)):
@@ -394,28 +405,57 @@ def text_alone(seen: Scene) -> Verdict:
 
 def _by_text(seen: Scene, quiet_needed: float, how: str) -> Verdict:
     """A guess from the text left of the cursor, after some quiet; a profile's prompt makes it more than a guess."""
-    quiet, left = seen.activity.quiet, seen.text.left
+    shown = f"{how}, quiet for {seen.activity.quiet:.1f} s"
+    return (
+        _by_pace(seen, quiet_needed, how)
+        or _printed_just_now(seen, quiet_needed, how)
+        or _by_prompt_or_question(seen, shown)
+        or _by_text_without_rule(seen, shown, how)
+    )
+
+
+def _by_pace(seen: Scene, quiet_needed: float, how: str) -> Verdict | None:
+    """What is drawn anew again and again: output, or a full screen that waits for keys all the same."""
     if seen.activity.animated:
         return busy(seen, "printing", _pace(seen), by="activity", confidence=LIKELY)
-    own_input = input_kinds.draws_input(seen)
-    sign = patterns.full_screen_sign(seen.text) if (seen.full_screen or seen.raw) and not own_input else None
+    sign = _screen_sign(seen)
     if sign and seen.activity.known >= WINDOW:
         return idle(seen, sign, None, f"{how}, {_pace(seen)}", by="prompt", confidence=GUESS)
-    if _drawn_anew(seen) and not own_input:
-        if quiet >= quiet_needed and (found := input_kinds.question_alone(seen)):
-            return input_kinds.asks(found, f"{how}, quiet for {quiet:.1f} s", GUESS)
-        return idle(seen, "tui", None, f"{how}, {_pace(seen)}", by="prompt", confidence=GUESS)
+    if not _drawn_anew(seen) or input_kinds.draws_input(seen):
+        return None
+    if seen.activity.quiet >= quiet_needed and (found := input_kinds.question_alone(seen)):
+        return input_kinds.asks(found, f"{how}, quiet for {seen.activity.quiet:.1f} s", GUESS)
+    return idle(seen, "tui", None, f"{how}, {_pace(seen)}", by="prompt", confidence=GUESS)
+
+
+def _screen_sign(seen: Scene) -> str | None:
+    """What kind of full screen the text shows by itself; None of a program that draws its own input."""
+    screen = (seen.full_screen or seen.raw) and not input_kinds.draws_input(seen)
+    return patterns.full_screen_sign(seen.text) if screen else None
+
+
+def _printed_just_now(seen: Scene, quiet_needed: float, how: str) -> Verdict | None:
+    quiet = seen.activity.quiet
     if not seen.activity.told and quiet < SETTLE_UNKNOWN:
         return busy(seen, seen.doing, f"{how}, its last output is of unknown age")
     if quiet < max(quiet_needed, seen.settle):
         return busy(seen, "printing", f"{how}, printed {quiet:.1f} s ago", by="activity")
-    shown = f"{how}, quiet for {quiet:.1f} s"
+    return None
+
+
+def _by_prompt_or_question(seen: Scene, shown: str) -> Verdict | None:
+    """A prompt that the profile knows, or a question; a program that draws its own input needs one of them."""
+    own_input = input_kinds.draws_input(seen)
     if (seen.prompt or seen.continuation) and (own_input or not patterns.PROGRESS.search(seen.text.bare)):
         return input_kinds.idle_now(seen, shown, by="prompt", confidence=LIKELY)
     if found := input_kinds.question_alone(seen):
         return input_kinds.asks(found, shown, GUESS)
-    if own_input:
-        return _input_missing(seen, shown)
+    return _input_missing(seen, shown) if own_input else None
+
+
+def _by_text_without_rule(seen: Scene, shown: str, how: str) -> Verdict:
+    """What stands left of the cursor looks like a prompt, the screen like one that waits for keys, or neither."""
+    quiet, left, sign = seen.activity.quiet, seen.text.left, _screen_sign(seen)
     if patterns.alone_a_prompt(left) or patterns.alone_a_command_line(left) or patterns.alone_a_question(left):
         return input_kinds.idle_now(seen, shown, by="prompt", confidence=GUESS)
     if sign and quiet >= (SCREEN_QUIET if sign == "tui" else 0.0):
