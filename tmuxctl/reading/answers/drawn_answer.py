@@ -65,20 +65,23 @@ def answer(
     region = rows[start:]
     bottom = _composer(region, profile)
     kept = list(region[:bottom])
-    error = failure.found(kept, profile, limited=limited)
-    if error is not None and profile.answer.begin and _blocks(kept[error.end :], profile.answer).strip():
-        # the program went on, and answered
-        error = None
-    if error is not None:
+    if error := _find_error(kept, profile, limited):
         kept = kept[: error.row]
     text, signed = _text(kept, shown[start - 1] if start else "", typed, profile, tmux)
-    tool = re.compile(profile.answer.tool) if profile.answer.tool else None
+    tool = _compiled(profile.answer.tool)
     acted = tool is not None and any(map(tool.search, kept))
     if error is not None and not signed and not acted:
         # what the program draws around an error is no answer
         text = ""
     fits = signed or acted or error is not None
     return Drawn(text, seen and signed and error is None, signed, fits, error.text if error else None)
+
+
+def _find_error(rows: list[str], profile: Profile, limited: bool) -> failure.Failure | None:
+    """The error that a turn ended in: none where the program went on behind it, and answered."""
+    error = failure.found(rows, profile, limited=limited)
+    answered = error is not None and profile.answer.begin and _blocks(rows[error.end :], profile.answer).strip()
+    return None if answered else error
 
 
 def replaced(before: str, now: str, typed: str) -> bool:
@@ -97,12 +100,7 @@ def _text(rows: Sequence[str], first: str, typed: str, profile: Profile, tmux: w
         return _unnumbered(_stripped(_plain(rows, first, typed, profile, tmux), manner), manner), True
     if text := _unnumbered(_blocks(rows, manner).strip("\n"), manner):
         return text, True
-    strip = [re.compile(pattern) for pattern in manner.strip]
-    left = [
-        row
-        for row in _plain(rows, first, typed, profile, tmux).split("\n")
-        if not any(one.search(row) for one in strip)
-    ]
+    left = [row for row in _plain(rows, first, typed, profile, tmux).split("\n") if not _is_stripped(row, manner)]
     return dedent("\n".join(left)).strip("\n"), False
 
 
@@ -130,14 +128,11 @@ def _composer(rows: Sequence[str], profile: Profile) -> int:
 
 def _blocks(rows: Sequence[str], manner: Answer) -> str:
     """The text of the blocks behind the program's last action."""
-    begin = re.compile(manner.begin or "")
-    tool = re.compile(manner.tool) if manner.tool else None
-    until = re.compile(manner.until) if manner.until and manner.until != "prompt" else None
+    begin, tool, until = re.compile(manner.begin or ""), _compiled(manner.tool), _compiled(_end_pattern(manner))
     blocks: list[list[str]] = []
     inside: int | None = None
-    strip = [re.compile(pattern) for pattern in manner.strip]
     for row in rows:
-        if row and any(one.search(row) for one in strip):
+        if row and _is_stripped(row, manner):
             # as it stands on the screen: an answer that quotes such a row is set in
             continue
         if tool and tool.search(row):
@@ -147,12 +142,26 @@ def _blocks(rows: Sequence[str], manner: Answer) -> str:
         elif (found := begin.match(row)) and (inside is None or row[: found.end()].strip()):
             inside = found.end()
             blocks.append([row[inside:]])
-        elif inside is not None and (found or not row.strip() or not row[: min(inside, 2)].strip()):
+        elif inside is not None and (found or not row[: min(inside, 2)].strip()):
             # also a row that could begin an answer without a sign (cn draws answers set in by two columns, or by one)
             blocks[-1].append(_undented(row, inside))
         else:
             inside = None
     return "\n\n".join("\n".join(block).strip("\n") for block in blocks)
+
+
+def _compiled(pattern: str | None) -> re.Pattern[str] | None:
+    return re.compile(pattern) if pattern else None
+
+
+def _end_pattern(manner: Answer) -> str | None:
+    """What a row that ends an answer looks like; None where its prompt alone ends it."""
+    return None if manner.until == "prompt" else manner.until
+
+
+def _is_stripped(row: str, manner: Answer) -> bool:
+    """Whether the profile names a row as no part of an answer."""
+    return any(re.search(pattern, row) for pattern in manner.strip)
 
 
 def _undented(row: str, width: int) -> str:
@@ -161,7 +170,7 @@ def _undented(row: str, width: int) -> str:
 
 def _plain(rows: Sequence[str], first: str, typed: str, profile: Profile, tmux: widths.Version) -> str:
     """All rows behind the rest of the echo, whose first row is given, and behind the program's last action."""
-    tool = re.compile(profile.answer.tool) if profile.answer.tool else None
+    tool = _compiled(profile.answer.tool)
     kept = rows[_echoed([widths.bases(row, tmux) for row in rows], first, typed, profile) :]
     acted = [at for at, row in enumerate(kept) if tool and tool.search(row)]
     return "\n".join(kept[acted[-1] + 1 if acted else 0 :]).strip("\n")
@@ -198,13 +207,10 @@ def _unmarked(text: str) -> str:
 
 
 def _stripped(text: str, manner: Answer) -> str:
-    if manner.until and manner.until != "prompt":
-        ends = [one.start() for one in re.finditer(manner.until, text, re.MULTILINE)]
+    if until := _end_pattern(manner):
+        ends = [one.start() for one in re.finditer(until, text, re.MULTILINE)]
         text = text[: ends[-1]] if ends else text
-    for pattern in manner.strip:
-        strip = re.compile(pattern)
-        text = "\n".join(line for line in text.split("\n") if not line or not strip.search(line))
-    return text.strip("\n")
+    return "\n".join(line for line in text.split("\n") if not line or not _is_stripped(line, manner)).strip("\n")
 
 
 def _unnumbered(text: str, manner: Answer) -> str:

@@ -144,6 +144,11 @@ def at_cursor(seen: Text, tells: Tells) -> Asking | None:
         return asked("password", seen, unframed(left) or _question(seen, left) or "password")
     if tells.pager:
         return _pager(seen)
+    return _with_answers(seen, left, tells) or _without_answers(seen, left, tells)
+
+
+def _with_answers(seen: Text, left: str, tells: Tells) -> Asking | None:
+    """A question that says what may be answered: `[y/N]`, `(y)es (n)o`, or that takes yes or no."""
     if found := patterns.SPELLED.search(left):
         return asked("confirm", seen, _until(seen, left, found), _spelled(left, found, tells), found[1])
     if found := patterns.LETTERS.search(left):
@@ -155,8 +160,11 @@ def at_cursor(seen: Text, tells: Tells) -> Asking | None:
         return _letters(seen, left, found, tells)
     if assumed := _assumed(seen, left):
         return asked("confirm", seen, _question(seen, left), _either(tells, words=len(assumed) > 1), assumed)
-    if patterns.DOTTED.search(left):
-        return asked("confirm", seen, _question(seen, left), _either(tells))
+    return asked("confirm", seen, _question(seen, left), _either(tells)) if patterns.DOTTED.search(left) else None
+
+
+def _without_answers(seen: Text, left: str, tells: Tells) -> Asking | None:
+    """A pager, a pause for a key, a secret, or a question that any text answers."""
     if patterns.MORE.search(left.strip()) and (tells.raw or left.strip() != ":"):
         return _pager(seen)
     if patterns.pauses(left):
