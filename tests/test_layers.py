@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "tmuxctl"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "ownership", "value", "model", "untrusted", "widths", "evidence", "results"),
+    ("errors", "ownership", "value", "vocabulary", "model", "untrusted", "widths", "evidence", "results"),
     ("alarm", "config", "extensions", "effort", "program_profile", "profile_files", "plugin", "contract", "operations"),
     ("transport",),
     ("terminal", "reading"),
@@ -59,6 +59,7 @@ HEAVY = ("asyncio", "importlib.metadata", "libtmux", "psutil", "pyte", "yaml")
 HOT = (
     "errors",
     "ownership",
+    "vocabulary",
     "model",
     "untrusted",
     "widths",

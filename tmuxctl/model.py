@@ -4,37 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from enum import Enum
 from types import MappingProxyType
 from typing import Any
 
 from tmuxctl.errors import Usage
 from tmuxctl.value import Value
+from tmuxctl.vocabulary import Confidence as Confidence
+from tmuxctl.vocabulary import EvidenceKind, InputKind
+from tmuxctl.vocabulary import State as State
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,62}")
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-class State(str, Enum):
-    """What a program is doing, as far as the evidence goes."""
-
-    STARTING = "starting"
-    BUSY = "busy"
-    IDLE = "idle"
-    ASKING = "asking"
-    EXITED = "exited"
-    LOST = "lost"
-    UNKNOWN = "unknown"
-
-
-class Confidence(str, Enum):
-    """How far a state can be trusted."""
-
-    SURE = "sure"
-    LIKELY = "likely"
-    GUESS = "guess"
 
 
 class Size(Value):
@@ -64,6 +46,32 @@ class SessionSpec(Value):
     notes: Mapping[str, Any] = NOTHING
 
 
+class Option(Value):
+    """One way to answer a question: its `id` (what `decide` takes), the label on the screen, and the keys that choose it."""
+
+    id: str
+    label: str
+    keys: tuple[str, ...]
+
+
+class Asking(Value):
+    """A decision a program wants before it goes on.
+
+    `kind` is confirm, choice, approval, trust, password, pager, keys or question; `id` names this very question, `default`
+    is the id of the option that plain Enter would choose, None if there is none or nobody knows; `risk` is low, high or
+    unknown. `options` is empty where any text is an answer. `hidden`: the program's profile says that what is typed is not
+    shown, though keys are read one by one.
+    """
+
+    kind: InputKind
+    id: str
+    question: str
+    options: tuple[Option, ...] = ()
+    default: str | None = None
+    risk: str = "unknown"
+    hidden: bool = False
+
+
 class Session(Value):
     """One program on one terminal, as far as it is known; what is not known is None. Times are ISO-8601 UTC."""
 
@@ -72,11 +80,11 @@ class Session(Value):
     incarnation: str | None = None
     machine: str | None = None
     state: State = State.UNKNOWN
-    kind: str | None = None
+    kind: InputKind | None = None
     detail: str | None = None
     until: str | None = None
     """When a limit ends, of which the detail `limited` tells; None if the program does not say."""
-    by: str | None = None
+    by: EvidenceKind | None = None
     confidence: Confidence | None = None
     asking: Mapping[str, Any] | None = None
     wants: str | None = None
@@ -170,7 +178,7 @@ UNITS: Mapping[float, str] = {
 """What each unit of a duration may be called, by its length in seconds."""
 
 NUMBER = r"[0-9]{1,9}(?:\.[0-9]{1,6})?"
-DURATION = re.compile("".join(rf"(?:({NUMBER}) ?(?:{names})(?![a-z]) ?)?" for names in UNITS.values()))
+DURATION = "".join(rf"(?:({NUMBER}) ?(?:{names})(?![a-z]) ?)?" for names in UNITS.values())
 
 
 def parse_seconds(value: str | int | float | None) -> float | None:
@@ -185,7 +193,7 @@ def parse_seconds(value: str | int | float | None) -> float | None:
     text = value if isinstance(value, str) else ""
     if re.fullmatch(NUMBER, text):
         return float(text)
-    found = DURATION.fullmatch(text)
+    found = re.fullmatch(DURATION, text)
     if not text or not found:
         raise Usage(
             f"{ascii(str(value)[:40])} is not a valid duration",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     # what reads a field, by the name of its type
     Dimensions: TypeAlias = str
+    EventWord: TypeAlias = str
     Gutter: TypeAlias = str
     Kind: TypeAlias = str
     Path: TypeAlias = str
@@ -135,7 +136,7 @@ class Told(Value):
 
     on: Word
     """`notify`: the event's name"""
-    means: Annotated[Literal["submit", "stop", "failure", "asking", "attention"], "is"]
+    means: Annotated[EventWord, "is"]
     """`stop`: `submit`: it took an input, `stop`: the turn is over, `failure`: it ended in an error, `asking`,
     `attention`: it wants something, and the screen tells what"""
     where: Matches = NOTHING

@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from tmuxctl.model import Asking as Asking
 from tmuxctl.model import Confidence, Session, State
+from tmuxctl.model import Option as Option
 from tmuxctl.value import Value
+from tmuxctl.vocabulary import EvidenceKind, InputKind, WaitCondition
 
 NO_USAGE: Mapping[str, int | None] = MappingProxyType({"output_tokens": None})
 
@@ -31,7 +34,7 @@ class Screen(Value):
     alt: bool
     title: str
     state: State
-    by: str | None
+    by: EvidenceKind | None
     position: str | None
     """The session's cursor (surface: `cursor` of other results), behind what the screen shows."""
     truncated: bool = False
@@ -73,32 +76,6 @@ class Written(Value):
     cursor: str | None = None
 
 
-class Option(Value):
-    """One way to answer a question: its `id` (what `decide` takes), the label on the screen, and the keys that choose it."""
-
-    id: str
-    label: str
-    keys: tuple[str, ...]
-
-
-class Asking(Value):
-    """A decision a program wants before it goes on.
-
-    `kind` is confirm, choice, approval, trust, password, pager, keys or question; `id` names this very question, `default`
-    is the id of the option that plain Enter would choose, None if there is none or nobody knows; `risk` is low, high or
-    unknown. `options` is empty where any text is an answer. `hidden`: the program's profile says that what is typed is not
-    shown, though keys are read one by one.
-    """
-
-    kind: str
-    id: str
-    question: str
-    options: tuple[Option, ...] = ()
-    default: str | None = None
-    risk: str = "unknown"
-    hidden: bool = False
-
-
 class Wait(Value):
     """How a wait ended. `matched` is the condition that held, or None; `why` says it in words; `elapsed` is in seconds;
     `wants` is `prompt` where the program is ready for its next command, `input` where anything else has to be typed;
@@ -106,15 +83,15 @@ class Wait(Value):
     timed out, the output in which it was searched for, else the last rows of the screen."""
 
     session: str
-    matched: str | None
+    matched: WaitCondition | None
     why: str
     text: str | None = None
     groups: tuple[str | None, ...] | None = None
     state: State | None = None
-    kind: str | None = None
+    kind: InputKind | None = None
     detail: str | None = None
     until: str | None = None
-    by: str | None = None
+    by: EvidenceKind | None = None
     confidence: Confidence | None = None
     asking: Asking | None = None
     wants: str | None = None
@@ -167,10 +144,10 @@ class Answer(Value):
     session: str
     answer: str
     state: State
-    kind: str | None = None
+    kind: InputKind | None = None
     detail: str | None = None
     until: str | None = None
-    by: str | None = None
+    by: EvidenceKind | None = None
     confidence: Confidence | None = None
     asking: Asking | None = None
     turn: int = 0
@@ -203,9 +180,9 @@ class Decided(Value):
     asked: Asking
     option: str | None
     state: State
-    kind: str | None = None
+    kind: InputKind | None = None
     detail: str | None = None
-    by: str | None = None
+    by: EvidenceKind | None = None
     confidence: Confidence | None = None
     asking: Asking | None = None
     exit_status: int | None = None
@@ -218,9 +195,9 @@ class Event(Value):
     time: str
     session: str
     state: State
-    kind: str | None = None
+    kind: InputKind | None = None
     detail: str | None = None
-    by: str | None = None
+    by: EvidenceKind | None = None
     confidence: Confidence | None = None
     why: str | None = None
     cursor: str | None = None
@@ -246,9 +223,9 @@ class Explained(Value):
 
     session: str | None
     state: State
-    kind: str | None
+    kind: InputKind | None
     detail: str | None
-    by: str | None
+    by: EvidenceKind | None
     confidence: Confidence
     why: str
     profile: str | None

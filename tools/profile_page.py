@@ -1,4 +1,4 @@
-"""Writes the tables of fields in docs/profiles.md from the classes of tmuxctl.program_profile: `python -m tools.profile_page [--check]`.
+"""Writes the tables of fields in docs/profiles.md from tmuxctl.program_profile: `python -m tools.profile_page [--check]`.
 
 A table stands between `<!-- fields of NAME ... -->`, which names the records whose fields it lists, and `<!-- /fields -->`.
 """
@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from tmuxctl import program_profile
 from tmuxctl.profile_files.schema import key_of
 from tmuxctl.program_profile import RECORDS, Profile
 from tmuxctl.value import Value
@@ -54,7 +55,7 @@ def main() -> int:
 
 def rows(record: str) -> Iterator[Row]:
     """The fields of a record in their order, with the text below each."""
-    module = ast.parse(Path(profile.__file__).read_text(encoding="utf-8"))
+    module = ast.parse(Path(program_profile.__file__).read_text(encoding="utf-8"))
     wanted = KINDS[record]
     body = next(one.body for one in module.body if isinstance(one, ast.ClassDef) and one.name == wanted.__name__)
     texts = {

@@ -10,6 +10,7 @@ import pytest
 
 from tmuxctl.program_profile import Answer, Profile, Rule
 from tmuxctl.reading.answers.printed_answer import Answered, End, Given, answer
+from tmuxctl.vocabulary import InputKind
 
 RECORDED = sorted(Path(__file__).with_name("answers").glob("*.jsonl"))
 ON, OFF = "\x1b[?2004h", "\x1b[?2004l"
@@ -123,7 +124,7 @@ def test_the_prompt_is_cut_once_and_may_change(prompt: str | None, data: str, te
     ],
 )
 def test_a_question_at_the_end_was_printed_like_the_rest(prompt: str, data: str, kind: str, text: str) -> None:
-    assert said(data, prompt=prompt, end=End(kind)).text == text
+    assert said(data, prompt=prompt, end=End(InputKind(kind))).text == text
 
 
 @pytest.mark.parametrize(
@@ -136,13 +137,13 @@ def test_a_question_at_the_end_was_printed_like_the_rest(prompt: str, data: str,
     ],
 )
 def test_a_prompt_for_more_of_the_same_input_is_no_output(data: str, profile: Profile | None, text: str) -> None:
-    assert said(data, profile=profile, end=End("continuation", "repl")).text == text
-    assert said("x\n... \n>>> ", end=End("prompt", "repl")).text == "... "
+    assert said(data, profile=profile, end=End(InputKind.CONTINUATION, "repl")).text == text
+    assert said("x\n... \n>>> ", end=End(InputKind.PROMPT, "repl")).text == "... "
 
 
 def test_a_shell_that_wants_more_of_a_command_has_printed_nothing() -> None:
     fish = "for \r\x1b[15Ci\x1b[22C2\r\n\x1b[K\x1bM\r\n\x1b[15C\x1bM\x08\x08\x1b[34mfor\x1b[36m2\r\r\n\x1b[15C"
-    assert said(fish, "for i in 1 2", prompt="me ~> ", end=End("continuation", "shell")) == Answered(
+    assert said(fish, "for i in 1 2", prompt="me ~> ", end=End(InputKind.CONTINUATION, "shell")) == Answered(
         "", True, None, "screen"
     )
 
@@ -163,8 +164,8 @@ def test_a_prompt_drawn_again_for_another_size_is_cut_with_the_first(prompt: str
 @pytest.mark.parametrize("tail", ["# ", "ftp> ", "sh-5.2$ ", "me@far:~$ "])
 @pytest.mark.parametrize("before", [">>> ", "me@box ~> ", "me@box:~$ "])
 def test_the_prompt_of_another_program_than_before_is_all_of_its_row(before: str, tail: str) -> None:
-    assert said(f"x\nout\n{tail}", prompt=before, end=End("prompt")).text == "out"
-    assert said(f"x\n\x1b]0;title\x07\r{tail}", prompt=before, end=End("prompt")).text == ""
+    assert said(f"x\nout\n{tail}", prompt=before, end=End(InputKind.PROMPT)).text == "out"
+    assert said(f"x\n\x1b]0;title\x07\r{tail}", prompt=before, end=End(InputKind.PROMPT)).text == ""
 
 
 def test_a_prompt_that_everybody_knows_is_cut_whole_whatever_the_rules_of_another_program() -> None:

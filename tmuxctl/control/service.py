@@ -34,6 +34,7 @@ from tmuxctl.operations import (
     invoke,
     operation,
 )
+from tmuxctl.vocabulary import StateFilter
 
 if TYPE_CHECKING:
     from tmuxctl.config import Settings
@@ -464,7 +465,7 @@ class Control:
         session: Annotated[tuple[str, ...], "names or ids; default: all, new ones too"] = (),
         *,
         state: Annotated[
-            Literal["starting", "busy", "idle", "asking", "exited", "lost", "unknown", "prompt", "input"] | None,
+            StateFilter | None,
             "only changes to it; prompt: ready for the next command, input: wants anything else",
         ] = None,
     ) -> Iterator[Event]:
@@ -635,7 +636,7 @@ class Control:
         self,
         *,
         state: Annotated[
-            Literal["starting", "busy", "idle", "asking", "exited", "lost", "unknown", "prompt", "input"] | None,
+            StateFilter | None,
             "only these; prompt: ready for the next command, input: wants anything else",
         ] = None,
         tag: Annotated[str | None, Kind("tag", TEXT.schema, TEXT.parse), "only those with this tag"] = None,

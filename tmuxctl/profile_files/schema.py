@@ -13,13 +13,12 @@ from tmuxctl.profile_files.patterns import matches_nothing, problem
 from tmuxctl.profile_files.yaml_tree import Node, bad, tree
 from tmuxctl.program_profile import RECORDS, Answer, Hooks, Profile, Rule, Submit, Told, Transcript
 from tmuxctl.value import Value
+from tmuxctl.vocabulary import Detail, EventKind, InputKind
 
 SCHEMA = "tmuxctl/profile@1"
 
-IDLE_KINDS = ("prompt", "continuation", "line", "editor", "tui")
-ASKING_KINDS = ("confirm", "choice", "approval", "trust", "password", "pager", "keys", "question")
-PROMPT_DETAILS = ("shell", "repl", "agent")
-BUSY_DETAILS = ("printing", "computing", "silent", "streaming", "thinking", "retrying", "limited", "stopped")
+ASKING_KINDS = tuple(kind for kind in InputKind if kind.traits.asks)
+PROMPT_KINDS = tuple(kind for kind in InputKind if not kind.traits.asks and kind is not InputKind.CONTINUATION)
 
 PROGRAM = re.compile(r"[\w.+@*?-]{1,100}")
 """A name of a program in `detect`; `*` and `?` stand for any text and any character."""
@@ -370,6 +369,11 @@ def _one_of(*choices: str) -> Reader:
     return lambda reader, node, what: reader.one_of(node, what, choices)
 
 
+def _details(rules: str) -> tuple[str, ...]:
+    """The details that rules of this kind may give."""
+    return tuple(detail for detail in Detail if rules in detail.traits.rules)
+
+
 def _record(readers: Mapping[str, Reader]) -> Reader:
     return lambda reader, node, what: reader.record(node, what, readers)
 
@@ -399,6 +403,7 @@ READERS: Mapping[str, Reader] = {
     "float": _Reader.number,
     "tuple[str, ...]": _Reader.texts,
     "Dimensions": _Reader.size,
+    "EventWord": _one_of(*EventKind),
     "Gutter": _Reader.gutter,
     "Keys": _Reader.keys,
     "Kind": _one_of(*ASKING_KINDS),
@@ -417,11 +422,11 @@ READERS: Mapping[str, Reader] = {
     "Texts": _Reader.texts_by_name,
     "Variables": _Reader.variables,
     "Word": _Reader.word,
-    "PromptRules": _rules(detail=PROMPT_DETAILS, kind=("prompt", "line", "editor", "tui")),
-    "ContinuationRules": _rules(detail=PROMPT_DETAILS),
-    "BusyRules": _rules(detail=BUSY_DETAILS),
+    "PromptRules": _rules(detail=_details("prompt"), kind=PROMPT_KINDS),
+    "ContinuationRules": _rules(detail=_details("continuation")),
+    "BusyRules": _rules(detail=_details("busy")),
     "AskingRules": _rules("kind", "question", "options", "menu", "strip", "default", "risk", "hidden"),
-    "ErrorRules": _rules("retry", detail=("retrying", "limited", "failed")),
+    "ErrorRules": _rules("retry", detail=_details("errors")),
     "Submit": _map_of(Submit),
     "Answer": _map_of(Answer),
     "Hooks": _Reader.hooks,
@@ -444,7 +449,7 @@ TEST: Mapping[str, Reader] = {
     "title": _Reader.text,
     "cursor": _Reader.cursor,
     "state": _one_of(*STATES),
-    "kind": _one_of(*IDLE_KINDS, *ASKING_KINDS),
+    "kind": _one_of(*InputKind),
     "detail": _Reader.text,
     "asking": _Reader.word,
     "not": _Reader.states,

@@ -11,6 +11,7 @@ from tmuxctl.control.sessions.chosen_profile import chosen
 from tmuxctl.evidence import FULL, Evidence, Look
 from tmuxctl.model import Confidence, State
 from tmuxctl.reading.state.judging import Verdict, judge
+from tmuxctl.vocabulary import EvidenceKind
 from tools.states.recording import Recording, Window
 from tools.states.scenarios import Expect, filled
 
@@ -199,6 +200,6 @@ def unchanged(seconds: float) -> Judge:
         newest = next((one.at for one in reversed(evidence.looks) if one.journal != look.journal), None)
         still = look.at - (evidence.looks[0].at if newest is None else newest)
         state = State.EXITED if look.dead else State.IDLE if still >= seconds else State.BUSY
-        return Verdict(state, None, None, "settle", Confidence.GUESS, f"nothing printed for {still:.1f} s")
+        return Verdict(state, None, None, EvidenceKind.SETTLE, Confidence.GUESS, f"nothing printed for {still:.1f} s")
 
     return judge

@@ -16,6 +16,7 @@ from tmuxctl.terminal.input.paste import Input, ended
 from tmuxctl.terminal.tmux import lease
 from tmuxctl.terminal.tmux.lease import Holder
 from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.vocabulary import EvidenceKind, InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -75,7 +76,9 @@ def _standing(steady: Steady, id: str | None) -> Asking:
     while not steady.look() and time.monotonic() - began < 1.0:
         time.sleep(steady.due())
     # a program that draws a clock or a spinner beside its question is found at work in some looks
-    while steady.verdict.by == "kernel" and _shows_question(steady) and time.monotonic() - began < GONE_SECONDS:
+    while (
+        steady.verdict.by is EvidenceKind.KERNEL and _shows_question(steady) and time.monotonic() - began < GONE_SECONDS
+    ):
         time.sleep(steady.due())
         steady.look()
     verdict, name = steady.verdict, steady.observer.pane.name
@@ -83,7 +86,7 @@ def _standing(steady: Steady, id: str | None) -> Asking:
         raise ended(steady.observer.pane)
     if verdict.state is not State.ASKING or verdict.asking is None:
         hint = f"tmuxctl wait {name} --asking"
-        if verdict.state is State.IDLE and verdict.kind in ("line", "continuation"):
+        if verdict.state is State.IDLE and verdict.kind in (InputKind.LINE, InputKind.CONTINUATION):
             hint = f"send it a line: tmuxctl send {name} TEXT"
         raise Conflict(
             f"{name} asks nothing: it is {verdict.state.value} ({verdict.why})",
@@ -113,8 +116,8 @@ def _answer(
 ) -> str:
     """Choose an option, or type a text or a password where that is the answer; what was chosen."""
     name = pane.name
-    if (secret is not None) != (asking.kind == "password"):
-        if secret is not None and asking.kind == "question":
+    if (secret is not None) != asking.kind.traits.hidden:
+        if secret is not None and asking.kind.traits.free:
             raise sending.would_show(name)
         if secret is not None:
             raise Conflict(
@@ -179,7 +182,7 @@ def find(asking: Asking, given: str) -> Option | None:
 def _advised_against(asking: Asking, chosen: Option) -> bool:
     """Whether a program offers more than yes and no, and marks another answer than this one as its own choice: `Y` is then
     one of several things it may do, such as to overwrite what was changed (dpkg), and is chosen only by its own name."""
-    return asking.kind != "confirm" and len(asking.options) > 2 and asking.default not in (None, chosen.id)
+    return asking.kind is not InputKind.CONFIRM and len(asking.options) > 2 and asking.default not in (None, chosen.id)
 
 
 def parse_policies(texts: Sequence[str]) -> dict[str, str]:
@@ -203,12 +206,12 @@ def by_policy(verdict: Verdict, policies: Mapping[str, str]) -> Option | None:
     """The option a policy chooses for the question that stands, by its rule, id or kind; None to leave it standing. What is
     said of any question (`*`) denies trust, and never gives it."""
     asking = verdict.asking
-    if asking is None or asking.kind == "password":
+    if asking is None or asking.kind.traits.hidden:
         return None
     for key in (verdict.rule, asking.id, asking.kind, "*"):
         if key is not None and key in policies:
             chosen = None if policies[key] == STOP else find(asking, policies[key])
-            trusts = key == "*" and asking.kind == "trust" and chosen is not None and chosen.id != "deny"
+            trusts = key == "*" and asking.kind.traits.explicit and chosen is not None and chosen.id != "deny"
             return None if trusts else chosen
     return None
 

@@ -23,7 +23,7 @@ def asked_for(machine: Machine, pane: Pane) -> bool:
     from tmuxctl.control.output import printed
 
     verdict = observing.now(machine, pane, printed.last_input(machine, pane)).verdict
-    return verdict.asking is not None and verdict.asking.kind == "password"
+    return verdict.asking is not None and verdict.asking.kind.traits.hidden
 
 
 def _asks(machine: Machine, pane: Pane) -> bool:

@@ -27,6 +27,7 @@ from tmuxctl.terminal.input.keys import tmux_keys
 from tmuxctl.terminal.input.paste import Input, Write
 from tmuxctl.terminal.tmux import lease
 from tmuxctl.terminal.tmux.lease import Holder
+from tmuxctl.vocabulary import EventKind, EvidenceKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -66,7 +67,7 @@ RENEW_SECONDS = 2.0
 LOOK_SECONDS = 0.02
 """The pause between two looks."""
 
-PROOFS = ("submit", *ENDS)
+PROOFS = (EventKind.SUBMIT, *ENDS)
 """What a program tells of itself once it took a text. That it wants something, it may still tell of the turn before."""
 
 NOT_SHOWN = "the text did not show"
@@ -161,7 +162,7 @@ class Submission:
         shown = self.look
         self._refuse_questions()
         # a text may hold what looks like the program's own sign of work
-        self.marked = self._verdict().by == "busy-mark"
+        self.marked = self._verdict().by is EvidenceKind.BUSY_MARK
         for _ in range(TRIES):
             self._press(given)
             if evidence := self._proof(shown):
@@ -330,9 +331,9 @@ class Submission:
         verdict = self._verdict()
         if verdict.state is State.ASKING:
             return "asking"
-        if verdict.by == "shell-mark" and look.mark != shown.mark:
+        if verdict.by is EvidenceKind.SHELL_MARK and look.mark != shown.mark:
             return verdict.by
-        if verdict.by == "busy-mark" and not self.marked:
+        if verdict.by is EvidenceKind.BUSY_MARK and not self.marked:
             return verdict.by
         moved = look.left != shown.left or look.y != shown.y
         if moved and input_box.empty(look, self.profile):
@@ -346,7 +347,7 @@ class Submission:
         return None
 
     def _works(self, verdict: Verdict) -> bool:
-        return verdict.state is State.BUSY and verdict.by == "kernel"
+        return verdict.state is State.BUSY and verdict.by is EvidenceKind.KERNEL
 
     def _verdict(self) -> Verdict:
         return self.steady.observer.verdict()

@@ -23,6 +23,7 @@ from tmuxctl.terminal.panes import foreign
 from tmuxctl.terminal.processes import cgroup, process
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.untrusted import JSON_LIMIT
+from tmuxctl.vocabulary import EventKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.lifecycle.creation import Prepared
@@ -213,7 +214,7 @@ def _resume(machine: Machine, kept: Kept) -> tuple[str, ...]:
     profile = kept.profile
     if profile is None or not profile.resume or profile.hooks is None:
         return profile.resume if profile else ()
-    names = {told.on for told in profile.hooks.events if told.means == "submit"}
+    names = {told.on for told in profile.hooks.events if told.means == EventKind.SUBMIT}
     events = machine.transport.files(f"{records.folder(machine, kept.session.id)}/{layout.EVENTS}")
     talked = not names or any(one.partition(".")[0] in names for one in events)
     return profile.resume if talked else ()

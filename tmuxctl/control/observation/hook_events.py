@@ -12,6 +12,7 @@ from tmuxctl.errors import TmuxctlError
 from tmuxctl.evidence import Hook
 from tmuxctl.reading.answers import transcripts
 from tmuxctl.terminal.tmux import layout
+from tmuxctl.vocabulary import EventKind
 
 if TYPE_CHECKING:
     from collections.abc import Set
@@ -42,7 +43,7 @@ CLOCK_SECONDS = 0.01
 AHEAD_SECONDS = 5.0
 """A file that is so much newer than now was written before the wall clock was set back: nobody knows when."""
 
-ENDS = ("stop", "failure")
+ENDS = (EventKind.STOP, EventKind.FAILURE)
 
 
 class Happened(NamedTuple):
@@ -115,10 +116,10 @@ class Events:
 
     def _follows(self, end: Happened, begun: list[Happened]) -> bool:
         """Whether a turn was begun before this end of one, and not ended since: by an end of its own."""
-        if not any(told.means == "submit" for told in self.hooks.events):
+        if not any(told.means == EventKind.SUBMIT for told in self.hooks.events):
             return True
         before = begun[: begun.index(end)]
-        begins = [at for at, one in enumerate(before) if one.event.means == "submit"]
+        begins = [at for at, one in enumerate(before) if one.event.means == EventKind.SUBMIT]
         if not begins:
             return False
         given = (before[begins[-1]].event.input or "").encode("utf-8", "replace")

@@ -28,6 +28,7 @@ from tmuxctl.terminal.tmux.journal import Extent
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Probe, read_object
 from tmuxctl.value import changed
+from tmuxctl.vocabulary import Detail, EvidenceKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -68,7 +69,9 @@ RECENT_SECONDS = 1.0
 
 UNSEEN = Verdict(State.UNKNOWN, None, None, None, Confidence.GUESS, "not looked at yet")
 
-TAKING = Verdict(State.BUSY, None, "silent", "kernel", Confidence.LIKELY, "what was typed has not been taken yet")
+TAKING = Verdict(
+    State.BUSY, None, Detail.SILENT, EvidenceKind.KERNEL, Confidence.LIKELY, "what was typed has not been taken yet"
+)
 
 START_SECONDS = 30.0
 """How long a new program is waited for, if neither its profile nor the settings say."""
@@ -333,7 +336,7 @@ class Steady:
             self._journal, self._grown = look.journal, self._looked - silent
         self._taken = self._taken or self.arrived(look)
         before, self.verdict = self.verdict, self.observer.verdict()
-        self.worked = self.worked or (self.verdict.state is State.BUSY and self.verdict.by == "busy-mark")
+        self.worked = self.worked or (self.verdict.state is State.BUSY and self.verdict.by is EvidenceKind.BUSY_MARK)
         self.deaf = self.deaf or self._nobody(before)
         if certain(self.verdict) and (self._taken or self.verdict.state is State.EXITED):
             self.holds = True
@@ -349,7 +352,10 @@ class Steady:
     def _nobody(self, before: Verdict) -> bool:
         """Two looks in a row saw that nobody listens."""
         pair = (before, self.verdict)
-        return all(one.state is State.BUSY and one.by == "kernel" and one.confidence is Confidence.SURE for one in pair)
+        return all(
+            one.state is State.BUSY and one.by is EvidenceKind.KERNEL and one.confidence is Confidence.SURE
+            for one in pair
+        )
 
     def watch(self, moment: float = MOMENT_SECONDS) -> None:
         """Look until the state holds, for at most `moment` seconds (0: once), and leave what was seen for the next."""
@@ -484,7 +490,7 @@ def _still(kernel: Kernel | None) -> Kernel | None:
 def certain(verdict: Verdict) -> bool:
     """True if one look is enough: the program's end, the marks of a shell, and what a program told itself."""
     return verdict.state in (State.EXITED, State.LOST) or (
-        verdict.by in ("shell-mark", "hook") and verdict.confidence is Confidence.SURE
+        verdict.by in (EvidenceKind.SHELL_MARK, EvidenceKind.HOOK) and verdict.confidence is Confidence.SURE
     )
 
 

@@ -8,6 +8,7 @@ from tmuxctl.errors import Conflict, DecisionNeeded
 from tmuxctl.model import State
 from tmuxctl.reading.state import wanted
 from tmuxctl.reading.state.wanted import INPUT, PROMPT
+from tmuxctl.vocabulary import InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.observation.observing import Observer
@@ -21,7 +22,7 @@ TAIL_BYTES = 1 << 16
 
 def of(observer: Observer, verdict: Verdict) -> str | None:
     """PROMPT if the program is ready for the next command, INPUT if anything else is wanted, None if nothing is."""
-    unclear = verdict.state is State.IDLE and verdict.kind in wanted.OWN_SCREENS
+    unclear = verdict.state is State.IDLE and bool(verdict.kind and verdict.kind.traits.whole_screen)
     return wanted.wanted(verdict, has_prompt=unclear and has_prompt(observer))
 
 
@@ -46,7 +47,7 @@ def has_prompt(observer: Observer) -> bool:
 def input_wanted(name: str, verdict: Verdict) -> DecisionNeeded:
     """The error for a program that waits for input where its next prompt is waited for."""
     what, hint = _words(name, verdict)
-    return DecisionNeeded(f"{name} waits for {what}", reason=verdict.kind or "line", hint=hint)
+    return DecisionNeeded(f"{name} waits for {what}", reason=verdict.kind or InputKind.LINE, hint=hint)
 
 
 def not_at_prompt(name: str, verdict: Verdict) -> Conflict:
@@ -54,7 +55,7 @@ def not_at_prompt(name: str, verdict: Verdict) -> Conflict:
     what, hint = _words(name, verdict)
     return Conflict(
         f"{name} is not at its prompt: a command under way waits for {what}",
-        reason=verdict.kind or "line",
+        reason=verdict.kind or InputKind.LINE,
         hint=f"{hint}; or wait for its prompt with --queue; or stop the command with --interrupt",
     )
 
@@ -62,7 +63,7 @@ def not_at_prompt(name: str, verdict: Verdict) -> Conflict:
 def _words(name: str, verdict: Verdict) -> tuple[str, str]:
     """What is wanted, and how it is given."""
     prompt = f": {verdict.prompt}" if verdict.prompt else ""
-    if verdict.kind in wanted.OWN_SCREENS:
+    if verdict.kind and verdict.kind.traits.whole_screen:
         return "a key, on a whole screen of its own", f"press it: tmuxctl keys {name} KEY; look: tmuxctl screen {name}"
-    what = "the rest of its input" if verdict.kind == "continuation" else f"a line of input{prompt}"
+    what = "the rest of its input" if verdict.kind is InputKind.CONTINUATION else f"a line of input{prompt}"
     return what, f"send it: tmuxctl send {name} TEXT"

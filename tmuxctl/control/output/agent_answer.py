@@ -18,6 +18,7 @@ from tmuxctl.reading.answers import drawn_answer, failure
 from tmuxctl.results import Output
 from tmuxctl.terminal.panes import observer as observers
 from tmuxctl.terminal.tmux import screen as screens
+from tmuxctl.vocabulary import EventKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -164,7 +165,7 @@ def _told(machine: Machine, observer: Observer, given: Input, typed: str, ended:
     if ended and hooks.transcript is not None:
         spoken = _transcript(machine, observer, path, typed, LATE_TOKENS_SECONDS if text is not None else 0.0)
     tokens = spoken.tokens if spoken else last.event.tokens if last else None
-    if last is not None and last.event.means == "failure":
+    if last is not None and last.event.means == EventKind.FAILURE:
         return Said("", False, "hook", tokens=tokens, error=(text or "").strip())
     if text is not None:
         return Said(text.rstrip("\n"), True, "hook", tokens=tokens)

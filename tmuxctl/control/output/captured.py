@@ -13,6 +13,7 @@ from tmuxctl.terminal.panes import observer
 from tmuxctl.terminal.panes.observer import Capture
 from tmuxctl.terminal.tmux import screen as screens
 from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.vocabulary import EvidenceKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -53,7 +54,7 @@ def screen(
         alt=pane.alternate,
         title=title,
         state=verdict.state if verdict else State.EXITED,
-        by=verdict.by if verdict else "exit",
+        by=verdict.by if verdict else EvidenceKind.EXIT,
         position=finding.cursor(pane, offset),
         scrollback=None if scrollback is None else tuple(screens.text(back, trim=trim).split("\n")) if back else (),
         ansi=screens.ansi(rows) if ansi else None,

@@ -16,6 +16,7 @@ from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import read_object
 from tmuxctl.untrusted import fits
 from tmuxctl.value import changed
+from tmuxctl.vocabulary import EvidenceKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -194,7 +195,7 @@ def _gone(session_id: str, kept: dict[str, Any], state: State) -> Session:
         id=session_id,
         incarnation=kept.get("incarnation"),
         state=state,
-        by="exit" if state is State.EXITED else None,
+        by=EvidenceKind.EXIT if state is State.EXITED else None,
         confidence=Confidence.SURE,
         profile=asked.get("profile"),
         argv=tuple(asked.get("argv", ())),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tmuxctl.control.sessions.finding import cursor, journal
 from tmuxctl.model import Confidence, Session, State
 from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.vocabulary import EvidenceKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -40,7 +41,7 @@ def summary(pane: Pane, point: str | None = None) -> Session:
         incarnation=pane.incarnation,
         state=state,
         detail=pane_detail(pane),
-        by="exit" if pane.dead else None,
+        by=EvidenceKind.EXIT if pane.dead else None,
         confidence=Confidence.SURE if pane.dead else None,
         profile=spec.get("profile"),
         argv=tuple(spec.get("argv", ())),

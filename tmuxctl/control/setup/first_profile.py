@@ -19,9 +19,10 @@ from tmuxctl.operations import current
 from tmuxctl.ownership import make_parents
 from tmuxctl.profile_files import resolved
 from tmuxctl.profile_files.library import detect, program_of, script_of
-from tmuxctl.profile_files.schema import PROGRAM, SCHEMA, parse
+from tmuxctl.profile_files.schema import ASKING_KINDS, PROGRAM, SCHEMA, parse
 from tmuxctl.results import ProfileFile, Screen
 from tmuxctl.terminal.input.keys import tmux_keys
+from tmuxctl.vocabulary import WaitCondition
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -52,7 +53,7 @@ notes: {notes}
 # what it shows while it works
 # busy: {{id: spinner, re: 'esc to interrupt', where: bottom:3}}
 
-# Questions it asks. kind: confirm choice approval trust password pager keys question; options: what one may answer, and
+# Questions it asks. kind: {kinds}; options: what one may answer, and
 # the keys that do it.
 # asking:
 #   - id: overwrite
@@ -134,7 +135,8 @@ def written(name: str, command: Sequence[str], screen: Screen) -> str:
     pattern = None if screen.alt else guessed(left)
     fill = {"name": name, "detect": _detect(command), "notes": _quoted(f"first seen as: {' '.join(command)[:100]}")}
     prompt = PROMPT.format(pattern=_quoted(pattern)) if pattern else NO_PROMPT
-    return FILE.format(schema=SCHEMA, prompt=prompt, tests=_test(screen) if pattern else NO_TEST, **fill)
+    fill |= {"schema": SCHEMA, "kinds": " ".join(ASKING_KINDS)}
+    return FILE.format(prompt=prompt, tests=_test(screen) if pattern else NO_TEST, **fill)
 
 
 def _detect(command: Sequence[str]) -> str:
@@ -206,7 +208,7 @@ def _quiet(machine: Machine, session: str, timeout: float) -> Screen:
         left = max(0.1, deadline - time.monotonic())
         ended = waits.wait(machine, session, waits.Conditions(exit=True, settle=QUIET_SECONDS), timeout=left)
         screen = captured.screen(machine, session)
-        if ended.matched == "exit":
+        if ended.matched is WaitCondition.EXIT:
             hint = "give a command that stays: tmuxctl profile new NAME -- CMD"
             raise Exited(f"the command ended at once: {screen.text[-300:]}", reason="ended", hint=hint)
         if screen.alt or _left(screen).strip():

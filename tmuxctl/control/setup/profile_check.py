@@ -29,6 +29,7 @@ from tmuxctl.reading.text import patterns
 from tmuxctl.results import Check, ProfileChecked
 from tmuxctl.terminal.input.keys import tmux_keys
 from tmuxctl.terminal.tmux import lease
+from tmuxctl.vocabulary import InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -147,7 +148,7 @@ def _watched(steady: Steady, profile: Profile, timeout: float) -> _Seen:
 
 def _ready(profile: Profile, seen: _Seen, steady: Steady) -> Check:
     verdict, name = seen.verdict, profile.name
-    if verdict.state is State.IDLE or verdict.kind == "pager":
+    if verdict.state is State.IDLE or verdict.kind is InputKind.PAGER:
         return Check("ready", True, f"{verdict.kind} after {seen.seconds:.1f} s: {verdict.why}")
     if verdict.state is State.ASKING:
         hint = (

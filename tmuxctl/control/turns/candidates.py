@@ -23,6 +23,7 @@ from tmuxctl.program_profile import Profile
 from tmuxctl.results import Passed
 from tmuxctl.transport.base import read_object
 from tmuxctl.value import changed
+from tmuxctl.vocabulary import Detail
 
 if TYPE_CHECKING:
     from tmuxctl.control.lifecycle.creation import Wanted
@@ -213,7 +214,7 @@ def unfit(machine: Machine, made: Session) -> Passed | None:
         return Passed(
             made.profile, "exited", f"ended at its start{_how(made)}{_said(machine, made)}", session=made.name
         )
-    if made.state is State.IDLE and made.detail == "limited":
+    if made.state is State.IDLE and made.detail == Detail.LIMITED:
         return Passed(made.profile, "limited", f"is limited{_said(machine, made)}", session=made.name)
     return None
 

@@ -22,6 +22,7 @@ from tmuxctl.terminal.tmux.journal import Journal, Slice
 from tmuxctl.terminal.tmux.lease import Holder
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import shell_word
+from tmuxctl.vocabulary import InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -190,7 +191,7 @@ def _refuse_read(machine: Machine, pane: Pane) -> None:
     verdict = observing.now(machine, pane).verdict
     if verdict.state is State.ASKING:
         raise asks(pane.name, verdict)
-    if verdict.state is State.IDLE and verdict.kind != "prompt":
+    if verdict.state is State.IDLE and verdict.kind is not InputKind.PROMPT:
         raise Conflict(
             f"the shell in {pane.name} shows no prompt: it may wait for {_awaited(verdict.kind)} ({verdict.why})",
             reason="busy",
@@ -200,7 +201,7 @@ def _refuse_read(machine: Machine, pane: Pane) -> None:
 
 
 def _awaited(kind: str | None) -> str:
-    return "the rest of a command" if kind == "continuation" else "a line of input"
+    return "the rest of a command" if kind is InputKind.CONTINUATION else "a line of input"
 
 
 def _young(machine: Machine, pane: Pane) -> bool:
@@ -295,7 +296,7 @@ def _wanted(steady: Steady) -> DecisionNeeded | None:
     name, verdict = steady.observer.pane.name, steady.verdict
     if verdict.state is State.ASKING and verdict.confidence is not Confidence.GUESS:
         return asks(name, verdict)
-    if verdict.state is State.IDLE and verdict.kind == "line" and verdict.confidence is Confidence.SURE:
+    if verdict.state is State.IDLE and verdict.kind is InputKind.LINE and verdict.confidence is Confidence.SURE:
         said = f": {verdict.prompt}" if verdict.prompt else ""
         return DecisionNeeded(
             f"{name} waits for a line of input{said}", reason="line", hint=f"type it: tmuxctl send {name} TEXT"

@@ -21,6 +21,7 @@ from tmuxctl.model import State
 from tmuxctl.operations import current
 from tmuxctl.results import Answer, Passed
 from tmuxctl.value import changed
+from tmuxctl.vocabulary import Detail, EventKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.lifecycle.creation import Wanted
@@ -73,7 +74,7 @@ def spent(answer: Answer, profile: Profile | None, screen: str, text: bytes = b"
     `screen` is what stands on the screen after it, `text` what the program was given.
     """
     rules = profile.errors if profile else ()
-    if answer.state is State.IDLE and answer.detail == "limited":
+    if answer.state is State.IDLE and answer.detail == Detail.LIMITED:
         return "limited" if _is_error(answer.answer, _limits(profile), screen) else None
     if answer.state is State.EXITED and _died(answer):
         told_to = profile is not None and profile.exit_send == text.decode(errors="replace")
@@ -94,7 +95,7 @@ def says_limit(text: str, profile: Profile | None) -> bool:
 
 
 def _limits(profile: Profile | None) -> list[Rule]:
-    return [rule for rule in profile.errors if rule.detail == "limited"] if profile else []
+    return [rule for rule in profile.errors if rule.detail == Detail.LIMITED] if profile else []
 
 
 def _until(text: str, profile: Profile | None) -> str | None:
@@ -125,7 +126,7 @@ def _first_line(words: str) -> str:
 def _told(answer: Answer, look: Look) -> bool:
     """True if these are the model's words, as the program told it itself: an answer, whatever it says. Errors are told as
     failures, or not at all."""
-    failed = look.hook is not None and look.hook.means == "failure"
+    failed = look.hook is not None and look.hook.means == EventKind.FAILURE
     return bool(answer.answer) and answer.source in ("hook", "transcript") and not failed
 
 
@@ -292,12 +293,12 @@ class _Failover:
         words = answer.answer or answer.error or ""
         if answer.state is State.IDLE:
             # a hook may tell a limit before the screen does
-            if answer.detail != "limited" and not says_limit(words, profile):
+            if answer.detail != Detail.LIMITED and not says_limit(words, profile):
                 return _failed(there, answer)
             seen = self._seen(there)
-            if seen.verdict.detail != "limited" or _told(answer, seen.look):
+            if seen.verdict.detail != Detail.LIMITED or _told(answer, seen.look):
                 return _failed(there, answer)
-            answer = changed(answer, detail="limited")
+            answer = changed(answer, detail=Detail.LIMITED)
             until = _until(words, profile) or summaries.until(seen.verdict)
         reason = spent(answer, profile, captured.screen(self.machine, there.name).text, self.text)
         if reason is None:

@@ -28,6 +28,7 @@ from tmuxctl.terminal.input import paste
 from tmuxctl.terminal.input.paste import Input
 from tmuxctl.terminal.tmux import lease
 from tmuxctl.value import changed
+from tmuxctl.vocabulary import Detail, EventKind, EvidenceKind, InputKind, WaitCondition
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -67,6 +68,9 @@ DECISIONS_LIMIT = 50
 
 ANSWER_LIMIT = 8 << 20
 """Bytes of output an answer is made from; one that is cut there is not complete."""
+
+WAITED = (WaitCondition.IDLE, WaitCondition.UNKNOWN)
+"""What a turn ends in where the program neither asks nor has ended."""
 
 PROMPT_BYTES = 1 << 16
 """So much of a row before an input is looked at: no prompt is longer."""
@@ -285,7 +289,9 @@ class _Turn:
             return False
         if verdict.state is State.IDLE:
             # what has told the end of its turn may still be drawing it
-            return not self.pastes or verdict.by != "hook" or self._shows_prompt() or waited > READY_SECONDS
+            return (
+                not self.pastes or verdict.by is not EvidenceKind.HOOK or self._shows_prompt() or waited > READY_SECONDS
+            )
         if verdict.state is State.UNKNOWN and waited > READY_SECONDS and not (self.pastes or self._recovering()):
             return True
         if verdict.state is State.ASKING:
@@ -293,7 +299,7 @@ class _Turn:
                 raise asks(self.pane.name, verdict)
             return False
         # who shows a prompt and no sign of work is only finishing something, however long a loaded machine takes for it
-        finishing = self.pastes and verdict.by == "kernel" and self._shows_prompt()
+        finishing = self.pastes and verdict.by is EvidenceKind.KERNEL and self._shows_prompt()
         patience = STARTING_SECONDS if verdict.state is State.STARTING or finishing else READY_SECONDS
         if waited > patience and not (self.asked.queue or self.asked.interrupt):
             raise self._busy()
@@ -301,7 +307,7 @@ class _Turn:
 
     def _others_read(self, verdict: Verdict) -> bool:
         """Whether a text would go into what a command of a shell or a REPL reads, and not to the prompt."""
-        own_input = self.pastes or verdict.kind in ("prompt", "continuation")
+        own_input = self.pastes or verdict.kind in (InputKind.PROMPT, InputKind.CONTINUATION)
         return not own_input and wanting.has_prompt(self.steady.observer)
 
     def _shows_prompt(self) -> bool:
@@ -359,7 +365,7 @@ class _Turn:
             self._lease()
             last = index == len(lines) - 1
             self._type(line, last=last)
-            if not last and (end := self._end()).matched not in ("idle", "unknown"):
+            if not last and (end := self._end()).matched not in WAITED:
                 break
             end = None
         self._count()
@@ -429,14 +435,14 @@ class _Turn:
             # a composer's program has a prompt of its own: where that does not show, its turn is not over
             guess = not (self.asked.strict or self.pastes)
             end = self._wait(Conditions(idle=True, asking=True, exit=True, unknown=guess))
-            if end.matched == "idle" and not self._begun():
+            if end.matched is WaitCondition.IDLE and not self._begun():
                 if (left := self._left()) is not None and left <= 0:
                     return changed(end, matched=None, timed_out=True, why="timeout: nothing of the turn was seen")
                 if time.monotonic() - self.renewed > RENEW_SECONDS:
                     self._renew()
                 time.sleep(AGAIN_SECONDS)
                 continue
-            if end.matched != "asking" or not self._decide(self.steady.verdict):
+            if end.matched is not WaitCondition.ASKING or not self._decide(self.steady.verdict):
                 return end
 
     def _begun(self) -> bool:
@@ -446,7 +452,7 @@ class _Turn:
         profile = self.steady.observer.own
         # a program of lines listens only between its turns, one that draws its answers listens all the time
         look = self.steady.observer.looks[-1]
-        told = look.hook is not None and look.hook.means == "attention"
+        told = look.hook is not None and look.hook.means == EventKind.ATTENTION
         seen = self.steady.deaf or told or (self.taken is not None and self.taken.evidence == "kernel")
         if profile and profile.answer.begin is None and seen:
             return True
@@ -485,7 +491,7 @@ class _Turn:
                 try:
                     end = waiter.until(RENEW_SECONDS if left is None else min(left, RENEW_SECONDS), anew=True)
                 except Exited:
-                    end = waiter.result("exit", "exit")
+                    end = waiter.result(WaitCondition.EXIT, "exit")
                 self.pane = waiter.pane
                 left = self._left()
                 if not end.timed_out or (left is not None and left <= 0):
@@ -556,18 +562,18 @@ class _Turn:
             asking=end.asking,
             turn=self.number,
             submitted=self.taken or self._submitted(looks[-1] if looks else None),
-            complete=found.complete and end.matched in ("idle", "unknown") and end.kind != "continuation",
+            complete=found.complete and end.matched in WAITED and end.kind is not InputKind.CONTINUATION,
             elapsed=round(time.monotonic() - self.began, 3),
             cursor=finding.cursor(self.pane, stop),
             truncated=found.cut,
-            exit_status=end.exit_status if end.matched == "exit" else found.status,
+            exit_status=end.exit_status if end.matched is WaitCondition.EXIT else found.status,
             signal=end.signal,
             usage={"output_tokens": found.tokens},
             answered_by=self.pane.spec.get("profile"),
             source=found.source,
             timed_out=end.timed_out,
             error=found.error,
-            warning=self._misfit(found) if end.matched == "idle" else None,
+            warning=self._misfit(found) if end.matched is WaitCondition.IDLE else None,
         )
 
     def _misfit(self, found: Said) -> str | None:
@@ -586,7 +592,7 @@ class _Turn:
         """The answer: of a program with a composer what it told or drew, else what it printed. `cut`: more was printed."""
         if not self.pastes:
             found = self._printed(printed, cut, end)
-            return self._failed(found) if end.matched == "idle" and not self.asked.raw else found
+            return self._failed(found) if end.matched is WaitCondition.IDLE and not self.asked.raw else found
         observer, first = self.steady.observer, self.first
         assert first is not None
         assert observer.own is not None
@@ -598,8 +604,8 @@ class _Turn:
             first,
             typed,
             history=self.history,
-            ended=end.matched in ("idle", "unknown") and (self.taken is None or self.taken.ok),
-            limited=end.detail == "limited",
+            ended=end.matched in WAITED and (self.taken is None or self.taken.ok),
+            limited=end.detail == Detail.LIMITED,
         )
         return self._printed(printed, cut, end)._replace(error=told.error) if self.asked.raw else told
 
@@ -607,7 +613,7 @@ class _Turn:
         """What a program of lines printed, or what of it came before the error in which its turn ended."""
         profile = self.steady.observer.profile
         rows = found.text.split("\n")
-        error = failure.found(rows, profile, limited=self.steady.verdict.detail == "limited") if profile else None
+        error = failure.found(rows, profile, limited=self.steady.verdict.detail == Detail.LIMITED) if profile else None
         if error is None:
             return found
         return found._replace(text="\n".join(rows[: error.row]).strip("\n"), complete=False, error=error.text)

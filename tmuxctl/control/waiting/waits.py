@@ -20,6 +20,7 @@ from tmuxctl.terminal.tmux import server
 from tmuxctl.terminal.tmux.journal import Journal
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.value import changed
+from tmuxctl.vocabulary import EvidenceKind, WaitCondition
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -124,7 +125,12 @@ def _with_screen(waiter: Waiter, found: Wait) -> Wait:
 def _ended_elsewhere(session: str) -> Wait:
     """The result of a wait for the end of a session that was gone before, nobody knows how."""
     return Wait(
-        session, matched="exit", why="exit: status unknown", state=State.EXITED, by="exit", confidence=Confidence.SURE
+        session,
+        matched=WaitCondition.EXIT,
+        why="exit: status unknown",
+        state=State.EXITED,
+        by=EvidenceKind.EXIT,
+        confidence=Confidence.SURE,
     )
 
 
@@ -355,16 +361,18 @@ class Waiter:
         if self.text and self.seen:
             found = self.seen.search(self.text, deadline)
             if found:
-                return self.result("text", f"text: {ascii(found.text[:60])}", text=found.text, groups=found.groups)
+                return self.result(
+                    WaitCondition.TEXT, f"text: {ascii(found.text[:60])}", text=found.text, groups=found.groups
+                )
         if self.wanted.exit and self.pane.dead and not self.behind:
-            return self.result("exit", "exit: " + _how(self.pane))
+            return self.result(WaitCondition.EXIT, "exit: " + _how(self.pane))
         if self.wanted.change and self.offset > self.base:
-            return self.result("change", "change: it printed something")
+            return self.result(WaitCondition.CHANGE, "change: it printed something")
         if self.gone and (gone := self._gone(self.gone, deadline)):
             return gone
         settle = self.wanted.settle
         if settle is not None and time.monotonic() - self.changed >= settle:
-            return self.result("settle", f"settle: nothing printed for {settle:g} s")
+            return self.result(WaitCondition.SETTLE, f"settle: nothing printed for {settle:g} s")
         return self._state()
 
     def _gone(self, pattern: Search, deadline: float | None) -> Wait | None:
@@ -381,7 +389,7 @@ class Waiter:
             return None
         if pattern.find(text, deadline=deadline):
             return None
-        return self.result("gone", f"gone: {ascii(pattern.pattern[:60])} is not on the screen")
+        return self.result(WaitCondition.GONE, f"gone: {ascii(pattern.pattern[:60])} is not on the screen")
 
     _looked_for = -1
 
@@ -402,27 +410,31 @@ class Waiter:
         verdict = steady.verdict
         if verdict.state is State.EXITED:
             self.pane = steady.observer.pane
-            return self.result("exit", "exit: " + _how(self.pane)) if self.wanted.exit and not self.behind else None
+            return (
+                self.result(WaitCondition.EXIT, "exit: " + _how(self.pane))
+                if self.wanted.exit and not self.behind
+                else None
+            )
         if not held or self.behind:
             return None
         wants = self._wants(verdict)
         if verdict.state is State.ASKING:
             if self.wanted.asking:
-                return self.result("asking", f"asking: {verdict.why}")
+                return self.result(WaitCondition.ASKING, f"asking: {verdict.why}")
             if self.wanted.input:
-                return self.result("input", f"input: {verdict.why}")
+                return self.result(WaitCondition.INPUT, f"input: {verdict.why}")
             if self.wanted.idle or self.wanted.prompt:
                 raise asks(self.pane.name, verdict)
         if wants == wanting.PROMPT and self.wanted.prompt:
-            return self.result("prompt", f"prompt: {verdict.why}")
+            return self.result(WaitCondition.PROMPT, f"prompt: {verdict.why}")
         if wants == wanting.INPUT and self.wanted.input:
-            return self.result("input", f"input: {verdict.why}")
+            return self.result(WaitCondition.INPUT, f"input: {verdict.why}")
         if wants == wanting.INPUT and self.wanted.prompt and not self.wanted.idle:
             raise wanting.input_wanted(self.pane.name, verdict)
         if verdict.state is State.IDLE and self.wanted.idle:
-            return self.result("idle", f"idle: {verdict.why}")
+            return self.result(WaitCondition.IDLE, f"idle: {verdict.why}")
         if verdict.state is State.UNKNOWN and self.wanted.unknown:
-            return self.result("unknown", f"unknown: {verdict.why}")
+            return self.result(WaitCondition.UNKNOWN, f"unknown: {verdict.why}")
         return None
 
     def _wants(self, verdict: Verdict) -> str | None:
@@ -514,7 +526,7 @@ class Waiter:
 
     def result(
         self,
-        matched: str | None,
+        matched: WaitCondition | None,
         why: str,
         *,
         text: str | None = None,
@@ -526,7 +538,7 @@ class Waiter:
         verdict = self.steady.verdict if self.steady and not dead else None
         if timed_out and verdict is None and not dead:
             verdict = self._last_state()
-        settled = matched == "settle"
+        settled = matched is WaitCondition.SETTLE
         return Wait(
             session=self.pane.name,
             matched=matched,
@@ -537,7 +549,7 @@ class Waiter:
             kind=verdict.kind if verdict else None,
             detail=verdict.detail if verdict else (self.pane.ended or None) if dead else None,
             until=summaries.until(verdict) if verdict else None,
-            by="exit" if dead else verdict.by if verdict else "settle" if settled else None,
+            by=EvidenceKind.EXIT if dead else verdict.by if verdict else EvidenceKind.SETTLE if settled else None,
             confidence=Confidence.SURE
             if dead
             else verdict.confidence
@@ -586,7 +598,7 @@ def asks(name: str, verdict: Verdict) -> DecisionNeeded:
     answer = (
         f"options: {options}       answer: tmuxctl decide {name} {asking.options[0].id}" if asking and options else ""
     )
-    if kind == "password":
+    if kind and kind.traits.hidden:
         answer = f"answer: tmuxctl decide {name} --secret-from-env VARIABLE; or leave it: tmuxctl keys {name} C-c"
     from tmuxctl.operations import plain
 

@@ -19,12 +19,10 @@ from tmuxctl.operations import Call, current, under
 from tmuxctl.reading.state.judging import Verdict
 from tmuxctl.results import Event
 from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.vocabulary import EvidenceKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
-
-PASSING = ("printing", "computing", "silent")
-"""Details that come and go while a program works: no change worth telling."""
 
 LIST_SECONDS = 1.0
 """So often it is looked whether sessions came or went."""
@@ -154,7 +152,7 @@ class _One:
         return verdict.state is not State.EXITED
 
     def _tell(self, verdict: Verdict) -> None:
-        detail = None if verdict.detail in PASSING else verdict.detail
+        detail = None if verdict.detail and verdict.detail.traits.passing else verdict.detail
         about = (verdict.state, verdict.kind, detail, verdict.asking and verdict.asking.id)
         if about == self.told:
             return
@@ -178,7 +176,7 @@ class _One:
 
 def _lost(state: State) -> Verdict:
     why = "its tmux server died" if state is State.LOST else "it was ended"
-    return Verdict(state, None, None, "exit" if state is State.EXITED else None, Confidence.SURE, why)
+    return Verdict(state, None, None, EvidenceKind.EXIT if state is State.EXITED else None, Confidence.SURE, why)
 
 
 def _event(name: str, verdict: Verdict, cursor: str | None, wants: str | None = None) -> Event:

@@ -8,6 +8,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.reading.text import patterns
+from tmuxctl.vocabulary import Detail
 
 if TYPE_CHECKING:
     from tmuxctl.program_profile import Profile
@@ -35,7 +36,7 @@ def found(rows: Sequence[str], profile: Profile, *, limited: bool = False) -> Fa
 
     `limited`: rules for a limit count too, since the state says that it is used up.
     """
-    details = ("failed", "limited") if limited else ("failed",)
+    details = (Detail.FAILED, Detail.LIMITED) if limited else (Detail.FAILED,)
     rules = [rule for rule in profile.errors if rule.detail in details]
     kept = list(rows)
     while kept and not kept[-1].strip():

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tmuxctl.reading.answers.prompts import Prompts
 from tmuxctl.reading.text.escapes import QUIET, plain
 from tmuxctl.reading.text.marks import Mark, marks
+from tmuxctl.vocabulary import Detail, InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.program_profile import Answer as Manner
@@ -43,13 +44,13 @@ class End(NamedTuple):
     """What the program waits for behind its output, as a state's kind and detail: a prompt, more of the same input, or an
     answer to what it asks, which is output like the rest."""
 
-    kind: str | None
+    kind: InputKind | None
     detail: str | None = None
 
 
 LINE = re.compile(r"^[^\n]*$", re.MULTILINE)
 
-UNRUN = End("continuation", "shell")
+UNRUN = End(InputKind.CONTINUATION, Detail.SHELL)
 """A shell that wants more of a command has run nothing of it."""
 
 

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from tmuxctl.vocabulary import InputKind
+
 if TYPE_CHECKING:
     from tmuxctl.program_profile import Profile, Rule
 
@@ -34,10 +36,10 @@ class Prompts:
     """The prompts of one program: the one that stood there before, and what its profile tells of them. `end` is the kind
     of input it waits for behind its output, None if unknown; where that is no prompt, only the one from before is one."""
 
-    def __init__(self, before: str | None, profile: Profile | None, end: str | None = None) -> None:
+    def __init__(self, before: str | None, profile: Profile | None, end: InputKind | None = None) -> None:
         self._before = (before or "").rstrip()
         self._end = end
-        self.asks = end not in (None, "prompt", "continuation")
+        self.asks = end not in (None, InputKind.PROMPT, InputKind.CONTINUATION)
         self._rules = list(_anchored(profile.prompt)) if profile else []
         self._more = list(_anchored(profile.continuation)) if profile else []
         self._known = self._without_output(self._before)
@@ -63,7 +65,7 @@ class Prompts:
     def _begin(self, line: str) -> int | None:
         if self._none:
             return None
-        if self._end == "continuation" and (at := self._continues(line)) is not None:
+        if self._end is InputKind.CONTINUATION and (at := self._continues(line)) is not None:
             return at
         if self._shape and (found := self._shape.search(line)):
             return _famous(line, found.start())
@@ -88,9 +90,9 @@ class Prompts:
             return 0
         parted = SEPARATOR.search(known)
         another = parted is not None and known[: parted.end()] not in line
-        if line[-1] != known[-1] or FAMOUS.match(known) or (another and self._end == "prompt"):
+        if line[-1] != known[-1] or FAMOUS.match(known) or (another and self._end is InputKind.PROMPT):
             # another program's: all of the row, where it is known to wait at a prompt
-            return 0 if self._end == "prompt" else None
+            return 0 if self._end is InputKind.PROMPT else None
         if SEPARATOR.search(line[: _same(line, known)]):
             return 0
         # two outputs without a newline, one before each prompt

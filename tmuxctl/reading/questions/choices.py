@@ -10,11 +10,12 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tmuxctl.reading.questions.menus import DECISIONS, decisions, default_of, steps
+from tmuxctl.reading.questions.menus import decisions, default_of, steps
 from tmuxctl.reading.questions.questions import LABEL_LENGTH, MANY, RULED, slug, undecorated
 from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.lazy_pattern import Pattern
 from tmuxctl.results import Option
+from tmuxctl.vocabulary import InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.program_profile import Rule
@@ -55,20 +56,21 @@ def of_rule(rule: Rule, region: str) -> Listed | None:
     Keys that the rule gives for an option's id count. What widens a permission is no default, and trust has none.
     """
     rows = region.split("\n")
-    start, items = _spelled(rows) if rule.menu == "typed" else _numbered(rows, rule.menu or "", rule.kind or "")
+    kind = InputKind.of(rule.kind) or InputKind.QUESTION
+    start, items = _spelled(rows) if rule.menu == "typed" else _numbered(rows, rule.menu or "", kind)
     if not items:
         return None
-    ids = decisions([one.label for one in items]) if rule.kind in DECISIONS else _plain(items, rule)
+    ids = decisions([one.label for one in items]) if kind.traits.decides else _plain(items, kind)
     options = tuple(
         Option(name, one.label, tuple(rule.options.get(name, one.keys))) for name, one in zip(ids, items, strict=True)
     )
     marked = next((name for name, one in zip(ids, items, strict=True) if one.marked), None)
-    return Listed(options, rule.default or default_of(rule.kind or "", marked), "\n".join(rows[:start]))
+    return Listed(options, rule.default or default_of(kind, marked), "\n".join(rows[:start]))
 
 
-def _plain(items: Sequence[_Item], rule: Rule) -> list[str]:
+def _plain(items: Sequence[_Item], kind: InputKind) -> list[str]:
     """The ids of other questions: the numbers of a choice, the words of a confirmation."""
-    if rule.kind != "confirm":
+    if kind is not InputKind.CONFIRM:
         return [one.number or slug(one.label) for one in items]
     known = [slug(one.label).partition("-")[0] for one in items]
     return [
@@ -96,7 +98,7 @@ class _Row(NamedTuple):
     marked: bool
 
 
-def _numbered(rows: Sequence[str], menu: str, kind: str) -> tuple[int, list[_Item]]:
+def _numbered(rows: Sequence[str], menu: str, kind: InputKind) -> tuple[int, list[_Item]]:
     start, found = _listed(rows)
     if not found and menu == "arrows":
         start, found = _aligned(rows)
@@ -145,9 +147,9 @@ def _aligned(rows: Sequence[str]) -> tuple[int, list[_Row]]:
     return (start, found) if len(found) > 1 else (0, [])
 
 
-def _label(row: _Row, kind: str) -> str:
+def _label(row: _Row, kind: InputKind) -> str:
     """The words of an option without its key: of a choice the first row, for what stands below describes it."""
-    label = row.label.partition("\n")[0] if kind in ("choice", "question") else row.label.replace("\n", " ")
+    label = row.label.partition("\n")[0] if kind.traits.described else row.label.replace("\n", " ")
     return KEY.sub("", label).strip()[:LABEL_LENGTH]
 
 

@@ -17,6 +17,7 @@ from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.lazy_pattern import Pattern
 from tmuxctl.reading.text.patterns import Text
 from tmuxctl.results import Asking, Option
+from tmuxctl.vocabulary import InputKind
 
 UPRIGHT, JOINTS, TOPS = "│┃║|", "├┠╟╠┣", "┌╭╔┏+"
 """The left edge of a frame: beside its text, where a line parts it, and at its top."""
@@ -207,8 +208,10 @@ def _to_write(box: _Box, field: _Line, hides: bool | None) -> Asking:
     text = _words(field.text)
     known = identity("field", question, ())
     if hides or (hides is None and SECRET.search(question) and HIDDEN.match(text)):
-        return Asking("password", known, question, hidden=bool(hides))
-    return Asking("question", known, f"{question} [{text}]" if text else question, (), None, risk_of([question]))
+        return Asking(InputKind.PASSWORD, known, question, hidden=bool(hides))
+    return Asking(
+        InputKind.QUESTION, known, f"{question} [{text}]" if text else question, (), None, risk_of([question])
+    )
 
 
 def _to_press(box: _Box, inner: tuple[_Line, ...], cursor: tuple[int, int]) -> Asking:
@@ -220,7 +223,7 @@ def _to_press(box: _Box, inner: tuple[_Line, ...], cursor: tuple[int, int]) -> A
     words = [one.id for one in options]
     focus = _focus(box, cursor)
     return Asking(
-        "approval" if {"yes", "no"} <= set(words) else "choice",
+        InputKind.APPROVAL if {"yes", "no"} <= set(words) else InputKind.CHOICE,
         identity("buttons", question, [*(line.text for line in box.lines), *words]),
         question,
         tuple(options),

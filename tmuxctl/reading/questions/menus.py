@@ -27,6 +27,7 @@ from tmuxctl.reading.text.lazy_pattern import Pattern
 from tmuxctl.reading.text.patterns import Text
 from tmuxctl.results import Asking, Option
 from tmuxctl.value import changed
+from tmuxctl.vocabulary import InputKind
 
 LONGEST_OPTION = 3
 """Rows an option may go on for."""
@@ -49,8 +50,6 @@ WANTS = Pattern(
     r"\b(?:do you want|would you like|allow|approve|permission|proceed|apply this|run this)\b", re.IGNORECASE
 )
 ALLOW, ALWAYS, DENY = "allow", "always", "deny"
-DECISIONS = ("approval", "trust")
-"""Kinds of questions whose options are told by what they mean, so that a policy can be written once for every program."""
 
 NO = Pattern(
     r"^(?:no|nope|don'?t|do not|deny|reject|decline|refuse|cancel|abort|quit|exit|back|never|stop|skip|disagree)\b",
@@ -151,7 +150,7 @@ def _toggle(seen: Text) -> Asking | None:
         ]
         question = next((row for row in near if row and not RULED.match(row)), "")
         default = words[filled.index(True)].lower() if True in filled else None
-        return asked("confirm", seen, question, options, default)
+        return asked(InputKind.CONFIRM, seen, question, options, default)
     return None
 
 
@@ -207,7 +206,7 @@ def _listed(seen: Text, items: Sequence[_Item], marked: int) -> Asking:
     question = _question_above(above)
     labels = [one.label for one in kept]
     kind = choice_kind(question, labels)
-    decides = kind in DECISIONS
+    decides = kind.traits.decides
     ids = decisions(labels) if decides else names(one.number or one.label for one in kept)
     options = tuple(
         Option(name, one.label, (*steps(index - at), "Enter"))
@@ -241,16 +240,16 @@ def names(labels: Iterable[str]) -> Iterator[str]:
         yield name
 
 
-def choice_kind(question: str, labels: Sequence[str]) -> str:
+def choice_kind(question: str, labels: Sequence[str]) -> InputKind:
     """What is decided by choosing one of these: trust, an approval, or no more than a choice."""
     words = [label.lower() for label in labels]
     if TRUST.search(question) or (words and TRUST.search(words[0])):
-        return "trust"
+        return InputKind.TRUST
     if any(word.startswith(("yes", "allow")) for word in words) and any(
         word.startswith(("no", "deny", "don", "reject", "cancel")) for word in words
     ):
-        return "approval"
-    return "approval" if WANTS.search(question) else "choice"
+        return InputKind.APPROVAL
+    return InputKind.APPROVAL if WANTS.search(question) else InputKind.CHOICE
 
 
 def decisions(labels: Sequence[str]) -> list[str]:
@@ -273,7 +272,7 @@ def _decision(label: str) -> str | None:
     return ALLOW if YES.search(words) else None
 
 
-def default_of(kind: str, marked: str | None) -> str | None:
+def default_of(kind: InputKind, marked: str | None) -> str | None:
     """What Enter alone chooses, where nobody has to think twice: what widens a permission is no default, trust has none."""
     widens = marked is None or marked.startswith(ALWAYS)
-    return None if kind == "trust" or widens else marked
+    return None if kind.traits.explicit or widens else marked

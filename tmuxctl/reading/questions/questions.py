@@ -15,6 +15,7 @@ from tmuxctl.reading.text.lazy_pattern import Pattern
 from tmuxctl.reading.text.patterns import Match, Text
 from tmuxctl.results import Asking, Option
 from tmuxctl.value import Value
+from tmuxctl.vocabulary import InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.program_profile import Rule
@@ -71,6 +72,7 @@ TRAILING = Pattern(r"(?:\s+[↑↓▲▼▮▒░█✔✓←◀])+\s*$")
 def by_rule(match: Match, seen: Text) -> Asking:
     """The question a profile's rule found."""
     rule = match.rule
+    kind = InputKind.of(rule.kind) or InputKind.QUESTION
     question = _worded(match)
     options, default = tuple(Option(name, name, tuple(keys)) for name, keys in rule.options.items()), rule.default
     if rule.menu:
@@ -79,7 +81,7 @@ def by_rule(match: Match, seen: Text) -> Asking:
         if listed := choices.of_rule(rule, match.region):
             options, default = listed.options, listed.default
             question = question if rule.question else _told_above(_kept(listed.above, rule), question, rule.menu)
-    elif rule.kind == "choice" and not options:
+    elif kind is InputKind.CHOICE and not options:
         options, above = numbered(seen, ("Enter",))
         question = above if above and len(question) < SHORT else question
     rows = match.region.split("\n")
@@ -89,7 +91,7 @@ def by_rule(match: Match, seen: Text) -> Asking:
         near = [*seen.above(2 * CONTEXT), *near]
     risk = rule.risk if rule.risk != "unknown" else risk_of([question])
     name = identity(rule.id, question, near)
-    return Asking(rule.kind or "question", name, question[:QUESTION_LENGTH], options, default, risk, rule.hidden)
+    return Asking(kind, name, question[:QUESTION_LENGTH], options, default, risk, rule.hidden)
 
 
 def _worded(match: Match) -> str:
@@ -141,7 +143,7 @@ def at_cursor(seen: Text, tells: Tells) -> Asking | None:
     left = seen.left.rstrip()
     if tells.secret:
         # what stands above is output of before: `Password:` needs no words of it, however short it is
-        return asked("password", seen, unframed(left) or _question(seen, left) or "password")
+        return asked(InputKind.PASSWORD, seen, unframed(left) or _question(seen, left) or "password")
     if tells.pager:
         return _pager(seen)
     return _with_answers(seen, left, tells) or _without_answers(seen, left, tells)
@@ -150,17 +152,19 @@ def at_cursor(seen: Text, tells: Tells) -> Asking | None:
 def _with_answers(seen: Text, left: str, tells: Tells) -> Asking | None:
     """A question that says what may be answered: `[y/N]`, `(y)es (n)o`, or that takes yes or no."""
     if found := patterns.SPELLED.search(left):
-        return asked("confirm", seen, _until(seen, left, found), _spelled(left, found, tells), found[1])
+        return asked(InputKind.CONFIRM, seen, _until(seen, left, found), _spelled(left, found, tells), found[1])
     if found := patterns.LETTERS.search(left):
         return _letters(seen, left, found, tells)
     if found := patterns.CONFIRM.search(left):
         options, default = _yes_or_no(found["answers"], tells)
-        return asked("confirm", seen, _until(seen, left, found), options, _told_default(left) or default)
+        return asked(InputKind.CONFIRM, seen, _until(seen, left, found), options, _told_default(left) or default)
     if found := patterns.SLASHED.search(left):
         return _letters(seen, left, found, tells)
     if assumed := _assumed(seen, left):
-        return asked("confirm", seen, _question(seen, left), _either(tells, words=len(assumed) > 1), assumed)
-    return asked("confirm", seen, _question(seen, left), _either(tells)) if patterns.DOTTED.search(left) else None
+        return asked(InputKind.CONFIRM, seen, _question(seen, left), _either(tells, words=len(assumed) > 1), assumed)
+    return (
+        asked(InputKind.CONFIRM, seen, _question(seen, left), _either(tells)) if patterns.DOTTED.search(left) else None
+    )
 
 
 def _without_answers(seen: Text, left: str, tells: Tells) -> Asking | None:
@@ -168,9 +172,11 @@ def _without_answers(seen: Text, left: str, tells: Tells) -> Asking | None:
     if patterns.MORE.search(left.strip()) and (tells.raw or left.strip() != ":"):
         return _pager(seen)
     if patterns.pauses(left):
-        return asked("keys", seen, _question(seen, left), (Option("continue", "continue", ("Enter",)),), "continue")
+        return asked(
+            InputKind.KEYS, seen, _question(seen, left), (Option("continue", "continue", ("Enter",)),), "continue"
+        )
     if (tells.raw or tells.single) and patterns.asks_secret(left):
-        return asked("password", seen, _question(seen, patterns.STARS.sub("", left)))
+        return asked(InputKind.PASSWORD, seen, _question(seen, patterns.STARS.sub("", left)))
     if not tells.line:
         return _plain(seen, left) if seen.y >= len(seen.rows) - 1 else None
     return _numbers(seen, left, tells) or _plain(seen, left)
@@ -178,7 +184,7 @@ def _without_answers(seen: Text, left: str, tells: Tells) -> Asking | None:
 
 def _plain(seen: Text, left: str) -> Asking | None:
     """A question that wants yes or no, but does not say how: any text is an answer."""
-    return asked("question", seen, _question(seen, left)) if patterns.SURELY.search(left.strip()) else None
+    return asked(InputKind.QUESTION, seen, _question(seen, left)) if patterns.SURELY.search(left.strip()) else None
 
 
 def with_legend(seen: Text) -> Asking | None:
@@ -190,7 +196,7 @@ def with_legend(seen: Text) -> Asking | None:
         return None
     keys = [one["letter"].lower() if one["letter"] else f"C-{one['control'].lower()}" for one in found]
     options = tuple(Option(slug(one["label"]), one["label"], (key,)) for one, key in zip(found, keys, strict=True))
-    return asked("confirm", seen, unframed(seen.left.rstrip()), options)
+    return asked(InputKind.CONFIRM, seen, unframed(seen.left.rstrip()), options)
 
 
 # Options that are typed
@@ -207,7 +213,7 @@ def _letters(seen: Text, left: str, found: re.Match[str], tells: Tells) -> Askin
     capital = [one for one in letters if one.isupper()]
     # with both cases among them, a letter and its capital are two answers
     default = capital[0] if len(capital) == 1 and capital[0].lower() not in letters else None
-    return asked("approval", seen, _until(seen, left, found), options, _told_default(left) or default)
+    return asked(InputKind.APPROVAL, seen, _until(seen, left, found), options, _told_default(left) or default)
 
 
 def _yes_or_no(found: str, tells: Tells) -> tuple[tuple[Option, ...], str | None]:
@@ -265,7 +271,7 @@ def _numbers(seen: Text, left: str, tells: Tells) -> Asking | None:
     question = unframed(left)
     if len(question) < SHORT and above:
         question = f"{above} {question}" if re.search(r"\w", question) else above
-    return asked("choice", seen, question, options, _told_default(left))
+    return asked(InputKind.CHOICE, seen, question, options, _told_default(left))
 
 
 def numbered(seen: Text, enter: tuple[str, ...]) -> tuple[tuple[Option, ...], str]:
@@ -295,16 +301,18 @@ def introduction(rows: Sequence[str]) -> str:
 
 def _pager(seen: Text) -> Asking:
     options = (Option("more", "more", ("Space",)), Option("quit", "quit", ("q",)))
-    return asked("pager", seen, unframed(seen.rows[-1]) if seen.rows else "", options, "more")
+    return asked(InputKind.PAGER, seen, unframed(seen.rows[-1]) if seen.rows else "", options, "more")
 
 
 # The question's text, its id, its risk
 
 
-def asked(kind: str, seen: Text, question: str, options: tuple[Option, ...] = (), default: str | None = None) -> Asking:
+def asked(
+    kind: InputKind, seen: Text, question: str, options: tuple[Option, ...] = (), default: str | None = None
+) -> Asking:
     """A question of this kind; the default counts if it is one of the options, in whatever way it is written."""
     known = _meant(options, default) if default else None
-    risk = risk_of([question]) if kind not in ("password", "pager", "keys") else "unknown"
+    risk = risk_of([question]) if kind.traits.risky else "unknown"
     return Asking(kind, identity(kind, question, seen.above(patterns.BOTTOM)), question, options, known, risk)
 
 

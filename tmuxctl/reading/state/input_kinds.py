@@ -12,6 +12,7 @@ from tmuxctl.reading.state.situation import Scene, Verdict, asking, idle
 from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.lazy_pattern import Pattern
 from tmuxctl.value import changed
+from tmuxctl.vocabulary import Detail, EvidenceKind, InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.program_profile import Profile
@@ -28,11 +29,10 @@ def waiting(seen: Scene, confidence: Confidence) -> Verdict:
     """The verdict on a program that waits: what for."""
     found = question(seen)
     if found is not None:
-        by = "kernel" if seen.secret else "asking-mark"
+        by = EvidenceKind.KERNEL if seen.secret else EvidenceKind.ASKING_MARK
         return asking(found, _how(seen), by=by, confidence=confidence)
-    return idle_now(
-        seen, seen.how, by="prompt" if seen.prompt or seen.continuation else "kernel", confidence=confidence
-    )
+    by = EvidenceKind.PROMPT if seen.prompt or seen.continuation else EvidenceKind.KERNEL
+    return idle_now(seen, seen.how, by=by, confidence=confidence)
 
 
 def asks(found: Asking, how: str, confidence: Confidence) -> Verdict:
@@ -141,7 +141,7 @@ def _profiled(seen: Scene) -> bool:
 
 def is_agent(profile: Profile) -> bool:
     """Whether it is an agent's profile: such a program draws its own input, whatever it is written in."""
-    return any(rule.detail == "agent" for rule in profile.prompt)
+    return any(rule.detail == Detail.AGENT for rule in profile.prompt)
 
 
 def draws_input(seen: Scene) -> bool:
@@ -152,7 +152,7 @@ def draws_input(seen: Scene) -> bool:
 def of_interpreter(profile: Profile) -> bool:
     """Whether a profile knows no more than the prompt of a shell or interpreter: what a script of it shows is its own."""
     knows_busy = profile.busy or profile.title_busy
-    return not knows_busy and all(rule.detail in ("shell", "repl") for rule in profile.prompt)
+    return not knows_busy and all(rule.detail in (Detail.SHELL, Detail.REPL) for rule in profile.prompt)
 
 
 def meant(seen: Scene) -> bool:
@@ -167,32 +167,33 @@ def meant(seen: Scene) -> bool:
     return any(fnmatchcase(now.name, pattern) for pattern in profile.foreground)
 
 
-def idle_now(seen: Scene, how: str, *, by: str, confidence: Confidence) -> Verdict:
+def idle_now(seen: Scene, how: str, *, by: EvidenceKind, confidence: Confidence) -> Verdict:
     """The verdict on a program that takes input: of which kind."""
     kind, detail = idle_kind(seen)
     return idle(seen, kind, detail, how, by=by, confidence=confidence)
 
 
-def idle_kind(seen: Scene) -> tuple[str, str | None]:
+def idle_kind(seen: Scene) -> tuple[InputKind, Detail | None]:
     """The kind of an idle program, and for a prompt whose it is."""
     now = seen.now
     name = now.name if now is not None and not now.opaque else ""
-    told = seen.prompt.rule.kind if seen.prompt else None
-    if told not in (None, "prompt"):
+    told = InputKind.of(seen.prompt.rule.kind) if seen.prompt else None
+    if told not in (None, InputKind.PROMPT):
         return told, None
     if programs.is_editor(name):
-        return "editor", None
+        return InputKind.EDITOR, None
     if seen.prompt is not None:
-        return "prompt", seen.prompt.rule.detail or _whose(seen, name)
+        return InputKind.PROMPT, Detail.of(seen.prompt.rule.detail) or _whose(seen, name)
     if seen.continuation is not None:
-        return "continuation", seen.continuation.rule.detail
+        return InputKind.CONTINUATION, Detail.of(seen.continuation.rule.detail)
     # the alternate screen of a multiplexer is none of the shell's in it
     if programs.is_shell(name) and (not seen.look.alternate or patterns.ends_like_prompt(seen.text.left)):
         return _of_shell(seen, name)
     if name and (seen.full_screen or (seen.raw and _laid_out(seen))):
-        return ("line" if not seen.look.alternate and patterns.asks_above(seen.text) else "tui"), None
+        asks_for_line = not seen.look.alternate and patterns.asks_above(seen.text)
+        return (InputKind.LINE if asks_for_line else InputKind.TUI), None
     if patterns.continued(seen.text, shell=not name):
-        return "continuation", None
+        return InputKind.CONTINUATION, None
     return _of_text(seen, name)
 
 
@@ -203,7 +204,7 @@ def _laid_out(seen: Scene) -> bool:
     return patterns.boxed(seen.text) or (patterns.framed(seen.text) and not prompt)
 
 
-def _of_shell(seen: Scene, name: str) -> tuple[str, str | None]:
+def _of_shell(seen: Scene, name: str) -> tuple[InputKind, Detail | None]:
     reads_here = seen.now is not None and seen.now.word == READS
     prompt = patterns.ends_like_prompt(seen.text.left) or patterns.typed_behind_prompt(seen.text.left)
     if seen.raw:
@@ -213,8 +214,8 @@ def _of_shell(seen: Scene, name: str) -> tuple[str, str | None]:
         line = not SHELL_END.search(seen.text.bare) and not continued(seen)
         line = line or (programs.edits_lines(name) and not patterns.alone_a_prompt(seen.text.left))
     if line:
-        return "line", None
-    return ("continuation" if continued(seen) else "prompt"), "shell"
+        return InputKind.LINE, None
+    return (InputKind.CONTINUATION if continued(seen) else InputKind.PROMPT), Detail.SHELL
 
 
 def continued(seen: Scene) -> bool:
@@ -223,18 +224,18 @@ def continued(seen: Scene) -> bool:
     return patterns.continued(seen.text, shell=True) or patterns.indented(seen.text, prompts)
 
 
-def _of_text(seen: Scene, name: str) -> tuple[str, str | None]:
+def _of_text(seen: Scene, name: str) -> tuple[InputKind, Detail | None]:
     prompt = patterns.prompt_of(seen.text.left) or ""
     if patterns.library_question(seen.text.left):
-        return "line", None
+        return InputKind.LINE, None
     if patterns.REPL.search(prompt) or (name and patterns.ENDS.search(prompt)):
-        return "prompt", "repl"
+        return InputKind.PROMPT, Detail.REPL
     if SHELL_END.search(prompt) or (not name and patterns.ENDS.search(prompt)):
-        return "prompt", "shell"
-    return "line", None
+        return InputKind.PROMPT, Detail.SHELL
+    return InputKind.LINE, None
 
 
-def _whose(seen: Scene, name: str) -> str:
+def _whose(seen: Scene, name: str) -> Detail:
     if programs.is_shell(name):
-        return "shell"
-    return _of_text(seen, name)[1] or "repl"
+        return Detail.SHELL
+    return _of_text(seen, name)[1] or Detail.REPL

@@ -16,6 +16,7 @@ from tmuxctl.reading.evidence.tty_waits import POLLS, READS, STOPPED, UNREADABLE
 from tmuxctl.reading.state import input_kinds, screen_rules, waiting_rules
 from tmuxctl.reading.state.situation import Scene, Verdict, busy, idle, scene
 from tmuxctl.reading.text import patterns
+from tmuxctl.vocabulary import Detail, EventKind, EvidenceKind, InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.program_profile import Profile
@@ -60,7 +61,7 @@ def arguments(evidence: Evidence, profile: Profile | None = None) -> tuple[Argum
     )
 
 
-def _finished(seen: Scene) -> tuple[str, Verdict]:
+def _finished(seen: Scene) -> tuple[EvidenceKind, Verdict]:
     """The name of the evidence that decided, and the verdict."""
     source, verdict = next((name, found) for name, rule in RULES if (found := rule(seen)) is not None)
     return source, _limited(seen, _told_by_hook(seen, _starting(seen, verdict)))
@@ -70,7 +71,7 @@ def _starting(seen: Scene, verdict: Verdict) -> Verdict:
     """A program that works and was given nothing yet is starting, for a while."""
     evidence = seen.evidence
     limit = (seen.profile and seen.profile.start_timeout) or START_SECONDS
-    works = verdict.state is State.BUSY and verdict.detail != "stopped"
+    works = verdict.state is State.BUSY and verdict.detail != Detail.STOPPED
     if works and evidence.age is not None and evidence.age < limit and not evidence.typed:
         return verdict._replace(state=State.STARTING)
     return verdict
@@ -79,24 +80,24 @@ def _starting(seen: Scene, verdict: Verdict) -> Verdict:
 def _told_by_hook(seen: Scene, verdict: Verdict) -> Verdict:
     """A program that told the end of its turn, and seems to wait for the next, does."""
     told = seen.ended or (
-        seen.look.hook is not None and seen.look.hook.means == "attention" and seen.prompt is not None
+        seen.look.hook is not None and seen.look.hook.means == EventKind.ATTENTION and seen.prompt is not None
     )
     if told and verdict.state is State.IDLE and seen.now is not None and seen.now.waits:
-        return verdict._replace(by="hook", confidence=Confidence.SURE, why=f"turn ended, {verdict.why}")
+        return verdict._replace(by=EvidenceKind.HOOK, confidence=Confidence.SURE, why=f"turn ended, {verdict.why}")
     return verdict
 
 
 def _limited(seen: Scene, verdict: Verdict) -> Verdict:
     """A program that waits, and says that its limit is used up, will not do what it is told next; one that works waits for
     the limit to be over."""
-    if verdict.state is not State.IDLE and verdict.detail != "limited":
+    if verdict.state is not State.IDLE and verdict.detail != Detail.LIMITED:
         return verdict
     match = screen_rules.limit_match(seen)
     if match is None:
         return verdict
     until = match.found.groupdict().get("until")
     why = f"{verdict.why}, limit sign {match.rule.id}"
-    return verdict._replace(detail="limited", why=why, until=until.strip() if until else None)
+    return verdict._replace(detail=Detail.LIMITED, why=why, until=until.strip() if until else None)
 
 
 # The rules, in order. Each takes the scene and returns a verdict, or None where it has nothing to say.
@@ -114,14 +115,21 @@ def _ended(seen: Scene) -> Verdict | None:
         else f"status {look.status}"
     )
     return Verdict(
-        State.EXITED, None, None, "exit", Confidence.SURE, f"ended, {how}", status=look.status, signal=look.signal
+        State.EXITED,
+        None,
+        None,
+        EvidenceKind.EXIT,
+        Confidence.SURE,
+        f"ended, {how}",
+        status=look.status,
+        signal=look.signal,
     )
 
 
 def _stopped(seen: Scene) -> Verdict | None:
     if seen.now is None or seen.now.word != STOPPED:
         return None
-    return busy(seen, "stopped", f"{seen.now.name} is stopped", confidence=Confidence.SURE)
+    return busy(seen, Detail.STOPPED, f"{seen.now.name} is stopped", confidence=Confidence.SURE)
 
 
 def _unread(seen: Scene) -> Verdict | None:
@@ -158,7 +166,14 @@ def _hook(seen: Scene) -> Verdict | None:
     # a hook of the user's own may have told it to go on (Claude, Gemini)
     if seen.profile and patterns.first(seen.profile.busy, seen.text):
         return None
-    return idle(seen, "prompt", "agent", "it told the end of its turn", by="hook", confidence=Confidence.SURE)
+    return idle(
+        seen,
+        InputKind.PROMPT,
+        Detail.AGENT,
+        "it told the end of its turn",
+        by=EvidenceKind.HOOK,
+        confidence=Confidence.SURE,
+    )
 
 
 def _command(seen: Scene) -> Verdict | None:
@@ -170,33 +185,39 @@ def _command(seen: Scene) -> Verdict | None:
         if not far:
             return None
     why = "a command runs, no end is marked"
-    return busy(seen, seen.doing, why, by="shell-mark", confidence=Confidence.SURE)
+    return busy(seen, seen.doing, why, by=EvidenceKind.SHELL_MARK, confidence=Confidence.SURE)
 
 
 def _marked_prompt(seen: Scene, how: str) -> Verdict:
     assert seen.look.mark is not None
     if seen.look.mark.letter != "B" and seen.activity.quiet < MARKED_QUIET:
-        return busy(seen, "printing", "the shell draws its prompt", by="shell-mark", confidence=Confidence.LIKELY)
-    kind = "continuation" if input_kinds.continued(seen) else "prompt"
-    found = idle(seen, kind, "shell", f"marked, {how}", by="shell-mark", confidence=Confidence.SURE)
+        return busy(
+            seen,
+            Detail.PRINTING,
+            "the shell draws its prompt",
+            by=EvidenceKind.SHELL_MARK,
+            confidence=Confidence.LIKELY,
+        )
+    kind = InputKind.CONTINUATION if input_kinds.continued(seen) else InputKind.PROMPT
+    found = idle(seen, kind, Detail.SHELL, f"marked, {how}", by=EvidenceKind.SHELL_MARK, confidence=Confidence.SURE)
     return found._replace(status=seen.look.mark.status if seen.look.mark.letter == "D" else None)
 
 
-RULES: tuple[tuple[str, Callable[[Scene], Verdict | None]], ...] = (
-    ("exit", _ended),
-    ("kernel", _stopped),
-    ("tty", _unread),
-    ("shell-mark", _shell_mark),
-    ("hook", _hook),
-    ("busy-mark", screen_rules.busy_by_profile),
-    ("asking-mark", screen_rules.asking_by_profile),
-    ("kernel", waiting_rules.nobody_waits),
-    ("busy-mark", screen_rules.busy_by_sign),
-    ("kernel", waiting_rules.reads),
-    ("prompt", waiting_rules.unreadable),
-    ("prompt", waiting_rules.carried),
-    ("kernel", waiting_rules.shell_polls),
-    ("activity", waiting_rules.animated),
-    ("kernel", waiting_rules.polls),
-    ("prompt", waiting_rules.text_alone),
+RULES: tuple[tuple[EvidenceKind, Callable[[Scene], Verdict | None]], ...] = (
+    (EvidenceKind.EXIT, _ended),
+    (EvidenceKind.KERNEL, _stopped),
+    (EvidenceKind.TTY, _unread),
+    (EvidenceKind.SHELL_MARK, _shell_mark),
+    (EvidenceKind.HOOK, _hook),
+    (EvidenceKind.BUSY_MARK, screen_rules.busy_by_profile),
+    (EvidenceKind.ASKING_MARK, screen_rules.asking_by_profile),
+    (EvidenceKind.KERNEL, waiting_rules.nobody_waits),
+    (EvidenceKind.BUSY_MARK, screen_rules.busy_by_sign),
+    (EvidenceKind.KERNEL, waiting_rules.reads),
+    (EvidenceKind.PROMPT, waiting_rules.unreadable),
+    (EvidenceKind.PROMPT, waiting_rules.carried),
+    (EvidenceKind.KERNEL, waiting_rules.shell_polls),
+    (EvidenceKind.ACTIVITY, waiting_rules.animated),
+    (EvidenceKind.KERNEL, waiting_rules.polls),
+    (EvidenceKind.PROMPT, waiting_rules.text_alone),
 )

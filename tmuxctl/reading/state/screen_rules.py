@@ -11,22 +11,23 @@ from tmuxctl.reading.evidence.tty_waits import NOBODY, POLLS, READS, RUNS
 from tmuxctl.reading.state.situation import Scene, Verdict, asking, busy
 from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.patterns import Match
+from tmuxctl.vocabulary import Detail, EvidenceKind, InputKind
 
 DRAWN_QUIET = 0.1
 """Seconds without output after which a dialog is drawn, where no kernel says that the program has stopped drawing."""
 
 
-TROUBLES = ("retrying", "limited")
+TROUBLES = (Detail.RETRYING, Detail.LIMITED)
 """Details of errors that a program at work may show. After one of detail `failed` it has ended its turn."""
 
 
-def busy_match(seen: Scene) -> tuple[str, str | None] | None:
+def busy_match(seen: Scene) -> tuple[str, Detail | None] | None:
     """What of the profile says that the program works, in words, and the rule's detail."""
     profile = seen.profile
     if profile is None:
         return None
     if match := patterns.first(profile.busy, seen.text):
-        return f"busy sign {match.rule.id}", match.rule.detail
+        return f"busy sign {match.rule.id}", Detail.of(match.rule.detail)
     if patterns.fits(profile.title_busy, seen.look.title):
         return "the title says busy", None
     return None
@@ -40,7 +41,9 @@ def busy_by_profile(seen: Scene) -> Verdict | None:
     if match is None:
         return None
     why, detail = match
-    return busy(seen, detail or _trouble(seen) or seen.doing, why, by="busy-mark", confidence=Confidence.LIKELY)
+    return busy(
+        seen, detail or _trouble(seen) or seen.doing, why, by=EvidenceKind.BUSY_MARK, confidence=Confidence.LIKELY
+    )
 
 
 def over(seen: Scene) -> bool:
@@ -68,13 +71,17 @@ def busy_by_sign(seen: Scene) -> Verdict | None:
     if not local and not laid_out and patterns.alone_a_prompt(seen.text.left):
         return None
     sign = patterns.busy_sign(seen.text)
-    return busy(seen, "thinking", f'"{sign[:60]}"', by="busy-mark", confidence=Confidence.LIKELY) if sign else None
+    return (
+        busy(seen, Detail.THINKING, f'"{sign[:60]}"', by=EvidenceKind.BUSY_MARK, confidence=Confidence.LIKELY)
+        if sign
+        else None
+    )
 
 
 def _quotes(seen: Scene) -> bool:
     """What stands on the screen of an editor, a pager or a list is anybody's text."""
     name = seen.now.name if seen.now is not None else ""
-    drawn = seen.prompt is not None and seen.prompt.rule.kind in ("editor", "tui")
+    drawn = seen.prompt is not None and seen.prompt.rule.kind in (InputKind.EDITOR, InputKind.TUI)
     return drawn or programs.is_editor(name) or programs.is_pager(name)
 
 
@@ -88,16 +95,16 @@ def _may_work(seen: Scene) -> bool:
     return now.word not in (READS, RUNS, NOBODY)
 
 
-def _trouble(seen: Scene) -> str | None:
+def _trouble(seen: Scene) -> Detail | None:
     """What an error on the screen says of a busy program: retrying, limited."""
     rules = [rule for rule in seen.profile.errors if rule.detail in TROUBLES] if seen.profile else []
     match = patterns.first(rules, seen.text)
-    return match.rule.detail if match else None
+    return Detail.of(match.rule.detail) if match else None
 
 
 def limit_match(seen: Scene) -> Match | None:
     """The profile's rule for a limit that is used up, if one fits."""
-    rules = [rule for rule in seen.profile.errors if rule.detail == "limited"] if seen.profile else []
+    rules = [rule for rule in seen.profile.errors if rule.detail == Detail.LIMITED] if seen.profile else []
     return patterns.first(rules, seen.text) if rules else None
 
 

@@ -13,6 +13,7 @@ from tmuxctl.reading.evidence.tty_waits import NOBODY, POLLS, READS, RUNS, Says
 from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.patterns import Match, Text
 from tmuxctl.value import Value
+from tmuxctl.vocabulary import Detail, EventKind, EvidenceKind, InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.program_profile import Profile
@@ -37,9 +38,9 @@ class Verdict(NamedTuple):
     """
 
     state: State
-    kind: str | None
-    detail: str | None
-    by: str | None
+    kind: InputKind | None
+    detail: Detail | None
+    by: EvidenceKind | None
     confidence: Confidence
     why: str
     asking: Asking | None = None
@@ -80,7 +81,7 @@ class Scene(Value):
     @property
     def ended(self) -> bool:
         """The last thing the program told of its turn is its end."""
-        return self.look.hook is not None and self.look.hook.means in ("stop", "failure")
+        return self.look.hook is not None and self.look.hook.means in (EventKind.STOP, EventKind.FAILURE)
 
     @property
     def ttys(self) -> tuple[Tty | None, ...]:
@@ -107,11 +108,11 @@ class Scene(Value):
         return self.look.alternate or not self.look.visible
 
     @property
-    def doing(self) -> str:
+    def doing(self) -> Detail:
         """The detail of a busy program by its pace and its use of the processor."""
         if (self.activity.told and self.activity.quiet < 0.5) or self.activity.animated:
-            return "printing"
-        return "computing" if self.now is not None and self.now.word == RUNS else "silent"
+            return Detail.PRINTING
+        return Detail.COMPUTING if self.now is not None and self.now.word == RUNS else Detail.SILENT
 
     @property
     def settle(self) -> float:
@@ -194,7 +195,7 @@ def _prompts(profile: Profile, now: Says | None) -> bool:
 def _prompt(profile: Profile, text: Text, *, visible: bool) -> Match | None:
     """The rule of a prompt that fits; the marked row of a menu is none, though an agent may draw both with one sign."""
     match = patterns.first(profile.prompt, text)
-    if match is None or match.rule.detail != "agent" or not patterns.lists(match):
+    if match is None or match.rule.detail != Detail.AGENT or not patterns.lists(match):
         return match
     from tmuxctl.reading.questions import choices
 
@@ -238,7 +239,12 @@ def _or_blinked(recent: Sequence[Says | None], looks: Sequence[Look]) -> tuple[S
 
 
 def busy(
-    seen: Scene, detail: str | None, why: str, *, by: str = "kernel", confidence: Confidence = Confidence.GUESS
+    seen: Scene,
+    detail: Detail | None,
+    why: str,
+    *,
+    by: EvidenceKind = EvidenceKind.KERNEL,
+    confidence: Confidence = Confidence.GUESS,
 ) -> Verdict:
     """The program works; input would not be taken now."""
     return Verdict(State.BUSY, None, detail, by, confidence, why)
@@ -246,31 +252,32 @@ def busy(
 
 def unknown(why: str) -> Verdict:
     """Quiet, and no sign either way."""
-    return Verdict(State.UNKNOWN, None, None, "settle", Confidence.GUESS, why)
+    return Verdict(State.UNKNOWN, None, None, EvidenceKind.SETTLE, Confidence.GUESS, why)
 
 
 def idle(
     seen: Scene,
-    kind: str,
-    detail: str | None,
+    kind: InputKind,
+    detail: Detail | None,
     how: str,
     *,
-    by: str = "kernel",
+    by: EvidenceKind = EvidenceKind.KERNEL,
     confidence: Confidence = Confidence.LIKELY,
 ) -> Verdict:
     """The program takes input; `how` says how that is known."""
-    prompt = patterns.prompt_of(seen.text.left) if kind in ("prompt", "continuation", "line") else None
-    rule = seen.continuation if kind == "continuation" else seen.prompt
+    prompt = None if kind.traits.whole_screen else patterns.prompt_of(seen.text.left)
+    rule = seen.continuation if kind is InputKind.CONTINUATION else seen.prompt
+    at_prompt = kind in (InputKind.PROMPT, InputKind.CONTINUATION)
     shown = f'{kind} "{prompt[-60:]}"' if prompt else kind
     return Verdict(
         State.IDLE,
         kind,
-        detail if kind in ("prompt", "continuation") else None,
+        detail if at_prompt else None,
         by,
         confidence,
         f"{shown}, {how}",
         prompt=prompt,
-        rule=rule.rule.id if rule and kind in ("prompt", "continuation") else None,
+        rule=rule.rule.id if rule and at_prompt else None,
     )
 
 
@@ -278,12 +285,12 @@ def asking(
     question: Asking,
     how: str,
     *,
-    by: str = "asking-mark",
+    by: EvidenceKind = EvidenceKind.ASKING_MARK,
     confidence: Confidence = Confidence.LIKELY,
     rule: str | None = None,
 ) -> Verdict:
     """The program wants a decision."""
-    text = f' "{question.question[:80]}"' if question.question and question.kind not in ("pager", "password") else ""
+    text = f' "{question.question[:80]}"' if question.question and question.kind.traits.quoted else ""
     return Verdict(
         State.ASKING, question.kind, None, by, confidence, f"{question.kind}{text}, {how}", asking=question, rule=rule
     )

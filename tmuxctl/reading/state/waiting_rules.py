@@ -15,6 +15,7 @@ from tmuxctl.reading.state import event_loops, input_kinds
 from tmuxctl.reading.state.screen_rules import busy_match, over
 from tmuxctl.reading.state.situation import Scene, Verdict, busy, idle, unknown
 from tmuxctl.reading.text import patterns
+from tmuxctl.vocabulary import Detail, EvidenceKind, InputKind
 
 SURE, LIKELY, GUESS = Confidence.SURE, Confidence.LIKELY, Confidence.GUESS
 
@@ -62,9 +63,9 @@ def _may_wait(seen: Scene, now: Says) -> Verdict | None:
     if patterns.plain_question(left) and (question := input_kinds.question_alone(seen)):
         return input_kinds.asks(question, "its answer may be read", GUESS)
     if now.maybe and patterns.a_name(left):
-        return input_kinds.idle_now(seen, "it may be read", by="prompt", confidence=GUESS)
+        return input_kinds.idle_now(seen, "it may be read", by=EvidenceKind.PROMPT, confidence=GUESS)
     if len(now.programs) == 1 and patterns.alone_a_prompt(left):
-        return input_kinds.idle_now(seen, "it may be read", by="prompt", confidence=GUESS)
+        return input_kinds.idle_now(seen, "it may be read", by=EvidenceKind.PROMPT, confidence=GUESS)
     return None
 
 
@@ -128,7 +129,7 @@ def _reads_and_works(seen: Scene, now: Says) -> Verdict | None:
     name = now.name
     draws = _updates(seen, READS) >= ANIMATED * WINDOW or _draws_under_its_prompt(seen)
     if seen.activity.animated and draws:
-        return busy(seen, "printing", _pace(seen), by="activity", confidence=LIKELY)
+        return busy(seen, Detail.PRINTING, _pace(seen), by=EvidenceKind.ACTIVITY, confidence=LIKELY)
     known = programs.is_shell(name) or programs.is_pager(name) or programs.is_editor(name)
     if known or now.password or _prompt_like(seen):
         return None
@@ -140,7 +141,9 @@ def _works_beside(seen: Scene, now: Says) -> Verdict | None:
     if tty_waits.works_beside(now) and not (seen.look.alternate and not now.running):
         return busy(seen, seen.doing, f"{now.name} works beside the thread that reads the terminal", confidence=LIKELY)
     if now.waiters and seen.computes(now.waiters[0].program.pid, COMPUTES):
-        return busy(seen, "computing", f"{now.name} computes while it listens", by="activity", confidence=LIKELY)
+        return busy(
+            seen, Detail.COMPUTING, f"{now.name} computes while it listens", by=EvidenceKind.ACTIVITY, confidence=LIKELY
+        )
     return None
 
 
@@ -177,7 +180,7 @@ def unreadable(seen: Scene) -> Verdict | None:
     if now.password:
         return input_kinds.waiting(seen, LIKELY)
     if seen.share() > MOVES:
-        return busy(seen, "computing", f"{now.name} uses the processor", confidence=LIKELY)
+        return busy(seen, Detail.COMPUTING, f"{now.name} uses the processor", confidence=LIKELY)
     return _by_text(seen, UNREADABLE_QUIET, f"{now.name} cannot be looked into")
 
 
@@ -249,7 +252,7 @@ def animated(seen: Scene) -> Verdict | None:
     # what was printed before it began to wait is over: a program that waits for input alone does not draw
     if (now.alone or seen.prompt) and not (_draws_while_waiting(seen) or _draws_under_its_prompt(seen)):
         return None
-    return busy(seen, "printing", _pace(seen), by="activity", confidence=LIKELY)
+    return busy(seen, Detail.PRINTING, _pace(seen), by=EvidenceKind.ACTIVITY, confidence=LIKELY)
 
 
 def polls(seen: Scene) -> Verdict | None:
@@ -277,10 +280,13 @@ def _not_yet_polled(seen: Scene, now: Says) -> Verdict | None:
     if seen.one_look and not now.alone and not (seen.activity.told and quiet >= ONE_LOOK_QUIET):
         return busy(seen, seen.doing, "an event loop, seen only once")
     if now.alone and seen.own_quiet < ALONE_QUIET:
-        return busy(seen, "printing", f"printed {quiet:.2f} s ago")
+        return busy(seen, Detail.PRINTING, f"printed {quiet:.2f} s ago")
     if quiet < seen.settle:
         return busy(
-            seen, seen.doing, f"printed {quiet:.1f} s ago, its profile waits for {seen.settle:g} s", by="activity"
+            seen,
+            seen.doing,
+            f"printed {quiet:.1f} s ago, its profile waits for {seen.settle:g} s",
+            by=EvidenceKind.ACTIVITY,
         )
     return None
 
@@ -298,9 +304,11 @@ def _prints_or_computes(seen: Scene, now: Says) -> Verdict | None:
     """It draws a whole screen, or its own process uses the processor."""
     laid_out = seen.full_screen or any(row.strip() for row in seen.text.below())
     if seen.activity.beginning and laid_out and not programs.is_editor(now.name) and not over(seen):
-        return busy(seen, "printing", "began to print", by="activity")
+        return busy(seen, Detail.PRINTING, "began to print", by=EvidenceKind.ACTIVITY)
     if now.waiters and seen.computes(now.waiters[0].program.pid, COMPUTES):
-        return busy(seen, "computing", f"{now.name} computes while it listens", by="activity", confidence=LIKELY)
+        return busy(
+            seen, Detail.COMPUTING, f"{now.name} computes while it listens", by=EvidenceKind.ACTIVITY, confidence=LIKELY
+        )
     return None
 
 
@@ -318,20 +326,20 @@ def _listens_at_rest(seen: Scene, now: Says) -> Verdict:
     if needed is None:
         return busy(seen, seen.doing, "no prompt stands left of the cursor")
     if quiet < max(needed, step) and not event_loops.prompt_redrawn(seen):
-        return busy(seen, "printing", f"printed {quiet:.2f} s ago")
+        return busy(seen, Detail.PRINTING, f"printed {quiet:.2f} s ago")
     return input_kinds.waiting(seen, LIKELY)
 
 
 def _works_though_it_listens(seen: Scene, now: Says) -> Verdict | None:
     """Another process of the foreground works, or output comes step by step."""
     if name := event_loops.computes_beside(seen, now):
-        return busy(seen, "computing", f"{name} uses the processor", by="activity", confidence=LIKELY)
+        return busy(seen, Detail.COMPUTING, f"{name} uses the processor", by=EvidenceKind.ACTIVITY, confidence=LIKELY)
     if name := event_loops.sleeps_beside(now):
         return busy(seen, seen.doing, f"{now.name} may wait for {name}", confidence=LIKELY)
     if seen.full_screen or seen.prompt or seen.continuation:
         return None
     if event_loops.steps(seen):
-        return busy(seen, "printing", "prints about once a second", by="activity", confidence=LIKELY)
+        return busy(seen, Detail.PRINTING, "prints about once a second", by=EvidenceKind.ACTIVITY, confidence=LIKELY)
     if event_loops.asks_plainly(seen):
         return None
     if name := event_loops.begun_since(seen, now):
@@ -350,7 +358,9 @@ def _prompt_missing(seen: Scene) -> Verdict | None:
     if profile is None or not profile.prompt or seen.prompt or seen.continuation or not input_kinds.meant(seen):
         return None
     # one screen of an editor or a list is known by its prompts, another is not: that says nothing
-    if input_kinds.question(seen) is not None or all(one.kind not in (None, "prompt") for one in profile.prompt):
+    if input_kinds.question(seen) is not None or all(
+        one.kind not in (None, InputKind.PROMPT) for one in profile.prompt
+    ):
         return None
     knows_busy = profile.busy or profile.title_busy
     if not knows_busy and patterns.alone_a_prompt(seen.text.left):
@@ -361,7 +371,7 @@ def _prompt_missing(seen: Scene) -> Verdict | None:
     if quiet >= SETTLE_UNKNOWN:
         timer = ", a timer of it runs" if seen.now is not None and seen.now.timeout is not None else ""
         return unknown(f"quiet for {quiet:.0f} s without a prompt of profile {profile.name}{timer}")
-    return busy(seen, seen.doing, f"no prompt of profile {profile.name}", by="prompt")
+    return busy(seen, seen.doing, f"no prompt of profile {profile.name}", by=EvidenceKind.PROMPT)
 
 
 def _weak(seen: Scene) -> bool:
@@ -417,18 +427,18 @@ def _by_text(seen: Scene, quiet_needed: float, how: str) -> Verdict:
 def _by_pace(seen: Scene, quiet_needed: float, how: str) -> Verdict | None:
     """What is drawn anew again and again: output, or a full screen that waits for keys all the same."""
     if seen.activity.animated:
-        return busy(seen, "printing", _pace(seen), by="activity", confidence=LIKELY)
+        return busy(seen, Detail.PRINTING, _pace(seen), by=EvidenceKind.ACTIVITY, confidence=LIKELY)
     sign = _screen_sign(seen)
     if sign and seen.activity.known >= WINDOW:
-        return idle(seen, sign, None, f"{how}, {_pace(seen)}", by="prompt", confidence=GUESS)
+        return idle(seen, sign, None, f"{how}, {_pace(seen)}", by=EvidenceKind.PROMPT, confidence=GUESS)
     if not _drawn_anew(seen) or input_kinds.draws_input(seen):
         return None
     if seen.activity.quiet >= quiet_needed and (found := input_kinds.question_alone(seen)):
         return input_kinds.asks(found, f"{how}, quiet for {seen.activity.quiet:.1f} s", GUESS)
-    return idle(seen, "tui", None, f"{how}, {_pace(seen)}", by="prompt", confidence=GUESS)
+    return idle(seen, InputKind.TUI, None, f"{how}, {_pace(seen)}", by=EvidenceKind.PROMPT, confidence=GUESS)
 
 
-def _screen_sign(seen: Scene) -> str | None:
+def _screen_sign(seen: Scene) -> InputKind | None:
     """What kind of full screen the text shows by itself; None of a program that draws its own input."""
     screen = (seen.full_screen or seen.raw) and not input_kinds.draws_input(seen)
     return patterns.full_screen_sign(seen.text) if screen else None
@@ -439,7 +449,7 @@ def _printed_just_now(seen: Scene, quiet_needed: float, how: str) -> Verdict | N
     if not seen.activity.told and quiet < SETTLE_UNKNOWN:
         return busy(seen, seen.doing, f"{how}, its last output is of unknown age")
     if quiet < max(quiet_needed, seen.settle):
-        return busy(seen, "printing", f"{how}, printed {quiet:.1f} s ago", by="activity")
+        return busy(seen, Detail.PRINTING, f"{how}, printed {quiet:.1f} s ago", by=EvidenceKind.ACTIVITY)
     return None
 
 
@@ -447,7 +457,7 @@ def _by_prompt_or_question(seen: Scene, shown: str) -> Verdict | None:
     """A prompt that the profile knows, or a question; a program that draws its own input needs one of them."""
     own_input = input_kinds.draws_input(seen)
     if (seen.prompt or seen.continuation) and (own_input or not patterns.PROGRESS.search(seen.text.bare)):
-        return input_kinds.idle_now(seen, shown, by="prompt", confidence=LIKELY)
+        return input_kinds.idle_now(seen, shown, by=EvidenceKind.PROMPT, confidence=LIKELY)
     if found := input_kinds.question_alone(seen):
         return input_kinds.asks(found, shown, GUESS)
     return _input_missing(seen, shown) if own_input else None
@@ -457,9 +467,9 @@ def _by_text_without_rule(seen: Scene, shown: str, how: str) -> Verdict:
     """What stands left of the cursor looks like a prompt, the screen like one that waits for keys, or neither."""
     quiet, left, sign = seen.activity.quiet, seen.text.left, _screen_sign(seen)
     if patterns.alone_a_prompt(left) or patterns.alone_a_command_line(left) or patterns.alone_a_question(left):
-        return input_kinds.idle_now(seen, shown, by="prompt", confidence=GUESS)
+        return input_kinds.idle_now(seen, shown, by=EvidenceKind.PROMPT, confidence=GUESS)
     if sign and quiet >= (SCREEN_QUIET if sign == "tui" else 0.0):
-        return idle(seen, sign, None, shown, by="prompt", confidence=GUESS)
+        return idle(seen, sign, None, shown, by=EvidenceKind.PROMPT, confidence=GUESS)
     if quiet >= SETTLE_UNKNOWN and _may_stand(seen):
         return unknown(f"{how}, quiet for {quiet:.0f} s behind what is no prompt")
     return busy(seen, seen.doing, f"{how}, no prompt left of the cursor")
@@ -469,7 +479,7 @@ def _input_missing(seen: Scene, how: str) -> Verdict:
     """A program that draws its own input does not show it: what stands left of the cursor is part of an answer."""
     if seen.activity.quiet >= SETTLE_UNKNOWN:
         return unknown(f"{how}, its own prompt does not show")
-    return busy(seen, seen.doing, f"{how}, its own prompt does not show", by="prompt")
+    return busy(seen, seen.doing, f"{how}, its own prompt does not show", by=EvidenceKind.PROMPT)
 
 
 def _drawn_anew(seen: Scene) -> bool:

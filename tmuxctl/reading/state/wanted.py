@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tmuxctl.model import State
 from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.lazy_pattern import Pattern
+from tmuxctl.vocabulary import InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.program_profile import Profile
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 
 PROMPT, INPUT = "prompt", "input"
 """Ready for the next command; something has to be typed before it goes on: a decision, a password, a line, a key."""
-
-OWN_SCREENS = ("editor", "tui")
-"""Kinds of an idle program that is driven by keys on its whole screen."""
 
 PROMPT_ENDS = Pattern(r"[^\w\s](?=\s|$)")
 """Where the prompt of a row may end, and what was typed behind it begin."""
@@ -36,7 +34,8 @@ def wanted(verdict: Verdict, *, has_prompt: bool) -> str | None:
         return INPUT
     if verdict.state is not State.IDLE:
         return None
-    if verdict.kind == "prompt" or (verdict.kind in OWN_SCREENS and not has_prompt):
+    kind = verdict.kind
+    if kind is InputKind.PROMPT or (kind and kind.traits.whole_screen and not has_prompt):
         return PROMPT
     return INPUT
 
@@ -44,7 +43,7 @@ def wanted(verdict: Verdict, *, has_prompt: bool) -> str | None:
 def prompts_in_rows(profile: Profile) -> list[re.Pattern[str]]:
     """The prompts of a profile that stand in a row of their own, and are found again in what was printed."""
     rules = [rule for rule in profile.prompt if rule.where in ("cursor-line", "last-line") and rule.title is None]
-    found = [patterns.compiled(rule.re) for rule in rules if rule.kind in (None, "prompt")]
+    found = [patterns.compiled(rule.re) for rule in rules if rule.kind in (None, InputKind.PROMPT)]
     return [pattern for pattern in found if pattern is not None]
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tmuxctl.evidence import Look
 from tmuxctl.reading.text.lazy_pattern import Pattern
 from tmuxctl.value import Value
+from tmuxctl.vocabulary import InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.program_profile import Rule
@@ -419,14 +420,14 @@ def busy_sign(seen: Text) -> str | None:
     return next((row.strip() for row in seen.bottom(WORKING_ROWS) if WORKING.search(row)), None)
 
 
-def full_screen_sign(seen: Text) -> str | None:
-    """`editor` or `tui` where the screen itself shows a full-screen program that takes keys."""
+def full_screen_sign(seen: Text) -> InputKind | None:
+    """EDITOR or TUI where the screen itself shows a full-screen program that takes keys."""
     last = seen.rows[-1] if seen.rows else ""
     if sum(row == "~" for row in seen.rows) >= FILLERS or RULER.search(last):
-        return "editor"
+        return InputKind.EDITOR
     legends = [row for row in seen.bottom(3) if len(LEGEND.findall(row)) >= 3]
     if legends:
-        return "editor" if any(SAVES.search(row) for row in legends) else "tui"
+        return InputKind.EDITOR if any(SAVES.search(row) for row in legends) else InputKind.TUI
     return None
 
 

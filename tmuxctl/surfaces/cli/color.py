@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import IO
 
+from tmuxctl.model import State
 from tmuxctl.surfaces.cli.output import Options, colorful
 
-STATES = {"starting": "36", "busy": "33", "idle": "32", "asking": "1;35", "exited": "2", "lost": "31", "unknown": ""}
-"""The SGR attributes (ECMA-48) of each state; none where the terminal's own colour says enough."""
+STATES = {state.value: state.traits.attributes for state in State}
+"""The SGR attributes (ECMA-48) of each state."""
 
 
 def paint(text: str, attributes: str) -> str:

@@ -20,6 +20,7 @@ from tmuxctl.surfaces.cli.output import (
     write_json,
     write_pieces,
 )
+from tmuxctl.vocabulary import InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.results import Pieces
@@ -191,7 +192,7 @@ class Printer:
             note(f"{result.session} is asking ({result.kind}): {flat(result.asking.question)}", self.options)
             ids = ", ".join(flat(one.id) for one in result.asking.options)
             answer = f"tmuxctl decide {result.session}"
-            answer += " --secret-from-env VARIABLE" if result.asking.kind == "password" else ""
+            answer += " --secret-from-env VARIABLE" if result.asking.kind.traits.hidden else ""
             note(f"options: {ids}       answer: {answer} OPTION" if ids else f"answer: {answer}", self.options)
         elif result.error is not None:
             # an error is told with --quiet, too
@@ -203,8 +204,8 @@ class Printer:
             note(f"not submitted to {result.session}: {why}; look: tmuxctl screen {result.session}", self.options)
         elif result.state.value == "unknown":
             note(f"nothing tells whether {result.session} is done; --strict goes on waiting", self.options)
-        elif result.kind in ("line", "continuation"):
-            name, unfinished = result.session, result.kind == "continuation"
+        elif result.kind in (InputKind.LINE, InputKind.CONTINUATION):
+            name, unfinished = result.session, result.kind is InputKind.CONTINUATION
             more = "the rest of its input" if unfinished else "a line of input"
             stop = f"; or drop it: tmuxctl keys {name} C-c" if unfinished else ""
             hint = f"give it: tmuxctl send {name} TEXT{stop}"

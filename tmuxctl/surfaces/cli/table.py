@@ -86,7 +86,7 @@ def line(one: Session, options: Options) -> str:
     kind = f"  ({flat(one.kind)})" if one.kind else ""
     facts = f"{one.name}  {_colored(one, state(one), options)}  {flat(program)}  {one.cols}x{one.rows}{kind}"
     label, verb = ("release", "release") if one.target else ("attach", "attach")
-    if one.state in (State.EXITED, State.LOST):
+    if one.state.traits.over:
         label, verb = "its output", "log"
     return f"{facts}      {label}: tmuxctl{socket} {verb} {one.name}"
 
@@ -368,7 +368,7 @@ def _place(one: Session) -> str:
 
 
 def _idle(one: Session) -> str:
-    return "-" if not one.active or one.state in (State.EXITED, State.LOST) else age(_since(one.active))
+    return "-" if not one.active or one.state.traits.over else age(_since(one.active))
 
 
 def _since(text: str) -> float:

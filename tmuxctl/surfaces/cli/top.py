@@ -21,7 +21,6 @@ from tmuxctl.surfaces.cli.output import Options, colorful, flat, with_socket
 from tmuxctl.surfaces.cli.top_feed import Feed
 from tmuxctl.surfaces.cli.top_page import (
     ANSWER_KEYS,
-    ENDED,
     ORDERS,
     Line,
     Page,
@@ -293,7 +292,7 @@ class Kill:
             top.mode = Browse()
             top.tell(f"{self.one.name} is gone")
             return page(view._replace(footer=top.footer()))
-        what = "remove" if self.one.state in ENDED else "kill"
+        what = "remove" if self.one.state.traits.over else "kill"
         asked = [Piece(f" {what} {self.one.name}? ", "asking"), Piece("y", "key"), Piece(" or any other key for no")]
         return page(view._replace(footer=asked))
 

@@ -13,7 +13,7 @@ from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import Session
 from tmuxctl.operations import plain
 from tmuxctl.surfaces.cli.top_load import Meter
-from tmuxctl.surfaces.cli.top_page import ENDED, Load, Row
+from tmuxctl.surfaces.cli.top_page import Load, Row
 from tmuxctl.terminal.tmux.journal import Journal, parse_cursor
 from tmuxctl.value import changed
 
@@ -128,7 +128,7 @@ class Feed:
         self._listed = float("-inf")
 
     def _running(self) -> list[Session]:
-        return [one for one in self._sessions if one.state not in ENDED]
+        return [one for one in self._sessions if not one.state.traits.over]
 
     # their states
 
@@ -148,7 +148,7 @@ class Feed:
 
 def _newest(one: Session, event: Event | None) -> Session:
     """A session in the state that `watch` told last: two looks agreed on it, where a list takes one."""
-    if event is None or one.state in ENDED:
+    if event is None or one.state.traits.over:
         return one
     state: dict[str, Any] = {name: getattr(event, name) for name in ("state", "kind", "by", "confidence")}
     asking = plain(event.asking) if event.asking else None

@@ -11,18 +11,6 @@ from tmuxctl.surfaces.cli.output import flat
 from tmuxctl.surfaces.cli.table import INPUT, asked, command, moment, state, state_and_kind
 from tmuxctl.widths import WIDTHS
 
-RANKS = {
-    one: rank
-    for rank, one in enumerate(
-        (State.ASKING, State.BUSY, State.STARTING, State.UNKNOWN, State.IDLE, State.EXITED, State.LOST)
-    )
-}
-"""How much a state wants to be looked at: the first most."""
-
-ENDED = (State.EXITED, State.LOST)
-
-STATE_WORDS = tuple(one.value for one in State)
-
 SPOKEN_KEYS = {"y": ("yes",), "n": ("no", "deny")}
 """Keys that stand for an answer whatever its number is."""
 
@@ -136,7 +124,7 @@ def words_of(one: Session) -> str:
 
 def idle(one: Session, now: float) -> str:
     """How long ago it last printed; `-` if it has ended or nobody knows."""
-    return "-" if not one.active or one.state in ENDED else age(now - moment(one.active))
+    return "-" if not one.active or one.state.traits.over else age(now - moment(one.active))
 
 
 def percent(load: Load | None) -> str:
@@ -167,11 +155,11 @@ def question(one: Session) -> str:
 
 
 ORDERS: Mapping[str, Callable[[Row], Any]] = {
-    "state": lambda row: RANKS[State.ASKING if row.session.wants == INPUT else row.session.state],
+    "state": lambda row: (State.ASKING if row.session.wants == INPUT else row.session.state).traits.rank,
     "name": lambda row: 0,
     "cpu": lambda row: -(row.load.cpu or 0.0) if row.load else 1,
     "mem": lambda row: -row.load.memory if row.load else 1,
-    "idle": lambda row: (row.session.state in ENDED, row.session.active or "~"),
+    "idle": lambda row: (row.session.state.traits.over, row.session.active or "~"),
 }
 """What the rows can be sorted by; those that are equal stand by name."""
 
@@ -186,7 +174,7 @@ def arranged(rows: Iterable[Row], words: str, order: str) -> list[Row]:
 def _holds(one: Session, words: Sequence[str]) -> bool:
     parts = (one.name, words_of(one), one.wants or "", one.profile or "", command(one.argv), question(one))
     text = " ".join(parts).casefold()
-    return all(one.state.value == word if word in STATE_WORDS else word in text for word in words)
+    return all(one.state.value == word if State.of(word) else word in text for word in words)
 
 
 # the table
@@ -263,7 +251,7 @@ def _summary(view: View, rows: Sequence[Row]) -> Line:
     number, found = len(view.rows), len(rows)
     place = next((place for place, row in enumerate(rows, 1) if row.session.id == view.selected), None)
     line = [Piece("tmuxctl  ", "bold"), Piece(f"{number} session{'' if number == 1 else 's'}")]
-    for one in RANKS:
+    for one in sorted(State, key=lambda state: state.traits.rank):
         if count := sum(row.session.state is one for row in view.rows):
             line += [Piece("  "), Piece(f"{count} {one.value}", one.value)]
     if _length(line) > view.width:
@@ -304,7 +292,7 @@ def _body(view: View, found: Sequence[Row], sizes: Sequence[tuple[Column, int]])
 
 def _row(view: View, row: Row, sizes: Sequence[tuple[Column, int]]) -> Line:
     chosen = row.session.id == view.selected
-    whole = "reverse" if chosen else "dim" if row.session.state in ENDED else ""
+    whole = "reverse" if chosen else "dim" if row.session.state.traits.over else ""
     line = [Piece(">" + " " * (MARK - 1) if chosen else " " * MARK, whole)]
     for one, size in sizes:
         style = whole
