@@ -163,22 +163,30 @@ def _cell(value: str) -> str:
 
 
 def _reasons() -> str:
-    """Every reason the code gives, with the class of its error and a message as an example."""
-    found = {(kind.code, reason): "tmux: …" for _, kind, reason, _ in FAILURES}
-    for path in sorted(PACKAGE.rglob("*.py")):
+    """Every reason the code gives, with the class of its error and a message as an example: the one that the page has, as long
+    as the code says it, so that moving code changes nothing here."""
+    page = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    exits = {one.code: one.exit for one in errors.CLASSES}
+    rows: dict[tuple[int, str, str], list[str]] = {}
+    for (code, reason), messages in _messages().items():
+        row = f"| {reason} | {code} | {exits[code]} | "
+        rows[exits[code], reason, code] = [f"{row}{_cell(message)} |" for message in sorted(messages)]
+    chosen = [next((row for row in rows[key] if f"\n{row}\n" in page), rows[key][0]) for key in sorted(rows)]
+    head = "## Reasons\n\nThe finer word of an error, `reason` in its JSON, with an example of its message.\n"
+    return "\n".join([head, "| reason | code | exit | as in |", "|---|---|---|---|", *chosen, ""])
+
+
+def _messages() -> dict[tuple[str, str], set[str]]:
+    """The messages that the code gives, by the code and the reason of their error."""
+    found = {(kind.code, reason): {"tmux: …"} for _, kind, reason, _ in FAILURES}
+    for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 kind = getattr(errors, node.func.id, None)
                 reason = next((one.value for one in node.keywords if one.arg == "reason"), None)
                 if kind in errors.CLASSES and isinstance(reason, ast.Constant) and node.args:
-                    found.setdefault((kind.code, str(reason.value)), _message(node.args[0]))
-    exits = {one.code: one.exit for one in errors.CLASSES}
-    rows = [
-        f"| {reason} | {code} | {exits[code]} | {_cell(found[code, reason])} |"
-        for code, reason in sorted(found, key=lambda one: (exits[one[0]], one[1]))
-    ]
-    head = "## Reasons\n\nThe finer word of an error, `reason` in its JSON, with an example of its message.\n"
-    return "\n".join([head, "| reason | code | exit | as in |", "|---|---|---|---|", *rows, ""])
+                    found.setdefault((kind.code, str(reason.value)), set()).add(_message(node.args[0]))
+    return found
 
 
 def _message(node: ast.expr) -> str:
