@@ -31,6 +31,7 @@ PATIENCE = 20.0
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--save-screens", action="store_true", help="keep the screens that plays of real programs name")
+    parser.addoption("--write-golden", action="store_true", help="keep the surface as it comes out now: tests/golden")
 
 
 def pytest_configure(config: pytest.Config) -> None:
