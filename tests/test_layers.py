@@ -15,7 +15,7 @@ PACKAGE = ROOT / "tmuxctl"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "ownership", "value", "vocabulary", "model", "untrusted", "widths", "evidence", "results"),
-    ("alarm", "config", "extensions", "effort", "program_profile", "profile_files", "plugin", "contract", "operations"),
+    ("alarm", "config", "extensions", "search_cost", "program_profile", "profile_files", "plugin", "contract", "operations"),
     ("transport",),
     ("terminal", "reading"),
     ("control",),
@@ -69,7 +69,7 @@ HOT = (
     "results",
     "config",
     "extensions",
-    "effort",
+    "search_cost",
     "plugin",
     "operations",
     "transport",

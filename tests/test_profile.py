@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ import yaml
 
 from tmuxctl import extensions
 from tmuxctl.errors import NotFound, Usage
-from tmuxctl.profile_files import library, resolved, schema
+from tmuxctl.profile_files import library, patterns, resolved, schema
 from tmuxctl.program_profile import RULES, Answer, Hooks, Profile, Rule, Submit, Told, from_json, to_json
 from tmuxctl.terminal.input.keys import tmux_keys
 from tmuxctl.value import Value
@@ -207,6 +208,36 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line(either_parser, text, lin
     assert error.message.startswith(f"shop.yaml line {line}: "), error.message
     assert said in error.message
     assert hint in error.hint
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "(a+)+$",
+        "(a|a)*b",
+        "(a|a){40}b",
+        "a*a*a*a*a*a*b",
+        "(x+x+)+y",
+        "(?=(a+)+b)",
+        "^Error: (?:a+)+$",
+        "^Error: a*a*a*a*a*a*b",
+        "(?:^Error: (─+)+!|foo)",
+    ],
+)
+@pytest.mark.timeout(60, method="thread")  # leaves the alarm to what is tried
+def test_a_pattern_that_would_take_years_is_refused(pattern):
+    assert "it can take too long" in (patterns.problem(pattern) or "")
+
+
+@pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*b", "^Error: (?:a+)+$", "a*a*a*a*a*a*b"])
+def test_where_there_is_no_alarm_such_a_pattern_is_refused_as_well(pattern):
+    with ThreadPoolExecutor(1) as thread:
+        assert "it can take too long" in (thread.submit(patterns.problem, pattern).result() or "")
+
+
+@pytest.mark.parametrize("pattern", [r"(?:\w+ )*\w+$", r".*a.*b.*c$", r"(\w+)\s*=\s*(\d+)", r"(?:\d+\.)+\d+ (?:a|b)+"])
+def test_a_pattern_of_several_repetitions_is_none_that_takes_too_long(pattern):
+    assert patterns.problem(pattern) is None
 
 
 def test_a_file_without_schema_or_content_is_refused(either_parser):

@@ -343,6 +343,20 @@ def test_the_only_thread_of_a_process_needs_no_other_process() -> None:
     assert done.stdout.split("\n") == ["pattern_timeout", "[] SIG_IGN (0.0, 0.0)", ""], done
 
 
+def test_beside_other_threads_a_search_that_ends_soon_needs_no_other_process() -> None:
+    done = one_shot(
+        ALONE
+        + r"""
+    import threading
+    threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+    print(Search(r"(\w+)\s*=\s*(\d+)").find("nothing to see\n" * 500 + "retries = 12").text, psutil.Process().children())
+    bomb()
+    print(len(psutil.Process().children()))
+    """
+    )
+    assert done.stdout.split("\n") == ["retries = 12 []", "pattern_timeout", "0", ""], done
+
+
 def test_an_alarm_of_the_callers_own_is_left_alone() -> None:
     done = one_shot(
         ALONE
@@ -454,7 +468,7 @@ def test_it_works_from_a_zip(tmp_path: Path) -> None:
 def test_where_no_worker_starts_a_bomb_is_not_even_tried(executable: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", executable)
     assert in_thread(lambda: bomb("(a+)+$"))().reason == "pattern_timeout"
-    assert in_thread(lambda: Search(RISKY).find(LINES + "b=1"))() == Found("b=1", ("b", "1"))
+    assert in_thread(lambda: Search("b+=[0-9]").find(LINES[:500] + "b=1"))() == Found("b=1", ())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere such a limit is not kept")
@@ -477,6 +491,8 @@ def test_a_search_may_not_fill_the_memory() -> None:
         "(" * 3000 + ")" * 3000,
         "a{99999999999999999999}",
         "(?i)" + "[\x00-\uffff]" * 800,
+        "(?i)" + r"[\x00-\U0010ffff]" * 800,
+        "(?i)" + r"[--\uffff]" * 800,
         "(?i:" + "[^\x00-\uffff]" * 800 + ")",
         "\\",
         "(?z)",

@@ -3,14 +3,28 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Iterator, Sequence
+
+from tmuxctl import alarm
+from tmuxctl.search_cost import BEGINNING, search_steps
 
 LENGTH_LIMIT = 1000
 
 STEPS_LIMIT = 1_000_000_000
-"""Steps of a search that are put up with at most, by a bound that is far above what most patterns need."""
+"""Steps on a row that need no trial: at most about a second, and far above what such a pattern takes on a real one."""
+
+TRIAL_SECONDS = 0.5
+"""How long all searches of a trial may take; those of a sound pattern take a hundredth of it."""
+
+SEARCH_SECONDS = 0.05
+"""Seconds of the processor for one search of a trial that no alarm can end."""
 
 ROW = "x" * 120
 """What patterns are measured by: a full row, for nearly all patterns stay on theirs."""
+
+LENGTHS = (*range(4, 65, 4), len(ROW))
+"""Characters of the rows tried where no alarm can end a search: what doubles with each of them is seen before it takes long."""
 
 
 def problem(pattern: str) -> str | None:
@@ -18,18 +32,57 @@ def problem(pattern: str) -> str | None:
 
     `(a+)+` or `(a|a)*b` can take a time that doubles with every character of a screen.
     """
-    from tmuxctl.effort import Bound
-
     if len(pattern) > LENGTH_LIMIT:
         return f"the pattern is longer than {LENGTH_LIMIT} characters"
     try:
         re.compile(pattern, re.MULTILINE)
-        bound = Bound(pattern, re.MULTILINE)
     except (re.error, OverflowError, RecursionError) as error:
         return f"no regular expression: {error}"
-    if bound.steps(ROW, 0, lines=True) > STEPS_LIMIT:
+    if search_steps(pattern, ROW) > STEPS_LIMIT and _takes_long(pattern):
         return "it can take too long on a screen: no repetition inside or beside another of the same characters"
     return None
+
+
+def _parts(pattern: str) -> Iterator[str]:
+    """The pattern, and the rest of it behind its plain beginning and from each group on: a row of one character gets there."""
+    starts = {0, BEGINNING.match(pattern).end(), *(place.start() for place in re.finditer(r"\(", pattern))}  # type: ignore[union-attr]
+    for start in sorted(starts):
+        part = pattern[start:]
+        try:
+            re.compile(part, re.MULTILINE)
+        except re.error as error:
+            # the parenthesis that closes a group which began before
+            part = part[: error.pos or 0]
+        yield part
+
+
+def _takes_long(pattern: str) -> bool:
+    """Whether it takes long to find that a row of one character fits in none of the ways of a part."""
+    alarmed = alarm.possible()
+    lengths = LENGTHS[-1:] if alarmed else LENGTHS
+
+    def trial() -> bool:
+        return any(_slow(part, lengths) for part in _parts(pattern))
+
+    try:
+        return alarm.within(TRIAL_SECONDS, trial) if alarmed else trial()
+    except alarm.Rang:
+        return True
+
+
+def _slow(part: str, lengths: Sequence[int]) -> bool:
+    try:
+        search = re.compile(f"(?:{part})(?!)", re.MULTILINE).search
+    except re.error:
+        # a part is not always whole
+        return False
+    for character in sorted({*part, *"x0 "}):
+        for length in lengths:
+            began = time.thread_time()
+            search(character * length)
+            if time.thread_time() - began > SEARCH_SECONDS:
+                return True
+    return False
 
 
 def matches_nothing(pattern: str) -> bool:

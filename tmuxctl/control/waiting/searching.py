@@ -1,7 +1,7 @@
 """Searches with a user's pattern that cannot hang anybody: neither the caller nor another thread of this process.
 
-Python's `re` may need years for forty characters, and holds up every thread meanwhile. So a search runs here only if it
-is sure to be short. Another one runs under an alarm if this thread is the process's only one, else in a worker process.
+Python's `re` may need years for forty characters, and holds up every thread meanwhile. So a search runs here if its cost
+is sure to be small, or, in the main thread, under an alarm; where others would wait too long for that, in a worker process.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import sys
 import threading
 import time
 import warnings
-from math import inf
+from contextlib import suppress
 from typing import NamedTuple
 
-from tmuxctl.effort import Bound
+from tmuxctl import alarm
 from tmuxctl.errors import Timeout, Usage
+from tmuxctl.search_cost import search_steps
 
 FLAGS = re.MULTILINE
 SEARCH_SECONDS = 5.0
@@ -23,24 +24,24 @@ LEAST_SECONDS = 0.05
 LONGEST = 10_000
 """Characters a pattern may have."""
 
-ANALYSED = 1_000
-"""Longer patterns are not looked into: doing so would take as long as what it saves."""
+SHORT_STEPS = 50_000_000
+"""Steps that are over before anybody notices: 60 ms for the worst of 4,000 random patterns, below 1 ms for most."""
 
-SHORT_STEPS = 500_000
-"""Steps that are over before anybody notices: 10 ms at worst."""
-
-TOLERABLE_STEPS = 50_000_000
+TOLERABLE_STEPS = 1_000_000_000
 """Steps that are put up with where there is neither an alarm nor a worker: about a second at worst."""
 
-MEASURED = 20_000
-"""Characters of which the lines are measured, for a closer bound."""
+SHARED_SECONDS = 0.05
+"""How long a search in the main thread may hold up the others: after that it is a worker's."""
 
 ALARM_HEARD = 20_000
 """Characters up to which an alarm comes in time: `re` listens at every 4,096th place only, and a place may cost as many
 steps as there are characters."""
 
-FOLDED = 500_000
-"""Characters of the ranges of an (?i) pattern: it looks at each when it compiles, 6 million a second."""
+FOLDING = re.compile(r"\(\?[a-zA-Z]*i")
+HEX = r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})"
+RANGE_END = re.compile(rf"(?s)-(?=(?:\\(?:{HEX}|(N))|([^\\])))")
+FOLDED = 2_000_000
+"""Characters below the ends of an (?i) pattern's ranges: it looks at each when it compiles, 6 million a second."""
 
 
 class Found(NamedTuple):
@@ -62,7 +63,8 @@ class Search:
             with warnings.catch_warnings():
                 # what a later Python may read otherwise, as in `[[]`, is nothing for the user's terminal
                 warnings.simplefilter("ignore")
-                self._bound = _bound(pattern)
+                if FOLDING.search(pattern) and _folded(pattern) > FOLDED:
+                    raise _bad(pattern, "it has too many wide ranges for (?i)")
                 self._compiled = re.compile(pattern, FLAGS)
         except RecursionError:
             raise _bad(pattern, "too many groups within groups") from None
@@ -76,31 +78,22 @@ class Search:
         but a search has 50 ms.
         """
         start = min(start, len(text))
-        if self._steps(text, start) <= SHORT_STEPS:
+        if search_steps(self.pattern, text, start) <= SHORT_STEPS:
             return self._here(text, start)
         left = SEARCH_SECONDS if deadline is None else min(SEARCH_SECONDS, deadline - time.monotonic())
         seconds = max(LEAST_SECONDS, left)
-        alone = threading.active_count() == 1 and len(text) - start <= ALARM_HEARD
-        if alone and _alarm_possible():
-            return self._alarmed(text, start, seconds)
+        if len(text) - start <= ALARM_HEARD and alarm.possible():
+            if threading.active_count() == 1:
+                return self._alarmed(text, start, seconds)
+            with suppress(Timeout):
+                return self._alarmed(text, start, SHARED_SECONDS)
         return self._elsewhere(text, start, seconds)
-
-    def _steps(self, text: str, start: int) -> float:
-        """The steps a search takes at most."""
-        if self._bound is None:
-            return inf
-        steps = self._bound.steps(text, start, lines=False)
-        if steps > SHORT_STEPS and len(text) - start <= MEASURED:
-            return self._bound.steps(text, start, lines=True)
-        return steps
 
     def _here(self, text: str, start: int) -> Found | None:
         found = self._compiled.search(text, start)
         return Found(found[0], found.groups()) if found else None
 
     def _alarmed(self, text: str, start: int, seconds: float) -> Found | None:
-        from tmuxctl import alarm
-
         try:
             return alarm.within(seconds, lambda: self._here(text, start))
         except (alarm.Rang, MemoryError):
@@ -127,17 +120,11 @@ class Search:
         return Found(whole or "", tuple(groups))
 
     def _without_worker(self, text: str, start: int, seconds: float) -> Found | None:
-        if _alarm_possible():
+        if alarm.possible():
             return self._alarmed(text, start, seconds)
-        if self._steps(text, start) <= TOLERABLE_STEPS:
+        if search_steps(self.pattern, text, start) <= TOLERABLE_STEPS:
             return self._here(text, start)
         raise _late()
-
-
-def _alarm_possible() -> bool:
-    from tmuxctl import alarm
-
-    return alarm.possible()
 
 
 def close() -> None:
@@ -147,12 +134,12 @@ def close() -> None:
         pool.POOL.close()
 
 
-def _bound(pattern: str) -> Bound | None:
-    """What is known of its steps; None if it is too long to look into. Raises Usage if compiling it would take long."""
-    bound = Bound(pattern, FLAGS)
-    if bound.folded > FOLDED:
-        raise _bad(pattern, "it has too many wide ranges for (?i)")
-    return bound if len(pattern) <= ANALYSED else None
+def _folded(pattern: str) -> int:
+    """The characters below the ends of its ranges: never fewer than the ranges hold."""
+    total = 0
+    for *digits, named, plain in RANGE_END.findall(pattern):
+        total += 0xFFFF if named else min(ord(plain) if plain else int("".join(digits), 16), 0xFFFF)
+    return total
 
 
 def _bad(pattern: str, why: str) -> Usage:
