@@ -25,25 +25,25 @@ class Settings(NamedTuple):
     tmux_size: Size
     tmux_history: int
     wait_timeout: float
-    wait_settle: float
     wait_ask_timeout: float
     wait_exec_timeout: float
     limits_sessions: int
-    limits_output_chars: int
     limits_idle_kill: float | None
     journal_limit: int
     journal_keep: float | None
-    serve_listen: str
     origins: Mapping[str, Origin]
 
     def listed(self) -> tuple[Setting, ...]:
-        """Every setting with its value and source, in the order of the documentation; of those that nothing uses yet only
-        what somebody wrote."""
-        return tuple(
+        """Every setting with its value and source, in the order of the documentation; then what the file sets to no effect."""
+        used = (
             Setting(name, str(value) if isinstance(value, Size) else value, *self.origins[name])
             for name, value in zip(RULES, self[:-1], strict=True)
-            if name not in UNUSED or self.origins[name].source != "default"
         )
+        return (*used, *(Setting(name, self.origins[name].written, *self.origins[name]) for name in self.unused()))
+
+    def unused(self) -> tuple[str, ...]:
+        """The settings of the file that had a meaning once."""
+        return tuple(name for name in UNUSED if name in self.origins)
 
 
 class Setting(NamedTuple):
@@ -98,12 +98,14 @@ def _settings(path: str, text: str, options: Mapping[str, Any], environment: Map
         ("option", options),
     ):
         for name, value in given.items():
-            if value is not None:
+            if name in UNUSED:
+                origins[name] = Origin(source, str(value))
+            elif value is not None:
                 place = RULES[name].variable if source == "environment" else source
                 values[name] = _checked(name, value, place, text)
                 origins[name] = Origin(place, str(value))
-    sources = {name: origins.get(name, Origin("default", str(rule.default))) for name, rule in RULES.items()}
-    return Settings._make((*values.values(), sources))
+    sources = {name: Origin("default", str(rule.default)) for name, rule in RULES.items()}
+    return Settings._make((*values.values(), sources | origins))
 
 
 def config_folder(environment: Mapping[str, str] | None = None) -> str:
@@ -224,10 +226,10 @@ def _parse(path: str, text: str) -> dict[str, Any]:
         if table == ALIAS:
             _aliases(path, text, content)
             continue
-        known = isinstance(content, dict) and any(name.startswith(f"{table}.") for name in RULES)
+        known = isinstance(content, dict) and any(name.startswith(f"{table}.") for name in (*RULES, *UNUSED))
         entries = {f"{table}.{key}": value for key, value in content.items()} if known else {table: content}
         for name in entries:
-            if name not in RULES:
+            if name not in (*RULES, *UNUSED):
                 raise _unknown(name, f"{ascii(path)}{_line(text, name)}")
         found |= entries
     return found
@@ -323,15 +325,6 @@ def _bytes(low: int, high: int) -> Callable[[Any], int]:
     return check
 
 
-def _listen(value: object) -> str:
-    found = (
-        re.fullmatch(r"(?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})", value) if isinstance(value, str) else None
-    )
-    if value == "unix" or (found and 0 < int(found[1]) < 65536):
-        return str(value)
-    raise _wrong(value, "address", "unix, or HOST:PORT as in 127.0.0.1:8765")
-
-
 DAY = 86400.0
 
 RULES: Mapping[str, Rule] = {
@@ -340,20 +333,17 @@ RULES: Mapping[str, Rule] = {
     "tmux.size": Rule("120x40", _size, "TMUXCTL_SIZE"),
     "tmux.history": Rule(20000, _whole(0, 10_000_000)),
     "wait.timeout": Rule("30s", _seconds(0, 30 * DAY), "TMUXCTL_TIMEOUT"),
-    "wait.settle": Rule("500ms", _seconds(0.01, 3600)),
     "wait.ask_timeout": Rule("120s", _seconds(0, 30 * DAY)),
     "wait.exec_timeout": Rule("60s", _seconds(0, 30 * DAY)),
     "limits.sessions": Rule(200, _whole(1, 100_000)),
-    "limits.output_chars": Rule(8000, _whole(100, 100_000_000)),
     "limits.idle_kill": Rule("none", _seconds(1, 3650 * DAY, never=True)),
     "journal.limit": Rule("64M", _bytes(64 << 10, 1 << 40)),
     "journal.keep": Rule("7d", _seconds(0, 3650 * DAY, never=True)),
-    "serve.listen": Rule("unix", _listen),
 }
 """Every setting of the documented configuration, in its order, which is also that of Settings."""
 
 UNUSED = ("wait.settle", "limits.output_chars", "serve.listen")
-"""Settings of the documentation that no part of the program reads yet."""
+"""Settings that nothing reads any more: a file that names one is taken, and `config show`, `config get` and `doctor` say so."""
 
 ALIAS = "alias"
 """The table of aliases."""

@@ -107,7 +107,7 @@ def test_a_wrong_setting_changes_nothing(tmuxctl: Tmuxctl, file: Path, words: tu
 def test_a_wrong_file_can_be_mended_by_setting_it_right(tmuxctl: Tmuxctl, file: Path) -> None:
     file.write_text('[wait]\ntimeout = "soon"\n')
     file.chmod(0o600)
-    assert tmuxctl("config", "get", "wait.settle").returncode == 2
+    assert tmuxctl("config", "get", "wait.ask_timeout").returncode == 2
     assert tmuxctl("config", "set", "wait.timeout", "5s").returncode == 0
     assert tmuxctl("config", "get", "wait.timeout").stdout == "5s\n"
 
@@ -138,16 +138,24 @@ def test_a_value_that_something_else_overrides_says_so(
     assert "TMUXCTL_TIMEOUT" in done.stderr
 
 
-def test_settings_that_nothing_uses_are_not_shown(tmuxctl: Tmuxctl, file: Path) -> None:
-    shown = tmuxctl("config", "show").stdout
-    assert "wait.timeout" in shown
-    assert not [name for name in ("serve.listen", "wait.settle", "limits.output_chars") if name in shown]
-    file.write_text('[alias]\npy = "new -- python3"\n[wait]\nsettle = "1s"\n')
+def test_a_setting_that_nothing_uses_any_more_is_told_and_can_be_taken_out(tmuxctl: Tmuxctl, file: Path) -> None:
+    file.write_text('[alias]\npy = "new -- python3"\n[wait]\nsettle = "1s"\ntimeout = "2s"\n')
     file.chmod(0o600)
-    shown = tmuxctl("config", "show").stdout
-    assert "wait.settle" in shown
-    assert "alias.py" in shown
-    assert os.fspath(file) in shown
+    shown = tmuxctl("config", "show")
+    assert "wait.settle" in shown.stdout
+    assert "alias.py" in shown.stdout
+    assert os.fspath(file) in shown.stdout
+    for done in (shown, tmuxctl("config", "get", "wait.timeout")):
+        assert done.returncode == 0
+        assert "nothing uses wait.settle any more" in done.stderr
+    told = tmuxctl("doctor", "--json")
+    [check] = [one for one in json.loads(told.stdout)["checks"] if one["name"] == "settings"]
+    assert (check["ok"], check["hint"]) == (None, "tmuxctl config unset wait.settle")
+    assert not tmuxctl("wait", "nosuch").stderr.count("settle")
+    assert tmuxctl("config", "unset", "wait.settle").returncode == 0
+    assert file.read_text() == '[alias]\npy = "new -- python3"\n[wait]\ntimeout = "2s"\n'
+    assert not tmuxctl("config", "show").stderr
+    assert tmuxctl("config", "set", "wait.settle", "1s").returncode == 2
 
 
 TEXTS = (

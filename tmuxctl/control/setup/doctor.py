@@ -18,7 +18,7 @@ from tmuxctl.transport.base import Room, Used
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
 
-ALONE = ("python", "tmux", "state folder", "room", "terminal")
+ALONE = ("python", "tmux", "settings", "state folder", "room", "terminal")
 """Checks that ask no tmux server."""
 
 
@@ -29,6 +29,7 @@ def examine(machine: Machine, *, fix: bool = False) -> Doctor:
     looks: Mapping[str, Callable[[Machine], Iterator[Check]]] = {
         "python": _python,
         "tmux": _tmux,
+        "settings": _settings,
         "state folder": _folders,
         "server": _server,
         "sessions": _sessions,
@@ -101,6 +102,11 @@ def _judged(version: str) -> tuple[bool | None, str | None]:
         None,
         f"tmuxctl was never tried with this version, but with {tried}: make test-tmux TMUX_BINARY=PATH tries it",
     )
+
+
+def _settings(machine: Machine) -> Iterator[Check]:
+    for name in machine.settings.unused():
+        yield Check("settings", None, f"nothing uses {name} any more", f"tmuxctl config unset {name}")
 
 
 def _folders(machine: Machine) -> Iterator[Check]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from tmuxctl import config
@@ -23,7 +24,9 @@ class Configuring(OfCommands):
     @operation(right="read", group="Set up", idempotent=True, examples=("config show", "config show --json"))
     def config_show(self) -> Any:
         """Show every setting with its value and where that came from: option, variable, file or default."""
-        return {"path": config.config_path(), "settings": [one._asdict() for one in self._listed()]}
+        listed = self._listed()
+        self._note_unused(one.name for one in listed if one.name in config.UNUSED)
+        return {"path": config.config_path(), "settings": [one._asdict() for one in listed]}
 
     @operation(right="read", group="Set up", idempotent=True, examples=("config path",))
     def config_path(self) -> Any:
@@ -42,6 +45,7 @@ class Configuring(OfCommands):
         if not _is_alias(name):
             config.rule(name)
             settings = config.load({"tmux.socket": self.options.socket})
+            self._note_unused(settings.unused())
             value = getattr(settings, name.replace(".", "_"))
             value = value if isinstance(value, int | float | None) else str(value)
             return config.Setting(name, value, *settings.origins[name])._asdict()
@@ -82,9 +86,7 @@ class Configuring(OfCommands):
             written = int(value) if isinstance(rule.default, int) else value
         path, before = _text()
         _replace(path, before, toml_lines.with_value(before or "", name, written, path))
-        if name in config.UNUSED:
-            note(f"nothing uses {name} yet", self.options)
-        elif not _is_alias(name) and (variable := config.RULES[name].variable) and os.environ.get(variable):
+        if not _is_alias(name) and (variable := config.RULES[name].variable) and os.environ.get(variable):
             note(f"{variable} is set, and comes before it", self.options)
 
     @operation(right="write", group="Set up", idempotent=True, examples=("config unset wait.timeout",))
@@ -92,7 +94,7 @@ class Configuring(OfCommands):
         """Take one setting, or an alias, out of config.toml: the default holds again."""
         from tmuxctl.surfaces.cli import toml_lines
 
-        if not _is_alias(name):
+        if not _is_alias(name) and name not in config.UNUSED:
             config.rule(name)
         path, before = _text()
         if before is not None:
@@ -100,6 +102,10 @@ class Configuring(OfCommands):
 
     def _listed(self) -> tuple[config.Setting, ...]:
         return config.listed({"tmux.socket": self.options.socket})
+
+    def _note_unused(self, names: Iterable[str]) -> None:
+        for name in names:
+            note(f"nothing uses {name} any more: tmuxctl config unset {name}", self.options)
 
     def _check_alias(self, name: str, stands_for: str) -> None:
         import click
