@@ -470,6 +470,7 @@ SMALLEST = {
     "hooks": "hooks: {}",
     "event": "hooks: {events: {on: a, is: submit}}",
     "transcript": "hooks: {transcript: {}}",
+    "settings": "hooks: {settings: {file: a}}",
 }
 """The smallest file in which a record stands."""
 
@@ -493,7 +494,11 @@ def record_of(found: Profile, record: str) -> Value:
         return next(rule for name in RULES for rule in getattr(found, name))
     if record == "event":
         return found.hooks.events[0]
-    return found if record == "profile" else getattr(found.hooks if record == "transcript" else found, record)
+    return (
+        found
+        if record == "profile"
+        else getattr(found.hooks if record in ("transcript", "settings") else found, record)
+    )
 
 
 @pytest.mark.parametrize(

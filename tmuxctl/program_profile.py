@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Dimensions: TypeAlias = str
     EventWord: TypeAlias = str
     Gutter: TypeAlias = str
+    JsonObject: TypeAlias = str
     Kind: TypeAlias = str
     Path: TypeAlias = str
     Pattern: TypeAlias = str
@@ -183,6 +184,21 @@ class Transcript(Value):
     """`'^Tokens: '`: what is no part of an answer"""
 
 
+class SettingsFile(Value):
+    """A program's own settings, into which `hooks install` puts hooks for each of its events."""
+
+    file: str
+    """`settings.json`: the file, in JSON, below `folder`"""
+    hook: JsonObject = "{}"
+    """`'{"timeout": 10}'`: what a hook has beside its command, in JSON"""
+    folder: str = "~"
+    """`~/.shop`: where the program keeps its settings"""
+    variable: str | None = None
+    """`SHOP_HOME`: the variable that names another folder"""
+    deny: tuple[str, ...] = ()
+    """`[Read(**/.env), Bash(sudo *)]`: rules for what it should not touch: `hooks install --deny-list` prints them"""
+
+
 class Hooks(Value):
     """How a program is made to tell of its turns."""
 
@@ -198,6 +214,8 @@ class Hooks(Value):
     """`[{on: Stop, is: stop}]`: what its events mean, in order: the first whose name and `where` fit"""
     transcript: Transcript | None = None
     """`{form: json, text: content}`: how the answer is read out of the file that the program keeps itself"""
+    settings: SettingsFile | None = None
+    """`{folder: ~/.shop, file: settings.json}`: its own settings, for `tmuxctl hooks install`"""
 
 
 class Profile(Value):
@@ -272,6 +290,7 @@ RECORDS: Mapping[str, type[Value]] = {
     "hooks": Hooks,
     "events": Told,
     "transcript": Transcript,
+    "settings": SettingsFile,
 }
 """What the maps are that stand in these fields; annotations are not evaluated in a quick command."""
 

@@ -24,7 +24,7 @@ KINDS: Mapping[str, type[Value]] = {
     "profile": Profile,
     "rule": RECORDS["prompt"],
     "event": RECORDS["events"],
-    **{name: RECORDS[name] for name in ("submit", "answer", "hooks", "transcript")},
+    **{name: RECORDS[name] for name in ("submit", "answer", "hooks", "transcript", "settings")},
 }
 """What the page calls a record."""
 

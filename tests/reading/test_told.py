@@ -9,7 +9,6 @@ import pytest
 from tmuxctl.profile_files import library
 from tmuxctl.program_profile import Hooks
 from tmuxctl.reading.answers import transcripts
-from tmuxctl.surfaces.cli.hooks import PROGRAMS
 
 TOLD = Path(__file__).parents[1] / "hooks"
 
@@ -96,8 +95,3 @@ def test_a_transcript_holds_the_answer_to_an_input(program: str, file: str, give
     assert found is not None
     assert (found.text, found.tokens) == (text, tokens)
     assert transcripts.spoken((TOLD / program / file).read_bytes(), how, "never said") is None
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_events_put_into_a_programs_own_settings_are_those_its_profile_knows(program: str) -> None:
-    assert set(PROGRAMS[program].events) == {one.on for one in hooks(program).events}

@@ -16,7 +16,22 @@ import pytest
 
 from tmuxctl.errors import Failed
 from tmuxctl.surfaces.cli import settings_file
-from tmuxctl.surfaces.cli.hooks import PROGRAMS
+
+PROGRAMS = {
+    "claude": (
+        "CLAUDE_CONFIG_DIR",
+        "settings.json",
+        {"timeout": 10},
+        ["UserPromptSubmit", "PermissionRequest", "Stop", "StopFailure"],
+    ),
+    "gemini": (
+        "GEMINI_CLI_HOME",
+        ".gemini/settings.json",
+        {"name": "tmuxctl", "timeout": 10000},
+        ["BeforeAgent", "Notification", "AfterAgent"],
+    ),
+}
+"""The variable and the file of each program's settings, what its hooks have beside the command, and its events."""
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -195,7 +210,7 @@ def test_install_shows_and_makes_the_change_and_keeps_a_copy(tmuxctl: Command, s
     done = tmuxctl("hooks", "install", "claude")
     assert done.stdout == shown.stdout
     assert {line for line in done.stdout.splitlines() if line[:1] == "-"} == {'-  "model": "x"', f"--- {settings}"}
-    assert list(json.loads(settings.read_text())["hooks"]) == list(PROGRAMS["claude"].events)
+    assert list(json.loads(settings.read_text())["hooks"]) == PROGRAMS["claude"][3]
     assert stat.S_IMODE(settings.stat().st_mode) == 0o640
     (copy,) = set(settings.parent.iterdir()) - {settings}
     assert copy.name.startswith("settings.json.2")
@@ -225,13 +240,13 @@ def test_settings_that_are_not_there_are_made(tmuxctl: Command, place: Path) -> 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_program_is_set_up_the_same_way(tmuxctl: Command, place: Path, program: str) -> None:
-    about = PROGRAMS[program]
+    variable, file, more, events = PROGRAMS[program]
     elsewhere = place / "else where"
-    assert tmuxctl("hooks", "install", program, **{about.variable: str(elsewhere)}).returncode == 0
-    found = json.loads((elsewhere / about.file).read_text())
-    for event in about.events:
+    assert tmuxctl("hooks", "install", program, **{variable: str(elsewhere)}).returncode == 0
+    found = json.loads((elsewhere / file).read_text())
+    for event in events:
         ((hook,),) = (group["hooks"] for group in found["hooks"][event])
-        assert hook["command"] == f"tmuxctl hook {event} || :"
+        assert hook == {"type": "command", "command": f"tmuxctl hook {event} || :", **more}
     assert tmuxctl("hooks", "install", program, "--settings", "~/mine.json").returncode == 0
     assert json.loads((place / "mine.json").read_text()) == found
 
@@ -275,3 +290,17 @@ def test_the_deny_list_is_printed_and_nothing_is_written(tmuxctl: Command, place
     assert len(rules) == len(set(rules))
     assert not list(place.iterdir())
     assert tmuxctl("hooks", "install", "gemini", "--deny-list").returncode == 2
+
+
+def test_a_program_of_your_own_is_set_up_by_what_its_profile_says(tmuxctl: Command, place: Path) -> None:
+    folder = place / ".config/tmuxctl/profiles"
+    folder.mkdir(parents=True)
+    (folder / "shop.yaml").write_text(
+        "schema: tmuxctl/profile@1\nhooks:\n  events: {on: Sold, is: stop}\n"
+        "  settings: {folder: ~/.shop, file: s.json}\n"
+    )
+    assert tmuxctl("hooks", "install", "shop").returncode == 0
+    assert commands((place / ".shop/s.json").read_text(), "Sold") == ["tmuxctl hook Sold || :"]
+    assert tmuxctl("hooks", "uninstall", "shop").returncode == 0
+    assert "tmuxctl hook" not in (place / ".shop/s.json").read_text()
+    assert "there are: claude, gemini, shop" in tmuxctl("hooks", "install", "shpo").stderr

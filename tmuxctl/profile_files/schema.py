@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tmuxctl.config import near
@@ -11,7 +12,8 @@ from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.model import NAME, State, parse_seconds, parse_size
 from tmuxctl.profile_files.patterns import matches_nothing, problem
 from tmuxctl.profile_files.yaml_tree import Node, bad, tree
-from tmuxctl.program_profile import RECORDS, Answer, Hooks, Profile, Rule, Submit, Told, Transcript
+from tmuxctl.program_profile import RECORDS, Answer, Hooks, Profile, Rule, SettingsFile, Submit, Told, Transcript
+from tmuxctl.untrusted import parse_json
 from tmuxctl.value import Value
 from tmuxctl.vocabulary import Detail, EventKind, InputKind
 
@@ -274,6 +276,19 @@ class _Reader:
     def transcript(self, node: Node, what: str) -> Transcript:
         return Transcript(**self.record(node, what, _readers(Transcript)))
 
+    def settings(self, node: Node, what: str) -> SettingsFile:
+        found = self.record(node, what, _readers(SettingsFile))
+        if "file" not in found:
+            raise self.wrong(node, what, "settings need `file`", "settings: {folder: ~/.shop, file: settings.json}")
+        return SettingsFile(**found)
+
+    def json_object(self, node: Node, what: str) -> str:
+        found = self.text(node, what)
+        with suppress(ValueError):
+            if isinstance(parse_json(found), dict):
+                return found
+        raise self.wrong(node, what, "an object of JSON is wanted here", """hook: '{"timeout": 10}'""")
+
     def path(self, node: Node, what: str) -> str:
         """Where a value stands in JSON: `a.b`, `a[].b` for that of every item, `a[-1]` for the last."""
         found = self.text(node, what)
@@ -405,6 +420,7 @@ READERS: Mapping[str, Reader] = {
     "Dimensions": _Reader.size,
     "EventWord": _one_of(*EventKind),
     "Gutter": _Reader.gutter,
+    "JsonObject": _Reader.json_object,
     "Keys": _Reader.keys,
     "Kind": _one_of(*ASKING_KINDS),
     "Matches": _Reader.matches,
@@ -432,6 +448,7 @@ READERS: Mapping[str, Reader] = {
     "Hooks": _Reader.hooks,
     "tuple[Told, ...]": _Reader.events,
     "Transcript": _Reader.transcript,
+    "SettingsFile": _Reader.settings,
 }
 """What reads a field, by its type in `tmuxctl.program_profile`."""
 

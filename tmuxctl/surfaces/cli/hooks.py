@@ -5,90 +5,25 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from tmuxctl.errors import Conflict, Failed, NotFound, Usage
-from tmuxctl.model import NOTHING
+from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Usage
 from tmuxctl.operations import operation
 from tmuxctl.surfaces.cli import settings_file
 from tmuxctl.surfaces.cli.here import OfCommands
 from tmuxctl.surfaces.cli.output import note, tell
 from tmuxctl.surfaces.cli.replacing import replace_text
 from tmuxctl.transport.local import told
-from tmuxctl.untrusted import read_file
+from tmuxctl.untrusted import parse_json, read_file
 
 SIZE_LIMIT = 16 << 20
 """Bytes of a settings file that are read."""
 
 if TYPE_CHECKING:
+    from tmuxctl.extensions import Found
+    from tmuxctl.program_profile import SettingsFile, Told
     from tmuxctl.results import DenyList, HooksChanged
-
-
-class Program(NamedTuple):
-    """Where a program keeps its settings and which events it has: `variable` names the folder that is else `folder`,
-    `file` is below it. `hook` is what its hooks have beside the command; `deny` are rules for what it should not touch."""
-
-    variable: str
-    folder: str
-    file: str
-    events: tuple[str, ...]
-    hook: Mapping[str, Any] = NOTHING
-    deny: tuple[str, ...] = ()
-
-
-_SECRET_FILES = (
-    "**/.env", "**/.env.*", "**/*.pem", "**/*.key", "**/*.p12", "**/*.pfx", "**/id_rsa*", "**/id_ed25519*", "**/id_ecdsa*",
-    "**/.git-credentials", "**/.netrc", "**/.pgpass", "**/credentials.json", "**/secrets/**",
-    "~/.ssh/**", "~/.gnupg/**", "~/.aws/**", "~/.azure/**", "~/.config/gcloud/**", "~/.config/gh/**", "~/.kube/**",
-    "~/.docker/config.json", "~/.npmrc", "~/.pypirc", "~/.netrc", "~/.pgpass", "~/.git-credentials",
-    "~/.password-store/**", "~/.local/share/keyrings/**", "~/.mozilla/**", "~/.config/google-chrome/**",
-    "~/.bash_history", "~/.zsh_history", "//etc/shadow", "//etc/sudoers", "//etc/ssh/**",
-)  # fmt: skip
-
-_LASTING_FILES = (
-    "~/.ssh/**", "~/.bashrc", "~/.bash_profile", "~/.profile", "~/.zshrc", "~/.zshenv", "~/.gitconfig",
-    "~/.config/systemd/**", "~/.config/autostart/**", "//etc/**", "**/.git/hooks/**", "**/.git/config",
-)  # fmt: skip
-
-_COMMANDS = (
-    "sudo", "sudo *", "su", "su *", "doas *", "pkexec *",
-    "rm -rf /", "rm -rf /*", "rm -rf ~", "rm -rf ~/*", "rm -rf $HOME*", "rm -rf .", "rm -rf ..*",
-    "rm -fr /", "rm -fr /*", "rm -fr ~", "rm -fr ~/*", "rm -fr $HOME*", "rm -fr .", "rm -fr ..*",
-    "mkfs*", "dd *of=/dev/*", "shred *", "wipefs *",
-    "shutdown *", "reboot*", "halt*", "poweroff*",
-    "chmod -R 777 *", "chmod 777 *",
-    "git push --force*", "git push * --force*", "git push -f*", "git push * -f*", "git push * +*",
-    "git reset --hard *", "git clean -fd*", "git clean -xf*", "git config --global *",
-    "sh", "bash", "zsh", "sh -", "bash -", "sh -s*", "bash -s*", "eval *",
-    "ssh *", "scp *", "rsync *:*", "nc *", "ncat *", "telnet *",
-    "env", "printenv*", "history*", "crontab *", "systemctl *", "launchctl *",
-    "npm publish*", "twine upload*", "cargo publish*", "docker push*",
-    "aws configure *", "gcloud auth *", "az account *", "gh auth *", "kubectl delete *", "terraform apply*", "terraform destroy*",
-)  # fmt: skip
-
-PROGRAMS: Mapping[str, Program] = {
-    "claude": Program(
-        variable="CLAUDE_CONFIG_DIR",
-        folder="~/.claude",
-        file="settings.json",
-        events=("UserPromptSubmit", "PermissionRequest", "Stop", "StopFailure"),
-        hook={"timeout": 10},
-        deny=(
-            *(f"Read({one})" for one in _SECRET_FILES),
-            *(f"Edit({one})" for one in _LASTING_FILES),
-            *(f"Bash({one})" for one in _COMMANDS),
-        ),
-    ),
-    "gemini": Program(
-        variable="GEMINI_CLI_HOME",
-        folder="~",
-        file=".gemini/settings.json",
-        events=("BeforeAgent", "Notification", "AfterAgent"),
-        hook={"name": "tmuxctl", "timeout": 10000},
-    ),
-}
-"""The programs that can be set up so, by the name of their profile."""
 
 
 class Hooks(OfCommands):
@@ -140,13 +75,15 @@ class Hooks(OfCommands):
         """
         from tmuxctl.results import DenyList
 
-        about = _program(program)
+        about = _settable(program)
         if deny_list:
-            if not about.deny:
+            if not about.settings.deny:
                 raise Usage(f"there are no such rules for {program}", reason="no_deny_list")
-            return DenyList({"deny": about.deny})
-        hooks = {one: {"type": "command", "command": f"tmuxctl hook {one} || :", **about.hook} for one in about.events}
-        path = _path(about, settings)
+            return DenyList({"deny": about.settings.deny})
+        more = parse_json(about.settings.hook)
+        events = (one.on for one in about.events)
+        hooks = {one: {"type": "command", "command": f"tmuxctl hook {one} || :", **more} for one in events}
+        path = _path(about.settings, settings)
         before = _read(path)
         after = settings_file.with_hooks(before or "", hooks, path)
         if not dry_run and not _on_path():
@@ -167,26 +104,46 @@ class Hooks(OfCommands):
         settings: Annotated[str | None, "the file, if it is not the program's usual one"] = None,
     ) -> HooksChanged:
         """Take tmuxctl's hooks out of a program's settings: those whose command is `tmuxctl hook`, nothing else."""
-        about = _program(program)
-        path = _path(about, settings)
+        about = _settable(program)
+        path = _path(about.settings, settings)
         before = _read(path)
         after = settings_file.without_hooks(before, path) if before else before
         return _changed(program, path, before, after, dry_run)
 
 
-def _program(name: str) -> Program:
-    if name not in PROGRAMS:
-        raise NotFound(
-            f"no hooks for {ascii(name[:40])}; there are: {', '.join(PROGRAMS)}",
-            reason="no_program",
-            hint="other programs get theirs when a session is started: tmuxctl profile show NAME",
-        )
-    return PROGRAMS[name]
+class _Settable(NamedTuple):
+    """A program's own settings file, and the events for which hooks are put there."""
+
+    settings: SettingsFile
+    events: tuple[Told, ...]
 
 
-def _path(program: Program, given: str | None) -> str:
-    folder = os.environ.get(program.variable) or os.path.expanduser(program.folder)
-    return os.path.abspath(os.path.expanduser(given) if given else os.path.join(folder, program.file))
+def _settable(name: str) -> _Settable:
+    """What the profile of this name says of the program's own settings."""
+    from tmuxctl import extensions
+
+    every = extensions.profiles()
+    if found := next((about for one in every if one.name == name and (about := _said(one))), None):
+        return found
+    raise NotFound(
+        f"no hooks for {ascii(name[:40])}; there are: {', '.join(one.name for one in every if _said(one))}",
+        reason="no_program",
+        hint="other programs get theirs when a session is started: tmuxctl profile show NAME",
+    )
+
+
+def _said(one: Found) -> _Settable | None:
+    from tmuxctl.profile_files import library
+
+    with suppress(TmuxctlError):
+        hooks = library.load_found(one).hooks
+        return _Settable(hooks.settings, hooks.events) if hooks and hooks.settings else None
+    return None
+
+
+def _path(about: SettingsFile, given: str | None) -> str:
+    folder = (about.variable and os.environ.get(about.variable)) or os.path.expanduser(about.folder)
+    return os.path.abspath(os.path.expanduser(given) if given else os.path.join(folder, about.file))
 
 
 def _on_path() -> bool:
