@@ -173,10 +173,6 @@ class _Reader:
             raise self.wrong(node, what, wrong, "Python's syntax, ^ and $ match at lines; put it into '...'")
         return found
 
-    def patterns(self, node: Node, what: str) -> tuple[str, ...]:
-        items = node.value if isinstance(node.value, list) else [node]
-        return tuple(self.pattern(one, what) for one in items)
-
     def sign(self, node: Node, what: str) -> str:
         """A pattern that says something by being found: it may not be found everywhere."""
         found = self.pattern(node, what)
@@ -263,25 +259,6 @@ class _Reader:
                 raise self.wrong(node, "hooks.files", f"{ascii(name[:40])} is no plain name of a file")
         return Hooks(**found)
 
-    def events(self, node: Node, what: str) -> tuple[Told, ...]:
-        items = node.value if isinstance(node.value, list) else [node]
-        return tuple(self._event(one, what) for one in items)
-
-    def _event(self, node: Node, what: str) -> Told:
-        found = self.record(node, what, _readers(Told))
-        if not {"on", "is"} <= found.keys():
-            raise self.wrong(node, what, "an event needs `on` and `is`", "- {on: Stop, is: stop}")
-        return Told(**named(Told, found))
-
-    def transcript(self, node: Node, what: str) -> Transcript:
-        return Transcript(**self.record(node, what, _readers(Transcript)))
-
-    def settings(self, node: Node, what: str) -> SettingsFile:
-        found = self.record(node, what, _readers(SettingsFile))
-        if "file" not in found:
-            raise self.wrong(node, what, "settings need `file`", "settings: {folder: ~/.shop, file: settings.json}")
-        return SettingsFile(**found)
-
     def json_object(self, node: Node, what: str) -> str:
         found = self.text(node, what)
         with suppress(ValueError):
@@ -326,10 +303,6 @@ class _Reader:
         if not found:
             raise self.wrong(node, what, "is written COLUMN,ROW, both from 0", "cursor: 4,0")
         return int(found[1]), int(found[2])
-
-    def states(self, node: Node, what: str) -> tuple[str, ...]:
-        items = node.value if isinstance(node.value, list) else [node]
-        return tuple(self.one_of(one, what, STATES) for one in items)
 
 
 STATES = tuple(one.value for one in State)
@@ -393,6 +366,26 @@ def _record(readers: Mapping[str, Reader]) -> Reader:
     return lambda reader, node, what: reader.record(node, what, readers)
 
 
+def _many(read: Reader) -> Reader:
+    """Reads a list; a single one may stand for itself."""
+    return lambda reader, node, what: tuple(
+        read(reader, one, what) for one in (node.value if isinstance(node.value, list) else [node])
+    )
+
+
+def _whole(kind: type[Value], noun: str = "it", hint: str = "") -> Reader:
+    """Reads a record in which every field without a default has to stand."""
+
+    def read(reader: _Reader, node: Node, what: str) -> Value:
+        found = reader.record(node, what, _readers(kind))
+        needed = [one.key for one in FIELDS[kind] if one.name not in kind._defaults]
+        if not found.keys() >= set(needed):
+            raise reader.wrong(node, what, f"{noun} needs {' and '.join(f'`{key}`' for key in needed)}", hint)
+        return kind(**named(kind, found))
+
+    return read
+
+
 def _map_of(kind: type[Value]) -> Reader:
     """Reads a record of which a file that extends another may give some keys: a map it stays until they are joined."""
     return lambda reader, node, what: reader.record(node, what, _readers(kind))
@@ -427,7 +420,7 @@ READERS: Mapping[str, Reader] = {
     "Options": _Reader.options,
     "Path": _Reader.path,
     "Pattern": _Reader.pattern,
-    "Patterns": _Reader.patterns,
+    "Patterns": _many(_Reader.pattern),
     "Pause": _Reader.pause,
     "Place": _Reader.where_,
     "Programs": _Reader.programs,
@@ -446,9 +439,9 @@ READERS: Mapping[str, Reader] = {
     "Submit": _map_of(Submit),
     "Answer": _map_of(Answer),
     "Hooks": _Reader.hooks,
-    "tuple[Told, ...]": _Reader.events,
-    "Transcript": _Reader.transcript,
-    "SettingsFile": _Reader.settings,
+    "tuple[Told, ...]": _many(_whole(Told, "an event", "- {on: Stop, is: stop}")),
+    "Transcript": _whole(Transcript),
+    "SettingsFile": _whole(SettingsFile, hint="settings: {folder: ~/.shop, file: settings.json}"),
 }
 """What reads a field, by its type in `tmuxctl.program_profile`."""
 
@@ -469,5 +462,5 @@ TEST: Mapping[str, Reader] = {
     "kind": _one_of(*InputKind),
     "detail": _Reader.text,
     "asking": _Reader.word,
-    "not": _Reader.states,
+    "not": _many(_one_of(*STATES)),
 }
