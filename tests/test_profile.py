@@ -64,6 +64,41 @@ tests: [{screen: 'shop>', state: idle, cursor: '5,0'}, {screen_file: screens/men
 """
 
 
+KEPT_SINCE_1 = r"""{
+ "format": 1,
+ "argv0": ["shop", "shop-*"],
+ "foreground": ["shop"],
+ "command": ["shop", "--console"],
+ "size": "100x30",
+ "env": {"TERM": "xterm-256color", "PAGER": ""},
+ "start_timeout": 60.0,
+ "prompt": [{"id": "input", "re": "^shop>", "where": "cursor-line", "detail": "repl"}],
+ "continuation": [{"id": "more", "re": "^\\.\\.\\.", "where": "cursor-line"}],
+ "busy": [{"id": "spinner", "re": "esc to interrupt", "where": "bottom:3", "detail": "thinking"}],
+ "asking": [{"id": "delete", "re": "Delete .*\\?$", "where": "last-line", "kind": "confirm",
+             "question": "(?P<q>Delete .*)", "options": {"yes": ["y", "Enter"], "no": ["n"]}, "default": "no", "risk": "high"},
+            {"id": "pass", "re": "^Password:", "kind": "password", "hidden": true}],
+ "errors": [{"id": "limit", "re": "usage limit", "retry": "none"}, {"id": "slow", "re": "try again", "retry": "30s"}],
+ "title_busy": "^[⠂⠐] ",
+ "title_idle": "^✳ ",
+ "password_argv": ["--passwordbox"],
+ "password_unless": ["--inputbox", "--form"],
+ "settle": 0.8,
+ "submit": {"mode": "paste", "newline": ["M-Enter"], "delay": 0.05, "verify": "echo", "clear": ["C-u"]},
+ "answer": {"begin": "^⏺ ", "strip": ["^\\s*[╭╰│]"], "until": "^shop>"},
+ "interrupt": ["Escape"],
+ "exit_send": "/exit",
+ "exit_keys": ["C-d", "C-d"],
+ "hooks": {"argv": ["--told", "{hook}"], "env": {"TOLD": "{shell}/told"}, "files": {"told": "x"},
+           "events": [{"on": "Stop", "means": "stop", "text": "said[-1].text"}]},
+ "cost": 3.0,
+ "resume": ["--continue"],
+ "notes": "tested with version 2.x",
+ "name": "shop"
+}"""
+"""What an earlier version kept of WHOLE in a session's folder. Sessions outlive versions: it stays readable."""
+
+
 @pytest.fixture
 def own(place: Path):
     """Writes a profile into the user's folder."""
@@ -320,6 +355,7 @@ def test_a_kept_profile_is_the_same(place, name):
 def test_a_whole_profile_is_kept():
     found = parse(WHOLE)
     assert from_json(to_json(found)) == found
+    assert from_json(KEPT_SINCE_1.encode()) == found
     assert from_json(to_json(None)) is None
 
 
