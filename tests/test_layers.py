@@ -15,7 +15,17 @@ PACKAGE = ROOT / "tmuxctl"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "ownership", "value", "vocabulary", "model", "untrusted", "widths", "evidence", "results"),
-    ("alarm", "config", "extensions", "search_cost", "program_profile", "profile_files", "plugin", "contract", "operations"),
+    (
+        "alarm",
+        "config",
+        "extensions",
+        "search_cost",
+        "program_profile",
+        "profile_files",
+        "plugin",
+        "contract",
+        "operations",
+    ),
     ("transport",),
     ("terminal", "reading"),
     ("control",),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tmuxctl.errors import Usage
-from tmuxctl.value import Value
+from tmuxctl.value import Value, changed
 from tmuxctl.vocabulary import Confidence as Confidence
 from tmuxctl.vocabulary import EvidenceKind, InputKind
 from tmuxctl.vocabulary import State as State
@@ -72,21 +72,86 @@ class Asking(Value):
     hidden: bool = False
 
 
-class Session(Value):
+class Status(Value):
+    """What a program does, as far as the evidence goes; `state` is None where nobody looked.
+
+    `detail` is a `Detail`, or why tmuxctl ended the program or does not see it; `until` is when a limit ends, of which the
+    detail `limited` tells, ISO-8601, None if the program does not say.
+    """
+
+    state: State | None = None
+    kind: InputKind | None = None
+    detail: str | None = None
+    until: str | None = None
+    by: EvidenceKind | None = None
+    confidence: Confidence | None = None
+    asking: Asking | None = None
+
+
+class WithStatus(Value):
+    """A result with a `status` inside, which tells the fields of it as its own: in JSON in that place, but for those that
+    are `moved` behind another field, or nowhere (None)."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def status(self) -> Status: ...
+
+    def __init_subclass__(cls, moved: Mapping[str, str | None] = NOTHING) -> None:
+        super().__init_subclass__()
+        if "status" in cls._names:
+            at, names = cls._names.index("status"), list(cls._names)
+            names[at : at + 1] = [name for name in Status._names if name not in moved]
+            for name, before in moved.items():
+                if before is not None:
+                    names.insert(names.index(before) + 1, name)
+            cls._told = tuple(names)
+
+    @property
+    def state(self) -> State | None:
+        return self.status.state
+
+    @property
+    def kind(self) -> InputKind | None:
+        return self.status.kind
+
+    @property
+    def detail(self) -> str | None:
+        return self.status.detail
+
+    @property
+    def until(self) -> str | None:
+        return self.status.until
+
+    @property
+    def by(self) -> EvidenceKind | None:
+        return self.status.by
+
+    @property
+    def confidence(self) -> Confidence | None:
+        return self.status.confidence
+
+    @property
+    def asking(self) -> Asking | None:
+        return self.status.asking
+
+
+class WithState(WithStatus):
+    """One whose state is always told: where nobody looked it is UNKNOWN."""
+
+    @property
+    def state(self) -> State:
+        return self.status.state or State.UNKNOWN
+
+
+class Session(WithState):
     """One program on one terminal, as far as it is known; what is not known is None. Times are ISO-8601 UTC."""
 
     name: str
     id: str
     incarnation: str | None = None
     machine: str | None = None
-    state: State = State.UNKNOWN
-    kind: InputKind | None = None
-    detail: str | None = None
-    until: str | None = None
-    """When a limit ends, of which the detail `limited` tells; None if the program does not say."""
-    by: EvidenceKind | None = None
-    confidence: Confidence | None = None
-    asking: Mapping[str, Any] | None = None
+    status: Status = Status(State.UNKNOWN)
     wants: str | None = None
     """`prompt` where the program is ready for its next command, `input` where anything else has to be typed before it
     goes on: a decision, a password, a line, a key."""
@@ -117,6 +182,14 @@ class Session(Value):
     """Seconds of processor time used by its processes, and by children of theirs that have ended."""
     passed: tuple[Any, ...] = ()
     """Of a session that was just started from candidates: those passed over, each with its reason (`results.Passed`)."""
+
+
+T = TypeVar("T", bound=WithStatus)
+
+
+def restated(result: T, **fields: Any) -> T:
+    """The result with other fields in its status."""
+    return changed(result, status=changed(result.status, **fields))
 
 
 LABEL = re.compile(r"tmux(?:@[A-Za-z0-9._-]{1,64})?:(?:[A-Za-z0-9_-]+:[0-9]+\.[0-9]+|%[0-9]+)")

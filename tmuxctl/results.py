@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import Any
 
 from tmuxctl.model import Asking as Asking
-from tmuxctl.model import Confidence, Session, State
 from tmuxctl.model import Option as Option
+from tmuxctl.model import Session, State, Status, WithState, WithStatus
 from tmuxctl.value import Value
-from tmuxctl.vocabulary import EvidenceKind, InputKind, WaitCondition
+from tmuxctl.vocabulary import EvidenceKind, WaitCondition
 
 NO_USAGE: Mapping[str, int | None] = MappingProxyType({"output_tokens": None})
 
@@ -76,7 +76,7 @@ class Written(Value):
     cursor: str | None = None
 
 
-class Wait(Value):
+class Wait(WithStatus):
     """How a wait ended. `matched` is the condition that held, or None; `why` says it in words; `elapsed` is in seconds;
     `wants` is `prompt` where the program is ready for its next command, `input` where anything else has to be typed;
     `until` is when a limit ends (detail `limited`), ISO-8601, None if nobody says. `text` is what matched; of a wait that
@@ -87,13 +87,7 @@ class Wait(Value):
     why: str
     text: str | None = None
     groups: tuple[str | None, ...] | None = None
-    state: State | None = None
-    kind: InputKind | None = None
-    detail: str | None = None
-    until: str | None = None
-    by: EvidenceKind | None = None
-    confidence: Confidence | None = None
-    asking: Asking | None = None
+    status: Status = Status()
     wants: str | None = None
     elapsed: float = 0.0
     cursor: str | None = None
@@ -129,7 +123,7 @@ class Passed(Value):
     session: str | None = None
 
 
-class Answer(Value):
+class Answer(WithState):
     """A turn: what the program wrote for an input, and the state it ended in.
 
     `complete` is True for the program's own words (`source` hook or transcript) of a turn that came to its end; of what was
@@ -143,13 +137,7 @@ class Answer(Value):
 
     session: str
     answer: str
-    state: State
-    kind: InputKind | None = None
-    detail: str | None = None
-    until: str | None = None
-    by: EvidenceKind | None = None
-    confidence: Confidence | None = None
-    asking: Asking | None = None
+    status: Status
     turn: int = 0
     submitted: Submitted = Submitted(False, "")
     complete: bool = True
@@ -172,36 +160,26 @@ class Answer(Value):
         return self.answer
 
 
-class Decided(Value):
+class Decided(WithState, moved={"until": None}):
     """A question (`asked`), the option chosen or None if it was only looked at, and the state after that; `timed_out` where it
     was waited for the program to want the next thing, and it did not in time."""
 
     session: str
     asked: Asking
     option: str | None
-    state: State
-    kind: InputKind | None = None
-    detail: str | None = None
-    by: EvidenceKind | None = None
-    confidence: Confidence | None = None
-    asking: Asking | None = None
+    status: Status
     exit_status: int | None = None
     timed_out: bool = False
 
 
-class Event(Value):
+class Event(WithState, moved={"until": None, "asking": "cursor"}):
     """A change of state `watch` tells; `time` is ISO-8601 UTC, `wants` is `prompt` or `input` as in a wait's result."""
 
     time: str
     session: str
-    state: State
-    kind: InputKind | None = None
-    detail: str | None = None
-    by: EvidenceKind | None = None
-    confidence: Confidence | None = None
+    status: Status
     why: str | None = None
     cursor: str | None = None
-    asking: Asking | None = None
     wants: str | None = None
     exit_status: int | None = None
     signal: str | None = None
@@ -218,20 +196,15 @@ class Reason(Value):
     used: bool
 
 
-class Explained(Value):
+class Explained(WithState, moved={"until": None, "asking": "reasons"}):
     """A state with every piece of evidence, in the order in which the rules look at them."""
 
     session: str | None
-    state: State
-    kind: InputKind | None
-    detail: str | None
-    by: EvidenceKind | None
-    confidence: Confidence
+    status: Status
     why: str
     profile: str | None
     proc: str
     reasons: tuple[Reason, ...]
-    asking: Asking | None = None
     answer: str | None = None
     evidence: tuple[Mapping[str, Any], ...] | None = None
 

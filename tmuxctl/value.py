@@ -37,10 +37,11 @@ class Value:
 
     __dataclass_fields__: ClassVar[dict[str, Any]] = _Fields()  # type: ignore[assignment]
     _names: ClassVar[tuple[str, ...]] = ()
+    _told: ClassVar[tuple[str, ...]] = ()
     _defaults: ClassVar[dict[str, Any]] = {}
 
     def __init_subclass__(cls) -> None:
-        cls._names = tuple(cls.__annotations__)
+        cls._names = cls._told = tuple(cls.__annotations__)
         cls._defaults = {name: cls.__dict__[name] for name in cls._names if name in cls.__dict__}
 
     def __init__(self, *given: Any, **named: Any) -> None:
@@ -72,8 +73,13 @@ class Value:
 
 
 def items(value: object) -> dict[str, Any] | None:
-    """A value's fields by name, or None for anything else."""
-    return {name: value.__dict__[name] for name in value._names} if isinstance(value, Value) else None
+    """What a value tells by name, which is its fields unless its class says otherwise; None for anything else."""
+    return {name: getattr(value, name) for name in value._told} if isinstance(value, Value) else None
+
+
+def told_names(kind: type[Value]) -> tuple[str, ...]:
+    """The names under which a value of this class tells what it holds."""
+    return kind._told
 
 
 V = TypeVar("V", bound=Value)

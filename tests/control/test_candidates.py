@@ -19,7 +19,7 @@ from tmuxctl.control import Control
 from tmuxctl.control.turns import candidates, failover
 from tmuxctl.control.turns.candidates import Candidate, ordered
 from tmuxctl.errors import Conflict, Denied, Exited, Failed, NotFound, Usage
-from tmuxctl.model import State
+from tmuxctl.model import State, Status
 from tmuxctl.program_profile import Profile, Rule
 from tmuxctl.results import Answer
 from tmuxctl.surfaces.cli import show
@@ -104,7 +104,7 @@ LIMITED = Profile("p", errors=RULES, exit_send="/exit")
 
 
 def turn(text: str, state: State = State.IDLE, detail: str | None = "limited", status: int | None = None) -> Answer:
-    return Answer("s", text, state, detail=detail, exit_status=status)
+    return Answer("s", text, Status(state, detail=detail), exit_status=status)
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def turn(text: str, state: State = State.IDLE, detail: str | None = "limited", s
         (turn("", State.EXITED, None, 0), "", None),
         (turn("", State.EXITED, None, None), "", None),
         (turn("", State.EXITED, None, 143), "", None),
-        (Answer("s", "", State.EXITED, signal="TERM"), "", None),
-        (Answer("s", "", State.EXITED, signal="SEGV"), "", "exited"),
+        (Answer("s", "", Status(State.EXITED), signal="TERM"), "", None),
+        (Answer("s", "", Status(State.EXITED), signal="SEGV"), "", "exited"),
         (turn("I have begun.", State.EXITED, None, 3), "", None),
         (turn("server error 500", State.EXITED, None, 3), "x\n■ server error 500\n", "exited"),
         (turn("server error 500, I am told", State.EXITED, None, 3), "x\n■ server error 5\n00\n", "exited"),

@@ -17,6 +17,7 @@ from tmuxctl.control.input.deciding import find, parse_policies
 from tmuxctl.errors import Conflict, Exited, Usage
 from tmuxctl.model import State
 from tmuxctl.results import Asking, Option
+from tmuxctl.vocabulary import InputKind
 
 
 def test_ask_returns_what_the_program_wrote(control: Control) -> None:
@@ -410,7 +411,7 @@ def test_a_box_that_hides_what_is_typed_asks_for_a_password(
 
 def test_answers_that_differ_by_case_alone_are_two() -> None:
     options = tuple(Option(one, one, (one, "Enter")) for one in ("y", "j", "J"))
-    asking = Asking("choice", "0", "?", options)
+    asking = Asking(InputKind.CHOICE, "0", "?", options)
     assert [found and found.id for found in map(partial(find, asking), ("j", "J", "Y", "3", "yes"))] == [
         "j",
         "J",
@@ -421,7 +422,9 @@ def test_answers_that_differ_by_case_alone_are_two() -> None:
 
 
 def test_a_single_key_is_the_answer_it_chooses() -> None:
-    asking = Asking("choice", "0", "?", (Option("edit-anyway", "Edit anyway", ("e",)), Option("quit", "Quit", ("q",))))
+    asking = Asking(
+        InputKind.CHOICE, "0", "?", (Option("edit-anyway", "Edit anyway", ("e",)), Option("quit", "Quit", ("q",)))
+    )
     found = find(asking, "q")
     assert found is not None
     assert found.id == "quit"
@@ -476,10 +479,12 @@ def test_an_empty_answer_is_what_enter_means(control: Control) -> None:
 
 def test_allow_is_not_an_answer_that_the_program_advises_against() -> None:
     options = tuple(Option(one, one, (one, "Enter")) for one in "YINODZ")
-    asking = Asking("approval", "0", "keep your file?", options, "N")
+    asking = Asking(InputKind.APPROVAL, "0", "keep your file?", options, "N")
     assert find(asking, "allow") is None
     assert [find(asking, word) for word in ("Y", "deny", "N")] == [options[0], options[2], options[2]]
-    plain = Asking("confirm", "0", "continue?", (Option("yes", "yes", ("y",)), Option("no", "no", ("n",))), "no")
+    plain = Asking(
+        InputKind.CONFIRM, "0", "continue?", (Option("yes", "yes", ("y",)), Option("no", "no", ("n",))), "no"
+    )
     assert find(plain, "allow") == plain.options[0]
 
 

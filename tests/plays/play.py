@@ -135,17 +135,17 @@ def _answer_secretly(control: Control, secret: str) -> None:
 def _is(control: Control, wanted: Mapping[str, Any], folder: Path, profile: str) -> Iterator[Saved]:
     """Wait until the program is in that state; then everything else told of it must be so."""
     session = _reached(control, wanted["state"])
-    asking = session.asking or {}
+    asking = session.asking
     told = {
         "state": session.state.value,
         "kind": session.kind,
         "detail": session.detail,
         "by": session.by,
         "exit_status": session.exit_status,
-        "question": asking.get("question"),
-        "options": [one["id"] for one in asking.get("options", ())],
-        "default": asking.get("default"),
-        "risk": asking.get("risk"),
+        "question": asking.question if asking else None,
+        "options": [one.id for one in asking.options] if asking else [],
+        "default": asking.default if asking else None,
+        "risk": asking.risk if asking else None,
         "error": _error(control, profile) if "error" in wanted else None,
     }
     facts = {name: value for name, value in wanted.items() if name in FACTS}

@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 import pytest
 
 from tmuxctl import __version__, errors
-from tmuxctl.model import Session, State
+from tmuxctl.model import Session, State, Status
 from tmuxctl.operations import (
     RIGHTS,
     Bytes,
@@ -35,14 +35,17 @@ from tmuxctl.operations import (
 )
 from tmuxctl.results import Answer, Check, Doctor, End, Killed, Output, Ran, Screen, Sessions, Submitted, Wait, Written
 from tmuxctl.surfaces.cli import app, cells, group, output, progress, reference, show, table
+from tmuxctl.vocabulary import InputKind
 
 ROOT = Path(__file__).resolve().parents[2]
 
 DB = Session(
-    name="db", id="1-2", state=State.UNKNOWN, argv=("/usr/bin/sqlite3", "shop 1.db"), cwd="/srv/shop", cols=120,
+    name="db", id="1-2", argv=("/usr/bin/sqlite3", "shop 1.db"), cwd="/srv/shop", cols=120,
     rows=40, active="2026-01-02T03:04:05Z",
 )  # fmt: skip
-BUILD = Session(name="build", id="3-4", state=State.EXITED, argv=("make",), cwd="/tmp", exit_status=2, cols=80, rows=24)
+BUILD = Session(
+    name="build", id="3-4", status=Status(State.EXITED), argv=("make",), cwd="/tmp", exit_status=2, cols=80, rows=24
+)
 
 
 class Stand:
@@ -316,15 +319,15 @@ def test_an_empty_text_types_nothing_and_says_so(line):
 
 def test_an_answer_that_may_not_be_whole_says_so(line, capsys):
     options = output.Options()
-    show.Printer("ask", options).show(Answer("db", "42", State.IDLE, "editor", complete=False))
+    show.Printer("ask", options).show(Answer("db", "42", Status(State.IDLE, InputKind.EDITOR), complete=False))
     assert "tmuxctl screen db" in capsys.readouterr().err
-    show.Printer("ask", options).show(Answer("db", "42", State.IDLE, "prompt"))
+    show.Printer("ask", options).show(Answer("db", "42", Status(State.IDLE, InputKind.PROMPT)))
     assert capsys.readouterr().err == ""
 
 
 def test_a_text_that_was_not_submitted_is_told_as_that(capsys):
     for state in (State.UNKNOWN, State.IDLE):
-        answer = Answer("a", "", state, submitted=Submitted(False, "the text did not show"), complete=False)
+        answer = Answer("a", "", Status(state), submitted=Submitted(False, "the text did not show"), complete=False)
         show.Printer("ask", output.Options()).show(answer)
         told = capsys.readouterr().err
         assert "not submitted to a: the text did not show; look: tmuxctl screen a" in told
@@ -408,7 +411,7 @@ def test_json_is_one_object_with_the_words_of_the_model(line):
 
 
 def test_json_holds_no_control_character(line):
-    line.answers["show"] = Session(name="x", id="1", detail="\x1b\x07\x7f\x9b\u2028\udcff é")
+    line.answers["show"] = Session(name="x", id="1", status=Status(detail="\x1b\x07\x7f\x9b\u2028\udcff é"))
     line("show", "x", "--json")
     assert line.out.strip().isprintable()
     assert json.loads(line.out)["detail"] == "\x1b\x07\x7f\x9b\u2028\udcff é"

@@ -20,30 +20,30 @@ from programs import LINES, SHELL
 
 from tmuxctl.control import Control
 from tmuxctl.errors import Usage
-from tmuxctl.model import Confidence, Session, State
+from tmuxctl.model import Asking, Confidence, Option, Session, State, Status
 from tmuxctl.operations import plain
 from tmuxctl.surfaces.cli import cells, color, output, progress, reference, table
+from tmuxctl.vocabulary import EvidenceKind, InputKind
 from tools import cast
 
 ROOT = Path(__file__).resolve().parents[2]
 OPTIONS = output.Options()
 
-ASKING = {
-    "kind": "approval",
-    "id": "1",
-    "question": "Bash(rm -r build):",
-    "options": [{"id": one, "label": one.upper(), "keys": [one[0]]} for one in ("allow", "always", "deny")],
-    "default": "allow",
-    "risk": "high",
-}
-DB = Session("db", "1-2", state=State.IDLE, profile="sqlite3", argv=("sqlite3", "shop.db"), cwd="/srv/shop")
+ASKING = Asking(
+    InputKind.APPROVAL,
+    "1",
+    "Bash(rm -r build):",
+    tuple(Option(one, one.upper(), (one[0],)) for one in ("allow", "always", "deny")),
+    default="allow",
+    risk="high",
+)
+DB = Session("db", "1-2", status=Status(State.IDLE), profile="sqlite3", argv=("sqlite3", "shop.db"), cwd="/srv/shop")
 FIX = Session(
     "fix-the-very-long-name",
     "3-4",
-    state=State.ASKING,
+    status=Status(State.ASKING, asking=ASKING),
     argv=("claude",),
     cwd="/tmp/wt/fix",
-    asking=ASKING,
     tags=("web",),
 )
 
@@ -143,7 +143,7 @@ def test_a_question_stands_behind_its_session_with_its_answers() -> None:
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120])
 def test_on_a_terminal_names_and_answers_are_whole(monkeypatch: pytest.MonkeyPatch, width: int) -> None:
     monkeypatch.setattr(table, "width", lambda: width)
-    long = Session("x" * 63, "5-6", state=State.BUSY, argv=("make", "y" * 300), cwd="/" + "z" * 300)
+    long = Session("x" * 63, "5-6", status=Status(State.BUSY), argv=("make", "y" * 300), cwd="/" + "z" * 300)
     lines = table.sessions((DB, FIX, long), OPTIONS)
     text = "\n".join(lines)
     assert all(one.name in text for one in (DB, FIX, long))
@@ -181,7 +181,10 @@ def test_a_format_knows_every_field_and_leaves_out_what_is_unknown(form: str, te
 
 def test_show_tells_all_in_groups() -> None:
     one = Session(
-        "fix", "3-4", state=State.ASKING, kind="approval", by="prompt", confidence=Confidence.LIKELY, asking=ASKING,
+        "fix", "3-4",
+        status=Status(
+            State.ASKING, ASKING.kind, by=EvidenceKind.PROMPT, confidence=Confidence.LIKELY, asking=ASKING
+        ),
         argv=("claude", "a b"), cwd="/tmp/wt/fix", cols=120, rows=40, pid=7, tags=("web", "x"), cursor="c1:a.1:9",
         created="2026-01-02T03:04:05Z",
     )  # fmt: skip
@@ -200,15 +203,19 @@ def test_show_tells_all_in_groups() -> None:
 
 def test_what_is_shown_cannot_steer_the_terminal() -> None:
     one = Session(
-        "x", "1", state=State.ASKING, kind="\x1b[2J", detail="\x07", profile="\x1b]0;", argv=("\x9b",), cwd="/\x1b",
-        asking={"question": "\x1b[31m", "options": [{"id": "\x1b[0m"}]}, owner="\x1b", machine="\x08",
+        "x", "1", profile="\x1b]0;", argv=("\x9b",), cwd="/\x1b", owner="\x1b", machine="\x08",
+        status=Status(
+            State.ASKING, "\x1b[2J", "\x07",
+            asking=Asking(InputKind.CHOICE, "1", "\x1b[31m", (Option("\x1b[0m", "", ()),)),
+        ),
     )  # fmt: skip
     lines = [*table.facts(one, OPTIONS), *table.sessions((one,), OPTIONS), table.line(one, OPTIONS)]
     assert all(line.isprintable() for line in lines)
 
 
 def test_a_password_is_never_shown_as_a_word_to_type() -> None:
-    one = Session("x", "1", state=State.ASKING, asking={"kind": "password", "question": "Password:", "options": []})
+    asking = Asking(InputKind.PASSWORD, "1", "Password:")
+    one = Session("x", "1", status=Status(State.ASKING, asking=asking))
     assert "answer:   tmuxctl --socket s decide x --secret-from-env VARIABLE" in table.facts(
         one, OPTIONS._replace(socket="s")
     )

@@ -11,7 +11,7 @@ import pytest
 from programs import LINES
 
 from tmuxctl.control import Control
-from tmuxctl.model import Confidence, Session, State
+from tmuxctl.model import Confidence, Session, State, Status
 from tmuxctl.surfaces.cli import output, table
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -144,5 +144,5 @@ def test_a_picture_without_its_file_says_that_it_may_be_printed(control: Control
 
 
 def test_evidence_that_there_is_not_is_left_out() -> None:
-    lost = Session(name="x", id="1", state=State.LOST, confidence=Confidence.SURE)
+    lost = Session(name="x", id="1", status=Status(State.LOST, confidence=Confidence.SURE))
     assert not [line for line in table.facts(lost, output.Options()) if line.startswith("by:")]

@@ -19,27 +19,34 @@ from wcwidth import wcwidth
 
 from tmuxctl.control import Control
 from tmuxctl.errors import TmuxctlError
-from tmuxctl.model import Session, State
+from tmuxctl.model import Asking, Option, Session, State, Status
 from tmuxctl.results import Event
 from tmuxctl.surfaces.cli import top_feed, top_load, top_page, top_selection, top_terminal
 from tmuxctl.surfaces.cli.top_page import Load, Row, View, page, question_page
 from tmuxctl.transport.base import Process
+from tmuxctl.value import changed
+from tmuxctl.vocabulary import InputKind
 
 Until = Callable[[Callable[[], Any]], Any]
 
 NOW = 1_790_000_000.0
-ASKING = {
-    "kind": "confirm", "id": "77aa", "question": "Overwrite a.txt?", "default": "no", "risk": "high",
-    "options": [{"id": "yes", "label": "y", "keys": ["y"]}, {"id": "no", "label": "no", "keys": ["n"]}],
-}  # fmt: skip
+ASKING = Asking(
+    InputKind.CONFIRM,
+    "77aa",
+    "Overwrite a.txt?",
+    (Option("yes", "y", ("y",)), Option("no", "no", ("n",))),
+    "no",
+    "high",
+)
 
 
 def row(name: str, state: State = State.IDLE, ago: float = 5.0, load: Load | None = None, **facts: Any) -> Row:
     active = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(NOW - ago))
     asking = ASKING if state is State.ASKING else None
-    kind = "confirm" if asking else None
-    given = {"argv": ("bash",), "profile": "bash", "asking": asking, "kind": kind, "active": active, **facts}
-    return Row(Session(name=name, id=f"id-{name}", state=state, **given), load)
+    told = {"asking": asking, "kind": "confirm" if asking else None}
+    told |= {name: facts.pop(name) for name in told.keys() & facts.keys()}
+    given = {"argv": ("bash",), "profile": "bash", "active": active, **facts}
+    return Row(Session(name=name, id=f"id-{name}", status=Status(state, **told), **given), load)
 
 
 ROWS = (
@@ -129,13 +136,13 @@ HOSTILE = "\x1b]0;x\x07\x9b31m\r\n\u202e\u0301漢字漢字👍\ue000" + "w" * 30
 @pytest.mark.parametrize("width", [1, 2, 10, 20, 33, 80, 200])
 @pytest.mark.parametrize("height", [1, 2, 3, 5, 24])
 def test_a_page_is_as_large_as_its_terminal_and_steers_nothing(width, height):
-    asking = {**ASKING, "question": HOSTILE, "options": [{"id": HOSTILE, "label": HOSTILE}] * 40}
+    asking = changed(ASKING, question=HOSTILE, options=(Option(HOSTILE, HOSTILE, ()),) * 40)
     rows = (*ROWS, row("x", State.ASKING, argv=(HOSTILE, HOSTILE), profile=HOSTILE, kind=HOSTILE, asking=asking))
     view = View(rows, width, height, NOW, selected="id-x", words=HOSTILE[:4])
     pages = [
         page(view), page(view._replace(words="")), page(view._replace(rows=())), top_page.help_page(width, height),
         question_page(rows[-1].session, width, height),
-        question_page(row("y", State.ASKING, asking={"question": HOSTILE}).session, width, height, "漢字" * 300),
+        question_page(row("y", State.ASKING, asking=Asking(InputKind.QUESTION, "", HOSTILE)).session, width, height, "漢字" * 300),
     ]  # fmt: skip
     for one in pages:
         lines = text(one.lines)
@@ -239,7 +246,7 @@ def test_names_are_whole_where_less_important_columns_can_give_way():
 def test_on_a_small_terminal_the_answers_come_before_all_else():
     lines = text(question_page(ROWS[3].session, 20, 5).lines)
     assert [line[:8] for line in lines] == ["fix asks", "  Overwr", "  1  yes", "  2  no ", " one key"]
-    many = {**ASKING, "options": [{"id": f"answer{number}"} for number in range(12)]}
+    many = changed(ASKING, options=tuple(Option(f"answer{number}", "", ()) for number in range(12)))
     lines = text(question_page(row("m", State.ASKING, asking=many).session, 40, 14).lines)
     assert lines[0] == "  Overwrite a.txt?"
     assert lines[-2] == "  c  answer11"
@@ -405,7 +412,7 @@ def fed() -> Iterator[tuple[Told, top_feed.Feed]]:
 
 
 def event(state: State, incarnation: str = "a.1") -> Event:
-    return Event(time="", session="web", state=state, cursor=f"c1:{incarnation}:7", exit_status=None)
+    return Event(time="", session="web", status=Status(state), cursor=f"c1:{incarnation}:7", exit_status=None)
 
 
 def test_what_watch_told_last_counts_more_than_a_list(fed, until):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tmuxctl.control.input import sending
-from tmuxctl.control.sessions import finding
+from tmuxctl.control.sessions import finding, summaries
 from tmuxctl.errors import Conflict, Usage
 from tmuxctl.model import State
 from tmuxctl.operations import current
@@ -229,12 +229,7 @@ def _next(machine: Machine, steady: Steady, asking: Asking, chosen: str, timeout
         session=end.session,
         asked=asking,
         option=chosen,
-        state=end.state or State.UNKNOWN,
-        kind=end.kind,
-        detail=end.detail,
-        by=end.by,
-        confidence=end.confidence,
-        asking=end.asking,
+        status=end.status,
         exit_status=end.exit_status,
         timed_out=end.timed_out,
     )
@@ -263,11 +258,6 @@ def _decided(name: str, verdict: Verdict, asking: Asking, chosen: str | None) ->
         session=name,
         asked=asking,
         option=chosen,
-        state=verdict.state,
-        kind=verdict.kind,
-        detail=verdict.detail,
-        by=verdict.by,
-        confidence=verdict.confidence,
-        asking=verdict.asking,
+        status=summaries.status_of(verdict),
         exit_status=verdict.status,
     )

@@ -19,7 +19,7 @@ from tmuxctl.control.lifecycle import listing
 from tmuxctl.control.observation import observing
 from tmuxctl.control.sessions import finding, records
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.model import NAME, Session, check_name, natural
+from tmuxctl.model import NAME, Session, State, Status, check_name, natural
 from tmuxctl.terminal.panes import foreign
 from tmuxctl.terminal.panes.foreign import ForeignPane, ForeignTransport
 from tmuxctl.terminal.tmux import layout, screen
@@ -349,7 +349,7 @@ def _until_closed(machine: Machine, socket: str, pane: ForeignPane) -> None:
 
 def gone(machine: Machine) -> list[str]:
     """What was adopted and is not there any more."""
-    return [one.name for one in adopted(machine) if one.state.value in ("exited", "lost")]
+    return [one.name for one in adopted(machine) if one.state.traits.over]
 
 
 def forget(machine: Machine) -> None:
@@ -401,7 +401,7 @@ def _unanswered(name: str, about: Mapping[str, Any], error: TmuxctlError) -> Ses
     return Session(
         name=name,
         id=pane.uuid,
-        detail=error.reason,
+        status=Status(State.UNKNOWN, detail=error.reason),
         profile=about["profile"],
         argv=tuple(about["argv"]),
         cwd=about["cwd"],

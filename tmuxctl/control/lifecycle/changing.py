@@ -8,7 +8,11 @@ from tmuxctl.control.lifecycle.listing import show
 from tmuxctl.control.sessions.finding import find
 from tmuxctl.control.sessions.records import amend
 from tmuxctl.errors import TmuxctlError
-from tmuxctl.model import Session, check_name, parse_size
+from tmuxctl.model import (
+    Session,
+    check_name,
+    parse_size,
+)
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine

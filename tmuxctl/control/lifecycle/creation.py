@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tmuxctl.control.secret_values import without_secrets
 from tmuxctl.control.sessions import capacity, finding, kept_environment, records, summaries
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.model import Session, SessionSpec, State, check_name, check_tag, parse_seconds, parse_size
+from tmuxctl.model import Session, SessionSpec, State, check_name, check_tag, parse_seconds, parse_size, restated
 from tmuxctl.program_profile import Profile, to_json
 from tmuxctl.terminal.launch import hooks, launch
 from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.transport.base import check_environment, source
 from tmuxctl.untrusted import parse_json
-from tmuxctl.value import changed
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -101,7 +100,7 @@ def _new(machine: Machine, wanted: Wanted) -> Session:
         undo(machine, made, error)
         raise
     _bury_namesakes(machine, made, taken)
-    return changed(summaries.summary(pane, finding.cursor(pane, 0)), state=State.STARTING)
+    return restated(summaries.summary(pane, finding.cursor(pane, 0)), state=State.STARTING)
 
 
 def _bury_namesakes(machine: Machine, made: Prepared, taken: Mapping[str, server.Taken]) -> None:

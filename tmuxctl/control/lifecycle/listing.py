@@ -9,7 +9,11 @@ from tmuxctl.control.sessions.finding import FOLDER_GONE, GONE, find_with_input,
 from tmuxctl.control.sessions.records import buried, lost
 from tmuxctl.control.sessions.summaries import describe, summary
 from tmuxctl.errors import Exited, Unreachable
-from tmuxctl.model import Session, check_tag
+from tmuxctl.model import (
+    Session,
+    check_tag,
+    restated,
+)
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.value import changed
 
@@ -79,4 +83,4 @@ def _seen(machine: Machine, panes: list[Pane]) -> list[Session]:
     whole = {pane.id for pane in panes if not pane.spec.get("journal", True) or has_folder(machine, pane)}
     seen = observing.glance(machine, [pane for pane in panes if not pane.dead and pane.id in whole])
     found = (known_state(seen[pane.id]) if pane.id in seen else summary(pane) for pane in panes)
-    return [one if one.id in whole else changed(one, detail=FOLDER_GONE) for one in found]
+    return [one if one.id in whole else restated(one, detail=FOLDER_GONE) for one in found]

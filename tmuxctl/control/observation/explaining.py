@@ -108,18 +108,14 @@ def _explained(
     evidence: bool,
     answer: str | None = None,
 ) -> Explained:
+
     return Explained(
         session=name,
-        state=verdict.state,
-        kind=verdict.kind,
-        detail=verdict.detail,
-        by=verdict.by,
-        confidence=verdict.confidence,
+        status=summaries.status_of(verdict),
         why=verdict.why,
         profile=profile.name if profile else None,
         proc=seen.proc,
         reasons=tuple(Reason(*one) for one in arguments(seen, profile)),
-        asking=verdict.asking,
         answer=answer,
         evidence=tuple(evidences.to_json(seen)) if evidence else None,
     )

@@ -14,7 +14,7 @@ from tmuxctl.control.observation import wanting
 from tmuxctl.control.sessions import finding, records, summaries
 from tmuxctl.control.sessions.finding import cursor
 from tmuxctl.control.sessions.kept_profile import profile_of
-from tmuxctl.control.sessions.summaries import pane_detail, summary, until
+from tmuxctl.control.sessions.summaries import pane_detail, status_of, summary
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.evidence import FULL, Evidence, Kernel, Look, Mark
 from tmuxctl.model import Confidence, Session, State
@@ -502,18 +502,9 @@ def same(one: Verdict, other: Verdict) -> bool:
 
 def known_state(seen: Observed) -> Session:
     """What is known of a session, with its state."""
-    from tmuxctl.operations import plain
-
-    verdict = seen.verdict
     return changed(
         summary(seen.pane, cursor(seen.pane, seen.look.journal)),
-        state=verdict.state,
-        kind=verdict.kind,
-        detail=verdict.detail or pane_detail(seen.pane),
-        until=until(verdict),
-        by=verdict.by,
-        confidence=verdict.confidence,
+        status=status_of(seen.verdict, detail=pane_detail(seen.pane)),
         profile=seen.profile,
-        asking=plain(verdict.asking) if verdict.asking else None,
         wants=seen.wants,
     )

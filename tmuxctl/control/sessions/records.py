@@ -10,7 +10,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.errors import Denied, NotFound, TmuxctlError, Unreachable
-from tmuxctl.model import NAME, Confidence, Session, State, natural
+from tmuxctl.model import NAME, Confidence, Session, State, Status, natural
 from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import read_object
@@ -70,6 +70,14 @@ ENDED = {
 UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
+LOST = Status(State.LOST, confidence=Confidence.SURE)
+
+
+def ended_status(detail: str | None = None) -> Status:
+    """That of a program that has ended."""
+    return Status(State.EXITED, detail=detail, by=EvidenceKind.EXIT, confidence=Confidence.SURE)
+
+
 def folder(machine: Machine, session_id: str) -> str:
     """Where a session's files are."""
     return f"{machine.transport.home}/sessions/{session_id}"
@@ -112,10 +120,9 @@ def _buried(machine: Machine, session_id: str) -> Session | None:
         return None
     about = tombstone(machine, session_id)
     return changed(
-        _gone(session_id, kept, State.EXITED),
+        _gone(session_id, kept, ended_status(about.get("detail"))),
         exit_status=about.get("exit_status"),
         signal=about.get("signal"),
-        detail=about.get("detail"),
         active=about.get("ended"),
         left=tuple(about.get("left") or ()),
     )
@@ -157,20 +164,20 @@ def _lost(machine: Machine, session_id: str, now: bytes) -> Session | None:
         return None
     if layout.EXIT not in files:
         if not now or layout.SERVER not in files or record(machine, f"{here}/{layout.SERVER}") != now:
-            return _gone(session_id, kept, State.LOST)
+            return _gone(session_id, kept, LOST)
         answers, there = _answer(machine, str(kept["spec"].get("name")))
         if there == session_id:
             return None  # it has come since the sessions were asked for
         if answers != int(now.split()[0]):
             # a server that was killed is a process for a while after it stopped to answer
-            return _gone(session_id, kept, State.LOST)
+            return _gone(session_id, kept, LOST)
         # how it ended nobody knows, but that it did is still so when this server is gone
         machine.transport.put(f"{here}/{layout.EXIT}", b":\n")
     status, signal = exit_of(machine, session_id)
     why = None
     if layout.ENDED in files:
         why = record(machine, f"{here}/{layout.ENDED}")[:40].decode(errors="replace").strip()
-    return changed(_gone(session_id, kept, State.EXITED), exit_status=status, signal=signal, detail=why)
+    return changed(_gone(session_id, kept, ended_status(why)), exit_status=status, signal=signal)
 
 
 def _answer(machine: Machine, name: str) -> tuple[int, str]:
@@ -186,7 +193,7 @@ def _answer(machine: Machine, name: str) -> tuple[int, str]:
         return 0, ""
 
 
-def _gone(session_id: str, kept: dict[str, Any], state: State) -> Session:
+def _gone(session_id: str, kept: dict[str, Any], status: Status) -> Session:
     """What a session's spec says of it when tmux is gone."""
     asked, had = kept["asked"], kept["spec"]
     cols, _, rows = str(had.get("size", "")).partition("x")
@@ -194,9 +201,7 @@ def _gone(session_id: str, kept: dict[str, Any], state: State) -> Session:
         name=str(had.get("name")),
         id=session_id,
         incarnation=kept.get("incarnation"),
-        state=state,
-        by=EvidenceKind.EXIT if state is State.EXITED else None,
-        confidence=Confidence.SURE,
+        status=status,
         profile=asked.get("profile"),
         argv=tuple(asked.get("argv", ())),
         cwd=had.get("cwd"),

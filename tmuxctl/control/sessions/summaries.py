@@ -6,9 +6,13 @@ import time
 from typing import TYPE_CHECKING
 
 from tmuxctl.control.sessions.finding import cursor, journal
-from tmuxctl.model import Confidence, Session, State
+from tmuxctl.control.sessions.records import ended_status
+from tmuxctl.model import (
+    Session,
+    State,
+    Status,
+)
 from tmuxctl.terminal.tmux.server import Pane
-from tmuxctl.vocabulary import EvidenceKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -31,18 +35,27 @@ def until(verdict: Verdict) -> str | None:
     return usage_limits.until(verdict.until, datetime.now().astimezone())
 
 
+def status_of(verdict: Verdict, detail: str | None = None) -> Status:
+    """What a verdict says of a program, for a result; `detail` is told where the verdict has none."""
+    return Status(
+        verdict.state,
+        verdict.kind,
+        verdict.detail or detail,
+        until(verdict),
+        verdict.by,
+        verdict.confidence,
+        verdict.asking,
+    )
+
+
 def summary(pane: Pane, point: str | None = None) -> Session:
     """What tmux knows of a session."""
     spec = pane.spec
-    state = State.EXITED if pane.dead else State.UNKNOWN
     return Session(
         name=pane.name,
         id=pane.id,
         incarnation=pane.incarnation,
-        state=state,
-        detail=pane_detail(pane),
-        by=EvidenceKind.EXIT if pane.dead else None,
-        confidence=Confidence.SURE if pane.dead else None,
+        status=ended_status(pane_detail(pane)) if pane.dead else Status(State.UNKNOWN, detail=pane_detail(pane)),
         profile=spec.get("profile"),
         argv=tuple(spec.get("argv", ())),
         cwd=spec.get("cwd"),

@@ -12,7 +12,7 @@ from tmuxctl.control.lifecycle.reach import reach
 from tmuxctl.control.observation import wanting
 from tmuxctl.control.sessions import finding, records, summaries
 from tmuxctl.errors import Conflict, DecisionNeeded, Exited, NotFound, Unreachable, Usage
-from tmuxctl.model import Confidence, State
+from tmuxctl.model import Confidence, State, Status
 from tmuxctl.operations import Call, current, under
 from tmuxctl.results import Wait, Waits
 from tmuxctl.terminal.input.paste import Input, ended
@@ -47,6 +47,10 @@ SHOWN_ROWS = 12
 
 MOMENT_SECONDS = 0.5
 """How long `--now` looks at a state before it says that it does not hold."""
+
+
+SETTLED = Status(by=EvidenceKind.SETTLE, confidence=Confidence.GUESS)
+"""What silence alone says of a program."""
 
 
 class Conditions(NamedTuple):
@@ -124,14 +128,7 @@ def _with_screen(waiter: Waiter, found: Wait) -> Wait:
 
 def _ended_elsewhere(session: str) -> Wait:
     """The result of a wait for the end of a session that was gone before, nobody knows how."""
-    return Wait(
-        session,
-        matched=WaitCondition.EXIT,
-        why="exit: status unknown",
-        state=State.EXITED,
-        by=EvidenceKind.EXIT,
-        confidence=Confidence.SURE,
-    )
+    return Wait(session, WaitCondition.EXIT, "exit: status unknown", status=records.ended_status())
 
 
 def _limit(machine: Machine, timeout: float | None) -> float | None:
@@ -538,26 +535,19 @@ class Waiter:
         verdict = self.steady.verdict if self.steady and not dead else None
         if timed_out and verdict is None and not dead:
             verdict = self._last_state()
-        settled = matched is WaitCondition.SETTLE
+        if dead:
+            status = records.ended_status(self.pane.ended or None)
+        elif verdict:
+            status = summaries.status_of(verdict)
+        else:
+            status = SETTLED if matched is WaitCondition.SETTLE else Status()
         return Wait(
             session=self.pane.name,
             matched=matched,
             why=why,
             text=text if matched else self.seen.tail() if self.seen else None,
             groups=groups,
-            state=State.EXITED if dead else verdict.state if verdict else None,
-            kind=verdict.kind if verdict else None,
-            detail=verdict.detail if verdict else (self.pane.ended or None) if dead else None,
-            until=summaries.until(verdict) if verdict else None,
-            by=EvidenceKind.EXIT if dead else verdict.by if verdict else EvidenceKind.SETTLE if settled else None,
-            confidence=Confidence.SURE
-            if dead
-            else verdict.confidence
-            if verdict
-            else Confidence.GUESS
-            if settled
-            else None,
-            asking=verdict.asking if verdict else None,
+            status=status,
             wants=self._wants(verdict) if verdict else None,
             elapsed=round(time.monotonic() - self.began, 3),
             cursor=finding.cursor(self.pane, self.offset),

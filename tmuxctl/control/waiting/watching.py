@@ -12,7 +12,7 @@ from tmuxctl.control.lifecycle import listing
 from tmuxctl.control.lifecycle.reach import reach
 from tmuxctl.control.observation import wanting
 from tmuxctl.control.observation.observing import Observer, Steady
-from tmuxctl.control.sessions import finding, records
+from tmuxctl.control.sessions import finding, records, summaries
 from tmuxctl.errors import Exited, NotFound, Unreachable
 from tmuxctl.model import Confidence, State
 from tmuxctl.operations import Call, current, under
@@ -184,14 +184,9 @@ def _event(name: str, verdict: Verdict, cursor: str | None, wants: str | None = 
     return Event(
         time=time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z",
         session=name,
-        state=verdict.state,
-        kind=verdict.kind,
-        detail=verdict.detail,
-        by=verdict.by,
-        confidence=verdict.confidence,
+        status=summaries.status_of(verdict),
         why=verdict.why,
         cursor=cursor,
-        asking=verdict.asking,
         wants=wants,
         exit_status=verdict.status,
         signal=verdict.signal,

@@ -171,10 +171,9 @@ def _answers(ctx: click.Context) -> Iterator[tuple[str, str]]:
     command = ctx.command
     named = command.typed_words(ctx) if isinstance(command, OperationCommand) else ()
     found = _call(ctx, "show", {"session": named[0]}) if named else None
-    asking = (found and found.asking) or {}
-    for number, option in enumerate(asking.get("options") or (), 1):
-        word, label = str(option.get("id")), str(option.get("label") or "")
-        yield word if _WHOLE.fullmatch(word) else str(number), flat(label if label != word else "")
+    for number, option in enumerate(found.asking.options if found and found.asking else (), 1):
+        usable = _WHOLE.fullmatch(option.id)
+        yield option.id if usable else str(number), flat(option.label if option.label != option.id else "")
 
 
 def _call(ctx: click.Context, name: str, arguments: dict[str, Any]) -> Any:

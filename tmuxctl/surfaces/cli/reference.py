@@ -6,7 +6,6 @@ import ast
 import sys
 import textwrap
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -16,6 +15,7 @@ from tmuxctl.surfaces.cli import exits, help
 from tmuxctl.surfaces.cli.command import OperationCommand
 from tmuxctl.surfaces.cli.group import GROUPS, App
 from tmuxctl.transport.base import FAILURES
+from tmuxctl.value import Value, told_names
 
 PACKAGE = Path(__file__).resolve().parents[2]
 PAGE = PACKAGE.parent / "docs" / "reference.md"
@@ -137,17 +137,17 @@ def _result(operation: Operation) -> Iterator[str]:
 def results_of(operation: Operation) -> Iterator[tuple[str, list[str], str]]:
     """Each kind of result an operation gives: its name, its fields, and what it is."""
     for kind in _kinds(operation):
-        names = [one.name for one in fields(kind) if one.type not in ("bytes", bytes)]
+        names = [name for name in told_names(kind) if kind.__annotations__.get(name) != "bytes"]
         yield kind.__name__, names, " ".join((kind.__doc__ or "").split())
 
 
-def _kinds(operation: Operation) -> list[type]:
+def _kinds(operation: Operation) -> list[type[Value]]:
     """The classes of the result, read from the annotation with the names of the model at hand."""
     annotation: Any = operation.function.__annotations__.get("return")
     if isinstance(annotation, str):
         known = {**vars(model), **vars(results), "Iterator": Iterator, "Any": Any}
         annotation = eval(annotation, known)
-    return [one for one in get_args(annotation) or (annotation,) if isinstance(one, type) and is_dataclass(one)]
+    return [one for one in get_args(annotation) or (annotation,) if isinstance(one, type) and issubclass(one, Value)]
 
 
 def _rows(title: str, first: str, rows: Sequence[tuple[str, str]]) -> str:

@@ -13,6 +13,7 @@ from tmuxctl.model import Session, State
 from tmuxctl.surfaces.cli import color
 from tmuxctl.surfaces.cli.cells import age, columns, cut, fit
 from tmuxctl.surfaces.cli.output import Options, flat, unicode_out, width, with_socket
+from tmuxctl.value import told_names
 
 INPUT = "input"
 """What a program wants that cannot go on without it, and is no next command."""
@@ -74,9 +75,10 @@ def _with_question(line: str, size: int, one: Session, room: int | None, options
 
 def asked(one: Session) -> tuple[str, str]:
     """The question a session asks, and the answers `decide` takes, each as text without control characters."""
-    asking = one.asking or {}
-    ids = " | ".join(str(option.get("id")) for option in asking.get("options") or ())
-    return flat(str(asking.get("question") or asking.get("kind") or "").rstrip(": ")), flat(ids)
+    if one.asking is None:
+        return "", ""
+    ids = " | ".join(option.id for option in one.asking.options)
+    return flat((one.asking.question or one.asking.kind).rstrip(": ")), flat(ids)
 
 
 def line(one: Session, options: Options) -> str:
@@ -146,9 +148,8 @@ def _load(one: Session) -> str:
 
 def _decide(one: Session) -> str:
     """A command that answers a session's question."""
-    asking = one.asking or {}
-    ids = [flat(str(option.get("id"))) for option in asking.get("options") or ()]
-    text = "--secret-from-env VARIABLE" if asking.get("kind") == "password" else "TEXT"
+    ids = [flat(option.id) for option in one.asking.options] if one.asking else []
+    text = "--secret-from-env VARIABLE" if one.asking and one.asking.kind.traits.hidden else "TEXT"
     return f"tmuxctl decide {one.name} {command(ids[:1]) or text}"
 
 
@@ -308,9 +309,7 @@ def state_and_kind(one: Session) -> str:
 
 def check_form(form: str) -> None:
     """Usage `bad_format` unless the text of `-F` holds only fields of a session, each perhaps with a width."""
-    from dataclasses import fields
-
-    known = [field.name for field in fields(Session)]
+    known = told_names(Session)
     for found in re.finditer(FIELD, form):
         if found["name"] is None and found[0] in ("{{", "}}"):
             continue

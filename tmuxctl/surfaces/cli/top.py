@@ -311,14 +311,15 @@ class Decide:
 
     def __init__(self, one: Session) -> None:
         self.one = one
-        self.asking = one.asking or {}
-        self.answers = [str(answer["id"]) for answer in self.asking.get("options") or ()][: len(ANSWER_KEYS)]
+        assert one.asking is not None
+        self.asking = one.asking
+        self.answers = [option.id for option in one.asking.options[: len(ANSWER_KEYS)]]
         self.typed = ""
 
     def page(self, top: Top, view: View) -> Page:
         """The question; the table again once nobody waits for an answer any more."""
         now = top.find(self.one.id)
-        if now is None or (now.asking or {}).get("id") != self.asking.get("id"):
+        if now is None or now.asking is None or now.asking.id != self.asking.id:
             top.mode = Browse()
             top.tell(f"{self.one.name} does not ask that any more")
             return page(view._replace(footer=top.footer()))
@@ -338,7 +339,7 @@ class Decide:
     def _answer(self, top: Top, answer: str) -> None:
         top.mode = Browse()
         name = self.one.name
-        given = {"session": self.one.id, "option": answer, "id": self.asking.get("id")}
+        given = {"session": self.one.id, "option": answer, "id": self.asking.id}
         top.do(f"answering {name} ...", f"{name}: {answer}", lambda: top.control.call("decide", given))
 
 
@@ -398,7 +399,7 @@ def _attach(top: Top, one: Session) -> None:
 def _decide(top: Top, one: Session) -> None:
     if one.state is not State.ASKING or not one.asking:
         top.tell(f"{one.name} asks nothing: it is {one.state.value}")
-    elif one.asking.get("kind") == "password":
+    elif one.asking.kind.traits.hidden:
         top.tell(f"{one.name} asks for a password: attach, or tmuxctl decide {one.name} --secret-from-env NAME")
     else:
         top.ask(Decide(one))

@@ -6,12 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tmuxctl.control.sessions import records
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import Session
-from tmuxctl.operations import plain
 from tmuxctl.surfaces.cli.top_load import Meter
 from tmuxctl.surfaces.cli.top_page import Load, Row
 from tmuxctl.terminal.tmux.journal import Journal, parse_cursor
@@ -150,6 +149,5 @@ def _newest(one: Session, event: Event | None) -> Session:
     """A session in the state that `watch` told last: two looks agreed on it, where a list takes one."""
     if event is None or one.state.traits.over:
         return one
-    state: dict[str, Any] = {name: getattr(event, name) for name in ("state", "kind", "by", "confidence")}
-    asking = plain(event.asking) if event.asking else None
-    return changed(one, **state, asking=asking, exit_status=event.exit_status, signal=event.signal)
+    status = changed(event.status, detail=one.detail, until=one.until)
+    return changed(one, status=status, exit_status=event.exit_status, signal=event.signal)

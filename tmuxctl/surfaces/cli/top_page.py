@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tmuxctl.model import Session, State, natural
+from tmuxctl.model import Asking, Option, Session, State, natural
 from tmuxctl.surfaces.cli.cells import age, columns, cut, fit
 from tmuxctl.surfaces.cli.output import flat
 from tmuxctl.surfaces.cli.table import INPUT, asked, command, moment, state, state_and_kind
@@ -340,13 +340,12 @@ def help_page(width: int, height: int) -> Page:
 
 def question_page(one: Session, width: int, height: int, typed: str | None = None) -> Page:
     """A session's question with the key of each answer; `typed` is what was written where any text is an answer."""
-    asking = one.asking or {}
-    answers = list(asking.get("options") or ())[: len(ANSWER_KEYS)]
-    risk = "  risk: high" if asking.get("risk") == "high" else ""
+    asking = one.asking
+    assert asking is not None
+    answers = asking.options[: len(ANSWER_KEYS)]
+    risk = "  risk: high" if asking.risk == "high" else ""
     head: Line = [Piece(one.name, "bold"), Piece(" asks", State.ASKING.value), Piece(risk, "error")]
-    text: list[Line] = [
-        [Piece("  "), Piece(row)] for row in wrapped(shown(str(asking.get("question") or "")), width - 4)
-    ]
+    text: list[Line] = [[Piece("  "), Piece(row)] for row in wrapped(shown(asking.question), width - 4)]
     choices = list(_answers(asking, answers))
     room = height - 1 - len(choices)
     if len(text) + 3 <= room:
@@ -357,7 +356,7 @@ def question_page(one: Session, width: int, height: int, typed: str | None = Non
         lines += choices
     footer: Line = [Piece(" one key answers", "dim")]
     for key in SPOKEN_KEYS:
-        if (named := answer_of(key, [str(one.get("id")) for one in answers])) in SPOKEN_KEYS[key]:
+        if (named := answer_of(key, [option.id for option in answers])) in SPOKEN_KEYS[key]:
             footer = [*footer, Piece(f"  {key}", "key"), Piece(f" {named}")]
     footer = [*footer, Piece("  Escape", "key"), Piece(" leaves")]
     if not answers:
@@ -371,11 +370,11 @@ def answer_of(key: str, answers: Sequence[str]) -> str | None:
     return numbered.get(key) or next((one for one in SPOKEN_KEYS.get(key, ()) if one in answers), None)
 
 
-def _answers(asking: Mapping[str, Any], answers: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
+def _answers(asking: Asking, answers: Sequence[Option]) -> Iterator[Line]:
     for key, answer in zip(ANSWER_KEYS, answers, strict=False):
-        name, label = shown(str(answer.get("id"))), shown(str(answer.get("label") or ""))
+        name, label = shown(answer.id), shown(answer.label)
         more = f" ({label})" if label and label != name else ""
-        usual = "  (what Enter alone would choose)" if answer.get("id") == asking.get("default") else ""
+        usual = "  (what Enter alone would choose)" if answer.id == asking.default else ""
         yield [Piece("  "), Piece(key, "key"), Piece(f"  {name}{more}"), Piece(usual, "dim")]
 
 
