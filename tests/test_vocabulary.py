@@ -69,11 +69,6 @@ def test_the_page_on_profiles_has_every_kind_of_a_rule() -> None:
     assert f"of a prompt: `{' '.join(PROMPT_KINDS)}`" in line
 
 
-def test_the_result_of_a_question_names_every_kind() -> None:
-    named = (Asking.__doc__ or "").partition("`kind` is ")[2].partition(";")[0]
-    assert spelled(named) - {"or"} == set(ASKING_KINDS)
-
-
 def test_a_state_or_what_is_wanted_can_be_listed() -> None:
     assert get_args(StateFilter) == (*(state.value for state in State), PROMPT, INPUT)
 

@@ -57,7 +57,7 @@ class Option(Value):
 class Asking(Value):
     """A decision a program wants before it goes on.
 
-    `kind` is confirm, choice, approval, trust, password, pager, keys or question; `id` names this very question, `default`
+    `kind` is one that asks (`InputKind`); `id` names this very question, `default`
     is the id of the option that plain Enter would choose, None if there is none or nobody knows; `risk` is low, high or
     unknown. `options` is empty where any text is an answer. `hidden`: the program's profile says that what is typed is not
     shown, though keys are read one by one.

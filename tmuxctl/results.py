@@ -192,7 +192,7 @@ class Reason(Value):
     source: str
     seen: str
     age: float | None
-    state: str | None
+    state: State | None
     used: bool
 
 

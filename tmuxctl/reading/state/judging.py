@@ -40,7 +40,7 @@ class Argument(NamedTuple):
     source: str
     seen: str
     age: float | None
-    state: str | None
+    state: State | None
     used: bool
 
 
