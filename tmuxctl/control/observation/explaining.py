@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl import evidence as evidences
+from tmuxctl.control.sessions import summaries
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.evidence import NONE, Evidence, Look
 from tmuxctl.program_profile import Profile
