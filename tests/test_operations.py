@@ -11,7 +11,19 @@ import pytest
 from tmuxctl.config import RULES
 from tmuxctl.control import Control
 from tmuxctl.errors import Denied, Usage
-from tmuxctl.operations import Cancelled, Input, Seconds, current, find, invoke, names, operation, plain
+from tmuxctl.operations import (
+    Cancelled,
+    Input,
+    Seconds,
+    SessionName,
+    current,
+    find,
+    invoke,
+    names,
+    operation,
+    plain,
+)
+from tmuxctl.surfaces.cli.group import App
 from tmuxctl.value import Value
 
 
@@ -24,7 +36,7 @@ class Service:
     @operation(right="write", group="Drive", examples=("say db hello",))
     def say(
         self,
-        session: Annotated[str, "who"],
+        session: Annotated[SessionName, "who"],
         text: Input = b"",
         *,
         wait: Annotated[Seconds | None, "how long"] = None,
@@ -76,6 +88,40 @@ def test_wrong_arguments_are_usage_errors(arguments: dict[str, object], reason: 
     with pytest.raises(Usage) as caught:
         invoke(Service(), "say", arguments)
     assert caught.value.reason == reason
+
+
+class Elsewhere:
+    """A service that drives the sessions of another one too."""
+
+    def __init__(self, there: str = "here") -> None:
+        self.there = there
+
+    def reach(self, session: str) -> tuple[Elsewhere, str]:
+        return Elsewhere("elsewhere"), session.removeprefix("tmux:")
+
+    @operation(right="read", group="Look")
+    def look(self, pane: Annotated[SessionName | None, "what to look at"] = None, *, again: bool = False) -> object:
+        """Look."""
+        return self.there, pane, again
+
+    @operation(right="write", group="Sessions")
+    def tell(self, text: str, *, session: SessionName = "none") -> object:
+        """Tell."""
+        return self.there, text, session
+
+
+def test_the_first_argument_is_reached_where_its_type_is_that_of_a_session() -> None:
+    here = Elsewhere()
+    assert here.look("tmux:a", again=True) == here.look(pane="tmux:a", again=True) == ("elsewhere", "a", True)
+    assert invoke(here, "look", {"pane": "tmux:a"}) == ("elsewhere", "a", False)
+    assert here.look() == ("here", None, False)
+    assert here.tell("tmux:a", session="tmux:b") == ("here", "tmux:a", "tmux:b")
+
+
+@pytest.mark.parametrize("service", [one.operations for one in App().services()])
+def test_what_is_called_a_session_has_the_type_of_one(service: type) -> None:
+    parameters = [one for name in names(service) for one in find(service, name).parameters]
+    assert [one for one in parameters if one.name == "session" and not one.kind.target] == []
 
 
 def test_rights_are_checked_before_anything_else() -> None:

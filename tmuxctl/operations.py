@@ -51,13 +51,11 @@ def operation(
     examples: Sequence[str] = (),
 ) -> Callable[[F], F]:
     """Make a method an operation. `right` is what a caller needs; `idempotent`: twice is as once; `streams`: may yield
-    results one by one; `hot`: must stay quick when called cold; `examples` lead its help. What its first parameter
-    `session` names may be elsewhere: the service's `reach` says who drives it."""
+    results one by one; `hot`: must stay quick when called cold; `examples` lead its help. What its argument of the type
+    `SessionName` names may be elsewhere: the service's `reach` says who drives it."""
 
     def mark(function: F) -> F:
-        code = function.__code__
-        if code.co_varnames[1 : code.co_argcount][:1] == ("session",):
-            function = _reaching(function)
+        function = _reaching(function)
         function.__operation__ = Meta(right, group, idempotent, streams, hot, tuple(examples))  # type: ignore[attr-defined]
         return function
 
@@ -65,18 +63,30 @@ def operation(
 
 
 def _reaching(function: F) -> F:
-    """The method of the service that drives the session it is called with."""
+    """The method, carried out by the service that drives the session it is called with."""
 
     @wraps(function)
     def reaching(service: Any, *arguments: Any, **options: Any) -> Any:
-        session = arguments[0] if arguments else options.pop("session", None)
-        if not isinstance(session, str) or not hasattr(service, "reach"):
-            given = options if arguments or session is None else {**options, "session": session}
-            return function(service, *arguments, **given)
+        name = _session_argument(function) if hasattr(service, "reach") else ""
+        session = arguments[0] if arguments else options.get(name)
+        if not name or not isinstance(session, str):
+            return function(service, *arguments, **options)
         service, session = service.reach(session)
+        if not arguments:
+            return function(service, **{**options, name: session})
         return function(service, session, *arguments[1:], **options)
 
     return reaching  # type: ignore[return-value]  # it takes and gives what the method does
+
+
+@lru_cache(maxsize=256)
+def _session_argument(function: Callable[..., Any]) -> str:
+    """The name of the argument that is the session to work on: the first one, or none."""
+    code = function.__code__
+    for name in code.co_varnames[1 : code.co_argcount][:1]:
+        kind = _kind(_evaluated(function.__annotations__[name], function))
+        return name if kind and kind.target and not kind.many else ""
+    return ""
 
 
 class Kind(NamedTuple):
@@ -85,6 +95,15 @@ class Kind(NamedTuple):
     word: str
     schema: Mapping[str, Any]
     parse: Callable[[Any], Any]
+    completes: str = ""
+    """The word of the kind whose values the shell offers, if that is another one."""
+    target: bool = False
+    """It is the session, or the sessions, that the operation works on."""
+
+    @property
+    def many(self) -> bool:
+        """True if a value is made of several."""
+        return self.schema.get("type") in ("array", "object")
 
     def __hash__(self) -> int:
         return hash(self.word)
@@ -161,7 +180,8 @@ NAMES = Kind("names", {"type": ["array", "string"], "items": {"type": "string"}}
 PAIRS = Kind("name=value", {"type": "object", "additionalProperties": {"type": "string"}}, _pairs)
 KINDS: dict[Any, Kind] = {str: TEXT, int: WHOLE, bool: TRUTH, tuple[str, ...]: TEXTS, dict[str, str]: PAIRS}
 
-SessionName = Annotated[str, Kind("name", {"type": "string"}, _text), "name or id of the session"]
+SessionName = Annotated[str, Kind("name", TEXT.schema, _text, target=True), "name or id of the session"]
+SessionNames = Annotated[tuple[str, ...], Kind("name", TEXTS.schema, _texts, target=True)]
 NewName = Annotated[str, Kind("newname", {"type": "string"}, _text)]
 Input = Annotated[bytes, Kind("input", {"type": "string"}, _input)]
 Seconds = Annotated[float, Kind("duration", {"type": ["number", "string"]}, parse_seconds)]
@@ -286,10 +306,15 @@ def _evaluated(annotation: Any, function: Callable[..., Any]) -> Any:
     return eval(annotation, inspect.unwrap(function).__globals__) if isinstance(annotation, str) else annotation
 
 
+def _kind(hint: Any) -> Kind | None:
+    plain, extras, _ = _unwrap(hint)
+    found = next((extra for extra in extras if isinstance(extra, Kind)), None)
+    return found or KINDS.get(str if get_origin(plain) is Literal else plain)
+
+
 def _parameter(one: inspect.Parameter, hint: Any) -> Parameter:
     plain, extras, optional = _unwrap(hint)
-    choices: tuple[str, ...] = tuple(get_args(plain)) if get_origin(plain) is Literal else ()
-    kind = next((extra for extra in extras if isinstance(extra, Kind)), None) or KINDS.get(str if choices else plain)
+    kind = _kind(hint)
     if kind is None:
         raise TypeError(f"{one.name}: no kind for {hint}")
     return Parameter(
@@ -298,9 +323,9 @@ def _parameter(one: inspect.Parameter, hint: Any) -> Parameter:
         help=next((extra for extra in reversed(extras) if isinstance(extra, str)), ""),
         default=one.default,
         positional=one.kind is not inspect.Parameter.KEYWORD_ONLY,
-        many=kind.schema.get("type") in ("array", "object"),
+        many=kind.many,
         optional=optional,
-        choices=choices,
+        choices=tuple(get_args(plain)) if get_origin(plain) is Literal else (),
         flags=next((extra.names for extra in extras if isinstance(extra, Flag)), ()),
     )
 

@@ -30,6 +30,7 @@ from tmuxctl.operations import (
     Pattern,
     Seconds,
     SessionName,
+    SessionNames,
     invoke,
     operation,
 )
@@ -143,7 +144,7 @@ class Stand:
         return self.answer("ls")
 
     @operation(right="kill", group="Sessions")
-    def kill(self, session: tuple[str, ...] = (), *, all: bool = False) -> Killed:
+    def kill(self, session: SessionNames = (), *, all: bool = False) -> Killed:
         """Kill."""
         return self.answer("kill")
 

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import pytest
 from click.shell_completion import ShellComplete
 
-from tmuxctl.operations import invoke, operation, spoken
+from tmuxctl.operations import SessionName, invoke, operation, spoken
 from tmuxctl.results import ProfileLine, Profiles, ProfilesTested, ProfileTested
 from tmuxctl.surfaces.cli import app, group, reference
 
@@ -46,7 +46,7 @@ class Shop:
         """Write one."""
 
     @operation(right="read", group="Drive")
-    def wait_idle(self, session: str) -> None:
+    def wait_idle(self, session: SessionName) -> None:
         """Wait."""
 
 

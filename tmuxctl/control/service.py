@@ -30,6 +30,7 @@ from tmuxctl.operations import (
     Pattern,
     Seconds,
     SessionName,
+    SessionNames,
     SizeText,
     invoke,
     operation,
@@ -71,6 +72,9 @@ if TYPE_CHECKING:
 ProfileName = Annotated[str, Kind("profile", TEXT.schema, TEXT.parse)]
 AdoptedNames = Annotated[tuple[str, ...], Kind("name", TEXTS.schema, TEXTS.parse)]
 Tags = Annotated[tuple[str, ...], Kind("tag", TEXTS.schema, TEXTS.parse)]
+ProfileChoice = Annotated[
+    str, Kind("text", TEXT.schema, TEXT.parse, completes="profile"), "auto, none, or a profile's name"
+]
 ProfileNames = Annotated[tuple[str, ...], Kind("profile", TEXTS.schema, TEXTS.parse)]
 ProfileList = Annotated[tuple[str, ...], Kind("profiles", NAMES.schema, NAMES.parse)]
 OptionName = Annotated[str, Kind("option", TEXT.schema, TEXT.parse)]
@@ -336,7 +340,7 @@ class Control:
     )
     def wait(
         self,
-        session: Annotated[SessionName | None, "name or id of the session"] = None,
+        session: SessionName | None = None,
         *,
         idle: Annotated[bool, "until it takes the next input, whatever that is (the default)"] = False,
         prompt: Annotated[bool, "until it is ready for the next command"] = False,
@@ -462,7 +466,7 @@ class Control:
     )
     def watch(
         self,
-        session: Annotated[tuple[str, ...], "names or ids; default: all, new ones too"] = (),
+        session: Annotated[SessionNames, "names or ids; default: all, new ones too"] = (),
         *,
         state: Annotated[
             StateFilter | None,
@@ -482,10 +486,10 @@ class Control:
     )
     def explain(
         self,
-        session: Annotated[SessionName | None, "name or id of the session"] = None,
+        session: SessionName | None = None,
         *,
         file: Annotated[FileName | None, "a saved screen, or what --evidence gave"] = None,
-        profile: Annotated[str | None, "judge the file as this program's"] = None,
+        profile: Annotated[ProfileChoice | None, "judge the file as this program's"] = None,
         title: Annotated[str | None, "the terminal's title with that screen"] = None,
         cursor: Annotated[str | None, "X,Y of the cursor on that screen, from 0; default: behind its last text"] = None,
         before: Annotated[FileName | None, "the screen before the last input: prints what was answered between"] = None,
@@ -532,7 +536,7 @@ class Control:
         history: Annotated[
             int | None, "lines kept of what scrolls away (default: 20000, the setting tmux.history)"
         ] = None,
-        profile: Annotated[str, "auto, none, or a profile's name"] = "auto",
+        profile: ProfileChoice = "auto",
         clean_env: Annotated[bool, "start from a short list of variables, not from all of yours"] = False,
         login: Annotated[bool, "start a shell as a login shell"] = False,
         shell_marks: Annotated[bool, "let bash, zsh and fish mark their prompts and commands"] = True,
@@ -658,7 +662,7 @@ class Control:
         target: Annotated[str, "tmux:TARGET, or tmux@SOCKET:TARGET; see ls --all-sockets"],
         name: Annotated[NewName | None, "the name it gets; default: after its tmux session"] = None,
         *,
-        profile: Annotated[str, "auto, none, or a profile's name"] = "auto",
+        profile: ProfileChoice = "auto",
     ) -> Session:
         """Give a pane of another tmux server a name, a profile, and a journal from now on.
 
@@ -702,7 +706,7 @@ class Control:
     )
     def kill(
         self,
-        session: Annotated[tuple[str, ...], "names or ids"] = (),
+        session: Annotated[SessionNames, "names or ids"] = (),
         *,
         all: Annotated[bool, "every session of this server"] = False,
         signal: Annotated[str, "the first signal"] = "TERM",
@@ -739,7 +743,7 @@ class Control:
     )
     def restore(
         self,
-        session: Annotated[tuple[str, ...], "names or ids; default: every lost session"] = (),
+        session: Annotated[SessionNames, "names or ids; default: every lost session"] = (),
         *,
         dry_run: Annotated[bool, "say what would be done, and start nothing"] = False,
         timeout: Annotated[Seconds, "how long each of them may take to be prepared"] = 60.0,
@@ -757,7 +761,7 @@ class Control:
 
     @operation(right="write", group="Sessions", idempotent=True, examples=("sync", "sync topic"))
     def sync(
-        self, session: Annotated[tuple[str, ...], "names or ids; default: every session that has something"] = ()
+        self, session: Annotated[SessionNames, "names or ids; default: every session that has something"] = ()
     ) -> Synced:
         """Bring what was committed in a sandbox to your repository, while its session goes on.
 

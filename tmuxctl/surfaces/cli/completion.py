@@ -64,7 +64,7 @@ def words(ctx: click.Context, incomplete: str) -> list[Item]:
         one = positional[-1]
     else:
         return []
-    if one.many and one.kind.word == "text" and one.name != "session":
+    if one.many and one.kind.word == "text":
         return _program(number - len(positional) + 1, incomplete)
     return values(ctx, one, incomplete)
 
@@ -96,10 +96,10 @@ def aliases(incomplete: str) -> list[Item]:
 
 def _known(ctx: click.Context, one: Parameter, incomplete: str) -> Iterable[tuple[str, str]]:
     """Values that are known, each with a description or an empty one."""
-    word = one.kind.word
+    word = one.kind.completes or one.kind.word
     if one.choices:
         return ((choice, "") for choice in one.choices)
-    if word in ("name", "names") or one.name == "session":
+    if word in ("name", "names"):
         return _sessions(ctx)
     if word == "option":
         return _answers(ctx)
@@ -112,7 +112,7 @@ def _known(ctx: click.Context, one: Parameter, incomplete: str) -> Iterable[tupl
         from tmuxctl import config
 
         return ((found.name, flat(found.written)) for found in config.listed())
-    if word in ("profile", "profiles") or one.name == "profile":
+    if word in ("profile", "profiles"):
         from tmuxctl.extensions import profiles
 
         return ((found.name, "") for found in profiles())

@@ -172,7 +172,7 @@ def synopsis(operation: Operation) -> str:
 
 def is_command(one: Parameter) -> bool:
     """True for words that are a command of their own, with options of its own."""
-    return one.kind.word == "text" and one.name != "session"
+    return one.kind.word == "text"
 
 
 def metavar(operation: Operation, one: Parameter) -> str:
@@ -181,7 +181,7 @@ def metavar(operation: Operation, one: Parameter) -> str:
     shown = spelling(one.name).upper()
     if one.choices:
         shown = "|".join(one.choices)
-    elif one.kind.word == "name" or one.name == "session":
+    elif one.kind.word == "name":
         shown = "NAME"
     elif one.kind.word == "newname" and "name" in before:
         shown = "NEW-NAME"

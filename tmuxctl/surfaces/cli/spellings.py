@@ -120,7 +120,7 @@ TARGET = "-t"
 def taken(operation: Operation) -> Iterator[Spelling]:
     """The options of other tools that this command takes."""
     first = next((one for one in operation.parameters if one.positional), None)
-    if first is not None and first.name == "session":
+    if first is not None and first.kind.target:
         yield Spelling((TARGET,), first.name)
     if operation.name == "new":
         yield Spelling(("-s",), "name")
@@ -227,7 +227,7 @@ def meant(operation: Operation, verb: str, option: str, near: str) -> str:
     if verb == "kill" and re.fullmatch("-[0-9A-Z]", option):
         return "did you mean --signal SIGNAL? TERM, INT, HUP, KILL, ..."
     text = "text that begins with - goes after --"
-    typed = any(one.positional and one.kind.word in _TEXTS and one.name != "session" for one in operation.parameters)
+    typed = any(one.positional and one.kind.word in _TEXTS for one in operation.parameters)
     if near:
         return near + text if typed else near.rstrip()
     listed = f"tmuxctl {verb} --help lists the options"
