@@ -26,6 +26,8 @@ from tmuxctl.operations import (
 from tmuxctl.surfaces.cli.group import App
 from tmuxctl.value import Value
 
+SERVICES = [one.operations for one in App().services()]
+
 
 class Result(Value):
     text: str
@@ -118,10 +120,16 @@ def test_the_first_argument_is_reached_where_its_type_is_that_of_a_session() -> 
     assert here.tell("tmux:a", session="tmux:b") == ("here", "tmux:a", "tmux:b")
 
 
-@pytest.mark.parametrize("service", [one.operations for one in App().services()])
+@pytest.mark.parametrize("service", SERVICES)
 def test_what_is_called_a_session_has_the_type_of_one(service: type) -> None:
     parameters = [one for name in names(service) for one in find(service, name).parameters]
     assert [one for one in parameters if one.name == "session" and not one.kind.target] == []
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_value_that_may_be_left_out_is_told_from_the_next_word(service: type) -> None:
+    flags = [one.flag for name in names(service) for one in find(service, name).parameters]
+    assert [one for one in flags if bool(one.bare) != bool(one.value)] == []
 
 
 def test_rights_are_checked_before_anything_else() -> None:

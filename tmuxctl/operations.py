@@ -110,9 +110,18 @@ class Kind(NamedTuple):
 
 
 class Flag(NamedTuple):
-    """Other spellings of an option on the command line, as in `Flag("-e")`."""
+    """How an option is written on the command line, where that is not all in its type."""
 
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    """Other spellings, as `-e`."""
+    bare: str = ""
+    """Its value where that is left out."""
+    value: str = ""
+    """What the next word is like if it is the value: a regular expression, needed where the value may be left out."""
+    to_file: bool = False
+    """It asks for the field of this name of the result: it takes the FILE that this is written to."""
+    own_input: bool = False
+    """It is a file that is read, by default our own standard input."""
 
 
 def _text(value: Any) -> str:
@@ -206,7 +215,7 @@ class Parameter(NamedTuple):
     many: bool
     optional: bool
     choices: tuple[str, ...]
-    flags: tuple[str, ...]
+    flag: Flag
 
     @property
     def required(self) -> bool:
@@ -326,7 +335,7 @@ def _parameter(one: inspect.Parameter, hint: Any) -> Parameter:
         many=kind.many,
         optional=optional,
         choices=tuple(get_args(plain)) if get_origin(plain) is Literal else (),
-        flags=next((extra.names for extra in extras if isinstance(extra, Flag)), ()),
+        flag=next((extra for extra in extras if isinstance(extra, Flag)), Flag()),
     )
 
 

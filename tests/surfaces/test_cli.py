@@ -105,7 +105,12 @@ class Stand:
 
     @operation(right="read", group="Look")
     def screen(
-        self, session: SessionName, *, ansi: bool = False, html: bool = False, scrollback: int | None = None
+        self,
+        session: SessionName,
+        *,
+        ansi: bool = False,
+        html: Annotated[bool, Flag(to_file=True)] = False,
+        scrollback: Annotated[int | None, Flag(bare="0", value=r"\d+")] = None,
     ) -> Screen:
         """Look."""
         return self.answer("screen")

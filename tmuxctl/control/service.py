@@ -228,7 +228,9 @@ class Control:
         ] = None,
         max_bytes: Annotated[Bytes, "return at most so much of the output"] = 1 << 20,
         stdin: Annotated[
-            FileName | None, "what the command reads in place of the terminal: a file; /dev/tty is the terminal"
+            FileName | None,
+            "what the command reads in place of the terminal: a file; /dev/tty is the terminal",
+            Flag(own_input=True),
         ] = None,
     ) -> Ran:
         """Run a command in a session's shell; its exact output on stdout, its exit status is ours.
@@ -392,9 +394,11 @@ class Control:
         session: SessionName,
         *,
         ansi: Annotated[bool, "with colours, as escape sequences"] = False,
-        html: Annotated[bool, "as an HTML page"] = False,
-        svg: Annotated[bool, "as an SVG picture"] = False,
-        scrollback: Annotated[int | None, "also the last N lines that scrolled away (0: all)"] = None,
+        html: Annotated[bool, "as an HTML page", Flag(to_file=True)] = False,
+        svg: Annotated[bool, "as an SVG picture", Flag(to_file=True)] = False,
+        scrollback: Annotated[
+            int | None, "also the last N lines that scrolled away (0: all)", Flag(bare="0", value=r"\d+")
+        ] = None,
         trim: Annotated[bool, "leave out blanks at the end of rows"] = True,
         wide: Annotated[bool, "join the rows the terminal wrapped"] = False,
     ) -> Screen:
@@ -543,8 +547,16 @@ class Control:
         if_exists: Annotated[Literal["error", "reuse", "replace"], "what to do about a session of this name"] = "error",
         with_: Annotated[tuple[str, ...], "apply a plugin: NAME, NAME=VALUE or NAME:option=value"] = (),
         worktree: Annotated[str | None, "the worktree plugin: a git worktree of this branch, made if need be"] = None,
-        sandbox: Annotated[str | None, "the sandbox plugin: read-only, workspace or workspace+net"] = None,
-        scratchpad: Annotated[str | None, "the scratchpad plugin: a folder shared by the sessions that name it"] = None,
+        sandbox: Annotated[
+            str | None,
+            "the sandbox plugin: read-only, workspace or workspace+net",
+            Flag(bare="workspace", value="read-only|workspace.*"),
+        ] = None,
+        scratchpad: Annotated[
+            str | None,
+            "the scratchpad plugin: a folder shared by the sessions that name it",
+            Flag(bare="shared", value="[^-].*"),
+        ] = None,
         env_file: Annotated[FileName | None, "the env plugin: variables from a file"] = None,
         lifetime: Annotated[str | None, "the timeout plugin: end it after this long"] = None,
         tag: Annotated[Tags, "a word to find it by"] = (),

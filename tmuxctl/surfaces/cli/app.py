@@ -83,7 +83,7 @@ def usage(error: click.ClickException) -> Usage:
         option = ascii(error.option_name)[1:-1]
         return Usage(f"{_verb(path)}no option {option}", reason="bad_option", hint=_meant(context, option, error))
     message = error.format_message().rstrip(".")
-    if isinstance(error, click.BadOptionUsage) and _is_file(_verb(path), error.option_name):
+    if isinstance(error, click.BadOptionUsage) and _is_file(context, error.option_name):
         hint = f"{path} NAME {error.option_name} FILE, or - for standard output"
         return Usage(f"{_verb(path)}{error.option_name} needs a file", reason="bad_usage", hint=hint)
     return Usage(_verb(path) + message[:1].lower() + message[1:], reason="bad_usage", hint=f"{path} --help")
@@ -101,10 +101,12 @@ def _meant(context: click.Context | None, option: str, error: click.NoSuchOption
     return spellings.meant(command.operation, str(command.name), option, near)
 
 
-def _is_file(verb: str, option: str) -> bool:
-    from tmuxctl.surfaces.cli.command import TO_FILE
+def _is_file(context: click.Context | None, option: str) -> bool:
+    from tmuxctl.surfaces.cli.command import OperationCommand
 
-    return (verb.removesuffix(": "), option.removeprefix("--")) in TO_FILE
+    command = context.command if context is not None else None
+    parameters = command.operation.parameters if isinstance(command, OperationCommand) else ()
+    return any(one.flag.to_file and f"--{one.name}" == option for one in parameters)
 
 
 def _verb(path: str) -> str:

@@ -15,16 +15,6 @@ from tmuxctl.operations import Operation, Parameter, in_pieces, spoken
 from tmuxctl.surfaces.cli import group
 from tmuxctl.surfaces.cli.output import Options, report, write
 
-TO_FILE = frozenset({("screen", "html"), ("screen", "svg")})
-"""Parameters that ask for a field of the result: here they take the FILE it is written to."""
-
-BARE: dict[tuple[str, str], tuple[str, str]] = {
-    ("screen", "scrollback"): ("0", r"\d+"),
-    ("new", "sandbox"): ("workspace", r"read-only|workspace.*"),
-    ("new", "scratchpad"): ("shared", r"[^-].*"),
-}
-"""Options whose value may be left out: what they mean then, and what the next word is like if it is their value."""
-
 PASS_THROUGH = ("exec", "run")
 """Commands whose exit status is that of the program they ran; our own failures are told apart as env(1) does."""
 
@@ -51,7 +41,7 @@ class OperationCommand(click.Command):
 
     def options(self) -> list[click.Option]:
         """The operation's own options, and those that only a command line has."""
-        found = [_option(self.operation.name, one) for one in self.operation.parameters if not one.positional]
+        found = [_option(one) for one in self.operation.parameters if not one.positional]
         if self.operation.name == "ls":
             found.append(click.Option(["format_", "-F", "--format"], metavar="FORMAT", help=FORMAT_HELP))
         if self.operation.name == "watch":
@@ -105,11 +95,12 @@ class OperationCommand(click.Command):
         return rest
 
     def _with_values(self, head: Sequence[str]) -> list[str]:
-        bare = {f"--{spelling(name)}": value for (verb, name), value in BARE.items() if verb == self.operation.name}
+        """The words, and after each option whose value was left out what it is then."""
+        bare = {f"--{spelling(one.name)}": one.flag for one in self.operation.parameters if one.flag.bare}
         words = []
         for word, after in zip(head, [*head[1:], ""], strict=False):
-            value, pattern = bare.get(word, ("", ""))
-            words.append(f"{word}={value}" if value and not re.fullmatch(pattern, after) else word)
+            flag = bare.get(word)
+            words.append(word if flag is None or re.fullmatch(flag.value, after) else f"{word}={flag.bare}")
         return words
 
     def invoke(self, ctx: click.Context) -> int:
@@ -117,15 +108,14 @@ class OperationCommand(click.Command):
         ctx.params[WORDS], others = self._given_as_elsewhere(ctx)
         arguments = self._positional(ctx.params[WORDS], ctx.meta["tmuxctl.tail"]) | others
         files: dict[str, str] = {}
-        for one in self.operation.parameters:
-            if one.positional or not group.given(ctx, one.name):
-                continue
-            arguments[one.name] = ctx.params[one.name]
-            if (self.operation.name, one.name) in TO_FILE:
-                files[one.name], arguments[one.name] = ctx.params[one.name], True
+        for one in (one for one in self.operation.parameters if not one.positional):
+            if group.given(ctx, one.name):
+                arguments[one.name] = ctx.params[one.name]
+                if one.flag.to_file:
+                    files[one.name], arguments[one.name] = ctx.params[one.name], True
+            if one.flag.own_input and arguments.get(one.name, "-") == "-" and (path := own_input()):
+                arguments[one.name] = path
         self._read_input(arguments, ctx, options)
-        if self.operation.name == "exec" and arguments.get("stdin", "-") == "-" and (path := own_input()):
-            arguments["stdin"] = path
         self.operation.arguments(arguments, self._called)
         reactions = {name.removeprefix("on_"): ctx.params[name] for name, *_ in REACTIONS if ctx.params.get(name)}
         form = ctx.params.get("format_")
@@ -224,10 +214,10 @@ def spelling(name: str) -> str:
     return name.rstrip("_").replace("_", "-")
 
 
-def _option(verb: str, one: Parameter) -> click.Option:
+def _option(one: Parameter) -> click.Option:
     spelled = spelling(one.name)
-    declared = [one.name, *one.flags, f"--{spelled}"]
-    if (verb, one.name) not in TO_FILE and one.kind.schema.get("type") == "boolean":
+    declared = [one.name, *one.flag.names, f"--{spelled}"]
+    if not one.flag.to_file and one.kind.schema.get("type") == "boolean":
         if one.default is True:
             declared[-1] = f"--{spelled}/--no-{spelled}"
         return click.Option(declared, is_flag=True, help=one.help)

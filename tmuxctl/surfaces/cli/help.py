@@ -12,7 +12,7 @@ import click
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.operations import Operation, Parameter, spoken
 from tmuxctl.surfaces.cli import exits
-from tmuxctl.surfaces.cli.command import BARE, REACTIONS, TO_FILE, OperationCommand, spelling
+from tmuxctl.surfaces.cli.command import REACTIONS, OperationCommand, spelling
 from tmuxctl.surfaces.cli.group import GROUPS, global_options
 
 if TYPE_CHECKING:
@@ -197,25 +197,25 @@ def called(operation: Operation, one: Parameter) -> str:
 
 def options(command: OperationCommand) -> list[tuple[str, str]]:
     """Each option with its values, and what it means with its default."""
-    rows = [_option(command.operation.name, one) for one in command.operation.parameters if not one.positional]
+    rows = [_option(one) for one in command.operation.parameters if not one.positional]
     rows += [_record(one) for one in command.options() if one.name in OF_COMMAND_LINE]
     return rows
 
 
-def _option(verb: str, one: Parameter) -> tuple[str, str]:
+def _option(one: Parameter) -> tuple[str, str]:
     name = f"--{spelling(one.name)}"
     value = "|".join(one.choices) or one.kind.word
     about = one.help
-    if (verb, one.name) in TO_FILE:
+    if one.flag.to_file:
         value, about = "FILE", f"write it to FILE {one.help} (- is standard output)"
     elif not value:
         name = f"--no-{spelling(one.name)}" if one.default is True else name
         about = f"do not {one.help}" if one.default is True else one.help
     elif not one.required and one.default not in (None, "", ()):
         about = f"{one.help} (default: {_default(one)})"
-    value = f"[{value.upper()}]" if (verb, one.name) in BARE else value if one.choices else value.upper()
+    value = f"[{value.upper()}]" if one.flag.bare else value if one.choices else value.upper()
     more = " (repeatable)" if one.many else ""
-    return " ".join(filter(None, (", ".join((*one.flags, name)), value))), about + more
+    return " ".join(filter(None, (", ".join((*one.flag.names, name)), value))), about + more
 
 
 def _default(one: Parameter) -> str:
