@@ -127,6 +127,13 @@ def test_what_is_called_a_session_has_the_type_of_one(service: type) -> None:
 
 
 @pytest.mark.parametrize("service", SERVICES)
+def test_what_ends_a_wait_at_once_is_a_parameter_with_a_default(service: type) -> None:
+    for one in (find(service, name) for name in names(service)):
+        defaults = {parameter.name for parameter in one.parameters if not parameter.required}
+        assert set(one.meta.waiting.unless if one.meta.waiting else ()) <= defaults, one.name
+
+
+@pytest.mark.parametrize("service", SERVICES)
 def test_a_value_that_may_be_left_out_is_told_from_the_next_word(service: type) -> None:
     flags = [one.flag for name in names(service) for one in find(service, name).parameters]
     assert [one for one in flags if bool(one.bare) != bool(one.value)] == []

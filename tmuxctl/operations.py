@@ -20,46 +20,63 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args
 
 from tmuxctl.errors import Denied, TmuxctlError, Usage
 from tmuxctl.model import parse_bytes, parse_seconds, parse_size
-from tmuxctl.value import items
+from tmuxctl.value import Value, items
 
 RIGHTS = ("read", "write", "create", "kill")
-
-FAMILIES = ("config", "connect", "hooks", "machine", "plugin", "profile", "service", "token")
-"""First words of operations that are two words as commands."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Meta(NamedTuple):
-    """What an operation is beside its signature."""
+class Waiting(NamedTuple):
+    """What a command that waits says meanwhile."""
+
+    phrase: str
+    """What it waits for: with `{names}`, those of the sessions, `{program}`, and `{until}`, all `Until` that were given."""
+    unless: tuple[str, ...] = ()
+    """Parameters that make it return at once, given another value than their default."""
+    until: str = ""
+    """`{until}` where none was given."""
+    transient: bool = False
+    """The session is there for this call only: interrupting it ends the program."""
+
+
+class Meta(Value):
+    """What an operation is beside its signature: `@operation(...)` makes a method one.
+
+    What its first argument names, if that is a `SessionName`, may be elsewhere: the service's `reach` says who drives it.
+    """
 
     right: str
+    """What a caller needs, one of RIGHTS."""
     group: str
-    idempotent: bool
-    streams: bool
-    hot: bool
-    examples: tuple[str, ...]
+    """Where help lists it."""
+    idempotent: bool = False
+    """Twice is as once."""
+    streams: bool = False
+    """It may yield results one by one."""
+    family: bool = False
+    """As a command it is two words: `profile_ls` is `profile ls`."""
+    passes_status: bool = False
+    """Its command ends with the status of the program it ran; our own failures are told apart as env(1) does."""
+    rows: bool = False
+    """Its result is a list, of which each may be printed as `--format` says."""
+    events: bool = False
+    """It yields events, for which its command may run one of the user's."""
+    waiting: Waiting | None = None
+    examples: tuple[str, ...] = ()
+    """They lead its help."""
 
-
-def operation(
-    *,
-    right: str,
-    group: str,
-    idempotent: bool = False,
-    streams: bool = False,
-    hot: bool = False,
-    examples: Sequence[str] = (),
-) -> Callable[[F], F]:
-    """Make a method an operation. `right` is what a caller needs; `idempotent`: twice is as once; `streams`: may yield
-    results one by one; `hot`: must stay quick when called cold; `examples` lead its help. What its argument of the type
-    `SessionName` names may be elsewhere: the service's `reach` says who drives it."""
-
-    def mark(function: F) -> F:
+    def __call__(self, function: F) -> F:
         function = _reaching(function)
-        function.__operation__ = Meta(right, group, idempotent, streams, hot, tuple(examples))  # type: ignore[attr-defined]
+        function.__operation__ = self  # type: ignore[attr-defined]
         return function
 
-    return mark
+    def spoken(self, name: str) -> str:
+        """The operation's name as one types it: `profile_ls` is `profile ls`, `wait_idle` is `wait-idle`."""
+        return name.replace("_", " ", int(self.family)).replace("_", "-")
+
+
+operation = Meta
 
 
 def _reaching(function: F) -> F:
@@ -122,6 +139,12 @@ class Flag(NamedTuple):
     """It asks for the field of this name of the result: it takes the FILE that this is written to."""
     own_input: bool = False
     """It is a file that is read, by default our own standard input."""
+
+
+class Until(NamedTuple):
+    """What a command waits for that is given this parameter, as it says meanwhile."""
+
+    phrase: str
 
 
 def _text(value: Any) -> str:
@@ -216,6 +239,7 @@ class Parameter(NamedTuple):
     optional: bool
     choices: tuple[str, ...]
     flag: Flag
+    until: str
 
     @property
     def required(self) -> bool:
@@ -246,6 +270,11 @@ class Operation(NamedTuple):
     meta: Meta
     function: Callable[..., Any]
 
+    @property
+    def spoken(self) -> str:
+        """Its name as one types it."""
+        return self.meta.spoken(self.name)
+
     def arguments(
         self, given: Mapping[str, Any], called: Callable[[Parameter], str] = lambda parameter: parameter.name
     ) -> dict[str, Any]:
@@ -254,14 +283,14 @@ class Operation(NamedTuple):
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in given.keys() - known.keys():
             raise Usage(
-                f"{spoken(self.name)} does not take {ascii(name)}",
+                f"{self.spoken} does not take {ascii(name)}",
                 reason="bad_parameter",
                 hint=_nearest(name, list(known)),
             )
         for parameter in self.parameters:
             if parameter.required and parameter.name not in given:
-                verb = spoken(self.name)
-                raise Usage(f"{verb} needs {called(parameter)}", reason="missing", hint=f"tmuxctl {verb} --help")
+                hint = f"tmuxctl {self.spoken} --help"
+                raise Usage(f"{self.spoken} needs {called(parameter)}", reason="missing", hint=hint)
         return {name: known[name].convert(value, called) for name, value in given.items()}
 
     def schema(self) -> dict[str, Any]:
@@ -285,12 +314,6 @@ def _nearest(word: str, known: list[str]) -> str:
 
     near = get_close_matches(word, known, 1)
     return f"did you mean {near[0]}?" if near else "it takes " + ", ".join(known)
-
-
-def spoken(name: str) -> str:
-    """An operation's name as one types it: `profile_ls` is `profile ls`, `wait_idle` is `wait-idle`."""
-    family, _, rest = name.partition("_")
-    return f"{family} {spoken(rest)}" if rest and family in FAMILIES else name.replace("_", "-")
 
 
 def names(service: type) -> list[str]:
@@ -336,6 +359,7 @@ def _parameter(one: inspect.Parameter, hint: Any) -> Parameter:
         optional=optional,
         choices=tuple(get_args(plain)) if get_origin(plain) is Literal else (),
         flag=next((extra for extra in extras if isinstance(extra, Flag)), Flag()),
+        until=next((extra.phrase for extra in extras if isinstance(extra, Until)), ""),
     )
 
 

@@ -19,6 +19,7 @@ from typing import Annotated, Literal
 import pytest
 
 from tmuxctl import __version__, errors
+from tmuxctl.control import Control
 from tmuxctl.model import Session, State, Status
 from tmuxctl.operations import (
     RIGHTS,
@@ -31,6 +32,7 @@ from tmuxctl.operations import (
     Seconds,
     SessionName,
     SessionNames,
+    find,
     invoke,
     operation,
 )
@@ -91,7 +93,7 @@ class Stand:
         """Press keys."""
         return self.answer("keys")
 
-    @operation(right="write", group="Drive")
+    @operation(right="write", group="Drive", passes_status=True)
     def exec(self, session: SessionName, command: tuple[str, ...], *, timeout: Seconds | None = None) -> Ran:
         """Run a command."""
         return self.answer("exec")
@@ -138,12 +140,12 @@ class Stand:
         """Start a program."""
         return self.answer("new")
 
-    @operation(right="create", group="Sessions")
+    @operation(right="create", group="Sessions", passes_status=True)
     def run(self, command: tuple[str, ...], *, timeout: Seconds | None = None) -> Ran:
         """Run a program."""
         return self.answer("run")
 
-    @operation(right="read", group="Sessions")
+    @operation(right="read", group="Sessions", rows=True)
     def ls(self, *, state: str | None = None) -> Sessions:
         """List."""
         return self.answer("ls")
@@ -635,7 +637,7 @@ def test_a_status_line_comes_and_goes(monkeypatch):
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr(progress, "FIRST", 0.01)
     monkeypatch.setenv("TERM", "xterm")
-    with progress.waiting("wait", {"session": "build", "exit": True}, output.Options()):
+    with progress.waiting(find(Control, "wait"), {"session": "build", "exit": True}, output.Options()):
         deadline = time.monotonic() + 5
         while "build" not in terminal.text and time.monotonic() < deadline:
             time.sleep(0.01)

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 import pytest
 from click.shell_completion import ShellComplete
 
-from tmuxctl.operations import SessionName, invoke, operation, spoken
+from tmuxctl.operations import Meta, SessionName, invoke, operation
 from tmuxctl.results import ProfileLine, Profiles, ProfilesTested, ProfileTested
 from tmuxctl.surfaces.cli import app, group, reference
 
@@ -29,19 +29,19 @@ class Shop:
     def close(self):
         pass
 
-    @operation(right="read", group="Set up", examples=("profile ls",))
+    @operation(right="read", group="Set up", family=True, examples=("profile ls",))
     def profile_ls(self) -> Profiles:
         """List the profiles."""
         return Profiles((LINE, WRONG))
 
-    @operation(right="read", group="Set up", examples=("profile test shop",))
+    @operation(right="read", group="Set up", family=True, examples=("profile test shop",))
     def profile_test(
         self, name: Annotated[tuple[str, ...], "which"] = (), *, all_of_them: bool = False
     ) -> ProfilesTested:
         """Judge saved screens."""
         return self.tested
 
-    @operation(right="create", group="Set up")
+    @operation(right="create", group="Set up", family=True)
     def profile_new(self, name: str, command: tuple[str, ...], *, force: bool = False) -> None:
         """Write one."""
 
@@ -66,9 +66,9 @@ def line(capsys):
 
 
 def test_an_operation_of_a_family_is_two_words():
-    assert [spoken(name) for name in ("profile_ls", "wait_idle", "send", "machine_key_add")] == [
-        "profile ls", "wait-idle", "send", "machine key-add"
-    ]  # fmt: skip
+    family, other = Meta("read", "Look", family=True), Meta("read", "Look")
+    assert [family.spoken(name) for name in ("profile_ls", "machine_key_add")] == ["profile ls", "machine key-add"]
+    assert [other.spoken(name) for name in ("wait_idle", "send")] == ["wait-idle", "send"]
 
 
 @pytest.mark.parametrize(

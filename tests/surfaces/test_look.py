@@ -21,7 +21,7 @@ from programs import LINES, SHELL
 from tmuxctl.control import Control
 from tmuxctl.errors import Usage
 from tmuxctl.model import Asking, Confidence, Option, Session, State, Status
-from tmuxctl.operations import plain
+from tmuxctl.operations import find, plain
 from tmuxctl.surfaces.cli import cells, color, output, progress, reference, table
 from tmuxctl.vocabulary import EvidenceKind, InputKind
 from tools import cast
@@ -308,9 +308,9 @@ def test_states_are_coloured_on_a_terminal_only(control: Control, terminal: Call
 
 def test_only_a_run_without_a_name_is_given_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "shown", lambda options: True)
-    assert re.fullmatch(r"run-[0-9a-f]{8}", progress.watched("run", {}, OPTIONS)["name"])
-    assert progress.watched("run", {"name": "x"}, OPTIONS) == {"name": "x"}
-    assert progress.watched("new", {}, OPTIONS) == {}
+    assert re.fullmatch(r"run-[0-9a-f]{8}", progress.watched(find(Control, "run"), {}, OPTIONS)["name"])
+    assert progress.watched(find(Control, "run"), {"name": "x"}, OPTIONS) == {"name": "x"}
+    assert progress.watched(find(Control, "new"), {}, OPTIONS) == {}
 
 
 # help

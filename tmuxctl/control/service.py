@@ -32,6 +32,8 @@ from tmuxctl.operations import (
     SessionName,
     SessionNames,
     SizeText,
+    Until,
+    Waiting,
     invoke,
     operation,
 )
@@ -151,7 +153,6 @@ class Control:
     @operation(
         right="write",
         group="Drive",
-        hot=True,
         examples=("send db 'select 1;'", "send db --no-enter -- -R", "printf 'a\\0b' | tmuxctl send db - --no-enter"),
     )
     def send(
@@ -190,7 +191,7 @@ class Control:
             write_id=id,
         )
 
-    @operation(right="write", group="Drive", hot=True, examples=("keys db C-c", "keys db Up Enter", "keys db ctrl+r"))
+    @operation(right="write", group="Drive", examples=("keys db C-c", "keys db Up Enter", "keys db ctrl+r"))
     def keys(
         self,
         session: SessionName,
@@ -211,6 +212,8 @@ class Control:
     @operation(
         right="write",
         group="Drive",
+        passes_status=True,
+        waiting=Waiting("{names} to run {program}"),
         examples=(
             "exec build -- make -j4",
             "exec build 'cd src && git status'",
@@ -250,6 +253,7 @@ class Control:
     @operation(
         right="write",
         group="Drive",
+        waiting=Waiting("{names} to answer"),
         examples=(
             "ask db 'select count(*) from orders;'",
             "ask py 'sum(range(10))' --timeout 10s",
@@ -330,6 +334,7 @@ class Control:
     @operation(
         right="read",
         group="Drive",
+        waiting=Waiting("{names} {until}", unless=("now",), until="to be idle"),
         idempotent=True,
         examples=(
             "wait db",
@@ -344,15 +349,23 @@ class Control:
         self,
         session: SessionName | None = None,
         *,
-        idle: Annotated[bool, "until it takes the next input, whatever that is (the default)"] = False,
-        prompt: Annotated[bool, "until it is ready for the next command"] = False,
-        input: Annotated[bool, "until it wants anything else: a decision, a password, a line, a key"] = False,
-        asking: Annotated[bool, "until it asks a question"] = False,
-        exit: Annotated[bool, "until the program has ended"] = False,
-        text: Annotated[Pattern | None, "until its output matches this regular expression"] = None,
-        gone: Annotated[Pattern | None, "until its screen does not match this regular expression"] = None,
-        change: Annotated[bool, "until it prints anything"] = False,
-        settle: Annotated[Seconds | None, "until it has printed nothing for this long"] = None,
+        idle: Annotated[
+            bool, "until it takes the next input, whatever that is (the default)", Until("to be idle")
+        ] = False,
+        prompt: Annotated[bool, "until it is ready for the next command", Until("to be at its prompt")] = False,
+        input: Annotated[
+            bool, "until it wants anything else: a decision, a password, a line, a key", Until("to want input")
+        ] = False,
+        asking: Annotated[bool, "until it asks a question", Until("to ask")] = False,
+        exit: Annotated[bool, "until the program has ended", Until("to end")] = False,
+        text: Annotated[
+            Pattern | None, "until its output matches this regular expression", Until("to print it")
+        ] = None,
+        gone: Annotated[
+            Pattern | None, "until its screen does not match this regular expression", Until("to clear it")
+        ] = None,
+        change: Annotated[bool, "until it prints anything", Until("to print something")] = False,
+        settle: Annotated[Seconds | None, "until it has printed nothing for this long", Until("to fall silent")] = None,
         timeout: Annotated[Seconds | None, "give up after this long (default: 30s, the setting wait.timeout)"] = None,
         since: Annotated[CursorText | None, "look at output after this cursor, or at the whole `screen`"] = None,
         now: Annotated[bool, "test once, do not wait: exit status 1 if it does not hold"] = False,
@@ -386,7 +399,6 @@ class Control:
         right="read",
         group="Look",
         idempotent=True,
-        hot=True,
         examples=("screen db", "screen db --svg db.svg", "screen db --scrollback 200"),
     )
     def screen(
@@ -459,6 +471,7 @@ class Control:
     @operation(
         right="read",
         group="Look",
+        events=True,
         idempotent=True,
         streams=True,
         examples=(
@@ -508,7 +521,7 @@ class Control:
             raise Usage("name a session or a file", reason="missing", hint="tmuxctl explain NAME, or --file SCREEN")
         return explaining.live(self.machine, session, evidence=evidence)
 
-    @operation(right="read", group="Look", idempotent=True, hot=True, examples=("show db", "show db --json"))
+    @operation(right="read", group="Look", idempotent=True, examples=("show db", "show db --json"))
     def show(self, session: SessionName) -> Session:
         """Everything known about one session."""
         from tmuxctl.control.lifecycle import listing
@@ -520,6 +533,7 @@ class Control:
     @operation(
         right="create",
         group="Sessions",
+        waiting=Waiting("{names} to be ready", unless=("wait", "dry_run")),
         examples=(
             "new db -- sqlite3 shop.db",
             "new -- python3 -q",
@@ -606,7 +620,13 @@ class Control:
 
         return observing.ready(self.machine, made)
 
-    @operation(right="create", group="Sessions", examples=("run -- make test", "run --timeout 10m -- ./deploy.sh"))
+    @operation(
+        right="create",
+        group="Sessions",
+        passes_status=True,
+        waiting=Waiting("{program} in {names} to end", transient=True),
+        examples=("run -- make test", "run --timeout 10m -- ./deploy.sh"),
+    )
     def run(
         self,
         command: Annotated[tuple[str, ...], "executed as given, without a shell"],
@@ -644,8 +664,8 @@ class Control:
     @operation(
         right="read",
         group="Sessions",
+        rows=True,
         idempotent=True,
-        hot=True,
         examples=("ls", "ls --state input", "ls --tag nightly -F '{name}\\t{state}'", "ls --json"),
     )
     def ls(
@@ -810,7 +830,7 @@ class Control:
 
         return doctor.examine(self.machine, fix=fix)
 
-    @operation(right="read", group="Set up", idempotent=True, examples=("profile ls", "profile ls --json"))
+    @operation(right="read", group="Set up", family=True, idempotent=True, examples=("profile ls", "profile ls --json"))
     def profile_ls(self) -> Profiles:
         """List the profiles: what is known of programs beforehand, yours before ours."""
         from tmuxctl.control.setup import profiles
@@ -820,6 +840,7 @@ class Control:
     @operation(
         right="read",
         group="Set up",
+        family=True,
         idempotent=True,
         examples=("profile show python", "profile show bash >~/.config/tmuxctl/profiles/mine.yaml"),
     )
@@ -832,6 +853,7 @@ class Control:
     @operation(
         right="read",
         group="Set up",
+        family=True,
         idempotent=True,
         examples=("profile test", "profile test mine", "profile test ./mine.yaml"),
     )
@@ -846,6 +868,7 @@ class Control:
     @operation(
         right="create",
         group="Set up",
+        family=True,
         examples=("profile check python", "profile check bash -- bash --norc"),
     )
     def profile_check(
@@ -868,6 +891,7 @@ class Control:
     @operation(
         right="create",
         group="Set up",
+        family=True,
         examples=("profile new irb -- irb", "profile new shop --stdout -- ./shop --console"),
     )
     def profile_new(
@@ -887,14 +911,20 @@ class Control:
 
         return first_profile.new(self.machine, name, command, timeout=timeout, print_only=stdout, force=force)
 
-    @operation(right="read", group="Set up", idempotent=True, examples=("plugin ls", "plugin ls --json"))
+    @operation(right="read", group="Set up", family=True, idempotent=True, examples=("plugin ls", "plugin ls --json"))
     def plugin_ls(self) -> Plugins:
         """List the plugins: yours, installed ones, ours; and what is wrong with one that cannot be used."""
         from tmuxctl.control.setup import plugins
 
         return plugins.ls()
 
-    @operation(right="read", group="Set up", idempotent=True, examples=("plugin show env", "plugin show nice --json"))
+    @operation(
+        right="read",
+        group="Set up",
+        family=True,
+        idempotent=True,
+        examples=("plugin show env", "plugin show nice --json"),
+    )
     def plugin_show(self, name: PluginName) -> PluginPage:
         """Print all of a plugin: what it is for, its options, how to give them, and whether it can work here."""
         from tmuxctl.control.setup import plugins
@@ -904,6 +934,7 @@ class Control:
     @operation(
         right="create",
         group="Set up",
+        family=True,
         examples=("plugin test nice", "plugin test nice --option level=15", "plugin test env timeout"),
     )
     def plugin_test(

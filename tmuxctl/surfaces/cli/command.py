@@ -11,12 +11,9 @@ from typing import Any
 import click
 
 from tmuxctl.errors import DecisionNeeded, Failed, Timeout, TmuxctlError, Usage
-from tmuxctl.operations import Operation, Parameter, in_pieces, spoken
+from tmuxctl.operations import Operation, Parameter, in_pieces
 from tmuxctl.surfaces.cli import group
 from tmuxctl.surfaces.cli.output import Options, report, write
-
-PASS_THROUGH = ("exec", "run")
-"""Commands whose exit status is that of the program they ran; our own failures are told apart as env(1) does."""
 
 OWN_FAILURE, NOT_FOUND = 125, 127
 
@@ -37,14 +34,14 @@ class OperationCommand(click.Command):
         self.connect = connect
         self.positional = tuple(one for one in operation.parameters if one.positional)
         words = click.Argument([WORDS], nargs=-1, type=click.UNPROCESSED, required=False, shell_complete=_complete)
-        super().__init__(spoken(operation.name), params=[words], context_settings=group.SETTINGS)
+        super().__init__(operation.spoken, params=[words], context_settings=group.SETTINGS)
 
     def options(self) -> list[click.Option]:
         """The operation's own options, and those that only a command line has."""
         found = [_option(one) for one in self.operation.parameters if not one.positional]
-        if self.operation.name == "ls":
+        if self.operation.meta.rows:
             found.append(click.Option(["format_", "-F", "--format"], metavar="FORMAT", help=FORMAT_HELP))
-        if self.operation.name == "watch":
+        if self.operation.meta.events:
             found += [click.Option([name, flag], metavar="CMD", help=about) for name, flag, about in REACTIONS]
         return found
 
@@ -294,9 +291,9 @@ def perform(
     try:
         service = connect(options)
         try:
-            arguments = progress.watched(operation.name, arguments, options)
+            arguments = progress.watched(operation, arguments, options)
             pieces = in_pieces("text" if options.json else "data")
-            with pieces, progress.waiting(operation.name, arguments, options, service):
+            with pieces, progress.waiting(operation, arguments, options, service):
                 result = service.call(operation.name, arguments)
             if type(result).__name__ == "Pieces":
                 return printer.show_pieces(result)
@@ -311,7 +308,7 @@ def perform(
     except TmuxctlError as error:
         if isinstance(error, (DecisionNeeded, Timeout)):
             printer.seen(error.details)
-        if operation.name not in PASS_THROUGH or isinstance(error, (Usage, Timeout)):
+        if not operation.meta.passes_status or isinstance(error, (Usage, Timeout)):
             raise
         report(error, options)
         return NOT_FOUND if error.reason in ("command_not_found", "not_executable") else OWN_FAILURE

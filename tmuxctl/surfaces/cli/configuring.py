@@ -21,14 +21,16 @@ SettingName = Annotated[
 class Configuring(OfCommands):
     """Operations of the user's settings."""
 
-    @operation(right="read", group="Set up", idempotent=True, examples=("config show", "config show --json"))
+    @operation(
+        right="read", group="Set up", family=True, idempotent=True, examples=("config show", "config show --json")
+    )
     def config_show(self) -> Any:
         """Show every setting with its value and where that came from: option, variable, file or default."""
         listed = self._listed()
         self._note_unused(one.name for one in listed if one.name in config.UNUSED)
         return {"path": config.config_path(), "settings": [one._asdict() for one in listed]}
 
-    @operation(right="read", group="Set up", idempotent=True, examples=("config path",))
+    @operation(right="read", group="Set up", family=True, idempotent=True, examples=("config path",))
     def config_path(self) -> Any:
         """Print the file that settings are kept in, whether it is there or not."""
         path = config.config_path()
@@ -37,6 +39,7 @@ class Configuring(OfCommands):
     @operation(
         right="read",
         group="Set up",
+        family=True,
         idempotent=True,
         examples=("config get wait.timeout", "config get wait.timeout --json"),
     )
@@ -59,6 +62,7 @@ class Configuring(OfCommands):
     @operation(
         right="write",
         group="Set up",
+        family=True,
         idempotent=True,
         examples=(
             "config set wait.timeout 5min",
@@ -89,7 +93,7 @@ class Configuring(OfCommands):
         if not _is_alias(name) and (variable := config.RULES[name].variable) and os.environ.get(variable):
             note(f"{variable} is set, and comes before it", self.options)
 
-    @operation(right="write", group="Set up", idempotent=True, examples=("config unset wait.timeout",))
+    @operation(right="write", group="Set up", family=True, idempotent=True, examples=("config unset wait.timeout",))
     def config_unset(self, name: SettingName) -> None:
         """Take one setting, or an alias, out of config.toml: the default holds again."""
         from tmuxctl.surfaces.cli import toml_lines

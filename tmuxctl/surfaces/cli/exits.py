@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tmuxctl.operations import Operation, spoken
+from tmuxctl.operations import Operation
 
 EXITS = (
     ("0", "", "done; the condition holds"),
@@ -80,7 +80,7 @@ _OWN: Mapping[str, Mapping[str, str]] = {
         "7": "",
         "124": "the time ran out; the program goes on",
     },
-    "wait_idle": {"0": "it takes the next input", "3": "", "5": "the program ended", "6": "it asks", "124": "the time ran out"},
+    "wait-idle": {"0": "it takes the next input", "3": "", "5": "the program ended", "6": "it asks", "124": "the time ran out"},
     "new": {
         "0": "it was started; whether it is ready, busy or has ended already is in the result",
         "1": "it could not be started, or a plugin refused",
@@ -94,18 +94,18 @@ _OWN: Mapping[str, Mapping[str, str]] = {
     "watch": {"0": "all that were named have ended", "3": "", "7": "", "130, 143": "interrupted or terminated"},
     "restore": {"0": "all of them were started", "1": "one could not be started", "3": ""},
     "doctor": {"0": "nothing is missing", "1": "something is: below it stands what to do"},
-    "profile_test": {"0": "every screen is taken for what it is", "1": "one is not", "2": "", "3": ""},
-    "plugin_test": {"0": "every plugin keeps to its contract", "1": "one does not", "2": "", "3": ""},
+    "profile test": {"0": "every screen is taken for what it is", "1": "one is not", "2": "", "3": ""},
+    "plugin test": {"0": "every plugin keeps to its contract", "1": "one does not", "2": "", "3": ""},
 }  # fmt: skip
 """What statuses mean for commands for which that is worth a look; an empty meaning is the general one."""
 
 
 def of(operation: Operation) -> Sequence[tuple[str, str]]:
     """The exit statuses of a command, each with what it means there; none where nothing but the general ones is to say."""
-    own = _OWN.get(operation.name, {})
+    own = _OWN.get(operation.spoken, {})
     return [(status, meaning or _GENERAL[status]) for status, meaning in own.items()]
 
 
 def commands() -> list[str]:
     """The commands that have statuses of their own to tell, as they are typed."""
-    return [spoken(name) for name in _OWN]
+    return list(_OWN)

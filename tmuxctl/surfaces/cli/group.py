@@ -10,7 +10,6 @@ from click.core import ParameterSource
 
 from tmuxctl import operations
 from tmuxctl.errors import TmuxctlError, Usage
-from tmuxctl.operations import FAMILIES, spoken
 from tmuxctl.surfaces.cli.output import Options, write
 
 GROUPS = ("Drive", "Look", "Sessions", "Teams", "Set up")
@@ -36,7 +35,7 @@ class _Commands(click.Group):
         """Each operation as it is typed, its name, and whose it is."""
         for service in self.services():
             for name in operations.names(service.operations):
-                yield spoken(name), name, service
+                yield getattr(service.operations, name).__operation__.spoken(name), name, service
 
     def alias(self, ctx: click.Context, words: list[str]) -> tuple[str, click.Command, list[str]] | None:
         """What the first word is an alias of: the name, the command and its words; None if it is none."""
@@ -109,7 +108,8 @@ def _command(group: _Commands, typed: str) -> click.Command | None:
 
     name = typed.replace(" ", "_").replace("-", "_")
     for service in group.services():
-        if hasattr(getattr(service.operations, name, None), "__operation__"):
+        meta = getattr(getattr(service.operations, name, None), "__operation__", None)
+        if meta is not None and meta.spoken(name) == typed:
             return OperationCommand(operations.find(service.operations, name), service.connect)
     return None
 
@@ -125,10 +125,10 @@ class App(_Commands):
         return list(dict.fromkeys(typed.partition(" ")[0] for typed, _, _ in self.commands_of()))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in FAMILIES:
-            family = Family(cmd_name, self.services)
-            return family if family.list_commands(ctx) else None
-        return _command(self, cmd_name) if spoken(cmd_name.replace("-", "_")) == cmd_name else None
+        if command := _command(self, cmd_name):
+            return command
+        family = Family(cmd_name, self.services)
+        return family if family.list_commands(ctx) else None
 
     def alias(self, ctx: click.Context, words: list[str]) -> tuple[str, click.Command, list[str]] | None:
         from tmuxctl.surfaces.cli import aliases

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tmuxctl.errors import TmuxctlError, Usage
-from tmuxctl.operations import Operation, Parameter, spoken
+from tmuxctl.operations import Operation, Parameter
 from tmuxctl.surfaces.cli import exits
 from tmuxctl.surfaces.cli.command import REACTIONS, OperationCommand, spelling
 from tmuxctl.surfaces.cli.group import GROUPS, global_options
@@ -161,7 +161,7 @@ def of_command(command: OperationCommand, formatter: click.HelpFormatter) -> Non
 
 def synopsis(operation: Operation) -> str:
     """A command's words in order: `send [OPTIONS] NAME [TEXT|-]`."""
-    words = [spoken(operation.name), "[OPTIONS]"]
+    words = [operation.spoken, "[OPTIONS]"]
     for one in (one for one in operation.parameters if one.positional):
         shown = metavar(operation, one)
         shown = f"-- {shown}" if one.many and is_command(one) else shown

@@ -54,6 +54,7 @@ class Hooks(OfCommands):
     @operation(
         right="write",
         group="Set up",
+        family=True,
         idempotent=True,
         examples=("hooks install claude --dry-run", "hooks install claude", "hooks install claude --deny-list"),
     )
@@ -93,6 +94,7 @@ class Hooks(OfCommands):
     @operation(
         right="write",
         group="Set up",
+        family=True,
         idempotent=True,
         examples=("hooks uninstall claude --dry-run", "hooks uninstall claude"),
     )

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tmuxctl import __version__
-from tmuxctl.operations import spoken
 from tmuxctl.surfaces.cli import exits, help, reference, roff
 from tmuxctl.surfaces.cli.command import OperationCommand
 from tmuxctl.surfaces.cli.group import App
@@ -56,7 +55,7 @@ def title(command: OperationCommand) -> str:
 
 
 def _typed(command: OperationCommand) -> str:
-    return spoken(command.operation.name)
+    return command.operation.spoken
 
 
 def _text(lines: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from tmuxctl.operations import Operation
 from tmuxctl.surfaces.cli.output import Options, flat
 
 FIRST = 1.0
@@ -23,32 +24,21 @@ NAMES_MOST = 4
 
 ERASE = "\r\x1b[K"
 
-ENDS = {
-    "asking": "to ask",
-    "input": "to want input",
-    "prompt": "to be at its prompt",
-    "exit": "to end",
-    "text": "to print it",
-    "gone": "to clear it",
-    "change": "to print something",
-    "settle": "to fall silent",
-    "idle": "to be idle",
-}
-"""What `wait` waits for, by its options."""
-
 
 @contextmanager
-def waiting(verb: str, arguments: Mapping[str, Any], options: Options, service: Any = None) -> Iterator[None]:
+def waiting(
+    operation: Operation, arguments: Mapping[str, Any], options: Options, service: Any = None
+) -> Iterator[None]:
     """Show what is waited for, its state and how long it lasts, if this command waits and a person looks on.
 
     States are asked of `service`, which may be called from another thread.
     """
-    what = _what(verb, arguments)
-    if not what or not shown(options):
+    about = operation.meta.waiting
+    if about is None or not shown(options) or not _waits(operation, arguments):
         yield
         return
-    stop = "Ctrl-C ends it" if verb == "run" else "Ctrl-C stops waiting"
-    line = _Line(what, stop, _names(verb, arguments), service)
+    stop = "Ctrl-C ends it" if about.transient else "Ctrl-C stops waiting"
+    line = _Line(_what(operation, arguments), stop, _names(operation, arguments), service)
     line.start()
     try:
         yield
@@ -62,36 +52,40 @@ def shown(options: Options) -> bool:
     return not quiet and sys.stderr.isatty() and os.environ.get("TERM", "dumb") != "dumb"
 
 
-def watched(verb: str, arguments: dict[str, Any], options: Options) -> dict[str, Any]:
-    """The arguments; those of a `run` with a name, so that a person is told what it does and can answer its questions."""
-    if verb == "run" and "name" not in arguments and shown(options):
-        return {**arguments, "name": f"run-{os.urandom(4).hex()}"}
+def watched(operation: Operation, arguments: dict[str, Any], options: Options) -> dict[str, Any]:
+    """The arguments, with a name for a session that is there for this call only, so that a person is told what it does and
+    can answer its questions."""
+    if operation.meta.waiting and operation.meta.waiting.transient and shown(options):
+        name = next(one.name for one in operation.parameters if one.kind.word == "newname")
+        return {name: f"{operation.name}-{os.urandom(4).hex()}", **arguments}
     return arguments
 
 
-def _what(verb: str, arguments: Mapping[str, Any]) -> str:
-    """What a command waits for; nothing if it does not wait."""
-    if verb not in ("ask", "exec", "new", "run", "wait"):
-        return ""
-    names = ",".join(_names(verb, arguments))
-    program = os.path.basename((arguments.get("command") or [""])[0])
-    if verb == "wait" and not arguments.get("now"):
-        ends = [end for name, end in ENDS.items() if arguments.get(name)]
-        return flat(f"waiting for {names} {' or '.join(ends) or 'to be idle'}")
-    if verb == "ask":
-        return flat(f"waiting for {names} to answer")
-    if verb == "new" and arguments.get("wait", True) and not arguments.get("dry_run"):
-        return flat(f"waiting for {names or program or 'the program'} to be ready")
-    if verb == "exec":
-        return flat(f"waiting for {names} to run {program}")
-    return flat(f"waiting for {program} in {names} to end") if verb == "run" else ""
+def _waits(operation: Operation, arguments: Mapping[str, Any]) -> bool:
+    ends = [one for one in operation.parameters if operation.meta.waiting and one.name in operation.meta.waiting.unless]
+    return all(arguments.get(one.name, one.default) == one.default for one in ends)
 
 
-def _names(verb: str, arguments: Mapping[str, Any]) -> Sequence[str]:
+def _what(operation: Operation, arguments: Mapping[str, Any]) -> str:
+    """What a command waits for."""
+    about, parameters = operation.meta.waiting, operation.parameters
+    assert about is not None
+    command = next((arguments.get(one.name) for one in parameters if one.positional and one.many), None)
+    program = os.path.basename((command or [""])[0])
+    names = ",".join(_names(operation, arguments)) or program or "the program"
+    until = " or ".join(one.until for one in parameters if one.until and arguments.get(one.name)) or about.until
+    return flat(f"waiting for {about.phrase.format(names=names, program=program, until=until)}")
+
+
+def _names(operation: Operation, arguments: Mapping[str, Any]) -> Sequence[str]:
     """The sessions that are waited for."""
-    given = arguments.get("name" if verb in ("new", "run") else "session")
-    several = arguments.get("any") or arguments.get("all") or ()
-    return (given,) if given else several.split(",") if isinstance(several, str) else tuple(several)
+    for one in operation.parameters:
+        if given := arguments.get(one.name):
+            if one.kind.word in ("name", "newname"):
+                return (given,)
+            if one.kind.word == "names":
+                return given.split(",") if isinstance(given, str) else tuple(given)
+    return ()
 
 
 class _Line:

@@ -47,6 +47,7 @@ class Keeper(OfCommands):
     @operation(
         right="create",
         group="Set up",
+        family=True,
         idempotent=True,
         examples=("service install --dry-run", "service install", "service install --linger"),
     )
@@ -87,7 +88,11 @@ class Keeper(OfCommands):
         return ServiceInstalled(manager.name, manager.path, text, before != text, manager.linger(), foreign)
 
     @operation(
-        right="kill", group="Set up", idempotent=True, examples=("service uninstall", "service uninstall --stop")
+        right="kill",
+        group="Set up",
+        family=True,
+        idempotent=True,
+        examples=("service uninstall", "service uninstall --stop"),
     )
     def service_uninstall(
         self, *, stop: Annotated[bool, "end the server and all of its sessions too"] = False
@@ -114,7 +119,9 @@ class Keeper(OfCommands):
             manager.reload()
         return ServiceRemoved(manager.name, manager.path, there is not None, manager.state().running)
 
-    @operation(right="read", group="Set up", idempotent=True, examples=("service status", "service status --json"))
+    @operation(
+        right="read", group="Set up", family=True, idempotent=True, examples=("service status", "service status --json")
+    )
     def service_status(self) -> ServiceStatus:
         """Show whether the service is installed, enabled and running, and whose the server is that runs."""
         from tmuxctl.results import ServiceStatus
@@ -133,7 +140,7 @@ class Keeper(OfCommands):
             linger=manager.linger(),
         )
 
-    @operation(right="create", group="Set up", examples=("service run --restore &",))
+    @operation(right="create", group="Set up", family=True, examples=("service run --restore &",))
     def service_run(
         self,
         *,

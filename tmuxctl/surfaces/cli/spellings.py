@@ -139,9 +139,10 @@ def targets(operation: Operation, given: Sequence[str]) -> tuple[str, ...]:
     times = any(one.name == "timeout" for one in operation.parameters)
     for one in given:
         if times and one[:1].isdigit() and _is_duration(one):
-            name = operation.name.replace("_", " ")
             hint = f"did you mean --timeout {one}?"
-            raise Usage(f"{name}: -t {ascii(one)} names a session, as in tmux", reason="bad_option", hint=hint)
+            raise Usage(
+                f"{operation.spoken}: -t {ascii(one)} names a session, as in tmux", reason="bad_option", hint=hint
+            )
     return tuple(one.removeprefix("=").removesuffix(":") for one in given)
 
 
@@ -239,7 +240,7 @@ def meant(operation: Operation, verb: str, option: str, near: str) -> str:
 
 def too_many(operation: Operation, words: Sequence[str], rest: Sequence[str], several: str | None = None) -> str:
     """What to say of words that a command has no place for; `words` are all of them, `several` the names given to --any."""
-    verb = operation.name.replace("_", " ")
+    verb = operation.spoken
     if verb == "wait":
         names = ",".join([several, *words] if several else words)
         return f"several sessions: tmuxctl wait --any {names}, or --all {names}"
