@@ -63,6 +63,8 @@ class Meta(Value):
     events: bool = False
     """It yields events, for which its command may run one of the user's."""
     waiting: Waiting | None = None
+    view: str = ""
+    """What a person is shown of its result, where that is not what is shown of every one of this class."""
     examples: tuple[str, ...] = ()
     """They lead its help."""
 

@@ -182,10 +182,10 @@ def test_a_turn_of_which_nothing_was_found_is_not_given_to_another(agent: Agent,
 def test_the_command_prints_what_came_before_and_the_error_apart(agent: Agent, capfd) -> None:
     agent.start()
     found = agent.ask("say I begin.; fail 500 server error")
-    assert show.Printer("ask", Options(quiet=True)).show(found) == 1
+    assert show.Printer(Options(quiet=True)).show(found) == 1
     told = capfd.readouterr()
     assert (told.out, told.err) == ("I begin.\n", "tmuxctl: a: API Error: 500 server error\n")
-    assert show.Printer("ask", Options(json=True)).show(found) == 1
+    assert show.Printer(Options(json=True)).show(found) == 1
     assert json.loads(capfd.readouterr().out)["error"] == "API Error: 500 server error"
 
 

@@ -168,11 +168,11 @@ def test_who_was_passed_over_is_told_with_the_session_that_was_started(control: 
 def test_the_command_says_who_was_passed_over_and_why(control: Control, chats: Chats, capfd):
     chats(gone="missing", well="answers")
     made = control.new("fix", candidates=("gone", "well"))
-    show.Printer("new", Options()).show(made)
+    show.Printer(Options()).show(made)
     told = capfd.readouterr()
     assert told.out.startswith("fix  idle  well")
     assert "gone: 'nosuch-program' is not installed" in told.err
-    show.Printer("new", Options(json=True)).show(made)
+    show.Printer(Options(json=True)).show(made)
     assert json.loads(capfd.readouterr().out)["passed"][0]["reason"] == "not_installed"
 
 

@@ -121,9 +121,9 @@ def test_the_command_prints_each_rule_and_exits_with_1_where_one_does_not_fit(
 ) -> None:
     own(place, "old", "notes: tried with 1.0", "prompt: {id: prompt, re: '^old>', where: cursor-line, detail: repl}")
     found = control.profile_check("old", ("sh",))
-    assert show.Printer("profile_check", Options()).show(found) == 1
+    assert show.Printer(Options()).show(found) == 1
     out = capfd.readouterr().out
     assert out.splitlines()[-1] == "does not fit: prompt"
     assert "tried with 1.0" in out.splitlines()[0]
-    show.Printer("profile_check", Options(json=True)).show(found)
+    show.Printer(Options(json=True)).show(found)
     assert json.loads(capfd.readouterr().out)["checks"][0]["name"] == "ready"

@@ -34,6 +34,7 @@ from tmuxctl.operations import (
     SessionNames,
     find,
     invoke,
+    names,
     operation,
 )
 from tmuxctl.results import Answer, Check, Doctor, End, Killed, Output, Ran, Screen, Sessions, Submitted, Wait, Written
@@ -117,17 +118,17 @@ class Stand:
         """Look."""
         return self.answer("screen")
 
-    @operation(right="read", group="Look", streams=True)
+    @operation(right="read", group="Look", view="cursor", streams=True)
     def read(self, session: SessionName, *, follow: bool = False, raw: bool = False) -> Output:
         """Read."""
         return self.answer("read")
 
-    @operation(right="read", group="Look")
+    @operation(right="read", group="Look", view="facts")
     def show(self, session: SessionName) -> Session:
         """Show."""
         return self.answer("show")
 
-    @operation(right="create", group="Sessions", examples=("new db -- sqlite3",))
+    @operation(right="create", group="Sessions", view="started", examples=("new db -- sqlite3",))
     def new(
         self,
         name: NewName | None = None,
@@ -327,16 +328,16 @@ def test_an_empty_text_types_nothing_and_says_so(line):
 
 def test_an_answer_that_may_not_be_whole_says_so(line, capsys):
     options = output.Options()
-    show.Printer("ask", options).show(Answer("db", "42", Status(State.IDLE, InputKind.EDITOR), complete=False))
+    show.Printer(options).show(Answer("db", "42", Status(State.IDLE, InputKind.EDITOR), complete=False))
     assert "tmuxctl screen db" in capsys.readouterr().err
-    show.Printer("ask", options).show(Answer("db", "42", Status(State.IDLE, InputKind.PROMPT)))
+    show.Printer(options).show(Answer("db", "42", Status(State.IDLE, InputKind.PROMPT)))
     assert capsys.readouterr().err == ""
 
 
 def test_a_text_that_was_not_submitted_is_told_as_that(capsys):
     for state in (State.UNKNOWN, State.IDLE):
         answer = Answer("a", "", Status(state), submitted=Submitted(False, "the text did not show"), complete=False)
-        show.Printer("ask", output.Options()).show(answer)
+        show.Printer(output.Options()).show(answer)
         told = capsys.readouterr().err
         assert "not submitted to a: the text did not show; look: tmuxctl screen a" in told
         assert "--strict" not in told
@@ -654,7 +655,7 @@ def test_no_status_line_in_a_pipe(line, monkeypatch):
 
 def test_an_unknown_result_is_still_shown(line):
     line.answers["show"] = {"size": [1, 2], "ok": True, "none": None}
-    show.Printer("other", output.Options()).show(line.answers["show"])
+    show.Printer(output.Options()).show(line.answers["show"])
     assert line.capsys.readouterr().out == "size: 1 2\nok:   yes\nnone: -\n"
 
 
@@ -663,6 +664,14 @@ def test_the_moment_of_a_time():
 
     for text in ("1970-01-01T00:00:00Z", "2024-02-29T23:59:59Z", "2026-11-21T22:21:42Z", "2000-03-01T00:00:00Z"):
         assert table.moment(text) == datetime.fromisoformat(text).timestamp()
+
+
+@pytest.mark.parametrize("service", [one.operations for one in group.App().services()])
+def test_every_operation_has_a_printer_of_its_result(service):
+    for one in (find(service, name) for name in names(service)):
+        shown = [one.meta.view] if one.meta.view else reference.result_classes(one)
+        assert shown or one.function.__annotations__["return"] == "None", one.name
+        assert [each for each in shown if each not in show.PRINTERS] == [], one.name
 
 
 def test_the_reference_names_every_command_and_exit_status():

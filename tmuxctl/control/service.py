@@ -426,6 +426,7 @@ class Control:
         group="Look",
         idempotent=True,
         streams=True,
+        view="cursor",
         examples=("read db", "read db --since c1:9f2c.1:118", "read build --follow"),
     )
     def read(
@@ -521,7 +522,7 @@ class Control:
             raise Usage("name a session or a file", reason="missing", hint="tmuxctl explain NAME, or --file SCREEN")
         return explaining.live(self.machine, session, evidence=evidence)
 
-    @operation(right="read", group="Look", idempotent=True, examples=("show db", "show db --json"))
+    @operation(right="read", group="Look", idempotent=True, view="facts", examples=("show db", "show db --json"))
     def show(self, session: SessionName) -> Session:
         """Everything known about one session."""
         from tmuxctl.control.lifecycle import listing
@@ -534,6 +535,7 @@ class Control:
         right="create",
         group="Sessions",
         waiting=Waiting("{names} to be ready", unless=("wait", "dry_run")),
+        view="started",
         examples=(
             "new db -- sqlite3 shop.db",
             "new -- python3 -q",
@@ -716,6 +718,7 @@ class Control:
         right="write",
         group="Sessions",
         idempotent=True,
+        view="tags",
         examples=("tag build nightly web", "tag build --remove web", "tag build"),
     )
     def tag(

@@ -285,9 +285,10 @@ def perform(
     reactions: dict[str, str],
 ) -> int:
     """Call the operation, print its result, and say the exit status."""
+    from tmuxctl.results import Pieces
     from tmuxctl.surfaces.cli import progress, show
 
-    printer = show.Printer(operation.name, options, form, reactions, arguments)
+    printer = show.Printer(options, form, reactions, arguments, operation.meta)
     try:
         service = connect(options)
         try:
@@ -295,7 +296,7 @@ def perform(
             pieces = in_pieces("text" if options.json else "data")
             with pieces, progress.waiting(operation, arguments, options, service):
                 result = service.call(operation.name, arguments)
-            if type(result).__name__ == "Pieces":
+            if isinstance(result, Pieces):
                 return printer.show_pieces(result)
             if hasattr(result, "__next__"):
                 for one in result:

@@ -22,7 +22,12 @@ class Configuring(OfCommands):
     """Operations of the user's settings."""
 
     @operation(
-        right="read", group="Set up", family=True, idempotent=True, examples=("config show", "config show --json")
+        right="read",
+        group="Set up",
+        family=True,
+        idempotent=True,
+        view="settings",
+        examples=("config show", "config show --json"),
     )
     def config_show(self) -> Any:
         """Show every setting with its value and where that came from: option, variable, file or default."""
@@ -30,7 +35,7 @@ class Configuring(OfCommands):
         self._note_unused(one.name for one in listed if one.name in config.UNUSED)
         return {"path": config.config_path(), "settings": [one._asdict() for one in listed]}
 
-    @operation(right="read", group="Set up", family=True, idempotent=True, examples=("config path",))
+    @operation(right="read", group="Set up", family=True, idempotent=True, view="path", examples=("config path",))
     def config_path(self) -> Any:
         """Print the file that settings are kept in, whether it is there or not."""
         path = config.config_path()
@@ -41,6 +46,7 @@ class Configuring(OfCommands):
         group="Set up",
         family=True,
         idempotent=True,
+        view="written",
         examples=("config get wait.timeout", "config get wait.timeout --json"),
     )
     def config_get(self, name: SettingName) -> Any:

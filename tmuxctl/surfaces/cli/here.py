@@ -76,6 +76,7 @@ class Here(OfCommands):
         right="read",
         group="Set up",
         idempotent=True,
+        view="script",
         examples=('eval "$(tmuxctl completion bash)"', "completion fish > ~/.config/fish/completions/tmuxctl.fish"),
     )
     def completion(self, shell: Annotated[Literal["bash", "zsh", "fish"], "the shell that is to complete"]) -> Any:
@@ -84,7 +85,9 @@ class Here(OfCommands):
 
         return {"shell": shell, "script": completion.script(shell)}
 
-    @operation(right="read", group="Set up", idempotent=True, examples=("help", "help ask", "help profile test"))
+    @operation(
+        right="read", group="Set up", idempotent=True, view="text", examples=("help", "help ask", "help profile test")
+    )
     def help(
         self, command: Annotated[tuple[str, ...], Kind("command", TEXTS.schema, TEXTS.parse), "a command's words"] = ()
     ) -> Any:

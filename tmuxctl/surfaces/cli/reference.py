@@ -136,12 +136,12 @@ def _result(operation: Operation) -> Iterator[str]:
 
 def results_of(operation: Operation) -> Iterator[tuple[str, list[str], str]]:
     """Each kind of result an operation gives: its name, its fields, and what it is."""
-    for kind in _kinds(operation):
+    for kind in result_classes(operation):
         names = [name for name in told_names(kind) if kind.__annotations__.get(name) != "bytes"]
         yield kind.__name__, names, " ".join((kind.__doc__ or "").split())
 
 
-def _kinds(operation: Operation) -> list[type[Value]]:
+def result_classes(operation: Operation) -> list[type[Value]]:
     """The classes of the result, read from the annotation with the names of the model at hand."""
     annotation: Any = operation.function.__annotations__.get("return")
     if isinstance(annotation, str):

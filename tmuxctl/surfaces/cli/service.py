@@ -170,7 +170,7 @@ class Keeper(OfCommands):
         if restore:
             try:
                 with self.connect(self.options) as control:
-                    Printer("restore", self.options).show(control.restore())
+                    Printer(self.options).show(control.restore())
             except TmuxctlError as error:
                 report(error, self.options)
             except Terminated:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
-from tmuxctl.model import NOTHING
-from tmuxctl.operations import plain
+from tmuxctl import results
+from tmuxctl.model import NOTHING, Session
+from tmuxctl.operations import Meta, plain
 from tmuxctl.surfaces.cli.output import (
     Options,
     as_json,
@@ -22,13 +23,28 @@ from tmuxctl.surfaces.cli.output import (
 )
 from tmuxctl.vocabulary import InputKind
 
-if TYPE_CHECKING:
-    from tmuxctl.results import Pieces
-
 TIMED_OUT, UNTOLD = 124, 125
 
 ENDS = {"asking": 6, "exited": 5}
 """What a turn's exit status is where it did not end with the program waiting for the next."""
+
+ANY = Meta("read", "")
+"""An operation that says nothing of how its result is shown."""
+
+PRINTERS: dict[type | str, Callable[[Printer, Any], None]] = {}
+"""What prints a result: by its class, or by the view that its operation declares."""
+
+P = TypeVar("P", bound=Callable[..., None])
+
+
+def prints(*what: type | str) -> Callable[[P], P]:
+    """Make a method of the printer print results of these classes, or such views of them."""
+
+    def mark(method: P) -> P:
+        PRINTERS.update(dict.fromkeys(what, method))
+        return method
+
+    return mark
 
 
 class Printer:
@@ -36,13 +52,13 @@ class Printer:
 
     def __init__(
         self,
-        verb: str,
         options: Options,
         form: str | None = None,
         reactions: Mapping[str, str] | None = None,
         arguments: Mapping[str, Any] = NOTHING,
+        meta: Meta = ANY,
     ) -> None:
-        self.verb = verb
+        self.meta = meta
         self.arguments = arguments
         self.reactions = reactions or {}
         self.options = options
@@ -64,16 +80,12 @@ class Printer:
         if self.options.json and self.form is None:
             write_json(plain(result))
         else:
-            kind = type(result).__name__
-            for method in (f"print_{self.verb}", f"print_{kind.lower()}", "print_details"):
-                if hasattr(self, method):
-                    getattr(self, method)(result)
-                    break
+            PRINTERS.get(self.meta.view or type(result), Printer.print_details)(self, result)
         if last:
             self.end()
         return exit_status(result)
 
-    def show_pieces(self, pieces: Pieces) -> int:
+    def show_pieces(self, pieces: results.Pieces) -> int:
         """Print one result that comes in pieces, each as it comes."""
         if self.options.json and self.form is None:
             write_pieces("text", map(plain, pieces))
@@ -128,22 +140,26 @@ class Printer:
     def _lines(self, *lines: str) -> None:
         write("".join(f"{line}\n" for line in lines))
 
-    # one method for a kind of result, or for the one command that shows it in its own way
+    # what is printed of each class of results, and the views that single operations have of theirs
 
+    @prints(results.Screen)
     def print_screen(self, result: Any) -> None:
         for row in result.scrollback or ():
             write(f"{shown(row)}\n")
         self._text(result.ansi if result.ansi is not None else result.text)
 
+    @prints(results.Output)
     def print_output(self, result: Any) -> None:
         if result.truncated:
             note("older output is gone: more was printed than the journal keeps", self.options)
         self._text(result.data or result.text)
 
+    @prints("cursor")
     def print_read(self, result: Any) -> None:
         self.print_output(result)
         self._cursor = result.cursor
 
+    @prints(results.Written)
     def print_written(self, result: Any) -> None:
         if result.result == "empty":
             note(
@@ -152,10 +168,9 @@ class Printer:
         elif result.result != "done":
             note(f"nothing typed: {flat(result.id)} was written before", self.options)
 
+    @prints(results.Wait)
     def print_wait(self, result: Any) -> None:
-        if hasattr(result, "waits"):
-            self.print_waits(result)
-        elif not self.options.quiet:
+        if not self.options.quiet:
             self._lines(flat(result.why))
             if result.timed_out:
                 self._text(result.text or "")
@@ -164,12 +179,14 @@ class Printer:
                     stop = f"; stop it: tmuxctl keys {result.session} C-c" if result.state.value == "busy" else ""
                     note(f"{result.session} goes on{stop}", self.options)
 
+    @prints(results.Waits)
     def print_waits(self, result: Any) -> None:
         if not self.options.quiet:
             self._lines(*(f"{one.session}: {flat(one.why)}" for one in result.waits))
         else:
             self._lines(*(one.session for one in result.waits if one.matched))
 
+    @prints(results.Answer)
     def print_answer(self, result: Any) -> None:
         if result.answer:
             # what a program told of itself is word for word what its model wrote, escape sequences and all
@@ -188,12 +205,12 @@ class Printer:
             note(f"answered by {result.answered_by} in {result.session}", self.options)
         if result.warning is not None:
             note(result.warning, self.options)
+        self._ending(result)
+
+    def _ending(self, result: results.Answer) -> None:
+        """Say how a turn ended, where that was not with an answer alone."""
         if result.asking is not None:
-            note(f"{result.session} is asking ({result.kind}): {flat(result.asking.question)}", self.options)
-            ids = ", ".join(flat(one.id) for one in result.asking.options)
-            answer = f"tmuxctl decide {result.session}"
-            answer += " --secret-from-env VARIABLE" if result.asking.kind.traits.hidden else ""
-            note(f"options: {ids}       answer: {answer} OPTION" if ids else f"answer: {answer}", self.options)
+            self._asked(result, result.asking)
         elif result.error is not None:
             # an error is told with --quiet, too
             tell(f"tmuxctl: {result.session}: {flat(with_socket(result.error, self.options))}")
@@ -215,11 +232,20 @@ class Printer:
         elif not result.complete:
             note(f"that may not be the whole answer; look: tmuxctl screen {result.session}", self.options)
 
+    def _asked(self, result: results.Answer, asking: results.Asking) -> None:
+        """Say what a program asks, and how it is answered."""
+        note(f"{result.session} is asking ({result.kind}): {flat(asking.question)}", self.options)
+        ids = ", ".join(flat(one.id) for one in asking.options)
+        answer = f"tmuxctl decide {result.session}"
+        answer += " --secret-from-env VARIABLE" if asking.kind.traits.hidden else ""
+        note(f"options: {ids}       answer: {answer} OPTION" if ids else f"answer: {answer}", self.options)
+
     def _passed(self, passed: Sequence[Any]) -> None:
         """Say why other programs were not taken."""
         for one in passed:
             note(f"{one.profile or one.session}: {flat(one.message)}", self.options)
 
+    @prints(results.Decided)
     def print_decided(self, result: Any) -> None:
         asked = result.asked
         if result.option is not None:
@@ -231,6 +257,7 @@ class Printer:
             label = f"  {flat(one.label)}" if one.label != one.id else ""
             self._lines(f"  {flat(one.id)}{label}{default}")
 
+    @prints(results.Event)
     def print_event(self, result: Any) -> None:
         import sys
 
@@ -241,11 +268,7 @@ class Printer:
         question = f"  ? {flat(result.asking.question)}" if result.asking else ""
         self._lines(f"{result.time[11:19]}  {result.session}  {state}{kind}  {flat(result.why)}{question}")
 
-    def print_explained(self, result: Any) -> None:
-        from tmuxctl.surfaces.cli import table
-
-        self._lines(*table.explained(result))
-
+    @prints(results.Ran)
     def print_ran(self, result: Any) -> None:
         write(result.data)
         if result.truncated:
@@ -254,14 +277,15 @@ class Printer:
                 self.options,
             )
         if result.timed_out:
-            name = result.session
-            end = f"it still runs; stop it: tmuxctl keys {name} C-c" if self.verb == "exec" else "it was ended"
+            name, own = result.session, self.meta.waiting and self.meta.waiting.transient
+            end = f"it still runs; stop it: tmuxctl keys {name} C-c" if not own else "it was ended"
             note(f"timed out after {result.elapsed:.3g} s; {end}", self.options)
         elif result.signal is not None:
             note(f"the program was ended by signal {flat(result.signal)}", self.options)
         elif result.exit_status is None:
             note("the program ended; its exit status is unknown", self.options)
 
+    @prints(results.Sessions)
     def print_sessions(self, result: Any) -> None:
         from tmuxctl.surfaces.cli import table
 
@@ -276,29 +300,25 @@ class Printer:
         else:
             self._lines(*table.sessions(result.sessions, self.options))
 
+    @prints(Session)
     def print_session(self, result: Any) -> None:
         from tmuxctl.surfaces.cli import table
 
         self._lines(result.name if self.options.quiet else table.line(result, self.options))
         self._passed(result.passed)
 
+    @prints("started")
     def print_new(self, result: Any) -> None:
-        if type(result).__name__ == "Plan":
-            self.print_plan(result)
-        else:
-            self.print_session(result)
+        PRINTERS[type(result)](self, result)
         if not {"command", "profile", "candidates"} & self.arguments.keys() and _is_program(self.arguments.get("name")):
             name = self.arguments["name"]
             note(f"{name} is a name here; to run the program: tmuxctl new -- {name}", self.options)
 
+    @prints("tags")
     def print_tag(self, result: Any) -> None:
         self._lines(*([result.name] if self.options.quiet else result.tags))
 
-    def print_show(self, result: Any) -> None:
-        from tmuxctl.surfaces.cli import table
-
-        self._lines(*([result.name] if self.options.quiet else table.facts(result, self.options)))
-
+    @prints(results.Plan)
     def print_plan(self, result: Any) -> None:
         if self.options.quiet:
             self._lines(result.name)
@@ -309,6 +329,7 @@ class Printer:
             self._lines(*table.pairs(found.items()))
             self._passed(result.passed)
 
+    @prints(results.Killed)
     def print_killed(self, result: Any) -> None:
         self._lines(*(one.session for one in result.killed))
         for one in result.killed:
@@ -319,6 +340,7 @@ class Printer:
                 note(f"{one.session}: may have escaped, and was left alone: {names}", self.options)
             self._left(one.left)
 
+    @prints(results.Restored)
     def print_restored(self, result: Any) -> None:
         if not self.options.quiet:
             size = max((len(one.session) for one in result.sessions), default=0)
@@ -328,27 +350,33 @@ class Printer:
         else:
             self._lines(*(one.session for one in result.sessions if one.outcome != "lost"))
         for one in result.sessions:
-            if one.from_login:
-                note(f"{one.session}: taken from the environment at login: {', '.join(one.from_login)}", self.options)
-            if one.secret_missing:
-                missing = ", ".join(one.secret_missing)
-                note(f"{one.session}: started without what was never stored: {missing}", self.options)
-            if one.running:
-                names = ", ".join(f"{stray.pid} ({stray.name})" for stray in one.running)
-                note(
-                    f"{one.session}: still running from before, without a terminal (`tmuxctl kill` ends it too): {names}",
-                    self.options,
-                )
-            if one.outcome == "lost" and one.hint:
-                note(f"{one.session}: {one.hint}", self.options)
+            self._missing(one)
         if result.dry_run:
             note("nothing was started", self.options)
         elif not result.sessions:
             note("nothing is lost", self.options)
 
+    def _missing(self, one: results.Restoring) -> None:
+        """Say what a session does not have as before."""
+        if one.from_login:
+            note(f"{one.session}: taken from the environment at login: {', '.join(one.from_login)}", self.options)
+        if one.secret_missing:
+            missing = ", ".join(one.secret_missing)
+            note(f"{one.session}: started without what was never stored: {missing}", self.options)
+        if one.running:
+            names = ", ".join(f"{stray.pid} ({stray.name})" for stray in one.running)
+            note(
+                f"{one.session}: still running from before, without a terminal (`tmuxctl kill` ends it too): {names}",
+                self.options,
+            )
+        if one.outcome == "lost" and one.hint:
+            note(f"{one.session}: {one.hint}", self.options)
+
+    @prints(results.Synced)
     def print_synced(self, result: Any) -> None:
         self._lines(*(f"{one.session}  {flat('; '.join(one.told)) or 'nothing new'}" for one in result.synced))
 
+    @prints(results.Pruned)
     def print_pruned(self, result: Any) -> None:
         self._lines(*result.pruned)
         self._left(result.left)
@@ -362,11 +390,7 @@ class Printer:
         if left:
             note("settle that, then: tmuxctl prune (with --force whatever was kept is lost)", self.options)
 
-    def print_doctor(self, result: Any) -> None:
-        from tmuxctl.surfaces.cli import table
-
-        self._lines(*table.checks(result.checks, self.options))
-
+    @prints(results.ServiceInstalled)
     def print_serviceinstalled(self, result: Any) -> None:
         if result.dry_run:
             write(result.text)
@@ -380,6 +404,7 @@ class Printer:
         if result.linger is False:
             note("what runs ends when you log out: tmuxctl service install --linger", self.options)
 
+    @prints(results.ServiceRemoved)
     def print_serviceremoved(self, result: Any) -> None:
         if result.removed:
             self._lines(result.service if self.options.quiet else clean(result.file))
@@ -388,6 +413,7 @@ class Printer:
         if result.running:
             note("the server goes on with its sessions; end them: tmuxctl service uninstall --stop", self.options)
 
+    @prints(results.HooksChanged)
     def print_hookschanged(self, result: Any) -> None:
         if not self.options.quiet:
             self._lines(*(clean(line) for line in result.diff.splitlines()))
@@ -396,34 +422,21 @@ class Printer:
         elif not result.dry_run:
             note(f"wrote {result.file}" + (f", as it was: {result.backup}" if result.backup else ""), self.options)
 
+    @prints(results.DenyList)
     def print_denylist(self, result: Any) -> None:
         import json
 
         write(json.dumps(plain(result), indent=2) + "\n")
 
+    @prints("text")
     def print_help(self, result: Any) -> None:
         self._text(result["text"] + "\n")
 
+    @prints("script")
     def print_completion(self, result: Any) -> None:
         write(result["script"])
 
-    def print_config_show(self, result: Any) -> None:
-        from tmuxctl.surfaces.cli import table
-
-        self._lines(*table.settings(result["settings"]))
-
-    def print_config_path(self, result: Any) -> None:
-        self._lines(clean(result["path"]))
-
-    def print_config_get(self, result: Any) -> None:
-        self._lines(clean(result["written"]))
-
-    def print_profiles(self, result: Any) -> None:
-        from tmuxctl.surfaces.cli import table
-
-        quiet = self.options.quiet
-        self._lines(*([one.name for one in result.profiles] if quiet else table.profiles(result.profiles)))
-
+    @prints(results.ProfileFile)
     def print_profilefile(self, result: Any) -> None:
         if result.source != "new" or result.path is None:
             write(result.name + "\n" if self.options.quiet else result.text)
@@ -433,11 +446,7 @@ class Printer:
         for one in result.notes:
             note(one, self.options)
 
-    def print_profilestested(self, result: Any) -> None:
-        from tmuxctl.surfaces.cli import table
-
-        self._lines(*table.tested(result, self.options))
-
+    @prints(results.ProfileChecked)
     def print_profilechecked(self, result: Any) -> None:
         from tmuxctl.surfaces.cli import table
 
@@ -449,22 +458,18 @@ class Printer:
             failed = ", ".join(one.name for one in result.checks if one.ok is False)
             self._lines(f"does not fit: {failed}" if failed else "fits, as far as it was seen")
 
-    def print_plugins(self, result: Any) -> None:
+    @prints("path", "written")
+    def print_word(self, result: Any) -> None:
+        self._lines(clean(result[self.meta.view]))
+
+    @prints(results.Explained, results.Doctor, results.Profiles, results.ProfilesTested, results.Plugins)
+    @prints(results.PluginPage, results.PluginsTested, "facts", "settings")
+    def print_table(self, result: Any) -> None:
         from tmuxctl.surfaces.cli import table
 
-        quiet = self.options.quiet
-        self._lines(*([one.name for one in result.plugins] if quiet else table.plugins(result.plugins)))
+        self._lines(*table.LINES[self.meta.view or type(result)](result, self.options))
 
-    def print_pluginpage(self, result: Any) -> None:
-        from tmuxctl.surfaces.cli import table
-
-        self._lines(*([result.name] if self.options.quiet else table.plugin(result)))
-
-    def print_pluginstested(self, result: Any) -> None:
-        from tmuxctl.surfaces.cli import table
-
-        self._lines(*table.plugins_tested(result, self.options))
-
+    @prints(results.Released, results.ServiceStatus)
     def print_details(self, result: Any) -> None:
         from tmuxctl.surfaces.cli import table
 
@@ -483,18 +488,17 @@ def _is_program(name: str | None) -> bool:
 
 def exit_status(result: Any) -> int:
     """What a result means: 0 unless a condition did not hold, a check failed, or a program ended otherwise."""
-    kind = type(result).__name__
-    if kind == "Wait":
-        return TIMED_OUT if result.timed_out else int(result.matched is None)
-    if kind == "Ran":
+    if isinstance(result, results.Ran):
         return _status(result)
-    if kind == "Decided":
-        return TIMED_OUT if result.timed_out else 0
-    if kind == "Answer":
+    if getattr(result, "timed_out", False):
+        return TIMED_OUT
+    if isinstance(result, results.Wait):
+        return int(result.matched is None)
+    if isinstance(result, results.Answer):
         failed = int(not result.submitted.ok or result.error is not None)
-        return TIMED_OUT if result.timed_out else ENDS.get(result.state.value, failed)
-    if kind == "Waits":
-        return 0 if result.ok else TIMED_OUT if any(one.timed_out for one in result.waits) else 1
+        return ENDS.get(result.state.value, failed)
+    if isinstance(result, results.Waits) and not result.ok and any(one.timed_out for one in result.waits):
+        return TIMED_OUT
     return int(getattr(result, "ok", True) is False)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tmuxctl import results
 from tmuxctl.errors import Usage
 from tmuxctl.model import Session, State
 from tmuxctl.surfaces.cli import color
@@ -387,3 +388,21 @@ def _colored(one: Session, text: str, options: Options) -> str:
     from sys import stdout
 
     return color.state(one.state.value, text, stdout, options)
+
+
+LINES: Mapping[type | str, Callable[[Any, Options], Iterable[str]]] = {
+    "facts": lambda one, options: [one.name] if options.quiet else facts(one, options),
+    "settings": lambda found, options: settings(found["settings"]),
+    results.Explained: lambda found, options: explained(found),
+    results.Doctor: lambda found, options: checks(found.checks, options),
+    results.Profiles: lambda found, options: _names(found.profiles) if options.quiet else profiles(found.profiles),
+    results.ProfilesTested: tested,
+    results.Plugins: lambda found, options: _names(found.plugins) if options.quiet else plugins(found.plugins),
+    results.PluginPage: lambda found, options: [found.name] if options.quiet else plugin(found),
+    results.PluginsTested: plugins_tested,
+}
+"""What is printed as lines and nothing else: by the class of the result, or by the view that its operation declares."""
+
+
+def _names(found: Sequence[Any]) -> list[str]:
+    return [one.name for one in found]
