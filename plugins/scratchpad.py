@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import re
 import shutil
 import stat
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 
-from tmuxctl.errors import Conflict, Denied, Failed, Usage
+from tmuxctl.errors import Conflict, Failed, Usage
 from tmuxctl.model import NAME, SessionSpec
+from tmuxctl.state_files import is_running, make_private_folder, state_home, take_lock, write_record
 from tmuxctl.untrusted import parse_json, read_file
 
 KIND = "cwd"
@@ -107,26 +106,14 @@ def cleanup(spec: SessionSpec, ended: Any) -> str | None:
 
 
 def _group(name: str) -> Group:
-    state = os.environ.get("XDG_STATE_HOME", "")
-    if not state.startswith("/"):
-        state = os.path.join(os.path.expanduser("~"), ".local", "state")
+    state = state_home()
     os.makedirs(state, mode=0o700, exist_ok=True)
     pads = os.path.join(state, "tmuxctl", "scratchpads")
     # no group may have a tilde in its name
     group = Group(os.path.join(pads, name), os.path.join(pads, f"{name}~users"))
     for folder in (os.path.dirname(pads), pads, *group):
-        _make_folder(folder)
+        make_private_folder(folder)
     return group
-
-
-def _make_folder(path: str) -> None:
-    with suppress(FileExistsError):
-        os.mkdir(path, 0o700)
-    found = os.lstat(path)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        raise Denied(f"{path} is not a folder of ours", reason="bad_owner", hint=f"look at it: ls -ld {path}")
-    if found.st_mode & 0o077:
-        raise Denied(f"{path} is open to others", reason="bad_mode", hint=f"chmod 700 {path}")
 
 
 @contextmanager
@@ -134,22 +121,11 @@ def _alone(group: Group) -> Iterator[None]:
     """Nobody else makes or removes a link to this scratchpad meanwhile."""
     handle = os.open(group.users, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        deadline = time.monotonic() + LOCK_SECONDS
-        while not _locked(handle):
-            if time.monotonic() > deadline:
-                raise Conflict(f"another tmuxctl is busy with {group.folder}", reason="busy", hint="try again")
-            time.sleep(0.02)
+        what = f"another tmuxctl is busy with {group.folder}"
+        take_lock(handle, LOCK_SECONDS, lambda: Conflict(what, reason="busy", hint="try again"))
         yield
     finally:
         os.close(handle)
-
-
-def _locked(handle: int) -> bool:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 # the link, and who has it
@@ -195,10 +171,7 @@ def _note_file(group: Group, spec: SessionSpec) -> str:
 
 def _note(group: Group, link: str, spec: SessionSpec) -> None:
     note = {"workspace": os.path.realpath(os.path.dirname(link)), "folder": spec.notes["folder"], "pid": os.getpid()}
-    handle, name = tempfile.mkstemp(dir=group.users, prefix=".")
-    with open(handle, "w") as file:
-        json.dump(note | {"since": time.time()}, file)
-    os.rename(name, _note_file(group, spec))
+    write_record(_note_file(group, spec), note | {"since": time.time()})
 
 
 def _is_used(group: Group, link: str) -> bool:
@@ -226,18 +199,8 @@ def _read(path: str) -> dict[str, Any]:
 def _is_living(note: dict[str, Any]) -> bool:
     if not note:
         return False
-    starting = abs(time.time() - note["since"]) < START_SECONDS and _is_running(note["pid"])
+    starting = abs(time.time() - note["since"]) < START_SECONDS and is_running(note["pid"])
     return starting or os.path.isdir(note["folder"])
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
 
 
 # git

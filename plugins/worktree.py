@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import json
 import math
 import os
 import re
@@ -25,6 +24,7 @@ from typing import Annotated, Any, NamedTuple
 
 from tmuxctl.errors import Conflict, Denied, Failed, Usage
 from tmuxctl.model import SessionSpec
+from tmuxctl.state_files import is_running, make_private_folder, state_home, write_record
 from tmuxctl.untrusted import JSON_LIMIT, open_file, parse_json, read_file, remove_tree
 
 KIND = "cwd"
@@ -180,7 +180,7 @@ def transform(
         if made:
             record = _make(repository, branch, base, where, setup, spec, files)
         cwd = _start_folder(where, repository)
-        _write(files.record, {**record, "owner": _owner(spec, record, made)})
+        write_record(files.record, {**record, "owner": _owner(spec, record, made)}, durable=True)
     about = {"path": where, "branch": branch, "repository": repository.common, "keep": keep, "record": files.record}
     return replace(spec, cwd=cwd, notes={**spec.notes, "worktree": about})
 
@@ -222,10 +222,10 @@ def _clean_up(about: Mapping[str, Any], record_file: str, folder: str, ended: An
         return []
     undone = ended.exit_status is None and not ended.kept and _is_starting(owner, os.getpid())
     if undone and not owner["made"]:  # it was there before, perhaps as that of a session which is lost still
-        _write(record_file, {**record, "owner": owner if os.path.isdir(folder) else None})
+        write_record(record_file, {**record, "owner": owner if os.path.isdir(folder) else None}, durable=True)
         return []
     if record:
-        _write(record_file, {**record, "owner": None})
+        write_record(record_file, {**record, "owner": None}, durable=True)
     if os.path.lexists(path) and not ended.force:
         if about["keep"] == "always" and not undone:
             return []
@@ -273,9 +273,7 @@ def _check_branch(branch: str, repository: Repository) -> None:
 
 def _files(repository: Repository, branch: str) -> Files:
     """The paths for a branch, in a folder of the repository's that is there, is ours and lies outside of it."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    if not state.startswith("/"):
-        state = os.path.join(os.path.expanduser("~"), ".local", "state")
+    state = state_home()
     work = os.path.dirname(repository.common) if os.path.basename(repository.common) == ".git" else repository.common
     for tree in (work, repository.top):
         if tree and _is_within(os.path.realpath(state), tree):
@@ -285,7 +283,7 @@ def _files(repository: Repository, branch: str) -> Files:
     folder = state
     for name in ("tmuxctl", "worktrees", _name(os.path.basename(work), repository.common)):
         folder = os.path.join(folder, name)
-        _make_folder(folder)
+        make_private_folder(folder)
     tree = os.path.join(folder, _name(branch))
     return Files(tree, f"{tree}.json", f"{tree}.lock")
 
@@ -297,16 +295,6 @@ def _name(text: str, key: str = "") -> str:
         return text
     # no branch may have a tilde in its name, so no plain one can be mistaken for this
     return f"{plain}~{hashlib.sha256((key or text).encode(errors='surrogateescape')).hexdigest()[:10]}"
-
-
-def _make_folder(path: str) -> None:
-    with suppress(FileExistsError):
-        os.mkdir(path, 0o700)
-    found = os.lstat(path)
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        raise Denied(f"{path} is not a folder of ours", reason="bad_owner", hint=f"look at it: ls -ld {path}")
-    if found.st_mode & 0o077:
-        raise Denied(f"{path} is open to others", reason="bad_mode", hint=f"chmod 700 {path}")
 
 
 def _absolute(path: str, folder: str) -> str:
@@ -364,15 +352,6 @@ def _read(path: str) -> Record:
         raise Failed(f"{path} cannot be read: {error}", reason="bad_record", hint=hint) from None
 
 
-def _write(path: str, record: Record) -> None:
-    handle, name = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".")
-    with open(handle, "w") as file:
-        json.dump(record, file)
-        file.flush()
-        os.fsync(handle)
-    os.rename(name, path)
-
-
 def _owner(spec: SessionSpec, record: Record, made: bool) -> Record:
     """Whose the worktree is from now on, and whether it is there for this session's start alone."""
     folder, before = spec.notes["folder"], record.get("owner") or {}
@@ -385,7 +364,7 @@ def _refuse_used(record: Record, spec: SessionSpec) -> None:
     owner = record.get("owner")
     if not owner or owner["folder"] == spec.notes["folder"]:
         return
-    if os.path.isdir(owner["folder"]) or (_is_starting(owner, owner["pid"]) and _is_running(owner["pid"])):
+    if os.path.isdir(owner["folder"]) or (_is_starting(owner, owner["pid"]) and is_running(owner["pid"])):
         name = owner["session"]
         hint = f"end it: tmuxctl kill {name}; or bring it back if tmux is gone: tmuxctl restore; or take another branch"
         message = f"branch {record['branch']} has its worktree in use by the session {name}: {record['path']}"
@@ -395,16 +374,6 @@ def _refuse_used(record: Record, spec: SessionSpec) -> None:
 def _is_starting(owner: Record, pid: int) -> bool:
     """True if this process gave the worktree away a moment ago."""
     return bool(owner) and owner["pid"] == pid and abs(time.time() - owner["since"]) < START_SECONDS
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
 
 
 # what is there, and what has to be made
@@ -483,10 +452,10 @@ def _make(
         os.rmdir(where)
     os.mkdir(where, 0o700)
     try:
-        _write(files.record, record)
+        write_record(files.record, record, durable=True)
         if start:
             _make_branch(repository, branch, start)
-            _write(files.record, record := {**record, "start": start.commit})
+            write_record(files.record, record := {**record, "start": start.commit}, durable=True)
             if start.upstream:
                 repository.git("branch", f"--set-upstream-to={start.upstream}", "--", branch)
         repository.git("worktree", "add", "--", where, branch, seconds=CHECKOUT_SECONDS)
@@ -496,7 +465,7 @@ def _make(
             _set_up(setup, cwd, spec.env)
         tree = _tree(where, repository.common)
         record |= {"ready": True, "stamps": _stamps(where, [*copied, *_changed(tree)]), "copied": copied}
-        _write(files.record, record)
+        write_record(files.record, record, durable=True)
     except BaseException:
         # what cannot be taken back now is by the next `new` of this branch: the record says that it is not ready
         with suppress(Failed, OSError):

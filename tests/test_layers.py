@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "tmuxctl"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "ownership", "value", "vocabulary", "model", "untrusted", "widths", "evidence", "results"),
+    ("errors", "ownership", "state_files", "value", "vocabulary", "model", "untrusted", "widths", "evidence", "results"),
     (
         "alarm",
         "config",
@@ -61,7 +61,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
 FORBIDDEN = {"reading": ("transport",)}
 """What a part may not know though it lies below: reading is pure, it knows neither tmux nor a machine."""
 
-PLUGINS_MAY_IMPORT = ("errors", "model", "untrusted")
+PLUGINS_MAY_IMPORT = ("errors", "model", "state_files", "untrusted")
 
 HEAVY = ("asyncio", "importlib.metadata", "libtmux", "psutil", "pyte", "yaml")
 """Together 280 ms over a bare start of 15 ms: loaded inside the function that needs them."""
@@ -69,6 +69,7 @@ HEAVY = ("asyncio", "importlib.metadata", "libtmux", "psutil", "pyte", "yaml")
 HOT = (
     "errors",
     "ownership",
+    "state_files",
     "vocabulary",
     "model",
     "untrusted",
@@ -328,7 +329,7 @@ def test_the_picture_keeps_these_apart(importer, imported):
     assert not may_import(importer, imported)
 
 
-def test_plugins_see_the_model_the_errors_and_the_readers_only():
+def test_plugins_see_the_model_the_errors_and_what_handles_files_only():
     wrong = [
         where(found)
         for name, path in PLUGINS.items()

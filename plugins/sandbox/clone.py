@@ -11,19 +11,17 @@ is made in one sandbox, of the copy, and unpacked and checked in another one, in
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import json
 import os
 import re
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from tmuxctl.errors import Conflict, Failed, TmuxctlError
 from tmuxctl.model import SessionSpec
+from tmuxctl.state_files import take_lock, write_record
 from tmuxctl.untrusted import JSON_LIMIT, parse_json, read_file, remove_tree
 
 from . import bubblewrap
@@ -161,7 +159,7 @@ def prepared(repository: Repository, spec: SessionSpec) -> View:
         if not record:
             record = _make(repository, copy, known, spec)
         own = [spec.notes["folder"]] if "folder" in spec.notes else []
-        _write(copy, {**record, "users": list(dict.fromkeys([*users, *own]))})
+        write_record(f"{copy}.json", {**record, "users": list(dict.fromkeys([*users, *own]))})
     borrowed = {f"{folder}/borrowed": Part(Access.READ, f"{common}/objects")}
     for name in ("hooks", "modules"):
         if os.path.isdir(f"{common}/{name}") and not os.path.islink(f"{common}/{name}"):
@@ -194,7 +192,7 @@ def ended(known: Mapping[str, Any], spec: SessionSpec, *, force: bool) -> str | 
                     raise
                 told = [error.message]
             if users:
-                _write(copy, {**_read(copy), "users": users})
+                write_record(f"{copy}.json", {**_read(copy), "users": users})
             else:
                 _forget(copy)
             return "; ".join(one for one in told if not one.startswith("brought")) or None
@@ -291,7 +289,7 @@ def _bring(record: Mapping[str, Any], spec: SessionSpec) -> list[str]:
     told += [f"{_short(name)} could not be written" for name in failed]
     if not failed:
         _put(os.path.dirname(copy), os.path.basename(copy) + ".refs", _listed({**base, **changed}))
-        _write(copy, {**record, "head": new.head if moved else record["head"]})
+        write_record(f"{copy}.json", {**record, "head": new.head if moved else record["head"]})
         return told
     raise Failed("; ".join(told), reason="git", hint="look at it: git status; then tmuxctl sync")
 
@@ -466,29 +464,14 @@ def _forget(copy: str) -> dict[str, Any]:
     return {}
 
 
-def _write(copy: str, record: Mapping[str, Any]) -> None:
-    handle, name = tempfile.mkstemp(dir=os.path.dirname(copy), prefix=".")
-    with open(handle, "w") as file:
-        json.dump(record, file)
-    os.rename(name, copy + ".json")
-
-
 @contextmanager
 def _alone(copy: str) -> Iterator[None]:
     """Nobody else makes, reads or removes this copy meanwhile."""
     os.makedirs(os.path.dirname(copy), mode=0o700, exist_ok=True)
     handle = os.open(copy + ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        until = time.monotonic() + LOCK_SECONDS
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > until:
-                    message = f"another tmuxctl is at work on {copy}"
-                    raise Conflict(message, reason="busy", hint="try again when it is done") from None
-                time.sleep(0.02)
+        what = f"another tmuxctl is at work on {copy}"
+        take_lock(handle, LOCK_SECONDS, lambda: Conflict(what, reason="busy", hint="try again when it is done"))
         yield
     finally:
         os.close(handle)

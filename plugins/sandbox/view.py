@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tmuxctl.errors import Usage
 from tmuxctl.model import SessionSpec
+from tmuxctl.state_files import state_home
 from tmuxctl.untrusted import read_file
 
 PRIVATE = ("/tmp", "/var/tmp", "/run", "/dev/shm", "/home", "/root", "/Users", "/private/var/folders")
@@ -97,9 +98,7 @@ def home_inside(spec: SessionSpec, view: View) -> View:
 
 def state_folder() -> str:
     """Where tmuxctl keeps its own, whatever server a session is on."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    state = state if os.path.isabs(state) else os.path.expanduser("~/.local/state")
-    return os.path.realpath(os.path.join(state, "tmuxctl"))
+    return os.path.realpath(os.path.join(state_home(), "tmuxctl"))
 
 
 def secrets(spec: SessionSpec) -> View:

@@ -17,6 +17,7 @@ from tmuxctl import untrusted
 from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable
 from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.ownership import make_parents, refuse_unsafe_parent
+from tmuxctl.state_files import make_private_folder, state_home, take_lock
 from tmuxctl.transport import base, spawn
 from tmuxctl.transport.base import Command, File, Load, Probe, Process, Room, Used, Watch
 from tmuxctl.transport.groups import LEAVE
@@ -59,7 +60,7 @@ class LocalTransport:
     @property
     def home(self) -> str:
         if not self._home:
-            home = self._given or os.path.join(_state_home(), "tmuxctl", self.socket)
+            home = self._given or os.path.join(state_home(), "tmuxctl", self.socket)
             refuse_unsafe_parent(os.path.dirname(home))
             try:
                 self.make_folder(os.path.dirname(home))
@@ -263,21 +264,12 @@ class LocalTransport:
     @contextmanager
     def _locked(self, name: str, timeout: float, *, shared: bool = False) -> Iterator[int]:
         """Hold a lock file of this server's, alone or with others who share it; gives its descriptor."""
-        import fcntl
-
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         with told(os.path.join(self.home, name)):
             lock = os.open(os.path.join(self.home, name), flags, 0o600)
-        deadline = time.monotonic() + timeout
         try:
-            while True:
-                try:
-                    fcntl.flock(lock, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    if time.monotonic() > deadline:
-                        raise _locked_out(os.path.join(self.home, name), timeout) from None
-                    time.sleep(0.002)
+            path = os.path.join(self.home, name)
+            take_lock(lock, timeout, lambda: _locked_out(path, timeout), shared=shared, pause=0.002)
             yield lock
         finally:
             os.close(lock)
@@ -316,14 +308,9 @@ class LocalTransport:
             raise
 
     def make_folder(self, path: str) -> None:
-        with told(path), suppress(FileExistsError):
+        with told(path):
             make_parents(path)
-            os.mkdir(path, 0o700)
-        found = os.lstat(path)
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid():
-            raise Denied(f"{path} is not a folder of ours", reason="bad_owner", hint=f"look at it: ls -ld {path}")
-        if found.st_mode & 0o077:
-            raise Denied(f"{path} is open to others", reason="bad_mode", hint=f"chmod 700 {path}")
+            make_private_folder(path)
 
     def remove(self, path: str) -> None:
         with suppress(FileNotFoundError):
@@ -464,18 +451,6 @@ def told(path: str) -> Iterator[None]:
 def _unwritable(path: str, error: OSError) -> Denied:
     hint = "use another folder for what is kept of sessions: export XDG_STATE_HOME=DIR"
     return Denied(f"{path} cannot be written: {error.strerror}", reason="bad_folder", hint=hint)
-
-
-def _state_home() -> str:
-    """The folder of state by the XDG base directory specification; Denied `bad_folder` where no home is known."""
-    state = os.environ.get("XDG_STATE_HOME", "")
-    if state.startswith("/"):
-        return state
-    home = os.path.expanduser("~")
-    if not home.startswith("/"):
-        what = f"HOME is {home!r}, which is not an absolute path" if os.environ.get("HOME") else "there is no HOME"
-        raise Denied(what, reason="bad_folder", hint="export XDG_STATE_HOME=DIR, or HOME")
-    return os.path.join(home, ".local", "state")
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Usage
+from tmuxctl.state_files import take_lock
 from tmuxctl.terminal.input.paste import READING
 from tmuxctl.terminal.tmux.server import asked
 from tmuxctl.transport.base import Command, Guard, Transport, Watch, read_object
@@ -293,22 +294,12 @@ class ForeignTransport:
 @contextmanager
 def alone(path: str, name: str) -> Iterator[None]:
     """Hold a lock file, which its process's end gives back. Conflict `leased` if another process does for WAIT_SECONDS."""
-    import fcntl
-
     from tmuxctl.transport.local import told
 
     with told(path):
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    deadline = time.monotonic() + WAIT_SECONDS
     try:
-        while True:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > deadline:
-                    raise _held(name, os.pread(lock, 20, 0).decode()) from None
-                time.sleep(0.005)
+        take_lock(lock, WAIT_SECONDS, lambda: _held(name, os.pread(lock, 20, 0).decode()), pause=0.005)
         with told(path):
             # for those who wait in vain
             os.pwrite(lock, b"%-19d" % os.getpid(), 0)

@@ -1,0 +1,77 @@
+"""Files of ours in the state folder, as tmuxctl and its plugins keep them: private folders, locks, records."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from tmuxctl.errors import Denied
+
+
+def state_home() -> str:
+    """The folder of state by the XDG base directory specification; Denied `bad_folder` where no home is known."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    if state.startswith("/"):
+        return state
+    home = os.path.expanduser("~")
+    if not home.startswith("/"):
+        what = f"HOME is {home!r}, which is not an absolute path" if os.environ.get("HOME") else "there is no HOME"
+        raise Denied(what, reason="bad_folder", hint="export XDG_STATE_HOME=DIR, or HOME")
+    return os.path.join(home, ".local", "state")
+
+
+def make_private_folder(path: str) -> None:
+    """Make it unless it is there; Denied `bad_owner` or `bad_mode` for one that is not ours, or that others may enter."""
+    with suppress(FileExistsError):
+        os.mkdir(path, 0o700)
+    found = os.lstat(path)
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+        raise Denied(f"{path} is not a folder of ours", reason="bad_owner", hint=f"look at it: ls -ld {path}")
+    if found.st_mode & 0o077:
+        raise Denied(f"{path} is open to others", reason="bad_mode", hint=f"chmod 700 {path}")
+
+
+def take_lock(
+    handle: int, seconds: float, busy: Callable[[], Exception], *, shared: bool = False, pause: float = 0.02
+) -> None:
+    """Lock an open file, alone or with others who share it; closing it gives the lock back. Raises what `busy` makes if
+    another process has it for so long."""
+    import fcntl
+
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise busy() from None
+            time.sleep(pause)
+
+
+def write_record(path: str, record: Any, *, durable: bool = False) -> None:
+    """Put JSON in the place of the file, whole or not at all; `durable`: a machine that loses power keeps one of the two."""
+    import json
+    import tempfile
+
+    handle, name = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".")
+    with open(handle, "w") as file:
+        json.dump(record, file)
+        if durable:
+            file.flush()
+            os.fsync(handle)
+    os.rename(name, path)
+
+
+def is_running(pid: int) -> bool:
+    """Whether there is a process with this number, ours or not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
