@@ -1,7 +1,8 @@
 """A pyte screen that draws and moves its cursor as tmux does.
 
 The measure is tmux 3.3a: every rule here was compared with its grid (tests/terminal/streams); input.c and
-screen-write.c of tmux describe them. pyte gives the cell, the cursor, the attributes, the modes and the tab stops.
+screen-write.c of tmux describe them. pyte gives the cell, the cursor, the attributes, the modes and the tab stops. All but the
+attributes is reached by tests only until `screen --at` is built.
 """
 
 from __future__ import annotations

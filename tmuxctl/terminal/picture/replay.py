@@ -1,4 +1,7 @@
-"""Styled cells of a captured screen, and what a stretch of raw output drew: pyte behind our filter."""
+"""Styled cells of a captured screen, and what a stretch of raw output drew: pyte behind our filter.
+
+The latter, `Replay`, is reached by tests only until `screen --at` is built.
+"""
 
 from __future__ import annotations
 
