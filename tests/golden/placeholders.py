@@ -22,6 +22,7 @@ PATTERNS: tuple[tuple[str, str], ...] = (
     (r"\b\d+\.\d+ s\b", "<seconds> s"),
     (r"\bpid( *:? *)\d+", r"pid\1<pid>"),
     (r"\bwaits in \w+", "waits in <call>"),
+    (r"(?m)^(by: +\S+,) (sure|likely)$", r"\1 <confidence>"),
     (r"\btmux \d+\.\d+[a-z]?\b", "tmux <version>"),
     (r"\b(pseudoterminals|descriptors) \d+ of \d+", r"\1 <number> of <number>"),
     (r"(no profile named \S+; there are:) .*", r"\1 <profiles>"),
@@ -69,6 +70,13 @@ class Placeholders:
         if isinstance(value, list):
             return [self.in_json(one, key) for one in value]
         if isinstance(value, str):
-            return "<host>" if key == "title" and value == platform.node() else self.in_text(value)
+            return self._in_word(key, value)
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         return f"<{key}>" if number and key in NUMBERS else value
+
+    def _in_word(self, key: str, value: str) -> str:
+        if key == "title" and value == platform.node():
+            return "<host>"
+        # a state that was just reached is likely, and sure a moment later
+        likely = key == "confidence" and value in ("sure", "likely")
+        return "<confidence>" if likely else self.in_text(value)
