@@ -1,0 +1,203 @@
+rm -f '/tmp/tc-recorded/state/tmuxctl/t/sessions/cfdad682-58d5-475e-9153-71a89cc6d291'/launch.sh
+(umask 077; echo $$ >'/tmp/tc-recorded/state/tmuxctl/t/sessions/cfdad682-58d5-475e-9153-71a89cc6d291'/pid)
+{ tree= own=
+while IFS=: read -r number names path; do [ "$number" = 0 ] && own=$path; done </proc/self/cgroup
+while read -r id parent device root point rest; do
+    case $rest in *' - cgroup2 '*) [ "$root" != / ] || tree=$point ;; esac
+done </proc/self/mountinfo
+[ -n "$tree" ] && [ -w "$tree$own" ] && mkdir -p -m 755 "$tree$own/tmuxctl-cfdad682-58d5-475e-9153-71a89cc6d291" && echo $$ >"$tree$own/tmuxctl-cfdad682-58d5-475e-9153-71a89cc6d291/cgroup.procs" &&
+    (umask 077; echo "$tree$own/tmuxctl-cfdad682-58d5-475e-9153-71a89cc6d291" >'/tmp/tc-recorded/state/tmuxctl/t/sessions/cfdad682-58d5-475e-9153-71a89cc6d291'/cgroup)
+unset tree own number names path id parent device root point rest
+} 2>/dev/null
+n=0
+while [ "$(stty size 2>/dev/null)" != '40 120' ] && [ $n -lt 50 ]; do sleep 0.02; n=$((n+1)); done
+cd '/tmp/tc-recorded/box' || exit 126
+unset n OLDPWD
+export TERM='tmux-256color'
+export COLORTERM='truecolor'
+export XDG_STATE_HOME='/tmp/tc-recorded/state'
+export HOME='/tmp/tc-recorded'
+export PATH='/usr/local/bin:/usr/bin:/bin'
+export SHELL='/bin/sh'
+export LANG='C.UTF-8'
+export TMUXCTL_SESSION='cfdad682-58d5-475e-9153-71a89cc6d291'
+export TMUXCTL_EVENTS='/tmp/tc-recorded/state/tmuxctl/t/sessions/cfdad682-58d5-475e-9153-71a89cc6d291/events'
+export TMUXCTL_SOCKET='t'
+[ -e /usr/share/terminfo/t/tmux-256color ] || [ -e /lib/terminfo/t/tmux-256color ] || command -p infocmp tmux-256color >/dev/null 2>&1 || TERM=screen-256color
+ulimit -S -n 20000 2>/dev/null
+command -v '/usr/bin/python3' >/dev/null 2>&1 || { printf 'tmuxctl: %s: not found\n' '/usr/bin/python3' >&2; exit 127; }
+exec '/usr/bin/python3' '-I' '-S' '-c' '"""Becomes bubblewrap for one plan, and lets the program start only where each mount is what it was to be.
+
+It runs by itself, `python3 -I -S -c THIS PLAN PROGRAM...`, in the terminal of the session: between the moment when the view of a
+program was decided and the one when bubblewrap mounts it, another program that may write in the same folder can put a link
+where a folder was. bubblewrap resolves paths again, the destinations of its mounts too (measured: a link planted in these
+milliseconds mounted the real home). So each source is opened here component by component, following no link, and given
+as a descriptor; and inside, before the program starts, each destination is compared: that a mount stands just there, that
+it is read-only where it was to be, and that it is the same device and inode.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import stat
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
+ARGUMENTS, FILTER, SCRIPT = 7, 8, 9
+"""The descriptors of bubblewrap'\''s arguments, of the filter of system calls, and of what is run inside. dash closes no
+descriptor above 9."""
+
+REFUSED = 125
+"""The exit status where the sandbox was not made as it was to be."""
+
+CHECK = """\
+refuse() {
+    printf '\''tmuxctl: %s was changed while the sandbox was made; nothing was started\\n'\'' "$1" >&2
+    exit 125
+}
+table='\''
+'\''
+while read -r _ _ _ _ point options _; do
+    table="$table$point $options
+"
+done </proc/self/mountinfo
+mounted() {
+    rest=${table##*"
+$1 "}
+    case $rest in "$2"*) ;; *) refuse "$1" ;; esac
+}
+"""
+"""What runs inside: a table of mount points and options. Of several mounts at one point the last is the one that is seen."""
+
+
+class Refused(Exception):
+    """The sandbox cannot be made as it was to be."""
+
+
+def main(plan: dict[str, Any], program: list[str]) -> None:
+    """Replace this process by bubblewrap."""
+    try:
+        command, sources = arguments(plan, program)
+    except (Refused, OSError) as error:
+        sys.stderr.write(f"tmuxctl: the sandbox cannot be made: {error}\n")
+        sys.exit(REFUSED)
+    for descriptor in sources:
+        os.set_inheritable(descriptor, True)
+    # bubblewrap stands in the foreground with the program, and the first Ctrl-C would end it with all that is in it
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
+        signal.signal(number, signal.SIG_DFL)
+    limit(plan["limits"])
+    os.execv(plan["bwrap"], [plan["bwrap"], *command])
+
+
+def arguments(plan: dict[str, Any], program: list[str]) -> tuple[list[str], list[int]]:
+    """The arguments of bubblewrap and the descriptors they name; most of the arguments wait in one of those."""
+    options: list[str] = list(plan["flags"])
+    sources: list[int] = []
+    checks: list[tuple[str, str, os.stat_result | None]] = []
+    for kind, path, source, identity, optional, checked in plan["mounts"]:
+        if source is None:
+            options += [kind, path]
+            checks.append((path, "rw", None))
+            continue
+        try:
+            descriptor, found = opened(source)
+        except FileNotFoundError:
+            if optional:
+                continue
+            raise
+        if identity is not None and [found.st_dev, found.st_ino] != identity:
+            raise Refused(f"{ascii(source)} is not what it was")
+        # above those that have a fixed number
+        descriptor = beyond(descriptor)
+        sources.append(descriptor)
+        place = [kind + "-fd", str(descriptor)] if plan["descriptors"] else [kind, f"/proc/self/fd/{descriptor}"]
+        options += [*place, path]
+        writable = kind == "--bind" and not os.fstatvfs(descriptor).f_flag & os.ST_RDONLY
+        if checked:
+            checks.append((path, "rw" if writable else "ro", found))
+    options += ["--chdir", plan["folder"], "--seccomp", str(FILTER)]
+    script = CHECK + "".join(lines(plan, checks)) + f'\''exec {SCRIPT}<&-\nexec "$@"\n'\''
+    kept("\0".join(options).encode("utf-8", "surrogateescape"), ARGUMENTS)
+    kept(bytes.fromhex(plan["filter"]), FILTER)
+    kept(script.encode("utf-8", "surrogateescape"), SCRIPT)
+    inside = ["/bin/sh", f"/proc/self/fd/{SCRIPT}", *plan["before"], *program]
+    return ["--args", str(ARGUMENTS), "--", *inside], sources
+
+
+def lines(plan: dict[str, Any], checks: list[tuple[str, str, os.stat_result | None]]) -> Iterator[str]:
+    """The lines of the script that compare what is mounted (`checks`: the destination of each mount, the options it has to
+    have, and what lies there, if that is known), and that set the variables which are for the program alone."""
+    for path, options, _ in checks:
+        yield f"mounted {shlex.quote(escaped(path))} {options}\n"
+    same = [(path, f"{found.st_dev}:{found.st_ino}") for path, _, found in checks if found is not None]
+    if same:
+        paths = " ".join(shlex.quote(path) for path, _ in same)
+        wanted = shlex.quote("\n".join(identity for _, identity in same))
+        yield f'\''[ "$(command -p stat -c %d:%i -- {paths})" = {wanted} ] || refuse "a folder of it"\n'\''
+    folder = shlex.quote(plan["folder"])
+    yield f'\''[ "$(pwd -P)" = {folder} ] || refuse {folder}\n'\''
+    for name, carried in plan["variables"].items():
+        yield f"export {name}={shlex.quote(os.environ.get(carried, '\'''\''))}; unset {carried}\n"
+
+
+def escaped(path: str) -> str:
+    """A path as /proc/PID/mountinfo writes it: proc(5)."""
+    return "".join(f"\\{ord(letter):03o}" if letter in " \t\n\\#" else letter for letter in path)
+
+
+def opened(path: str) -> tuple[int, os.stat_result]:
+    """A descriptor of what lies at a path, reached without following any link, and what it is."""
+    descriptor = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    for name in path.split("/"):
+        if name:
+            below = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+            if stat.S_ISLNK(os.fstat(descriptor).st_mode):
+                raise Refused(f"there is a link on the way to {ascii(path)}")
+    return descriptor, os.fstat(descriptor)
+
+
+def beyond(descriptor: int) -> int:
+    """The same descriptor, with a number above those that are fixed."""
+    import fcntl
+
+    above = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, SCRIPT + 1)
+    os.close(descriptor)
+    return above
+
+
+def limit(limits: dict[str, int]) -> None:
+    """Lower limits of this process and of all that it becomes and starts."""
+    if limits:
+        import resource
+
+        for name, most in limits.items():
+            number = getattr(resource, name)
+            hard = resource.getrlimit(number)[1]
+            resource.setrlimit(number, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+
+def kept(data: bytes, number: int) -> None:
+    """Let the next program read these bytes at this descriptor."""
+    made = os.memfd_create("tmuxctl", 0)
+    os.write(made, data)
+    os.lseek(made, 0, os.SEEK_SET)
+    if made != number:
+        os.dup2(made, number, inheritable=True)
+        os.close(made)
+    else:
+        os.set_inheritable(made, True)
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]), sys.argv[2:])
+' '{"bwrap": "/usr/bin/bwrap", "flags": ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--cap-drop", "ALL", "--unsetenv", "TMUX", "--unsetenv", "TMUX_PANE", "--unshare-net"], "mounts": [["--tmpfs", "/dev/shm", null, null, false, true], ["--tmpfs", "/run", null, null, false, true], ["--tmpfs", "/tmp", null, null, false, true], ["--tmpfs", "/tmp/tc-recorded", null, null, false, true], ["--bind", "/tmp/tc-recorded/box", "/tmp/tc-recorded/box", null, false, true], ["--tmpfs", "/tmp/tc-recorded/state", null, null, false, true], ["--tmpfs", "/tmp/tc-recorded/state/tmuxctl", null, null, false, true], ["--tmpfs", "/tmp/tc-recorded/state/tmuxctl/t", null, null, false, true], ["--bind", "/tmp/tc-recorded/state/tmuxctl/t/sessions/cfdad682-58d5-475e-9153-71a89cc6d291/events", "/tmp/tc-recorded/state/tmuxctl/t/sessions/cfdad682-58d5-475e-9153-71a89cc6d291/events", null, true, true], ["--ro-bind", "/tmp/tc-recorded/state/tmuxctl/t/sessions/cfdad682-58d5-475e-9153-71a89cc6d291/shell", "/tmp/tc-recorded/state/tmuxctl/t/sessions/cfdad682-58d5-475e-9153-71a89cc6d291/shell", null, true, true], ["--tmpfs", "/tmp/tc-recorded/tmux-0", null, null, false, true], ["--tmpfs", "/var/tmp", null, null, false, true]], "descriptors": true, "folder": "/tmp/tc-recorded/box", "filter": "2000000004000000150001003e0000c0060000000000008020000000000000003500000100000040060000002600050015000001f8000000060000000100050015000001f9000000060000000100050015000001fa00000006000000010005001500000141010000060000000100050015000001430100000600000001000500150000012a0100000600000001000500150000013001000006000000010005001500000134010000060000000100050015000001b3010000060000002600050015000001a9010000060000002600050015000001aa010000060000002600050015000001ab01000006000000260005001500000438000000200000001000000045000001000000100600000001000500060000000000ff7f1500000410010000200000001000000045000001000000100600000001000500060000000000ff7f1500000610000000200000001800000015000001125400000600000001000500150000011c5400000600000001000500060000000000ff7f1500000a2900000020000000100000001500000101000000060000000000ff7f1500000102000000060000000000ff7f150000010a000000060000000000ff7f1500000110000000060000000000ff7f0600000061000500060000000000ff7f", "variables": {}, "limits": {}, "before": ["/usr/bin/env", "--default-signal=HUP,INT,QUIT,TERM"]}' 'bash' '--norc'
