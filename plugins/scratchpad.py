@@ -22,7 +22,7 @@ from typing import Annotated, Any, NamedTuple
 from tmuxctl.errors import Conflict, Failed, Usage
 from tmuxctl.model import NAME, SessionSpec
 from tmuxctl.state_files import is_running, make_private_folder, state_home, take_lock, write_record
-from tmuxctl.untrusted import parse_json, read_file
+from tmuxctl.untrusted import parse_record, read_file
 
 KIND = "cwd"
 DEADLINE = 120.0
@@ -190,8 +190,8 @@ def _is_used(group: Group, link: str) -> bool:
 
 def _read(path: str) -> dict[str, Any]:
     with suppress(OSError, ValueError):
-        note = parse_json(read_file(path, NOTE_LIMIT))
-        if isinstance(note, dict) and {"workspace", "folder", "pid", "since"} <= note.keys():
+        note = parse_record(read_file(path, NOTE_LIMIT), path)
+        if {"workspace", "folder", "pid", "since"} <= note.keys():
             return note
     return {}
 

@@ -25,7 +25,7 @@ from typing import Annotated, Any, NamedTuple
 from tmuxctl.errors import Conflict, Denied, Failed, Usage
 from tmuxctl.model import SessionSpec
 from tmuxctl.state_files import is_running, make_private_folder, state_home, write_record
-from tmuxctl.untrusted import JSON_LIMIT, open_file, parse_json, read_file, remove_tree
+from tmuxctl.untrusted import JSON_LIMIT, open_file, parse_record, read_file, remove_tree
 
 KIND = "cwd"
 DEADLINE = 3000.0
@@ -343,7 +343,7 @@ def _take(lock: str) -> int | None:
 
 def _read(path: str) -> Record:
     try:
-        record = parse_json(read_file(path, JSON_LIMIT + 1))
+        record = parse_record(read_file(path, JSON_LIMIT + 1), path)
         return {"path": str(record["path"]), "ready": bool(record["ready"]), **record}
     except FileNotFoundError:
         return {}

@@ -14,7 +14,18 @@ ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "tmuxctl"
 
 FLOORS: tuple[tuple[str, ...], ...] = (
-    ("errors", "ownership", "state_files", "value", "vocabulary", "model", "untrusted", "widths", "evidence", "results"),
+    (
+        "errors",
+        "ownership",
+        "value",
+        "vocabulary",
+        "model",
+        "untrusted",
+        "state_files",
+        "widths",
+        "evidence",
+        "results",
+    ),
     (
         "alarm",
         "config",

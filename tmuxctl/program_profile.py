@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.model import NOTHING
-from tmuxctl.untrusted import parse_json
+from tmuxctl.untrusted import FORMAT, parse_record
 from tmuxctl.value import Value
 
 if TYPE_CHECKING:
@@ -45,9 +45,6 @@ if TYPE_CHECKING:
     BusyRules: TypeAlias = tuple["Rule", ...]
     AskingRules: TypeAlias = tuple["Rule", ...]
     ErrorRules: TypeAlias = tuple["Rule", ...]
-
-FORMAT = 1
-"""The form of `to_json`: another one is no profile to us."""
 
 
 class Rule(Value):
@@ -305,12 +302,12 @@ def to_json(profile: Profile | None) -> bytes:
     return json.dumps(kept, ensure_ascii=False).encode()
 
 
-def from_json(data: bytes) -> Profile | None:
-    """The profile that `to_json` wrote. None if it says that there is none, or is nothing this version can read: then a
-    state is judged without it."""
+def from_json(data: bytes | str, path: str = "a profile") -> Profile | None:
+    """The profile that `to_json` wrote into a file. None if it says that there is none, or is damaged: then a state is judged
+    without it. NewerFormat if a later release wrote it."""
     try:
-        kept = parse_json(data)
-        return _record(Profile, kept) if kept.pop("format", None) == FORMAT else None
+        kept = parse_record(data, path)
+        return _record(Profile, kept) if kept.pop("format", None) else None
     except (ValueError, TypeError, AttributeError):
         return None
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from tmuxctl.errors import Denied
+from tmuxctl.untrusted import to_record
 
 
 def state_home() -> str:
@@ -52,14 +53,13 @@ def take_lock(
             time.sleep(pause)
 
 
-def write_record(path: str, record: Any, *, durable: bool = False) -> None:
+def write_record(path: str, record: Mapping[str, Any], *, durable: bool = False) -> None:
     """Put JSON in the place of the file, whole or not at all; `durable`: a machine that loses power keeps one of the two."""
-    import json
     import tempfile
 
     handle, name = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".")
-    with open(handle, "w") as file:
-        json.dump(record, file)
+    with open(handle, "wb") as file:
+        file.write(to_record(record))
         if durable:
             file.flush()
             os.fsync(handle)

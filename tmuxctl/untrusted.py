@@ -1,4 +1,5 @@
-"""Reading what a program may have written: files that are never waited for, JSON that is never too deep or too large.
+"""Reading what a program or another release may have written: files that are never waited for, JSON that is never too deep
+or too large, records whose format is known.
 
 A program chooses what stands in its folder and in its events: a FIFO where a file is looked for, a link to elsewhere, a
 file without end, brackets without end. Plugins may import this too.
@@ -9,8 +10,15 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from collections.abc import Mapping
 from errno import EINVAL
 from typing import Any
+
+from tmuxctl.errors import Failed
+
+FORMAT = 1
+"""The format of all that we keep in files and options. A release raises it where an earlier one would misread what it keeps.
+0, which has no number, is that of the first releases; it is read as 1 is."""
 
 JSON_LIMIT = 4 << 20
 """Bytes of JSON that are parsed unless the caller says otherwise: reading 4 MiB of empty lists takes 130 MB (measured)."""
@@ -22,6 +30,13 @@ read stays far from Python's limit of 1,000 calls."""
 
 class TooDeep(ValueError):
     """JSON whose brackets are nested too deeply."""
+
+
+NEWER = "newer_format"
+
+
+class NewerFormat(Failed):
+    """A file of ours, or a session, was written by a release that this one cannot read."""
 
 
 def open_file(path: str, *, follow: bool = False, folder: int | None = None) -> int:
@@ -83,6 +98,32 @@ def parse_json(text: bytes | str, *, limit: int = JSON_LIMIT, **hooks: Any) -> A
         if not inner:
             return value
     raise TooDeep("JSON is nested too deeply")
+
+
+def parse_record(text: bytes | str, path: str, *, limit: int = JSON_LIMIT) -> dict[str, Any]:
+    """The object in a file of ours. ValueError for anything else, NewerFormat for that of a later release."""
+    value = parse_json(text, limit=limit)
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} holds no JSON object")
+    check_format(value.get("format"), path)
+    return value
+
+
+def check_format(found: Any, path: str) -> None:
+    """NewerFormat if a format that was found is a later one than ours."""
+    if isinstance(found, int) and found > FORMAT:
+        raise NewerFormat(
+            f"{path} has format {found}, and this tmuxctl reads formats up to {FORMAT}",
+            reason=NEWER,
+            hint="a later tmuxctl wrote it: use that one, or upgrade this one",
+        )
+
+
+def to_record(about: Mapping[str, Any]) -> bytes:
+    """What `parse_record` reads. What was read before keeps its format."""
+    import json
+
+    return json.dumps({"format": FORMAT, **about}).encode()
 
 
 def fits(value: Any, shape: Any) -> bool:

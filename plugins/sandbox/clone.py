@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from tmuxctl.errors import Conflict, Failed, TmuxctlError
 from tmuxctl.model import SessionSpec
 from tmuxctl.state_files import take_lock, write_record
-from tmuxctl.untrusted import JSON_LIMIT, parse_json, read_file, remove_tree
+from tmuxctl.untrusted import JSON_LIMIT, parse_record, read_file, remove_tree
 
 from . import bubblewrap
 from .repository import Repository, unfinished
@@ -446,7 +446,7 @@ def _listed(references: Mapping[str, str]) -> str:
 
 def _read(copy: str) -> dict[str, Any]:
     try:
-        return dict(parse_json(read_file(copy + ".json", JSON_LIMIT)))
+        return parse_record(read_file(copy + ".json", JSON_LIMIT), copy + ".json")
     except FileNotFoundError:
         return {}
     except (ValueError, TypeError) as error:

@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from golden.scenario import indented
 from tmuxctl import errors
-from tmuxctl.operations import Operation, Parameter, plain, spoken
+from tmuxctl.operations import Operation, Parameter, plain
 from tmuxctl.surfaces.cli import app, reference
 from tmuxctl.surfaces.cli.group import App
 from tmuxctl.value import Value
@@ -25,7 +25,7 @@ def operations() -> dict[str, Operation]:
 
 def help_pages() -> str:
     """What --help prints, of the group, of each family and of each command."""
-    names = [spoken(name) for name in operations()]
+    names = [one.spoken for one in operations().values()]
     families = sorted({name.split()[0] for name in names if " " in name})
     return "\n".join(_help(typed.split()) for typed in ("", *families, *names))
 

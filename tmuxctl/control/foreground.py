@@ -6,7 +6,6 @@ look at a program reads YAML.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,6 +16,7 @@ import tmuxctl
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.program_profile import from_json, to_json
 from tmuxctl.transport.base import read_object
+from tmuxctl.untrusted import to_record
 
 if TYPE_CHECKING:
     from tmuxctl.extensions import Found
@@ -54,7 +54,7 @@ class KnownProfiles:
             exact = [one for one in self._entries if name in one.names]
             alike = (one for one in self._entries if any(fnmatchcase(name, pattern) for pattern in one.names))
             entry = next(iter(exact), None) or next(alike, None)
-            self._found[name] = from_json(entry.frozen.encode()) if entry else None
+            self._found[name] = from_json(entry.frozen) if entry else None
         return self._found[name]
 
     def _check(self) -> None:
@@ -77,7 +77,7 @@ class KnownProfiles:
                     return
         self._entries = tuple(_entries(found))
         with suppress(TmuxctlError, OSError):
-            self.transport.put(path, json.dumps({"key": key, "programs": self._entries}).encode())
+            self.transport.put(path, to_record({"key": key, "programs": self._entries}))
 
 
 def _entries(found: Sequence[Found]) -> list[Entry]:

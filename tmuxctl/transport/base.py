@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.evidence import FULL, Kernel
 from tmuxctl.evidence import Tty as Tty
-from tmuxctl.untrusted import JSON_LIMIT, parse_json
+from tmuxctl.untrusted import JSON_LIMIT, parse_record
 
 Command = Sequence[str]
 """One tmux command with its arguments, as in `("kill-session", "-t", "=db")`."""
@@ -226,15 +226,12 @@ class Transport(Protocol):
 
 
 def read_object(transport: Reader, path: str) -> dict[str, Any]:
-    """The JSON object in a file of ours. NotFound if there is no file, ValueError for any other content or kind of file: a
-    damaged file is to cost no more than what it told."""
+    """The JSON object in a file of ours. NotFound if there is no file, NewerFormat if a later release wrote it, ValueError for
+    any other content or kind of file: a damaged file is to cost no more than what it told."""
     try:
-        value = parse_json(transport.read(path, 0, JSON_LIMIT + 1))
+        return parse_record(transport.read(path, 0, JSON_LIMIT + 1), path)
     except Denied as error:
         raise ValueError(error.message) from None
-    if isinstance(value, dict):
-        return value
-    raise ValueError(f"{path} holds no JSON object")
 
 
 LOCALE = (

@@ -6,7 +6,6 @@ ours, `adopted/NAME/` for what is adopted, `foreign/` for what is only used.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import stat
@@ -25,6 +24,7 @@ from tmuxctl.terminal.panes.foreign import ForeignPane, ForeignTransport
 from tmuxctl.terminal.tmux import layout, screen
 from tmuxctl.terminal.tmux.journal import pipe_command, writer
 from tmuxctl.transport.base import read_object
+from tmuxctl.untrusted import NewerFormat, to_record
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -76,8 +76,21 @@ def _home(machine: Machine) -> str:
 
 def names(machine: Machine) -> list[str]:
     """What is adopted, by name."""
-    found = machine.transport.files(_home(machine))
-    return sorted((name for name in found if NAME.fullmatch(name) and _about(machine, name)), key=natural)
+    found = (name for name in machine.transport.files(_home(machine)) if NAME.fullmatch(name))
+    return sorted((name for name in found if _readable(machine, name) is not False), key=natural)
+
+
+def _readable(machine: Machine, name: str) -> bool | None:
+    """Whether it is told what was adopted under a name; None if a later release did that."""
+    try:
+        return bool(_about(machine, name))
+    except NewerFormat:
+        return None
+
+
+def _uuids(machine: Machine) -> dict[str, str]:
+    """The panes that are adopted, as far as they are known, each with its name."""
+    return {_remembered(_about(machine, name)).uuid: name for name in names(machine) if _readable(machine, name)}
 
 
 def _about(machine: Machine, name: str) -> dict[str, Any]:
@@ -105,7 +118,7 @@ def _direct(machine: Machine, socket: str, target: str) -> tuple[Machine, str]:
 
 def _adopted_as(machine: Machine, pane: ForeignPane) -> str | None:
     """The name under which a pane is adopted; None if it is not."""
-    return next((name for name in names(machine) if _remembered(_about(machine, name)).uuid == pane.uuid), None)
+    return _uuids(machine).get(pane.uuid)
 
 
 def _remembered(about: Mapping[str, Any]) -> ForeignPane:
@@ -241,10 +254,10 @@ def _keep(machine: Machine, folder: str, name: str, pane: ForeignPane, about: di
     machine.transport.put(f"{inside}/journal.sh", writer(machine.settings.journal_limit).encode())
     machine.transport.put(f"{inside}/profile.json", _profile(about))
     spec = {"asked": about, "id": pane.uuid, "spec": {"name": name, "cwd": about["cwd"], "size": ""}}
-    machine.transport.put(f"{inside}/spec.json", json.dumps(spec).encode())
+    machine.transport.put(f"{inside}/spec.json", to_record(spec))
     about["journal"] = _read_along(server(machine, about["socket"]), pane, inside)
     # what has this file is adopted: it comes last
-    machine.transport.put(f"{folder}/{ADOPTED}", json.dumps(about).encode(), durable=True)
+    machine.transport.put(f"{folder}/{ADOPTED}", to_record(about), durable=True)
 
 
 def _facts(machine: Machine, socket: str, pane: ForeignPane, profile: str) -> dict[str, Any]:
@@ -383,16 +396,20 @@ def adopted(machine: Machine) -> Iterator[Session]:
     """Every adopted session with its state; those that ended too."""
     silent: dict[str, TmuxctlError] = {}
     for name in names(machine):
-        about = _about(machine, name)
-        if about["socket"] not in silent:
-            try:
+        try:
+            about = _about(machine, name)
+            if about["socket"] not in silent:
                 with _adopted(machine, name) as place:
                     yield from list(_now(place))
                 continue
-            except TmuxctlError as error:
-                # another server that does not answer is no reason not to tell of the rest
-                silent[about["socket"]] = error
-        yield _unanswered(name, about, silent[about["socket"]])
+            error = silent[about["socket"]]
+        except NewerFormat as newer:
+            yield Session(name=name, id=name, status=Status(State.UNKNOWN, detail=newer.reason), left=(newer.message,))
+            continue
+        except TmuxctlError as found:
+            # another server that does not answer is no reason not to tell of the rest
+            error = silent[about["socket"]] = found
+        yield _unanswered(name, about, error)
 
 
 def _unanswered(name: str, about: Mapping[str, Any], error: TmuxctlError) -> Session:
@@ -411,7 +428,7 @@ def _unanswered(name: str, about: Mapping[str, Any], error: TmuxctlError) -> Ses
 
 def everywhere(machine: Machine) -> Iterator[Session]:
     """Every pane of every other tmux server of this user that is not adopted, by its target, with its state."""
-    mine = {_remembered(_about(machine, name)).uuid for name in names(machine)}
+    mine = _uuids(machine)
     for socket in sockets(machine):
         try:
             there = foreign.panes(server(machine, socket))

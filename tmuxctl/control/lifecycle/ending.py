@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal as signals
 import threading
 import time
@@ -19,6 +18,7 @@ from tmuxctl.terminal.processes.process import Ending, Target
 from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Command, Guard, Refused
+from tmuxctl.untrusted import NewerFormat, to_record
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -53,6 +53,7 @@ def kill(
         except TmuxctlError as error:
             error.message += "; nothing was killed" if len(names) > 1 else ""
             raise
+    _check_readable(machine, forgotten)
     ended = end(machine, panes, signal=word, grace=grace, force=force)
     ended += [_end_there(place, pane, word, grace) for place, pane in strangers]
     ended += end_lost(machine, forgotten, signal=word, grace=grace, force=force)
@@ -97,8 +98,15 @@ def end(
 ) -> list[End]:
     """End these sessions' processes, all at once, then the sessions, and leave their tombstones. This process may run in
     one of them: it sees that to its end."""
+    _check_readable(machine, panes)
     with _not_hung_up(machine.transport.pid is not None):
         return _end(machine, panes, signal, grace, force)
+
+
+def _check_readable(machine: Machine, ending: Sequence[Pane | Session]) -> None:
+    """NewerFormat for a session of a later release: what its plugins made for it could not be cleaned up."""
+    for one in ending:
+        records.spec(machine, one.id)
 
 
 @contextmanager
@@ -253,7 +261,7 @@ def remove_launcher(machine: Machine, session_id: str, *, before: float | None =
 
 
 def _write(machine: Machine, place: str, about: dict[str, Any]) -> None:
-    machine.transport.put(f"{machine.transport.home}/{place}/ended.json", json.dumps(about).encode(), durable=True)
+    machine.transport.put(f"{machine.transport.home}/{place}/ended.json", to_record(about), durable=True)
 
 
 def _clean_up(machine: Machine, session_id: str, about: dict[str, Any], *, kept: bool, force: bool) -> tuple[str, ...]:
@@ -310,8 +318,11 @@ def drop_old(machine: Machine) -> None:
     if keep is None:
         return
     for name, about in machine.transport.files(f"{home}/ended").items():
-        if about.modified < time.time() - keep and not records.tombstone(machine, name).get("left"):
-            machine.transport.remove(f"{home}/ended/{name}")
+        if about.modified < time.time() - keep:
+            with suppress(NewerFormat):
+                records.spec(machine, name, "ended")
+                if not records.tombstone(machine, name).get("left"):
+                    machine.transport.remove(f"{home}/ended/{name}")
 
 
 def prune(machine: Machine, *, dry_run: bool, force: bool = False) -> Pruned:
@@ -323,10 +334,14 @@ def prune(machine: Machine, *, dry_run: bool, force: bool = False) -> Pruned:
     dead = [pane for pane in panes if pane.dead]
     gone = records.lost(machine, panes)
     stale = adopting.gone(machine)
-    busy = _still_run(machine, dead, gone)
+    busy = {
+        one: f"{name} still runs {what}: tmuxctl kill {name}"
+        for one, (name, what) in _still_run(machine, dead, gone).items()
+    }
+    busy |= _refused(machine, [*dead, *gone])
     dead, gone = [pane for pane in dead if pane.id not in busy], [one for one in gone if one.id not in busy]
     names = [*(pane.name for pane in dead), *(one.name for one in gone), *stale]
-    left = [f"{name} still runs {what}: tmuxctl kill {name}" for name, what in busy.values()]
+    left = list(busy.values())
     if dry_run:
         kept = [f"{one.name}: {what}" for one in records.buried(machine) for what in one.left]
         return Pruned(tuple(names), True, (*left, *kept))
@@ -341,12 +356,28 @@ def prune(machine: Machine, *, dry_run: bool, force: bool = False) -> Pruned:
     return Pruned(tuple(names), left=(*left, *_empty_graves(machine, force)))
 
 
+def _refused(machine: Machine, sessions: Sequence[Pane | Session]) -> dict[str, str]:
+    """Why sessions of a later release stay, by id."""
+    found = {}
+    for one in sessions:
+        try:
+            records.spec(machine, one.id)
+        except NewerFormat as newer:
+            found[one.id] = f"{one.name}: {newer.message}"
+    return found
+
+
 def _empty_graves(machine: Machine, force: bool) -> list[str]:
     """Remove every tombstone, but those whose plugins hold something back; what that is."""
     home = machine.transport.home
     left: list[str] = []
     for one in machine.transport.files(f"{home}/ended"):
-        about = records.tombstone(machine, one)
+        try:
+            records.spec(machine, one, "ended")
+            about = records.tombstone(machine, one)
+        except NewerFormat as newer:
+            left.append(f"{one}: {newer.message}")
+            continue
         kept = _clean_up(machine, one, about, kept=False, force=force) if about.get("left") else ()
         left += kept
         if kept and not force:

@@ -15,6 +15,7 @@ from tmuxctl.model import (
     restated,
 )
 from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.untrusted import FORMAT, NEWER, NewerFormat
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
@@ -80,7 +81,25 @@ def _seen(machine: Machine, panes: list[Pane]) -> list[Session]:
         return [summary(pane) for pane in panes]
     from tmuxctl.control.observation import observing
 
-    whole = {pane.id for pane in panes if not pane.spec.get("journal", True) or has_folder(machine, pane)}
-    seen = observing.glance(machine, [pane for pane in panes if not pane.dead and pane.id in whole])
+    unseen = {pane.id: why for pane in panes if (why := _why_unseen(machine, pane))}
+    living = [pane for pane in panes if not pane.dead and pane.id not in unseen]
+    try:
+        seen = observing.glance(machine, living)
+    except NewerFormat:
+        # a file of one of them is a later release's
+        seen = {}
+        for pane in living:
+            try:
+                seen |= observing.glance(machine, [pane])
+            except NewerFormat as newer:
+                unseen[pane.id] = newer.reason
     found = (known_state(seen[pane.id]) if pane.id in seen else summary(pane) for pane in panes)
-    return [one if one.id in whole else restated(one, detail=FOLDER_GONE) for one in found]
+    return [restated(one, detail=unseen[one.id]) if one.id in unseen else one for one in found]
+
+
+def _why_unseen(machine: Machine, pane: Pane) -> str | None:
+    """Why no more is told of a session than what tmux knows; None if it can be looked at."""
+    if pane.format > FORMAT:
+        return NEWER
+    whole = not pane.spec.get("journal", True) or has_folder(machine, pane)
+    return None if whole else FOLDER_GONE

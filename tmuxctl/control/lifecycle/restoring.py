@@ -229,7 +229,7 @@ def kept_of(machine: Machine, lost: Session) -> Kept:
     profile = None
     with suppress(NotFound, Denied):
         path = f"{records.folder(machine, lost.id)}/profile.json"
-        profile = from_json(machine.transport.read(path, 0, JSON_LIMIT + 1))
+        profile = from_json(machine.transport.read(path, 0, JSON_LIMIT + 1), path)
     _, _, life = str(kept.get("incarnation") or ".1").rpartition(".")
     return Kept(lost, kept["spec"], kept["asked"], profile, int(life))
 

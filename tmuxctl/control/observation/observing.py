@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -27,6 +26,7 @@ from tmuxctl.terminal.panes.observer import WINDOW_SECONDS, Capture
 from tmuxctl.terminal.tmux.journal import Extent
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Probe, read_object
+from tmuxctl.untrusted import to_record
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import Detail, EvidenceKind
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from tmuxctl.program_profile import Profile
     from tmuxctl.reading.state.judging import Verdict
 
-LAST, FORMAT = "last.json", 1
+LAST = "last.json"
 
 SETTLED = (State.IDLE, State.ASKING)
 
@@ -448,16 +448,16 @@ class Steady:
 def leave(watched: Observer, verdict: Verdict) -> None:
     """Keep the last looks and their verdict in the session's folder, for the next process that asks."""
     kept = list(evidences.differences(list(watched.looks)[-KEPT_LOOKS:]))
-    about = {"format": FORMAT, "incarnation": watched.pane.incarnation, "state": verdict.state.value, "looks": kept}
+    about = {"incarnation": watched.pane.incarnation, "state": verdict.state.value, "looks": kept}
     with suppress(TmuxctlError, OSError):
-        watched.transport.put(f"{watched.folder}/{LAST}", json.dumps(about).encode())
+        watched.transport.put(f"{watched.folder}/{LAST}", to_record(about))
 
 
 def _left(watched: Observer) -> list[Look]:
     """The looks another process left of this life of the session, oldest first, however old."""
     try:
         about = read_object(watched.transport, f"{watched.folder}/{LAST}")
-        if about["format"] != FORMAT or about["incarnation"] != watched.pane.incarnation:
+        if about["incarnation"] != watched.pane.incarnation:
             return []
         found = [look for look in evidences.looks(about["looks"]) if not look.dead]
         return found if all(map(_whole, found)) else []

@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tmuxctl.control.sessions.records import buried, folder, lost
+from tmuxctl.control.sessions.records import buried, folder, lost, spec
 from tmuxctl.errors import Exited, Failed, NotFound, Unreachable
 from tmuxctl.model import State, addressable
 from tmuxctl.terminal.panes import journals
@@ -14,6 +14,7 @@ from tmuxctl.terminal.tmux import server
 from tmuxctl.terminal.tmux.journal import Cursor, Journal, cursor_text, pipe_command
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Guard, Refused
+from tmuxctl.untrusted import check_format
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -54,7 +55,8 @@ def find(machine: Machine, session: str, *, whole: bool = True) -> Pane:
 
 
 def check_folder(machine: Machine, pane: Pane) -> None:
-    """Failed `folder_gone` if a session's journal is not there."""
+    """Failed `folder_gone` if a session's journal is not there, NewerFormat if a later release started it."""
+    check_format(pane.format, f"session {pane.name}")
     if not pane.spec.get("journal", True) or has_folder(machine, pane):
         return
     # it may have been ended, and moved, since tmux was asked
@@ -111,6 +113,8 @@ def _other(machine: Machine, session: str) -> Pane:
         if pane.id == session:
             return pane
     gone = next((one for one in lost(machine, there) if session in (one.name, one.id)), None)
+    if gone:
+        spec(machine, gone.id)  # refused here, if it is one of a later release
     if gone and gone.state is State.EXITED:
         how = (
             "had ended before its tmux server died"

@@ -24,7 +24,8 @@ def profile_of(machine: Machine, pane: Pane) -> Profile | None:
     from tmuxctl.program_profile import from_json
 
     try:
-        found = from_json(machine.transport.read(f"{records.folder(machine, pane.id)}/profile.json", 0, JSON_LIMIT + 1))
+        path = f"{records.folder(machine, pane.id)}/profile.json"
+        found = from_json(machine.transport.read(path, 0, JSON_LIMIT + 1), path)
     except (NotFound, Denied):
         found = None
     if known is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,7 +13,7 @@ from tmuxctl.model import NAME, Confidence, Session, State, Status, natural
 from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import read_object
-from tmuxctl.untrusted import fits
+from tmuxctl.untrusted import NewerFormat, fits, to_record
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import EvidenceKind
 
@@ -115,10 +114,12 @@ def buried(machine: Machine) -> list[Session]:
 
 
 def _buried(machine: Machine, session_id: str) -> Session | None:
-    kept = spec(machine, session_id, "ended")
+    try:
+        kept, about = spec(machine, session_id, "ended"), tombstone(machine, session_id)
+    except NewerFormat as newer:
+        return _unread(session_id, State.EXITED, newer)
     if not kept:
         return None
-    about = tombstone(machine, session_id)
     return changed(
         _gone(session_id, kept, ended_status(about.get("detail"))),
         exit_status=about.get("exit_status"),
@@ -134,12 +135,14 @@ def tombstone(machine: Machine, session_id: str) -> dict[str, Any]:
 
 
 def ended_record(machine: Machine, place: str) -> dict[str, Any]:
-    """What the `ended.json` in a folder says; nothing if it is not there or cannot be read."""
-    with suppress(TmuxctlError, ValueError):
+    """What the `ended.json` in a folder says; nothing if it is not there or is damaged."""
+    try:
         about = read_object(machine.transport, f"{place}/ended.json")
-        if fits(about, ENDED):
-            return about
-    return {}
+    except NewerFormat:
+        raise
+    except (TmuxctlError, ValueError):
+        return {}
+    return about if fits(about, ENDED) else {}
 
 
 def server_pid(machine: Machine) -> int | None:
@@ -155,7 +158,10 @@ def server_pid(machine: Machine) -> int | None:
 
 def _lost(machine: Machine, session_id: str, now: bytes) -> Session | None:
     """A session that tmux does not know: lost with the server it had, or ended by somebody while that one, `now`, lives."""
-    kept = spec(machine, session_id)
+    try:
+        kept = spec(machine, session_id)
+    except NewerFormat as newer:
+        return _unread(session_id, State.LOST, newer)
     asked = kept.get("asked", {})
     here = folder(machine, session_id)
     files = machine.transport.files(here)
@@ -213,6 +219,11 @@ def _gone(session_id: str, kept: dict[str, Any], status: Status) -> Session:
     )
 
 
+def _unread(session_id: str, state: State, newer: NewerFormat) -> Session:
+    """A session of a later release: that it is there, and why no more is told of it."""
+    return Session(name=session_id, id=session_id, status=Status(state, detail=newer.reason), left=(newer.message,))
+
+
 def exit_of(machine: Machine, session_id: str) -> tuple[int | None, str | None]:
     """The exit status and signal that a session's program ended with, as far as tmux told it when it did."""
     said = record(machine, f"{folder(machine, session_id)}/{layout.EXIT}").decode(errors="replace")
@@ -221,7 +232,7 @@ def exit_of(machine: Machine, session_id: str) -> tuple[int | None, str | None]:
 
 
 def spec(machine: Machine, session_id: str, place: str = "sessions") -> dict[str, Any]:
-    """What a session's spec.json says; empty if it is gone, or set aside if it cannot be read."""
+    """What a session's spec.json says; empty if it is gone, or set aside if it is damaged. NewerFormat."""
     path = f"{machine.transport.home}/{place}/{session_id}/spec.json"
     try:
         kept = read_object(machine.transport, path)
@@ -240,4 +251,4 @@ def amend(machine: Machine, session_id: str, change: Callable[[dict[str, Any]], 
     """Change what is left of a session when tmux is gone; nothing if there is no spec of it."""
     if kept := spec(machine, session_id):
         change(kept)
-        machine.transport.put(f"{folder(machine, session_id)}/spec.json", json.dumps(kept).encode(), durable=True)
+        machine.transport.put(f"{folder(machine, session_id)}/spec.json", to_record(kept), durable=True)

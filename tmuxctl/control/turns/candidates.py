@@ -6,7 +6,6 @@ folder of the server's state, which is not there before somebody uses candidates
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import time
@@ -22,6 +21,7 @@ from tmuxctl.model import State
 from tmuxctl.program_profile import Profile
 from tmuxctl.results import Passed
 from tmuxctl.transport.base import read_object
+from tmuxctl.untrusted import to_record
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import Detail
 
@@ -292,7 +292,8 @@ def _alone(machine: Machine) -> AbstractContextManager[None]:
 def _turns(machine: Machine) -> dict[str, str]:
     """Who was taken last, by list."""
     with suppress(NotFound, ValueError):
-        return read_object(machine.transport, f"{folder(machine)}/{TURNS}")
+        kept = read_object(machine.transport, f"{folder(machine)}/{TURNS}")
+        return {order: name for order, name in kept.items() if isinstance(name, str)}
     return {}
 
 
@@ -300,7 +301,7 @@ def _put_turn(machine: Machine, found: Sequence[Candidate], one: Candidate) -> N
     kept = _turns(machine)
     kept.pop(_key(found), None)
     newest = [*kept.items(), (_key(found), one.name)][-LISTS_MOST:]
-    machine.transport.put(f"{folder(machine)}/{TURNS}", json.dumps(dict(newest)).encode())
+    machine.transport.put(f"{folder(machine)}/{TURNS}", to_record(dict(newest)))
 
 
 def limited(machine: Machine, session_id: str) -> str | None:

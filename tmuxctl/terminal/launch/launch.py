@@ -12,6 +12,8 @@ from tmuxctl.terminal.processes import cgroup, expire
 from tmuxctl.terminal.tmux import journal, layout
 from tmuxctl.terminal.tmux.server import FORMAT, target
 from tmuxctl.transport.base import BASICS, Command, shell_word
+from tmuxctl.untrusted import FORMAT as KEPT_FORMAT
+from tmuxctl.untrusted import to_record
 
 LEFT_OUT = re.compile(
     r"TMUX(?!_TMPDIR)\w*|STY|WINDOW|WINDOWID|TERM|TERMCAP|TERM_PROGRAM\w*|COLORTERM|LINES|COLUMNS|PWD|OLDPWD|SHLVL|_|"
@@ -117,7 +119,7 @@ def files(
         "notes": dict(spec.notes),
     }
     written = {
-        "spec.json": json.dumps({"asked": asked, "spec": kept, "id": session_id, "incarnation": incarnation}).encode(),
+        "spec.json": to_record({"asked": asked, "spec": kept, "id": session_id, "incarnation": incarnation}),
         "journal.sh": journal.writer(limit).encode(),
     }
     return written | expire.files(spec, session_id)
@@ -182,6 +184,7 @@ def commands(
         ("set-option", "-t", here, "@tmuxctl_" + name, value)
         for name, value in (
             ("id", session_id),
+            ("format", str(KEPT_FORMAT)),
             ("folder", journal.encoded(folder)),
             ("incarnation", incarnation),
             ("created", f"{created:.3f}"),

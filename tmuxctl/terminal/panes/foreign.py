@@ -20,6 +20,7 @@ from tmuxctl.state_files import take_lock
 from tmuxctl.terminal.input.paste import READING
 from tmuxctl.terminal.tmux.server import asked
 from tmuxctl.transport.base import Command, Guard, Transport, Watch, read_object
+from tmuxctl.untrusted import to_record
 
 LISTED = (
     "#{pane_id}",
@@ -271,7 +272,7 @@ class ForeignTransport:
 
     def _keep(self, values: Mapping[str, str]) -> None:
         mine = {name: value for name, value in values.items() if value and name not in self._about}
-        self.put(self._file, json.dumps({**mine, "of": self._about["incarnation"]}).encode())
+        self.put(self._file, to_record({**mine, "of": self._about["incarnation"]}))
 
     @property
     def _file(self) -> str:

@@ -47,6 +47,7 @@ FIELDS = (
     "@tmuxctl_tags",
     "@tmuxctl_ended",
     "version",
+    "@tmuxctl_format",
 )
 
 
@@ -116,6 +117,8 @@ class Pane(NamedTuple):
     ended: str
     version: str
     """The server's, as it tells it: `3.3a`."""
+    format: int
+    """That of the session's files and options."""
 
     @property
     def tmux(self) -> tuple[int, int] | None:
@@ -175,6 +178,7 @@ def parse(line: str) -> Pane | None:
         tags=tuple(values[26].split()),
         ended=values[27],
         version=values[28],
+        format=whole(29),
     )
 
 

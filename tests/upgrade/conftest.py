@@ -1,0 +1,3 @@
+"""What tests of upgrades share."""
+
+from control.conftest import person as person
