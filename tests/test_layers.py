@@ -451,3 +451,23 @@ def endless(use: Use) -> bool:
 def test_every_program_that_is_run_has_a_deadline():
     wrong = unexpected(endless, ENDLESS)
     assert not wrong, "give it a timeout, or list the function with its reason:\n" + "\n".join(wrong)
+
+
+def constants(path: Path) -> Iterator[ast.Constant]:
+    """The texts in a module that are no docstrings."""
+    tree = ast.parse(path.read_text(), str(path))
+    docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
+            yield node
+
+
+def test_the_options_of_a_session_are_named_in_one_place():
+    there = "tmuxctl.terminal.tmux.options"
+    wrong = [
+        f"{name}:{node.lineno} says {node.value.strip()[:40]!r}"
+        for name, path in (MODULES | PLUGINS).items()
+        for node in constants(path)
+        if "@tmuxctl_" in node.value and name != there
+    ]
+    assert not wrong, f"use {there}:\n" + "\n".join(wrong)

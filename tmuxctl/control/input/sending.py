@@ -16,7 +16,7 @@ from tmuxctl.operations import current
 from tmuxctl.results import Written
 from tmuxctl.terminal.input import paste as pasting
 from tmuxctl.terminal.input.paste import Input, Write
-from tmuxctl.terminal.tmux import lease
+from tmuxctl.terminal.tmux import lease, options
 from tmuxctl.terminal.tmux.lease import Holder
 from tmuxctl.terminal.tmux.server import Pane
 
@@ -174,7 +174,7 @@ def _in_parts(machine: Machine, pane: Pane, parts: Sequence[Sequence[str]], writ
 
 def parts_done(machine: Machine, pane: Pane, write_id: str) -> int:
     """How many parts of a write were carried out before."""
-    told = machine.transport.run([("display-message", "-p", "-t", pane.target, "#{@tmuxctl_ack}")])
+    told = machine.transport.run([("display-message", "-p", "-t", pane.target, f"#{{{options.ACKNOWLEDGED}}}")])
     parts = re.findall(rf"\b{write_id}p(\d+)\b", told.decode(errors="replace"))
     return max((int(part) + 1 for part in parts), default=0)
 

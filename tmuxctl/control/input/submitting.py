@@ -25,7 +25,7 @@ from tmuxctl.results import Submitted, Written
 from tmuxctl.terminal.input import paste
 from tmuxctl.terminal.input.keys import tmux_keys
 from tmuxctl.terminal.input.paste import Input, Write
-from tmuxctl.terminal.tmux import lease
+from tmuxctl.terminal.tmux import lease, options
 from tmuxctl.terminal.tmux.lease import Holder
 from tmuxctl.vocabulary import EventKind, EvidenceKind
 
@@ -199,13 +199,13 @@ class Submission:
     def _was_left(self) -> bool:
         """Whether a text of an earlier turn was left in the composer, and nothing was typed since."""
         pane, given = self.steady.observer.pane, self.steady.given
-        told = self.machine.transport.run([("display-message", "-p", "-t", pane.target, "#{@tmuxctl_left}")])
+        told = self.machine.transport.run([("display-message", "-p", "-t", pane.target, f"#{{{options.LEFT}}}")])
         return given is not None and told.decode(errors="replace").strip() == given.id
 
     def _leave(self, given: Input) -> None:
         """Note that this text may still stand in the composer."""
         pane = self.steady.observer.pane
-        self.machine.transport.run([("set-option", "-t", pane.target, "@tmuxctl_left", given.id)])
+        self.machine.transport.run([("set-option", "-t", pane.target, options.LEFT, given.id)])
 
     def _clear(self, *, left: bool) -> bool:
         """Empty the composer of what somebody left there, or the program put back after an interrupt; False if a text that

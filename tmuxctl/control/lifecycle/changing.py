@@ -8,11 +8,8 @@ from tmuxctl.control.lifecycle.listing import show
 from tmuxctl.control.sessions.finding import find
 from tmuxctl.control.sessions.records import amend
 from tmuxctl.errors import TmuxctlError
-from tmuxctl.model import (
-    Session,
-    check_name,
-    parse_size,
-)
+from tmuxctl.model import Session, check_name, parse_size
+from tmuxctl.terminal.tmux import options
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -44,8 +41,8 @@ def resize(machine: Machine, session: str, size: str) -> Session:
     cols, rows = str(wanted.cols), str(wanted.rows)
     machine.transport.run(
         [
-            ("set-option", "-t", pane.target, "@tmuxctl_cols", cols),
-            ("set-option", "-t", pane.target, "@tmuxctl_rows", rows),
+            ("set-option", "-t", pane.target, options.COLUMNS, cols),
+            ("set-option", "-t", pane.target, options.ROWS, rows),
             ("resize-window", "-t", pane.target, "-x", cols, "-y", rows),
         ]
     )

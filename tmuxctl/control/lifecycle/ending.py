@@ -15,7 +15,7 @@ from tmuxctl.errors import Exited, Failed, NotFound, TmuxctlError, Unreachable, 
 from tmuxctl.results import End, Killed, Pruned, Stray, Sync, Synced
 from tmuxctl.terminal.processes import cgroup, process
 from tmuxctl.terminal.processes.process import Ending, Target
-from tmuxctl.terminal.tmux import layout, server
+from tmuxctl.terminal.tmux import layout, options, server
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Command, Guard, Refused
 from tmuxctl.untrusted import NewerFormat, to_record
@@ -149,7 +149,7 @@ def _kill_sessions(machine: Machine, panes: Sequence[Pane]) -> None:
         commands: list[Command] = []
         for pane in left[:AT_ONCE]:
             # by its id too: one of the same name may have taken its place meanwhile
-            commands.append(Guard(pane.target, f"#{{==:#{{@tmuxctl_id}},{pane.id}}}", pane.id))
+            commands.append(Guard(pane.target, f"#{{==:#{{{options.ID}}},{pane.id}}}", pane.id))
             commands.append(("kill-session", "-t", "=" + pane.name))
         try:
             machine.transport.run(commands)

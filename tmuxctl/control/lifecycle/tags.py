@@ -9,6 +9,7 @@ from tmuxctl.control.lifecycle import listing
 from tmuxctl.control.sessions import finding, records
 from tmuxctl.model import Session, check_tag
 from tmuxctl.operations import current
+from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Guard, Refused
 
@@ -35,8 +36,8 @@ def _changed(tags: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> 
 
 def _put(machine: Machine, pane: Pane, tags: Sequence[str]) -> bool:
     """Replace the tags in tmux; False if somebody else changed them meanwhile."""
-    same = f"#{{&&:#{{==:#{{@tmuxctl_id}},{pane.id}}},#{{==:#{{@tmuxctl_tags}},{' '.join(pane.tags)}}}}}"
-    change = ("set-option", "-t", pane.target, "@tmuxctl_tags", " ".join(tags))
+    same = f"#{{&&:#{{==:#{{{options.ID}}},{pane.id}}},#{{==:#{{{options.TAGS}}},{' '.join(pane.tags)}}}}}"
+    change = ("set-option", "-t", pane.target, options.TAGS, " ".join(tags))
     try:
         machine.transport.run([Guard(pane.target, same), change])
     except Refused:

@@ -17,6 +17,7 @@ from tmuxctl.errors import NotFound
 from tmuxctl.reading.answers import drawn_answer, failure
 from tmuxctl.results import Output
 from tmuxctl.terminal.panes import observer as observers
+from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux import screen as screens
 from tmuxctl.vocabulary import EventKind
 
@@ -137,7 +138,7 @@ def last(machine: Machine, pane: Pane) -> Output | None:
         return None
     here = pane.target
     told = machine.transport.run(
-        [("display-message", "-p", "-t", here, f"#{{@tmuxctl_{name}}}") for name in ("asked", "input")]
+        [("display-message", "-p", "-t", here, f"#{{{name}}}") for name in (options.ASKED, options.INPUT)]
     ).decode(errors="replace")
     asked, _, newest = told.rstrip("\n").partition("\n")
     history, _, text = asked.partition(":")

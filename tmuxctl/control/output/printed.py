@@ -10,8 +10,8 @@ from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Unreachable
 from tmuxctl.operations import Call, current
 from tmuxctl.results import Output, Pieces
 from tmuxctl.terminal.input.paste import Input
+from tmuxctl.terminal.tmux import options, server
 from tmuxctl.terminal.tmux import screen as screens
-from tmuxctl.terminal.tmux import server
 from tmuxctl.terminal.tmux.journal import Journal, Slice, parse_cursor
 from tmuxctl.terminal.tmux.server import Pane
 
@@ -99,7 +99,7 @@ def _ended(machine: Machine, session: str, since: str | None) -> tuple[Pane, Jou
         return None
     _, place, session_id = max(found)
     cols, rows = machine.settings.tmux_size.cols, machine.settings.tmux_size.rows
-    line = {"session_name": session, "@tmuxctl_id": session_id, "@tmuxctl_incarnation": session_id[:8] + ".1"}
+    line = {"session_name": session, options.ID: session_id, options.INCARNATION: session_id[:8] + ".1"}
     values = line | {"pane_dead": "1", "pane_width": str(cols), "pane_height": str(rows)}
     pane = server.parse("\t".join(values.get(field, "") for field in server.FIELDS))
     return server.known(pane, session), Journal(machine.transport, f"{home}/{place}/{session_id}")
@@ -122,7 +122,7 @@ def offset_of(pane: Pane, since: str | None) -> int | None:
 def last_input(machine: Machine, pane: Pane) -> Input | None:
     """What was sent last, by whichever process."""
     try:
-        reply = machine.transport.run([("display-message", "-p", "-t", pane.target, "#{@tmuxctl_input}")])
+        reply = machine.transport.run([("display-message", "-p", "-t", pane.target, f"#{{{options.INPUT}}}")])
     except TmuxctlError as error:
         if error.reason not in ("no_session", "no_server"):
             raise

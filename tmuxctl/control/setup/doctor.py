@@ -12,6 +12,7 @@ from tmuxctl.errors import Failed, TmuxctlError
 from tmuxctl.operations import current
 from tmuxctl.results import Check, Doctor
 from tmuxctl.terminal.processes import process
+from tmuxctl.terminal.tmux import options
 from tmuxctl.transport import versions
 from tmuxctl.transport.base import Room, Used
 
@@ -114,7 +115,7 @@ def _folders(machine: Machine) -> Iterator[Check]:
 
 
 def _server(machine: Machine) -> Iterator[Check]:
-    command = ("display-message", "-p", "#{pid} #{version} #{@tmuxctl_config} #{socket_path}")
+    command = ("display-message", "-p", f"#{{pid}} #{{version}} #{{{options.CONFIG}}} #{{socket_path}}")
     try:
         reply = machine.transport.run([command]).decode(errors="replace").strip()
     except TmuxctlError as error:

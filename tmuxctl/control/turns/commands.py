@@ -17,7 +17,7 @@ from tmuxctl.reading.text import marks
 from tmuxctl.results import Ran
 from tmuxctl.terminal.input import paste
 from tmuxctl.terminal.launch import shells
-from tmuxctl.terminal.tmux import layout, lease, server
+from tmuxctl.terminal.tmux import layout, lease, options, server
 from tmuxctl.terminal.tmux.journal import Journal, Slice
 from tmuxctl.terminal.tmux.lease import Holder
 from tmuxctl.terminal.tmux.server import Pane
@@ -355,7 +355,7 @@ class _Run:
         remember = paste.Input.remember(
             self.holder.pid, self.id, self.first, "none", b"", self.machine.transport.clock()
         )
-        self.machine.transport.run([("set-option", "-F", "-t", self.pane.target, "@tmuxctl_input", remember)])
+        self.machine.transport.run([("set-option", "-F", "-t", self.pane.target, options.INPUT, remember)])
 
     def follow(self, deadline: float | None, *, until_begun: bool = False) -> Ran:
         """Take in output until the command's end, or only its beginning. Raises DecisionNeeded if it wants an answer."""

@@ -26,7 +26,7 @@ from tmuxctl.reading.text.marks import marks
 from tmuxctl.results import Answer, Output, Submitted, Wait
 from tmuxctl.terminal.input import paste
 from tmuxctl.terminal.input.paste import Input
-from tmuxctl.terminal.tmux import lease
+from tmuxctl.terminal.tmux import lease, options
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import Detail, EventKind, EvidenceKind, InputKind, WaitCondition
 
@@ -247,7 +247,7 @@ class _Turn:
         """Let another turn begin."""
         if self.begun:
             with suppress(TmuxctlError):
-                lease.give_back(self.machine.transport, self.holder, self.pane.name, name=lease.TURN)
+                lease.give_back(self.machine.transport, self.holder, self.pane.name, name=options.ASKER)
 
     def ready(self) -> None:
         """Wait for the program to wait for the next thing, as long as that may reasonably be, else refuse."""
@@ -353,7 +353,9 @@ class _Turn:
 
     def _recovering(self) -> bool:
         """True if the turn that took too long was the last that was given: nobody typed since, and it was not seen to end."""
-        told = self.machine.transport.run([("display-message", "-p", "-t", self.pane.target, "#{@tmuxctl_recovery}")])
+        told = self.machine.transport.run(
+            [("display-message", "-p", "-t", self.pane.target, f"#{{{options.RECOVERY}}}")]
+        )
         return self.steady.given is not None and told.decode(errors="replace").strip() == self.steady.given.id
 
     # the turn
@@ -521,14 +523,14 @@ class _Turn:
 
     def _count(self) -> None:
         """Number the turn, and take back what an earlier timeout noted."""
-        here, counted = self.pane.target, "#{e|+|:0#{@tmuxctl_turn},1}"
+        here, counted = self.pane.target, f"#{{e|+|:0#{{{options.TURN}}},1}}"
         told = self.machine.transport.run(
             [
                 ("display-message", "-p", "-t", here, counted),
-                ("display-message", "-p", "-t", here, "0#{@tmuxctl_misfits}"),
-                ("set-option", "-F", "-t", here, "@tmuxctl_turn", counted),
-                ("set-option", "-u", "-t", here, "@tmuxctl_recovery"),
-                *([("set-option", "-t", here, "@tmuxctl_asked", self._remembered())] if self.pastes else []),
+                ("display-message", "-p", "-t", here, f"0#{{{options.MISFITS}}}"),
+                ("set-option", "-F", "-t", here, options.TURN, counted),
+                ("set-option", "-u", "-t", here, options.RECOVERY),
+                *([("set-option", "-t", here, options.ASKED, self._remembered())] if self.pastes else []),
             ]
         )
         number, misfits = (*told.split(), b"", b"")[:2]
@@ -579,7 +581,7 @@ class _Turn:
         count = 0 if found.fits else self.misfits + 1
         if count != self.misfits:
             with suppress(TmuxctlError):
-                self.machine.transport.run([("set-option", "-t", self.pane.target, "@tmuxctl_misfits", str(count))])
+                self.machine.transport.run([("set-option", "-t", self.pane.target, options.MISFITS, str(count))])
         return misfit(profile, count)
 
     def _said(self, printed: bytes, cut: bool, end: Wait) -> Said:
@@ -644,4 +646,4 @@ class _Turn:
         if given is None:
             return
         with suppress(TmuxctlError):
-            self.machine.transport.run([("set-option", "-t", self.pane.target, "@tmuxctl_recovery", given.id)])
+            self.machine.transport.run([("set-option", "-t", self.pane.target, options.RECOVERY, given.id)])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tmuxctl.errors import Denied, Unreachable, Usage
 from tmuxctl.operations import TEXTS, Flag, Kind, SessionName, invoke, operation
 from tmuxctl.surfaces.cli.output import Options, tell
+from tmuxctl.terminal.tmux import options
 
 if TYPE_CHECKING:
     from tmuxctl.control import Control
@@ -116,7 +117,7 @@ def client(control: Control, session: str, *, read_only: bool = False, keep_size
             reason="no_terminal",
             hint=f"tmuxctl screen {found.name} shows what is on it",
         )
-    option = ("@tmuxctl_keep_size", "1") if keep_size else ("-u", "@tmuxctl_keep_size")
+    option = (options.KEEP_SIZE, "1") if keep_size else ("-u", options.KEEP_SIZE)
     control.machine.transport.run([("set-option", "-q", "-t", f"={found.name}:", *option)])
     tmux, socket = control.machine.settings.tmux_binary, control.machine.transport.socket
     words = [tmux, "-u", "-L", socket, "attach-session", "-t", f"={found.name}"]

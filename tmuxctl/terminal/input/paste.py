@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tmuxctl.errors import Conflict, Exited, Failed, NotFound, Unreachable, Usage
-from tmuxctl.terminal.tmux import lease
+from tmuxctl.terminal.tmux import lease, options
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Command, Guard, Refused, Transport
 from tmuxctl.transport.versions import exact_paste_flags
@@ -177,7 +177,7 @@ def _run(transport: Transport, commands: Sequence[Command], one: Write, timeout:
 
 def _plain(pane: Pane, one: Write, remember: str) -> list[Command]:
     """The write where nothing at all stands against it: one comparison, a third of the time of looking at each reason."""
-    state = "#{@tmuxctl_id} #{pane_dead}#{pane_input_off}#{pane_in_mode} #{session_attached} #{@tmuxctl_lease}"
+    state = f"#{{{options.ID}}} #{{pane_dead}}#{{pane_input_off}}#{{pane_in_mode}} #{{session_attached}} #{{{options.LEASE}}}"
     clear = f"#{{==:{state},{pane.id} 000 0 }}"
     if _pressed(one):
         clear = f"#{{?{SHARED},0,{clear}}}"
@@ -196,8 +196,8 @@ def _typed(pane: Pane, one: Write, remember: str) -> list[Command]:
     if one.enter and _pressed(one):
         typing.append(("send-keys", "-t", here, "-H", "0d"))
     return [
-        ("set-option", "-F", "-t", here, "@tmuxctl_ack", f"#{{=-240:@tmuxctl_ack}} {one.acknowledged}"),
-        ("set-option", "-F", "-t", here, "@tmuxctl_input", remember),
+        ("set-option", "-F", "-t", here, options.ACKNOWLEDGED, f"#{{=-240:{options.ACKNOWLEDGED}}} {one.acknowledged}"),
+        ("set-option", "-F", "-t", here, options.INPUT, remember),
         *typing,
     ]
 
@@ -211,8 +211,8 @@ def _guarded(transport: Transport, holder: lease.Holder, pane: Pane, one: Write,
     """One guard: whatever forbids the write is told in one line, else it is typed, acknowledged and remembered."""
     here = pane.target
     facts = {
-        "other": f"#{{!=:#{{@tmuxctl_id}},{pane.id}}}",
-        "dup": f"#{{m:*{one.acknowledged}*,#{{@tmuxctl_ack}}}}",
+        "other": f"#{{!=:#{{{options.ID}}},{pane.id}}}",
+        "dup": f"#{{m:*{one.acknowledged}*,#{{{options.ACKNOWLEDGED}}}}}",
         "human": lease.human(time.time()),
         "dead": "#{pane_dead}",
         "off": "#{pane_input_off}",

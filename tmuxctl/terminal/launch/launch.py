@@ -9,7 +9,7 @@ from typing import Any
 
 from tmuxctl.model import SessionSpec
 from tmuxctl.terminal.processes import cgroup, expire
-from tmuxctl.terminal.tmux import journal, layout
+from tmuxctl.terminal.tmux import journal, layout, options
 from tmuxctl.terminal.tmux.server import FORMAT, target
 from tmuxctl.transport.base import BASICS, Command, shell_word
 from tmuxctl.untrusted import FORMAT as KEPT_FORMAT
@@ -181,17 +181,17 @@ def commands(
         ("pipe-pane", "-IO", "-t", here, journal.pipe_command(folder)),
     ]
     made += [
-        ("set-option", "-t", here, "@tmuxctl_" + name, value)
+        ("set-option", "-t", here, name, value)
         for name, value in (
-            ("id", session_id),
-            ("format", str(KEPT_FORMAT)),
-            ("folder", journal.encoded(folder)),
-            ("incarnation", incarnation),
-            ("created", f"{created:.3f}"),
-            ("cols", cols),
-            ("rows", rows),
-            ("spec", about),
-            *([("tags", " ".join(tags))] if tags else []),
+            (options.ID, session_id),
+            (options.FORMAT, str(KEPT_FORMAT)),
+            (options.FOLDER, journal.encoded(folder)),
+            (options.INCARNATION, incarnation),
+            (options.CREATED, f"{created:.3f}"),
+            (options.COLUMNS, cols),
+            (options.ROWS, rows),
+            (options.SPEC, about),
+            *([(options.TAGS, " ".join(tags))] if tags else []),
         )
     ]
     made += expire.timers(spec)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tmuxctl.terminal.tmux import journal
+from tmuxctl.terminal.tmux import journal, options
 
 OPTIONS = """\
 # tmuxctl's own server; your ~/.tmux.conf is not read. Every option with -q: a version that does not know one goes on.
@@ -30,24 +30,21 @@ set -gq remain-on-exit-format ''
 set -gq status-left-length 60
 set -gq status-right-length 60
 set -gq status-left '#{session_name} '
-set -gq status-right '#{?@tmuxctl_input,driven by tmuxctl #{s/:.*//:@tmuxctl_input} ,}#{?client_readonly,read-only ,}C-b d leaves'
+set -gq status-right '#{?@@input,driven by tmuxctl #{s/:.*//:@@input} ,}#{?client_readonly,read-only ,}C-b d leaves'
 set -gq window-status-format ''
 set -gq window-status-current-format ''
-set -sq @tmuxctl_config 1
+set -sq @@config 1
 """
 
-ATTACHED = (
-    'set-hook -g client-attached \'if -F "#{&&:#{@tmuxctl_id},#{!=:#{@tmuxctl_keep_size},1}}"'
-    ' "set -w window-size latest"\'\n'
-)
+ATTACHED = 'set-hook -g client-attached \'if -F "#{&&:#{@@id},#{!=:#{@@keep_size},1}}" "set -w window-size latest"\'\n'
 """A person's terminal is filled while they are there."""
 
-LEFT = "#{&&:#{@tmuxctl_id},#{&&:#{==:#{session_attached_list},},#{==:#{window-size},latest}}}"
+LEFT = "#{&&:#{@@id},#{&&:#{==:#{session_attached_list},},#{==:#{window-size},latest}}}"
 DETACHED = (
     f"set-hook -g client-detached 'run-shell -C \"#{{S:#{{?{LEFT},"
-    "resize-window -t =#{session_name}: -x #{@tmuxctl_cols} -y #{@tmuxctl_rows} ;,}}\"'\n"
+    "resize-window -t =#{session_name}: -x #{@@cols} -y #{@@rows} ;,}}\"'\n"
 )
 """The size asked for comes back when the last one leaves. The hook does not know which session was left and
 `session_attached` may still count the leaver (measured, 3.3a), so every session is looked at."""
 
-CONFIG = (OPTIONS + ATTACHED + DETACHED + journal.HOOK + "\n").encode()
+CONFIG = options.in_script(OPTIONS + ATTACHED + DETACHED + journal.HOOK + "\n").encode()

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Usage
 from tmuxctl.state_files import take_lock
 from tmuxctl.terminal.input.paste import READING
+from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux.server import asked
 from tmuxctl.transport.base import Command, Guard, Transport, Watch, read_object
 from tmuxctl.untrusted import to_record
@@ -33,7 +34,7 @@ LISTED = (
     "#{pane_active}",
     "#{pane_pipe}",
     # anybody may set an option of this name to anything: only what is an id of ours counts
-    "#{m/r:^[0-9a-f-]+$,#{@tmuxctl_id}}",
+    f"#{{m/r:^[0-9a-f-]+$,#{{{options.ID}}}}}",
     # a window's name may hold tabs and newlines (`new-session -n`, up to 3.6): such a one is left out
     "#{?#{m/r:^[^[:cntrl:]]*$,#{window_name}},#{window_name},}",
     "#{session_name}",
@@ -51,7 +52,7 @@ SAFE = re.compile(r"[A-Za-z0-9 .:_-]*")
 TYPED_INTO = "#{&&:#{window_active},#{||:#{pane_active},#{pane_synchronized}}}"
 """A tmux condition: the keys of a person who is in this pane's session reach it."""
 
-OPTION = re.compile(r"#\{(?:=(-?[0-9]+):)?@tmuxctl_(\w+)\}")
+OPTION = re.compile(rf"#\{{(?:=(-?[0-9]+):)?{options.PREFIX}(\w+)\}}")
 
 HARMLESS = ("display-message", "capture-pane", "paste-buffer", "delete-buffer", "send-keys")
 """Commands that leave a server's options, layout, modes and pipes as they are."""
@@ -164,7 +165,7 @@ class ForeignTransport:
         # ours, and told of no one else: what has another first process or server is another pane
         same = f"#{{==:#{{pid}}.#{{pane_pid}},{pane.server}.{pane.pid}}}"
         self._fixed = {
-            "#{@tmuxctl_id}": f"#{{?{same},{pane.uuid},}}",
+            f"#{{{options.ID}}}": f"#{{?{same},{pane.uuid},}}",
             "#{session_name}": "@NAME@",
             # a person who types elsewhere is in nobody's way
             asked("session_activity"): f"#{{?{TYPED_INTO},#{{session_activity}},0}}",
@@ -334,8 +335,8 @@ def _offset(remembered: str) -> int:
 
 def _option(one: Command) -> str | None:
     """The option of ours that a command sets, without its prefix; None for every other command."""
-    named = [word for word in one if word.startswith("@tmuxctl_")] if one[0] == "set-option" else []
-    return named[0].removeprefix("@tmuxctl_") if named else None
+    named = [word for word in one if word.startswith(options.PREFIX)] if one[0] == "set-option" else []
+    return named[0].removeprefix(options.PREFIX) if named else None
 
 
 def _sets(commands: Sequence[Command]) -> bool:

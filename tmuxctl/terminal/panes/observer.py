@@ -15,8 +15,8 @@ from tmuxctl.errors import NotFound
 from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Hook, Kernel, Look, Mark
 from tmuxctl.terminal.input.paste import FACTS_SIZE, Input
 from tmuxctl.terminal.panes.journals import journal
+from tmuxctl.terminal.tmux import options, server
 from tmuxctl.terminal.tmux import screen as screens
-from tmuxctl.terminal.tmux import server
 from tmuxctl.terminal.tmux.journal import Extent
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Command, Guard, Probe, Refused, Transport
@@ -63,7 +63,7 @@ def capture(
     end = os.urandom(8).hex()
     facts = server.CHANGES if before else server.FORMAT
     grab = ("capture-pane", "-p", "-e", *(() if trim else ("-N",)), *(("-J",) if wide else ()), "-t", here)
-    about = f"{facts}\t{end}#{{={FACTS_SIZE}:@tmuxctl_input}}\t#{{pane_title}}{end}"
+    about = f"{facts}\t{end}#{{={FACTS_SIZE}:{options.INPUT}}}\t#{{pane_title}}{end}"
     commands: list[Command] = [("display-message", "-p", "-t", here, about), grab]
     if scrollback is not None:
         commands += [("display-message", "-p", end), (*grab, "-S", f"-{scrollback}" if scrollback else "-", "-E", "-1")]
@@ -110,9 +110,9 @@ def captures(transport: Transport, panes: Sequence[Pane]) -> list[Capture]:
 
 def _draw(pane: Pane, end: str) -> list[Command]:
     here = pane.target
-    about = f"{end}#{{={FACTS_SIZE}:@tmuxctl_input}}\t#{{pane_title}}{end}"
+    about = f"{end}#{{={FACTS_SIZE}:{options.INPUT}}}\t#{{pane_title}}{end}"
     return [
-        Guard(here, f"#{{==:#{{@tmuxctl_id}},{pane.id}}}", pane.id),
+        Guard(here, f"#{{==:#{{{options.ID}}},{pane.id}}}", pane.id),
         ("display-message", "-p", "-t", here, about),
         ("capture-pane", "-p", "-e", "-t", here),
         ("display-message", "-p", f"{end}{end}"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from tmuxctl.model import SessionSpec
+from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux.server import target
 from tmuxctl.transport.base import Command, shell_word
 
@@ -22,7 +23,7 @@ CLOSEST = 1.0
 GRACE = 3.0
 """Seconds between TERM and KILL where nothing else was asked for."""
 
-AGAIN = f'sh "$(printf "#{{@tmuxctl_folder}}/{NAME}")"'
+AGAIN = f'sh "$(printf "#{{{options.FOLDER}}}/{NAME}")"'
 """The command that a timer runs; the option `@tmuxctl_folder` holds what `journal.encoded` makes of the folder."""
 
 # A timer belongs to one life of a session: to its pane and first process, which tmux tells when the timer is set. tmux
@@ -105,8 +106,8 @@ send() {
 
 # tmux 3.2a dies of a time that belongs to no session
 times='#{?session_name,#{window_activity} #{session_activity},0}'
-about='#{@tmuxctl_id} #{pane_pid} #{pane_dead}#{@tmuxctl_ended}'
-facts=$("$tmux" display-message -p -t "$pane" "$about $times #{=200:@tmuxctl_input}")
+about='#{@@id} #{pane_pid} #{pane_dead}#{@@ended}'
+facts=$("$tmux" display-message -p -t "$pane" "$about $times #{=200:@@input}")
 case $facts in "$id $pid 0 "*) ;; *) exit 0 ;; esac
 read -r group <cgroup || group=
 case $group in /*/"tmuxctl-$id") ;; *) group= ;; esac
@@ -124,7 +125,7 @@ if [ "$why" = idle ]; then
 fi
 
 echo "$why" >ended
-"$tmux" set-option -t "$pane" @tmuxctl_ended "$why"
+"$tmux" set-option -t "$pane" @@ended "$why"
 rows=$(ours) seen=$rows
 send TERM CONT
 tenths=0 late=HUP
@@ -161,7 +162,7 @@ def files(spec: SessionSpec, session_id: str) -> dict[str, bytes]:
         "noise": math.ceil(step) + 1,
         "again": shell_word(AGAIN),
     }
-    return {NAME: ("".join(f"{name}={value}\n" for name, value in values.items()) + SCRIPT).encode()}
+    return {NAME: ("".join(f"{name}={value}\n" for name, value in values.items()) + options.in_script(SCRIPT)).encode()}
 
 
 def timers(spec: SessionSpec) -> list[Command]:

@@ -13,6 +13,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tmuxctl.errors import NotFound, Usage
+from tmuxctl.terminal.tmux import options
 from tmuxctl.transport.base import File
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ done
 
 HOOK = (
     "set-hook -g pane-died "
-    '{ run-shell -b \'sh "$(printf "#{@tmuxctl_folder}/journal.sh")" end'
+    f'{{ run-shell -b \'sh "$(printf "#{{{options.FOLDER}}}/journal.sh")" end'
     " #{pane_dead_status}:#{pane_dead_signal} >/dev/null 2>&1; true' }"
 )
 """The line of tmux.conf that tells a dead pane's writer to end, and how the program ended; the session option

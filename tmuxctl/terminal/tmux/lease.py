@@ -7,14 +7,12 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from tmuxctl.errors import Conflict
+from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux.server import Pane, asked, target
 from tmuxctl.transport.base import Guard, Refused, Transport
 
 SECONDS = 10
 """How long a lease lasts unless renewed."""
-
-TURN = "asker"
-"""The name of the lease that one turn holds to its end."""
 
 HUMAN_SECONDS = 2
 """A person who pressed a key so recently is still typing; tmux counts in whole seconds."""
@@ -55,13 +53,13 @@ def broken(pane: Pane, machine: str | None) -> bool:
     return started(int(pid)) not in (int(began), -1)
 
 
-def foreign(holder: Holder, pane: Pane, *, now: float, machine: str | None, name: str = "lease") -> str:
+def foreign(holder: Holder, pane: Pane, *, now: float, machine: str | None, name: str = options.LEASE) -> str:
     """A tmux condition: somebody else holds a lease that has neither run out nor lost its holder."""
-    others = [f"#{{!=:#{{@tmuxctl_{name}}},{holder}}}"]
+    others = [f"#{{!=:#{{{name}}},{holder}}}"]
     if broken(pane, machine):
-        others.append(f"#{{!=:#{{@tmuxctl_{name}}},{pane.lease}}}")
-    others.append(f"#{{e|>:#{{@tmuxctl_{name}_until}},{int(now)}}}")
-    condition = f"#{{@tmuxctl_{name}}}"
+        others.append(f"#{{!=:#{{{name}}},{pane.lease}}}")
+    others.append(f"#{{e|>:#{{{name}_until}},{int(now)}}}")
+    condition = f"#{{{name}}}"
     for other in others:
         condition = f"#{{&&:{condition},{other}}}"
     return condition
@@ -73,15 +71,15 @@ def human(wall: float) -> str:
     return f"#{{&&:#{{session_attached}},{recent}}}"
 
 
-def take(transport: Transport, holder: Holder, pane: Pane, *, name: str = "lease", timeout: float = 8.0) -> bool:
+def take(transport: Transport, holder: Holder, pane: Pane, *, name: str = options.LEASE, timeout: float = 8.0) -> bool:
     """Take or renew the lease in one list; False if another writer has it."""
     now = transport.clock()
     held = foreign(holder, pane, now=now, machine=transport.machine, name=name)
     here = target(pane.name)
     mine = [
         Guard(here, f"#{{?{held},0,1}}"),
-        ("set-option", "-t", here, f"@tmuxctl_{name}", str(holder)),
-        ("set-option", "-t", here, f"@tmuxctl_{name}_until", str(int(now) + SECONDS)),
+        ("set-option", "-t", here, name, str(holder)),
+        ("set-option", "-t", here, f"{name}_until", str(int(now) + SECONDS)),
     ]
     try:
         transport.run(mine, timeout=timeout)
@@ -92,17 +90,19 @@ def take(transport: Transport, holder: Holder, pane: Pane, *, name: str = "lease
 
 def take_turn(transport: Transport, holder: Holder, pane: Pane) -> bool:
     """Take or renew the right to have a turn, as `take`: it keeps out other turns, and no keys."""
-    reply = transport.run([("display-message", "-p", "-t", target(pane.name), f"#{{@tmuxctl_{TURN}}}")])
+    reply = transport.run([("display-message", "-p", "-t", target(pane.name), f"#{{{options.ASKER}}}")])
     holds = pane._replace(lease=reply.decode(errors="replace").strip())
-    return take(transport, holder, holds, name=TURN)
+    return take(transport, holder, holds, name=options.ASKER)
 
 
-def give_back(transport: Transport, holder: Holder, session: str, *, name: str = "lease", timeout: float = 8.0) -> None:
+def give_back(
+    transport: Transport, holder: Holder, session: str, *, name: str = options.LEASE, timeout: float = 8.0
+) -> None:
     """Release the lease if it is still ours."""
     here = target(session)
-    mine = f"#{{==:#{{@tmuxctl_{name}}},{holder}}}"
+    mine = f"#{{==:#{{{name}}},{holder}}}"
     with suppress(Refused):
-        transport.run([Guard(here, mine), ("set-option", "-u", "-t", here, f"@tmuxctl_{name}")], timeout=timeout)
+        transport.run([Guard(here, mine), ("set-option", "-u", "-t", here, name)], timeout=timeout)
 
 
 def held(name: str) -> Conflict:

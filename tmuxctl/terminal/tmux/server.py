@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tmuxctl.errors import NotFound, Unreachable
 from tmuxctl.model import natural
+from tmuxctl.terminal.tmux import options
 from tmuxctl.transport.base import Command, Transport
 from tmuxctl.transport.versions import number
 from tmuxctl.untrusted import fits, parse_json
@@ -19,11 +20,11 @@ NUDGE_SECONDS = 2.0
 
 FIELDS = (
     "session_name",
-    "@tmuxctl_id",
-    "@tmuxctl_incarnation",
-    "@tmuxctl_created",
-    "@tmuxctl_lease",
-    "@tmuxctl_lease_until",
+    options.ID,
+    options.INCARNATION,
+    options.CREATED,
+    options.LEASE,
+    options.LEASE_UNTIL,
     "session_attached",
     "session_activity",
     "window_activity",
@@ -43,11 +44,11 @@ FIELDS = (
     "pane_height",
     "history_size",
     "pid",
-    "@tmuxctl_spec",
-    "@tmuxctl_tags",
-    "@tmuxctl_ended",
+    options.SPEC,
+    options.TAGS,
+    options.ENDED,
     "version",
-    "@tmuxctl_format",
+    options.FORMAT,
 )
 
 
@@ -62,7 +63,7 @@ FORMAT = "\t".join(map(asked, FIELDS))
 
 
 CHANGING = (
-    "@tmuxctl_id",
+    options.ID,
     "pane_dead",
     "pane_pipe",
     "cursor_x",
@@ -227,7 +228,7 @@ def pane_and_input(
     With what was known of it `before` only the changes are asked for, and all if it is not that session any more.
     """
     wanted = CHANGES if before else FORMAT
-    query = ("display-message", "-p", "-t", target(name), "#{@tmuxctl_input}\t" + wanted)
+    query = ("display-message", "-p", "-t", target(name), f"#{{{options.INPUT}}}\t" + wanted)
     given, _, facts = transport.run([query], timeout=timeout).decode(errors="replace").rstrip("\n").partition("\t")
     if before:
         now = renewed(before, facts)
@@ -244,7 +245,9 @@ class Taken(NamedTuple):
 
 def names(transport: Transport, *, timeout: float = 8.0) -> dict[str, Taken]:
     """The names that are taken on the server."""
-    lines = _listed(transport, [("list-panes", "-a", "-F", "#{pane_dead} #{@tmuxctl_id} #{session_name}")], timeout)
+    lines = _listed(
+        transport, [("list-panes", "-a", "-F", f"#{{pane_dead}} #{{{options.ID}}} #{{session_name}}")], timeout
+    )
     rows = [line.split(" ", 2) for line in lines if line]
     return {name: Taken(dead == "1", session_id) for dead, session_id, name in rows}
 

@@ -1,0 +1,56 @@
+"""The options of tmux in which a session keeps what is known of it while it runs (tmux(1), OPTIONS: `@` is for users)."""
+
+from __future__ import annotations
+
+import re
+
+PREFIX = "@tmuxctl_"
+
+ID = "@tmuxctl_id"
+FORMAT = "@tmuxctl_format"
+"""That of the session's files and options (`untrusted.FORMAT`)."""
+FOLDER = "@tmuxctl_folder"
+"""What `journal.encoded` makes of the session's folder."""
+INCARNATION = "@tmuxctl_incarnation"
+CREATED = "@tmuxctl_created"
+SPEC = "@tmuxctl_spec"
+"""What `launch.facts` tells of the session."""
+TAGS = "@tmuxctl_tags"
+COLUMNS = "@tmuxctl_cols"
+ROWS = "@tmuxctl_rows"
+KEEP_SIZE = "@tmuxctl_keep_size"
+ENDED = "@tmuxctl_ended"
+"""Why its program was ended."""
+LEASE = "@tmuxctl_lease"
+LEASE_UNTIL = "@tmuxctl_lease_until"
+ASKER = "@tmuxctl_asker"
+ASKER_UNTIL = "@tmuxctl_asker_until"
+"""The name of the lease that one turn holds to its end."""
+INPUT = "@tmuxctl_input"
+"""The last input, as `paste.Input` writes it."""
+ACKNOWLEDGED = "@tmuxctl_ack"
+"""The ids of the last inputs that were typed."""
+ASKED = "@tmuxctl_asked"
+"""The last turn's input, so that its answer can be had later."""
+LEFT = "@tmuxctl_left"
+TURN = "@tmuxctl_turn"
+RECOVERY = "@tmuxctl_recovery"
+MISFITS = "@tmuxctl_misfits"
+CONFIG = "@tmuxctl_config"
+"""Of a server: that ours started it."""
+
+NAMES = frozenset(value for value in globals().values() if isinstance(value, str) and value.startswith(PREFIX)) - {
+    PREFIX
+}
+
+
+def named(name: str) -> str:
+    """The option that is called so, without the prefix."""
+    if PREFIX + name not in NAMES:
+        raise KeyError(name)
+    return PREFIX + name
+
+
+def in_script(text: str) -> str:
+    """A script or format in which `@@NAME` stands for an option of ours."""
+    return re.sub(r"@@(\w+)", lambda found: named(found[1]), text)
