@@ -471,3 +471,19 @@ def test_the_options_of_a_session_are_named_in_one_place():
         if "@tmuxctl_" in node.value and name != there
     ]
     assert not wrong, f"use {there}:\n" + "\n".join(wrong)
+
+
+def test_the_state_folder_is_named_in_one_place():
+    """Scripts that run in a session's folder name their neighbours themselves."""
+    from tmuxctl.terminal.tmux import layout
+
+    names = {value for name, value in vars(layout).items() if name.isupper()}
+    inside = re.compile(rf"/({'|'.join(map(re.escape, sorted(names)))})(/|$)")
+    wrong = [
+        f"{name}:{node.lineno} says {node.value!r}"
+        for name, path in MODULES.items()
+        for node in constants(path)
+        if part_of(name) in ("control", "terminal") and name != layout.__name__ and "\n" not in node.value
+        if inside.search(node.value) or ("." in node.value and node.value in names)
+    ]
+    assert not wrong, f"use {layout.__name__}:\n" + "\n".join(wrong)

@@ -139,8 +139,8 @@ def test_a_launcher_that_cannot_have_a_group_starts_the_program_all_the_same(pla
     for text in (unreadable, script.replace('[ -w "$tree$own" ]', "false")):
         done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=True)
         assert (done.stdout, done.stderr) == ("started\n", "")
-    assert not (place / cgroup.FILE).exists()
-    assert layout.STARTED != cgroup.FILE
+    assert not (place / layout.CGROUP).exists()
+    assert layout.STARTED != layout.CGROUP
 
 
 def test_doctor_finds_and_ends_what_sessions_of_this_server_left_and_nothing_else(control: Control, until: Any) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import tmuxctl
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.program_profile import from_json, to_json
+from tmuxctl.terminal.tmux import layout
 from tmuxctl.transport.base import read_object
 from tmuxctl.untrusted import to_record
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from tmuxctl.extensions import Found
     from tmuxctl.program_profile import Profile
     from tmuxctl.transport.base import Transport
-
-FILE = "profiles.json"
 
 FRESH_SECONDS = 2.0
 """How long a process takes it that no file of a profile has changed."""
@@ -67,7 +66,7 @@ class KnownProfiles:
         if key == self._key:
             return
         self._key, self._found = key, {}
-        path = f"{self.transport.home}/{FILE}"
+        path = f"{self.transport.home}/{layout.PROFILES}"
         with suppress(TmuxctlError, OSError, ValueError, KeyError, TypeError):
             kept = read_object(self.transport, path)
             if kept["key"] == key:

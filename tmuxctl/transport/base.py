@@ -15,6 +15,9 @@ from tmuxctl.evidence import FULL, Kernel
 from tmuxctl.evidence import Tty as Tty
 from tmuxctl.untrusted import JSON_LIMIT, parse_record
 
+SERVER, TMUX_CONF = "server", "tmux.conf"
+"""Files of the state folder: which process the server is, and since when; what it reads as it starts."""
+
 Command = Sequence[str]
 """One tmux command with its arguments, as in `("kill-session", "-t", "=db")`."""
 

@@ -218,7 +218,7 @@ class LocalTransport:
 
     def _prepare_server(self) -> tuple[list[str], dict[str, str]]:
         """The words a server is started with, to which those are added that say how, and the variables it may have."""
-        conf = os.path.join(self.home, "tmux.conf")
+        conf = os.path.join(self.home, base.TMUX_CONF)
         self.put(conf, self._config)
         kept = {name: value for name, value in os.environ.items() if name in SERVER_ENVIRONMENT}
         return ["sh", "-c", START, "sh", self._tmux, "-u", "-f", conf, "-L", self.socket], kept
@@ -243,12 +243,12 @@ class LocalTransport:
 
     def record_server(self, pid: int) -> None:
         started = next((row.started for row in _rows([pid])), 0)
-        self.put(os.path.join(self.home, "server"), f"{pid} {started}\n".encode(), durable=True)
+        self.put(os.path.join(self.home, base.SERVER), f"{pid} {started}\n".encode(), durable=True)
 
     def _recover(self) -> bool:
         """A server whose socket file was deleted makes it anew on SIGUSR1 (tmux(1)); True if it did."""
         with suppress(NotFound, ValueError):
-            pid, started = (int(word) for word in self.read(os.path.join(self.home, "server")).split())
+            pid, started = (int(word) for word in self.read(os.path.join(self.home, base.SERVER)).split())
             if not _lives(pid, started):
                 return False
             self.signal(list(_rows([pid])), "USR1")

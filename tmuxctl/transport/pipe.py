@@ -116,7 +116,7 @@ class PipeTransport:
 
     def _start(self, commands: Sequence[Command], timeout: float) -> bytes:
         """Start the server, write down which process it is, and run the list: its words would stay in ps for ever."""
-        configuration = f"{self.home}/tmux.conf"
+        configuration = f"{self.home}/{base.TMUX_CONF}"
         self.put(configuration, self._config)
         stay = ("set-option", "-s", "exit-empty", "off")
         command = base.argv([("start-server",), stay])

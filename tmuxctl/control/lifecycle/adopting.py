@@ -39,8 +39,6 @@ TARGET = re.compile(rf"tmux(?:@({SOCKET.pattern}))?:(.+)", re.DOTALL)
 DEFAULT = "default"
 """The name of tmux's socket where none is given (tmux(1), -L)."""
 
-ADOPTED = "adopted.json"
-
 CLOSE_SECONDS = 2.0
 """How long the end of our own pipe is waited for."""
 
@@ -61,17 +59,19 @@ def _known(machine: Machine, session: str) -> str | None:
     """The name of what was adopted under this name or has this id."""
     home = _home(machine)
     try:
-        if os.path.exists(f"{home}/{session}/{ADOPTED}"):
+        if os.path.exists(f"{home}/{session}/{layout.ADOPTION}"):
             return session
         if not records.UUID.fullmatch(session):
             return None
-        return next((name for name in names(machine) if os.path.exists(f"{home}/{name}/sessions/{session}")), None)
+        return next(
+            (name for name in names(machine) if os.path.exists(f"{home}/{name}/{layout.SESSIONS}/{session}")), None
+        )
     except OSError:
         return None
 
 
 def _home(machine: Machine) -> str:
-    return f"{machine.transport.home}/adopted"
+    return f"{machine.transport.home}/{layout.ADOPTED}"
 
 
 def names(machine: Machine) -> list[str]:
@@ -95,7 +95,7 @@ def _uuids(machine: Machine) -> dict[str, str]:
 
 def _about(machine: Machine, name: str) -> dict[str, Any]:
     try:
-        about = read_object(machine.transport, f"{_home(machine)}/{name}/{ADOPTED}")
+        about = read_object(machine.transport, f"{_home(machine)}/{name}/{layout.ADOPTION}")
         pane = _remembered(about)
         texts = (about["socket"], about["cwd"], about["profile"] or "", pane.id, pane.session, pane.window, pane.pane)
         numbers = (pane.server, pane.server_started, pane.pid, pane.started)
@@ -156,7 +156,9 @@ def server(machine: Machine, socket: str) -> Transport:
     """A transport to another tmux server of this machine."""
     from tmuxctl.transport.local import LocalTransport
 
-    return LocalTransport(socket, tmux=machine.settings.tmux_binary, home=f"{machine.transport.home}/foreign/{socket}")
+    return LocalTransport(
+        socket, tmux=machine.settings.tmux_binary, home=f"{machine.transport.home}/{layout.FOREIGN}/{socket}"
+    )
 
 
 def _driving(machine: Machine, socket: str, pane: ForeignPane, name: str | None = None) -> Machine:
@@ -165,7 +167,7 @@ def _driving(machine: Machine, socket: str, pane: ForeignPane, name: str | None 
 
     about = _about(machine, name) if name else {}
     inner = server(machine, socket)
-    folder = f"{_home(machine)}/{name}" if name else f"{machine.transport.home}/foreign/{socket}/{pane.uuid}"
+    folder = f"{_home(machine)}/{name}" if name else f"{machine.transport.home}/{layout.FOREIGN}/{socket}/{pane.uuid}"
     first = next(iter(inner.processes([pane.pid])), None)
     spec = {
         "argv": about.get("argv") or ([first.name] if first else []),
@@ -176,7 +178,7 @@ def _driving(machine: Machine, socket: str, pane: ForeignPane, name: str | None 
         # windows are moved and sessions renamed: what is adopted is told by what stays
         "target": _target(socket, pane.id) if name else label(socket, pane),
     }
-    kept = bool(about.get("journal")) and _writing(machine, f"{folder}/sessions/{pane.uuid}")
+    kept = bool(about.get("journal")) and _writing(machine, f"{folder}/{layout.SESSIONS}/{pane.uuid}")
     transport = ForeignTransport(inner, pane, name or label(socket, pane), folder, spec, journal=kept)
     return Machine(cast("Transport", transport), machine.settings, known=machine.known)
 
@@ -196,7 +198,7 @@ def _adopted(machine: Machine, name: str) -> Machine:
 def _writing(machine: Machine, folder: str) -> bool:
     """Whether our writer still reads along."""
     try:
-        pid = int(machine.transport.read(f"{folder}/journal.pid"))
+        pid = int(machine.transport.read(f"{folder}/{layout.WRITER_PID}"))
     except (NotFound, ValueError):
         return False
     return any(row.pid == pid and row.state not in ("Z", "X") for row in machine.transport.processes([pid]))
@@ -234,30 +236,30 @@ def adopt(machine: Machine, target: str, name: str | None, *, profile: str) -> S
 def _adopting(machine: Machine, target: str) -> AbstractContextManager[None]:
     """Be the only one who adopts: a pane gets one name, and a name one pane."""
     machine.transport.make_folder(_home(machine))
-    return foreign.alone(f"{machine.transport.home}/adopt.lock", target)
+    return foreign.alone(f"{machine.transport.home}/{layout.ADOPT_LOCK}", target)
 
 
 def _keep(machine: Machine, folder: str, name: str, pane: ForeignPane, about: dict[str, Any]) -> None:
     """Write down what is adopted, and read along if nothing else does."""
-    inside = f"{folder}/sessions/{pane.uuid}"
+    inside = f"{folder}/{layout.SESSIONS}/{pane.uuid}"
     for one in (
         folder,
-        f"{folder}/sessions",
+        f"{folder}/{layout.SESSIONS}",
         inside,
-        f"{inside}/journal",
-        f"{inside}/events",
+        f"{inside}/{layout.JOURNAL}",
+        f"{inside}/{layout.EVENTS}",
         f"{inside}/{layout.SHELL}",
     ):
         machine.transport.make_folder(one)
     for place in (folder, inside):
         machine.transport.put(f"{place}/{layout.SERVER}", f"{pane.server} {pane.server_started}\n".encode())
-    machine.transport.put(f"{inside}/journal.sh", writer(machine.settings.journal_limit).encode())
-    machine.transport.put(f"{inside}/profile.json", _profile(about))
+    machine.transport.put(f"{inside}/{layout.WRITER}", writer(machine.settings.journal_limit).encode())
+    machine.transport.put(f"{inside}/{layout.PROFILE}", _profile(about))
     spec = {"asked": about, "id": pane.uuid, "spec": {"name": name, "cwd": about["cwd"], "size": ""}}
-    machine.transport.put(f"{inside}/spec.json", to_record(spec))
+    machine.transport.put(f"{inside}/{layout.SPEC}", to_record(spec))
     about["journal"] = _read_along(server(machine, about["socket"]), pane, inside)
     # what has this file is adopted: it comes last
-    machine.transport.put(f"{folder}/{ADOPTED}", to_record(about), durable=True)
+    machine.transport.put(f"{folder}/{layout.ADOPTION}", to_record(about), durable=True)
 
 
 def _facts(machine: Machine, socket: str, pane: ForeignPane, profile: str) -> dict[str, Any]:
@@ -309,11 +311,11 @@ def _read_along(there: Transport, pane: ForeignPane, folder: str) -> bool:
         free = Guard(pane.id, "#{?#{pane_pipe},0,1}")
         there.run([free, ("pipe-pane", "-IO", "-t", pane.id, pipe_command(folder))])
     deadline = time.monotonic() + CLOSE_SECONDS
-    while not there.files(folder).get("journal.pid") and time.monotonic() < deadline:
+    while not there.files(folder).get(layout.WRITER_PID) and time.monotonic() < deadline:
         if not foreign_pipe(there, pane):
             return False
         time.sleep(0.005)
-    return "journal.pid" in there.files(folder)
+    return layout.WRITER_PID in there.files(folder)
 
 
 def foreign_pipe(there: Transport, pane: ForeignPane) -> bool:
@@ -343,11 +345,11 @@ def _release(machine: Machine, name: str) -> None:
 
 def _give_back(machine: Machine, folder: str) -> bool:
     """End what of ours reads along, and forget the pane; also where adopting it was broken off. True if something did."""
-    inside = [f"{folder}/sessions/{one}" for one in machine.transport.files(f"{folder}/sessions")]
+    inside = [f"{folder}/{layout.SESSIONS}/{one}" for one in machine.transport.files(f"{folder}/{layout.SESSIONS}")]
     writing = [one for one in inside if _writing(machine, one)]
     for one in writing:
         # the writer is ended, not the pipe: by now the pipe may be somebody else's
-        machine.transport.shell('exec sh "$1" end', f"{one}/journal.sh", timeout=CLOSE_SECONDS + 3)
+        machine.transport.shell('exec sh "$1" end', f"{one}/{layout.WRITER}", timeout=CLOSE_SECONDS + 3)
     machine.transport.remove(folder)
     return bool(writing)
 
@@ -372,7 +374,7 @@ def forget(machine: Machine) -> None:
         with _adopting(machine, "prune"):
             for name in _broken_off(machine):
                 _give_back(machine, f"{_home(machine)}/{name}")
-    home = f"{machine.transport.home}/foreign"
+    home = f"{machine.transport.home}/{layout.FOREIGN}"
     for socket in machine.transport.files(home):
         try:
             there = {pane.uuid for pane in foreign.panes(server(machine, socket))}

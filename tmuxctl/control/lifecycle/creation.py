@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from tmuxctl.plugin import Applied, Plugin
     from tmuxctl.results import Plan
 
-SPEC = "spec.json"
 
 SHELLS = ("bash", "zsh", "fish", "sh", "dash", "ksh", "mksh", "ash")
 
@@ -108,7 +107,7 @@ def _bury_namesakes(machine: Machine, made: Prepared, taken: Mapping[str, server
     launcher that was left by a start that was cut short goes, too."""
     from tmuxctl.control.lifecycle import ending
 
-    folders = machine.transport.files(f"{machine.transport.home}/sessions")
+    folders = machine.transport.files(f"{machine.transport.home}/{layout.SESSIONS}")
     before = time.time() - ending.UNFINISHED_SECONDS
     for session_id in folders.keys() - {made.id} - {one.id for one in taken.values()}:
         ending.remove_launcher(machine, session_id, before=before)
@@ -210,7 +209,7 @@ def prepare(machine: Machine, wanted: Wanted, name: str, *, dry_run: bool = Fals
     inherited = base.keys() - {*profile.env, *wanted.env}
     places = dict.fromkeys(profile.env.keys() - wanted.env.keys(), kept_environment.PROFILE)
     made = assemble(machine, spec, session_id, 1, asked, chosen, wanted.resolved, inherited=inherited, places=places)
-    made.files["profile.json"] = to_json(without_secrets(wanted.resolved))
+    made.files[layout.PROFILE] = to_json(without_secrets(wanted.resolved))
     return made
 
 
@@ -232,7 +231,7 @@ def assemble(
     `plugins` are names with their options; `inherited` and `places` as `kept_environment.keep`. Nothing is written, but
     plugins may have acted: `undo` takes that back.
     """
-    folder = f"{machine.transport.home}/sessions/{session_id}"
+    folder = f"{machine.transport.home}/{layout.SESSIONS}/{session_id}"
     incarnation = f"{session_id[:8]}.{life}"
     token = ""
     extra: dict[str, bytes] = {}
@@ -309,7 +308,7 @@ def _refuse_adopted(machine: Machine, name: str) -> None:
 
 def _adopted(machine: Machine) -> Sequence[str]:
     """The names of what is adopted."""
-    if not machine.transport.files(f"{machine.transport.home}/adopted"):
+    if not machine.transport.files(f"{machine.transport.home}/{layout.ADOPTED}"):
         return ()
     from tmuxctl.control.lifecycle import adopting
 
@@ -437,12 +436,12 @@ def put(machine: Machine, made: Prepared) -> None:
     """Write a session's files. Its spec is among them before tmux knows of it: nothing runs that a restore would miss."""
     transport = machine.transport
     try:
-        parse_json(made.files[SPEC])
+        parse_json(made.files[layout.SPEC])
     except ValueError as error:
         hint = "give it less: a smaller environment, fewer words"
         raise Failed(f"what is to be kept of {made.spec.name}: {error}", reason="too_large", hint=hint) from None
-    transport.make_folder(f"{transport.home}/sessions")
-    for folder in (made.folder, *(f"{made.folder}/{part}" for part in ("journal", layout.EVENTS, layout.SHELL))):
+    transport.make_folder(f"{transport.home}/{layout.SESSIONS}")
+    for folder in (made.folder, *(f"{made.folder}/{part}" for part in (layout.JOURNAL, layout.EVENTS, layout.SHELL))):
         transport.make_folder(folder)
     for name, data in made.files.items():
         transport.put(f"{made.folder}/{name}", data)
@@ -470,7 +469,7 @@ def _record(machine: Machine, pane: server.Pane) -> bytes:
 
 
 def _keep_spec(machine: Machine, made: Prepared) -> None:
-    machine.transport.put(f"{made.folder}/{SPEC}", made.files[SPEC], durable=True)
+    machine.transport.put(f"{made.folder}/{layout.SPEC}", made.files[layout.SPEC], durable=True)
 
 
 @contextmanager

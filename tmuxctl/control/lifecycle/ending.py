@@ -225,7 +225,7 @@ def write_end(machine: Machine, session_id: str, about: dict[str, Any]) -> None:
     plugins = records.spec(machine, session_id).get("asked", {}).get("applied")
     about = {**about, "ended": summaries.when(time.time()), "left": ["not cleaned up"] if plugins else []}
     with suppress(TmuxctlError, OSError):
-        _write(machine, f"sessions/{session_id}", about)
+        _write(machine, f"{layout.SESSIONS}/{session_id}", about)
 
 
 def bury(machine: Machine, session_id: str, *, force: bool = False) -> tuple[str, ...]:
@@ -236,19 +236,19 @@ def bury(machine: Machine, session_id: str, *, force: bool = False) -> tuple[str
         return ()
     left = _clean_up(machine, session_id, about, kept=True, force=force)
     with suppress(TmuxctlError, OSError):
-        _write(machine, f"ended/{session_id}", {**about, "left": left})
+        _write(machine, f"{layout.ENDED_SESSIONS}/{session_id}", {**about, "left": left})
     return left
 
 
 def move(machine: Machine, session_id: str) -> None:
     """Move a session's folder to the ended ones as it is."""
     transport = machine.transport
-    transport.make_folder(f"{transport.home}/ended")
+    transport.make_folder(f"{transport.home}/{layout.ENDED_SESSIONS}")
     remove_launcher(machine, session_id)
     with suppress(TmuxctlError, OSError):
         groups = cgroup.paths(transport, {session_id: records.folder(machine, session_id)})
         cgroup.remove(transport, list(groups.values()), tries=0)
-        transport.rename(records.folder(machine, session_id), f"{transport.home}/ended/{session_id}")
+        transport.rename(records.folder(machine, session_id), f"{transport.home}/{layout.ENDED_SESSIONS}/{session_id}")
 
 
 def remove_launcher(machine: Machine, session_id: str, *, before: float | None = None) -> None:
@@ -261,12 +261,12 @@ def remove_launcher(machine: Machine, session_id: str, *, before: float | None =
 
 
 def _write(machine: Machine, place: str, about: dict[str, Any]) -> None:
-    machine.transport.put(f"{machine.transport.home}/{place}/ended.json", to_record(about), durable=True)
+    machine.transport.put(f"{machine.transport.home}/{place}/{layout.END}", to_record(about), durable=True)
 
 
 def _clean_up(machine: Machine, session_id: str, about: dict[str, Any], *, kept: bool, force: bool) -> tuple[str, ...]:
     """Let the plugins that made an ended session clean up after it; what they left."""
-    known = records.spec(machine, session_id, "ended")
+    known = records.spec(machine, session_id, layout.ENDED_SESSIONS)
     applied = known.get("asked", {}).get("applied", ())
     if not applied:
         return ()
@@ -317,12 +317,12 @@ def drop_old(machine: Machine) -> None:
     keep, home = machine.settings.journal_keep, machine.transport.home
     if keep is None:
         return
-    for name, about in machine.transport.files(f"{home}/ended").items():
+    for name, about in machine.transport.files(f"{home}/{layout.ENDED_SESSIONS}").items():
         if about.modified < time.time() - keep:
             with suppress(NewerFormat):
-                records.spec(machine, name, "ended")
+                records.spec(machine, name, layout.ENDED_SESSIONS)
                 if not records.tombstone(machine, name).get("left"):
-                    machine.transport.remove(f"{home}/ended/{name}")
+                    machine.transport.remove(f"{home}/{layout.ENDED_SESSIONS}/{name}")
 
 
 def prune(machine: Machine, *, dry_run: bool, force: bool = False) -> Pruned:
@@ -371,9 +371,9 @@ def _empty_graves(machine: Machine, force: bool) -> list[str]:
     """Remove every tombstone, but those whose plugins hold something back; what that is."""
     home = machine.transport.home
     left: list[str] = []
-    for one in machine.transport.files(f"{home}/ended"):
+    for one in machine.transport.files(f"{home}/{layout.ENDED_SESSIONS}"):
         try:
-            records.spec(machine, one, "ended")
+            records.spec(machine, one, layout.ENDED_SESSIONS)
             about = records.tombstone(machine, one)
         except NewerFormat as newer:
             left.append(f"{one}: {newer.message}")
@@ -381,9 +381,9 @@ def _empty_graves(machine: Machine, force: bool) -> list[str]:
         kept = _clean_up(machine, one, about, kept=False, force=force) if about.get("left") else ()
         left += kept
         if kept and not force:
-            _write(machine, f"ended/{one}", {**about, "left": kept})
+            _write(machine, f"{layout.ENDED_SESSIONS}/{one}", {**about, "left": kept})
         else:
-            machine.transport.remove(f"{home}/ended/{one}")
+            machine.transport.remove(f"{home}/{layout.ENDED_SESSIONS}/{one}")
     return left
 
 
@@ -406,8 +406,8 @@ def _remove_unfinished(machine: Machine) -> None:
     transport = machine.transport
     before = time.time() - UNFINISHED_SECONDS
     folders = [transport.home]
-    for name, about in transport.files(f"{transport.home}/sessions").items():
-        folder = f"{transport.home}/sessions/{name}"
+    for name, about in transport.files(f"{transport.home}/{layout.SESSIONS}").items():
+        folder = f"{transport.home}/{layout.SESSIONS}/{name}"
         if layout.started(transport.files(folder)):
             folders += [folder, f"{folder}/{layout.SHELL}"]
         elif about.modified < before:

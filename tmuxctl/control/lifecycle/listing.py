@@ -9,11 +9,8 @@ from tmuxctl.control.sessions.finding import FOLDER_GONE, GONE, find_with_input,
 from tmuxctl.control.sessions.records import buried, lost
 from tmuxctl.control.sessions.summaries import describe, summary
 from tmuxctl.errors import Exited, Unreachable
-from tmuxctl.model import (
-    Session,
-    check_tag,
-    restated,
-)
+from tmuxctl.model import Session, check_tag, restated
+from tmuxctl.terminal.tmux import layout
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.untrusted import FORMAT, NEWER, NewerFormat
 from tmuxctl.value import changed
@@ -68,7 +65,7 @@ def ls(
 
 def _elsewhere(machine: Machine, everywhere: bool) -> list[Session]:
     """What is adopted, and if it is wanted the panes of other servers."""
-    if not everywhere and not machine.transport.files(f"{machine.transport.home}/adopted"):
+    if not everywhere and not machine.transport.files(f"{machine.transport.home}/{layout.ADOPTED}"):
         return []
     from tmuxctl.control.lifecycle import adopting
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tmuxctl.terminal.tmux import layout
+
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
 
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
 def reach(machine: Machine, session: str) -> tuple[Machine, str]:
     """The machine that drives a session, and the session's name there: a session of ours, one that was adopted, or a pane of
     another tmux (`tmux:TARGET`, `tmux@SOCKET:TARGET`). NotFound `no_target`, Unreachable `no_server`."""
-    if ":" in session or machine.transport.files(f"{machine.transport.home}/adopted"):
+    if ":" in session or machine.transport.files(f"{machine.transport.home}/{layout.ADOPTED}"):
         from tmuxctl.control.lifecycle import adopting
 
         return adopting.reach(machine, session) or (machine, session)

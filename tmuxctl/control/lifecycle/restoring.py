@@ -20,7 +20,7 @@ from tmuxctl.operations import current, under
 from tmuxctl.program_profile import Profile, from_json
 from tmuxctl.results import Restored, Restoring, Stray
 from tmuxctl.terminal.panes import foreign
-from tmuxctl.terminal.processes import cgroup, process
+from tmuxctl.terminal.processes import process
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.untrusted import JSON_LIMIT
 from tmuxctl.vocabulary import EventKind
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
     from tmuxctl.control.sessions.kept_environment import Recalled
 
-STALE = (layout.EXIT, layout.ENDED, cgroup.FILE, "ended.json")
+STALE = (layout.EXIT, layout.ENDED, layout.CGROUP, layout.END)
 """Files of an earlier life that would speak of the new one."""
 
 
@@ -67,7 +67,7 @@ def restore(
     Each has `timeout` seconds to be prepared, and holds up no other. NotFound if a named one is neither lost nor ended; a
     session that runs is left as it is.
     """
-    with foreign.alone(f"{machine.transport.home}/restore.lock", "what is lost"):
+    with foreign.alone(f"{machine.transport.home}/{layout.RESTORE_LOCK}", "what is lost"):
         gone = records.lost(machine, finding.panes(machine))
         if names:
             gone = [_named(machine, gone, name) for name in dict.fromkeys(names)]
@@ -228,7 +228,7 @@ def kept_of(machine: Machine, lost: Session) -> Kept:
         raise Failed(f"too little is left of {lost.name} to start it from", reason="no_spec")
     profile = None
     with suppress(NotFound, Denied):
-        path = f"{records.folder(machine, lost.id)}/profile.json"
+        path = f"{records.folder(machine, lost.id)}/{layout.PROFILE}"
         profile = from_json(machine.transport.read(path, 0, JSON_LIMIT + 1), path)
     _, _, life = str(kept.get("incarnation") or ".1").rpartition(".")
     return Kept(lost, kept["spec"], kept["asked"], profile, int(life))

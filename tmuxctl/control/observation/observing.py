@@ -23,6 +23,7 @@ from tmuxctl.reading.state.judging import Verdict, judge
 from tmuxctl.terminal.input.paste import Input
 from tmuxctl.terminal.panes import observer
 from tmuxctl.terminal.panes.observer import WINDOW_SECONDS, Capture
+from tmuxctl.terminal.tmux import layout
 from tmuxctl.terminal.tmux.journal import Extent
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Probe, read_object
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from tmuxctl.program_profile import Profile
     from tmuxctl.reading.state.judging import Verdict
 
-LAST = "last.json"
 
 SETTLED = (State.IDLE, State.ASKING)
 
@@ -450,13 +450,13 @@ def leave(watched: Observer, verdict: Verdict) -> None:
     kept = list(evidences.differences(list(watched.looks)[-KEPT_LOOKS:]))
     about = {"incarnation": watched.pane.incarnation, "state": verdict.state.value, "looks": kept}
     with suppress(TmuxctlError, OSError):
-        watched.transport.put(f"{watched.folder}/{LAST}", to_record(about))
+        watched.transport.put(f"{watched.folder}/{layout.LAST}", to_record(about))
 
 
 def _left(watched: Observer) -> list[Look]:
     """The looks another process left of this life of the session, oldest first, however old."""
     try:
-        about = read_object(watched.transport, f"{watched.folder}/{LAST}")
+        about = read_object(watched.transport, f"{watched.folder}/{layout.LAST}")
         if about["incarnation"] != watched.pane.incarnation:
             return []
         found = [look for look in evidences.looks(about["looks"]) if not look.dead]

@@ -10,7 +10,7 @@ from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Unreachable
 from tmuxctl.operations import Call, current
 from tmuxctl.results import Output, Pieces
 from tmuxctl.terminal.input.paste import Input
-from tmuxctl.terminal.tmux import options, server
+from tmuxctl.terminal.tmux import layout, options, server
 from tmuxctl.terminal.tmux import screen as screens
 from tmuxctl.terminal.tmux.journal import Journal, Slice, parse_cursor
 from tmuxctl.terminal.tmux.server import Pane
@@ -88,7 +88,7 @@ def _ended(machine: Machine, session: str, since: str | None) -> tuple[Pane, Jou
     wanted = parse_cursor(since).incarnation if since not in (None, "screen") and since else ""
     home = machine.transport.home
     found = []
-    for place in ("sessions", "ended"):
+    for place in (layout.SESSIONS, layout.ENDED_SESSIONS):
         for session_id, about in machine.transport.files(f"{home}/{place}").items():
             spec = records.spec(machine, session_id, place)
             if session in (spec.get("spec", {}).get("name"), session_id) and session_id.startswith(

@@ -10,7 +10,7 @@ from tmuxctl.control.sessions.records import buried, folder, lost, spec
 from tmuxctl.errors import Exited, Failed, NotFound, Unreachable
 from tmuxctl.model import State, addressable
 from tmuxctl.terminal.panes import journals
-from tmuxctl.terminal.tmux import server
+from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.terminal.tmux.journal import Cursor, Journal, cursor_text, pipe_command
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Guard, Refused
@@ -70,7 +70,7 @@ def check_folder(machine: Machine, pane: Pane) -> None:
 
 def has_folder(machine: Machine, pane: Pane) -> bool:
     """Whether the folder with a session's journal is there."""
-    return "journal" in machine.transport.files(folder(machine, pane.id))
+    return layout.JOURNAL in machine.transport.files(folder(machine, pane.id))
 
 
 def resume(machine: Machine, pane: Pane) -> Pane:

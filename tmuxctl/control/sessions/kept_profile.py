@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tmuxctl.control.sessions import records
 from tmuxctl.errors import Denied, NotFound
+from tmuxctl.terminal.tmux import layout
 from tmuxctl.untrusted import JSON_LIMIT
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def profile_of(machine: Machine, pane: Pane) -> Profile | None:
     from tmuxctl.program_profile import from_json
 
     try:
-        path = f"{records.folder(machine, pane.id)}/profile.json"
+        path = f"{records.folder(machine, pane.id)}/{layout.PROFILE}"
         found = from_json(machine.transport.read(path, 0, JSON_LIMIT + 1), path)
     except (NotFound, Denied):
         found = None

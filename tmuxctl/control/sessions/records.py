@@ -79,13 +79,13 @@ def ended_status(detail: str | None = None) -> Status:
 
 def folder(machine: Machine, session_id: str) -> str:
     """Where a session's files are."""
-    return f"{machine.transport.home}/sessions/{session_id}"
+    return f"{machine.transport.home}/{layout.SESSIONS}/{session_id}"
 
 
 def lost(machine: Machine, panes: list[Pane]) -> list[Session]:
     """Sessions whose folder is there and which tmux does not know: lost with their server, which died or went with the
     machine; or, if that server lives, ended by somebody without tmuxctl (exited, nobody knows how)."""
-    names = machine.transport.files(f"{machine.transport.home}/sessions")
+    names = machine.transport.files(f"{machine.transport.home}/{layout.SESSIONS}")
     missing = [name for name in names.keys() - {pane.id for pane in panes} if UUID.fullmatch(name)]
     if not missing:
         return []
@@ -109,13 +109,13 @@ def record(machine: Machine, path: str) -> bytes:
 def buried(machine: Machine) -> list[Session]:
     """Sessions that were ended and of which the words are kept, by name."""
     home = machine.transport.home
-    found = (_buried(machine, name) for name in machine.transport.files(f"{home}/ended"))
+    found = (_buried(machine, name) for name in machine.transport.files(f"{home}/{layout.ENDED_SESSIONS}"))
     return sorted((one for one in found if one), key=lambda one: natural(one.name))
 
 
 def _buried(machine: Machine, session_id: str) -> Session | None:
     try:
-        kept, about = spec(machine, session_id, "ended"), tombstone(machine, session_id)
+        kept, about = spec(machine, session_id, layout.ENDED_SESSIONS), tombstone(machine, session_id)
     except NewerFormat as newer:
         return _unread(session_id, State.EXITED, newer)
     if not kept:
@@ -131,13 +131,13 @@ def _buried(machine: Machine, session_id: str) -> Session | None:
 
 def tombstone(machine: Machine, session_id: str) -> dict[str, Any]:
     """What is known of the end of a session that was ended; nothing if it cannot be read."""
-    return ended_record(machine, f"{machine.transport.home}/ended/{session_id}")
+    return ended_record(machine, f"{machine.transport.home}/{layout.ENDED_SESSIONS}/{session_id}")
 
 
 def ended_record(machine: Machine, place: str) -> dict[str, Any]:
     """What the `ended.json` in a folder says; nothing if it is not there or is damaged."""
     try:
-        about = read_object(machine.transport, f"{place}/ended.json")
+        about = read_object(machine.transport, f"{place}/{layout.END}")
     except NewerFormat:
         raise
     except (TmuxctlError, ValueError):
@@ -231,9 +231,9 @@ def exit_of(machine: Machine, session_id: str) -> tuple[int | None, str | None]:
     return int(status) if status.isdecimal() else None, server.signal_name(signal) if signal else None
 
 
-def spec(machine: Machine, session_id: str, place: str = "sessions") -> dict[str, Any]:
+def spec(machine: Machine, session_id: str, place: str = layout.SESSIONS) -> dict[str, Any]:
     """What a session's spec.json says; empty if it is gone, or set aside if it is damaged. NewerFormat."""
-    path = f"{machine.transport.home}/{place}/{session_id}/spec.json"
+    path = f"{machine.transport.home}/{place}/{session_id}/{layout.SPEC}"
     try:
         kept = read_object(machine.transport, path)
         if fits(kept, KEPT) and NAME.fullmatch(kept["spec"]["name"]):
@@ -251,4 +251,4 @@ def amend(machine: Machine, session_id: str, change: Callable[[dict[str, Any]], 
     """Change what is left of a session when tmux is gone; nothing if there is no spec of it."""
     if kept := spec(machine, session_id):
         change(kept)
-        machine.transport.put(f"{folder(machine, session_id)}/spec.json", to_record(kept), durable=True)
+        machine.transport.put(f"{folder(machine, session_id)}/{layout.SPEC}", to_record(kept), durable=True)

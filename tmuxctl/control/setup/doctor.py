@@ -12,7 +12,7 @@ from tmuxctl.errors import Failed, TmuxctlError
 from tmuxctl.operations import current
 from tmuxctl.results import Check, Doctor
 from tmuxctl.terminal.processes import process
-from tmuxctl.terminal.tmux import options
+from tmuxctl.terminal.tmux import layout, options
 from tmuxctl.transport import versions
 from tmuxctl.transport.base import Room, Used
 
@@ -213,7 +213,7 @@ def _orphans(machine: Machine, fix: bool) -> Iterator[Check]:
     living = {pane.id for pane in finding.panes(machine)}
     gone = {
         name: f"{home}/{place}/{name}"
-        for place in ("sessions", "ended")
+        for place in (layout.SESSIONS, layout.ENDED_SESSIONS)
         for name in machine.transport.files(f"{home}/{place}")
     }
     left = [

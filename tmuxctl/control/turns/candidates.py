@@ -20,6 +20,7 @@ from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable, 
 from tmuxctl.model import State
 from tmuxctl.program_profile import Profile
 from tmuxctl.results import Passed
+from tmuxctl.terminal.tmux import layout
 from tmuxctl.transport.base import read_object
 from tmuxctl.untrusted import to_record
 from tmuxctl.value import changed
@@ -37,9 +38,6 @@ MOST = 16
 LISTS_MOST = 200
 """Lists whose last turn is remembered."""
 
-TURNS = "turns.json"
-LIMITED = "limited-"
-"""In the folder of the candidates: whose turn it was, by list; and for each session that is limited, until when."""
 
 SAID_MOST = 200
 """Characters of what a program said last."""
@@ -257,7 +255,7 @@ def none_left(what: str, passed: Sequence[Passed], **details: object) -> Failed:
 
 def folder(machine: Machine) -> str:
     """Where it is kept."""
-    return f"{machine.transport.home}/candidates"
+    return f"{machine.transport.home}/{layout.CANDIDATES}"
 
 
 def _key(found: Sequence[Candidate]) -> str:
@@ -286,13 +284,13 @@ def _alone(machine: Machine) -> AbstractContextManager[None]:
     from tmuxctl.terminal.panes import foreign
 
     machine.transport.make_folder(folder(machine))
-    return foreign.alone(f"{folder(machine)}/lock", "the turns of candidates")
+    return foreign.alone(f"{folder(machine)}/{layout.LOCK}", "the turns of candidates")
 
 
 def _turns(machine: Machine) -> dict[str, str]:
     """Who was taken last, by list."""
     with suppress(NotFound, ValueError):
-        kept = read_object(machine.transport, f"{folder(machine)}/{TURNS}")
+        kept = read_object(machine.transport, f"{folder(machine)}/{layout.TURNS}")
         return {order: name for order, name in kept.items() if isinstance(name, str)}
     return {}
 
@@ -301,12 +299,12 @@ def _put_turn(machine: Machine, found: Sequence[Candidate], one: Candidate) -> N
     kept = _turns(machine)
     kept.pop(_key(found), None)
     newest = [*kept.items(), (_key(found), one.name)][-LISTS_MOST:]
-    machine.transport.put(f"{folder(machine)}/{TURNS}", to_record(dict(newest)))
+    machine.transport.put(f"{folder(machine)}/{layout.TURNS}", to_record(dict(newest)))
 
 
 def limited(machine: Machine, session_id: str) -> str | None:
     """Until when a session is limited (ISO-8601), as it said itself; None if that is not known, or over."""
-    path = f"{folder(machine)}/{LIMITED}{session_id}"
+    path = f"{folder(machine)}/{layout.LIMITED}{session_id}"
     try:
         until = machine.transport.read(path, 0, 40).decode(errors="replace").strip()
     except (NotFound, Denied):
@@ -320,14 +318,14 @@ def limited(machine: Machine, session_id: str) -> str | None:
 def note_limited(machine: Machine, session_id: str, until: str | None) -> None:
     """Remember until when a session is limited. None, or a time that cannot be read, is not remembered: it is tried again."""
     if until is None or seconds(until) is None:
-        machine.transport.remove(f"{folder(machine)}/{LIMITED}{session_id}")
+        machine.transport.remove(f"{folder(machine)}/{layout.LIMITED}{session_id}")
         return
     machine.transport.make_folder(folder(machine))
     for name in machine.transport.files(folder(machine)):
-        if name.startswith(LIMITED):
+        if name.startswith(layout.LIMITED):
             # what is over goes, that of sessions which are gone too
-            limited(machine, name.removeprefix(LIMITED))
-    machine.transport.put(f"{folder(machine)}/{LIMITED}{session_id}", until.encode())
+            limited(machine, name.removeprefix(layout.LIMITED))
+    machine.transport.put(f"{folder(machine)}/{layout.LIMITED}{session_id}", until.encode())
 
 
 def seconds(until: str) -> float | None:

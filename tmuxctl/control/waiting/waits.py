@@ -16,7 +16,7 @@ from tmuxctl.model import Confidence, State, Status
 from tmuxctl.operations import Call, current, under
 from tmuxctl.results import Wait, Waits
 from tmuxctl.terminal.input.paste import Input, ended
-from tmuxctl.terminal.tmux import server
+from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.terminal.tmux.journal import Journal
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.value import changed
@@ -498,7 +498,7 @@ class Waiter:
         """The facts of a session that is gone: if tmuxctl ended it, its tombstone knows how."""
         about: dict[str, Any] = {}
         # written before the session goes, and moved after that: it may move while it is looked for
-        for place in ("sessions", "ended", "sessions", "ended"):
+        for place in (layout.SESSIONS, layout.ENDED_SESSIONS) * 2:
             about = records.ended_record(self.machine, f"{self.machine.transport.home}/{place}/{self.pane.id}")
             if about:
                 break

@@ -18,6 +18,7 @@ from tmuxctl.model import Confidence, State
 from tmuxctl.operations import Call, current, under
 from tmuxctl.reading.state.judging import Verdict
 from tmuxctl.results import Event
+from tmuxctl.terminal.tmux import layout
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.vocabulary import EvidenceKind
 
@@ -98,7 +99,7 @@ class _Watching:
 
     def _all(self) -> dict[Machine, tuple[str, ...]]:
         """Who drives what there is by now."""
-        if self.machine.transport.files(f"{self.machine.transport.home}/adopted"):
+        if self.machine.transport.files(f"{self.machine.transport.home}/{layout.ADOPTED}"):
             from tmuxctl.control.lifecycle import adopting
 
             for name in adopting.names(self.machine):

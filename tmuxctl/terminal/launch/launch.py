@@ -49,7 +49,7 @@ def launcher(spec: SessionSpec, folder: str, session_id: str, *, socket: str, de
     It removes itself and runs under `env -i`, so nothing shows in ps and no tmux format ever sees a path.
     """
     here = shell_word(folder)
-    own = {"TMUXCTL_SESSION": session_id, "TMUXCTL_EVENTS": f"{folder}/events", "TMUXCTL_SOCKET": socket}
+    own = {"TMUXCTL_SESSION": session_id, "TMUXCTL_EVENTS": f"{folder}/{layout.EVENTS}", "TMUXCTL_SOCKET": socket}
     env = {"TERM": "tmux-256color", "COLORTERM": "truecolor", **spec.env, **own}
     size = shell_word(f"{spec.size.rows} {spec.size.cols}")
     lines = [
@@ -119,8 +119,8 @@ def files(
         "notes": dict(spec.notes),
     }
     written = {
-        "spec.json": to_record({"asked": asked, "spec": kept, "id": session_id, "incarnation": incarnation}),
-        "journal.sh": journal.writer(limit).encode(),
+        layout.SPEC: to_record({"asked": asked, "spec": kept, "id": session_id, "incarnation": incarnation}),
+        layout.WRITER: journal.writer(limit).encode(),
     }
     return written | expire.files(spec, session_id)
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Usage
 from tmuxctl.state_files import take_lock
 from tmuxctl.terminal.input.paste import READING
-from tmuxctl.terminal.tmux import options
+from tmuxctl.terminal.tmux import layout, options
 from tmuxctl.terminal.tmux.server import asked
 from tmuxctl.transport.base import Command, Guard, Transport, Watch, read_object
 from tmuxctl.untrusted import to_record
@@ -230,7 +230,7 @@ class ForeignTransport:
         if self.pane.ours:
             raise ours(self.name, self.inner.socket)
         self._make_folder()
-        with alone(f"{self.folder}/lock", self.name):
+        with alone(f"{self.folder}/{layout.LOCK}", self.name):
             return self._run(commands, buffer, timeout)
 
     def _check(self, commands: Sequence[Command]) -> None:
@@ -277,11 +277,11 @@ class ForeignTransport:
 
     @property
     def _file(self) -> str:
-        return f"{self.folder}/sessions/{self.pane.uuid}/options.json"
+        return f"{self.folder}/{layout.SESSIONS}/{self.pane.uuid}/{layout.PANE_OPTIONS}"
 
     def _make_folder(self) -> None:
         above = os.path.dirname(self.folder)
-        own = f"{self.folder}/sessions"
+        own = f"{self.folder}/{layout.SESSIONS}"
         for folder in (os.path.dirname(above), above, self.folder, own, f"{own}/{self.pane.uuid}"):
             self.inner.make_folder(folder)
 

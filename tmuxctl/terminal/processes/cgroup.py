@@ -11,11 +11,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from tmuxctl.errors import TmuxctlError
+from tmuxctl.terminal.tmux import layout
 from tmuxctl.transport.base import Transport, shell_word
 from tmuxctl.transport.groups import FIND, PREFIX
-
-FILE = "cgroup"
-"""The file of a session's folder that names its group's absolute folder."""
 
 ENTER = """{ FIND
 [ -n "$tree" ] && [ -w "$tree$own" ] && mkdir -p -m 755 "$tree$own/GROUP" && echo $$ >"$tree$own/GROUP/cgroup.procs" &&
@@ -69,7 +67,7 @@ def paths(transport: Transport, folders: Mapping[str, str]) -> dict[str, str]:
         if not folder:
             continue
         with suppress(TmuxctlError, OSError):
-            path = transport.read(f"{folder}/{FILE}", 0, 4096).decode(errors="replace").strip()
+            path = transport.read(f"{folder}/{layout.CGROUP}", 0, 4096).decode(errors="replace").strip()
             if path.startswith("/") and path.endswith(f"/{PREFIX}{session_id}"):
                 found[session_id] = path
     return found

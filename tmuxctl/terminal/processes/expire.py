@@ -8,11 +8,9 @@ from __future__ import annotations
 import math
 
 from tmuxctl.model import SessionSpec
-from tmuxctl.terminal.tmux import options
+from tmuxctl.terminal.tmux import layout, options
 from tmuxctl.terminal.tmux.server import target
 from tmuxctl.transport.base import Command, shell_word
-
-NAME = "expire.sh"
 
 LOOKS = 4
 """How often in a row a session has to be found idle; the looks are an even part of the time apart."""
@@ -23,7 +21,7 @@ CLOSEST = 1.0
 GRACE = 3.0
 """Seconds between TERM and KILL where nothing else was asked for."""
 
-AGAIN = f'sh "$(printf "#{{{options.FOLDER}}}/{NAME}")"'
+AGAIN = f'sh "$(printf "#{{{options.FOLDER}}}/{layout.EXPIRE}")"'
 """The command that a timer runs; the option `@tmuxctl_folder` holds what `journal.encoded` makes of the folder."""
 
 # A timer belongs to one life of a session: to its pane and first process, which tmux tells when the timer is set. tmux
@@ -162,7 +160,11 @@ def files(spec: SessionSpec, session_id: str) -> dict[str, bytes]:
         "noise": math.ceil(step) + 1,
         "again": shell_word(AGAIN),
     }
-    return {NAME: ("".join(f"{name}={value}\n" for name, value in values.items()) + options.in_script(SCRIPT)).encode()}
+    return {
+        layout.EXPIRE: (
+            "".join(f"{name}={value}\n" for name, value in values.items()) + options.in_script(SCRIPT)
+        ).encode()
+    }
 
 
 def timers(spec: SessionSpec) -> list[Command]:

@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tmuxctl.errors import NotFound, Usage
-from tmuxctl.terminal.tmux import options
+from tmuxctl.terminal.tmux import layout, options
 from tmuxctl.transport.base import File
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ done
 
 HOOK = (
     "set-hook -g pane-died "
-    f'{{ run-shell -b \'sh "$(printf "#{{{options.FOLDER}}}/journal.sh")" end'
+    f'{{ run-shell -b \'sh "$(printf "#{{{options.FOLDER}}}/{layout.WRITER}")" end'
     " #{pane_dead_status}:#{pane_dead_signal} >/dev/null 2>&1; true' }"
 )
 """The line of tmux.conf that tells a dead pane's writer to end, and how the program ended; the session option
@@ -141,7 +141,7 @@ def pipe_command(folder: str) -> str:
     With -I tmux notices at once when the writer died (`pane_pipe` 0), without it only when the pane prints again.
     The script's name stands inside the printf, so that `$(...)` finds no newline of the folder's to take away.
     """
-    return "exec " + script_command(folder, "journal.sh")
+    return "exec " + script_command(folder, layout.WRITER)
 
 
 def script_command(folder: str, script: str, *arguments: str) -> str:
@@ -191,7 +191,7 @@ class Journal:
 
     def __init__(self, transport: Files, folder: str) -> None:
         self.transport = transport
-        self.folder = f"{folder}/journal"
+        self.folder = f"{folder}/{layout.JOURNAL}"
 
     def extent(self) -> Extent:
         """Start, end, finished and growth from one look at the folder; all zero for a journal that is not there."""

@@ -1,8 +1,45 @@
-"""The names of the files in a session's folder that tell what it is."""
+"""The names of the folders and files in which we keep what there is of sessions; docs/architecture.md says what they hold."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
+
+from tmuxctl.transport import base
+
+# In the folder of a server; `tmux.conf`, the record of the server and the locks of its start are the transport's.
+
+SESSIONS, ENDED_SESSIONS = "sessions", "ended"
+"""Folders of sessions by their ids: of those that run or are lost, and of those that ended."""
+
+ADOPTED, FOREIGN = "adopted", "foreign"
+"""Folders of panes of other servers: of those that have a name here, by it, and of those that were only used."""
+
+CANDIDATES = "candidates"
+TURNS, LIMITED = "turns.json", "limited-"
+"""Which candidate was taken last; until when a session is limited, by its id."""
+
+PROFILES = "profiles.json"
+"""The profiles by the names of their programs, for the next process."""
+
+LOCK, ADOPT_LOCK, RESTORE_LOCK = "lock", "adopt.lock", "restore.lock"
+
+# In the folder of a session.
+
+SPEC = "spec.json"
+PROFILE = "profile.json"
+END = "ended.json"
+LAST = "last.json"
+ADOPTION = "adopted.json"
+"""In the folder of an adopted pane: which pane it is. What has this file is adopted."""
+
+PANE_OPTIONS = "options.json"
+"""What is kept of a pane of another server as options are of a session of ours."""
+
+JOURNAL, WRITER, WRITER_PID = "journal", "journal.sh", "journal.pid"
+CGROUP = "cgroup"
+"""The absolute folder of its control group, if it has one."""
+
+EXPIRE = "expire.sh"
 
 LAUNCHER = "launch.sh"
 """The script that becomes the program. It holds the values of its variables, and removes itself first."""
@@ -16,7 +53,7 @@ EXIT = "exit"
 ENDED = "ended"
 """Which limit of time ended it."""
 
-SERVER = "server"
+SERVER = base.SERVER
 """The record of the tmux server that the session was made on, by who made it."""
 
 EVENTS = "events"
