@@ -48,7 +48,6 @@ def test_a_class_name_stands_once():
     assert not repeated, "\n".join(f"{name}: {', '.join(places)}" for name, places in repeated.items())
 
 
-@pytest.mark.xfail(strict=True, reason="the wait is to become phases")
 def test_no_function_is_too_complex():
     complex_functions = measured().complex_functions
     unlisted = complex_functions.keys() - COMPLEX.keys()

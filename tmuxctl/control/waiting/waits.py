@@ -72,6 +72,17 @@ class Conditions(NamedTuple):
         """True if it is for what the program does."""
         return self.idle or self.asking or self.prompt or self.input
 
+    def fulfilled_by(self, state: State, wants: str | None) -> WaitCondition | None:
+        """The first condition that this state, and what the program wants in it, fulfil."""
+        fulfilled = {
+            WaitCondition.ASKING: self.asking and state is State.ASKING,
+            WaitCondition.PROMPT: self.prompt and wants == wanting.PROMPT,
+            WaitCondition.INPUT: self.input and wants == wanting.INPUT,
+            WaitCondition.IDLE: self.idle and state is State.IDLE,
+            WaitCondition.UNKNOWN: self.unknown and state is State.UNKNOWN,
+        }
+        return next((condition for condition, holds in fulfilled.items() if holds), None)
+
     def words(self) -> str:
         """What is waited for, for a message."""
         wanted = [
@@ -215,6 +226,14 @@ def _together(names: tuple[str, ...], ends: dict[str, Wait | BaseException], eve
     return Waits(tuple(found if every else held[:1] or found), len(held) == len(names) if every else bool(held))
 
 
+class _Wake(NamedTuple):
+    """What a wait found when it woke: whether anything was heard of, the journal has ended, output was added to it."""
+
+    heard: bool
+    finished: bool
+    grown: bool
+
+
 class Waiter:
     """One wait: the output since its cursor, fed as it comes, the looks at the program, and the conditions tried on both."""
 
@@ -229,7 +248,7 @@ class Waiter:
         steady: Steady | None = None,
     ) -> None:
         self.machine, self.pane, self.wanted = machine, pane, wanted
-        self.began = self.changed = time.monotonic()
+        self.began = self.changed = self.asked = time.monotonic()
         self.journal: Journal = finding.journal(machine, pane)
         self.seen: Seen | None = None
         self.text, self.gone = _search(wanted.text), _search(wanted.gone)
@@ -305,53 +324,76 @@ class Waiter:
 
     def until(self, limit: float | None, *, anew: bool = False) -> Wait:
         """Sleep until it holds; `limit` in seconds since the wait began, or with `anew` since now."""
-        call = current()
         deadline = None if limit is None else limit + (time.monotonic() if anew else self.began)
         if found := self.holds(deadline):
             return found
-        self.watch = self.watch or self.machine.transport.watch(
-            self.steady.observer.folders if self.steady else [self.journal.folder],
-            None if self.pane.dead else self.pane.pid,
-        )
-        asked = time.monotonic()
-        heard = True
+        watch, heard = self._open_watch(), True
+        self.asked = time.monotonic()
         while True:
-            finished = heard and self.journal.finished()
-            grown = heard and self._grow()
+            wake = self._take_in(heard)
             if found := self.holds(deadline):
                 return found
-            moment = time.monotonic()
             if self.pane.dead and not self.behind:
-                # the last of its output may have come since
-                if found := self.holds(deadline):
-                    return found
-                raise self._ended()
-            if finished and not grown and self._ask():
+                return self._at_end(deadline)
+            moment = time.monotonic()
+            if self._finds_end(wake):
                 continue
-            if heard and not self.behind and self._unheard():
-                # the journal of a server that dies ends before the program does
-                if self._ask():
-                    continue
-                raise self._stopped()
-            call.check()
+            current().check()
             if deadline is not None and moment >= deadline:
-                if self.seen and self.seen.behind:
-                    # there was no time for all of it: then at least for the newest
-                    self.seen.skip()
-                    if found := self.holds(moment + LAST_SECONDS):
-                        return found
-                return self._timed_out(limit or 0.0)
-            if self.seen and self.seen.behind:
+                return self._search_newest(moment) or self._timed_out(limit or 0.0)
+            if (self.seen and self.seen.behind) or self._asks_again(wake, moment):
                 continue
-            if moment - asked >= ASK_SECONDS or finished or (heard and not self._alive()):
-                asked = moment
-                if self._ask():
-                    continue
-            heard = self.watch.wait(self._nap(moment, deadline))
-            if heard and self.steady and not self.seen:
-                # output may come without end: looking at each piece of it would cost more than it tells
-                rest = self.steady.rested()
-                time.sleep(rest if deadline is None else max(0.0, min(rest, deadline - time.monotonic())))
+            heard = self._sleep(watch, moment, deadline)
+
+    def _open_watch(self) -> Watch:
+        if self.watch is None:
+            folders = self.steady.observer.folders if self.steady else [self.journal.folder]
+            self.watch = self.machine.transport.watch(folders, None if self.pane.dead else self.pane.pid)
+        return self.watch
+
+    def _take_in(self, heard: bool) -> _Wake:
+        """Read what came, if anything was heard of; whether the journal has ended is asked before that."""
+        return _Wake(heard, heard and self.journal.finished(), heard and self._grow())
+
+    def _at_end(self, deadline: float | None) -> Wait:
+        """The result of a wait for a program that has ended: the last of its output may have come since. Else Exited."""
+        if found := self.holds(deadline):
+            return found
+        raise self._ended()
+
+    def _finds_end(self, wake: _Wake) -> bool:
+        """True if the journal's end turns out to be the program's; Conflict if what is waited for is not kept any more."""
+        if wake.finished and not wake.grown and self._ask():
+            return True
+        if not wake.heard or self.behind or not self._unheard():
+            return False
+        # the journal of a server that dies ends before the program does
+        if self._ask():
+            return True
+        raise self._stopped()
+
+    def _asks_again(self, wake: _Wake, moment: float) -> bool:
+        """Ask tmux where that is due, or where the program may have ended; True if it has."""
+        due = moment - self.asked >= ASK_SECONDS or wake.finished or (wake.heard and not self._alive())
+        if due:
+            self.asked = moment
+        return due and self._ask()
+
+    def _sleep(self, watch: Watch, moment: float, deadline: float | None) -> bool:
+        """Sleep until something happens or a look is due; True if something did."""
+        heard = watch.wait(self._nap(moment, deadline))
+        if heard and self.steady and not self.seen:
+            # output may come without end: looking at each piece of it would cost more than it tells
+            rest = self.steady.rested()
+            time.sleep(rest if deadline is None else max(0.0, min(rest, deadline - time.monotonic())))
+        return heard
+
+    def _search_newest(self, moment: float) -> Wait | None:
+        """The result in the newest output, where there was no time to search all of it."""
+        if self.seen is None or not self.seen.behind:
+            return None
+        self.seen.skip()
+        return self.holds(moment + LAST_SECONDS)
 
     def holds(self, deadline: float | None) -> Wait | None:
         """The result if a condition holds at this moment."""
@@ -414,24 +456,17 @@ class Waiter:
             )
         if not held or self.behind:
             return None
+        return self._fulfilled(verdict)
+
+    def _fulfilled(self, verdict: Verdict) -> Wait | None:
+        """The result if a state that holds is waited for; the error if it stands before what is."""
         wants = self._wants(verdict)
-        if verdict.state is State.ASKING:
-            if self.wanted.asking:
-                return self.result(WaitCondition.ASKING, f"asking: {verdict.why}")
-            if self.wanted.input:
-                return self.result(WaitCondition.INPUT, f"input: {verdict.why}")
-            if self.wanted.idle or self.wanted.prompt:
-                raise asks(self.pane.name, verdict)
-        if wants == wanting.PROMPT and self.wanted.prompt:
-            return self.result(WaitCondition.PROMPT, f"prompt: {verdict.why}")
-        if wants == wanting.INPUT and self.wanted.input:
-            return self.result(WaitCondition.INPUT, f"input: {verdict.why}")
+        if matched := self.wanted.fulfilled_by(verdict.state, wants):
+            return self.result(matched, f"{matched}: {verdict.why}")
+        if verdict.state is State.ASKING and (self.wanted.idle or self.wanted.prompt):
+            raise asks(self.pane.name, verdict)
         if wants == wanting.INPUT and self.wanted.prompt and not self.wanted.idle:
             raise wanting.input_wanted(self.pane.name, verdict)
-        if verdict.state is State.IDLE and self.wanted.idle:
-            return self.result(WaitCondition.IDLE, f"idle: {verdict.why}")
-        if verdict.state is State.UNKNOWN and self.wanted.unknown:
-            return self.result(WaitCondition.UNKNOWN, f"unknown: {verdict.why}")
         return None
 
     def _wants(self, verdict: Verdict) -> str | None:
