@@ -128,7 +128,7 @@ class Submission:
     ) -> None:
         self.machine, self.steady, self.profile, self.holder, self.renew = machine, steady, profile, holder, renew
         self.manner = profile.submit
-        self.look: Look = self._with_cursor(steady.observer.looks[-1])
+        self.look: Look = self._with_cursor(steady.newest)
         self.marked = False
         self.pressed = 0.0
 

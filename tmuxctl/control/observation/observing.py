@@ -287,7 +287,7 @@ def ready(machine: Machine, session: Session) -> Session:
             moment = time.monotonic()
             # a profile knows how long its program may take to start
             # a program that has drawn nothing yet has not begun
-            blank = not steady.observer.looks[-1].screen.strip()
+            blank = not steady.newest.screen.strip()
             starting = steady.verdict.state is State.STARTING or (blank and steady.verdict.state is State.UNKNOWN)
             plainly = not (starting and profile and profile.start_timeout)
             busy = (busy or moment) if plainly and steady.verdict.state not in SETTLED else None
@@ -322,6 +322,11 @@ class Steady:
         self._taken = given is None
         self._looked = self._grown = self._began = self._since = time.monotonic()
         self._journal = -1
+
+    @property
+    def newest(self) -> Look:
+        """What was seen last, since the last input."""
+        return self.observer.looks[-1]
 
     def look(self) -> bool:
         """Look once; True if what `verdict` says now holds."""

@@ -133,7 +133,7 @@ def _watched(steady: Steady, profile: Profile, timeout: float) -> _Seen:
     while True:
         current().check()
         holds = steady.look()
-        look = steady.observer.looks[-1]
+        look = steady.newest
         programs = tuple(names(look.kernel)) or programs
         for group in RULES:
             for rule in getattr(profile, group):

@@ -12,28 +12,36 @@ from tmuxctl.control.input import deciding, sending, submitting
 from tmuxctl.control.observation import observing, wanting
 from tmuxctl.control.observation.hook_events import ENDS
 from tmuxctl.control.observation.observing import AGAIN_SECONDS, Observer, Steady, readers
-from tmuxctl.control.output.agent_answer import Said, misfit, on_screen, remembered, said
+from tmuxctl.control.output.agent_answer import remembered
 from tmuxctl.control.sessions import finding
+from tmuxctl.control.turns.turn_answer import (
+    ANSWER_LIMIT,
+    WAITED,
+    EndedTurn,
+    TurnCount,
+    TurnInput,
+    read_answer,
+    shows_answer,
+)
 from tmuxctl.control.waiting.waits import Conditions, Waiter, asks
 from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Usage
-from tmuxctl.evidence import Look
 from tmuxctl.model import State
 from tmuxctl.operations import current
-from tmuxctl.reading.answers import drawn_answer, failure
 from tmuxctl.reading.answers import printed_answer as answers
 from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.marks import marks
-from tmuxctl.results import Answer, Output, Submitted, Wait
+from tmuxctl.results import Answer, Output, Wait
 from tmuxctl.terminal.input import paste
 from tmuxctl.terminal.input.paste import Input
 from tmuxctl.terminal.tmux import lease, options
 from tmuxctl.value import changed
-from tmuxctl.vocabulary import Detail, EventKind, EvidenceKind, InputKind, WaitCondition
+from tmuxctl.vocabulary import EventKind, EvidenceKind, InputKind, WaitCondition
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
     from tmuxctl.reading.state.judging import Verdict
     from tmuxctl.terminal.tmux.server import Pane
+    from tmuxctl.transport.base import Transport
 
 READY_SECONDS = 1.0
 """How long a program that is just finishing something is waited for before a turn is refused."""
@@ -66,12 +74,6 @@ UNSEEN_SECONDS = 10.0
 DECISIONS_LIMIT = 50
 """Questions answered by a policy in one turn."""
 
-ANSWER_LIMIT = 8 << 20
-"""Bytes of output an answer is made from; one that is cut there is not complete."""
-
-WAITED = (WaitCondition.IDLE, WaitCondition.UNKNOWN)
-"""What a turn ends in where the program neither asks nor has ended."""
-
 PROMPT_BYTES = 1 << 16
 """So much of a row before an input is looked at: no prompt is longer."""
 
@@ -86,6 +88,11 @@ class Asked(NamedTuple):
     interrupt: bool = False
     strict: bool = False
 
+    @property
+    def patient(self) -> bool:
+        """True if a program that is busy is waited for, or stopped."""
+        return self.queue or self.interrupt
+
 
 def ask(machine: Machine, session: str, text: bytes, asked: Asked) -> Answer:
     """Type a text, wait for the end of the turn, and return what the program wrote.
@@ -98,15 +105,21 @@ def ask(machine: Machine, session: str, text: bytes, asked: Asked) -> Answer:
     pane, given = finding.find_with_input(machine, session)
     if pane.dead:
         raise paste.ended(pane)
-    turn = _Turn(machine, pane, Input.parse(given), asked, began, None if limit is None else began + limit)
-    lines = [] if turn.pastes else _lines(text)
+    turn = _Turn(machine, pane, Input.parse(given), asked, None if limit is None else began + limit)
+    lines = None if turn.pastes else _lines(text)
     try:
         turn.begin()
-        turn.ready()
-        return turn.paste(text) if turn.pastes else turn.take(lines)
+        prompt = turn.wait_until_ready()
+        typed, end = turn.paste(text, prompt) if lines is None else turn.type_lines(lines, prompt)
+        count = turn.count(typed)
+        turn.leases.stop_writing(turn.pane.name)
+        end = end or turn.wait_for_end(typed)
+        if end.timed_out:
+            turn.note_timeout()
+        return read_answer(EndedTurn(machine, turn.pane, turn.steady, typed, count, end, began, asked.raw))
     finally:
-        turn.give_back()
-        turn.end()
+        turn.leases.stop_writing(turn.pane.name)
+        turn.leases.end_turn(turn.pane.name)
 
 
 def _lines(text: bytes) -> list[bytes]:
@@ -183,29 +196,64 @@ def answer_to(machine: Machine, session: str, holding: str) -> Output:
     return Output(pane.name, text, finding.cursor(pane, part.end), part.truncated, found.complete)
 
 
+class _Leases:
+    """The leases of one turn: the one that keeps out other turns until it ends, and the one that lets it alone type."""
+
+    def __init__(self, transport: Transport) -> None:
+        self.transport = transport
+        # two threads of one process are two askers
+        self.holder = lease.Holder.new()
+        self.renewed = 0.0
+        self._has_turn = self._writes = False
+
+    def take_turn(self, pane: Pane) -> bool:
+        """Take or renew the lease of the turn; False while another turn has it."""
+        self.renewed = time.monotonic()
+        self._has_turn = lease.take_turn(self.transport, self.holder, pane)
+        return self._has_turn
+
+    def keep_turn(self, pane: Pane, *, writing: bool = False) -> None:
+        """Renew it where that is due, and with `writing` the other one too."""
+        if time.monotonic() - self.renewed > RENEW_SECONDS:
+            self.take_turn(pane)
+            if writing:
+                lease.take(self.transport, self.holder, pane)
+
+    def start_writing(self, pane: Pane) -> bool:
+        """Keep others from typing; False while another writer does."""
+        taken = lease.take(self.transport, self.holder, pane)
+        self._writes = self._writes or taken
+        return taken
+
+    def stop_writing(self, session: str) -> None:
+        """Let others type again."""
+        if self._writes:
+            self._writes = False
+            self._give_back(session, "lease")
+
+    def end_turn(self, session: str) -> None:
+        """Let another turn begin."""
+        if self._has_turn:
+            self._give_back(session, lease.TURN)
+
+    def _give_back(self, session: str, name: str) -> None:
+        with suppress(TmuxctlError):
+            lease.give_back(self.transport, self.holder, session, name=name)
+
+
 class _Turn:
     """One turn on its way."""
 
-    def __init__(
-        self, machine: Machine, pane: Pane, given: Input | None, asked: Asked, began: float, deadline: float | None
-    ) -> None:
-        self.machine, self.pane, self.asked = machine, pane, asked
-        self.began, self.deadline = began, deadline
+    def __init__(self, machine: Machine, pane: Pane, given: Input | None, asked: Asked, deadline: float | None) -> None:
+        self.machine, self.pane, self.asked, self.deadline = machine, pane, asked, deadline
         self.steady = Steady(machine, Observer(machine, pane), given)
         self.steady.recall()
-        self.first: Input | None = None
-        self.taken: Submitted | None = None
-        self.history = pane.history
-        self.prompt: str | None = None
-        self.typed, self.before = b"", ""
-        self.number = self.misfits = 0
+        self.leases = _Leases(machine.transport)
         self.decided = 0
         self.answered = "", 0.0
-        self.leased = self.begun = self.interrupted = False
+        self.interrupted = False
         self.interrupts = 0
-        self.pressed = self.renewed = 0.0
-        # two threads of one process are two askers
-        self.holder = lease.Holder.new()
+        self.pressed = 0.0
 
     @property
     def pastes(self) -> bool:
@@ -218,7 +266,7 @@ class _Turn:
     def begin(self) -> None:
         """Be the only turn of this session: wait for another one, stop it, or refuse, as asked."""
         pause, until = 0.05, time.monotonic() + STOP_SECONDS
-        while not self._renew():
+        while not self.leases.take_turn(self.pane):
             current().check()
             left = self._left()
             if self.asked.interrupt and not self.interrupted and time.monotonic() - self.pressed > READY_SECONDS:
@@ -238,25 +286,14 @@ class _Turn:
         if self.steady.observer.events:
             self.steady.observer.events.tidy()
 
-    def _renew(self) -> bool:
-        self.renewed = time.monotonic()
-        self.begun = lease.take_turn(self.machine.transport, self.holder, self.pane)
-        return self.begun
-
-    def end(self) -> None:
-        """Let another turn begin."""
-        if self.begun:
-            with suppress(TmuxctlError):
-                lease.give_back(self.machine.transport, self.holder, self.pane.name, name=options.ASKER)
-
-    def ready(self) -> None:
-        """Wait for the program to wait for the next thing, as long as that may reasonably be, else refuse."""
+    def wait_until_ready(self) -> str:
+        """Wait for the program to wait for the next thing, as long as that may reasonably be, else refuse; what then
+        stands left of the cursor."""
         watch = self.machine.transport.watch(self.steady.observer.folders, self.pane.pid)
         began = time.monotonic()
         try:
             while not (self._may_type(time.monotonic() - began) and self._alone()):
-                if time.monotonic() - self.renewed > RENEW_SECONDS:
-                    self._renew()
+                self.leases.keep_turn(self.pane)
                 # what the last interrupt came to is seen before there is another
                 patient = self.steady.holds or time.monotonic() - max(began, self.pressed) > READY_SECONDS
                 if self.asked.interrupt and patient and not self.interrupted:
@@ -270,39 +307,44 @@ class _Turn:
         finally:
             watch.close()
         # what the turn begins from: the look before the first key
-        self.prompt = self.steady.observer.looks[-1].left
+        return self.steady.newest.left
 
     def _alone(self) -> bool:
         """True once nobody else may type, and nobody did since this turn looked."""
-        self._lease()
+        self._start_writing()
         return sending.untouched(self.machine, self.steady)
 
     def _may_type(self, waited: float) -> bool:
         """True if the program takes a next input now; the errors say why it will not soon."""
-        held = self._look()
+        if not self._look():
+            return False
         verdict = self.steady.verdict
-        if not held:
-            return False
-        if verdict.state is State.IDLE and self._others_read(verdict):
-            if waited > READY_SECONDS and not (self.asked.queue or self.asked.interrupt):
-                raise wanting.not_at_prompt(self.pane.name, verdict)
-            return False
         if verdict.state is State.IDLE:
-            # what has told the end of its turn may still be drawing it
-            return (
-                not self.pastes or verdict.by is not EvidenceKind.HOOK or self._shows_prompt() or waited > READY_SECONDS
-            )
-        if verdict.state is State.UNKNOWN and waited > READY_SECONDS and not (self.pastes or self._recovering()):
-            return True
+            return self._may_type_idle(verdict, waited)
         if verdict.state is State.ASKING:
             if not self._decide(verdict) and (self.interrupted or not self.asked.interrupt):
                 raise asks(self.pane.name, verdict)
             return False
+        if verdict.state is State.UNKNOWN and waited > READY_SECONDS and not (self.pastes or self._recovering()):
+            return True
+        if waited > self._patience(verdict) and not self.asked.patient:
+            raise self._busy()
+        return False
+
+    def _patience(self, verdict: Verdict) -> float:
+        """How long a program that works is waited for."""
         # who shows a prompt and no sign of work is only finishing something, however long a loaded machine takes for it
         finishing = self.pastes and verdict.by is EvidenceKind.KERNEL and self._shows_prompt()
-        patience = STARTING_SECONDS if verdict.state is State.STARTING or finishing else READY_SECONDS
-        if waited > patience and not (self.asked.queue or self.asked.interrupt):
-            raise self._busy()
+        return STARTING_SECONDS if verdict.state is State.STARTING or finishing else READY_SECONDS
+
+    def _may_type_idle(self, verdict: Verdict, waited: float) -> bool:
+        """Whether a program that waits takes the text, and not a command that it runs."""
+        if not self._others_read(verdict):
+            # what has told the end of its turn may still be drawing it
+            drawn = not self.pastes or verdict.by is not EvidenceKind.HOOK or self._shows_prompt()
+            return drawn or waited > READY_SECONDS
+        if waited > READY_SECONDS and not self.asked.patient:
+            raise wanting.not_at_prompt(self.pane.name, verdict)
         return False
 
     def _others_read(self, verdict: Verdict) -> bool:
@@ -313,7 +355,7 @@ class _Turn:
     def _shows_prompt(self) -> bool:
         observer = self.steady.observer
         rules = observer.profile.prompt if observer.profile else ()
-        return patterns.first(rules, patterns.text(observer.looks[-1])) is not None
+        return patterns.first(rules, patterns.text(self.steady.newest)) is not None
 
     def _look(self) -> bool:
         try:
@@ -332,7 +374,7 @@ class _Turn:
         self.pressed = time.monotonic()
         self.interrupted = self.steady.verdict.state is not State.ASKING or self.interrupts >= INTERRUPTS
         watched = self.steady.observer
-        pressed = sending.press(self.machine, self.pane, watched.interrupt, self.holder, apart=True)
+        pressed = sending.press(self.machine, self.pane, watched.interrupt, self.leases.holder, apart=True)
         if watched.looks:
             # what is seen from now on counts only once the program has taken the keys
             self.steady.typed(pressed, readers(watched.looks[-1].kernel))
@@ -360,130 +402,92 @@ class _Turn:
 
     # the turn
 
-    def take(self, lines: list[bytes]) -> Answer:
-        """Type the lines, each when the program is ready for it, and wait for the end."""
-        end: Wait | None = None
-        for index, line in enumerate(lines):
-            self._lease()
-            last = index == len(lines) - 1
-            self._type(line, last=last)
-            if not last and (end := self._end()).matched not in WAITED:
-                break
-            end = None
-        self._count()
-        self.give_back()
-        return self._answer(end or self._end())
+    def type_lines(self, lines: list[bytes], prompt: str) -> tuple[TurnInput, Wait | None]:
+        """Type the lines, each when the program is ready for it; and the end of the turn, if it came before the last."""
+        sent: list[Input] = []
+        for line in lines:
+            end = self.wait_for_end(None) if sent else None
+            if end and end.matched not in WAITED:
+                return TurnInput(sent[0], b"\n".join([*lines[: len(sent)], b""]), prompt), end
+            self._start_writing()
+            look = self.steady.newest
+            sent.append(sending.line(self.machine, self.pane, line, look.journal, self.leases.holder))
+            self.steady.typed(sent[-1], readers(look.kernel))
+        return TurnInput(sent[0], b"\n".join(lines), prompt), None
 
-    def paste(self, text: bytes) -> Answer:
-        """Give the whole text at once, see that it is taken, and wait for the end."""
-        while self.taken is None:
-            self._lease()
-            self.history = self.pane.history
-            self.before = self.steady.observer.looks[-1].screen
+    def paste(self, text: bytes, prompt: str) -> tuple[TurnInput, Wait | None]:
+        """Give the whole text at once, and see that it is taken; the state at this moment, if it is not."""
+        profile = self.steady.observer.own
+        assert profile is not None
+        while True:
+            self._start_writing()
+            history, screen = self.pane.history, self.steady.newest.screen
             try:
-                self.first, self.taken = self._submission().give(text.rstrip(b"\r\n"))
+                first, taken = submitting.Submission(
+                    self.machine, self.steady, profile, self.leases.holder, self._keep_leases
+                ).give(text.rstrip(b"\r\n"))
             except submitting.Asks:
-                self.give_back()
+                self.leases.stop_writing(self.pane.name)
                 # the question may be decided by policy, and then the text is given anew
-                self.ready()
-        self.typed = text
-        self._count()
-        self.give_back()
-        return self._answer(self._end() if self.taken.ok else self._as_it_is())
+                prompt = self.wait_until_ready()
+            else:
+                typed = TurnInput(first, text, prompt, history, screen, taken)
+                return typed, None if taken.ok else self._state_as_it_is()
 
-    def _as_it_is(self) -> Wait:
-        """The state at this moment."""
+    def _state_as_it_is(self) -> Wait:
         with Waiter(self.machine, self.pane, Conditions(exit=True), "screen", self.steady.given) as waiter:
             waiter.steady = self.steady
             return waiter.result(None, "the text was not taken")
 
-    def _submission(self) -> submitting.Submission:
-        profile = self.steady.observer.own
-        assert profile is not None
-        return submitting.Submission(self.machine, self.steady, profile, self.holder, self._renew_lease)
+    def _keep_leases(self) -> None:
+        self.leases.keep_turn(self.pane, writing=True)
 
-    def _renew_lease(self) -> None:
-        if time.monotonic() - self.renewed > RENEW_SECONDS:
-            self._renew()
-            lease.take(self.machine.transport, self.holder, self.pane)
-
-    def _lease(self) -> None:
-        while not lease.take(self.machine.transport, self.holder, self.pane):
+    def _start_writing(self) -> None:
+        while not self.leases.start_writing(self.pane):
             current().check()
             if (left := self._left()) is not None and left <= 0:
                 raise lease.held(self.pane.name)
             time.sleep(0.03)
             self.pane = finding.find(self.machine, self.pane.name)
-        self.leased = True
 
-    def give_back(self) -> None:
-        """Let others type again."""
-        if self.leased:
-            self.leased = False
-            with suppress(TmuxctlError):
-                lease.give_back(self.machine.transport, self.holder, self.pane.name)
+    def wait_for_end(self, typed: TurnInput | None) -> Wait:
+        """Wait until the program takes the next line; questions a policy decides are answered on the way.
 
-    def _type(self, line: bytes, *, last: bool) -> None:
-        observer = self.steady.observer
-        look = observer.looks[-1]
-        sent = sending.line(self.machine, self.pane, line, look.journal, self.holder)
-        self.first = self.first or sent
-        self.typed += line if last else line + b"\n"
-        self.steady.typed(sent, readers(look.kernel))
-
-    def _end(self) -> Wait:
-        """Wait until the program takes the next line; questions a policy decides are answered on the way."""
+        `typed` is all that a turn gives, None while lines of it are still to come.
+        """
+        # a composer's program has a prompt of its own: where that does not show, its turn is not over
+        guess = not (self.asked.strict or self.pastes)
         while True:
-            # a composer's program has a prompt of its own: where that does not show, its turn is not over
-            guess = not (self.asked.strict or self.pastes)
             end = self._wait(Conditions(idle=True, asking=True, exit=True, unknown=guess))
-            if end.matched is WaitCondition.IDLE and not self._begun():
+            if end.matched is WaitCondition.IDLE and not self._has_begun(typed):
                 if (left := self._left()) is not None and left <= 0:
                     return changed(end, matched=None, timed_out=True, why="timeout: nothing of the turn was seen")
-                if time.monotonic() - self.renewed > RENEW_SECONDS:
-                    self._renew()
+                self.leases.keep_turn(self.pane)
                 time.sleep(AGAIN_SECONDS)
                 continue
             if end.matched is not WaitCondition.ASKING or not self._decide(self.steady.verdict):
                 return end
 
-    def _begun(self) -> bool:
+    def _has_begun(self, typed: TurnInput | None) -> bool:
         """Whether an idle program has had its turn: it was seen at work, told its end, or has been silent for long."""
-        if not self.pastes or self.steady.worked:
+        if typed is None or typed.taken is None or self.steady.worked:
             return True
-        profile = self.steady.observer.own
+        profile, hook = self.steady.observer.own, self.steady.newest.hook
         # a program of lines listens only between its turns, one that draws its answers listens all the time
-        look = self.steady.observer.looks[-1]
-        told = look.hook is not None and look.hook.means == EventKind.ATTENTION
-        seen = self.steady.deaf or told or (self.taken is not None and self.taken.evidence == "kernel")
+        told = hook is not None and hook.means == EventKind.ATTENTION
+        seen = self.steady.deaf or told or typed.taken.evidence == "kernel"
         if profile and profile.answer.begin is None and seen:
             return True
-        ended = look.hook is not None and look.hook.means in ENDS
-        given = self.steady.given
+        ended = hook is not None and hook.means in ENDS
+        return ended or self._was_silent() or shows_answer(self.machine, self.steady, typed)
+
+    def _was_silent(self) -> bool:
+        """Whether nothing was seen of a turn for so long that nothing will be."""
+        look, given, profile = self.steady.newest, self.steady.given, self.steady.observer.own
         waited = UNSEEN_SECONDS if given is None else look.at - given.at
         silent = min(waited, UNSEEN_SECONDS if look.quiet is None else look.quiet)
         signs = profile is not None and (profile.busy or profile.title_busy)
-        return (
-            ended
-            or silent > (SIGNED_SECONDS if signs else UNBEGUN_SECONDS)
-            or waited >= UNSEEN_SECONDS
-            or self._answering()
-        )
-
-    def _answering(self) -> bool:
-        """Whether an answer has begun to stand on the screen, which the last look saw as it is now."""
-        observer = self.steady.observer
-        look = observer.looks[-1]
-        if self.first is None or observer.own is None or observer.journal.end() != look.journal:
-            return False
-        if look.alternate and observer.own.answer.begin is None:
-            # a screen of its own is drawn anew as a whole: nothing tells an answer there
-            return False
-        typed = self.typed.decode("utf-8", "replace")
-        found = on_screen(self.machine, observer, observer.own, self.first, typed, self.history)
-        if look.alternate and not found.signed and not found.complete:
-            return drawn_answer.replaced(self.before, look.screen, typed)
-        return found.signed and bool(found.text.strip() or found.error)
+        return silent > (SIGNED_SECONDS if signs else UNBEGUN_SECONDS) or waited >= UNSEEN_SECONDS
 
     def _wait(self, wanted: Conditions) -> Wait:
         given = self.steady.given
@@ -498,7 +502,7 @@ class _Turn:
                 left = self._left()
                 if not end.timed_out or (left is not None and left <= 0):
                     return end
-                self._renew()
+                self.leases.take_turn(self.pane)
 
     def _decide(self, verdict: Verdict) -> bool:
         """Answer a question by policy; False if none covers it."""
@@ -513,135 +517,32 @@ class _Turn:
         self.decided += 1
         if not self._alone():
             return True
-        kernel = self.steady.observer.looks[-1].kernel
+        kernel = self.steady.newest.kernel
         self.answered = asked, time.monotonic()
-        self.steady.typed(sending.press(self.machine, self.pane, option.keys, self.holder), readers(kernel))
+        self.steady.typed(sending.press(self.machine, self.pane, option.keys, self.leases.holder), readers(kernel))
         return True
 
     def _left(self) -> float | None:
         return None if self.deadline is None else self.deadline - time.monotonic()
 
-    def _count(self) -> None:
+    def count(self, typed: TurnInput) -> TurnCount:
         """Number the turn, and take back what an earlier timeout noted."""
         here, counted = self.pane.target, f"#{{e|+|:0#{{{options.TURN}}},1}}"
+        kept = remembered(typed.first, typed.history, self.leases.holder.pid) if typed.taken is not None else None
         told = self.machine.transport.run(
             [
                 ("display-message", "-p", "-t", here, counted),
                 ("display-message", "-p", "-t", here, f"0#{{{options.MISFITS}}}"),
                 ("set-option", "-F", "-t", here, options.TURN, counted),
                 ("set-option", "-u", "-t", here, options.RECOVERY),
-                *([("set-option", "-t", here, options.ASKED, self._remembered())] if self.pastes else []),
+                *([("set-option", "-t", here, options.ASKED, kept)] if kept else []),
             ]
         )
         number, misfits = (*told.split(), b"", b"")[:2]
-        self.number, self.misfits = int(number or 0), int(misfits or 0)
+        return TurnCount(int(number or 0), int(misfits or 0))
 
-    def _remembered(self) -> str:
-        assert self.first is not None
-        return remembered(self.first, self.history, self.holder.pid)
-
-    # after
-
-    def _answer(self, end: Wait) -> Answer:
-        first = self.first
-        assert first is not None
-        looks = self.steady.observer.looks
-        stop = self.steady.observer.journal.end()
-        part = self.steady.observer.journal.read(first.offset, min(ANSWER_LIMIT, max(0, stop - first.offset)))
-        cut = part.truncated or part.end < stop
-        found = self._said(part.data, cut, end)
-        if end.timed_out:
-            self._note_timeout()
-        return Answer(
-            session=self.pane.name,
-            answer=found.text,
-            status=end.status,
-            turn=self.number,
-            submitted=self.taken or self._submitted(looks[-1] if looks else None),
-            complete=found.complete and end.matched in WAITED and end.kind is not InputKind.CONTINUATION,
-            elapsed=round(time.monotonic() - self.began, 3),
-            cursor=finding.cursor(self.pane, stop),
-            truncated=found.cut,
-            exit_status=end.exit_status if end.matched is WaitCondition.EXIT else found.status,
-            signal=end.signal,
-            usage={"output_tokens": found.tokens},
-            answered_by=self.pane.spec.get("profile"),
-            source=found.source,
-            timed_out=end.timed_out,
-            error=found.error,
-            warning=self._misfit(found) if end.matched is WaitCondition.IDLE else None,
-        )
-
-    def _misfit(self, found: Said) -> str | None:
-        """Count the turns in a row whose answer was looked for on the screen and has no sign that the profile names; what is
-        to be said of that."""
-        profile = self.steady.observer.own
-        if not self.pastes or profile is None or found.source not in ("screen", None) or self.asked.raw:
-            return None
-        count = 0 if found.fits else self.misfits + 1
-        if count != self.misfits:
-            with suppress(TmuxctlError):
-                self.machine.transport.run([("set-option", "-t", self.pane.target, options.MISFITS, str(count))])
-        return misfit(profile, count)
-
-    def _said(self, printed: bytes, cut: bool, end: Wait) -> Said:
-        """The answer: of a program with a composer what it told or drew, else what it printed. `cut`: more was printed."""
-        if not self.pastes:
-            found = self._printed(printed, cut, end)
-            return self._failed(found) if end.matched is WaitCondition.IDLE and not self.asked.raw else found
-        observer, first = self.steady.observer, self.first
-        assert first is not None
-        assert observer.own is not None
-        typed = self.typed.decode("utf-8", "replace")
-        told = said(
-            self.machine,
-            observer,
-            observer.own,
-            first,
-            typed,
-            history=self.history,
-            ended=end.matched in WAITED and (self.taken is None or self.taken.ok),
-            limited=end.detail == Detail.LIMITED,
-        )
-        return self._printed(printed, cut, end)._replace(error=told.error) if self.asked.raw else told
-
-    def _failed(self, found: Said) -> Said:
-        """What a program of lines printed, or what of it came before the error in which its turn ended."""
-        profile = self.steady.observer.profile
-        rows = found.text.split("\n")
-        error = failure.found(rows, profile, limited=self.steady.verdict.detail == Detail.LIMITED) if profile else None
-        if error is None:
-            return found
-        return found._replace(text="\n".join(rows[: error.row]).strip("\n"), complete=False, error=error.text)
-
-    def _printed(self, printed: bytes, cut: bool, end: Wait) -> Said:
-        """What was printed since the first line was typed."""
-        observer, first = self.steady.observer, self.first
-        assert first is not None
-        found = answers.answer(
-            printed,
-            answers.Given(self.typed, first.x, first.y, first.cols, first.rows, first.echo, self.pane.tmux),
-            prompt_before=self.prompt,
-            token=observer.token if observer.at_prompt(first.offset) else None,
-            profile=observer.profile,
-            end=answers.End(end.kind, end.detail) if end.state in (State.IDLE, State.ASKING) else None,
-            raw=self.asked.raw,
-        )
-        # of the alternate screen only what changed on it is known
-        return Said(found.text, found.complete and not (cut or first.alternate), found.source, found.status, cut=cut)
-
-    def _submitted(self, look: Look | None) -> Submitted:
-        first = self.first
-        assert first is not None
-        if self.steady.observer.at_prompt(first.offset) and look and look.mark and look.mark.offset >= first.offset:
-            return Submitted(True, "shell-mark")
-        if self.steady.observer.journal.end() > first.offset:
-            return Submitted(True, "output")
-        if self.steady.readers is not None and look and readers(look.kernel) != self.steady.readers:
-            return Submitted(True, "kernel")
-        return Submitted(False, "nothing shows that it was taken")
-
-    def _note_timeout(self) -> None:
+    def note_timeout(self) -> None:
+        """Note that the turn took too long, so that the next one waits for it to be over."""
         given = self.steady.given
         if given is None:
             return
