@@ -290,11 +290,15 @@ class Control:
         answered. Never when the first may have taken it, is busy, asks, or takes too long.
         """
         from tmuxctl.control.input import deciding
-        from tmuxctl.control.turns import failover, turn
+        from tmuxctl.control.turns import turn
 
         given = turn.text(text, file)
         policies = deciding.parse_policies(decide)
         asked = turn.Asked(timeout=timeout, decide=policies, raw=raw, queue=queue, interrupt=interrupt, strict=strict)
+        if not fallback and not turn.has_candidates(self.machine):
+            return turn.ask(self.machine, session, given, asked, new=new)
+        from tmuxctl.control.turns import failover
+
         return failover.ask(self.machine, session, given, asked, fallback=fallback, new=new)
 
     @operation(

@@ -20,7 +20,6 @@ from tmuxctl.errors import Conflict, Exited, Failed, NotFound, TmuxctlError, Unr
 from tmuxctl.model import State, restated
 from tmuxctl.operations import current
 from tmuxctl.results import Answer, Passed
-from tmuxctl.terminal.tmux import layout
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import Detail, EventKind
 
@@ -60,11 +59,6 @@ def ask(
 ) -> Answer:
     """A turn in this session, or in that of the next candidate; errors as `turn.ask`, and Failed `no_candidate` that
     tells of each why not. `new` is the command that is started if there is no such session."""
-    if not fallback and not machine.transport.files(f"{machine.transport.home}/{layout.CANDIDATES}"):
-        # nobody ever used candidates on this server
-        if new is not None:
-            turn.create(machine, session, new)
-        return turn.ask(machine, session, text, asked)
     return _Failover(machine, session, text, asked, fallback).ask(new)
 
 

@@ -33,7 +33,7 @@ from tmuxctl.reading.text.marks import marks
 from tmuxctl.results import Answer, Output, Wait
 from tmuxctl.terminal.input import paste
 from tmuxctl.terminal.input.paste import Input
-from tmuxctl.terminal.tmux import lease, options
+from tmuxctl.terminal.tmux import layout, lease, options
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import EventKind, EvidenceKind, InputKind, WaitCondition
 
@@ -94,12 +94,20 @@ class Asked(NamedTuple):
         return self.queue or self.interrupt
 
 
-def ask(machine: Machine, session: str, text: bytes, asked: Asked) -> Answer:
-    """Type a text, wait for the end of the turn, and return what the program wrote.
+def has_candidates(machine: Machine) -> bool:
+    """Whether sessions of this server were ever chosen from several programs, so that a turn may go to the next one."""
+    return bool(machine.transport.files(f"{machine.transport.home}/{layout.CANDIDATES}"))
+
+
+def ask(machine: Machine, session: str, text: bytes, asked: Asked, *, new: str | None = None) -> Answer:
+    """Type a text, wait for the end of the turn, and return what the program wrote. `new` is the command that is started
+    if there is no such session.
 
     Raises Conflict `busy` or `needs_recovery` if something is still running, DecisionNeeded if a question stands before
     the turn, Exited if the program has ended. A turn that ends in a question, an exit or a timeout is a result.
     """
+    if new is not None:
+        create(machine, session, new)
     began = time.monotonic()
     limit = current().left(machine.settings.wait_ask_timeout if asked.timeout is None else asked.timeout)
     pane, given = finding.find_with_input(machine, session)
@@ -229,12 +237,12 @@ class _Leases:
         """Let others type again."""
         if self._writes:
             self._writes = False
-            self._give_back(session, "lease")
+            self._give_back(session, options.LEASE)
 
     def end_turn(self, session: str) -> None:
         """Let another turn begin."""
         if self._has_turn:
-            self._give_back(session, lease.TURN)
+            self._give_back(session, options.ASKER)
 
     def _give_back(self, session: str, name: str) -> None:
         with suppress(TmuxctlError):

@@ -14,6 +14,7 @@ from tmuxctl.model import State
 from tmuxctl.reading.answers import drawn_answer, failure
 from tmuxctl.reading.answers import printed_answer as answers
 from tmuxctl.results import Answer, Submitted, Wait
+from tmuxctl.terminal.tmux import options
 from tmuxctl.vocabulary import Detail, InputKind, WaitCondition
 
 if TYPE_CHECKING:
@@ -181,5 +182,5 @@ def _count_misfits(turn: EndedTurn, found: Said) -> str | None:
     count = 0 if found.fits else before + 1
     if count != before:
         with suppress(TmuxctlError):
-            turn.machine.transport.run([("set-option", "-t", turn.pane.target, "@tmuxctl_misfits", str(count))])
+            turn.machine.transport.run([("set-option", "-t", turn.pane.target, options.MISFITS, str(count))])
     return misfit(profile, count)
