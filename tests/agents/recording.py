@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tmuxctl.control import Control
-from tmuxctl.control.observation.observing import Observer
+from tmuxctl.control.observation.observer import Observer
 from tmuxctl.control.sessions import finding
 from tmuxctl.evidence import Look
 from tmuxctl.terminal.input.paste import Input
-from tmuxctl.terminal.panes import observer as observers
+from tmuxctl.terminal.panes import captures
 from tmuxctl.terminal.tmux import screen as screens
 from tools.states.recording import Recording, Window, from_lines, thinned, to_lines
 from tools.states.scenarios import Expect
@@ -76,7 +76,7 @@ class Recorder:
 
     def told(self, turn: Turn, question: tuple[float, float] | None) -> Told:
         """The turn as it is kept; `question` is from when to when its question stood."""
-        now = observers.capture(self.control.machine.transport, self.observer.pane.name, scrollback=0)
+        now = captures.capture(self.control.machine.transport, self.observer.pane.name, scrollback=0)
         back = screens.text(now.back).split("\n") if now.back else []
         rows = [row.rstrip() for row in (*back, *screens.text(now.rows).split("\n"))]
         _, remembered = finding.find_with_input(self.control.machine, self.observer.pane.name)

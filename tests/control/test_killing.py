@@ -14,7 +14,7 @@ from programs import LINES, SHELL, program
 from tmuxctl.control import Control
 from tmuxctl.control.lifecycle import ending
 from tmuxctl.errors import NotFound, Usage
-from tmuxctl.terminal.panes import observer
+from tmuxctl.terminal.panes import captures
 from tmuxctl.terminal.tmux import server
 
 
@@ -56,7 +56,7 @@ def test_one_that_goes_meanwhile_costs_no_other_anything(control: Control) -> No
     panes = server.panes(control.machine.transport)
     control.kill(("a", "c"))
     again = control.new("c", LINES)
-    drawn = observer.captures(control.machine.transport, panes)
+    drawn = captures.captures(control.machine.transport, panes)
     assert [one.pane.name for one in drawn] == ["a", "b", "c", "d"]
     assert [f"I am {one.pane.name}".encode() in one.rows for one in drawn] == [False, True, False, True]
     ending._kill_sessions(control.machine, panes)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tmuxctl.control import Control
-from tmuxctl.control.observation.observing import Observer
+from tmuxctl.control.observation.observer import Observer
 from tmuxctl.control.sessions import finding
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.evidence import Look

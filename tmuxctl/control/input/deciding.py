@@ -49,7 +49,8 @@ def decide(
     Raises Conflict `no_question`, `other_question` if another has taken its place, `secret_wanted` if a secret would show,
     Usage `bad_option` for an answer it does not know, Exited if the program has ended.
     """
-    from tmuxctl.control.observation.observing import Observer, Steady
+    from tmuxctl.control.observation.observer import Observer
+    from tmuxctl.control.observation.observing import Steady
 
     pane, given = finding.find_with_input(machine, session)
     if pane.dead:

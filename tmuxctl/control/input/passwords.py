@@ -22,7 +22,7 @@ def asked_for(machine: Machine, pane: Pane) -> bool:
     from tmuxctl.control.observation import observing
     from tmuxctl.control.output import printed
 
-    verdict = observing.now(machine, pane, printed.last_input(machine, pane)).verdict
+    verdict = observing.observe(machine, pane, printed.last_input(machine, pane)).verdict
     return verdict.asking is not None and verdict.asking.kind.traits.hidden
 
 

@@ -92,7 +92,8 @@ def send(machine: Machine, pane: Pane, write: Write, profile: Profile) -> Writte
     Raises Conflict `not_shown` or DecisionNeeded, with the text where it is and Enter not pressed, if the text does not
     show or a question comes in its place.
     """
-    from tmuxctl.control.observation.observing import Observer, Steady
+    from tmuxctl.control.observation.observer import Observer
+    from tmuxctl.control.observation.observing import Steady
     from tmuxctl.control.waiting.waits import asks
 
     observer = Observer(machine, pane)

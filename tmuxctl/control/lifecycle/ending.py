@@ -211,11 +211,11 @@ def _last(machine: Machine, panes: Sequence[Pane]) -> list[Pane]:
 
 def _screens(machine: Machine, panes: Sequence[Pane]) -> dict[str, str]:
     """The last screens as text, by the session's id; of those that can still be had."""
-    from tmuxctl.terminal.panes import observer
+    from tmuxctl.terminal.panes import captures
     from tmuxctl.terminal.tmux import screen
 
     with suppress(TmuxctlError, OSError):
-        return {one.pane.id: screen.text(one.rows) for one in observer.captures(machine.transport, panes)}
+        return {one.pane.id: screen.text(one.rows) for one in captures.captures(machine.transport, panes)}
     return {}
 
 

@@ -29,7 +29,7 @@ def show(machine: Machine, session: str) -> Session:
         pane, given = find_with_input(machine, session)
         if pane.dead:
             return describe(machine, pane)
-        return _loaded(machine, pane, known_state(observing.now(machine, pane, Input.parse(given))))
+        return _loaded(machine, pane, known_state(observing.observe(machine, pane, Input.parse(given))))
     except (Unreachable, Exited) as error:
         if error.reason not in GONE:
             raise
@@ -81,13 +81,13 @@ def _seen(machine: Machine, panes: list[Pane]) -> list[Session]:
     unseen = {pane.id: why for pane in panes if (why := _why_unseen(machine, pane))}
     living = [pane for pane in panes if not pane.dead and pane.id not in unseen]
     try:
-        seen = observing.glance(machine, living)
+        seen = observing.observe_many(machine, living)
     except NewerFormat:
         # a file of one of them is a later release's
         seen = {}
         for pane in living:
             try:
-                seen |= observing.glance(machine, [pane])
+                seen |= observing.observe_many(machine, [pane])
             except NewerFormat as newer:
                 unseen[pane.id] = newer.reason
     found = (known_state(seen[pane.id]) if pane.id in seen else summary(pane) for pane in panes)

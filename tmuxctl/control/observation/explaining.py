@@ -25,11 +25,12 @@ SCREEN_LIMIT = 4 << 20
 def live(machine: Machine, session: str, *, evidence: bool) -> Explained:
     """What a session does now, and why."""
     from tmuxctl.control.observation import observing
+    from tmuxctl.control.observation.observer import Observer
     from tmuxctl.control.sessions import finding
     from tmuxctl.terminal.input.paste import Input
 
     pane, given = finding.find_with_input(machine, session)
-    steady = observing.Steady(machine, observing.Observer(machine, pane), Input.parse(given))
+    steady = observing.Steady(machine, Observer(machine, pane), Input.parse(given))
     steady.watch()
     watched = steady.observer
     return _explained(watched.pane.name, steady.verdict, watched.evidence, watched.profile, evidence=evidence)

@@ -8,21 +8,18 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl import evidence as evidences
-from tmuxctl.control import foreground
 from tmuxctl.control.observation import wanting
-from tmuxctl.control.sessions import finding, records, summaries
+from tmuxctl.control.observation.observer import WINDOW_SECONDS, Observer
+from tmuxctl.control.sessions import finding, summaries
 from tmuxctl.control.sessions.finding import cursor
-from tmuxctl.control.sessions.kept_profile import profile_of
 from tmuxctl.control.sessions.summaries import pane_detail, status_of, summary
 from tmuxctl.errors import TmuxctlError
-from tmuxctl.evidence import FULL, Evidence, Kernel, Look, Mark
+from tmuxctl.evidence import Kernel, Look
 from tmuxctl.model import Confidence, Session, State
 from tmuxctl.operations import current
-from tmuxctl.reading.evidence.tty_waits import names
-from tmuxctl.reading.state.judging import Verdict, judge
+from tmuxctl.reading.state.judging import Verdict
 from tmuxctl.terminal.input.paste import Input
-from tmuxctl.terminal.panes import observer
-from tmuxctl.terminal.panes.observer import WINDOW_SECONDS, Capture
+from tmuxctl.terminal.panes.captures import Capture, captures
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.terminal.tmux.journal import Extent
 from tmuxctl.terminal.tmux.server import Pane
@@ -33,8 +30,6 @@ from tmuxctl.vocabulary import Detail, EvidenceKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
-    from tmuxctl.control.observation.hook_events import Events
-    from tmuxctl.program_profile import Profile
     from tmuxctl.reading.state.judging import Verdict
 
 
@@ -83,128 +78,6 @@ KEPT_LOOKS = 12
 """How many looks are left for the next process."""
 
 
-class Observer(observer.Observer):
-    """A session watched with its shell's marks and its profile."""
-
-    def __init__(
-        self, machine: Machine, pane: Pane, *, level: str = FULL, profile: Profile | None = None, marked: bool = True
-    ) -> None:
-        token = pane.spec.get("marks", "") if marked else ""
-
-        def find_mark(data: bytes, start: int) -> Mark | None:
-            from tmuxctl.reading.text import marks
-
-            found = marks.marks(data, token)
-            return Mark(found[-1].letter, found[-1].status, start + found[-1].start) if found else None
-
-        folder = records.folder(machine, pane.id)
-        self.own = profile or profile_of(machine, pane)
-        self.events: Events | None = None
-        if self.own and self.own.hooks:
-            from tmuxctl.control.observation.hook_events import Events
-
-            self.events = Events(machine, folder, self.own.hooks)
-        super().__init__(
-            machine.transport,
-            pane,
-            folder,
-            find_mark=find_mark if token else None,
-            find_hook=self.events.hook if self.events else None,
-            level=level,
-        )
-        self.folder, self.token = folder, token
-        self._prompts: dict[int, bool] = {}
-        self._argv: dict[int, set[str]] = {}
-        self._known = None if profile or pane.spec.get("plain") else machine.known
-
-    @property
-    def profile(self) -> Profile | None:
-        """The profile of the program that has the terminal now: the session's own, or that of what its program runs."""
-        if self._known is None or not self.looks:
-            return self.own
-        told = names(self.looks[-1].kernel)
-        if not told and len(self.looks) > 1 and not self.looks[-1].dead:
-            # while one program gives way to the next the kernel may tell of none
-            told = names(self.looks[-2].kernel)
-        return foreground.profile(self._known, self.own, told)
-
-    @property
-    def evidence(self) -> Evidence:
-        """What is known, with what the profile can tell of the program's own words."""
-        found, known = super().evidence, self.profile
-        return found._replace(hides=self._hides(known)) if known and known.password_argv else found
-
-    def _hides(self, known: Profile) -> bool | None:
-        """Whether a field that the program draws hides what is written in it, by the words the program was started with."""
-        kernel = self.looks[-1].kernel if self.looks else None
-        while kernel is not None and kernel.inner is not None:
-            kernel = kernel.inner
-        told = [one for one in kernel.programs if one.foreground and foreground.fits(known, one.name)] if kernel else []
-        if len(told) != 1:
-            return None
-        if told[0].pid not in self._argv:
-            self._argv = {told[0].pid: self._words(told[0].pid)}
-        hiding, showing = (
-            bool(self._argv[told[0].pid] & {*words}) for words in (known.password_argv, known.password_unless)
-        )
-        return hiding if hiding != showing else None
-
-    def _words(self, pid: int) -> set[str]:
-        with suppress(TmuxctlError, OSError):
-            return set(self.transport.read(f"/proc/{pid}/cmdline").decode(errors="replace").split("\0"))
-        return set()
-
-    @property
-    def folders(self) -> list[str]:
-        """Where something changes when the program prints, or tells of its turn."""
-        return [self.journal.folder, *([self.events.folder] if self.events else [])]
-
-    @property
-    def hooked(self) -> bool:
-        """True if the program was started so that it tells of its turns."""
-        known = self.own.hooks if self.own else None
-        argv = self.pane.spec.get("argv") or ()
-        from tmuxctl.control.observation import hook_launch
-        from tmuxctl.profile_files import library
-
-        place = library.place_of(argv)
-        return (
-            known is not None and self.own is not None and place is not None and hook_launch.fits(argv[place], self.own)
-        )
-
-    @property
-    def applied(self) -> str | None:
-        """The name of that profile."""
-        return self.profile.name if self.profile else None
-
-    @property
-    def interrupt(self) -> tuple[str, ...]:
-        """The keys that stop what that program does."""
-        return self.profile.interrupt if self.profile else ("C-c",)
-
-    def see(self, extent: Extent, probe: Probe, drawn: Capture) -> Look:
-        """As every observer; where a question stands on the screen that no program of the terminal listens for, who else
-        waits for this terminal is looked for as well."""
-        from tmuxctl.reading.state import event_loops
-
-        look = super().see(extent, probe, drawn)
-        if not event_loops.unanswered(self.looks):
-            return look
-        found = self.transport.probe([(self.pane.pid, self.pane.tty)], level=self.level, beyond=True)[0]
-        self.looks[-1] = look = look._replace(kernel=found.kernel)
-        return look
-
-    def verdict(self) -> Verdict:
-        """What the looks so far say."""
-        return judge(self.evidence, self.profile)
-
-    def at_prompt(self, offset: int) -> bool:
-        """True if a marked shell stood at its prompt when its output had come so far."""
-        if offset not in self._prompts:
-            self._prompts = {offset: finding.at_prompt(self.journal, self.token, offset)}
-        return self._prompts[offset]
-
-
 class Observed(NamedTuple):
     """A state, the look it was judged by, the name of the profile, None if it was judged without, and what is wanted."""
 
@@ -215,7 +88,7 @@ class Observed(NamedTuple):
     wants: str | None = None
 
 
-def now(machine: Machine, pane: Pane, given: Input | None = None, *, moment: float = MOMENT_SECONDS) -> Observed:
+def observe(machine: Machine, pane: Pane, given: Input | None = None, *, moment: float = MOMENT_SECONDS) -> Observed:
     """The state at this moment: looked at until two looks agree, for at most `moment` seconds (0: one look).
 
     `given` is the last input. What another process saw just before counts, and what is seen here is left for the next.
@@ -225,7 +98,7 @@ def now(machine: Machine, pane: Pane, given: Input | None = None, *, moment: flo
     return steady.observed()
 
 
-def glance(machine: Machine, panes: Sequence[Pane]) -> dict[str, Observed]:
+def observe_many(machine: Machine, panes: Sequence[Pane]) -> dict[str, Observed]:
     """The states of many living sessions by one look at each, by id. A screen that was seen before and has not changed
     since is not asked for again."""
     watched = [Observer(machine, pane) for pane in panes]
@@ -238,7 +111,7 @@ def glance(machine: Machine, panes: Sequence[Pane]) -> dict[str, Observed]:
         if left and left[-1].journal == extent.end and (left[-1].cols, left[-1].rows) == (one.pane.cols, one.pane.rows)
     }
     asked = [pane for pane in panes if pane.id not in known]
-    drawn = known | {one.pane.id: one for one in (observer.captures(machine.transport, asked) if asked else ())}
+    drawn = known | {one.pane.id: one for one in (captures(machine.transport, asked) if asked else ())}
     seen = {}
     for one, extent, probe in zip(watched, extents, probes, strict=True):
         if one.pane.id not in drawn:
@@ -260,7 +133,7 @@ def _by_one_look(
     return (verdict if verdict.state not in SETTLED or steady.arrived(look) else TAKING), look
 
 
-def beside(machine: Machine, drawn: Capture) -> Verdict:
+def observe_captured(machine: Machine, drawn: Capture) -> Verdict:
     """The state by one look beside a screen that was captured just now."""
     watched = Observer(machine, drawn.pane)
     extent = watched.journal.extent()

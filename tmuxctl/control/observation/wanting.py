@@ -11,7 +11,7 @@ from tmuxctl.reading.state.wanted import INPUT, PROMPT
 from tmuxctl.vocabulary import InputKind
 
 if TYPE_CHECKING:
-    from tmuxctl.control.observation.observing import Observer
+    from tmuxctl.control.observation.observer import Observer
     from tmuxctl.reading.state.judging import Verdict
 
 __all__ = ["INPUT", "PROMPT", "has_prompt", "input_wanted", "not_at_prompt", "of"]

@@ -16,14 +16,14 @@ from tmuxctl.control.sessions.kept_profile import profile_of
 from tmuxctl.errors import NotFound
 from tmuxctl.reading.answers import drawn_answer, failure
 from tmuxctl.results import Output
-from tmuxctl.terminal.panes import observer as observers
+from tmuxctl.terminal.panes import captures
 from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux import screen as screens
 from tmuxctl.vocabulary import EventKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
-    from tmuxctl.control.observation.observing import Observer
+    from tmuxctl.control.observation.observer import Observer
     from tmuxctl.program_profile import Profile
     from tmuxctl.reading.answers.transcripts import Spoken
     from tmuxctl.terminal.input.paste import Input
@@ -130,7 +130,7 @@ def remembered(given: Input, history: int, pid: int) -> str:
 
 def last(machine: Machine, pane: Pane) -> Output | None:
     """The answer of the last turn so far, of a program with a composer; None if the last input was no turn's."""
-    from tmuxctl.control.observation import observing
+    from tmuxctl.control.observation.observer import Observer
     from tmuxctl.terminal.input.paste import Input
 
     profile = profile_of(machine, pane)
@@ -146,7 +146,7 @@ def last(machine: Machine, pane: Pane) -> Output | None:
     # keys may have answered its questions
     if given is None or later is None or (later.typed and later.id != given.id):
         return None
-    watched = observing.Observer(machine, pane)
+    watched = Observer(machine, pane)
     found = said(
         machine, watched, profile, given, given.typed.decode("utf-8", "ignore"), history=int(history), ended=False
     )
@@ -229,7 +229,7 @@ def on_screen(
         # rows that the history had no more room for, or that the program cleared, are gone: then only the echo tells
         since = pane.history - history
         reach = max(1, since - given.y + ABOVE) if since >= 0 else 0
-        now = observers.capture(machine.transport, name, scrollback=reach, wide=True)
+        now = captures.capture(machine.transport, name, scrollback=reach, wide=True)
     except NotFound:
         return Said("", False, "screen")
     rows = [*(screens.text(now.back).split("\n") if now.back else []), *screens.text(now.rows).split("\n")]

@@ -9,8 +9,8 @@ from tmuxctl.control.sessions import finding
 from tmuxctl.errors import NotFound, Unreachable, Usage
 from tmuxctl.model import State, addressable
 from tmuxctl.results import CursorPosition, Screen
-from tmuxctl.terminal.panes import observer
-from tmuxctl.terminal.panes.observer import Capture
+from tmuxctl.terminal.panes import captures
+from tmuxctl.terminal.panes.captures import Capture
 from tmuxctl.terminal.tmux import screen as screens
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.vocabulary import EvidenceKind
@@ -69,7 +69,7 @@ def _state(machine: Machine, drawn: Capture) -> Verdict | None:
         return None
     from tmuxctl.control.observation import observing
 
-    return observing.beside(machine, drawn)
+    return observing.observe_captured(machine, drawn)
 
 
 def capture(
@@ -79,18 +79,18 @@ def capture(
     try:
         if addressable(session):
             before = machine.panes.get(session) if machine.panes else None
-            return observer.capture(machine.transport, session, before, scrollback=scrollback, trim=trim, wide=wide)
+            return captures.capture(machine.transport, session, before, scrollback=scrollback, trim=trim, wide=wide)
     except (NotFound, Unreachable) as error:
         if error.reason not in ("no_session", "no_server"):
             raise
     name = finding.find(machine, session).name
-    return observer.capture(machine.transport, name, scrollback=scrollback, trim=trim, wide=wide)
+    return captures.capture(machine.transport, name, scrollback=scrollback, trim=trim, wide=wide)
 
 
 def capture_of(machine: Machine, pane: Pane, *, wide: bool = False) -> Capture:
     """The screen of this very session, whatever its name is by now; NotFound if it is gone."""
     with suppress(NotFound):
-        found = observer.capture(machine.transport, pane.name, wide=wide)
+        found = captures.capture(machine.transport, pane.name, wide=wide)
         if found.pane.id == pane.id:
             return found
     return capture(machine, pane.id, wide=wide)

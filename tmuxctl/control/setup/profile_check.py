@@ -14,7 +14,8 @@ from tmuxctl.control import foreground
 from tmuxctl.control.input import sending
 from tmuxctl.control.lifecycle import creation, ending
 from tmuxctl.control.lifecycle.creation import Wanted
-from tmuxctl.control.observation.observing import SETTLED, Observer, Steady
+from tmuxctl.control.observation.observer import Observer
+from tmuxctl.control.observation.observing import SETTLED, Steady
 from tmuxctl.control.sessions import finding
 from tmuxctl.control.setup import profiles
 from tmuxctl.control.turns import candidates, commands

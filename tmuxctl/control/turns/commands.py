@@ -188,7 +188,7 @@ def _refuse_read(machine: Machine, pane: Pane) -> None:
     from tmuxctl.control.observation import observing
     from tmuxctl.control.waiting.waits import asks
 
-    verdict = observing.now(machine, pane).verdict
+    verdict = observing.observe(machine, pane).verdict
     if verdict.state is State.ASKING:
         raise asks(pane.name, verdict)
     if verdict.state is State.IDLE and verdict.kind is not InputKind.PROMPT:
@@ -278,7 +278,8 @@ class _Wants:
 
     def look(self) -> DecisionNeeded | None:
         """Look once; the question, if one stands, and has for as long as patience is."""
-        from tmuxctl.control.observation.observing import Observer, Steady
+        from tmuxctl.control.observation.observer import Observer
+        from tmuxctl.control.observation.observing import Steady
 
         self.steady = self.steady or Steady(self.machine, Observer(self.machine, self.pane), None)
         held = False

@@ -309,7 +309,7 @@ class _Failover:
         from tmuxctl.terminal.input.paste import Input
 
         pane, given = finding.find_with_input(self.machine, there.name)
-        return observing.now(self.machine, pane, Input.parse(given))
+        return observing.observe(self.machine, pane, Input.parse(given))
 
     def _left(self) -> float | None:
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())

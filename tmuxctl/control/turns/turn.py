@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tmuxctl.control.input import deciding, sending, submitting
 from tmuxctl.control.observation import observing, wanting
 from tmuxctl.control.observation.hook_events import ENDS
-from tmuxctl.control.observation.observing import AGAIN_SECONDS, Observer, Steady, readers
+from tmuxctl.control.observation.observer import Observer
+from tmuxctl.control.observation.observing import AGAIN_SECONDS, Steady, readers
 from tmuxctl.control.output.agent_answer import remembered
 from tmuxctl.control.sessions import finding
 from tmuxctl.control.turns.turn_answer import (

@@ -260,7 +260,8 @@ class Waiter:
         self.base = self._base(since)
         self.steady = steady
         if wanted.state and not steady:
-            from tmuxctl.control.observation.observing import Observer, Steady
+            from tmuxctl.control.observation.observer import Observer
+            from tmuxctl.control.observation.observing import Steady
 
             self.steady = Steady(machine, Observer(machine, pane), given)
             self.steady.recall()
@@ -607,7 +608,7 @@ class Waiter:
         from tmuxctl.control.observation import observing
 
         try:
-            return observing.now(self.machine, self.pane, moment=0.0).verdict
+            return observing.observe(self.machine, self.pane, moment=0.0).verdict
         except (NotFound, Unreachable) as error:
             if error.reason == "backend_timeout":
                 raise  # nothing else would be answered either

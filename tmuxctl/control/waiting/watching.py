@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from tmuxctl.control.lifecycle import listing
 from tmuxctl.control.lifecycle.reach import reach
 from tmuxctl.control.observation import wanting
-from tmuxctl.control.observation.observing import Observer, Steady
+from tmuxctl.control.observation.observer import Observer
+from tmuxctl.control.observation.observing import Steady
 from tmuxctl.control.sessions import finding, records, summaries
 from tmuxctl.errors import Exited, NotFound, Unreachable
 from tmuxctl.model import Confidence, State

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
-from tmuxctl.control.observation.observing import Observer
+from tmuxctl.control.observation.observer import Observer
 from tmuxctl.control.sessions import finding
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.model import Session, State
