@@ -13,7 +13,10 @@ from programs import LINES
 
 from tmuxctl import config
 from tmuxctl.control import Control
+from tmuxctl.control.lifecycle import creation
+from tmuxctl.control.lifecycle.creation import Wanted
 from tmuxctl.errors import Conflict, NotFound, Usage
+from tmuxctl.untrusted import parse_json
 
 pytestmark = pytest.mark.on("tmux")
 
@@ -65,6 +68,20 @@ def test_a_lost_session_is_started_again_with_its_id_folder_size_and_words(
     assert control.wait("t", text="^new life$").matched
     assert "last words" in control.log("t").text  # type: ignore[union-attr]
     assert "new life" in control.log("t").text  # type: ignore[union-attr]
+
+
+OTHERS = {"clean_env": True, "login": True, "shell_marks": False, "tags": ("nightly",)}
+"""What is not so by default, for each field that a record keeps as it was asked for."""
+
+
+def test_all_that_was_asked_for_is_wanted_again(control: Control, place: Path) -> None:
+    kept = set(Wanted._fields) - creation.NOT_AS_ASKED
+    assert kept == OTHERS.keys(), "a field is missing here, or among those that are kept otherwise"
+    wanted = Wanted("t", ("sh",), cwd=str(place), size="77x22", history=5, profile="none", **OTHERS)
+    record = parse_json(creation.prepare(control.machine, wanted, "t", dry_run=True).files[creation.SPEC])
+    assert isinstance(record, dict)
+    again = creation.wanted_again(record["asked"], record["spec"])
+    assert again._replace(tags=tuple(again.tags), profile="none") == wanted
 
 
 def test_a_new_life_is_told_from_the_one_before(control: Control, crash: Crash) -> None:

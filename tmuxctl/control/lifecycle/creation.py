@@ -58,6 +58,24 @@ class Wanted(NamedTuple):
     also: Mapping[str, Any] = {}
     """What else its spec keeps of how it came to be: the `candidates` it was chosen from, what it stands in for."""
 
+    def kept(self) -> dict[str, Any]:
+        """What a session's record keeps as it was asked for: every field that is not among `NOT_AS_ASKED`."""
+        return {name: value for name, value in self._asdict().items() if name not in NOT_AS_ASKED}
+
+
+NOT_AS_ASKED = frozenset(
+    {"name", "command", "cwd", "env", "size", "history", "profile", "plugins", "resolved", "also"}
+    | {"if_exists", "linger", "base"}
+)
+"""What is kept as it became instead, or goes for the first start only."""
+
+
+def wanted_again(asked: Mapping[str, Any], spec: Mapping[str, Any]) -> Wanted:
+    """What was asked for, from the record of a session, for its next life."""
+    kept = {name: asked[name] for name in Wanted._fields if name in asked and name not in NOT_AS_ASKED}
+    place = {"cwd": asked["cwd"], "size": spec["size"], "history": spec["history"]}
+    return Wanted(spec["name"], tuple(asked["argv"]), **place, **kept)
+
 
 class Prepared(NamedTuple):
     """Everything a session is made from."""
@@ -172,45 +190,56 @@ def prepare(machine: Machine, wanted: Wanted, name: str, *, dry_run: bool = Fals
     """Defaults, checks, plugins and shell marks: the session as it will be, nothing written yet; `dry_run` tells plugins
     that it will not be."""
     settings, profile = machine.settings, wanted.resolved or Profile("")
-    size = wanted.size or profile.size
-    command = wanted.command or (_shell(),)
     plugins = _plugins(wanted.plugins)
     clean = wanted.clean_env or any(one.clean_env for one, _ in plugins)
     base = launch.environment(os.environ, clean=clean) if wanted.base is None else wanted.base
     env = {**base, **profile.env, **wanted.env}
     check_environment(wanted.env)
-    tags = [check_tag(tag) for tag in dict.fromkeys(wanted.tags)]
-    spec = SessionSpec(
-        argv=login(command) if wanted.login else command,
+    wanted = wanted._replace(
+        command=wanted.command or (_shell(),),
         cwd=os.path.join(os.getcwd(), os.path.expanduser(wanted.cwd or "")).rstrip("/") or "/",
-        env=env,
-        size=parse_size(size) if size else settings.tmux_size,
-        name=name,
-        machine=machine.transport.machine,
+        size=wanted.size or profile.size or str(settings.tmux_size),
         history=settings.tmux_history if wanted.history is None else wanted.history,
+        tags=tuple(check_tag(tag) for tag in dict.fromkeys(wanted.tags)),
     )
-    check(machine, spec)
+    notes = {"linger": wanted.linger, "dry_run": dry_run, "given": sorted({*profile.env, *wanted.env})}
+    spec = specified(machine, wanted._replace(name=name), env, notes)
     asked = {
-        "argv": list(command),
+        **wanted._replace(clean_env=clean).kept(),
+        "argv": list(wanted.command),
         "cwd": spec.cwd,
         "env": sorted(wanted.env),
-        "clean_env": clean,
-        "login": wanted.login,
         "profile": profile.name or None,
-        "tags": tags,
-        "shell_marks": wanted.shell_marks,
         "plain": wanted.profile == "none",
         **wanted.also,
     }
     session_id = str(uuid.uuid4())
-    notes = {"linger": wanted.linger, "dry_run": dry_run, "given": sorted({*profile.env, *wanted.env})}
-    spec = replace(spec, notes={name: note for name, note in notes.items() if note})
     chosen = [(one.name, options) for one, options in plugins]
     inherited = base.keys() - {*profile.env, *wanted.env}
     places = dict.fromkeys(profile.env.keys() - wanted.env.keys(), kept_environment.PROFILE)
     made = assemble(machine, spec, session_id, 1, asked, chosen, wanted.resolved, inherited=inherited, places=places)
     made.files[layout.PROFILE] = to_json(without_secrets(wanted.resolved))
     return made
+
+
+def specified(
+    machine: Machine, wanted: Wanted, env: Mapping[str, str], notes: Mapping[str, Any], *more: str
+) -> SessionSpec:
+    """What is wanted, all of it known by now, as the spec of a session: in its first life and in each that follows, with
+    `more` words behind its command."""
+    command = (*wanted.command, *more)
+    spec = SessionSpec(
+        argv=login(command) if wanted.login else command,
+        cwd=str(wanted.cwd),
+        env=env,
+        size=parse_size(str(wanted.size)),
+        name=str(wanted.name),
+        machine=machine.transport.machine,
+        history=int(wanted.history or 0),
+        notes={name: note for name, note in notes.items() if note},
+    )
+    check(machine, spec)
+    return spec
 
 
 def assemble(

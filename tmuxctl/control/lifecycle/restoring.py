@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tmuxctl.control.lifecycle import creation, login_shell
 from tmuxctl.control.sessions import capacity, finding, kept_environment, records
 from tmuxctl.errors import Denied, Failed, NotFound, Timeout, TmuxctlError, Unreachable
-from tmuxctl.model import Session, SessionSpec, State, parse_size
+from tmuxctl.model import Session, State
 from tmuxctl.operations import current, under
 from tmuxctl.program_profile import Profile, from_json
 from tmuxctl.results import Restored, Restoring, Stray
@@ -260,33 +260,23 @@ def _of_profile(kept: Kept) -> Mapping[str, str]:
 
 def _prepared(machine: Machine, kept: Kept, found: Recalled, dry_run: bool) -> Prepared:
     """The session as it was asked for, in its next life, with the profile's words to go on where it was."""
-    asked, had = kept.asked, kept.spec
-    command = (*asked["argv"], *_resume(machine, kept))
-    spec = SessionSpec(
-        argv=creation.login(command) if asked["login"] else command,
-        cwd=asked["cwd"],
-        env=found.env,
-        size=parse_size(had["size"]),
-        name=had["name"],
-        machine=machine.transport.machine,
-        history=had["history"],
-        notes={"given": sorted(found.given), **({"dry_run": True} if dry_run else {})},
-    )
+    wanted = creation.wanted_again(kept.asked, kept.spec)
+    notes = {"given": sorted(found.given), "dry_run": dry_run}
     try:
-        creation.check(machine, spec)
+        spec = creation.specified(machine, wanted, found.env, notes, *_resume(machine, kept))
     except TmuxctlError as error:
-        error.hint = f"put it there again, then: tmuxctl restore {had['name']}"
+        error.hint = f"put it there again, then: tmuxctl restore {wanted.name}"
         raise
     return creation.assemble(
         machine,
         spec,
         kept.session.id,
         kept.life + 1,
-        asked,
+        kept.asked,
         plugins(kept, found),
         kept.profile,
         inherited=(*found.inherited, *found.missing),
-        places=kept_environment.places(had["env"]),
+        places=kept_environment.places(kept.spec["env"]),
     )
 
 
