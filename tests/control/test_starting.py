@@ -354,7 +354,7 @@ def test_the_users_own_tmux_configuration_has_no_effect(control: Control, place:
 
 @pytest.mark.on("memory")
 def test_no_more_sessions_start_than_the_settings_allow(control: Control) -> None:
-    control.settings = control.machine.settings._replace(limits_sessions=2)
+    control.machine.settings = control.machine.settings._replace(limits_sessions=2)
     control.new("a", LINES)
     control.new("ended", ("sh", "-c", "exit 0"))
     assert control.wait("ended", exit=True).matched
