@@ -51,7 +51,7 @@ class Meta(Value):
     group: str
     """Where help lists it."""
     idempotent: bool = False
-    """Twice is as once."""
+    """Twice is as once, though it changes something: what only reads always is."""
     streams: bool = False
     """It may yield results one by one."""
     family: bool = False

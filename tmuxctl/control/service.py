@@ -339,7 +339,6 @@ class Control:
         right="read",
         group="Drive",
         waiting=Waiting("{names} {until}", unless=("now",), until="to be idle"),
-        idempotent=True,
         examples=(
             "wait db",
             "wait build --exit --timeout 10m",
@@ -402,7 +401,6 @@ class Control:
     @operation(
         right="read",
         group="Look",
-        idempotent=True,
         examples=("screen db", "screen db --svg db.svg", "screen db --scrollback 200"),
     )
     def screen(
@@ -428,7 +426,6 @@ class Control:
     @operation(
         right="read",
         group="Look",
-        idempotent=True,
         streams=True,
         view="cursor",
         examples=("read db", "read db --since c1:9f2c.1:118", "read build --follow"),
@@ -453,13 +450,7 @@ class Control:
 
         return printed.read(self.machine, session, since=since, follow=follow, raw=raw)
 
-    @operation(
-        right="read",
-        group="Look",
-        idempotent=True,
-        streams=True,
-        examples=("log build", "log build -n 20 -f"),
-    )
+    @operation(right="read", group="Look", streams=True, examples=("log build", "log build -n 20 -f"))
     def log(
         self,
         session: SessionName,
@@ -477,7 +468,6 @@ class Control:
         right="read",
         group="Look",
         events=True,
-        idempotent=True,
         streams=True,
         examples=(
             "watch",
@@ -503,7 +493,6 @@ class Control:
     @operation(
         right="read",
         group="Look",
-        idempotent=True,
         examples=("explain db", "explain --file screen.txt --profile python", "explain db --evidence --json >why.json"),
     )
     def explain(
@@ -526,7 +515,7 @@ class Control:
             raise Usage("name a session or a file", reason="missing", hint="tmuxctl explain NAME, or --file SCREEN")
         return explaining.live(self.machine, session, evidence=evidence)
 
-    @operation(right="read", group="Look", idempotent=True, view="facts", examples=("show db", "show db --json"))
+    @operation(right="read", group="Look", view="facts", examples=("show db", "show db --json"))
     def show(self, session: SessionName) -> Session:
         """Everything known about one session."""
         from tmuxctl.control.lifecycle import listing
@@ -671,7 +660,6 @@ class Control:
         right="read",
         group="Sessions",
         rows=True,
-        idempotent=True,
         examples=("ls", "ls --state input", "ls --tag nightly -F '{name}\\t{state}'", "ls --json"),
     )
     def ls(
@@ -828,7 +816,7 @@ class Control:
 
     # Set up
 
-    @operation(right="read", group="Set up", idempotent=True, examples=("doctor", "doctor --fix"))
+    @operation(right="read", group="Set up", examples=("doctor", "doctor --fix"))
     def doctor(
         self, *, fix: Annotated[bool, "end processes that sessions of this server left behind"] = False
     ) -> Doctor:
@@ -837,7 +825,7 @@ class Control:
 
         return doctor.examine(self.machine, fix=fix)
 
-    @operation(right="read", group="Set up", family=True, idempotent=True, examples=("profile ls", "profile ls --json"))
+    @operation(right="read", group="Set up", family=True, examples=("profile ls", "profile ls --json"))
     def profile_ls(self) -> Profiles:
         """List the profiles: what is known of programs beforehand, yours before ours."""
         from tmuxctl.control.setup import profiles
@@ -848,7 +836,6 @@ class Control:
         right="read",
         group="Set up",
         family=True,
-        idempotent=True,
         examples=("profile show python", "profile show bash >~/.config/tmuxctl/profiles/mine.yaml"),
     )
     def profile_show(self, name: Annotated[ProfileName, "its name, or a file"]) -> ProfileFile:
@@ -861,7 +848,6 @@ class Control:
         right="read",
         group="Set up",
         family=True,
-        idempotent=True,
         examples=("profile test", "profile test mine", "profile test ./mine.yaml"),
     )
     def profile_test(
@@ -918,20 +904,14 @@ class Control:
 
         return first_profile.new(self.machine, name, command, timeout=timeout, print_only=stdout, force=force)
 
-    @operation(right="read", group="Set up", family=True, idempotent=True, examples=("plugin ls", "plugin ls --json"))
+    @operation(right="read", group="Set up", family=True, examples=("plugin ls", "plugin ls --json"))
     def plugin_ls(self) -> Plugins:
         """List the plugins: yours, installed ones, ours; and what is wrong with one that cannot be used."""
         from tmuxctl.control.setup import plugins
 
         return plugins.ls()
 
-    @operation(
-        right="read",
-        group="Set up",
-        family=True,
-        idempotent=True,
-        examples=("plugin show env", "plugin show nice --json"),
-    )
+    @operation(right="read", group="Set up", family=True, examples=("plugin show env", "plugin show nice --json"))
     def plugin_show(self, name: PluginName) -> PluginPage:
         """Print all of a plugin: what it is for, its options, how to give them, and whether it can work here."""
         from tmuxctl.control.setup import plugins

@@ -32,7 +32,7 @@ class Niia:
         written: Written = self.control.send(session, text, enter=False, multiline=True)
         return written
 
-    @operation(right="read", group="Drive", idempotent=True, examples=("wait-idle --session db",))
+    @operation(right="read", group="Drive", examples=("wait-idle --session db",))
     def wait_idle(
         self,
         *,
@@ -43,7 +43,7 @@ class Niia:
         waited: Wait = self.control.wait(session, idle=True, timeout=timeout)
         return waited
 
-    @operation(right="read", group="Drive", idempotent=True, examples=("get-answer --session db 'select 1'",))
+    @operation(right="read", group="Drive", examples=("get-answer --session db 'select 1'",))
     def get_answer(self, text: Annotated[str, "part of what was typed"], *, session: SessionName) -> Output:
         """Print the answer to the last input that holds a text; as niia spells `read --answer-to`."""
         found: Output = self.control.read(session, answer_to=text)

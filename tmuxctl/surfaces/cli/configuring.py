@@ -25,7 +25,6 @@ class Configuring(OfCommands):
         right="read",
         group="Set up",
         family=True,
-        idempotent=True,
         view="settings",
         examples=("config show", "config show --json"),
     )
@@ -35,7 +34,7 @@ class Configuring(OfCommands):
         self._note_unused(one.name for one in listed if one.name in config.UNUSED)
         return {"path": config.config_path(), "settings": [one._asdict() for one in listed]}
 
-    @operation(right="read", group="Set up", family=True, idempotent=True, view="path", examples=("config path",))
+    @operation(right="read", group="Set up", family=True, view="path", examples=("config path",))
     def config_path(self) -> Any:
         """Print the file that settings are kept in, whether it is there or not."""
         path = config.config_path()
@@ -45,7 +44,6 @@ class Configuring(OfCommands):
         right="read",
         group="Set up",
         family=True,
-        idempotent=True,
         view="written",
         examples=("config get wait.timeout", "config get wait.timeout --json"),
     )

@@ -76,7 +76,6 @@ class Here(OfCommands):
     @operation(
         right="read",
         group="Set up",
-        idempotent=True,
         view="script",
         examples=('eval "$(tmuxctl completion bash)"', "completion fish > ~/.config/fish/completions/tmuxctl.fish"),
     )
@@ -86,9 +85,7 @@ class Here(OfCommands):
 
         return {"shell": shell, "script": completion.script(shell)}
 
-    @operation(
-        right="read", group="Set up", idempotent=True, view="text", examples=("help", "help ask", "help profile test")
-    )
+    @operation(right="read", group="Set up", view="text", examples=("help", "help ask", "help profile test"))
     def help(
         self, command: Annotated[tuple[str, ...], Kind("command", TEXTS.schema, TEXTS.parse), "a command's words"] = ()
     ) -> Any:

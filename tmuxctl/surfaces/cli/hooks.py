@@ -29,11 +29,7 @@ if TYPE_CHECKING:
 class Hooks(OfCommands):
     """Operations of a program's own hooks."""
 
-    @operation(
-        right="write",
-        group="Set up",
-        examples=("hook Stop </dev/null", """hook idle '{"text": "done"}'"""),
-    )
+    @operation(right="write", group="Set up", examples=("hook Stop </dev/null", """hook idle '{"text": "done"}'"""))
     def hook(
         self,
         event: Annotated[str, "its name, as the program's profile knows it"],

@@ -125,7 +125,10 @@ def _command(command: OperationCommand) -> str:
 
 def _traits(operation: Operation) -> str:
     meta = operation.meta
-    traits = [*(["idempotent"] if meta.idempotent else []), *(["may give a stream of results"] if meta.streams else [])]
+    traits = [
+        *(["idempotent"] if meta.idempotent or meta.right == "read" else []),
+        *(["may give a stream of results"] if meta.streams else []),
+    ]
     return "; " + ", ".join(traits) if traits else ""
 
 
