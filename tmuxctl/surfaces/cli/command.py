@@ -33,6 +33,10 @@ class OperationCommand(click.Command):
         self.operation = operation
         self.connect = connect
         self.positional = tuple(one for one in operation.parameters if one.positional)
+        self.singles = [one for one in self.positional if not one.many]
+        self.many = next((one for one in self.positional if one.many), None)
+        self.tail_only = self.many is not None and not all(one.required for one in self.singles)
+        """True where words that many take stand behind `--` only: a single one before them may be left out."""
         words = click.Argument([WORDS], nargs=-1, type=click.UNPROCESSED, required=False, shell_complete=_complete)
         super().__init__(operation.spoken, params=[words], context_settings=group.SETTINGS)
 
@@ -57,13 +61,6 @@ class OperationCommand(click.Command):
             declared = [f"{OF_OTHERS}{number}", *one.flags]
             found.append(click.Option(declared, **much, hidden=True, shell_complete=complete))
         return found
-
-    @property
-    def tail_only(self) -> bool:
-        """True where words that many take stand behind `--` only: a single one before them may be left out."""
-        return any(one.many for one in self.positional) and any(
-            not one.many and not one.required for one in self.positional
-        )
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         return self.params
@@ -155,30 +152,30 @@ class OperationCommand(click.Command):
 
     def _positional(self, head: Sequence[str], tail: Sequence[str] | None) -> dict[str, Any]:
         """The words as arguments. Where a single one may be left out, those that many take stand behind `--` only."""
-        singles = [one for one in self.positional if not one.many]
-        many = next((one for one in self.positional if one.many), None)
-        only_behind = self.tail_only
-        words = [*head] if only_behind else [*head, *(tail or ())]
-        rest = words[len(singles) :]
-        if rest and (many is None or only_behind):
-            from tmuxctl.surfaces.cli import spellings
-
-            given = click.get_current_context().params
-            hint = spellings.too_many(self.operation, words, rest, given.get("any") or given.get("all"))
-            raise Usage(f"{self.name}: unexpected argument {ascii(rest[0][:40])}", reason="bad_usage", hint=hint)
-        if only_behind and tail is not None and not tail:
+        words = [*head] if self.tail_only else [*head, *(tail or ())]
+        rest = words[len(self.singles) :]
+        if rest and (self.many is None or self.tail_only):
+            raise self._too_many(words, rest)
+        if self.tail_only and tail == []:
             raise Usage(f"{self.name}: nothing after --", reason="missing", hint=self._help())
-        found: dict[str, Any] = {one.name: word for one, word in zip(singles, words, strict=False)}
-        plenty = list(tail or ()) if only_behind else rest
-        if many is not None and plenty:
-            found[many.name] = plenty
-        missing = next((one for one in self.positional if one.required and one.name not in found), None)
-        if missing is not None:
-            from tmuxctl.surfaces.cli import help
+        found: dict[str, Any] = {one.name: word for one, word in zip(self.singles, words, strict=False)}
+        plenty = tail if self.tail_only else rest
+        if self.many is not None and plenty:
+            found[self.many.name] = [*plenty]
+        for one in self.positional:
+            if one.required and one.name not in found:
+                from tmuxctl.surfaces.cli import help
 
-            hint = f"tmuxctl {help.synopsis(self.operation)}"
-            raise Usage(f"{self.name} needs {self._called(missing)}", reason="missing", hint=hint)
+                hint = f"tmuxctl {help.synopsis(self.operation)}"
+                raise Usage(f"{self.name} needs {self._called(one)}", reason="missing", hint=hint)
         return found
+
+    def _too_many(self, words: Sequence[str], rest: Sequence[str]) -> Usage:
+        from tmuxctl.surfaces.cli import spellings
+
+        given = click.get_current_context().params
+        hint = spellings.too_many(self.operation, words, rest, given.get("any") or given.get("all"))
+        return Usage(f"{self.name}: unexpected argument {ascii(rest[0][:40])}", reason="bad_usage", hint=hint)
 
     def _help(self) -> str:
         return f"tmuxctl {self.name} --help"
