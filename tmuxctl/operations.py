@@ -64,7 +64,8 @@ class Meta(Value):
     """It yields events, for which its command may run one of the user's."""
     waiting: Waiting | None = None
     view: str = ""
-    """What a person is shown of its result, where that is not what is shown of every one of this class."""
+    """What a person is shown of its result, where that is not what is shown of every one of this class; `pairs`: each field
+    on a line, which needs no printer."""
     examples: tuple[str, ...] = ()
     """They lead its help."""
 

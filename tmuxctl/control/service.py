@@ -699,7 +699,7 @@ class Control:
 
         return adopting.adopt(self.machine, target, name, profile=profile)
 
-    @operation(right="kill", group="Sessions", idempotent=True, examples=("release build",))
+    @operation(right="kill", group="Sessions", idempotent=True, view="pairs", examples=("release build",))
     def release(self, names: Annotated[AdoptedNames, "what was adopted"]) -> Released:
         """Forget adopted panes: they go on as they are, and what was kept of them here is removed."""
         from tmuxctl.control.lifecycle import adopting

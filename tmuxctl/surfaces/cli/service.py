@@ -119,7 +119,9 @@ class Keeper(OfCommands):
             manager.reload()
         return ServiceRemoved(manager.name, manager.path, there is not None, manager.state().running)
 
-    @operation(right="read", group="Set up", family=True, examples=("service status", "service status --json"))
+    @operation(
+        right="read", group="Set up", family=True, view="pairs", examples=("service status", "service status --json")
+    )
     def service_status(self) -> ServiceStatus:
         """Show whether the service is installed, enabled and running, and whose the server is that runs."""
         from tmuxctl.results import ServiceStatus

@@ -469,7 +469,7 @@ class Printer:
 
         self._lines(*table.LINES[self.meta.view or type(result)](result, self.options))
 
-    @prints(results.Released, results.ServiceStatus)
+    @prints("pairs")
     def print_details(self, result: Any) -> None:
         from tmuxctl.surfaces.cli import table
 
