@@ -16,6 +16,7 @@ from tmuxctl.control import Control
 from tmuxctl.control.lifecycle import creation
 from tmuxctl.control.lifecycle.creation import Wanted
 from tmuxctl.errors import Conflict, NotFound, Usage
+from tmuxctl.terminal.tmux import layout
 from tmuxctl.untrusted import parse_json
 
 pytestmark = pytest.mark.on("tmux")
@@ -78,7 +79,7 @@ def test_all_that_was_asked_for_is_wanted_again(control: Control, place: Path) -
     kept = set(Wanted._fields) - creation.NOT_AS_ASKED
     assert kept == OTHERS.keys(), "a field is missing here, or among those that are kept otherwise"
     wanted = Wanted("t", ("sh",), cwd=str(place), size="77x22", history=5, profile="none", **OTHERS)
-    record = parse_json(creation.prepare(control.machine, wanted, "t", dry_run=True).files[creation.SPEC])
+    record = parse_json(creation.prepare(control.machine, wanted, "t", dry_run=True).files[layout.SPEC])
     assert isinstance(record, dict)
     again = creation.wanted_again(record["asked"], record["spec"])
     assert again._replace(tags=tuple(again.tags), profile="none") == wanted
