@@ -48,7 +48,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
     return {
         "group": meta.group,
         "right": meta.right,
-        "traits": [trait for trait in ("idempotent", "streams", "hot") if getattr(meta, trait)],
+        "traits": [trait for trait in ("idempotent", "streams") if getattr(meta, trait)],
         "results": [name for name, _, _ in reference.results_of(operation)],
         "parameters": {one.name: _parameter(operation, one) for one in operation.parameters},
     }
@@ -76,7 +76,7 @@ def result_keys() -> str:
 
     It is taken from values made of the classes: how a class comes to its JSON is its own business.
     """
-    kinds = {kind.__name__: kind for operation in operations().values() for kind in reference._kinds(operation)}
+    kinds = {kind.__name__: kind for operation in operations().values() for kind in reference.result_classes(operation)}
     return "\n".join(f"{name}\n{_types(kinds[name])}" for name in sorted(kinds))
 
 
