@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tmuxctl.control.observation.observing import known_state
 from tmuxctl.control.sessions.finding import FOLDER_GONE, GONE, find_with_input, has_folder, panes
 from tmuxctl.control.sessions.records import buried, lost
 from tmuxctl.control.sessions.summaries import describe, summary
@@ -29,7 +28,7 @@ def show(machine: Machine, session: str) -> Session:
         pane, given = find_with_input(machine, session)
         if pane.dead:
             return describe(machine, pane)
-        return _loaded(machine, pane, known_state(observing.observe(machine, pane, Input.parse(given))))
+        return _loaded(machine, pane, observing.known_state(observing.observe(machine, pane, Input.parse(given))))
     except (Unreachable, Exited) as error:
         if error.reason not in GONE:
             raise
@@ -90,7 +89,7 @@ def _seen(machine: Machine, panes: list[Pane]) -> list[Session]:
                 seen |= observing.observe_many(machine, [pane])
             except NewerFormat as newer:
                 unseen[pane.id] = newer.reason
-    found = (known_state(seen[pane.id]) if pane.id in seen else summary(pane) for pane in panes)
+    found = (observing.known_state(seen[pane.id]) if pane.id in seen else summary(pane) for pane in panes)
     return [restated(one, detail=unseen[one.id]) if one.id in unseen else one for one in found]
 
 
