@@ -76,23 +76,25 @@ class Said(NamedTuple):
     cut: bool = False
 
 
-def said(
-    machine: Machine,
-    observer: Observer,
-    profile: Profile,
-    given: Input,
-    typed: str,
-    *,
-    history: int,
-    ended: bool,
-    limited: bool = False,
+class GivenText(NamedTuple):
+    """A text that was given to a program with an input box: its input, all of it, and how many rows had scrolled away."""
+
+    input: Input
+    text: str
+    history: int
+
+
+def find_agent_answer(
+    machine: Machine, observer: Observer, given: GivenText, *, ended: bool, limited: bool = False
 ) -> Said:
-    """The answer to a text. `history` is how many rows had scrolled away when it was given; `ended`: the turn came to its
-    end, so that what the program tells of it may be waited for; `limited`: its state says that a limit is used up."""
-    told = _told(machine, observer, given, typed, ended) if profile.hooks else None
+    """The answer to a text. `ended`: the turn came to its end, so that what the program tells of it may be waited for;
+    `limited`: its state says that a limit is used up."""
+    profile = observer.own
+    assert profile is not None
+    told = _told(machine, observer, given, ended) if profile.hooks else None
     if told and told.error is None:
         return told
-    drawn = on_screen(machine, observer, profile, given, typed, history, limited=limited)
+    drawn = read_screen(machine, observer, given, limited=limited)
     if told and told.error is not None:
         error = told.error or drawn.error or FAILED
         text = failure.without(drawn.text, error) if drawn.fits else ""
@@ -147,24 +149,23 @@ def last(machine: Machine, pane: Pane) -> Output | None:
     if given is None or later is None or (later.typed and later.id != given.id):
         return None
     watched = Observer(machine, pane)
-    found = said(
-        machine, watched, profile, given, given.typed.decode("utf-8", "ignore"), history=int(history), ended=False
-    )
+    typed = GivenText(given, given.typed.decode("utf-8", "ignore"), int(history))
+    found = find_agent_answer(machine, watched, typed, ended=False)
     text = found.text or (found.error or "" if found.source else "")
     return Output(pane.name, screens.clean(text), finding.cursor(pane, watched.journal.end()), False, found.complete)
 
 
-def _told(machine: Machine, observer: Observer, given: Input, typed: str, ended: bool) -> Said | None:
+def _told(machine: Machine, observer: Observer, given: GivenText, ended: bool) -> Said | None:
     if observer.events is None:
         return None
-    since = Span.since(machine, observer.pane, given)
-    last = _end(observer.events, since, typed, LATE_SECONDS if ended and _tells(observer, since) else 0.0)
+    since = Span.since(machine, observer.pane, given.input)
+    last = _end(observer.events, since, given.text, LATE_SECONDS if ended and _tells(observer, since) else 0.0)
     path = _named(observer.events, since)
     hooks = observer.events.hooks
     text = last.event.text if last else None
     spoken = None
     if ended and hooks.transcript is not None:
-        spoken = _transcript(machine, observer, path, typed, LATE_TOKENS_SECONDS if text is not None else 0.0)
+        spoken = _transcript(machine, observer, path, given.text, LATE_TOKENS_SECONDS if text is not None else 0.0)
     tokens = spoken.tokens if spoken else last.event.tokens if last else None
     if last is not None and last.event.means == EventKind.FAILURE:
         return Said("", False, "hook", tokens=tokens, error=(text or "").strip())
@@ -211,32 +212,24 @@ def _named(told: hook_events.Events, since: Span) -> str | None:
     return paths[-1] if paths else None
 
 
-def on_screen(
-    machine: Machine,
-    observer: Observer,
-    profile: Profile,
-    given: Input,
-    typed: str,
-    history: int,
-    *,
-    limited: bool = False,
-) -> Said:
+def read_screen(machine: Machine, observer: Observer, given: GivenText, *, limited: bool = False) -> Said:
     """What stands in the terminal and its history from the row on which the text was given, each line that the terminal
     wrapped as one."""
-    name = observer.pane.name
+    profile, name = observer.own, observer.pane.name
+    assert profile is not None
     try:
         pane = finding.find(machine, name)
         # rows that the history had no more room for, or that the program cleared, are gone: then only the echo tells
-        since = pane.history - history
-        reach = max(1, since - given.y + ABOVE) if since >= 0 else 0
+        since = pane.history - given.history
+        reach = max(1, since - given.input.y + ABOVE) if since >= 0 else 0
         now = captures.capture(machine.transport, name, scrollback=reach, wide=True)
     except NotFound:
         return Said("", False, "screen")
     rows = [*(screens.text(now.back).split("\n") if now.back else []), *screens.text(now.rows).split("\n")]
     # a screen of its own has no history: what stands on it is all there is, wherever its composer is
     known = since >= 0 and not now.pane.alternate
-    anchor = _anchor(since, given.y, now.pane.history) if known else None
-    found = drawn_answer.answer(rows, typed, profile, anchor=anchor, limited=limited, tmux=now.pane.tmux)
+    anchor = _anchor(since, given.input.y, now.pane.history) if known else None
+    found = drawn_answer.answer(rows, given.text, profile, anchor=anchor, limited=limited, tmux=now.pane.tmux)
     return Said(found.text, found.complete, "screen", signed=found.signed, fits=found.fits, error=found.error)
 
 

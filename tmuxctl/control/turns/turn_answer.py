@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.control.observation.observing import readers
-from tmuxctl.control.output.agent_answer import Said, misfit, on_screen, said
+from tmuxctl.control.output.agent_answer import GivenText, Said, find_agent_answer, misfit, read_screen
 from tmuxctl.control.sessions import finding
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import State
@@ -45,8 +45,8 @@ class TurnInput(NamedTuple):
     taken: Submitted | None = None
 
     @property
-    def text(self) -> str:
-        return self.typed.decode("utf-8", "replace")
+    def given_text(self) -> GivenText:
+        return GivenText(self.first, self.typed.decode("utf-8", "replace"), self.history)
 
 
 class TurnCount(NamedTuple):
@@ -109,29 +109,20 @@ def shows_answer(machine: Machine, steady: Steady, given: TurnInput) -> bool:
     if look.alternate and observer.own.answer.begin is None:
         # a screen of its own is drawn anew as a whole: nothing tells an answer there
         return False
-    found = on_screen(machine, observer, observer.own, given.first, given.text, given.history)
+    found = read_screen(machine, observer, given.given_text)
     if look.alternate and not found.signed and not found.complete:
-        return drawn_answer.replaced(given.screen, look.screen, given.text)
+        return drawn_answer.replaced(given.screen, look.screen, given.given_text.text)
     return found.signed and bool(found.text.strip() or found.error)
 
 
 def _find_answer(turn: EndedTurn, printed: bytes, *, cut: bool) -> Said:
     """The answer: of a program with a composer what it told or drew, else what it printed. `cut`: more was printed."""
-    given, end, observer = turn.given, turn.end, turn.steady.observer
+    given, end = turn.given, turn.end
     if given.taken is None:
         found = _find_printed(turn, printed, cut=cut)
         return _without_error(turn, found) if end.matched is WaitCondition.IDLE and not turn.raw else found
-    assert observer.own is not None
-    told = said(
-        turn.machine,
-        observer,
-        observer.own,
-        given.first,
-        given.text,
-        history=given.history,
-        ended=turn.waits and given.taken.ok,
-        limited=end.detail == Detail.LIMITED,
-    )
+    ended, limited = turn.waits and given.taken.ok, end.detail == Detail.LIMITED
+    told = find_agent_answer(turn.machine, turn.steady.observer, given.given_text, ended=ended, limited=limited)
     return _find_printed(turn, printed, cut=cut)._replace(error=told.error) if turn.raw else told
 
 
