@@ -23,6 +23,7 @@ from tmuxctl.terminal.tmux.server import Pane
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
     from tmuxctl.control.observation.observing import Steady
+    from tmuxctl.evidence import Tty
 
 SECRET_LIMIT = 4000
 ESCAPE_SECONDS = 0.1
@@ -86,23 +87,29 @@ def _send(
     if not data:
         return Written(pane.name, "empty", one.id, 0, None)
     tty = machine.transport.tty(pane.tty)
-    # where keys are read one by one (ssh, a dialog box) a program may show them itself, whatever it says that it wants
-    if secret and hidden is False and tty and not tty.canonical:
-        raise would_show(pane.name)
-    if secret and (tty is None or tty.echo or not (tty.canonical or hidden)):
-        raise Conflict(
-            f"{pane.name} does not ask for a secret: its terminal would show what is typed",
-            reason="echo_on",
-            hint=f"wait for the question first: tmuxctl screen {pane.name}",
-        )
+    if secret:
+        _refuse_shown(pane.name, tty, hidden)
     bracketed = paste and knows_paste(machine, pane)
     pasting.check_text(data, canonical=bool(tty and tty.canonical), bracketed=bracketed or paste, multiline=multiline)
     if paste and not bracketed and (b"\n" in data or b"\r" in data) and not multiline:
         pasting.check_text(data, canonical=False, bracketed=False, multiline=False)
-    echo = "none" if tty and tty.canonical and not tty.echo else "tty" if tty and tty.canonical else "editor"
+    echo = "editor" if tty is None or not tty.canonical else "tty" if tty.echo else "none"
     # what the terminal does not show may be a secret, and is remembered nowhere
     typed = b"" if secret or echo == "none" else data
     return _write(machine, pane, one._replace(bracketed=bracketed), echo, typed=typed, holder=holder)
+
+
+def _refuse_shown(name: str, tty: Tty | None, hidden: bool | None) -> None:
+    """Refuse a secret that the terminal or the program would show. `hidden`: whether the field hides it, None if unknown."""
+    # where keys are read one by one (ssh, a dialog box) a program may show them itself, whatever it says that it wants
+    if hidden is False and tty and not tty.canonical:
+        raise would_show(name)
+    if tty is None or tty.echo or not (tty.canonical or hidden):
+        raise Conflict(
+            f"{name} does not ask for a secret: its terminal would show what is typed",
+            reason="echo_on",
+            hint=f"wait for the question first: tmuxctl screen {name}",
+        )
 
 
 def _refuse_secret(machine: Machine, pane: Pane) -> None:
