@@ -158,12 +158,8 @@ def ready(machine: Machine, session: Session) -> Session:
     try:
         while not steady.look() or steady.verdict.state not in (*SETTLED, State.EXITED):
             moment = time.monotonic()
-            # a profile knows how long its program may take to start
-            # a program that has drawn nothing yet has not begun
-            blank = not steady.newest.screen.strip()
-            starting = steady.verdict.state is State.STARTING or (blank and steady.verdict.state is State.UNKNOWN)
-            plainly = not (starting and profile and profile.start_timeout)
-            busy = (busy or moment) if plainly and steady.verdict.state not in SETTLED else None
+            settled = steady.verdict.state in SETTLED
+            busy = None if settled or _is_starting(steady) else busy or moment
             if moment > deadline or (busy and moment - busy > BUSY_SECONDS):
                 break
             current().check()
@@ -173,6 +169,15 @@ def ready(machine: Machine, session: Session) -> Session:
         watch.close()
     steady.leave()
     return known_state(steady.observed())
+
+
+def _is_starting(steady: Steady) -> bool:
+    """Whether a program is only starting, and its profile knows how long that may take."""
+    if not (steady.observer.own and steady.observer.own.start_timeout):
+        return False
+    # a program that has drawn nothing yet has not begun
+    blank = not steady.newest.screen.strip()
+    return steady.verdict.state is State.STARTING or (blank and steady.verdict.state is State.UNKNOWN)
 
 
 class Steady:

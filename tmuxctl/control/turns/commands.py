@@ -369,12 +369,8 @@ class _Run:
             while True:
                 finished = self.journal.finished()
                 grown = self._grow()
-                if self.result or (until_begun and self.begun):
-                    return self.result or self._ran(None)
-                if finished and not grown:
-                    return self._session_ended()
-                if self.begun and not grown and not self._shell_lives():
-                    return self._shell_ended()
+                if found := self._outcome(until_begun, grown=grown, finished=finished):
+                    return found
                 current().check()
                 now = time.monotonic()
                 if deadline is not None and now >= deadline:
@@ -388,6 +384,16 @@ class _Run:
                     raise self._asking(asking)
         finally:
             watch.close()
+
+    def _outcome(self, until_begun: bool, *, grown: bool, finished: bool) -> Ran | None:
+        """The result once there is one, or the command's shell or session has ended; None while it goes on."""
+        if self.result or (until_begun and self.begun):
+            return self.result or self._ran(None)
+        if grown:
+            return None
+        if finished:
+            return self._session_ended()
+        return self._shell_ended() if self.begun and not self._shell_lives() else None
 
     def _asking(self, asking: DecisionNeeded) -> DecisionNeeded:
         """The error with what was printed so far, the question last."""
