@@ -23,7 +23,6 @@ def measured() -> house.House:
     return house.measure()
 
 
-@pytest.mark.xfail(strict=True, reason="control/, reading/ and terminal/ are to become packages")
 def test_a_package_holds_few_modules():
     large = {name: count for name, count in measured().packages.items() if count > PACKAGE_MODULES}
     assert not large, f"more than {PACKAGE_MODULES} modules: {large}"
@@ -35,7 +34,6 @@ def test_modules_do_not_import_each_other_in_a_ring():
     assert len(ring) <= RING_MODULES, f"{len(ring)} modules import each other: {', '.join(ring)}"
 
 
-@pytest.mark.xfail(strict=True, reason="functions of control/ take the whole Control")
 def test_few_functions_take_the_whole_control():
     takes, methods = measured().takes_control_in_control, measured().control_methods
     wrong = f"{methods} methods, and functions that are to get what they need of it: {', '.join(takes)}"
