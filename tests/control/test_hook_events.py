@@ -13,7 +13,7 @@ from control.agent import PROGRAM, Agent
 
 from tmuxctl.control import Control
 from tmuxctl.control.observation import hook_events
-from tmuxctl.control.observation.hook_events import Events
+from tmuxctl.control.observation.hook_events import HookEvents
 from tmuxctl.control.sessions import finding
 from tmuxctl.model import State
 from tmuxctl.profile_files import library
@@ -46,8 +46,8 @@ class Folder:
         file.write_text(json.dumps(about))
         os.utime(file, (at, at))
 
-    def events(self, hooks: Hooks = TOLD) -> Events:
-        return Events(self.control.machine, str(self.path.parent), hooks)
+    def events(self, hooks: Hooks = TOLD) -> HookEvents:
+        return HookEvents(self.control.machine, str(self.path.parent), hooks)
 
     def hook(self, since: float, typed: str = "", hooks: Hooks = TOLD) -> str | None:
         found = self.events(hooks).hook(1000.0, since, typed.encode())

@@ -14,7 +14,7 @@ from programs import LINES
 from tmuxctl import config
 from tmuxctl.control import Control
 from tmuxctl.control.lifecycle import creation
-from tmuxctl.control.lifecycle.creation import Wanted
+from tmuxctl.control.lifecycle.creation import SessionRequest
 from tmuxctl.errors import Conflict, NotFound, Usage
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.untrusted import parse_json
@@ -76,9 +76,9 @@ OTHERS = {"clean_env": True, "login": True, "shell_marks": False, "tags": ("nigh
 
 
 def test_all_that_was_asked_for_is_wanted_again(control: Control, place: Path) -> None:
-    kept = set(Wanted._fields) - creation.NOT_AS_ASKED
+    kept = set(SessionRequest._fields) - creation.NOT_AS_ASKED
     assert kept == OTHERS.keys(), "a field is missing here, or among those that are kept otherwise"
-    wanted = Wanted("t", ("sh",), cwd=str(place), size="77x22", history=5, profile="none", **OTHERS)
+    wanted = SessionRequest("t", ("sh",), cwd=str(place), size="77x22", history=5, profile="none", **OTHERS)
     record = parse_json(creation.prepare(control.machine, wanted, "t", dry_run=True).files[layout.SPEC])
     assert isinstance(record, dict)
     again = creation.wanted_again(record["asked"], record["spec"])

@@ -28,7 +28,7 @@ FRESH_SECONDS = 2.0
 """How long a process takes it that no file of a profile has changed."""
 
 
-class Entry(NamedTuple):
+class ProfileEntry(NamedTuple):
     """One profile as it stands in the file: the names its program has in the foreground, and what `frozen` made of it."""
 
     names: tuple[str, ...]
@@ -40,7 +40,7 @@ class KnownProfiles:
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
-        self._entries: tuple[Entry, ...] = ()
+        self._entries: tuple[ProfileEntry, ...] = ()
         self._key: list[Any] = []
         self._found: dict[str, Profile | None] = {}
         self._checked = -FRESH_SECONDS
@@ -70,7 +70,7 @@ class KnownProfiles:
         with suppress(TmuxctlError, OSError, ValueError, KeyError, TypeError):
             kept = read_object(self.transport, path)
             if kept["key"] == key:
-                entries = [Entry(tuple(names), text) for names, text in kept["programs"]]
+                entries = [ProfileEntry(tuple(names), text) for names, text in kept["programs"]]
                 if all(isinstance(one, str) for entry in entries for one in (*entry.names, entry.frozen)):
                     self._entries = tuple(entries)
                     return
@@ -79,7 +79,7 @@ class KnownProfiles:
             self.transport.put(path, to_record({"key": key, "programs": self._entries}))
 
 
-def _entries(found: Sequence[Found]) -> list[Entry]:
+def _entries(found: Sequence[Found]) -> list[ProfileEntry]:
     """Every profile that can be read, the user's before ours."""
     from tmuxctl.control.secret_values import without_secrets
     from tmuxctl.profile_files import library
@@ -91,7 +91,7 @@ def _entries(found: Sequence[Found]) -> list[Entry]:
             profile = library.load_found(one, keys=tmux_keys)
             # the kernel tells the interpreter's name, not which script it runs
             if (names := profile.foreground) and not profile.script:
-                entries.append(Entry(names, to_json(without_secrets(profile)).decode()))
+                entries.append(ProfileEntry(names, to_json(without_secrets(profile)).decode()))
     return entries
 
 

@@ -585,7 +585,7 @@ class Control:
 
         flags = {"worktree": worktree, "sandbox": sandbox, "scratchpad": scratchpad, "env": env_file}
         plugins = (*with_, *creation.flagged(flags, lifetime, self.machine.settings.limits_idle_kill))
-        wanted = creation.Wanted(
+        wanted = creation.SessionRequest(
             name=name,
             command=command,
             cwd=cwd,
@@ -643,7 +643,7 @@ class Control:
         from tmuxctl.control.lifecycle import creation
         from tmuxctl.control.turns import commands
 
-        wanted = creation.Wanted(
+        wanted = creation.SessionRequest(
             name=name,
             command=command,
             cwd=cwd,

@@ -20,7 +20,7 @@ from tmuxctl.vocabulary import EvidenceKind, InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
-    from tmuxctl.control.observation.observing import Steady
+    from tmuxctl.control.observation.observing import StabilityTracker
     from tmuxctl.reading.state.judging import Verdict
 
 ALLOW = ("allow", "yes", "y", "ok", "continue")
@@ -50,12 +50,12 @@ def decide(
     Usage `bad_option` for an answer it does not know, Exited if the program has ended.
     """
     from tmuxctl.control.observation.observer import Observer
-    from tmuxctl.control.observation.observing import Steady
+    from tmuxctl.control.observation.observing import StabilityTracker
 
     pane, given = finding.find_with_input(machine, session)
     if pane.dead:
         raise ended(pane)
-    steady = Steady(machine, Observer(machine, pane), Input.parse(given))
+    steady = StabilityTracker(machine, Observer(machine, pane), Input.parse(given))
     steady.recall()
     asking = _standing(steady, id)
     if option is None and secret is None:
@@ -71,7 +71,7 @@ def decide(
     return _next(machine, steady, asking, chosen, timeout) if wait else _after(steady, asking, chosen)
 
 
-def _standing(steady: Steady, id: str | None) -> Asking:
+def _standing(steady: StabilityTracker, id: str | None) -> Asking:
     """The question that stands now."""
     began = time.monotonic()
     while not steady.look() and time.monotonic() - began < 1.0:
@@ -103,7 +103,7 @@ def _standing(steady: Steady, id: str | None) -> Asking:
     return verdict.asking
 
 
-def _shows_question(steady: Steady) -> bool:
+def _shows_question(steady: StabilityTracker) -> bool:
     """A question that the profile knows stands on the screen, whatever the program is found at."""
     from tmuxctl.reading.text import patterns
 
@@ -217,7 +217,7 @@ def by_policy(verdict: Verdict, policies: Mapping[str, str]) -> Option | None:
     return None
 
 
-def _next(machine: Machine, steady: Steady, asking: Asking, chosen: str, timeout: float | None) -> Decided:
+def _next(machine: Machine, steady: StabilityTracker, asking: Asking, chosen: str, timeout: float | None) -> Decided:
     """Wait until the program wants the next thing, or has ended."""
     from tmuxctl.control.waiting.waits import Conditions, Waiter
 
@@ -236,14 +236,14 @@ def _next(machine: Machine, steady: Steady, asking: Asking, chosen: str, timeout
     )
 
 
-def _after(steady: Steady, asking: Asking, chosen: str) -> Decided:
+def _after(steady: StabilityTracker, asking: Asking, chosen: str) -> Decided:
     """Look until the program has taken the answer."""
     _taken(steady, asking)
     steady.leave()
     return _decided(steady.observer.pane.name, steady.verdict, asking, chosen)
 
 
-def _taken(steady: Steady, asking: Asking) -> None:
+def _taken(steady: StabilityTracker, asking: Asking) -> None:
     """Look until this question stands no more, for a while at most."""
     began = time.monotonic()
     while time.monotonic() - began < GONE_SECONDS:

@@ -22,7 +22,7 @@ from tmuxctl.terminal.tmux.server import Pane
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
-    from tmuxctl.control.observation.observing import Steady
+    from tmuxctl.control.observation.observing import StabilityTracker
     from tmuxctl.evidence import Tty
 
 SECRET_LIMIT = 4000
@@ -293,7 +293,7 @@ def would_show(name: str) -> Conflict:
     )
 
 
-def untouched(machine: Machine, steady: Steady) -> bool:
+def untouched(machine: Machine, steady: StabilityTracker) -> bool:
     """True if nobody typed into the session since it was looked at; else what was seen counts no more."""
     _, now = finding.find_with_input(machine, steady.observer.pane.name)
     given, before = Input.parse(now), steady.given

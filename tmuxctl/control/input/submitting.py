@@ -31,7 +31,7 @@ from tmuxctl.vocabulary import EventKind, EvidenceKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
-    from tmuxctl.control.observation.observing import Steady
+    from tmuxctl.control.observation.observing import StabilityTracker
     from tmuxctl.program_profile import Profile
     from tmuxctl.reading.state.judging import Verdict
     from tmuxctl.terminal.tmux.server import Pane
@@ -74,11 +74,11 @@ NOT_SHOWN = "the text did not show"
 NO_PROOF = "nothing shows that it was taken"
 
 
-class Asks(Exception):
+class QuestionAppeared(Exception):
     """A question stands where the text was to be taken; nothing was pressed into it."""
 
 
-class Taken(NamedTuple):
+class SubmittedInput(NamedTuple):
     """What became of a text: the input it is remembered as, and what showed that it was taken."""
 
     input: Input
@@ -93,7 +93,7 @@ def send(machine: Machine, pane: Pane, write: Write, profile: Profile) -> Writte
     show or a question comes in its place.
     """
     from tmuxctl.control.observation.observer import Observer
-    from tmuxctl.control.observation.observing import Steady
+    from tmuxctl.control.observation.observing import StabilityTracker
     from tmuxctl.control.waiting.waits import asks
 
     observer = Observer(machine, pane)
@@ -103,7 +103,7 @@ def send(machine: Machine, pane: Pane, write: Write, profile: Profile) -> Writte
         if done > 1:
             return Written(pane.name, "dup", write.id, len(write.data), finding.cursor(pane, observer.journal.end()))
         _, given = finding.find_with_input(machine, pane.name)
-        steady = Steady(machine, observer, Input.parse(given))
+        steady = StabilityTracker(machine, observer, Input.parse(given))
         steady.look()
         if observer.verdict().state is State.ASKING:
             return None
@@ -117,7 +117,7 @@ def send(machine: Machine, pane: Pane, write: Write, profile: Profile) -> Writte
         submission = Submission(machine, steady, profile, holder, renew)
         try:
             return submission.type(write, pasted=done > 0)
-        except Asks:
+        except QuestionAppeared:
             raise asks(pane.name, observer.verdict()) from None
 
 
@@ -125,7 +125,7 @@ class Submission:
     """One text on its way into a composer. `renew` keeps the lease; it is called often."""
 
     def __init__(
-        self, machine: Machine, steady: Steady, profile: Profile, holder: Holder, renew: Callable[[], None]
+        self, machine: Machine, steady: StabilityTracker, profile: Profile, holder: Holder, renew: Callable[[], None]
     ) -> None:
         self.machine, self.steady, self.profile, self.holder, self.renew = machine, steady, profile, holder, renew
         self.manner = profile.submit
@@ -133,10 +133,10 @@ class Submission:
         self.marked = False
         self.pressed = 0.0
 
-    def give(self, text: bytes) -> Taken:
+    def give(self, text: bytes) -> SubmittedInput:
         """Paste the text, press Enter once it stands in the composer, and look for proof.
 
-        Raises Asks if a question comes in its place, Conflict `leftovers` if the composer cannot be emptied.
+        Raises QuestionAppeared if a question comes in its place, Conflict `leftovers` if the composer cannot be emptied.
         """
         given: Input | None = None
         left = self._was_left()
@@ -146,7 +146,7 @@ class Submission:
             if given is not None and not input_box.empty(self.look, self.profile):
                 # what may still stand there would be sent twice
                 self._leave(given)
-                return Taken(given, Submitted(False, NOT_SHOWN))
+                return SubmittedInput(given, Submitted(False, NOT_SHOWN))
             before = self.look
             given = self._paste(text)
             # from here on what was seen before says nothing of what comes
@@ -159,7 +159,7 @@ class Submission:
             assert given is not None
             if not self._clear(left=True):
                 self._leave(given)
-            return Taken(given, Submitted(False, NOT_SHOWN))
+            return SubmittedInput(given, Submitted(False, NOT_SHOWN))
         shown = self.look
         self._refuse_questions()
         # a text may hold what looks like the program's own sign of work
@@ -167,16 +167,16 @@ class Submission:
         for _ in range(TRIES):
             self._press(given)
             if evidence := self._proof(shown):
-                return Taken(given, Submitted(True, evidence))
+                return SubmittedInput(given, Submitted(True, evidence))
             self._look()
             if self._asks():
                 # it came late, and of this text: given anew it would be there twice
-                return Taken(given, Submitted(True, "asking"))
+                return SubmittedInput(given, Submitted(True, "asking"))
             if not input_box.holds(self.look, shown):
                 break
         else:
             self._leave(given)
-        return Taken(given, Submitted(False, NO_PROOF))
+        return SubmittedInput(given, Submitted(False, NO_PROOF))
 
     def type(self, write: Write, *, pasted: bool) -> Written:
         """Paste a text behind what stands in the composer, if it was not `pasted` before, and press Enter once it shows."""
@@ -291,7 +291,7 @@ class Submission:
     def _refuse_questions(self) -> None:
         self._look()
         if self._asks():
-            raise Asks
+            raise QuestionAppeared
 
     def _asks(self) -> bool:
         return self._verdict().state is State.ASKING

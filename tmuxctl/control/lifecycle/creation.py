@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SHELLS = ("bash", "zsh", "fish", "sh", "dash", "ksh", "mksh", "ash")
 
 
-class Wanted(NamedTuple):
+class SessionRequest(NamedTuple):
     """What the caller asked for, before defaults and plugins."""
 
     name: str | None = None
@@ -70,14 +70,14 @@ NOT_AS_ASKED = frozenset(
 """What is kept as it became instead, or goes for the first start only."""
 
 
-def wanted_again(asked: Mapping[str, Any], spec: Mapping[str, Any]) -> Wanted:
+def wanted_again(asked: Mapping[str, Any], spec: Mapping[str, Any]) -> SessionRequest:
     """What was asked for, from the record of a session, for its next life."""
-    kept = {name: asked[name] for name in Wanted._fields if name in asked and name not in NOT_AS_ASKED}
+    kept = {name: asked[name] for name in SessionRequest._fields if name in asked and name not in NOT_AS_ASKED}
     place = {"cwd": asked["cwd"], "size": spec["size"], "history": spec["history"]}
-    return Wanted(spec["name"], tuple(asked["argv"]), **place, **kept)
+    return SessionRequest(spec["name"], tuple(asked["argv"]), **place, **kept)
 
 
-class Prepared(NamedTuple):
+class PreparedSession(NamedTuple):
     """Everything a session is made from."""
 
     spec: SessionSpec
@@ -90,7 +90,7 @@ class Prepared(NamedTuple):
     token: str
 
 
-def new(machine: Machine, wanted: Wanted) -> Session:
+def new(machine: Machine, wanted: SessionRequest) -> Session:
     """Start the program and return its session; every step before tmux is undone if a later one fails."""
     wanted = with_profile(wanted)
     while True:
@@ -102,7 +102,7 @@ def new(machine: Machine, wanted: Wanted) -> Session:
                 raise
 
 
-def _new(machine: Machine, wanted: Wanted) -> Session:
+def _new(machine: Machine, wanted: SessionRequest) -> Session:
     taken = _taken(machine)
     name, reused = _name(machine, wanted, taken)
     if reused:
@@ -120,7 +120,7 @@ def _new(machine: Machine, wanted: Wanted) -> Session:
     return restated(summaries.summary(pane, finding.cursor(pane, 0)), state=State.STARTING)
 
 
-def _bury_namesakes(machine: Machine, made: Prepared, taken: Mapping[str, server.Taken]) -> None:
+def _bury_namesakes(machine: Machine, made: PreparedSession, taken: Mapping[str, server.Taken]) -> None:
     """A lost session of this name gives way to the new one; what it printed stays readable by its id until `prune`. A
     launcher that was left by a start that was cut short goes, too."""
     from tmuxctl.control.lifecycle import ending
@@ -152,7 +152,7 @@ def flagged(flags: Mapping[str, str | None], lifetime: str | None, idle_kill: fl
     return plugins + ([f"timeout:idle={idle_kill:g}"] if idle_kill else [])
 
 
-def plan(machine: Machine, wanted: Wanted) -> Plan:
+def plan(machine: Machine, wanted: SessionRequest) -> Plan:
     """What `new` would do; nothing is written and nothing starts."""
     from tmuxctl.results import Plan
 
@@ -175,7 +175,7 @@ def plan(machine: Machine, wanted: Wanted) -> Plan:
     )
 
 
-def with_profile(wanted: Wanted) -> Wanted:
+def with_profile(wanted: SessionRequest) -> SessionRequest:
     """What is wanted together with its profile, and with the profile's command where none was given."""
     if wanted.profile == "none":
         return wanted
@@ -186,7 +186,7 @@ def with_profile(wanted: Wanted) -> Wanted:
     return wanted._replace(resolved=found, command=wanted.command or named)
 
 
-def prepare(machine: Machine, wanted: Wanted, name: str, *, dry_run: bool = False) -> Prepared:
+def prepare(machine: Machine, wanted: SessionRequest, name: str, *, dry_run: bool = False) -> PreparedSession:
     """Defaults, checks, plugins and shell marks: the session as it will be, nothing written yet; `dry_run` tells plugins
     that it will not be."""
     settings, profile = machine.settings, wanted.resolved or Profile("")
@@ -223,7 +223,7 @@ def prepare(machine: Machine, wanted: Wanted, name: str, *, dry_run: bool = Fals
 
 
 def specified(
-    machine: Machine, wanted: Wanted, env: Mapping[str, str], notes: Mapping[str, Any], *more: str
+    machine: Machine, wanted: SessionRequest, env: Mapping[str, str], notes: Mapping[str, Any], *more: str
 ) -> SessionSpec:
     """What is wanted, all of it known by now, as the spec of a session: in its first life and in each that follows, with
     `more` words behind its command."""
@@ -253,7 +253,7 @@ def assemble(
     *,
     inherited: Collection[str],
     places: Mapping[str, str],
-) -> Prepared:
+) -> PreparedSession:
     """A session from its spec, in its `life`-th life (1: a new one): the marks of its shell, the hooks of its program, its
     plugins, its files.
 
@@ -293,7 +293,7 @@ def assemble(
     files = launch.files(spec, about, folder, session_id, incarnation, machine.settings.journal_limit, variables)
     files |= {f"{layout.SHELL}/{name}": data for name, data in extra.items()}
     files[f"{layout.EVENTS}/{hooks.FILE}"] = hooks.SCRIPT.encode()
-    return Prepared(spec, session_id, incarnation, folder, about, files, applied, token)
+    return PreparedSession(spec, session_id, incarnation, folder, about, files, applied, token)
 
 
 def _kept(
@@ -323,7 +323,7 @@ def _plugins(given: Sequence[str | tuple[str, Mapping[str, Any]]]) -> list[tuple
     return [(plugin.load(name), options) for name, options in pairs]
 
 
-def run_seconds(wanted: Wanted) -> float | None:
+def run_seconds(wanted: SessionRequest) -> float | None:
     """How long `run` waits for the program where the caller says nothing: as long as the most careful of its plugins does."""
     limits = [plugin.run_seconds for plugin, _ in _plugins(wanted.plugins)]
     return min((seconds for seconds in limits if seconds is not None), default=None)
@@ -353,7 +353,9 @@ def _taken(machine: Machine) -> dict[str, server.Taken]:
         return {}
 
 
-def _name(machine: Machine, wanted: Wanted, taken: Mapping[str, server.Taken]) -> tuple[str, server.Pane | None]:
+def _name(
+    machine: Machine, wanted: SessionRequest, taken: Mapping[str, server.Taken]
+) -> tuple[str, server.Pane | None]:
     """The name to take, or the session to reuse instead."""
     if wanted.name is None:
         first = _default_name(wanted)
@@ -383,7 +385,7 @@ def exists(name: str, dead: bool, command: Sequence[str]) -> Conflict:
     return Conflict(f"a session named {name} exists{state}", reason="exists", hint=f"{use}; or replace it: {replace}")
 
 
-def _default_name(wanted: Wanted) -> str:
+def _default_name(wanted: SessionRequest) -> str:
     program = os.path.basename(wanted.command[0] if wanted.command else _shell())
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", program).strip("-_")[:50]
     return plain or "session"
@@ -461,7 +463,7 @@ def _not_executable(spec: SessionSpec, what: str, hint: str) -> Failed:
     return Failed(f"{ascii(spec.argv[0])} {what}", reason="not_executable", hint=hint, argv=list(spec.argv))
 
 
-def put(machine: Machine, made: Prepared) -> None:
+def put(machine: Machine, made: PreparedSession) -> None:
     """Write a session's files. Its spec is among them before tmux knows of it: nothing runs that a restore would miss."""
     transport = machine.transport
     try:
@@ -478,7 +480,7 @@ def put(machine: Machine, made: Prepared) -> None:
     transport.put(f"{made.folder}/{layout.LAUNCHER}", script.encode(errors="surrogateescape"))
 
 
-def start(machine: Machine, made: Prepared) -> server.Pane:
+def start(machine: Machine, made: PreparedSession) -> server.Pane:
     """Start what was put there, while its spec goes to the disk: that may take as long as tmux for the whole session."""
     with _meanwhile(lambda: _keep_spec(machine, made)):
         pane = _create(machine, made)
@@ -497,7 +499,7 @@ def _record(machine: Machine, pane: server.Pane) -> bytes:
     return records.record(machine, path)
 
 
-def _keep_spec(machine: Machine, made: Prepared) -> None:
+def _keep_spec(machine: Machine, made: PreparedSession) -> None:
     machine.transport.put(f"{made.folder}/{layout.SPEC}", made.files[layout.SPEC], durable=True)
 
 
@@ -535,7 +537,7 @@ def _descriptors() -> int | None:
     return soft if soft != resource.RLIM_INFINITY else None
 
 
-def _commands(made: Prepared) -> list[Any]:
+def _commands(made: PreparedSession) -> list[Any]:
     about = launch.facts(made.spec, made.asked)
     return launch.commands(
         made.spec,
@@ -548,7 +550,7 @@ def _commands(made: Prepared) -> list[Any]:
     )
 
 
-def _create(machine: Machine, made: Prepared) -> server.Pane:
+def _create(machine: Machine, made: PreparedSession) -> server.Pane:
     try:
         reply = machine.transport.create(_commands(made))
     except Conflict as error:
@@ -558,7 +560,7 @@ def _create(machine: Machine, made: Prepared) -> server.Pane:
     return server.known(server.parse(reply.decode(errors="replace").rstrip("\n")), made.spec.name)
 
 
-def undo(machine: Machine, made: Prepared, error: BaseException | None) -> None:
+def undo(machine: Machine, made: PreparedSession, error: BaseException | None) -> None:
     """Take back a session that was not made: plugins, folder, and a half-made tmux session, if it is this one."""
     if error is not None:
         undo_start(machine, made, error)
@@ -567,7 +569,7 @@ def undo(machine: Machine, made: Prepared, error: BaseException | None) -> None:
     undo_plugins(made)
 
 
-def undo_start(machine: Machine, made: Prepared, error: BaseException) -> None:
+def undo_start(machine: Machine, made: PreparedSession, error: BaseException) -> None:
     """Take back what tmux may have made of a session that was not made; another one of its name is left alone."""
     if not isinstance(error, Conflict):
         with suppress(TmuxctlError):
@@ -578,7 +580,7 @@ def undo_start(machine: Machine, made: Prepared, error: BaseException) -> None:
     machine.transport.remove(f"{made.folder}/{layout.LAUNCHER}")
 
 
-def undo_plugins(made: Prepared) -> None:
+def undo_plugins(made: PreparedSession) -> None:
     """Let the plugins of a session that was not started take back what they made for it."""
     if made.applied:
         from tmuxctl import plugin

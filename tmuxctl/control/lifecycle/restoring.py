@@ -26,9 +26,9 @@ from tmuxctl.untrusted import JSON_LIMIT
 from tmuxctl.vocabulary import EventKind
 
 if TYPE_CHECKING:
-    from tmuxctl.control.lifecycle.creation import Prepared
+    from tmuxctl.control.lifecycle.creation import PreparedSession
     from tmuxctl.control.machine import Machine
-    from tmuxctl.control.sessions.kept_environment import Recalled
+    from tmuxctl.control.sessions.kept_environment import RecoveredVariables
 
 STALE = (layout.EXIT, layout.ENDED, layout.CGROUP, layout.END)
 """Files of an earlier life that would speak of the new one."""
@@ -45,11 +45,11 @@ AT_ONCE, SLOW_SECONDS = 4, 2.0
 """How many sessions are prepared at once, but for those that have taken longer than this."""
 
 
-class Missing(Failed):
+class SecretMissing(Failed):
     """A secret that was given with a session is not to be had again."""
 
 
-class Kept(NamedTuple):
+class KeptSession(NamedTuple):
     """What is left of a session: the files in its folder, read."""
 
     session: Session
@@ -73,7 +73,7 @@ def restore(
             gone = [_named(machine, gone, name) for name in dict.fromkeys(names)]
         else:
             gone = [one for one in gone if one.state is State.LOST]
-        found = _Together(machine, gone, dry_run, timeout).restored()
+        found = _Restoration(machine, gone, dry_run, timeout).restored()
         return Restored(all(one.outcome != "lost" for one in found), found, dry_run)
 
 
@@ -87,7 +87,7 @@ def _named(machine: Machine, gone: Sequence[Session], name: str) -> Session:
     raise NotFound(f"session {name} is not lost: it runs", reason="not_lost", hint=f"tmuxctl show {name}")
 
 
-class _Together:
+class _Restoration:
     """Lost sessions that are started again side by side. One that takes long gives way to the next, and one that takes too
     long is given up: its thread is left to itself, and starts nothing any more."""
 
@@ -208,7 +208,7 @@ def _restore(machine: Machine, lost: Session, dry_run: bool, may_start: Callable
     )
 
 
-def _resume(machine: Machine, kept: Kept) -> tuple[str, ...]:
+def _resume(machine: Machine, kept: KeptSession) -> tuple[str, ...]:
     """The words that make the program go on where it was. None if it tells when a turn begins and never told of one: it has
     nothing to go on with, and may not even start with these words (Claude, measured)."""
     profile = kept.profile
@@ -220,7 +220,7 @@ def _resume(machine: Machine, kept: Kept) -> tuple[str, ...]:
     return profile.resume if talked else ()
 
 
-def kept_of(machine: Machine, lost: Session) -> Kept:
+def kept_of(machine: Machine, lost: Session) -> KeptSession:
     """What a session's folder tells of how it was started; Failed `no_spec` if that is too little."""
     kept = records.spec(machine, lost.id)
     if not kept.get("asked", {}).keys() >= WORDS:
@@ -231,15 +231,15 @@ def kept_of(machine: Machine, lost: Session) -> Kept:
         path = f"{records.folder(machine, lost.id)}/{layout.PROFILE}"
         profile = from_json(machine.transport.read(path, 0, JSON_LIMIT + 1), path)
     _, _, life = str(kept.get("incarnation") or ".1").rpartition(".")
-    return Kept(lost, kept["spec"], kept["asked"], profile, int(life))
+    return KeptSession(lost, kept["spec"], kept["asked"], profile, int(life))
 
 
-def environment(kept: Kept) -> Recalled:
+def environment(kept: KeptSession) -> RecoveredVariables:
     """The variables the session had, as far as they can be had again. Failed `secret_missing` if that leaves out one it was
     given; what only came along may be missing."""
     found = kept_environment.recall(kept.spec["env"], login=login_shell.variables, profile=lambda: _of_profile(kept))
     if found.wanted:
-        raise Missing(
+        raise SecretMissing(
             f"{', '.join(found.wanted)} of {kept.session.name} was never stored and is neither in the environment nor in that"
             " of a login",
             reason="secret_missing",
@@ -248,7 +248,7 @@ def environment(kept: Kept) -> Recalled:
     return found
 
 
-def _of_profile(kept: Kept) -> Mapping[str, str]:
+def _of_profile(kept: KeptSession) -> Mapping[str, str]:
     """The variables that the session's profile gives now."""
     from tmuxctl.control.sessions import chosen_profile
 
@@ -258,7 +258,7 @@ def _of_profile(kept: Kept) -> Mapping[str, str]:
     return {}
 
 
-def _prepared(machine: Machine, kept: Kept, found: Recalled, dry_run: bool) -> Prepared:
+def _prepared(machine: Machine, kept: KeptSession, found: RecoveredVariables, dry_run: bool) -> PreparedSession:
     """The session as it was asked for, in its next life, with the profile's words to go on where it was."""
     wanted = creation.wanted_again(kept.asked, kept.spec)
     notes = {"given": sorted(found.given), "dry_run": dry_run}
@@ -280,7 +280,7 @@ def _prepared(machine: Machine, kept: Kept, found: Recalled, dry_run: bool) -> P
     )
 
 
-def plugins(kept: Kept, found: Recalled) -> list[tuple[str, Mapping[str, Any]]]:
+def plugins(kept: KeptSession, found: RecoveredVariables) -> list[tuple[str, Mapping[str, Any]]]:
     """The plugins to apply again. Of the environment only the secrets whose place is known are read anew."""
     from tmuxctl import plugin
 
@@ -295,7 +295,7 @@ def plugins(kept: Kept, found: Recalled) -> list[tuple[str, Mapping[str, Any]]]:
     raise Failed(f"no plugin of it takes secrets again: {', '.join(found.references)}", reason="plugin")
 
 
-def _start(machine: Machine, made: Prepared) -> None:
+def _start(machine: Machine, made: PreparedSession) -> None:
     """Write the files of the new life over those of the last one, and start the program.
 
     Until tmux has it, the session stays what it was: lost, with the output of its earlier lives.

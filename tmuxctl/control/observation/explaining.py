@@ -30,7 +30,7 @@ def live(machine: Machine, session: str, *, evidence: bool) -> Explained:
     from tmuxctl.terminal.input.paste import Input
 
     pane, given = finding.find_with_input(machine, session)
-    steady = observing.Steady(machine, Observer(machine, pane), Input.parse(given))
+    steady = observing.StabilityTracker(machine, Observer(machine, pane), Input.parse(given))
     steady.watch()
     watched = steady.observer
     return _explained(watched.pane.name, steady.verdict, watched.evidence, watched.profile, evidence=evidence)

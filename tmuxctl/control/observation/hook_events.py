@@ -46,7 +46,7 @@ AHEAD_SECONDS = 5.0
 ENDS = (EventKind.STOP, EventKind.FAILURE)
 
 
-class Happened(NamedTuple):
+class RecordedEvent(NamedTuple):
     """An event, the name of its file, and when it was written, by the machine's wall clock in seconds."""
 
     name: str
@@ -54,21 +54,21 @@ class Happened(NamedTuple):
     event: Event
 
 
-class Events:
+class HookEvents:
     """The events of one session, for one process."""
 
     def __init__(self, machine: Machine, folder: str, hooks: Hooks) -> None:
         self.transport, self.hooks = machine.transport, hooks
         self.folder = f"{folder}/{layout.EVENTS}"
         self._known = {told.on for told in hooks.events}
-        self._read: dict[str, Happened | None] = {}
+        self._read: dict[str, RecordedEvent | None] = {}
         self._listed: Set[str] = set()
 
-    def all(self) -> list[Happened]:
+    def all(self) -> list[RecordedEvent]:
         """Every event that is kept and of which the profile says something, oldest first."""
         return self.since(-inf)
 
-    def since(self, moment: float, until: float = inf) -> list[Happened]:
+    def since(self, moment: float, until: float = inf) -> list[RecordedEvent]:
         """The events of a time, by the wall clock in seconds: of many the newest, oldest first."""
         files = self.transport.files(self.folder)
         self._listed = files.keys()
@@ -90,13 +90,13 @@ class Events:
         named = NAME.fullmatch(name)
         return named is not None and named["event"] in self._known
 
-    def _event(self, name: str, at: float) -> Happened | None:
+    def _event(self, name: str, at: float) -> RecordedEvent | None:
         try:
             payload = self.transport.read(f"{self.folder}/{name}", 0, PAYLOAD_LIMIT)
         except TmuxctlError:
             return None
         found = transcripts.event(name.partition(".")[0], payload, self.hooks)
-        return Happened(name, at, found) if found else None
+        return RecordedEvent(name, at, found) if found else None
 
     def hook(self, now: float, since: float, typed: bytes, cut: bool = False) -> Hook | None:
         """The newest event since an input was given, at a moment by the wall clock; None if there is none.
@@ -114,7 +114,7 @@ class Events:
             return Hook(one.event.means, max(0.0, now - one.at))
         return None
 
-    def _follows(self, end: Happened, begun: list[Happened]) -> bool:
+    def _follows(self, end: RecordedEvent, begun: list[RecordedEvent]) -> bool:
         """Whether a turn was begun before this end of one, and not ended since: by an end of its own."""
         if not any(told.means == EventKind.SUBMIT for told in self.hooks.events):
             return True

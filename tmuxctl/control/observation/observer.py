@@ -29,7 +29,7 @@ from tmuxctl.transport.base import Probe
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
-    from tmuxctl.control.observation.hook_events import Events
+    from tmuxctl.control.observation.hook_events import HookEvents
     from tmuxctl.program_profile import Profile
 
 WINDOW_SECONDS = 3.3
@@ -55,11 +55,11 @@ class Observer:
         self.looks: deque[Look] = deque()
         self.token = pane.spec.get("marks", "") if marked else ""
         self.own = profile or profile_of(machine, pane)
-        self.events: Events | None = None
+        self.events: HookEvents | None = None
         if self.own and self.own.hooks:
-            from tmuxctl.control.observation.hook_events import Events
+            from tmuxctl.control.observation.hook_events import HookEvents
 
-            self.events = Events(machine, self.folder, self.own.hooks)
+            self.events = HookEvents(machine, self.folder, self.own.hooks)
         self._prompts: dict[int, bool] = {}
         self._argv: dict[int, set[str]] = {}
         self._known = None if profile or pane.spec.get("plain") else machine.known

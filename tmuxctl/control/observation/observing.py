@@ -78,7 +78,7 @@ KEPT_LOOKS = 12
 """How many looks are left for the next process."""
 
 
-class Observed(NamedTuple):
+class ObservedState(NamedTuple):
     """A state, the look it was judged by, the name of the profile, None if it was judged without, and what is wanted."""
 
     verdict: Verdict
@@ -88,17 +88,19 @@ class Observed(NamedTuple):
     wants: str | None = None
 
 
-def observe(machine: Machine, pane: Pane, given: Input | None = None, *, moment: float = MOMENT_SECONDS) -> Observed:
+def observe(
+    machine: Machine, pane: Pane, given: Input | None = None, *, moment: float = MOMENT_SECONDS
+) -> ObservedState:
     """The state at this moment: looked at until two looks agree, for at most `moment` seconds (0: one look).
 
     `given` is the last input. What another process saw just before counts, and what is seen here is left for the next.
     """
-    steady = Steady(machine, Observer(machine, pane), given)
+    steady = StabilityTracker(machine, Observer(machine, pane), given)
     steady.watch(moment)
     return steady.observed()
 
 
-def observe_many(machine: Machine, panes: Sequence[Pane]) -> dict[str, Observed]:
+def observe_many(machine: Machine, panes: Sequence[Pane]) -> dict[str, ObservedState]:
     """The states of many living sessions by one look at each, by id. A screen that was seen before and has not changed
     since is not asked for again."""
     watched = [Observer(machine, pane) for pane in panes]
@@ -119,7 +121,7 @@ def observe_many(machine: Machine, panes: Sequence[Pane]) -> dict[str, Observed]
         verdict, look = _by_one_look(machine, one, extent, probe, drawn[one.pane.id])
         if one.pane.id not in known:
             leave(one, verdict)
-        seen[one.pane.id] = Observed(verdict, look, one.pane, one.applied, wanting.of(one, verdict))
+        seen[one.pane.id] = ObservedState(verdict, look, one.pane, one.applied, wanting.of(one, verdict))
     return seen
 
 
@@ -127,7 +129,7 @@ def _by_one_look(
     machine: Machine, watched: Observer, extent: Extent, probe: Probe, drawn: Capture
 ) -> tuple[Verdict, Look]:
     """The state by a look that was put together elsewhere; what was just typed must have been taken here too."""
-    steady = Steady(machine, watched, Input.parse(drawn.given))
+    steady = StabilityTracker(machine, watched, Input.parse(drawn.given))
     look = watched.see(extent, probe, drawn)
     verdict = watched.verdict()
     return (verdict if verdict.state not in SETTLED or steady.arrived(look) else TAKING), look
@@ -148,7 +150,7 @@ def ready(machine: Machine, session: Session) -> Session:
         return session
     if pane.dead:
         return summaries.summary(pane, session.cursor)
-    steady = Steady(machine, Observer(machine, pane), Input.parse(given))
+    steady = StabilityTracker(machine, Observer(machine, pane), Input.parse(given))
     profile = steady.observer.own
     patience = (profile and profile.start_timeout) or machine.settings.wait_timeout or START_SECONDS
     began = time.monotonic()
@@ -171,7 +173,7 @@ def ready(machine: Machine, session: Session) -> Session:
     return known_state(steady.observed())
 
 
-def _is_starting(steady: Steady) -> bool:
+def _is_starting(steady: StabilityTracker) -> bool:
     """Whether a program is only starting, and its profile knows how long that may take."""
     if not (steady.observer.own and steady.observer.own.start_timeout):
         return False
@@ -180,7 +182,7 @@ def _is_starting(steady: Steady) -> bool:
     return steady.verdict.state is State.STARTING or (blank and steady.verdict.state is State.UNKNOWN)
 
 
-class Steady:
+class StabilityTracker:
     """A state that holds: what was typed has been taken, and two looks in a row agree.
 
     A program that was just given something seems to wait until it begins with it: so after an input, waiting counts
@@ -317,11 +319,11 @@ class Steady:
             self.verdict = self.observer.verdict()
             self._since -= clock - fresh[-1].at
 
-    def observed(self) -> Observed:
+    def observed(self) -> ObservedState:
         """What was seen last."""
         watched = self.observer
         wants = wanting.of(watched, self.verdict)
-        return Observed(self.verdict, watched.looks[-1], watched.pane, watched.applied, wants)
+        return ObservedState(self.verdict, watched.looks[-1], watched.pane, watched.applied, wants)
 
     def leave(self) -> None:
         """Keep the last looks in the session's folder, for the next process that asks."""
@@ -383,7 +385,7 @@ def same(one: Verdict, other: Verdict) -> bool:
     return one.state == other.state and one.kind == other.kind and ids[0] == ids[1]
 
 
-def known_state(seen: Observed) -> Session:
+def known_state(seen: ObservedState) -> Session:
     """What is known of a session, with its state."""
     return changed(
         summary(seen.pane, cursor(seen.pane, seen.look.journal)),

@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.control.observation import hook_events
-from tmuxctl.control.observation.hook_events import ENDS, Happened
+from tmuxctl.control.observation.hook_events import ENDS, RecordedEvent
 from tmuxctl.control.sessions import finding
 from tmuxctl.control.sessions.kept_profile import profile_of
 from tmuxctl.errors import NotFound
@@ -46,20 +46,20 @@ MISFITS = 3
 FAILED = "the program tells that the turn failed, and not why"
 
 
-class Span(NamedTuple):
+class TurnSpan(NamedTuple):
     """The time since an input was given, by the wall clock of the session's machine in seconds."""
 
     begin: float
     end: float
 
     @classmethod
-    def since(cls, machine: Machine, pane: Pane, given: Input) -> Span:
+    def since(cls, machine: Machine, pane: Pane, given: Input) -> TurnSpan:
         """It ends a while from now: what is newer was written before the clock was set back."""
         now = machine.transport.probe([(pane.pid, pane.tty)])[0]
         return cls(now.wall - (now.at - given.at), now.wall + hook_events.AHEAD_SECONDS)
 
 
-class Said(NamedTuple):
+class AgentAnswer(NamedTuple):
     """An answer: `source` is hook, transcript, marks or screen, None if none was found; `status` a shell command's, `tokens`
     None if nobody told. `signed` is False where the sign of an answer that the profile names was not found, `fits` where that
     of an action was not found either; `error` is why the turn failed, None if it did not; `cut`: more was printed than it is
@@ -86,7 +86,7 @@ class GivenText(NamedTuple):
 
 def find_agent_answer(
     machine: Machine, observer: Observer, given: GivenText, *, ended: bool, limited: bool = False
-) -> Said:
+) -> AgentAnswer:
     """The answer to a text. `ended`: the turn came to its end, so that what the program tells of it may be waited for;
     `limited`: its state says that a limit is used up."""
     profile = observer.own
@@ -155,10 +155,10 @@ def last(machine: Machine, pane: Pane) -> Output | None:
     return Output(pane.name, screens.clean(text), finding.cursor(pane, watched.journal.end()), False, found.complete)
 
 
-def _told(machine: Machine, observer: Observer, given: GivenText, ended: bool) -> Said | None:
+def _told(machine: Machine, observer: Observer, given: GivenText, ended: bool) -> AgentAnswer | None:
     if observer.events is None:
         return None
-    since = Span.since(machine, observer.pane, given.input)
+    since = TurnSpan.since(machine, observer.pane, given.input)
     last = _end(observer.events, since, given.text, LATE_SECONDS if ended and _tells(observer, since) else 0.0)
     path = _named(observer.events, since)
     hooks = observer.events.hooks
@@ -168,10 +168,10 @@ def _told(machine: Machine, observer: Observer, given: GivenText, ended: bool) -
         spoken = _transcript(machine, observer, path, given.text, LATE_TOKENS_SECONDS if text is not None else 0.0)
     tokens = spoken.tokens if spoken else last.event.tokens if last else None
     if last is not None and last.event.means == EventKind.FAILURE:
-        return Said("", False, "hook", tokens=tokens, error=(text or "").strip())
+        return AgentAnswer("", False, "hook", tokens=tokens, error=(text or "").strip())
     if text is not None:
-        return Said(text.rstrip("\n"), True, "hook", tokens=tokens)
-    return Said(spoken.text.rstrip("\n"), True, "transcript", tokens=tokens) if spoken else None
+        return AgentAnswer(text.rstrip("\n"), True, "hook", tokens=tokens)
+    return AgentAnswer(spoken.text.rstrip("\n"), True, "transcript", tokens=tokens) if spoken else None
 
 
 def _transcript(machine: Machine, observer: Observer, path: str | None, typed: str, patience: float) -> Spoken | None:
@@ -186,7 +186,7 @@ def _transcript(machine: Machine, observer: Observer, path: str | None, typed: s
         time.sleep(PAUSE_SECONDS)
 
 
-def _tells(observer: Observer, since: Span) -> bool:
+def _tells(observer: Observer, since: TurnSpan) -> bool:
     """Whether the program was heard to tell anything: of this turn, or where it tells only ends, at all or not yet."""
     assert observer.events is not None
     known = {told.means for told in observer.events.hooks.events}
@@ -195,7 +195,7 @@ def _tells(observer: Observer, since: Span) -> bool:
     return bool(observer.events.since(*since)) if "submit" in known else observer.hooked
 
 
-def _end(told: hook_events.Events, since: Span, typed: str, patience: float) -> Happened | None:
+def _end(told: hook_events.HookEvents, since: TurnSpan, typed: str, patience: float) -> RecordedEvent | None:
     """The event that told the end of this turn, for which it is waited so many seconds."""
     deadline = time.monotonic() + patience
     while True:
@@ -206,13 +206,13 @@ def _end(told: hook_events.Events, since: Span, typed: str, patience: float) -> 
         time.sleep(PAUSE_SECONDS)
 
 
-def _named(told: hook_events.Events, since: Span) -> str | None:
+def _named(told: hook_events.HookEvents, since: TurnSpan) -> str | None:
     """The transcript that the newest event names."""
     paths = [path for one in told.since(*since) if (path := one.event.transcript)]
     return paths[-1] if paths else None
 
 
-def read_screen(machine: Machine, observer: Observer, given: GivenText, *, limited: bool = False) -> Said:
+def read_screen(machine: Machine, observer: Observer, given: GivenText, *, limited: bool = False) -> AgentAnswer:
     """What stands in the terminal and its history from the row on which the text was given, each line that the terminal
     wrapped as one."""
     profile, name = observer.own, observer.pane.name
@@ -224,13 +224,13 @@ def read_screen(machine: Machine, observer: Observer, given: GivenText, *, limit
         reach = max(1, since - given.input.y + ABOVE) if since >= 0 else 0
         now = captures.capture(machine.transport, name, scrollback=reach, wide=True)
     except NotFound:
-        return Said("", False, "screen")
+        return AgentAnswer("", False, "screen")
     rows = [*(screens.text(now.back).split("\n") if now.back else []), *screens.text(now.rows).split("\n")]
     # a screen of its own has no history: what stands on it is all there is, wherever its composer is
     known = since >= 0 and not now.pane.alternate
     anchor = _anchor(since, given.input.y, now.pane.history) if known else None
     found = drawn_answer.answer(rows, given.text, profile, anchor=anchor, limited=limited, tmux=now.pane.tmux)
-    return Said(found.text, found.complete, "screen", signed=found.signed, fits=found.fits, error=found.error)
+    return AgentAnswer(found.text, found.complete, "screen", signed=found.signed, fits=found.fits, error=found.error)
 
 
 def _anchor(since: int, y: int, history: int) -> int:

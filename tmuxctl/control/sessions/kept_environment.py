@@ -23,7 +23,7 @@ PATH = "PATH"
 """The inherited variable whose value is kept: it says which program the command is, and folders are no secret."""
 
 
-class Recalled(NamedTuple):
+class RecoveredVariables(NamedTuple):
     """The variables of a session as far as they are known again.
 
     `given` are those it was given and `inherited` those that came along. The rest are names: `from_environment` and
@@ -68,7 +68,7 @@ def keep(
 
 def recall(
     kept: Mapping[str, Any], *, login: Callable[[], Mapping[str, str]], profile: Callable[[], Mapping[str, str]]
-) -> Recalled:
+) -> RecoveredVariables:
     """What is known of the variables that were kept so. `login` gives the user's environment at login and is asked only for
     what this process's own does not have; `profile` gives the variables of the session's profile as it is now."""
     given: dict[str, str] = {}
@@ -91,7 +91,9 @@ def recall(
             else:
                 names[source].append(name)
                 (given if needed else inherited)[name] = found
-    return Recalled(given, inherited, references=references, **{word: tuple(found) for word, found in names.items()})
+    return RecoveredVariables(
+        given, inherited, references=references, **{word: tuple(found) for word, found in names.items()}
+    )
 
 
 def places(kept: Mapping[str, Any]) -> dict[str, str]:

@@ -193,7 +193,7 @@ def _shown(machine: Machine, command: Sequence[str], timeout: float) -> Screen:
     from tmuxctl.control.sessions import finding
 
     name = f"profile-{os.urandom(4).hex()}"
-    wanted = creation.Wanted(name=name, command=tuple(command), profile="none", shell_marks=False)
+    wanted = creation.SessionRequest(name=name, command=tuple(command), profile="none", shell_marks=False)
     session = creation.new(machine, wanted)
     try:
         return _quiet(machine, session.name, timeout)

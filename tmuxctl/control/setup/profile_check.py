@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from tmuxctl.control import foreground
 from tmuxctl.control.input import sending
 from tmuxctl.control.lifecycle import creation, ending
-from tmuxctl.control.lifecycle.creation import Wanted
+from tmuxctl.control.lifecycle.creation import SessionRequest
 from tmuxctl.control.observation.observer import Observer
-from tmuxctl.control.observation.observing import SETTLED, Steady
+from tmuxctl.control.observation.observing import SETTLED, StabilityTracker
 from tmuxctl.control.sessions import finding
 from tmuxctl.control.setup import profiles
 from tmuxctl.control.turns import candidates, commands
@@ -49,7 +49,7 @@ WORDS_MOST = 120
 """Characters of what a program shows that are told."""
 
 
-class _Seen(NamedTuple):
+class _Startup(NamedTuple):
     """What was seen of a program that was started: the last verdict and look, and the rules that fitted in any look."""
 
     verdict: Verdict
@@ -67,7 +67,7 @@ def check(machine: Machine, name: str, command: Sequence[str], *, timeout: float
     """
     profile = library.load(name, keys=tmux_keys)
     argv = _from_anywhere(tuple(command) or _own_command(profile))
-    wanted = Wanted(name=f"check-{os.urandom(4).hex()}", command=argv, profile=name, shell_marks=False)
+    wanted = SessionRequest(name=f"check-{os.urandom(4).hex()}", command=argv, profile=name, shell_marks=False)
     if not machine.transport.which(argv[0], os.environ.get("PATH", os.defpath), os.getcwd()):
         hint = f"install it: {profile.install}" if profile.install else "is it installed and in PATH?"
         raise Failed(f"{ascii(argv[0])} is not installed", reason="not_installed", hint=hint)
@@ -102,7 +102,7 @@ def _own_command(profile: Profile) -> tuple[str, ...]:
 
 def _version(machine: Machine, argv: Sequence[str], folder: str) -> str | None:
     """The line with a version that the program prints for --version, None if it prints none."""
-    wanted = Wanted(command=(argv[0], "--version"), cwd=folder, profile="none", shell_marks=False, linger=True)
+    wanted = SessionRequest(command=(argv[0], "--version"), cwd=folder, profile="none", shell_marks=False, linger=True)
     with suppress(TmuxctlError):
         ran = commands.run(machine, wanted, timeout=VERSION_SECONDS, max_bytes=VERSION_BYTES)
         lines = [line.strip() for line in ran.data.decode(errors="replace").splitlines() if VERSION.search(line)]
@@ -110,10 +110,10 @@ def _version(machine: Machine, argv: Sequence[str], folder: str) -> str | None:
     return None
 
 
-def _checks(machine: Machine, profile: Profile, wanted: Wanted, timeout: float) -> Iterator[Check]:
+def _checks(machine: Machine, profile: Profile, wanted: SessionRequest, timeout: float) -> Iterator[Check]:
     made = creation.new(machine, wanted)
     try:
-        steady = Steady(machine, Observer(machine, finding.find(machine, made.id)), None)
+        steady = StabilityTracker(machine, Observer(machine, finding.find(machine, made.id)), None)
         seen = _watched(steady, profile, timeout)
         yield _ready(profile, seen, steady)
         yield from _rules(profile, seen)
@@ -125,7 +125,7 @@ def _checks(machine: Machine, profile: Profile, wanted: Wanted, timeout: float) 
             ending.end(machine, [finding.find(machine, made.id)])
 
 
-def _watched(steady: Steady, profile: Profile, timeout: float) -> _Seen:
+def _watched(steady: StabilityTracker, profile: Profile, timeout: float) -> _Startup:
     """Look at a program until it waits, asks or has ended, for at most so many seconds."""
     began = time.monotonic()
     deadline = began + (current().left(timeout) or 0.0)
@@ -143,11 +143,11 @@ def _watched(steady: Steady, profile: Profile, timeout: float) -> _Seen:
                     fitted[group, rule.id] = row.strip()[:WORDS_MOST]
         ended = holds and steady.verdict.state in (*SETTLED, State.EXITED)
         if ended or time.monotonic() >= deadline:
-            return _Seen(steady.verdict, look, fitted, time.monotonic() - began, programs)
+            return _Startup(steady.verdict, look, fitted, time.monotonic() - began, programs)
         time.sleep(max(steady.rested(), min(steady.due(), 0.2)))
 
 
-def _ready(profile: Profile, seen: _Seen, steady: Steady) -> Check:
+def _ready(profile: Profile, seen: _Startup, steady: StabilityTracker) -> Check:
     verdict, name = seen.verdict, profile.name
     if verdict.state is State.IDLE or verdict.kind is InputKind.PAGER:
         return Check("ready", True, f"{verdict.kind} after {seen.seconds:.1f} s: {verdict.why}")
@@ -165,7 +165,7 @@ def _ready(profile: Profile, seen: _Seen, steady: Steady) -> Check:
     return Check("ready", False, f"{verdict.state.value} after {seen.seconds:.0f} s: {verdict.why}", hint)
 
 
-def _rules(profile: Profile, seen: _Seen) -> Iterator[Check]:
+def _rules(profile: Profile, seen: _Startup) -> Iterator[Check]:
     """Each rule with the row that it fitted; those that say nothing of a program that was given nothing are not missed."""
     for group in RULES:
         rules = getattr(profile, group)
@@ -184,7 +184,7 @@ def _rules(profile: Profile, seen: _Seen) -> Iterator[Check]:
             yield Check(group, None, f"not seen: {', '.join(missed)}")
 
 
-def _around(profile: Profile, seen: _Seen) -> Iterator[Check]:
+def _around(profile: Profile, seen: _Startup) -> Iterator[Check]:
     """What else a profile says of a program that waits."""
     look = seen.look
     if profile.foreground and seen.programs:
@@ -202,7 +202,7 @@ def _around(profile: Profile, seen: _Seen) -> Iterator[Check]:
         yield Check("submit: input box", True if empty else None, words[empty])
 
 
-def _exit(machine: Machine, steady: Steady, profile: Profile) -> Check:
+def _exit(machine: Machine, steady: StabilityTracker, profile: Profile) -> Check:
     """Whether the profile's keys, or else its words, end the program."""
     pane, holder = steady.observer.pane, lease.Holder.new()
     with suppress(TmuxctlError):

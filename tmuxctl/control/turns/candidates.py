@@ -27,7 +27,7 @@ from tmuxctl.value import changed
 from tmuxctl.vocabulary import Detail
 
 if TYPE_CHECKING:
-    from tmuxctl.control.lifecycle.creation import Wanted
+    from tmuxctl.control.lifecycle.creation import SessionRequest
     from tmuxctl.control.machine import Machine
     from tmuxctl.model import Session
     from tmuxctl.results import Plan
@@ -111,7 +111,7 @@ def ordered(found: Sequence[Candidate], route: str, last: str | None = None) -> 
 # starting one
 
 
-def new(machine: Machine, wanted: Wanted, names: Sequence[str], route: str, *, wait: bool) -> Session:
+def new(machine: Machine, wanted: SessionRequest, names: Sequence[str], route: str, *, wait: bool) -> Session:
     """Start the first candidate, by the route, that is installed and starts; errors as `creation.new`, and Failed
     `no_candidate` that tells of each why not.
 
@@ -131,7 +131,7 @@ def new(machine: Machine, wanted: Wanted, names: Sequence[str], route: str, *, w
     raise none_left("no candidate could be started", passed)
 
 
-def plan(machine: Machine, wanted: Wanted, names: Sequence[str], route: str) -> Plan:
+def plan(machine: Machine, wanted: SessionRequest, names: Sequence[str], route: str) -> Plan:
     """What `new` would do, and why it would take none of the others; nothing is written and nothing starts."""
     found = _checked(wanted, names)
     order = ordered(found, route, _turns(machine).get(_key(found)))
@@ -144,7 +144,7 @@ def plan(machine: Machine, wanted: Wanted, names: Sequence[str], route: str) -> 
     return changed(creation.plan(machine, as_wanted(wanted, taken, found, route)), passed=tuple(passed))
 
 
-def _checked(wanted: Wanted, names: Sequence[str]) -> tuple[Candidate, ...]:
+def _checked(wanted: SessionRequest, names: Sequence[str]) -> tuple[Candidate, ...]:
     if wanted.command or wanted.profile != "auto":
         what = "a command" if wanted.command else "--profile"
         hint = "the profiles say what is started: tmuxctl new NAME --candidates claude,codex"
@@ -152,7 +152,7 @@ def _checked(wanted: Wanted, names: Sequence[str]) -> tuple[Candidate, ...]:
     return known(names)
 
 
-def _there(machine: Machine, wanted: Wanted) -> Session | None:
+def _there(machine: Machine, wanted: SessionRequest) -> Session | None:
     """The session that is to be reused, if it is there and alive: then there is nothing to choose."""
     if wanted.if_exists != "reuse" or wanted.name is None:
         return None
@@ -162,13 +162,13 @@ def _there(machine: Machine, wanted: Wanted) -> Session | None:
     return None
 
 
-def as_wanted(wanted: Wanted, one: Candidate, found: Sequence[Candidate], route: str) -> Wanted:
+def as_wanted(wanted: SessionRequest, one: Candidate, found: Sequence[Candidate], route: str) -> SessionRequest:
     """What is to be started, with this candidate for its program; its spec keeps the whole list."""
     kept = {"candidates": [each.given for each in found], "route": route}
     return wanted._replace(profile=one.given, also={**wanted.also, **kept})
 
 
-def not_installed(machine: Machine, wanted: Wanted, one: Candidate) -> Passed | None:
+def not_installed(machine: Machine, wanted: SessionRequest, one: Candidate) -> Passed | None:
     """Why a candidate's program cannot be found where it is to be started, or None if it can."""
     env = {**(os.environ if wanted.base is None else wanted.base), **one.profile.env, **wanted.env}
     folder = os.path.join(os.getcwd(), os.path.expanduser(wanted.cwd or ""))
@@ -183,7 +183,7 @@ def _missing(one: Candidate) -> Passed:
     return Passed(one.name, "not_installed", message, f"{one.name}: {said}")
 
 
-def _started(machine: Machine, wanted: Wanted, one: Candidate, *, wait: bool) -> Session | Passed:
+def _started(machine: Machine, wanted: SessionRequest, one: Candidate, *, wait: bool) -> Session | Passed:
     """The session of this candidate, or why there is none: its name is free again then."""
     if missing := not_installed(machine, wanted, one):
         return missing
@@ -262,7 +262,9 @@ def _key(found: Sequence[Candidate]) -> str:
     return " ".join(one.given for one in found)
 
 
-def _reserved(machine: Machine, wanted: Wanted, found: Sequence[Candidate], route: str) -> tuple[Candidate, ...]:
+def _reserved(
+    machine: Machine, wanted: SessionRequest, found: Sequence[Candidate], route: str
+) -> tuple[Candidate, ...]:
     """The order for one more session. By turns, the turn is taken at once: another process has the next."""
     if route != "round-robin":
         return ordered(found, route)

@@ -8,7 +8,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from tmuxctl.control.lifecycle.creation import Wanted, new, run_seconds
+from tmuxctl.control.lifecycle.creation import SessionRequest, new, run_seconds
 from tmuxctl.control.sessions import finding, records
 from tmuxctl.errors import Conflict, DecisionNeeded, Exited, Failed, NotFound, Timeout, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import Confidence, State
@@ -26,7 +26,7 @@ from tmuxctl.vocabulary import InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
-    from tmuxctl.control.observation.observing import Steady
+    from tmuxctl.control.observation.observing import StabilityTracker
     from tmuxctl.transport.base import Process
 
 START_SECONDS = 10.0
@@ -265,7 +265,7 @@ class _Wants:
 
     def __init__(self, machine: Machine, pane: Pane, patience: float = 0.0) -> None:
         self.machine, self.pane, self.patience = machine, pane, patience
-        self.steady: Steady | None = None
+        self.steady: StabilityTracker | None = None
         self.since: float | None = None
 
     def due(self) -> float:
@@ -279,9 +279,9 @@ class _Wants:
     def look(self) -> DecisionNeeded | None:
         """Look once; the question, if one stands, and has for as long as patience is."""
         from tmuxctl.control.observation.observer import Observer
-        from tmuxctl.control.observation.observing import Steady
+        from tmuxctl.control.observation.observing import StabilityTracker
 
-        self.steady = self.steady or Steady(self.machine, Observer(self.machine, self.pane), None)
+        self.steady = self.steady or StabilityTracker(self.machine, Observer(self.machine, self.pane), None)
         held = False
         with suppress(NotFound, Unreachable):
             held = self.steady.look()
@@ -290,7 +290,7 @@ class _Wants:
         return found if self.since is not None and time.monotonic() - self.since >= self.patience else None
 
 
-def _wanted(steady: Steady) -> DecisionNeeded | None:
+def _wanted(steady: StabilityTracker) -> DecisionNeeded | None:
     """The error for a program that asks, or is blocked until it is given a line."""
     from tmuxctl.control.waiting.waits import asks
 
@@ -527,7 +527,7 @@ def ran(
     )
 
 
-def run(machine: Machine, wanted: Wanted, *, timeout: float | None, max_bytes: int) -> Ran:
+def run(machine: Machine, wanted: SessionRequest, *, timeout: float | None, max_bytes: int) -> Ran:
     """Start a program, wait for its end, return its output, remove the session whatever happens."""
     from tmuxctl.control.lifecycle import ending
 

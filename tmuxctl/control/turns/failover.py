@@ -24,11 +24,11 @@ from tmuxctl.value import changed
 from tmuxctl.vocabulary import Detail, EventKind
 
 if TYPE_CHECKING:
-    from tmuxctl.control.lifecycle.creation import Wanted
-    from tmuxctl.control.lifecycle.restoring import Kept
+    from tmuxctl.control.lifecycle.creation import SessionRequest
+    from tmuxctl.control.lifecycle.restoring import KeptSession
     from tmuxctl.control.machine import Machine
-    from tmuxctl.control.observation.observing import Observed
-    from tmuxctl.control.sessions.kept_environment import Recalled
+    from tmuxctl.control.observation.observing import ObservedState
+    from tmuxctl.control.sessions.kept_environment import RecoveredVariables
     from tmuxctl.control.turns.candidates import Candidate
     from tmuxctl.control.turns.turn import Asked
     from tmuxctl.evidence import Look
@@ -303,7 +303,7 @@ class _Failover:
         how = "ended in the turn" if reason == "exited" else f"is limited until {until}" if until else "is limited"
         return Passed(there.profile, reason, how + _first_line(words), session=there.name)
 
-    def _seen(self, there: Session) -> Observed:
+    def _seen(self, there: Session) -> ObservedState:
         """What a session's program does now."""
         from tmuxctl.control.observation import observing
         from tmuxctl.terminal.input.paste import Input
@@ -358,20 +358,20 @@ class _Failover:
             dead = dead or pane.name == name
         return None, dead
 
-    def _wanted(self, name: str, one: Candidate) -> Wanted:
+    def _wanted(self, name: str, one: Candidate) -> SessionRequest:
         """What is started beside the first: this program, and all else as the first has it."""
         from tmuxctl.control.lifecycle import restoring
-        from tmuxctl.control.lifecycle.creation import Wanted
+        from tmuxctl.control.lifecycle.creation import SessionRequest
 
         first = self.first
         if first is None:
-            return Wanted(name=name, profile=one.given, tags=(TAG,), also={"beside": self.session})
+            return SessionRequest(name=name, profile=one.given, tags=(TAG,), also={"beside": self.session})
         kept = restoring.kept_of(self.machine, first)
         found = restoring.environment(kept)
         # what its profile gave it is for its own program
         own = set(kept.profile.env if kept.profile else ()) - set(kept.asked["env"])
         cwd, plugins = _place(kept, found)
-        return Wanted(
+        return SessionRequest(
             name=name,
             profile=one.given,
             cwd=cwd,
@@ -386,7 +386,7 @@ class _Failover:
         )
 
 
-def _place(kept: Kept, found: Recalled) -> tuple[str, list[tuple[str, Any]]]:
+def _place(kept: KeptSession, found: RecoveredVariables) -> tuple[str, list[tuple[str, Any]]]:
     """Where the session beside starts, and its plugins. A folder that a plugin made for the first alone, such as a worktree,
     is taken as it is, without the plugin."""
     from tmuxctl.control.lifecycle import restoring
@@ -397,7 +397,7 @@ def _place(kept: Kept, found: Recalled) -> tuple[str, list[tuple[str, Any]]]:
     return cwd, [(name, options) for name, options in plugins if name not in made]
 
 
-def _made_folder(kept: Kept, plugin: str) -> bool:
+def _made_folder(kept: KeptSession, plugin: str) -> bool:
     """True if the folder a session works in is this plugin's, by what it noted."""
     note = kept.spec["notes"].get(plugin)
     path = note.get("path") if isinstance(note, dict) else None

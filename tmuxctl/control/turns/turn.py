@@ -12,7 +12,7 @@ from tmuxctl.control.input import deciding, sending, submitting
 from tmuxctl.control.observation import observing, wanting
 from tmuxctl.control.observation.hook_events import ENDS
 from tmuxctl.control.observation.observer import Observer
-from tmuxctl.control.observation.observing import AGAIN_SECONDS, Steady, readers
+from tmuxctl.control.observation.observing import AGAIN_SECONDS, StabilityTracker, readers
 from tmuxctl.control.output.agent_answer import remembered
 from tmuxctl.control.sessions import finding
 from tmuxctl.control.turns.turn_answer import (
@@ -161,7 +161,7 @@ def create(machine: Machine, session: str, command: str) -> None:
     """Start the command in a session of this name if there is none."""
     import shlex
 
-    from tmuxctl.control.lifecycle.creation import Wanted, new
+    from tmuxctl.control.lifecycle.creation import SessionRequest, new
 
     current().demand("create", "ask --new")
 
@@ -169,7 +169,7 @@ def create(machine: Machine, session: str, command: str) -> None:
         words = tuple(shlex.split(command))
     except ValueError as error:
         raise Usage(f"--new: {error}", reason="bad_command", hint="--new 'sqlite3 shop.db'") from None
-    observing.ready(machine, new(machine, Wanted(name=session, command=words, if_exists="reuse")))
+    observing.ready(machine, new(machine, SessionRequest(name=session, command=words, if_exists="reuse")))
 
 
 def answer_to(machine: Machine, session: str, holding: str) -> Output:
@@ -255,7 +255,7 @@ class _Turn:
 
     def __init__(self, machine: Machine, pane: Pane, given: Input | None, asked: Asked, deadline: float | None) -> None:
         self.machine, self.pane, self.asked, self.deadline = machine, pane, asked, deadline
-        self.steady = Steady(machine, Observer(machine, pane), given)
+        self.steady = StabilityTracker(machine, Observer(machine, pane), given)
         self.steady.recall()
         self.leases = _Leases(machine.transport)
         self.decided = 0
@@ -435,7 +435,7 @@ class _Turn:
                 first, taken = submitting.Submission(
                     self.machine, self.steady, profile, self.leases.holder, self._keep_leases
                 ).give(text.rstrip(b"\r\n"))
-            except submitting.Asks:
+            except submitting.QuestionAppeared:
                 self.leases.stop_writing(self.pane.name)
                 # the question may be decided by policy, and then the text is given anew
                 prompt = self.wait_until_ready()

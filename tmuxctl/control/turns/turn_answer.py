@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.control.observation.observing import readers
-from tmuxctl.control.output.agent_answer import GivenText, Said, find_agent_answer, misfit, read_screen
+from tmuxctl.control.output.agent_answer import AgentAnswer, GivenText, find_agent_answer, misfit, read_screen
 from tmuxctl.control.sessions import finding
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import State
@@ -19,7 +19,7 @@ from tmuxctl.vocabulary import Detail, InputKind, WaitCondition
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
-    from tmuxctl.control.observation.observing import Steady
+    from tmuxctl.control.observation.observing import StabilityTracker
     from tmuxctl.terminal.input.paste import Input
     from tmuxctl.terminal.tmux.server import Pane
 
@@ -61,7 +61,7 @@ class EndedTurn(NamedTuple):
 
     machine: Machine
     pane: Pane
-    steady: Steady
+    steady: StabilityTracker
     given: TurnInput
     counted: TurnCount
     end: Wait
@@ -101,7 +101,7 @@ def read_answer(turn: EndedTurn) -> Answer:
     )
 
 
-def shows_answer(machine: Machine, steady: Steady, given: TurnInput) -> bool:
+def shows_answer(machine: Machine, steady: StabilityTracker, given: TurnInput) -> bool:
     """Whether an answer has begun to stand on the screen, which the last look saw as it is now."""
     observer, look = steady.observer, steady.newest
     if observer.own is None or observer.journal.end() != look.journal:
@@ -115,7 +115,7 @@ def shows_answer(machine: Machine, steady: Steady, given: TurnInput) -> bool:
     return found.signed and bool(found.text.strip() or found.error)
 
 
-def _find_answer(turn: EndedTurn, printed: bytes, *, cut: bool) -> Said:
+def _find_answer(turn: EndedTurn, printed: bytes, *, cut: bool) -> AgentAnswer:
     """The answer: of a program with a composer what it told or drew, else what it printed. `cut`: more was printed."""
     given, end = turn.given, turn.end
     if given.taken is None:
@@ -126,7 +126,7 @@ def _find_answer(turn: EndedTurn, printed: bytes, *, cut: bool) -> Said:
     return _find_printed(turn, printed, cut=cut)._replace(error=told.error) if turn.raw else told
 
 
-def _find_printed(turn: EndedTurn, printed: bytes, *, cut: bool) -> Said:
+def _find_printed(turn: EndedTurn, printed: bytes, *, cut: bool) -> AgentAnswer:
     """What was printed since the first line was typed."""
     observer, first, end = turn.steady.observer, turn.given.first, turn.end
     found = answers.answer(
@@ -139,10 +139,10 @@ def _find_printed(turn: EndedTurn, printed: bytes, *, cut: bool) -> Said:
         raw=turn.raw,
     )
     # of the alternate screen only what changed on it is known
-    return Said(found.text, found.complete and not (cut or first.alternate), found.source, found.status, cut=cut)
+    return AgentAnswer(found.text, found.complete and not (cut or first.alternate), found.source, found.status, cut=cut)
 
 
-def _without_error(turn: EndedTurn, found: Said) -> Said:
+def _without_error(turn: EndedTurn, found: AgentAnswer) -> AgentAnswer:
     """What a program of lines printed, or what of it came before the error in which its turn ended."""
     profile, limited = turn.steady.observer.profile, turn.steady.verdict.detail == Detail.LIMITED
     rows = found.text.split("\n")
@@ -152,7 +152,7 @@ def _without_error(turn: EndedTurn, found: Said) -> Said:
     return found._replace(text="\n".join(rows[: error.row]).strip("\n"), complete=False, error=error.text)
 
 
-def _find_sign_of_input(steady: Steady, first: Input) -> Submitted:
+def _find_sign_of_input(steady: StabilityTracker, first: Input) -> Submitted:
     """What shows that a program of lines has read what was typed."""
     look = steady.observer.looks[-1] if steady.observer.looks else None
     if steady.observer.at_prompt(first.offset) and look and look.mark and look.mark.offset >= first.offset:
@@ -164,7 +164,7 @@ def _find_sign_of_input(steady: Steady, first: Input) -> Submitted:
     return Submitted(False, "nothing shows that it was taken")
 
 
-def _count_misfits(turn: EndedTurn, found: Said) -> str | None:
+def _count_misfits(turn: EndedTurn, found: AgentAnswer) -> str | None:
     """Count the turns in a row whose answer was looked for on the screen and has no sign that the profile names; what is
     to be said of that."""
     profile, before = turn.steady.observer.own, turn.counted.misfits

@@ -24,7 +24,7 @@ from tmuxctl.vocabulary import EvidenceKind, WaitCondition
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
-    from tmuxctl.control.observation.observing import Steady
+    from tmuxctl.control.observation.observing import StabilityTracker
     from tmuxctl.control.waiting.searching import Search
     from tmuxctl.control.waiting.text_since import Seen
     from tmuxctl.reading.state.judging import Verdict
@@ -245,7 +245,7 @@ class Waiter:
         since: str | None,
         given: Input | None,
         *,
-        steady: Steady | None = None,
+        steady: StabilityTracker | None = None,
     ) -> None:
         self.machine, self.pane, self.wanted = machine, pane, wanted
         self.began = self.changed = self.asked = time.monotonic()
@@ -261,9 +261,9 @@ class Waiter:
         self.steady = steady
         if wanted.state and not steady:
             from tmuxctl.control.observation.observer import Observer
-            from tmuxctl.control.observation.observing import Steady
+            from tmuxctl.control.observation.observing import StabilityTracker
 
-            self.steady = Steady(machine, Observer(machine, pane), given)
+            self.steady = StabilityTracker(machine, Observer(machine, pane), given)
             self.steady.recall()
         self.watch: Watch | None = None
         self.gone_session = False

@@ -12,7 +12,7 @@ from tmuxctl.control.lifecycle import listing
 from tmuxctl.control.lifecycle.reach import reach
 from tmuxctl.control.observation import wanting
 from tmuxctl.control.observation.observer import Observer
-from tmuxctl.control.observation.observing import Steady
+from tmuxctl.control.observation.observing import StabilityTracker
 from tmuxctl.control.sessions import finding, records, summaries
 from tmuxctl.errors import Exited, NotFound, Unreachable
 from tmuxctl.model import Confidence, State
@@ -122,7 +122,7 @@ class _One:
 
     def __init__(self, watching: _Watching, machine: Machine, pane: Pane) -> None:
         self.watching, self.machine, self.pane = watching, machine, pane
-        self.steady = Steady(self.machine, Observer(self.machine, pane), None)
+        self.steady = StabilityTracker(self.machine, Observer(self.machine, pane), None)
         self.told: tuple[object, ...] | None = None
 
     def run(self) -> None:
