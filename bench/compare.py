@@ -24,7 +24,7 @@ from compared.table import Line, body
 from compared.tools import SOCKETS
 from place import TREE, Place
 
-SUBJECTS = ("asking", "questions", "typing", "writers", "survival", "cost", "exits")
+SUBJECTS = ("asking", "questions", "typed_texts", "writers", "survival", "cost", "exits")
 PAGE = TREE / "docs" / "comparison.md"
 PART = re.compile(r"(<!-- compared -->\n).*?(<!-- /compared -->)", re.DOTALL)
 PROGRAMS = ("bash", "sqlite3", "gdb", "psql")

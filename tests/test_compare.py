@@ -16,10 +16,10 @@ COLUMNS = 7
 def compared(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     pytest.importorskip("pexpect")
     monkeypatch.syspath_prepend(str(BENCH))
-    from compared import programs, recipes, table, tools, typing
+    from compared import programs, recipes, table, tools
     from place import Place
 
-    return SimpleNamespace(programs=programs, recipes=recipes, table=table, tools=tools, typing=typing, Place=Place)
+    return SimpleNamespace(programs=programs, recipes=recipes, table=table, tools=tools, Place=Place)
 
 
 @pytest.fixture

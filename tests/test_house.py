@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
+import sys
 from functools import lru_cache
 
 import pytest
 
 from tools import house
+
+PRODUCT = house.ROOT / "tmuxctl"
+PARTS = ("tmuxctl", "plugins", "tools", "bench", "tests", "examples")
 
 PACKAGE_MODULES = 10
 RING_MODULES = 3
@@ -44,6 +49,24 @@ def test_few_functions_take_the_whole_control():
 def test_a_class_name_stands_once():
     repeated = measured().repeated_classes
     assert not repeated, "\n".join(f"{name}: {', '.join(places)}" for name, places in repeated.items())
+
+
+def test_no_module_shadows_a_standard_one():
+    paths = [path for part in PARTS for path in (house.ROOT / part).rglob("*.py")]
+    names = {path: path.parent.name if path.stem == "__init__" else path.stem for path in paths}
+    assert not [path for path, name in names.items() if name in sys.stdlib_module_names]
+
+
+def test_the_glossary_names_code_that_is_there():
+    rows = re.findall(r"^\|.*\|.*\|(.*)\|$", (house.ROOT / "docs/glossary.md").read_text(), re.MULTILINE)
+    places = [place for row in rows for place in re.findall(r"`([a-z_/]+)(?:\.(\w+))?`", row)]
+    assert len(places) > 30
+    assert not [place for place in places if not _defines(*place)]
+
+
+def _defines(module: str, name: str) -> bool:
+    path = PRODUCT / f"{module}.py"
+    return path.exists() and (not name or re.search(rf"^class {name}\b", path.read_text(), re.MULTILINE) is not None)
 
 
 def test_no_function_is_too_complex():
