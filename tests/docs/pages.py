@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parents[2]
 
-LANGUAGES = ("console", "sh", "yaml", "toml", "python", "tmux", "json", "text")
+LANGUAGES = ("console", "sh", "yaml", "toml", "python", "tmux", "json", "text", "diff")
 
-FOR_A_BLOCK = ("run-by", "file", "append")
+FOR_A_BLOCK = ("run-by", "file", "append", "changed-tree")
 """Directives that say something of the next block."""
 
 DIRECTIVES = ("needs", "needs-service", "before", *FOR_A_BLOCK)

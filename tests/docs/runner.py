@@ -70,7 +70,7 @@ class _Run:
         about, self.next = self.next, {}
         if "run-by" in about:
             _said_elsewhere(block, about["run-by"])
-        elif block.language in CHECKS:
+        elif block.language in CHECKS and "changed-tree" not in about:
             CHECKS[block.language](self, block, self._saved(block, about))
 
     def _saved(self, block: Block, about: Mapping[str, str]) -> Path | None:

@@ -376,7 +376,7 @@ class Told:
     """A Control whose `ls` and `watch` say what the test wants."""
 
     def __init__(self) -> None:
-        self.transport = self
+        self.machine = self.transport = self
         self.home, self.sessions, self.events, self.listed = "/nowhere", [], [], 0
 
     def processes(self, pids: Any = None) -> list[Process]:
