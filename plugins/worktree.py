@@ -83,7 +83,7 @@ STEP = re.compile(rb"rebase|pull\b[^:]*\(")
 Record = dict[str, Any]
 
 
-class Ran(NamedTuple):
+class CommandResult(NamedTuple):
     """How a command ended, and what it wrote."""
 
     status: int
@@ -99,7 +99,7 @@ class Git(NamedTuple):
     until: float = math.inf
     """The moment by the monotonic clock at which all of its questions are to be answered."""
 
-    def ask(self, *words: str, stdin: str = "", seconds: float = QUERY_SECONDS) -> Ran:
+    def ask(self, *words: str, stdin: str = "", seconds: float = QUERY_SECONDS) -> CommandResult:
         """Run it, and again for a moment while somebody else holds one of git's locks."""
         env = {name: value for name, value in os.environ.items() if not LOCATION.fullmatch(name)}
         deadline = time.monotonic() + LOCK_SECONDS
@@ -120,7 +120,7 @@ class Git(NamedTuple):
         return ran.out.removesuffix("\n")
 
 
-class Repository(NamedTuple):
+class Checkout(NamedTuple):
     """The repository of a folder: its common git folder, the top of this checkout (none in a bare one), and the folder's
     way down from there."""
 
@@ -140,7 +140,7 @@ class Start(NamedTuple):
     upstream: str
 
 
-class Files(NamedTuple):
+class WorktreePaths(NamedTuple):
     """Where a branch's worktree lies if nobody says otherwise, its record, and the lock for both."""
 
     tree: str
@@ -242,7 +242,7 @@ def _clean_up(about: Mapping[str, Any], record_file: str, folder: str, ended: An
 # the repository and its names
 
 
-def _repository(folder: str) -> Repository:
+def _repository(folder: str) -> Checkout:
     git = Git(folder)
     ran = git.ask("rev-parse", "--is-bare-repository", "--is-inside-work-tree")
     if ran.status and "not a git repository" in ran.error:
@@ -256,12 +256,12 @@ def _repository(folder: str) -> Repository:
         raise Failed(f"{ascii(folder)} is inside a .git folder", reason="no_repository", hint="start in the checkout")
     common = os.path.realpath(os.path.join(folder, git("rev-parse", "--git-common-dir")))
     if bare == "true" and inside != "true":
-        return Repository(common, None, ".")
+        return Checkout(common, None, ".")
     top = git("rev-parse", "--show-toplevel")
-    return Repository(common, top, os.path.relpath(os.path.realpath(folder), top))
+    return Checkout(common, top, os.path.relpath(os.path.realpath(folder), top))
 
 
-def _check_branch(branch: str, repository: Repository) -> None:
+def _check_branch(branch: str, repository: Checkout) -> None:
     plain = branch.isprintable() and not branch.startswith(("-", "refs/")) and len(branch.encode()) <= 200
     if plain and branch not in ("HEAD", "@"):
         ran = repository.git.ask("check-ref-format", "--branch", branch)
@@ -271,7 +271,7 @@ def _check_branch(branch: str, repository: Repository) -> None:
     raise Usage(f"{ascii(branch[:60])} is no name for a branch", reason="bad_branch", hint=hint)
 
 
-def _files(repository: Repository, branch: str) -> Files:
+def _files(repository: Checkout, branch: str) -> WorktreePaths:
     """The paths for a branch, in a folder of the repository's that is there, is ours and lies outside of it."""
     state = state_home()
     work = os.path.dirname(repository.common) if os.path.basename(repository.common) == ".git" else repository.common
@@ -285,7 +285,7 @@ def _files(repository: Repository, branch: str) -> Files:
         folder = os.path.join(folder, name)
         make_private_folder(folder)
     tree = os.path.join(folder, _name(branch))
-    return Files(tree, f"{tree}.json", f"{tree}.lock")
+    return WorktreePaths(tree, f"{tree}.json", f"{tree}.lock")
 
 
 def _name(text: str, key: str = "") -> str:
@@ -379,7 +379,9 @@ def _is_starting(owner: Record, pid: int) -> bool:
 # what is there, and what has to be made
 
 
-def _is_there(repository: Repository, branch: str, where: str, record: Record, files: Files, spec: SessionSpec) -> bool:
+def _is_there(
+    repository: Checkout, branch: str, where: str, record: Record, files: WorktreePaths, spec: SessionSpec
+) -> bool:
     """True if the branch has its worktree at this place, False if one can be made; else why neither is so."""
     checked_out = _checked_out(repository, branch)
     same = bool(checked_out) and os.path.realpath(where) == os.path.realpath(checked_out or "")
@@ -401,7 +403,7 @@ def _is_there(repository: Repository, branch: str, where: str, record: Record, f
     raise Failed(f"{where} is in the way", reason="exists", hint="look at it, then move it or choose another: path=DIR")
 
 
-def _checked_out(repository: Repository, branch: str) -> str | None:
+def _checked_out(repository: Checkout, branch: str) -> str | None:
     """Where the branch is checked out: "" if nowhere, None if there is no such branch."""
     ref = f"refs/heads/{branch}"
     name, _, path = repository.git("for-each-ref", "--format=%(refname)%00%(worktreepath)", ref).partition("\0")
@@ -440,7 +442,7 @@ def _first_line(path: str) -> str:
 
 
 def _make(
-    repository: Repository, branch: str, base: str, where: str, setup: str, spec: SessionSpec, files: Files
+    repository: Checkout, branch: str, base: str, where: str, setup: str, spec: SessionSpec, files: WorktreePaths
 ) -> Record:
     """A new worktree, ready; nothing of it is left if that fails."""
     if not os.path.isdir(os.path.dirname(where)) or _is_within(os.path.realpath(where), repository.common):
@@ -474,7 +476,7 @@ def _make(
     return record
 
 
-def _start(repository: Repository, branch: str, base: str, here: Git) -> Start | None:
+def _start(repository: Checkout, branch: str, base: str, here: Git) -> Start | None:
     """Where a new branch begins; None if there is one of this name."""
     if _checked_out(repository, branch) is not None:
         return None
@@ -489,7 +491,7 @@ def _start(repository: Repository, branch: str, base: str, here: Git) -> Start |
     raise Failed("the repository has no commit to start a branch from", reason="no_commit", hint=hint)
 
 
-def _upstream(repository: Repository, branch: str) -> str:
+def _upstream(repository: Checkout, branch: str) -> str:
     """The ref of the only remote that has the branch; "" if none has."""
     refs = [f"refs/remotes/{name}/{branch}" for name in repository.git("remote").split("\n") if name]
     found = [ref for ref in refs if not repository.git.ask("show-ref", "--verify", "--quiet", ref).status]
@@ -499,7 +501,7 @@ def _upstream(repository: Repository, branch: str) -> str:
     return "".join(found)
 
 
-def _make_branch(repository: Repository, branch: str, start: Start) -> None:
+def _make_branch(repository: Checkout, branch: str, start: Start) -> None:
     try:
         repository.git("branch", "--no-track", "--", branch, start.commit)
     except Failed as error:
@@ -512,7 +514,7 @@ def _tree(path: str, common: str) -> Git:
     return Git(path, {"GIT_DIR": own, "GIT_COMMON_DIR": common, "GIT_WORK_TREE": path})
 
 
-def _start_folder(tree: str, repository: Repository) -> str:
+def _start_folder(tree: str, repository: Checkout) -> str:
     folder = os.path.normpath(os.path.join(tree, repository.inside))
     if os.path.isdir(folder) and _is_within(os.path.realpath(folder), os.path.realpath(tree)):
         return folder
@@ -563,7 +565,7 @@ def _drop_branch(common: str, record: Record) -> None:
 # files that git ignores, and the worktree needs
 
 
-def _copy(repository: Repository, tree: str) -> list[str]:
+def _copy(repository: Checkout, tree: str) -> list[str]:
     """Copy what `.worktreeinclude` names and git ignores; their paths in the tree."""
     top = repository.top
     if top is None or not os.path.isfile(f"{top}/{INCLUDE}"):
@@ -737,7 +739,9 @@ def _submodules(tree: Git) -> int:
 # running
 
 
-def _run(command: tuple[str, ...], cwd: str, env: Mapping[str, str], *, stdin: str = "", seconds: float) -> Ran:
+def _run(
+    command: tuple[str, ...], cwd: str, env: Mapping[str, str], *, stdin: str = "", seconds: float
+) -> CommandResult:
     """Run a command without a terminal, with all that it starts, and end it all when its time is over."""
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
         given.write(stdin.encode(errors="surrogateescape"))
@@ -756,7 +760,7 @@ def _run(command: tuple[str, ...], cwd: str, env: Mapping[str, str], *, stdin: s
             message = f"did not end within {seconds:.3g} s{said}"
             hint = "is the disk or the network slow, or is there a FIFO where git reads a file? find DIR -type p"
             raise Failed(f"{command[0]} {message}", reason="timeout", hint=hint) from None
-        return Ran(status, _text(out), _text(error))
+        return CommandResult(status, _text(out), _text(error))
 
 
 def _text(file: Any) -> str:
@@ -764,7 +768,7 @@ def _text(file: Any) -> str:
     return str(file.read().decode(errors="surrogateescape"))
 
 
-def _words(ran: Ran) -> str:
+def _words(ran: CommandResult) -> str:
     """What git complained of, in one line fit to be shown."""
     return " ".join(_lines(ran.error))[:1000]
 

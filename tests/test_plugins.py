@@ -114,7 +114,7 @@ def transform(spec, *, level: Annotated[int, "1-19"] = 10, share: float = 0.5, n
               label: str | None = None, key: Annotated[tuple[str, ...], "K=V", "secret"] = ()):
     return replace(spec, argv=tuple(map(repr, (level, share, net, label, key))))
 """)  # fmt: skip
-    assert plugin.load("typed").options[0] == plugin.Option("level", int, "1-19", 10)
+    assert plugin.load("typed").options[0] == plugin.TransformOption("level", int, "1-19", 10)
     assert applied(("typed", "")).argv == ("10", "0.5", "False", "None", "()")
     assert applied(("typed", "15")).argv[0] == "15"
     given = {"level": 3, "share": "0.25", "net": "yes", "label": "x", "key": ["A=1", "B=2"]}
@@ -237,11 +237,11 @@ def test_a_cleanup_that_fails_is_told_and_does_not_stop_the_others(user):
     user("two", wrapper("two", order=2, more="def cleanup(spec, ended): raise OSError('stuck')"))
     final, done = plugin.apply(spec, [("one", ""), ("two", "")])
     stored = json.loads(json.dumps([one._asdict() for one in done]))
-    complaints = plugin.cleanup(final, [plugin.Applied(**one) for one in stored], plugin.Ended(7, kept=True))
+    complaints = plugin.cleanup(final, [plugin.AppliedPlugin(**one) for one in stored], plugin.SessionEnd(7, kept=True))
     assert complaints == ("plugin 'two': OSError: stuck (two.py line 10)",)
     assert log.read_text() == "one 7 True\n"
     (user.folder / "one.py").unlink()
-    assert "no plugin named 'one'" in plugin.cleanup(final, done[:1], plugin.Ended(None, kept=False))[0]
+    assert "no plugin named 'one'" in plugin.cleanup(final, done[:1], plugin.SessionEnd(None, kept=False))[0]
 
 
 def test_a_plugin_that_cannot_work_here_says_why_before_anything_is_changed(user):
@@ -468,7 +468,7 @@ if asked["op"] == "transform":
     spec, done = plugin.apply(SPEC, [("swap", "now")], folder=str(user.home))
     assert spec.argv == ("swap", "now", "make", "all")
     assert (spec.size, spec.notes, spec.machine) == (Size(120, 40), {"mine": [1]}, None)
-    assert plugin.cleanup(spec, done, plugin.Ended(0, kept=True)) == ()
+    assert plugin.cleanup(spec, done, plugin.SessionEnd(0, kept=True)) == ()
     log = [json.loads(line) for line in (user.home / "log").read_text().splitlines()]
     assert [one["op"] for one in log] == ["check", "transform", "cleanup"]
     assert log[2] == {
@@ -482,7 +482,7 @@ if asked["op"] == "transform":
 def test_an_executable_says_its_kind_order_and_options(user):
     user("first", program("print(json.dumps({'kind': 'cwd', 'order': 3, 'options': {'level': '1-19'}}))"))
     found = plugin.load("first")
-    assert (found.kind, found.order, found.options) == ("cwd", 3, (plugin.Option("level", str, "1-19"),))
+    assert (found.kind, found.order, found.options) == ("cwd", 3, (plugin.TransformOption("level", str, "1-19"),))
     assert refused(Usage, ("first", {"levle": "1"}), reason="bad_option").hint == "did you mean 'level'?"
 
 
@@ -641,7 +641,7 @@ def test_the_documented_module_works_as_it_is_written(user, capsys):
     assert applied(plugin.parse_with("nice=15")).argv == ("nice", "-n", "15", "make", "all")
     user("nicer", first + more)
     spec, done = plugin.apply(SPEC, [("nicer", "")])
-    assert plugin.cleanup(spec, done, plugin.Ended(0, kept=True)) == ()
+    assert plugin.cleanup(spec, done, plugin.SessionEnd(0, kept=True)) == ()
     assert capsys.readouterr().err == "0 True\n"
 
 
@@ -654,4 +654,4 @@ def test_the_documented_executable_works_as_it_is_written(user):
         ("nice", "-n", "15", "make", "all"), "/src", {"A": "1"}, name="build", notes={"mine": [1]}
     )
     assert applied(("lazy", "")).argv[:3] == ("nice", "-n", "10")
-    assert plugin.cleanup(spec, done, plugin.Ended(0, kept=True)) == ()
+    assert plugin.cleanup(spec, done, plugin.SessionEnd(0, kept=True)) == ()

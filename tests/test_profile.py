@@ -16,7 +16,7 @@ import yaml
 from tmuxctl import extensions
 from tmuxctl.errors import NotFound, Usage
 from tmuxctl.profile_files import library, patterns, resolved, schema
-from tmuxctl.program_profile import RULES, Answer, Hooks, Profile, Rule, Submit, Told, from_json, to_json
+from tmuxctl.program_profile import RULES, AnswerRules, HookEventRule, Hooks, Profile, Rule, Submit, from_json, to_json
 from tmuxctl.terminal.input.keys import tmux_keys
 from tmuxctl.value import Value
 from tools import profile_page
@@ -161,7 +161,7 @@ def test_a_profile_is_what_its_file_says():
         password_unless=("--inputbox", "--form"),
         settle=0.8,
         submit=Submit("paste", ("M-Enter",), ("Enter",), 0.05, "echo", ("C-u",)),
-        answer=Answer("^⏺ ", (r"^\s*[╭╰│]",), "^shop>"),
+        answer=AnswerRules("^⏺ ", (r"^\s*[╭╰│]",), "^shop>"),
         interrupt=("Escape",),
         exit_send="/exit",
         exit_keys=("C-d", "C-d"),
@@ -169,7 +169,7 @@ def test_a_profile_is_what_its_file_says():
             argv=("--told", "{hook}"),
             env={"TOLD": "{shell}/told"},
             files={"told": "x"},
-            events=(Told("Stop", "stop", text="said[-1].text"),),
+            events=(HookEventRule("Stop", "stop", text="said[-1].text"),),
         ),
         cost=3.0,
         resume=("--continue",),

@@ -11,7 +11,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-class Rang(BaseException):
+class TimeUp(BaseException):
     """The time is up. No Exception: the code that takes too long may catch all of those."""
 
 
@@ -26,12 +26,12 @@ def possible() -> bool:
 
 
 def within(seconds: float, work: Callable[[], T]) -> T:
-    """What `work` returns; raises Rang if it takes longer. Only where an alarm is `possible`."""
+    """What `work` returns; raises TimeUp if it takes longer. Only where an alarm is `possible`."""
     working = True
 
     def ring(number: int, frame: FrameType | None) -> None:
         if working:
-            raise Rang
+            raise TimeUp
 
     before = signal.signal(signal.SIGALRM, ring)
     try:

@@ -62,7 +62,7 @@ class Origin(NamedTuple):
     written: str
 
 
-class Rule(NamedTuple):
+class SettingRule(NamedTuple):
     """What a setting may be: `check` makes the value of what was written, or raises Usage."""
 
     default: str | int
@@ -235,7 +235,7 @@ def _parse(path: str, text: str) -> dict[str, Any]:
     return found
 
 
-def rule(name: str) -> Rule:
+def rule(name: str) -> SettingRule:
     """What a setting of this name may be; Usage `bad_config` if there is none."""
     if name not in RULES:
         raise _unknown(name, "config")
@@ -327,18 +327,18 @@ def _bytes(low: int, high: int) -> Callable[[Any], int]:
 
 DAY = 86400.0
 
-RULES: Mapping[str, Rule] = {
-    "tmux.socket": Rule("tmuxctl", _socket, "TMUXCTL_SOCKET"),
-    "tmux.binary": Rule("tmux", _program),
-    "tmux.size": Rule("120x40", _size, "TMUXCTL_SIZE"),
-    "tmux.history": Rule(20000, _whole(0, 10_000_000)),
-    "wait.timeout": Rule("30s", _seconds(0, 30 * DAY), "TMUXCTL_TIMEOUT"),
-    "wait.ask_timeout": Rule("120s", _seconds(0, 30 * DAY)),
-    "wait.exec_timeout": Rule("60s", _seconds(0, 30 * DAY)),
-    "limits.sessions": Rule(200, _whole(1, 100_000)),
-    "limits.idle_kill": Rule("none", _seconds(1, 3650 * DAY, never=True)),
-    "journal.limit": Rule("64M", _bytes(64 << 10, 1 << 40)),
-    "journal.keep": Rule("7d", _seconds(0, 3650 * DAY, never=True)),
+RULES: Mapping[str, SettingRule] = {
+    "tmux.socket": SettingRule("tmuxctl", _socket, "TMUXCTL_SOCKET"),
+    "tmux.binary": SettingRule("tmux", _program),
+    "tmux.size": SettingRule("120x40", _size, "TMUXCTL_SIZE"),
+    "tmux.history": SettingRule(20000, _whole(0, 10_000_000)),
+    "wait.timeout": SettingRule("30s", _seconds(0, 30 * DAY), "TMUXCTL_TIMEOUT"),
+    "wait.ask_timeout": SettingRule("120s", _seconds(0, 30 * DAY)),
+    "wait.exec_timeout": SettingRule("60s", _seconds(0, 30 * DAY)),
+    "limits.sessions": SettingRule(200, _whole(1, 100_000)),
+    "limits.idle_kill": SettingRule("none", _seconds(1, 3650 * DAY, never=True)),
+    "journal.limit": SettingRule("64M", _bytes(64 << 10, 1 << 40)),
+    "journal.keep": SettingRule("7d", _seconds(0, 3650 * DAY, never=True)),
 }
 """Every setting of the documented configuration, in its order, which is also that of Settings."""
 

@@ -31,7 +31,7 @@ SIZE_LIMIT = 16 << 20
 VARIABLES = {"plugins": "TMUXCTL_PLUGIN_PATH", "profiles": "TMUXCTL_PROFILE_PATH"}
 
 
-class Found(NamedTuple):
+class Extension(NamedTuple):
     """A plugin or profile: `source` is user, path, shipped or package; `form` is module, executable or profile.
 
     `path` is its file; for a package, which is in no folder of plugins, the name of its module.
@@ -44,7 +44,7 @@ class Found(NamedTuple):
     folder: str = ""
 
 
-def find_plugin(name: str) -> Found:
+def find_plugin(name: str) -> Extension:
     """The plugin of this name. NotFound `no_plugin`, Usage `bad_name`, Denied `unsafe_file` if others may write it."""
     _check_name(name, "plugin")
     for source, folder in _folders("plugins"):
@@ -56,7 +56,7 @@ def find_plugin(name: str) -> Found:
     raise _not_found("plugin", name, plugins())
 
 
-def plugins() -> tuple[Found, ...]:
+def plugins() -> tuple[Extension, ...]:
     """Every plugin that can be had by its name, sorted; those refused are left out, and none is run."""
     found = _packages()
     for source, folder in reversed(_folders("plugins")):
@@ -68,7 +68,7 @@ def plugins() -> tuple[Found, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
-def find_profile(name: str) -> Found:
+def find_profile(name: str) -> Extension:
     """The profile of this name. NotFound `no_profile`, Usage `bad_name`, or Denied `unsafe_file`."""
     _check_name(name, "profile")
     for source, folder in _folders("profiles"):
@@ -77,9 +77,9 @@ def find_profile(name: str) -> Found:
     raise _not_found("profile", name, profiles())
 
 
-def profiles() -> tuple[Found, ...]:
+def profiles() -> tuple[Extension, ...]:
     """Every profile that can be had by its name, sorted; those refused are left out."""
-    found: dict[str, Found] = {}
+    found: dict[str, Extension] = {}
     for source, folder in reversed(_folders("profiles")):
         for entry in _entries(folder, source):
             name, suffix = os.path.splitext(entry)
@@ -89,7 +89,7 @@ def profiles() -> tuple[Found, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
-def read(found: Found) -> bytes:
+def read(found: Extension) -> bytes:
     """The content of a profile or plugin file, from inside a one-file application too."""
     if found.source == "shipped" and (loader := _zip_loader()):
         data: bytes = loader.get_data(found.path)
@@ -97,7 +97,7 @@ def read(found: Found) -> bytes:
     return read_file(found.path, SIZE_LIMIT, follow=True)
 
 
-def load_module(found: Found) -> ModuleType:
+def load_module(found: Extension) -> ModuleType:
     """The plugin's module, executed once. What its code raises is passed on, and the module forgotten."""
     from importlib import import_module
     from importlib.util import module_from_spec
@@ -119,7 +119,7 @@ def load_module(found: Found) -> ModuleType:
     return module
 
 
-def run_program(found: Found, request: Mapping[str, Any], folder: str) -> bytes:
+def run_program(found: Extension, request: Mapping[str, Any], folder: str) -> bytes:
     """Run a plugin that is a program in `folder`, the request as JSON on its standard input; what it printed.
 
     Failed `plugin` with its message (`details["said"]`) if it does not start, end in time, or end with 0.
@@ -192,18 +192,18 @@ def _entries(folder: str, source: str) -> list[str]:
         return sorted({name.partition("/")[0] for name in below} - {""})
 
 
-def _plugin_in(folder: str, source: str, name: str) -> Found | None:
+def _plugin_in(folder: str, source: str, name: str) -> Extension | None:
     spec = _spec(folder, name)
     if spec and spec.loader and spec.origin:
         cached = spec.cached or spec.origin
         _check_files(source, os.path.dirname(spec.origin), spec.origin, os.path.dirname(cached), cached)
         for folder_ in spec.submodule_search_locations or () if source != "shipped" else ():
             _check_files(source, *(entry.path for entry in os.scandir(folder_)))
-        return Found(name, source, "module", spec.origin, folder)
+        return Extension(name, source, "module", spec.origin, folder)
     path = os.path.join(folder, name)
     if os.path.isfile(path) and os.access(path, os.X_OK):
         _check_files(source, path)
-        return Found(name, source, "executable", path, folder)
+        return Extension(name, source, "executable", path, folder)
     return None
 
 
@@ -216,13 +216,13 @@ def _spec(folder: str, name: str) -> Any:
     return importer.find_spec(f"{GROUP}.{name}", None) if importer else None
 
 
-def _profile(folder: str, source: str, name: str) -> Found:
+def _profile(folder: str, source: str, name: str) -> Extension:
     path = os.path.join(folder, f"{name}.yaml")
     _check_files(source, path)
     if source != "shipped" and not os.path.isfile(path):
         # a pipe of that name would be waited for, whatever session is looked at
         raise Denied(f"{path} is no file", reason="unsafe_file", hint=f"look at it: ls -l {path}")
-    return Found(name, source, "profile", path, folder)
+    return Extension(name, source, "profile", path, folder)
 
 
 def _check_files(source: str, *paths: str) -> None:
@@ -231,18 +231,18 @@ def _check_files(source: str, *paths: str) -> None:
         refuse_unsafe(path)
 
 
-def _packages() -> dict[str, Found]:
+def _packages() -> dict[str, Extension]:
     from importlib.metadata import distributions
 
-    found: dict[str, Found] = {}
+    found: dict[str, Extension] = {}
     for distribution in distributions(path=trusted_path()):
         for entry in distribution.entry_points:
             if entry.group == GROUP and NAME.fullmatch(entry.name):
-                found.setdefault(entry.name, Found(entry.name, "package", "module", entry.module))
+                found.setdefault(entry.name, Extension(entry.name, "package", "module", entry.module))
     return found
 
 
-def _refuse_shadow(found: Found) -> None:
+def _refuse_shadow(found: Extension) -> None:
     """Denied if importing the package's module would take one of the same name from the current directory, or one that
     others may change."""
     from importlib.util import find_spec
@@ -282,7 +282,7 @@ def _check_name(name: str, what: str) -> None:
         raise Usage(f"{ascii(name[:80])} is not a valid {what} name", reason="bad_name", hint=hint)
 
 
-def _not_found(what: str, name: str, there: Iterable[Found]) -> NotFound:
+def _not_found(what: str, name: str, there: Iterable[Extension]) -> NotFound:
     names = tuple(found.name for found in there)
     message = f"no {what} named {name!r}; there are: {', '.join(names)}"
     return NotFound(message, reason=f"no_{what}", hint=near(name, names) or f"tmuxctl {what} ls")

@@ -109,7 +109,7 @@ def _session_argument(function: Callable[..., Any]) -> str:
     return ""
 
 
-class Kind(NamedTuple):
+class ValueKind(NamedTuple):
     """How a value is written: its word in help, its JSON schema, and how text or JSON becomes it (raises Usage)."""
 
     word: str
@@ -207,34 +207,34 @@ def _names(value: Any) -> tuple[str, ...]:
     return tuple(_text(value).split(",")) if isinstance(value, str) else _texts(value)
 
 
-TEXT = Kind("text", {"type": "string"}, _text)
-WHOLE = Kind("number", {"type": "integer"}, _whole)
-TRUTH = Kind("", {"type": "boolean"}, _truth)
-TEXTS = Kind("text", {"type": "array", "items": {"type": "string"}}, _texts)
-NAMES = Kind("names", {"type": ["array", "string"], "items": {"type": "string"}}, _names)
-PAIRS = Kind("name=value", {"type": "object", "additionalProperties": {"type": "string"}}, _pairs)
-KINDS: dict[Any, Kind] = {str: TEXT, int: WHOLE, bool: TRUTH, tuple[str, ...]: TEXTS, dict[str, str]: PAIRS}
+TEXT = ValueKind("text", {"type": "string"}, _text)
+WHOLE = ValueKind("number", {"type": "integer"}, _whole)
+TRUTH = ValueKind("", {"type": "boolean"}, _truth)
+TEXTS = ValueKind("text", {"type": "array", "items": {"type": "string"}}, _texts)
+NAMES = ValueKind("names", {"type": ["array", "string"], "items": {"type": "string"}}, _names)
+PAIRS = ValueKind("name=value", {"type": "object", "additionalProperties": {"type": "string"}}, _pairs)
+KINDS: dict[Any, ValueKind] = {str: TEXT, int: WHOLE, bool: TRUTH, tuple[str, ...]: TEXTS, dict[str, str]: PAIRS}
 
-SessionName = Annotated[str, Kind("name", TEXT.schema, _text, target=True), "name or id of the session"]
-SessionNames = Annotated[tuple[str, ...], Kind("name", TEXTS.schema, _texts, target=True)]
-NewName = Annotated[str, Kind("newname", {"type": "string"}, _text)]
-Input = Annotated[bytes, Kind("input", {"type": "string"}, _input)]
-Seconds = Annotated[float, Kind("duration", {"type": ["number", "string"]}, parse_seconds)]
-SizeText = Annotated[str, Kind("colsxrows", {"type": "string"}, lambda value: str(parse_size(_text(value))))]
-Bytes = Annotated[int, Kind("bytes", {"type": ["integer", "string"]}, parse_bytes)]
-Pattern = Annotated[str, Kind("re", {"type": "string"}, _text)]
-CursorText = Annotated[str, Kind("cursor", {"type": "string"}, _text)]
+SessionName = Annotated[str, ValueKind("name", TEXT.schema, _text, target=True), "name or id of the session"]
+SessionNames = Annotated[tuple[str, ...], ValueKind("name", TEXTS.schema, _texts, target=True)]
+NewName = Annotated[str, ValueKind("newname", {"type": "string"}, _text)]
+Input = Annotated[bytes, ValueKind("input", {"type": "string"}, _input)]
+Seconds = Annotated[float, ValueKind("duration", {"type": ["number", "string"]}, parse_seconds)]
+SizeText = Annotated[str, ValueKind("colsxrows", {"type": "string"}, lambda value: str(parse_size(_text(value))))]
+Bytes = Annotated[int, ValueKind("bytes", {"type": ["integer", "string"]}, parse_bytes)]
+Pattern = Annotated[str, ValueKind("re", {"type": "string"}, _text)]
+CursorText = Annotated[str, ValueKind("cursor", {"type": "string"}, _text)]
 Names = Annotated[tuple[str, ...], NAMES]
-Key = Annotated[tuple[str, ...], Kind("key", {"type": "array", "items": {"type": "string"}}, _texts)]
-FolderName = Annotated[str, Kind("dir", {"type": "string"}, _text)]
-FileName = Annotated[str, Kind("file", {"type": "string"}, _text)]
+Key = Annotated[tuple[str, ...], ValueKind("key", {"type": "array", "items": {"type": "string"}}, _texts)]
+FolderName = Annotated[str, ValueKind("dir", {"type": "string"}, _text)]
+FileName = Annotated[str, ValueKind("file", {"type": "string"}, _text)]
 
 
 class Parameter(NamedTuple):
     """One parameter of an operation."""
 
     name: str
-    kind: Kind
+    kind: ValueKind
     help: str
     default: Any
     positional: bool
@@ -341,9 +341,9 @@ def _evaluated(annotation: Any, function: Callable[..., Any]) -> Any:
     return eval(annotation, inspect.unwrap(function).__globals__) if isinstance(annotation, str) else annotation
 
 
-def _kind(hint: Any) -> Kind | None:
+def _kind(hint: Any) -> ValueKind | None:
     plain, extras, _ = _unwrap(hint)
-    found = next((extra for extra in extras if isinstance(extra, Kind)), None)
+    found = next((extra for extra in extras if isinstance(extra, ValueKind)), None)
     return found or KINDS.get(str if get_origin(plain) is Literal else plain)
 
 

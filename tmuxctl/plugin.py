@@ -22,12 +22,12 @@ from typing import Annotated, Any, NamedTuple, TypeGuard, Union, get_args, get_o
 from tmuxctl import alarm
 from tmuxctl.config import near
 from tmuxctl.errors import Failed, TmuxctlError, Usage
-from tmuxctl.extensions import Found, find_plugin, load_module, run_program
+from tmuxctl.extensions import Extension, find_plugin, load_module, run_program
 from tmuxctl.model import NAME, SessionSpec, Size, parse_size
 from tmuxctl.untrusted import parse_json
 
 
-class Kind(NamedTuple):
+class PluginKind(NamedTuple):
     """What plugins of a kind may change in a spec: those applied after them rely on the rest. `wraps`: the command stays,
     word for word, at the end of what is run; `restored`: they are applied again when a session is restored."""
 
@@ -36,10 +36,10 @@ class Kind(NamedTuple):
     restored: bool = True
 
 
-KINDS: Mapping[str, Kind] = {
-    "cwd": Kind(("cwd", "env", "notes")),
-    "env": Kind(("env", "notes"), restored=False),
-    "wrap": Kind(("argv", "env", "size", "history", "notes"), wraps=True),
+KINDS: Mapping[str, PluginKind] = {
+    "cwd": PluginKind(("cwd", "env", "notes")),
+    "env": PluginKind(("env", "notes"), restored=False),
+    "wrap": PluginKind(("argv", "env", "size", "history", "notes"), wraps=True),
 }
 """What a plugin changes, in the order in which plugins are applied."""
 
@@ -54,7 +54,7 @@ _loading: dict[str, threading.RLock] = {}
 """A lock for each name: the code of a plugin that never ends loading holds up no other."""
 
 
-class Option(NamedTuple):
+class TransformOption(NamedTuple):
     """A keyword parameter of `transform`. A `secret` one is never stored."""
 
     name: str
@@ -75,9 +75,9 @@ class Plugin(NamedTuple):
     name: str
     kind: str
     order: int
-    options: tuple[Option, ...] | None
+    options: tuple[TransformOption, ...] | None
     help: str
-    found: Found
+    found: Extension
     module: ModuleType | None = None
     problem: str | None = None
     clean_env: bool = False
@@ -87,18 +87,18 @@ class Plugin(NamedTuple):
     tried_with: Mapping[str, Any] | None = None
 
     @property
-    def traits(self) -> Kind:
+    def traits(self) -> PluginKind:
         return KINDS[self.kind]
 
 
-class Applied(NamedTuple):
-    """What was applied with which options; `one._asdict()` is what JSON stores, `Applied(**stored)` reads it back."""
+class AppliedPlugin(NamedTuple):
+    """What was applied with which options; `one._asdict()` is what JSON stores, `AppliedPlugin(**stored)` reads it back."""
 
     name: str
     options: Mapping[str, Any]
 
 
-class Ended(NamedTuple):
+class SessionEnd(NamedTuple):
     """What `cleanup` learns: the exit status, None if it is unknown or nothing was started; `kept` is true while the
     session's screen and output stay readable; `force` that what would be lost by it is to be removed all the same."""
 
@@ -167,7 +167,7 @@ def apply(
     *,
     folder: str = "/",
     watch: Callable[[Plugin, SessionSpec], None] = lambda plugin, spec: None,
-) -> tuple[SessionSpec, tuple[Applied, ...]]:
+) -> tuple[SessionSpec, tuple[AppliedPlugin, ...]]:
     """The spec that the wanted plugins make of this one, and what was applied.
 
     Each is a name with its argument: text for the first option, a mapping of options, or None or "" for none. All are
@@ -175,22 +175,26 @@ def apply(
     is told each plugin and the spec it is given.
     Raises NotFound, Usage `bad_option`, and Failed `plugin` after those already applied were cleaned up.
     """
-    applied: list[Applied] = []
+    applied: list[AppliedPlugin] = []
     for plugin, options in _prepared(wanted):
         try:
             watch(plugin, spec)
             spec = _transform(plugin, options, spec, folder)
         except BaseException as error:
-            left = cleanup(spec, applied, Ended(None, kept=False), folder=folder)
+            left = cleanup(spec, applied, SessionEnd(None, kept=False), folder=folder)
             if left and isinstance(error, TmuxctlError):
                 error.details["cleanup"] = list(left)
             raise
         secret = {option.name for option in plugin.options or () if option.secret}
-        applied.append(Applied(plugin.name, {name: value for name, value in options.items() if name not in secret}))
+        applied.append(
+            AppliedPlugin(plugin.name, {name: value for name, value in options.items() if name not in secret})
+        )
     return spec, tuple(applied)
 
 
-def cleanup(spec: SessionSpec, applied: Sequence[Applied], ended: Ended, *, folder: str = "/") -> tuple[str, ...]:
+def cleanup(
+    spec: SessionSpec, applied: Sequence[AppliedPlugin], ended: SessionEnd, *, folder: str = "/"
+) -> tuple[str, ...]:
     """Let each applied plugin clean up, the last one first; in words what they left behind and what went wrong. It raises
     nothing, and may be called again: what was left then may be gone by now."""
     left = []
@@ -202,7 +206,7 @@ def cleanup(spec: SessionSpec, applied: Sequence[Applied], ended: Ended, *, fold
     return tuple(filter(None, left))
 
 
-def sync(spec: SessionSpec, applied: Sequence[Applied]) -> tuple[str, ...] | None:
+def sync(spec: SessionSpec, applied: Sequence[AppliedPlugin]) -> tuple[str, ...] | None:
     """Let each applied plugin that has a function `sync` bring what its session made to where it belongs; in words what it
     did. None if none has one. Failed `plugin` if one cannot."""
     modules = [(one.name, load(one.name).module) for one in applied if find_plugin(one.name).form == "module"]
@@ -282,7 +286,7 @@ def _prepared(wanted: Sequence[Wanted]) -> list[tuple[Plugin, dict[str, Any]]]:
     return sorted(prepared, key=lambda one: (list(KINDS).index(one[0].kind), one[0].order))
 
 
-def _load_executable(found: Found) -> Plugin:
+def _load_executable(found: Extension) -> Plugin:
     """An executable's `check` may print kind, order and options; by default a wrapper that takes any option."""
     problem, said = None, b""
     try:
@@ -296,7 +300,7 @@ def _load_executable(found: Found) -> Plugin:
     if not _is_kind(kind) or not isinstance(order, int) or not isinstance(text, str) or not objects:
         what = f"kind ({', '.join(KINDS)}), order (a number), help (text), options and example (objects)"
         raise _failed(found.name, f"check printed no {what}")
-    options = None if takes is None else tuple(Option(name, str, str(words)) for name, words in takes.items())
+    options = None if takes is None else tuple(TransformOption(name, str, str(words)) for name, words in takes.items())
     help = _first_line(text) or f"The program {found.path}"
     confines = about.get("confines") is True
     return Plugin(
@@ -313,7 +317,7 @@ def _first_line(text: str) -> str:
     return text.partition("\n")[0]
 
 
-def _options_of(transform: Callable[..., Any]) -> tuple[Option, ...]:
+def _options_of(transform: Callable[..., Any]) -> tuple[TransformOption, ...]:
     hints = get_type_hints(transform, include_extras=True)
     options = []
     for parameter in list(inspect.signature(transform).parameters.values())[1:]:
@@ -327,7 +331,7 @@ def _options_of(transform: Callable[..., Any]) -> tuple[Option, ...]:
         required = parameter.default is parameter.empty
         default = None if required else parameter.default
         words = str(notes[0]) if notes else ""
-        options.append(Option(parameter.name, wanted, words, default, required, "secret" in notes[1:]))
+        options.append(TransformOption(parameter.name, wanted, words, default, required, "secret" in notes[1:]))
     return tuple(options)
 
 
@@ -354,7 +358,7 @@ def _options(plugin: Plugin, given: Any) -> dict[str, Any]:
     return values
 
 
-def _converted(plugin: Plugin, option: Option, value: Any) -> Any:
+def _converted(plugin: Plugin, option: TransformOption, value: Any) -> Any:
     convert, what = CONVERTERS[option.type]
     try:
         return convert(value)
@@ -384,7 +388,7 @@ def _deadline(module: ModuleType | None) -> float:
     return float(seconds) if isinstance(seconds, (int, float)) and 0 < seconds < 1e6 else DEADLINE
 
 
-def _clean_up(spec: SessionSpec, applied: Applied, ended: Ended, folder: str) -> str:
+def _clean_up(spec: SessionSpec, applied: AppliedPlugin, ended: SessionEnd, folder: str) -> str:
     """What the plugin left behind, in its own words; nothing if it left nothing."""
     found = find_plugin(applied.name)
     if found.form == "executable":
@@ -420,7 +424,7 @@ def _guard(name: str, act: Callable[[], Any], seconds: float = DEADLINE) -> Any:
     try:
         with _printing_aside():
             return alarm.within(seconds, act) if alarmed else act()
-    except alarm.Rang:
+    except alarm.TimeUp:
         if not alarmed:
             raise
         hint = "mend the plugin, start without it, or let it say how long it may take: DEADLINE = SECONDS"

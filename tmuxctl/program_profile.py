@@ -112,7 +112,7 @@ class Submit(Value):
     """`C-u`: the keys that empty the line first"""
 
 
-class Answer(Value):
+class AnswerRules(Value):
     """Where an answer begins and ends."""
 
     begin: Annotated[Pattern | None, "from"] = None
@@ -129,7 +129,7 @@ class Answer(Value):
     r"""`'^ *(?P<n>\d+) '`: what it draws before lines of code, whose group `n` is their number"""
 
 
-class Told(Value):
+class HookEventRule(Value):
     """An event the program tells of itself."""
 
     on: Word
@@ -207,7 +207,7 @@ class Hooks(Value):
     files: Texts = NOTHING
     """`{claude.json: '{"hooks": ...}'}`: files written for this session alone, into its folder `{shell}`, which the
     program may not write"""
-    events: tuple[Told, ...] = ()
+    events: tuple[HookEventRule, ...] = ()
     """`[{on: Stop, is: stop}]`: what its events mean, in order: the first whose name and `where` fit"""
     transcript: Transcript | None = None
     """`{form: json, text: content}`: how the answer is read out of the file that the program keeps itself"""
@@ -264,7 +264,7 @@ class Profile(Value):
     """`[--continue]`: what is added to its command when it is started again"""
     submit: Submit = Submit()
     """`{mode: paste, newline: M-Enter, clear: C-u}`: how a turn's text is given, below"""
-    answer: Answer = Answer()
+    answer: AnswerRules = AnswerRules()
     """`{from: '^⏺ ', until: '^>'}`: how an answer is found among what the program draws, below.
     Programs that work by lines need none of it"""
     interrupt: Keys = ("C-c",)
@@ -283,9 +283,9 @@ class Profile(Value):
 RECORDS: Mapping[str, type[Value]] = {
     **dict.fromkeys(("prompt", "continuation", "busy", "asking", "errors"), Rule),
     "submit": Submit,
-    "answer": Answer,
+    "answer": AnswerRules,
     "hooks": Hooks,
-    "events": Told,
+    "events": HookEventRule,
     "transcript": Transcript,
     "settings": SettingsFile,
 }

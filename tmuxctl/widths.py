@@ -42,7 +42,7 @@ TAKES_SKIN_TONE = _points(
 """The people and hands whose skin tone tmux 3.6 and later join to them; earlier ones join a tone to anything, or nothing."""
 
 
-class Rules(NamedTuple):
+class WidthRules(NamedTuple):
     """What one version of tmux does. `cell_bytes`: so much UTF-8 fits into a cell, and what does not is left out."""
 
     version: tuple[int, int]
@@ -92,10 +92,10 @@ class Rules(NamedTuple):
 
 
 @lru_cache(16)
-def rules(version: Version) -> Rules:
+def rules(version: Version) -> WidthRules:
     """The rules of a version of tmux."""
     known = version or REPLAYED
-    return Rules(known, 21 if known < (3, 6) else 32)
+    return WidthRules(known, 21 if known < (3, 6) else 32)
 
 
 def cells(text: str, version: Version = None, *, drawn: bool = True) -> Iterator[tuple[str, int]]:

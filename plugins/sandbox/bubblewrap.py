@@ -43,7 +43,7 @@ MOST_MEMORY = 1 << 32
 """Of a command of ours, in bytes: what it reads may be made to swell."""
 
 
-class Ran(NamedTuple):
+class SandboxedResult(NamedTuple):
     """How a command ended, and what it wrote to its standard output and standard error."""
 
     status: int
@@ -100,7 +100,7 @@ def run(
     seconds: float,
     most: int,
     stdin: Any = subprocess.DEVNULL,
-) -> Ran:
+) -> SandboxedResult:
     """Run a command of ours in a sandbox without network, and end it all when its time is over: Failed `timeout`. Failed
     `too_large` if it writes `most` bytes, to its output or to any file."""
     words = command(view, "/", argv, network=False, limits={"RLIMIT_FSIZE": most, "RLIMIT_AS": MOST_MEMORY})
@@ -113,7 +113,7 @@ def run(
                 raise Failed(f"git wrote more than {most >> 20} MiB", reason="too_large", hint="fetch it by hand")
             for file in (out, error):
                 file.seek(0)
-            ran = Ran(status, out.read(), error.read(1 << 16).decode(errors="replace"))
+            ran = SandboxedResult(status, out.read(), error.read(1 << 16).decode(errors="replace"))
         if not (status == start.REFUSED and ran.error.startswith("tmuxctl: ")):
             break
     return ran
@@ -168,7 +168,7 @@ def _mount(path: str, part: Part) -> list[Any]:
     kind = "--bind" if part.access is Access.WRITE else "--ro-bind"
     identity = None
     if not part.source:
-        with suppress(OSError, start.Refused):
+        with suppress(OSError, start.PlanRefused):
             descriptor, found = start.opened(source)
             os.close(descriptor)
             identity = [found.st_dev, found.st_ino]

@@ -406,7 +406,9 @@ def _copied(record: Mapping[str, Any], spec: SessionSpec, access: Access = Acces
     }
 
 
-def _git(seen: View, script: str, seconds: float, *words: str, folder: str = ".", **how: Any) -> bubblewrap.Ran:
+def _git(
+    seen: View, script: str, seconds: float, *words: str, folder: str = ".", **how: Any
+) -> bubblewrap.SandboxedResult:
     """Run a script with git in a sandbox, in a repository's `folder` of a working tree's facts; Failed `git` with its words."""
     env = {
         "PATH": bubblewrap.SYSTEM,

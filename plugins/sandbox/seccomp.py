@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 
-class Machine(NamedTuple):
+class Architecture(NamedTuple):
     """A processor as the kernel calls it, its system calls by number, and where numbers of another kind begin."""
 
     audit: int
@@ -29,14 +29,14 @@ FAMILIES = (1, 2, 10, 16)
 
 ALIKE = {"io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427, "clone3": 435}
 MACHINES = {
-    "x86_64": Machine(
+    "x86_64": Architecture(
         0xC000003E,
         ALIKE
         | {"ioctl": 16, "socket": 41, "clone": 56, "add_key": 248, "request_key": 249, "keyctl": 250, "unshare": 272}
         | {"perf_event_open": 298, "open_by_handle_at": 304, "setns": 308, "bpf": 321, "userfaultfd": 323},
         0x40000000,
     ),
-    "aarch64": Machine(
+    "aarch64": Architecture(
         0xC00000B7,
         ALIKE
         | {"ioctl": 29, "unshare": 97, "socket": 198, "add_key": 217, "request_key": 218, "keyctl": 219, "clone": 220}

@@ -47,7 +47,7 @@ $1 "}
 """What runs inside: a table of mount points and options. Of several mounts at one point the last is the one that is seen."""
 
 
-class Refused(Exception):
+class PlanRefused(Exception):
     """The sandbox cannot be made as it was to be."""
 
 
@@ -55,7 +55,7 @@ def main(plan: dict[str, Any], program: list[str]) -> None:
     """Replace this process by bubblewrap."""
     try:
         command, sources = arguments(plan, program)
-    except (Refused, OSError) as error:
+    except (PlanRefused, OSError) as error:
         sys.stderr.write(f"tmuxctl: the sandbox cannot be made: {error}\n")
         sys.exit(REFUSED)
     for descriptor in sources:
@@ -86,7 +86,7 @@ def arguments(plan: dict[str, Any], program: list[str]) -> tuple[list[str], list
                 continue
             raise
         if identity is not None and [found.st_dev, found.st_ino] != identity:
-            raise Refused(f"{ascii(source)} is not what it was")
+            raise PlanRefused(f"{ascii(source)} is not what it was")
         # above those that have a fixed number
         descriptor = beyond(descriptor)
         sources.append(descriptor)
@@ -134,7 +134,7 @@ def opened(path: str) -> tuple[int, os.stat_result]:
             os.close(descriptor)
             descriptor = below
             if stat.S_ISLNK(os.fstat(descriptor).st_mode):
-                raise Refused(f"there is a link on the way to {ascii(path)}")
+                raise PlanRefused(f"there is a link on the way to {ascii(path)}")
     return descriptor, os.fstat(descriptor)
 
 

@@ -17,17 +17,17 @@ from tmuxctl.control.observation.hook_events import HookEvents
 from tmuxctl.control.sessions import finding
 from tmuxctl.model import State
 from tmuxctl.profile_files import library
-from tmuxctl.program_profile import Hooks, Told, Transcript
+from tmuxctl.program_profile import HookEventRule, Hooks, Transcript
 
 TOLD = Hooks(
     events=(
-        Told("Begin", "submit", input="prompt"),
-        Told("Ask", "asking"),
-        Told("End", "stop", input="prompt", text="text"),
-        Told("Fail", "failure", input="prompt", text="text"),
+        HookEventRule("Begin", "submit", input="prompt"),
+        HookEventRule("Ask", "asking"),
+        HookEventRule("End", "stop", input="prompt", text="text"),
+        HookEventRule("Fail", "failure", input="prompt", text="text"),
     )
 )
-ENDS_ONLY = Hooks(events=(Told("End", "stop", input="prompt", text="text"),))
+ENDS_ONLY = Hooks(events=(HookEventRule("End", "stop", input="prompt", text="text"),))
 
 pytestmark = pytest.mark.on("tmux")
 

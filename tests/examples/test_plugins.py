@@ -118,7 +118,7 @@ def test_the_program_does_in_every_shell_what_the_package_does(lazy, needs):
     for options, level in (("", "10"), ("15", "15"), ({"level": "1"}, "1"), ({"level": "19"}, "19")):
         made, applied = plugin.apply(spec, [("lazy", options)], folder="/")
         assert made == replace(spec, argv=("nice", "-n", level, *TRICKS))
-    assert plugin.cleanup(made, applied, plugin.Ended(0, kept=True)) == ()
+    assert plugin.cleanup(made, applied, plugin.SessionEnd(0, kept=True)) == ()
 
 
 @pytest.mark.parametrize("level", ["0", "20", "x", "-5", "1; id", '1"', "1\n", "\\", '5", "x": "'])

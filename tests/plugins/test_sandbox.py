@@ -91,7 +91,7 @@ class Jail:
 
     def end(self, spec: SessionSpec, *, force: bool = False) -> str:
         """What the plugin says at the end of a session."""
-        ended = plugin.Ended(0, kept=False, force=force)
+        ended = plugin.SessionEnd(0, kept=False, force=force)
         return self.ask(lambda: replace(spec, name="", notes={"said": SANDBOX.cleanup(spec, ended) or ""})).notes[
             "said"
         ]

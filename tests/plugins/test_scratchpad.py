@@ -24,7 +24,7 @@ SESSIONS = "state/tmuxctl/t/sessions"
 needs_git = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
 
-GONE = plugin.Ended(0, kept=True)
+GONE = plugin.SessionEnd(0, kept=True)
 
 
 def git(folder: Path | str, *words: str) -> str:
@@ -54,7 +54,7 @@ class Desk:
         Path(made.notes["folder"]).mkdir(parents=True)
         return made
 
-    def end(self, spec: SessionSpec, ended: plugin.Ended = GONE) -> str | None:
+    def end(self, spec: SessionSpec, ended: plugin.SessionEnd = GONE) -> str | None:
         left: str | None = self.scratchpad.cleanup(spec, ended)
         shutil.rmtree(spec.notes["folder"], ignore_errors=True)
         return left
@@ -109,7 +109,9 @@ def test_what_other_plugins_bind_is_kept(desk):
     assert list(again.notes["binds"]) == ["/data", str(desk.pads / "shared")]
 
 
-@pytest.mark.parametrize("ended", [GONE, plugin.Ended(None, kept=False), plugin.Ended(0, kept=True, force=True)])
+@pytest.mark.parametrize(
+    "ended", [GONE, plugin.SessionEnd(None, kept=False), plugin.SessionEnd(0, kept=True, force=True)]
+)
 def test_the_link_goes_with_the_session_and_the_files_stay(desk, ended):
     made = desk.start()
     (desk.here / ".scratchpad" / "plan").touch()

@@ -28,9 +28,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SESSIONS = "state/tmuxctl/t/sessions"
 
 
-GONE = plugin.Ended(0, kept=True)
-NOT_STARTED = plugin.Ended(None, kept=False)
-FORCED = plugin.Ended(0, kept=True, force=True)
+GONE = plugin.SessionEnd(0, kept=True)
+NOT_STARTED = plugin.SessionEnd(None, kept=False)
+FORCED = plugin.SessionEnd(0, kept=True, force=True)
 
 
 def git(folder: Path | str, *words: str) -> str:
@@ -85,7 +85,7 @@ class Desk:
         Path(made.notes["folder"]).mkdir(parents=True)
         return made
 
-    def end(self, spec: SessionSpec, ended: plugin.Ended = GONE) -> str | None:
+    def end(self, spec: SessionSpec, ended: plugin.SessionEnd = GONE) -> str | None:
         """The session is gone, for good with `prune`; what was left behind."""
         left: str | None = self.worktree.cleanup(spec, ended)
         shutil.rmtree(spec.notes["folder"], ignore_errors=True)
@@ -830,7 +830,7 @@ def test_work_holds_a_worktree_back_until_somebody_says_otherwise(desk, work, wo
     (desk.repo / "api.secret").write_text("x")
     made = desk.start("feature/x")
     work(desk, Path(made.cwd))
-    for ended in (GONE, plugin.Ended(None, kept=True), NOT_STARTED, plugin.Ended(1, kept=False)):
+    for ended in (GONE, plugin.SessionEnd(None, kept=True), NOT_STARTED, plugin.SessionEnd(1, kept=False)):
         left = desk.end(made, ended)
         assert left is not None
         assert left.startswith(f"worktree {made.cwd} of branch feature/x kept: ")
@@ -1016,7 +1016,7 @@ def test_asked_again_before_the_start_it_makes_the_same_and_undoes_all(desk):
 def test_what_ended_without_a_status_long_ago_is_not_taken_for_what_never_started(desk):
     made = desk.start()
     (Path(made.cwd) / "more").touch()
-    assert desk.end(made, plugin.Ended(None, kept=True))
+    assert desk.end(made, plugin.SessionEnd(None, kept=True))
     (Path(made.cwd) / "more").unlink()
     assert desk.end(made, NOT_STARTED) is None
     assert not Path(made.cwd).exists()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tmuxctl.program_profile import Answer, Profile, Rule
+from tmuxctl.program_profile import AnswerRules, Profile, Rule
 from tmuxctl.reading.answers.printed_answer import Answered, End, Given, answer
 from tmuxctl.vocabulary import InputKind
 
@@ -283,7 +283,7 @@ def test_raw_is_everything_as_it_came() -> None:
 
 
 def test_a_profile_says_where_an_answer_begins_and_ends_and_what_is_no_part_of_it() -> None:
-    manner = Profile(name="p", answer=Answer(begin="^⏺ ", strip=("^│", "^$"), until="^─"))
+    manner = Profile(name="p", answer=AnswerRules(begin="^⏺ ", strip=("^│", "^$"), until="^─"))
     assert said("x\nthinking\n⏺ one\n\n│ box\ntwo\n\n────\nrest\n>>> ", profile=manner).text == "one\n\ntwo"
 
 

@@ -6,16 +6,18 @@ from collections.abc import Sequence
 
 import pytest
 
-from tmuxctl.program_profile import Answer, Profile, Rule
+from tmuxctl.program_profile import AnswerRules, Profile, Rule
 from tmuxctl.reading.answers import drawn_answer
 
 RULE = "─" * 40
 PROFILE = Profile(
     name="agent",
     prompt=(Rule("input", r"^❯(?: |$)"),),
-    answer=Answer(begin="^● ", strip=("^✻ Worked for ",), until="^(?:❯|─{10,})", tool=r"^● \w+\("),
+    answer=AnswerRules(begin="^● ", strip=("^✻ Worked for ",), until="^(?:❯|─{10,})", tool=r"^● \w+\("),
 )
-PLAIN = Profile(name="chat", prompt=(Rule("input", "^> ?$"),), answer=Answer(strip=("^─{10,}",), until="^Tokens: "))
+PLAIN = Profile(
+    name="chat", prompt=(Rule("input", "^> ?$"),), answer=AnswerRules(strip=("^─{10,}",), until="^Tokens: ")
+)
 
 
 def screen(*rows: str) -> list[str]:
@@ -97,7 +99,7 @@ TALK = Profile(
     name="talk",
     prompt=(Rule("input", "^>>> ?"),),
     continuation=(Rule("more", r"^\.\.\.(?: |$)"),),
-    answer=Answer(tool=r"^\.\.\.done thinking\.$"),
+    answer=AnswerRules(tool=r"^\.\.\.done thinking\.$"),
 )
 
 
@@ -139,14 +141,14 @@ def test_without_a_sign_an_answer_begins_behind_the_whole_input_and_not_within_i
 
 def test_where_an_answer_may_begin_without_its_sign_a_row_less_set_in_is_a_part_of_it() -> None:
     either = Profile(
-        name="agent", prompt=PROFILE.prompt, answer=Answer(begin=r"^(?:● | (?=\S))", strip=PROFILE.answer.strip)
+        name="agent", prompt=PROFILE.prompt, answer=AnswerRules(begin=r"^(?:● | (?=\S))", strip=PROFILE.answer.strip)
     )
     for answer in (["● one", " two", "", "  three"], [" one", " two", "", " three"]):
         assert drawn_answer.answer(screen("❯ ask", "", *answer), "ask", either).text == "one\ntwo\n\nthree"
 
 
 def test_an_answer_that_is_set_in_by_blanks_begins_with_the_first_row_that_is() -> None:
-    profile = Profile(name="set-in", prompt=PROFILE.prompt, answer=Answer(begin=r"^ {2}(?=\S)"))
+    profile = Profile(name="set-in", prompt=PROFILE.prompt, answer=AnswerRules(begin=r"^ {2}(?=\S)"))
     rows = ["❯ ask", "", "thinking", "", "  See:", "", "      indented", "  end", "", "done in 3s", "", RULE, "❯", RULE]
     found = drawn_answer.answer(rows, "ask", profile)
     assert (found.text, found.complete, found.signed) == ("See:\n\n    indented\nend", True, True)
@@ -156,7 +158,7 @@ def test_the_rows_of_an_input_box_without_a_sign_are_no_part_of_an_answer() -> N
     box = Profile(
         name="box",
         prompt=(Rule("ready", "^ *enter to send", "bottom:2"),),
-        answer=Answer(strip=("^ *[╭│╰]",)),
+        answer=AnswerRules(strip=("^ *[╭│╰]",)),
     )
     rows = ["ask", "hello", "there", "╭────────╮", "│        │", "╰────────╯", "  enter to send"]
     assert drawn_answer.answer(rows, "ask", box) == drawn_answer.Drawn("hello\nthere", True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tmuxctl.program_profile import Hooks, Told, Transcript
+from tmuxctl.program_profile import HookEventRule, Hooks, Transcript
 from tmuxctl.reading.answers import transcripts
 from tmuxctl.reading.answers.transcripts import Spoken, matches, spoken, values
 from tmuxctl.value import changed
@@ -77,9 +77,11 @@ def test_data_is_told_by_what_stands_in_it(where: dict[str, str], fits: bool) ->
 
 TOLD = Hooks(
     events=(
-        Told("Stop", "stop", {"type": "^turn$"}, text="said.text", input="given", transcript="path", tokens="use[].n"),
-        Told("Stop", "failure", text="error"),
-        Told("Begin", "submit"),
+        HookEventRule(
+            "Stop", "stop", {"type": "^turn$"}, text="said.text", input="given", transcript="path", tokens="use[].n"
+        ),
+        HookEventRule("Stop", "failure", text="error"),
+        HookEventRule("Begin", "submit"),
     )
 )
 

@@ -14,7 +14,7 @@ import pytest
 from tmuxctl.control.observation.explaining import of_screen
 from tmuxctl.model import Confidence, State
 from tmuxctl.profile_files import library, schema
-from tmuxctl.profile_files.schema import Case
+from tmuxctl.profile_files.schema import ScreenTest
 from tmuxctl.profile_files.yaml_tree import tree
 from tmuxctl.program_profile import Profile
 from tmuxctl.reading.state.judging import Verdict, judge
@@ -26,7 +26,7 @@ SHORT = 20
 """Lines in which a profile has to say what it knows."""
 
 
-def cases() -> Iterator[tuple[str, Case]]:
+def cases() -> Iterator[tuple[str, ScreenTest]]:
     for file in sorted(UNSEEN.glob("*/expected.yaml")):
         for case in schema.cases(tree(file.read_bytes(), str(file)), str(file)):
             yield file.parent.name, case
@@ -41,7 +41,7 @@ def known(name: str) -> Profile:
     return library.load(str(UNSEEN / f"{name}.yaml"), keys=tmux_keys)
 
 
-def judged(name: str, case: Case, profile: Profile | None, *, visible: bool = True) -> Verdict:
+def judged(name: str, case: ScreenTest, profile: Profile | None, *, visible: bool = True) -> Verdict:
     assert case.file
     seen = of_screen((UNSEEN / name / case.file).read_text(), title=case.title, cursor=case.cursor)
     looks = tuple(look._replace(visible=visible) for look in seen.looks)
@@ -50,7 +50,7 @@ def judged(name: str, case: Case, profile: Profile | None, *, visible: bool = Tr
 
 @pytest.mark.parametrize("visible", [True, False], ids=["cursor", "hidden"])
 @pytest.mark.parametrize(("name", "case"), ALL)
-def test_a_screen_of_a_program_never_seen_is_taken_for_what_it_is(name: str, case: Case, visible: bool) -> None:
+def test_a_screen_of_a_program_never_seen_is_taken_for_what_it_is(name: str, case: ScreenTest, visible: bool) -> None:
     verdict = judged(name, case, known(name), visible=visible)
     assert (verdict.state.value, verdict.kind if case.kind else None) == (case.state, case.kind), verdict
     assert case.detail is None or verdict.detail == case.detail, verdict
@@ -62,7 +62,7 @@ def test_a_screen_of_a_program_never_seen_is_taken_for_what_it_is(name: str, cas
 
 
 @pytest.mark.parametrize(("name", "case"), NOT_IDLE)
-def test_without_its_profile_none_is_surely_idle_that_is_not(name: str, case: Case) -> None:
+def test_without_its_profile_none_is_surely_idle_that_is_not(name: str, case: ScreenTest) -> None:
     verdict = judged(name, case, None)
     assert verdict.state is not State.IDLE or verdict.confidence is Confidence.GUESS, verdict
 

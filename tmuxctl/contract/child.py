@@ -27,7 +27,7 @@ def main() -> None:
             tell(test=title)
             outcome, why = tests.outcome(test, trial)
             tell(outcome=outcome, why=why)
-    except tests.Refused as refused:
+    except tests.OptionsRefused as refused:
         tell(refused=refused.error.to_json())
     finally:
         trial.close()

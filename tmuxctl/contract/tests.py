@@ -13,7 +13,7 @@ from tmuxctl import extensions, plugin
 from tmuxctl.contract.trial import EMPTY, PLAIN, QUOTED, REMOTE, SECRET, STRANGE, Attempt, Skipped, Trial
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.model import SessionSpec
-from tmuxctl.plugin import Ended
+from tmuxctl.plugin import SessionEnd
 
 Test = Callable[[Trial], str | None]
 
@@ -24,7 +24,7 @@ class Broken(Exception):
     """What the plugin does not keep to."""
 
 
-class Refused(Exception):
+class OptionsRefused(Exception):
     """The options that somebody gave are none of the plugin's."""
 
     def __init__(self, error: Usage) -> None:
@@ -101,7 +101,7 @@ def _can_be_tried(trial: Trial) -> None:
     except Skipped as skipped:
         raise Broken(str(skipped)) from None
     except Usage as error:
-        raise Refused(error) if trial.given else error from None
+        raise OptionsRefused(error) if trial.given else error from None
 
 
 def _takes(sort: str, trial: Trial) -> None:
@@ -173,18 +173,19 @@ def _goes_with(other: str, trial: Trial) -> None:
     Trial(other, {}, trial.folder).ready()
     one = trial.fresh(f"with-{other}", others=[other])
     _ends_with_command(one)
-    if wrong := trial.complaints(one, Ended(0, kept=True)):
+    if wrong := trial.complaints(one, SessionEnd(0, kept=True)):
         raise Broken(wrong[0])
 
 
 def _undoes(trial: Trial) -> None:
-    _clean(trial, trial.fresh("undone"), Ended(None, kept=False), Ended(None, kept=False))
+    _clean(trial, trial.fresh("undone"), SessionEnd(None, kept=False), SessionEnd(None, kept=False))
 
 
 def _cleans_up_again(trial: Trial) -> None:
     one = trial.fresh("ended")
     os.makedirs(f"{one.before.notes['folder']}/events")
-    _clean(trial, one, Ended(0, kept=True), Ended(0, kept=True), Ended(0, kept=True, force=True), Ended(0, kept=False))
+    kept = SessionEnd(0, kept=True)
+    _clean(trial, one, kept, kept, kept._replace(force=True), kept._replace(kept=False))
 
 
 def _cleans_up_nothing(trial: Trial) -> None:
@@ -192,10 +193,10 @@ def _cleans_up_nothing(trial: Trial) -> None:
     for folder in {one.before.cwd, one.after.cwd}:
         if folder.startswith(f"{trial.folder}/"):
             rmtree(folder, ignore_errors=True)
-    _clean(trial, one, Ended(None, kept=False))
+    _clean(trial, one, SessionEnd(None, kept=False))
 
 
-def _clean(trial: Trial, one: Attempt, *ends: Ended) -> None:
+def _clean(trial: Trial, one: Attempt, *ends: SessionEnd) -> None:
     for ended in ends:
         if wrong := trial.complaints(one, ended):
             raise Broken(wrong[0])

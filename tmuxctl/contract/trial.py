@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from tmuxctl import plugin
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import SessionSpec
-from tmuxctl.plugin import Applied, Ended, Plugin
+from tmuxctl.plugin import AppliedPlugin, Plugin, SessionEnd
 
 WORDS = ("printf", "%s\n", "it's", 'a "word"', "two\nlines", "ü日本", "$(touch x) `id`", "#{pid} ##", "", "-x")
 NAME_OF_FOLDER = "it's a #{pid} ##folder ü"
@@ -35,7 +35,7 @@ class Attempt(NamedTuple):
 
     before: SessionSpec
     after: SessionSpec
-    applied: tuple[Applied, ...]
+    applied: tuple[AppliedPlugin, ...]
     printed: bool
     touched: bool
 
@@ -124,7 +124,7 @@ class Trial:
                 raise Skipped(f"{found.name} needs {option.name}: give it with --option, or let its `example` name one")
         return options
 
-    def complaints(self, one: Attempt, ended: Ended) -> list[str]:
+    def complaints(self, one: Attempt, ended: SessionEnd) -> list[str]:
         """What goes wrong when the plugins clean up; what they say they leave behind is none of it."""
         said = plugin.cleanup(one.stored, one.applied, ended, folder=self.folder)
         return [words for words in said if words.startswith("plugin '")]
@@ -132,7 +132,7 @@ class Trial:
     def close(self) -> None:
         """Let go of all that was made."""
         for one in self.made:
-            plugin.cleanup(one.stored, one.applied, Ended(None, kept=False, force=True), folder=self.folder)
+            plugin.cleanup(one.stored, one.applied, SessionEnd(None, kept=False, force=True), folder=self.folder)
 
     def _spec(self, label: str, sort: str) -> SessionSpec:
         place = f"{self.folder}/{NAME_OF_FOLDER if sort == STRANGE else label}"

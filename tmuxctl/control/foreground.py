@@ -20,7 +20,7 @@ from tmuxctl.transport.base import read_object
 from tmuxctl.untrusted import to_record
 
 if TYPE_CHECKING:
-    from tmuxctl.extensions import Found
+    from tmuxctl.extensions import Extension
     from tmuxctl.program_profile import Profile
     from tmuxctl.transport.base import Transport
 
@@ -79,7 +79,7 @@ class KnownProfiles:
             self.transport.put(path, to_record({"key": key, "programs": self._entries}))
 
 
-def _entries(found: Sequence[Found]) -> list[ProfileEntry]:
+def _entries(found: Sequence[Extension]) -> list[ProfileEntry]:
     """Every profile that can be read, the user's before ours."""
     from tmuxctl.control.secret_values import without_secrets
     from tmuxctl.profile_files import library

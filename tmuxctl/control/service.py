@@ -24,7 +24,6 @@ from tmuxctl.operations import (
     FolderName,
     Input,
     Key,
-    Kind,
     Names,
     NewName,
     Pattern,
@@ -33,6 +32,7 @@ from tmuxctl.operations import (
     SessionNames,
     SizeText,
     Until,
+    ValueKind,
     Waiting,
     invoke,
     operation,
@@ -71,18 +71,18 @@ if TYPE_CHECKING:
     )
     from tmuxctl.transport.base import Transport
 
-ProfileName = Annotated[str, Kind("profile", TEXT.schema, TEXT.parse)]
-AdoptedNames = Annotated[tuple[str, ...], Kind("name", TEXTS.schema, TEXTS.parse)]
-Tags = Annotated[tuple[str, ...], Kind("tag", TEXTS.schema, TEXTS.parse)]
+ProfileName = Annotated[str, ValueKind("profile", TEXT.schema, TEXT.parse)]
+AdoptedNames = Annotated[tuple[str, ...], ValueKind("name", TEXTS.schema, TEXTS.parse)]
+Tags = Annotated[tuple[str, ...], ValueKind("tag", TEXTS.schema, TEXTS.parse)]
 ProfileChoice = Annotated[
-    str, Kind("text", TEXT.schema, TEXT.parse, completes="profile"), "auto, none, or a profile's name"
+    str, ValueKind("text", TEXT.schema, TEXT.parse, completes="profile"), "auto, none, or a profile's name"
 ]
-ProfileNames = Annotated[tuple[str, ...], Kind("profile", TEXTS.schema, TEXTS.parse)]
-ProfileList = Annotated[tuple[str, ...], Kind("profiles", NAMES.schema, NAMES.parse)]
-OptionName = Annotated[str, Kind("option", TEXT.schema, TEXT.parse)]
-PluginName = Annotated[str, Kind("plugin", TEXT.schema, TEXT.parse), "its name"]
-PluginNames = Annotated[tuple[str, ...], Kind("plugin", TEXTS.schema, TEXTS.parse)]
-OptionValues = Annotated[tuple[str, ...], Kind("name=value", TEXTS.schema, TEXTS.parse)]
+ProfileNames = Annotated[tuple[str, ...], ValueKind("profile", TEXTS.schema, TEXTS.parse)]
+ProfileList = Annotated[tuple[str, ...], ValueKind("profiles", NAMES.schema, NAMES.parse)]
+OptionName = Annotated[str, ValueKind("option", TEXT.schema, TEXT.parse)]
+PluginName = Annotated[str, ValueKind("plugin", TEXT.schema, TEXT.parse), "its name"]
+PluginNames = Annotated[tuple[str, ...], ValueKind("plugin", TEXTS.schema, TEXTS.parse)]
+OptionValues = Annotated[tuple[str, ...], ValueKind("name=value", TEXTS.schema, TEXTS.parse)]
 
 
 class Control:
@@ -669,7 +669,7 @@ class Control:
             StateFilter | None,
             "only these; prompt: ready for the next command, input: wants anything else",
         ] = None,
-        tag: Annotated[str | None, Kind("tag", TEXT.schema, TEXT.parse), "only those with this tag"] = None,
+        tag: Annotated[str | None, ValueKind("tag", TEXT.schema, TEXT.parse), "only those with this tag"] = None,
         all_sockets: Annotated[bool, "the panes of every other tmux server of yours too"] = False,
         ended: Annotated[bool, "those that were killed too, as long as they are kept", Flag(("-a",))] = False,
     ) -> Sessions:

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmuxctl import extensions
 from tmuxctl.errors import NotFound, Usage
-from tmuxctl.extensions import Found
+from tmuxctl.extensions import Extension
 from tmuxctl.model import NAME
 from tmuxctl.ownership import refuse_unsafe
 
 if TYPE_CHECKING:
-    from tmuxctl.profile_files.schema import Document, Keys
+    from tmuxctl.profile_files.schema import Keys, ProfileDocument
     from tmuxctl.program_profile import Hooks, Profile
 
 SOURCES = ("user", "path", "package", "shipped")
@@ -48,7 +48,7 @@ WRAPPERS: Mapping[str, Wrapper] = {
     "timeout": Wrapper("ks", ("--kill-after", "--signal"), words=1),
 }
 
-_documents: dict[str, tuple[Stamp, Document]] = {}
+_documents: dict[str, tuple[Stamp, ProfileDocument]] = {}
 _patterns: dict[str, tuple[Stamp, tuple[str, ...] | None]] = {}
 _profiles: dict[str, tuple[tuple[tuple[str, Stamp], ...], Profile]] = {}
 
@@ -61,7 +61,7 @@ def load(name: str, *, keys: Keys | None = None) -> Profile:
     return load_found(found(name), keys=keys)
 
 
-def found(name: str) -> Found:
+def found(name: str) -> Extension:
     """Where the profile of this name is, or the file of this path; errors as `load`."""
     if "/" not in name and not name.endswith(".yaml"):
         return extensions.find_profile(name)
@@ -77,10 +77,10 @@ def found(name: str) -> Found:
     except OSError as error:
         message = f"{ascii(path)}: {error.strerror}"
         raise NotFound(message, reason="no_profile", hint="tmuxctl profile ls") from None
-    return Found(stem, "file", "profile", path, os.path.dirname(path))
+    return Extension(stem, "file", "profile", path, os.path.dirname(path))
 
 
-def load_found(one: Found, *, keys: Keys | None = None) -> Profile:
+def load_found(one: Extension, *, keys: Keys | None = None) -> Profile:
     """As `load`, of a profile that was found before."""
     kept = _profiles.get(one.path)
     if kept and all(stamp_of(path) == was for path, was in kept[0]):
@@ -101,10 +101,10 @@ def load_found(one: Found, *, keys: Keys | None = None) -> Profile:
     return made
 
 
-def _chain(one: Found, keys: Keys | None) -> Iterator[tuple[str, Stamp, Document]]:
+def _chain(one: Extension, keys: Keys | None) -> Iterator[tuple[str, Stamp, ProfileDocument]]:
     """A file and those it is built on, nearest first."""
     names: list[str] = []
-    following: Found | None = one
+    following: Extension | None = one
     while following is not None:
         names.append(following.name)
         stamp, document = _read(following, keys)
@@ -112,7 +112,7 @@ def _chain(one: Found, keys: Keys | None) -> Iterator[tuple[str, Stamp, Document
         following = _extended(document, names)
 
 
-def _hooks_of(name: str, where: str, keys: Keys | None) -> tuple[list[tuple[str, Stamp, Document]], Hooks]:
+def _hooks_of(name: str, where: str, keys: Keys | None) -> tuple[list[tuple[str, Stamp, ProfileDocument]], Hooks]:
     """What another profile says of its program's hooks, and the files that say it."""
     try:
         chain = list(_chain(extensions.find_profile(name), keys))
@@ -124,12 +124,12 @@ def _hooks_of(name: str, where: str, keys: Keys | None) -> tuple[list[tuple[str,
     return chain, hooks
 
 
-def read(one: Found, *, keys: Keys | None = None) -> Document:
+def read(one: Extension, *, keys: Keys | None = None) -> ProfileDocument:
     """One file, as it stands; errors as `load`."""
     return _read(one, keys)[1]
 
 
-def _read(one: Found, keys: Keys | None) -> tuple[Stamp, Document]:
+def _read(one: Extension, keys: Keys | None) -> tuple[Stamp, ProfileDocument]:
     stamp = stamp_of(one.path)
     kept = _documents.get(one.path)
     if kept is None or kept[0] != stamp:
@@ -166,7 +166,7 @@ def _for(program: str, key: str, keys: Keys | None) -> str | None:
     return None
 
 
-def _detected(document: Document, key: str) -> tuple[str, ...]:
+def _detected(document: ProfileDocument, key: str) -> tuple[str, ...]:
     """The programs one file is for: those it names itself, else the one of its own name; never its parent's."""
     given = document.given.get("detect", {})
     own = (document.given["name"],) if key == "argv0" and "script" not in given else ()
@@ -218,7 +218,7 @@ def _takes_value(option: str, wrapper: Wrapper) -> bool:
     return option.startswith("-") and valued[:1] == [len(option) - 1]
 
 
-def _extended(document: Document, names: list[str]) -> Found | None:
+def _extended(document: ProfileDocument, names: list[str]) -> Extension | None:
     name = document.given.get("extends")
     if name is None:
         return None
@@ -231,7 +231,7 @@ def _extended(document: Document, names: list[str]) -> Found | None:
         raise Usage(f"{document.where}: extends: {error.message}", reason="bad_profile", hint=error.hint) from None
 
 
-def _content(one: Found) -> bytes:
+def _content(one: Extension) -> bytes:
     try:
         return extensions.read(one)
     except OSError as error:
@@ -251,7 +251,7 @@ DETECT = re.compile(rb"^detect:.*(?:\n(?:[ \t#].*)?)*", re.MULTILINE)
 NAMES = re.compile(rb"(?:argv0|script)['\"]?\s*:\s*(\[[^\]]*\]|[^,}\n]*(?:\n\s*-.*)*)")
 
 
-def _may_fit(one: Found, program: str) -> bool:
+def _may_fit(one: Extension, program: str) -> bool:
     """Whether a file may be for this program, by its text alone: parsing all of them would take 20 times as long."""
     stamp = stamp_of(one.path)
     kept = _patterns.get(one.path)
@@ -260,7 +260,7 @@ def _may_fit(one: Found, program: str) -> bool:
     return kept[1] is None or any(fnmatchcase(program, pattern) for pattern in kept[1])
 
 
-def _seen_patterns(one: Found) -> tuple[str, ...] | None:
+def _seen_patterns(one: Extension) -> tuple[str, ...] | None:
     """The names that `detect` seems to hold; None if only parsing can tell."""
     data = _content(one)
     section = DETECT.search(data)

@@ -66,7 +66,7 @@ def _takes_long(pattern: str) -> bool:
 
     try:
         return alarm.within(TRIAL_SECONDS, trial) if alarmed else trial()
-    except alarm.Rang:
+    except alarm.TimeUp:
         return True
 
 

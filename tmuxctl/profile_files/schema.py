@@ -11,8 +11,18 @@ from tmuxctl.config import near
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.model import NAME, State, parse_seconds, parse_size
 from tmuxctl.profile_files.patterns import matches_nothing, problem
-from tmuxctl.profile_files.yaml_tree import Node, bad, tree
-from tmuxctl.program_profile import RECORDS, Answer, Hooks, Profile, Rule, SettingsFile, Submit, Told, Transcript
+from tmuxctl.profile_files.yaml_tree import YamlNode, bad, tree
+from tmuxctl.program_profile import (
+    RECORDS,
+    AnswerRules,
+    HookEventRule,
+    Hooks,
+    Profile,
+    Rule,
+    SettingsFile,
+    Submit,
+    Transcript,
+)
 from tmuxctl.untrusted import parse_json
 from tmuxctl.value import Value
 from tmuxctl.vocabulary import Detail, EventKind, InputKind
@@ -34,7 +44,7 @@ Keys = Callable[[Sequence[str]], Any]
 """Raises Usage for a name of a key that there is not."""
 
 
-class Case(NamedTuple):
+class ScreenTest(NamedTuple):
     """A saved screen and what it is to be judged as. `cursor` is its column and row from 0, None: behind the last text;
     `asking` is the id of the rule that has to find the question; `never` are states it may not be taken for."""
 
@@ -50,15 +60,15 @@ class Case(NamedTuple):
     never: tuple[str, ...]
 
 
-class Document(NamedTuple):
+class ProfileDocument(NamedTuple):
     """One file as it was written: its keys with their values, checked; nothing of what it extends."""
 
     where: str
     given: Mapping[str, Any]
-    tests: tuple[Case, ...] = ()
+    tests: tuple[ScreenTest, ...] = ()
 
 
-def parse(data: bytes, where: str, name: str, *, keys: Keys | None = None) -> Document:
+def parse(data: bytes, where: str, name: str, *, keys: Keys | None = None) -> ProfileDocument:
     """A profile's file, which is to hold the profile of this name. `where` names it in errors, `keys` knows the keys.
 
     Usage `bad_profile` names the line, what is wrong there, and what would be right.
@@ -70,15 +80,15 @@ def parse(data: bytes, where: str, name: str, *, keys: Keys | None = None) -> Do
     if said is None or said.value != SCHEMA:
         what = "no `schema`" if said is None else f"schema {ascii(said.value)[:60]} is not known"
         raise bad(where, said.line if said else 1, what, f"schema: {SCHEMA}")
-    tests = reader.tests(entries.pop("tests", Node(1, [])))
+    tests = reader.tests(entries.pop("tests", YamlNode(1, [])))
     given = {key: KEYS[key](reader, node, key) for key, node in entries.items()}
     if given.setdefault("name", name) != name:
         line = entries["name"].line
         raise bad(where, line, f"name {given['name']!r} is not the file's", f"name: {name}, or rename the file")
-    return Document(where, given, tests)
+    return ProfileDocument(where, given, tests)
 
 
-def cases(root: Node, where: str) -> tuple[Case, ...]:
+def cases(root: YamlNode, where: str) -> tuple[ScreenTest, ...]:
     """A list of saved screens, as it stands under `tests` or in a file of its own."""
     return _Reader(where, None).tests(root)
 
@@ -90,10 +100,10 @@ class _Reader:
         self.where = where
         self.check_keys = keys
 
-    def wrong(self, node: Node, what: str, message: str, hint: str = "") -> Usage:
+    def wrong(self, node: YamlNode, what: str, message: str, hint: str = "") -> Usage:
         return bad(self.where, node.line, f"{what}: {message}", hint)
 
-    def entries(self, node: Node, what: str, known: Mapping[str, Any] | Sequence[str]) -> dict[str, Node]:
+    def entries(self, node: YamlNode, what: str, known: Mapping[str, Any] | Sequence[str]) -> dict[str, YamlNode]:
         """A map whose keys are all known and not empty."""
         if not isinstance(node.value, dict):
             raise self.wrong(node, what, f"a map of key: value is wanted here, not {node.kind}")
@@ -105,33 +115,33 @@ class _Reader:
                 raise self.wrong(value, key, "is empty", "leave it out")
         return dict(node.value)
 
-    def text(self, node: Node, what: str) -> str:
+    def text(self, node: YamlNode, what: str) -> str:
         if not isinstance(node.value, str):
             raise self.wrong(node, what, f"text is wanted here, not {node.kind}")
         if "\0" in node.value:
             raise self.wrong(node, what, "NUL is not allowed")
         return node.value
 
-    def texts(self, node: Node, what: str) -> tuple[str, ...]:
+    def texts(self, node: YamlNode, what: str) -> tuple[str, ...]:
         """A list of texts; a single one may stand for itself."""
         items = node.value if isinstance(node.value, list) else [node]
         return tuple(self.text(one, what) for one in items)
 
-    def one_of(self, node: Node, what: str, choices: Sequence[str]) -> str:
+    def one_of(self, node: YamlNode, what: str, choices: Sequence[str]) -> str:
         found = self.text(node, what)
         if found not in choices:
             hint = near(found, choices) or f"there are: {', '.join(choices)}"
             raise self.wrong(node, what, f"{ascii(found[:40])} is none of its values", hint)
         return found
 
-    def checked(self, node: Node, what: str, check: Callable[[str], Any]) -> Any:
+    def checked(self, node: YamlNode, what: str, check: Callable[[str], Any]) -> Any:
         """What `check` makes of the text; its error gets this place."""
         try:
             return check(self.text(node, what))
         except TmuxctlError as error:
             raise self.wrong(node, what, error.message, error.hint) from None
 
-    def word(self, node: Node, what: str) -> str:
+    def word(self, node: YamlNode, what: str) -> str:
         """A name: of a profile, a rule or an option."""
         found = self.text(node, what)
         if not NAME.fullmatch(found):
@@ -139,26 +149,26 @@ class _Reader:
             raise self.wrong(node, what, f"{ascii(found[:40])} is no name", hint)
         return found
 
-    def size(self, node: Node, what: str) -> str:
+    def size(self, node: YamlNode, what: str) -> str:
         return str(self.checked(node, what, parse_size))
 
-    def seconds(self, node: Node, what: str) -> float | None:
+    def seconds(self, node: YamlNode, what: str) -> float | None:
         return self.checked(node, what, parse_seconds)  # type: ignore[no-any-return]
 
-    def pause(self, node: Node, what: str) -> float:
+    def pause(self, node: YamlNode, what: str) -> float:
         return self.seconds(node, what) or 0.0
 
-    def retry(self, node: Node, what: str) -> str:
+    def retry(self, node: YamlNode, what: str) -> str:
         self.seconds(node, what)
         return self.text(node, what)
 
-    def number(self, node: Node, what: str) -> float:
+    def number(self, node: YamlNode, what: str) -> float:
         found = self.text(node, what)
         if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", found):
             raise self.wrong(node, what, f"{ascii(found[:40])} is no number", "0, 3 or 1.5")
         return float(found)
 
-    def keys(self, node: Node, what: str) -> tuple[str, ...]:
+    def keys(self, node: YamlNode, what: str) -> tuple[str, ...]:
         found = self.texts(node, what)
         if self.check_keys:
             try:
@@ -167,39 +177,39 @@ class _Reader:
                 raise self.wrong(node, what, error.message, error.hint) from None
         return found
 
-    def pattern(self, node: Node, what: str) -> str:
+    def pattern(self, node: YamlNode, what: str) -> str:
         found = self.text(node, what)
         if wrong := problem(found):
             raise self.wrong(node, what, wrong, "Python's syntax, ^ and $ match at lines; put it into '...'")
         return found
 
-    def sign(self, node: Node, what: str) -> str:
+    def sign(self, node: YamlNode, what: str) -> str:
         """A pattern that says something by being found: it may not be found everywhere."""
         found = self.pattern(node, what)
         if matches_nothing(found):
             raise self.wrong(node, what, "this matches an empty line, so it would always hold")
         return found
 
-    def question(self, node: Node, what: str) -> str:
+    def question(self, node: YamlNode, what: str) -> str:
         found = self.pattern(node, what)
         if "q" not in re.compile(found).groupindex:
             raise self.wrong(node, what, "it has no group named q", "question: '(?P<q>Overwrite .+)'")
         return found
 
-    def gutter(self, node: Node, what: str) -> str:
+    def gutter(self, node: YamlNode, what: str) -> str:
         found = self.sign(node, what)
         if "n" not in re.compile(found).groupindex:
             raise self.wrong(node, what, "it has no group named n", "gutter: '^ *(?P<n>[0-9]+) '")
         return found
 
-    def where_(self, node: Node, what: str) -> str:
+    def where_(self, node: YamlNode, what: str) -> str:
         found = self.text(node, what)
         if not re.fullmatch(r"screen|cursor-line|last-line|title|bottom:[1-9][0-9]{0,2}", found):
             known = ("screen", "bottom:6", "cursor-line", "last-line", "title")
             raise self.wrong(node, what, f"{ascii(found[:40])} is no place", near(found, known) or ", ".join(known))
         return found
 
-    def programs(self, node: Node, what: str) -> tuple[str, ...]:
+    def programs(self, node: YamlNode, what: str) -> tuple[str, ...]:
         found = self.texts(node, what)
         for one in found:
             if not PROGRAM.fullmatch(one):
@@ -207,26 +217,26 @@ class _Reader:
                 raise self.wrong(node, what, f"{ascii(one[:40])} is no name of a program", hint)
         return found
 
-    def variables(self, node: Node, what: str) -> dict[str, str]:
+    def variables(self, node: YamlNode, what: str) -> dict[str, str]:
         found = {key: self.text(one, key) for key, one in self.entries(node, what, ()).items()}
         for name in found:
             if not VARIABLE.fullmatch(name):
                 raise self.wrong(node, what, f"{ascii(name[:40])} is no name of a variable")
         return found
 
-    def options(self, node: Node, what: str) -> dict[str, tuple[str, ...]]:
+    def options(self, node: YamlNode, what: str) -> dict[str, tuple[str, ...]]:
         entries = self.entries(node, what, ())
         found = {self.word(one._replace(value=key), what): self.keys(one, what) for key, one in entries.items()}
         if empty := next((key for key, keys in found.items() if not keys), None):
             raise self.wrong(entries[empty], what, f"{empty!r} has no keys", "an answer that is a text has no option")
         return found
 
-    def record(self, node: Node, what: str, readers: Mapping[str, Reader]) -> dict[str, Any]:
+    def record(self, node: YamlNode, what: str, readers: Mapping[str, Reader]) -> dict[str, Any]:
         """A map with these keys."""
         found = self.entries(node, what, readers)
         return {key: readers[key](self, one, f"{what}.{key}") for key, one in found.items()}
 
-    def rules(self, node: Node, what: str, readers: Mapping[str, Reader]) -> tuple[Rule, ...]:
+    def rules(self, node: YamlNode, what: str, readers: Mapping[str, Reader]) -> tuple[Rule, ...]:
         """Rules; a single one may stand without a list."""
         rules: dict[str, Rule] = {}
         for one in node.value if isinstance(node.value, list) else [node]:
@@ -236,7 +246,7 @@ class _Reader:
             rules[rule.id] = rule
         return tuple(rules.values())
 
-    def _rule(self, node: Node, what: str, readers: Mapping[str, Reader]) -> Rule:
+    def _rule(self, node: YamlNode, what: str, readers: Mapping[str, Reader]) -> Rule:
         found = self.record(node, what, readers)
         for key in ("id", "re", "kind") if what == "asking" else ("id", "re"):
             if key not in found:
@@ -246,10 +256,10 @@ class _Reader:
             raise self.wrong(node, what, f"the default {found['default']!r} is none of the options")
         return Rule(**found)
 
-    def truth(self, node: Node, what: str) -> bool:
+    def truth(self, node: YamlNode, what: str) -> bool:
         return self.one_of(node, what, ("true", "false")) == "true"
 
-    def hooks(self, node: Node, what: str) -> Hooks | str:
+    def hooks(self, node: YamlNode, what: str) -> Hooks | str:
         """How the program tells of its turns; a name is that of another profile that says it."""
         if isinstance(node.value, str):
             return self.word(node, what)
@@ -259,14 +269,14 @@ class _Reader:
                 raise self.wrong(node, "hooks.files", f"{ascii(name[:40])} is no plain name of a file")
         return Hooks(**found)
 
-    def json_object(self, node: Node, what: str) -> str:
+    def json_object(self, node: YamlNode, what: str) -> str:
         found = self.text(node, what)
         with suppress(ValueError):
             if isinstance(parse_json(found), dict):
                 return found
         raise self.wrong(node, what, "an object of JSON is wanted here", """hook: '{"timeout": 10}'""")
 
-    def path(self, node: Node, what: str) -> str:
+    def path(self, node: YamlNode, what: str) -> str:
         """Where a value stands in JSON: `a.b`, `a[].b` for that of every item, `a[-1]` for the last."""
         found = self.text(node, what)
         if not PATH.fullmatch(found):
@@ -275,20 +285,20 @@ class _Reader:
             )
         return found
 
-    def matches(self, node: Node, what: str) -> dict[str, str]:
+    def matches(self, node: YamlNode, what: str) -> dict[str, str]:
         """Paths with the patterns of their values."""
         found = self.entries(node, what, ())
         return {self.path(one._replace(value=key), what): self.pattern(one, what) for key, one in found.items()}
 
-    def texts_by_name(self, node: Node, what: str) -> dict[str, str]:
+    def texts_by_name(self, node: YamlNode, what: str) -> dict[str, str]:
         return {key: self.text(one, key) for key, one in self.entries(node, what, ()).items()}
 
-    def tests(self, node: Node) -> tuple[Case, ...]:
+    def tests(self, node: YamlNode) -> tuple[ScreenTest, ...]:
         if not isinstance(node.value, list):
             raise self.wrong(node, "tests", f"a list is wanted here, not {node.kind}")
         return tuple(self._test(one) for one in node.value)
 
-    def _test(self, node: Node) -> Case:
+    def _test(self, node: YamlNode) -> ScreenTest:
         found = self.record(node, "tests", TEST)
         if ("screen" in found) == ("screen_file" in found):
             raise self.wrong(node, "tests", "a test has either `screen` or `screen_file`")
@@ -296,9 +306,9 @@ class _Reader:
             raise self.wrong(node, "tests", "a test says the `state`, or which states it is `not`")
         renamed = {"file": found.pop("screen_file", None), "never": found.pop("not", ())}
         empty = {"screen": None, "title": "", **dict.fromkeys(("cursor", "state", "kind", "detail", "asking"))}
-        return Case(line=node.line, **{**empty, **found, **renamed})
+        return ScreenTest(line=node.line, **{**empty, **found, **renamed})
 
-    def cursor(self, node: Node, what: str) -> tuple[int, int]:
+    def cursor(self, node: YamlNode, what: str) -> tuple[int, int]:
         found = re.fullmatch(r"([0-9]{1,4}), ?([0-9]{1,4})", self.text(node, what))
         if not found:
             raise self.wrong(node, what, "is written COLUMN,ROW, both from 0", "cursor: 4,0")
@@ -307,7 +317,7 @@ class _Reader:
 
 STATES = tuple(one.value for one in State)
 
-Reader = Callable[[_Reader, Node, str], Any]
+Reader = Callable[[_Reader, YamlNode, str], Any]
 
 
 class Field(NamedTuple):
@@ -376,7 +386,7 @@ def _many(read: Reader) -> Reader:
 def _whole(kind: type[Value], noun: str = "it", hint: str = "") -> Reader:
     """Reads a record in which every field without a default has to stand."""
 
-    def read(reader: _Reader, node: Node, what: str) -> Value:
+    def read(reader: _Reader, node: YamlNode, what: str) -> Value:
         found = reader.record(node, what, _readers(kind))
         needed = [one.key for one in FIELDS[kind] if one.name not in kind._defaults]
         if not found.keys() >= set(needed):
@@ -394,7 +404,7 @@ def _map_of(kind: type[Value]) -> Reader:
 def _rules(*names: str, **choices: Sequence[str]) -> Reader:
     """Reads rules with the fields that all have, these besides, and those that take only some of their words."""
 
-    def read(reader: _Reader, node: Node, what: str) -> tuple[Rule, ...]:
+    def read(reader: _Reader, node: YamlNode, what: str) -> tuple[Rule, ...]:
         known = _readers(Rule)
         narrowed = {name: _one_of(*words) for name, words in choices.items()}
         return reader.rules(node, what, {name: known[name] for name in (*EVERY_RULE, *names)} | narrowed)
@@ -437,9 +447,9 @@ READERS: Mapping[str, Reader] = {
     "AskingRules": _rules("kind", "question", "options", "menu", "strip", "default", "risk", "hidden"),
     "ErrorRules": _rules("retry", detail=_details("errors")),
     "Submit": _map_of(Submit),
-    "Answer": _map_of(Answer),
+    "AnswerRules": _map_of(AnswerRules),
     "Hooks": _Reader.hooks,
-    "tuple[Told, ...]": _many(_whole(Told, "an event", "- {on: Stop, is: stop}")),
+    "tuple[HookEventRule, ...]": _many(_whole(HookEventRule, "an event", "- {on: Stop, is: stop}")),
     "Transcript": _whole(Transcript),
     "SettingsFile": _whole(SettingsFile, hint="settings: {folder: ~/.shop, file: settings.json}"),
 }

@@ -18,11 +18,11 @@ DEPTH_LIMIT = 8
 """Levels of maps and lists in each other; the deepest place of a profile is on the fourth."""
 
 
-class Node(NamedTuple):
+class YamlNode(NamedTuple):
     """A piece of the file: its text, its items or its entries (None: empty), and the line its key or itself is on."""
 
     line: int
-    value: str | list[Node] | dict[str, Node] | None
+    value: str | list[YamlNode] | dict[str, YamlNode] | None
 
     @property
     def kind(self) -> str:
@@ -37,7 +37,7 @@ def bad(where: str, line: int, message: str, hint: str = "") -> Usage:
     return Usage(f"{where} line {line}: {message}", reason="bad_profile", hint=hint)
 
 
-def tree(data: bytes, where: str) -> Node:
+def tree(data: bytes, where: str) -> YamlNode:
     """The file's content; Usage `bad_profile` with `where` and the line for anything that is not plain YAML."""
     if len(data) > SIZE_LIMIT:
         raise bad(where, 1, f"the file is larger than {SIZE_LIMIT >> 10} KB", "a profile has a few hundred lines")
@@ -77,10 +77,10 @@ def _events(text: str, where: str) -> Iterator[Any]:
         yield event
 
 
-def _document(events: Iterator[Any], where: str) -> Node:
+def _document(events: Iterator[Any], where: str) -> YamlNode:
     import yaml
 
-    found: Node | None = None
+    found: YamlNode | None = None
     for event in events:
         line = event.start_mark.line + 1
         if isinstance(event, yaml.DocumentStartEvent):
@@ -92,21 +92,21 @@ def _document(events: Iterator[Any], where: str) -> Node:
     return found
 
 
-def _node(event: Any, events: Iterator[Any], where: str, depth: int) -> Node:
+def _node(event: Any, events: Iterator[Any], where: str, depth: int) -> YamlNode:
     import yaml
 
     line = event.start_mark.line + 1
     if isinstance(event, yaml.ScalarEvent):
         empty = not event.style and event.value in ("", "~", "null")
-        return Node(line, None if empty else event.value)
+        return YamlNode(line, None if empty else event.value)
     if depth >= DEPTH_LIMIT:
         raise bad(where, line, "nested too deeply")
     if isinstance(event, yaml.SequenceStartEvent):
         items = []
         while not isinstance(event := next(events), yaml.SequenceEndEvent):
             items.append(_node(event, events, where, depth + 1))
-        return Node(line, items)
-    entries: dict[str, Node] = {}
+        return YamlNode(line, items)
+    entries: dict[str, YamlNode] = {}
     while not isinstance(event := next(events), yaml.MappingEndEvent):
         key, at = _node(event, events, where, depth + 1), event.start_mark.line + 1
         if not isinstance(key.value, str):
@@ -114,4 +114,4 @@ def _node(event: Any, events: Iterator[Any], where: str, depth: int) -> Node:
         if key.value in entries:
             raise bad(where, at, f"{ascii(key.value)} was given before, on line {entries[key.value].line}")
         entries[key.value] = _node(next(events), events, where, depth + 1)._replace(line=at)
-    return Node(line, entries)
+    return YamlNode(line, entries)

@@ -25,7 +25,7 @@ from tmuxctl.untrusted import parse_json
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
-    from tmuxctl.plugin import Applied, Plugin
+    from tmuxctl.plugin import AppliedPlugin, Plugin
     from tmuxctl.results import Plan
 
 
@@ -86,7 +86,7 @@ class PreparedSession(NamedTuple):
     folder: str
     asked: dict[str, Any]
     files: dict[str, bytes]
-    applied: tuple[Applied, ...]
+    applied: tuple[AppliedPlugin, ...]
     token: str
 
 
@@ -275,7 +275,7 @@ def assemble(
     marked = spec.env
     spec = replace(spec, notes={**spec.notes, "folder": folder})
     given: list[tuple[Plugin, SessionSpec]] = []
-    applied: tuple[Applied, ...] = ()
+    applied: tuple[AppliedPlugin, ...] = ()
     if plugins:
         from tmuxctl import plugin
 
@@ -585,4 +585,4 @@ def undo_plugins(made: PreparedSession) -> None:
     if made.applied:
         from tmuxctl import plugin
 
-        plugin.cleanup(made.spec, made.applied, plugin.Ended(None, kept=False))
+        plugin.cleanup(made.spec, made.applied, plugin.SessionEnd(None, kept=False))

@@ -273,8 +273,8 @@ def _clean_up(machine: Machine, session_id: str, about: dict[str, Any], *, kept:
     from tmuxctl import plugin
 
     spec = spec_of(machine, known)
-    ended = plugin.Ended(about.get("exit_status"), kept=kept, force=force)
-    return plugin.cleanup(spec, [plugin.Applied(**one) for one in applied], ended)
+    ended = plugin.SessionEnd(about.get("exit_status"), kept=kept, force=force)
+    return plugin.cleanup(spec, [plugin.AppliedPlugin(**one) for one in applied], ended)
 
 
 def spec_of(machine: Machine, known: Mapping[str, Any]) -> SessionSpec:
@@ -302,7 +302,7 @@ def sync(machine: Machine, names: Sequence[str]) -> Synced:
     done = []
     for pane in panes:
         known = records.spec(machine, pane.id)
-        applied = [plugin.Applied(**one) for one in known.get("asked", {}).get("applied", ())]
+        applied = [plugin.AppliedPlugin(**one) for one in known.get("asked", {}).get("applied", ())]
         told = plugin.sync(spec_of(machine, known), applied) if applied else None
         if told is not None:
             done.append(Sync(pane.name, pane.id, told))

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tmuxctl import alarm, extensions, plugin
 from tmuxctl.errors import Failed, TmuxctlError, Usage
-from tmuxctl.extensions import Found
+from tmuxctl.extensions import Extension
 
 if TYPE_CHECKING:
-    from tmuxctl.plugin import Option, Plugin
+    from tmuxctl.plugin import Plugin, TransformOption
     from tmuxctl.results import PluginLine, PluginOption, PluginPage, Plugins, PluginsTested
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ def ls() -> Plugins:
     return Plugins(tuple(_line(found) for found in extensions.plugins()))
 
 
-def _line(found: Found) -> PluginLine:
+def _line(found: Extension) -> PluginLine:
     from tmuxctl.results import PluginLine
 
     try:
@@ -54,7 +54,7 @@ def _in_time(name: str, work: Callable[[], T]) -> T:
     late = Failed(f"plugin {name!r}: it did not answer within {extensions.DEADLINE:g} s", reason="plugin")
     try:
         return alarm.within(extensions.DEADLINE, work)
-    except alarm.Rang:
+    except alarm.TimeUp:
         raise late from None
 
 
@@ -79,7 +79,7 @@ def show(name: str) -> PluginPage:
     )
 
 
-def _option(option: Option) -> PluginOption:
+def _option(option: TransformOption) -> PluginOption:
     from tmuxctl.results import PluginOption
 
     default = list(option.default) if isinstance(option.default, tuple) else option.default

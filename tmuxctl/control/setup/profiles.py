@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tmuxctl import extensions
 from tmuxctl.errors import NotFound, TmuxctlError, Usage
-from tmuxctl.extensions import Found
+from tmuxctl.extensions import Extension
 from tmuxctl.model import State
 from tmuxctl.profile_files import library
 from tmuxctl.terminal.input.keys import tmux_keys
@@ -17,7 +17,7 @@ from tmuxctl.untrusted import read_file
 
 if TYPE_CHECKING:
     from tmuxctl.evidence import Evidence
-    from tmuxctl.profile_files.schema import Case
+    from tmuxctl.profile_files.schema import ScreenTest
     from tmuxctl.program_profile import Profile
     from tmuxctl.reading.state.judging import Verdict
     from tmuxctl.results import ProfileFile, ProfileLine, Profiles, ProfilesTested, ProfileTested
@@ -34,7 +34,7 @@ def ls() -> Profiles:
     return Profiles(tuple(_line(found) for found in extensions.profiles()))
 
 
-def _line(found: Found) -> ProfileLine:
+def _line(found: Extension) -> ProfileLine:
     from tmuxctl.results import ProfileLine
 
     try:
@@ -64,7 +64,7 @@ def test(names: Sequence[str]) -> ProfilesTested:
     return ProfilesTested(not failed, len(tests) - failed, failed, tests)
 
 
-def _tests(found: Found) -> Iterator[ProfileTested]:
+def _tests(found: Extension) -> Iterator[ProfileTested]:
     from tmuxctl.results import ProfileTested
 
     try:
@@ -78,7 +78,7 @@ def _tests(found: Found) -> Iterator[ProfileTested]:
         yield run(case, profile, found.path, found.folder)
 
 
-def run(case: Case, profile: Profile, path: str, folder: str) -> ProfileTested:
+def run(case: ScreenTest, profile: Profile, path: str, folder: str) -> ProfileTested:
     """One saved screen, judged. `path` and `folder` say where the test stands and where its screen's file is from."""
     from tmuxctl.control.observation.explaining import of_screen
     from tmuxctl.reading.state.judging import judge
@@ -98,7 +98,7 @@ def run(case: Case, profile: Profile, path: str, folder: str) -> ProfileTested:
     return ProfileTested(profile.name, path, case.line, ok, expected, _judged(verdict, rule), verdict.why, shown)
 
 
-def _screen(case: Case, folder: str) -> str:
+def _screen(case: ScreenTest, folder: str) -> str:
     """The test's screen, as it stands in the profile or in a file beside it."""
     import os
 
@@ -123,7 +123,7 @@ def _rule(seen: Evidence, verdict: Verdict, profile: Profile) -> str | None:
     return match.rule.id if match else None
 
 
-def _fits(case: Case, verdict: Verdict, rule: str | None) -> bool:
+def _fits(case: ScreenTest, verdict: Verdict, rule: str | None) -> bool:
     state = verdict.state.value
     return (
         case.state in (None, state)
@@ -134,7 +134,7 @@ def _fits(case: Case, verdict: Verdict, rule: str | None) -> bool:
     )
 
 
-def _expected(case: Case) -> str:
+def _expected(case: ScreenTest) -> str:
     words = [case.state, case.kind, case.detail, f"by rule {case.asking}" if case.asking else None]
     return " ".join(filter(None, words)) or f"not {' or '.join(case.never)}"
 

@@ -96,7 +96,7 @@ class Search:
     def _alarmed(self, text: str, start: int, seconds: float) -> Found | None:
         try:
             return alarm.within(seconds, lambda: self._here(text, start))
-        except (alarm.Rang, MemoryError):
+        except (alarm.TimeUp, MemoryError):
             raise _late() from None
 
     def _elsewhere(self, text: str, start: int, seconds: float) -> Found | None:

@@ -16,7 +16,7 @@ from tmuxctl.reading.answers import failure, input_box
 from tmuxctl.reading.answers.transcripts import squeezed
 
 if TYPE_CHECKING:
-    from tmuxctl.program_profile import Answer, Profile
+    from tmuxctl.program_profile import AnswerRules, Profile
 
 ECHO_LENGTH = 30
 """So many characters of the input's first line are looked for."""
@@ -126,7 +126,7 @@ def _composer(rows: Sequence[str], profile: Profile) -> int:
     return at
 
 
-def _blocks(rows: Sequence[str], manner: Answer) -> str:
+def _blocks(rows: Sequence[str], manner: AnswerRules) -> str:
     """The text of the blocks behind the program's last action."""
     begin, tool, until = re.compile(manner.begin or ""), _compiled(manner.tool), _compiled(_end_pattern(manner))
     blocks: list[list[str]] = []
@@ -154,12 +154,12 @@ def _compiled(pattern: str | None) -> re.Pattern[str] | None:
     return re.compile(pattern) if pattern else None
 
 
-def _end_pattern(manner: Answer) -> str | None:
+def _end_pattern(manner: AnswerRules) -> str | None:
     """What a row that ends an answer looks like; None where its prompt alone ends it."""
     return None if manner.until == "prompt" else manner.until
 
 
-def _is_stripped(row: str, manner: Answer) -> bool:
+def _is_stripped(row: str, manner: AnswerRules) -> bool:
     """Whether the profile names a row as no part of an answer."""
     return any(re.search(pattern, row) for pattern in manner.strip)
 
@@ -206,14 +206,14 @@ def _unmarked(text: str) -> str:
     return MARKDOWN.sub("", squeezed(text))
 
 
-def _stripped(text: str, manner: Answer) -> str:
+def _stripped(text: str, manner: AnswerRules) -> str:
     if until := _end_pattern(manner):
         ends = [one.start() for one in re.finditer(until, text, re.MULTILINE)]
         text = text[: ends[-1]] if ends else text
     return "\n".join(line for line in text.split("\n") if not line or not _is_stripped(line, manner)).strip("\n")
 
 
-def _unnumbered(text: str, manner: Answer) -> str:
+def _unnumbered(text: str, manner: AnswerRules) -> str:
     """Without the numbers that the program draws before lines of code: from 1 on, one more in each."""
     if not manner.gutter:
         return text

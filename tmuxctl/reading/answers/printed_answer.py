@@ -23,7 +23,7 @@ from tmuxctl.reading.text.marks import Mark, marks
 from tmuxctl.vocabulary import Detail, InputKind
 
 if TYPE_CHECKING:
-    from tmuxctl.program_profile import Answer as Manner
+    from tmuxctl.program_profile import AnswerRules as Manner
     from tmuxctl.program_profile import Profile
 
 

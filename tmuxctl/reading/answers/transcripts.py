@@ -15,7 +15,7 @@ from tmuxctl.reading.text import patterns
 from tmuxctl.untrusted import parse_json
 
 if TYPE_CHECKING:
-    from tmuxctl.program_profile import Hooks, Told, Transcript
+    from tmuxctl.program_profile import HookEventRule, Hooks, Transcript
 
 VALUES_LIMIT = 100_000
 """Values that one path may reach."""
@@ -28,7 +28,7 @@ KNOWN = 500
 class Event(NamedTuple):
     """One event of a program's hooks: what the profile says of it, and its JSON."""
 
-    told: Told
+    told: HookEventRule
     data: Any
 
     @property

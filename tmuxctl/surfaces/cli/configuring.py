@@ -8,13 +8,13 @@ from typing import Annotated, Any
 
 from tmuxctl import config
 from tmuxctl.errors import Usage
-from tmuxctl.operations import TEXT, Kind, operation
+from tmuxctl.operations import TEXT, ValueKind, operation
 from tmuxctl.surfaces.cli.here import OfCommands
 from tmuxctl.surfaces.cli.output import note
 from tmuxctl.surfaces.cli.replacing import replace_text
 
 SettingName = Annotated[
-    str, Kind("setting", TEXT.schema, TEXT.parse), "its name, as `config show` has it, or alias.NAME"
+    str, ValueKind("setting", TEXT.schema, TEXT.parse), "its name, as `config show` has it, or alias.NAME"
 ]
 
 

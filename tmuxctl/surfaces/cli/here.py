@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tmuxctl.errors import Denied, Unreachable, Usage
-from tmuxctl.operations import TEXTS, Flag, Kind, SessionName, invoke, operation
+from tmuxctl.operations import TEXTS, Flag, SessionName, ValueKind, invoke, operation
 from tmuxctl.surfaces.cli.output import Options, tell
 from tmuxctl.terminal.tmux import options
 
@@ -87,7 +87,8 @@ class Here(OfCommands):
 
     @operation(right="read", group="Set up", view="text", examples=("help", "help ask", "help profile test"))
     def help(
-        self, command: Annotated[tuple[str, ...], Kind("command", TEXTS.schema, TEXTS.parse), "a command's words"] = ()
+        self,
+        command: Annotated[tuple[str, ...], ValueKind("command", TEXTS.schema, TEXTS.parse), "a command's words"] = (),
     ) -> Any:
         """Print what a command is for, with examples: the same as COMMAND --help. The long form is `man tmuxctl-COMMAND`."""
         from tmuxctl.surfaces.cli import group, help

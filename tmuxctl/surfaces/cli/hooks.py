@@ -21,8 +21,8 @@ SIZE_LIMIT = 16 << 20
 """Bytes of a settings file that are read."""
 
 if TYPE_CHECKING:
-    from tmuxctl.extensions import Found
-    from tmuxctl.program_profile import SettingsFile, Told
+    from tmuxctl.extensions import Extension
+    from tmuxctl.program_profile import HookEventRule, SettingsFile
     from tmuxctl.results import DenyList, HooksChanged
 
 
@@ -113,7 +113,7 @@ class _Settable(NamedTuple):
     """A program's own settings file, and the events for which hooks are put there."""
 
     settings: SettingsFile
-    events: tuple[Told, ...]
+    events: tuple[HookEventRule, ...]
 
 
 def _settable(name: str) -> _Settable:
@@ -130,7 +130,7 @@ def _settable(name: str) -> _Settable:
     )
 
 
-def _said(one: Found) -> _Settable | None:
+def _said(one: Extension) -> _Settable | None:
     from tmuxctl.profile_files import library
 
     with suppress(TmuxctlError):
