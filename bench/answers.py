@@ -27,7 +27,7 @@ from place import Place
 from tmuxctl.control import Control
 from tmuxctl.control.sessions import finding
 from tmuxctl.reading.answers.printed_answer import Given, answer
-from tmuxctl.terminal.input.paste import Input
+from tmuxctl.terminal.input.paste import LastInput
 
 SIZES = ("80x24", "120x40")
 FIRST = 80
@@ -125,7 +125,7 @@ def ask(control: Control, session: str, one: Exchange, turn: TakeTurn) -> tuple[
     left = before.text.split("\n")[before.cursor.y][: before.cursor.x]
     told = turn(control, session, one)
     pane, kept = finding.find_with_input(control.machine, session)
-    last = Input.parse(kept)
+    last = LastInput.parse(kept)
     assert last is not None
     data = finding.journal(control.machine, pane).read(last.offset).data
     given = Given(one.typed.encode(), last.x, last.y, last.cols, last.rows, last.echo)

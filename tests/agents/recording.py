@@ -17,7 +17,7 @@ from tmuxctl.control import Control
 from tmuxctl.control.observation.observer import Observer
 from tmuxctl.control.sessions import finding
 from tmuxctl.evidence import Look
-from tmuxctl.terminal.input.paste import Input
+from tmuxctl.terminal.input.paste import LastInput
 from tmuxctl.terminal.panes import captures
 from tmuxctl.terminal.tmux import screen as screens
 from tools.states.recording import Recording, Window, from_lines, thinned, to_lines
@@ -80,7 +80,7 @@ class Recorder:
         back = screens.text(now.back).split("\n") if now.back else []
         rows = [row.rstrip() for row in (*back, *screens.text(now.rows).split("\n"))]
         _, remembered = finding.find_with_input(self.control.machine, self.observer.pane.name)
-        given = Input.parse(remembered)
+        given = LastInput.parse(remembered)
         anchor = None
         if given is not None and given.typed and turn.shape == "answer":
             anchor = len(back) - (now.pane.history - self.history) + given.y

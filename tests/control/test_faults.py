@@ -37,7 +37,7 @@ def test_a_write_into_a_hanging_tmux_is_unknown_and_typed_at_most_once(control: 
     control.new("t", LINES)
     pane = server.pane(control.machine.transport, "t")
     one = paste.Write("abcdefgh12345678", data=b"only once", enter=True)
-    remember = paste.Input.remember(1, one.id, 0, "tty", one.data)
+    remember = paste.LastInput.remember(1, one.id, 0, "tty", one.data)
     with stopped(control), pytest.raises(Unreachable) as unknown:
         paste.write(control.machine.transport, control.machine.holder, pane, one, remember, timeout=0.5)
     assert unknown.value.reason == "outcome_unknown"
@@ -115,7 +115,7 @@ def test_a_process_that_is_stopped_while_it_opens_a_client_leaves_no_doubt_about
     control.new("t", LINES)
     pane = server.pane(control.machine.transport, "t")
     one = paste.Write("abcdefgh12345678", data=b"not at all", enter=True)
-    remember = paste.Input.remember(1, one.id, 0, "tty", one.data)
+    remember = paste.LastInput.remember(1, one.id, 0, "tty", one.data)
     with open(f"{control.machine.transport.home}/control.lock", "r+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(Conflict) as refused:

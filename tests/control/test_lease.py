@@ -13,22 +13,22 @@ from programs import LINES
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict
 from tmuxctl.terminal.tmux import lease
-from tmuxctl.terminal.tmux.lease import Holder
+from tmuxctl.terminal.tmux.lease import LeaseHolder
 from tmuxctl.terminal.tmux.server import pane
 
 
-def holds(control: Control, holder: Holder) -> bool:
+def holds(control: Control, holder: LeaseHolder) -> bool:
     """Whether this holder gets the lease of session `t`."""
     return lease.take(control.machine.transport, holder, pane(control.machine.transport, "t"))
 
 
 @pytest.fixture
-def living() -> Holder:
+def living() -> LeaseHolder:
     """Another writer, which lives."""
-    return Holder("other0000000", os.getppid(), lease.started(os.getppid()))
+    return LeaseHolder("other0000000", os.getppid(), lease.started(os.getppid()))
 
 
-def test_while_another_writer_has_the_lease_nothing_is_typed(control: Control, living: Holder) -> None:
+def test_while_another_writer_has_the_lease_nothing_is_typed(control: Control, living: LeaseHolder) -> None:
     control.new("t", LINES)
     assert holds(control, living)
     assert holds(control, living)
@@ -46,7 +46,7 @@ def test_the_lease_of_a_dead_writer_is_broken_at_once(control: Control) -> None:
     gone = subprocess.Popen(["sleep", "60"])
     began = lease.started(gone.pid)
     control.new("t", LINES)
-    assert holds(control, Holder("dead00000000", gone.pid, began))
+    assert holds(control, LeaseHolder("dead00000000", gone.pid, began))
     with pytest.raises(Conflict):
         control.send("t", b"mine")
     gone.kill()
@@ -58,13 +58,13 @@ def test_the_lease_of_a_dead_writer_is_broken_at_once(control: Control) -> None:
 @pytest.mark.on("memory", "tmux")
 def test_a_pid_used_again_does_not_keep_a_dead_writers_lease(control: Control) -> None:
     control.new("t", LINES)
-    assert holds(control, Holder("dead00000000", os.getppid(), 1))
+    assert holds(control, LeaseHolder("dead00000000", os.getppid(), 1))
     control.send("t", b"mine")
     assert control.wait("t", text="^mine$").matched
 
 
 @pytest.mark.on("memory", "tmux")
-def test_a_lease_that_ran_out_counts_no_more(control: Control, living: Holder) -> None:
+def test_a_lease_that_ran_out_counts_no_more(control: Control, living: LeaseHolder) -> None:
     control.new("t", LINES)
     assert holds(control, living)
     past = str(int(control.machine.transport.clock()) - 1)
@@ -74,7 +74,7 @@ def test_a_lease_that_ran_out_counts_no_more(control: Control, living: Holder) -
 
 
 @pytest.mark.on("memory", "tmux")
-def test_only_the_holder_gives_a_lease_back(control: Control, living: Holder) -> None:
+def test_only_the_holder_gives_a_lease_back(control: Control, living: LeaseHolder) -> None:
     control.new("t", LINES)
     assert holds(control, living)
     lease.give_back(control.machine.transport, control.machine.holder, "t")

@@ -9,20 +9,20 @@ from tmuxctl import config
 from tmuxctl.control import Control
 from tmuxctl.control.sessions import capacity
 from tmuxctl.errors import Failed, TmuxctlError
-from tmuxctl.transport.base import Room, Used
+from tmuxctl.transport.base import Quota, Resources
 
-MANY = Used(10, 1000)
+MANY = Quota(10, 1000)
 
 
 @pytest.mark.parametrize(
     ("room", "reason"),
     [
-        (Room(free=1000, ptys=MANY, descriptors=MANY), "disk_full"),
-        (Room(free=1 << 30, ptys=Used(4094, 4096), descriptors=MANY), "no_ptys"),
-        (Room(free=1 << 30, ptys=MANY, descriptors=Used(52, 64)), "no_descriptors"),
+        (Resources(free=1000, ptys=MANY, descriptors=MANY), "disk_full"),
+        (Resources(free=1 << 30, ptys=Quota(4094, 4096), descriptors=MANY), "no_ptys"),
+        (Resources(free=1 << 30, ptys=MANY, descriptors=Quota(52, 64)), "no_descriptors"),
     ],
 )
-def test_what_there_is_no_room_for_is_refused(room: Room, reason: str) -> None:
+def test_what_there_is_no_room_for_is_refused(room: Resources, reason: str) -> None:
     with pytest.raises(Failed) as refused:
         capacity.refuse(room, "/home")
     assert refused.value.reason == reason
@@ -30,8 +30,8 @@ def test_what_there_is_no_room_for_is_refused(room: Room, reason: str) -> None:
 
 
 def test_what_cannot_be_asked_is_no_reason_to_refuse() -> None:
-    capacity.refuse(Room(), "/home")
-    capacity.refuse(Room(free=1 << 30, ptys=Used(4000, 4096), descriptors=Used(51, 64)), "/home")
+    capacity.refuse(Resources(), "/home")
+    capacity.refuse(Resources(free=1 << 30, ptys=Quota(4000, 4096), descriptors=Quota(51, 64)), "/home")
 
 
 @pytest.mark.on("memory", "tmux")

@@ -119,10 +119,10 @@ ASKED = (
 
 def tree(control: Control) -> set[int]:
     """The processes of the session and those of this test: they have what they were given."""
-    from tmuxctl.terminal.processes.process import Target, belonging
+    from tmuxctl.terminal.processes.process import SessionTarget, belonging
 
     made = control.show("t")
-    target = Target(made.id, f"{control.machine.transport.home}/sessions/{made.id}")
+    target = SessionTarget(made.id, f"{control.machine.transport.home}/sessions/{made.id}")
     mine = {os.getpid(), os.getppid()}
     return mine | {row.pid for row in belonging(control.machine.transport, [target])[made.id]} | {made.pid or 0}
 

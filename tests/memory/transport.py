@@ -19,7 +19,7 @@ from tmuxctl.errors import NotFound
 from tmuxctl.evidence import FULL, NONE, WCHAN, Kernel, Thread, Tty
 from tmuxctl.evidence import Program as Running
 from tmuxctl.transport import base
-from tmuxctl.transport.base import Command, File, Load, Probe, Process, Room
+from tmuxctl.transport.base import Command, File, Probe, Process, ProcessLoad, Resources
 
 
 class MemoryTransport:
@@ -214,11 +214,11 @@ class MemoryTransport:
     def record_server(self, pid: int) -> None:
         pass
 
-    def room(self, folder: str, pid: int | None) -> Room:
-        return Room()
+    def room(self, folder: str, pid: int | None) -> Resources:
+        return Resources()
 
-    def load(self, pid: int) -> Load:
-        return Load(1, 1 << 20, 0.5)
+    def load(self, pid: int) -> ProcessLoad:
+        return ProcessLoad(1, 1 << 20, 0.5)
 
     def which(self, program: str, path: str, folder: str) -> bool:
         # the folders sessions start in are this machine's own

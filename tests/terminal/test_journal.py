@@ -17,7 +17,7 @@ import pytest
 
 from tmuxctl.errors import NotFound, Usage
 from tmuxctl.terminal.tmux import journal
-from tmuxctl.terminal.tmux.journal import Cursor, Extent, Journal, Slice
+from tmuxctl.terminal.tmux.journal import Cursor, Journal, JournalExtent, JournalSlice
 from tmuxctl.transport.base import File
 
 NUMBERS = itertools.count()
@@ -76,20 +76,20 @@ def kept(tmp_path: Path, **segments: bytes) -> Journal:
 
 def test_an_empty_journal_is_empty(tmp_path):
     read = kept(tmp_path)
-    assert read.extent() == Extent(0, 0, False)
-    assert read.read(0) == read.tail(10) == Slice(b"", 0, 0, False)
+    assert read.extent() == JournalExtent(0, 0, False)
+    assert read.read(0) == read.tail(10) == JournalSlice(b"", 0, 0, False)
 
 
 def test_segments_are_read_as_one_stream(tmp_path):
     read = kept(tmp_path, s0=b"abc", s3=b"defg", s7=b"h")
     assert (read.start(), read.end(), read.finished()) == (0, 8, False)
-    assert read.read(0) == Slice(b"abcdefgh", 0, 8, False)
-    assert read.read(2, 3) == Slice(b"cde", 2, 5, False)
-    assert read.read(3, 4) == Slice(b"defg", 3, 7, False)
-    assert read.read(4, 0) == Slice(b"", 4, 4, False)
-    assert read.tail(5) == Slice(b"defgh", 3, 8, False)
-    assert read.read(8) == Slice(b"", 8, 8, False)
-    assert read.read(100) == Slice(b"", 100, 100, False)
+    assert read.read(0) == JournalSlice(b"abcdefgh", 0, 8, False)
+    assert read.read(2, 3) == JournalSlice(b"cde", 2, 5, False)
+    assert read.read(3, 4) == JournalSlice(b"defg", 3, 7, False)
+    assert read.read(4, 0) == JournalSlice(b"", 4, 4, False)
+    assert read.tail(5) == JournalSlice(b"defgh", 3, 8, False)
+    assert read.read(8) == JournalSlice(b"", 8, 8, False)
+    assert read.read(100) == JournalSlice(b"", 100, 100, False)
     (tmp_path / "journal" / "end").touch()
     assert read.finished()
 
@@ -97,27 +97,27 @@ def test_segments_are_read_as_one_stream(tmp_path):
 def test_what_was_rotated_away_is_told(tmp_path):
     read = kept(tmp_path, s100=b"abc", s103=b"de")
     assert read.start() == 100
-    assert read.read(7) == Slice(b"abcde", 100, 105, True)
-    assert read.read(7, 2) == Slice(b"ab", 100, 102, True)
-    assert read.read(100) == Slice(b"abcde", 100, 105, False)
-    assert read.tail(1000) == Slice(b"abcde", 100, 105, False)
+    assert read.read(7) == JournalSlice(b"abcde", 100, 105, True)
+    assert read.read(7, 2) == JournalSlice(b"ab", 100, 102, True)
+    assert read.read(100) == JournalSlice(b"abcde", 100, 105, False)
+    assert read.tail(1000) == JournalSlice(b"abcde", 100, 105, False)
 
 
 def test_a_gap_is_told_and_read_over(tmp_path):
     read = kept(tmp_path, s0=b"abc", s4=b"def")
     assert read.end() == 7
-    assert read.read(0) == Slice(b"abcdef", 0, 7, True)
-    assert read.read(0, 4) == Slice(b"abcd", 0, 5, True)
-    assert read.read(0, 3) == Slice(b"abc", 0, 3, False)
-    assert read.read(3) == Slice(b"def", 4, 7, True)
-    assert read.read(4) == Slice(b"def", 4, 7, False)
-    assert read.tail(5) == Slice(b"cdef", 2, 7, True)
+    assert read.read(0) == JournalSlice(b"abcdef", 0, 7, True)
+    assert read.read(0, 4) == JournalSlice(b"abcd", 0, 5, True)
+    assert read.read(0, 3) == JournalSlice(b"abc", 0, 3, False)
+    assert read.read(3) == JournalSlice(b"def", 4, 7, True)
+    assert read.read(4) == JournalSlice(b"def", 4, 7, False)
+    assert read.tail(5) == JournalSlice(b"cdef", 2, 7, True)
 
 
 def test_a_gap_with_nothing_behind_it_yet_is_told_once(tmp_path):
     read = kept(tmp_path, s0=b"abc", s4=b"")
-    assert read.read(3) == Slice(b"", 4, 4, True)
-    assert read.read(4) == Slice(b"", 4, 4, False)
+    assert read.read(3) == JournalSlice(b"", 4, 4, True)
+    assert read.read(4) == JournalSlice(b"", 4, 4, False)
 
 
 def test_segments_that_vanish_under_the_reader_are_no_error(tmp_path):
@@ -148,7 +148,7 @@ def test_a_segment_that_grew_after_the_listing_makes_no_gap(tmp_path):
             return {name: File(1, 0.0) for name in super().files(folder)}
 
     read.transport = Stale()
-    assert read.read(0) == Slice(b"abcdefghi", 0, 9, False)
+    assert read.read(0) == JournalSlice(b"abcdefghi", 0, 9, False)
 
 
 def test_cursors_survive_their_text():
@@ -216,7 +216,7 @@ def test_every_byte_comes_at_once_and_the_end_is_told(start):
     assert not writer.journal.finished()
     writer.end()
     assert writer.journal.finished()
-    assert writer.journal.read(0) == Slice(bytes(range(1, 200)), 0, 199, False)
+    assert writer.journal.read(0) == JournalSlice(bytes(range(1, 200)), 0, 199, False)
     assert [segment.stat().st_mode & 0o777 for segment in writer.folder.glob("journal/seg.*")] == [0o600]
 
 
@@ -269,8 +269,8 @@ def test_after_a_writers_death_the_next_leaves_a_gap(start):
     second = start(first.folder)
     second.write(b"after")
     second.end()
-    assert second.journal.read(0) == Slice(b"beforeafter", 0, 12, True)
-    assert second.journal.read(7) == Slice(b"after", 7, 12, False)
+    assert second.journal.read(0) == JournalSlice(b"beforeafter", 0, 12, True)
+    assert second.journal.read(7) == JournalSlice(b"after", 7, 12, False)
     assert second.journal.finished()
 
 
@@ -297,7 +297,7 @@ def test_a_full_disk_ends_the_writer_and_a_new_one_marks_the_gap(start, tmp_path
         again.write(b"room again")
         again.end()
         assert again.journal.finished()
-        assert again.journal.read(0) == Slice(before.data[:1000] + b"room again", 0, 1011, True)
+        assert again.journal.read(0) == JournalSlice(before.data[:1000] + b"room again", 0, 1011, True)
     finally:
         for writer in [one for one in (locals().get("writer"), locals().get("again")) if one]:
             writer.end()
@@ -413,7 +413,7 @@ def test_a_cursor_holds_across_rotation_and_exit(server):
     until(lambda: kept.end() == len(first) + len(second))
     leave.touch()
     server.ended(kept)
-    assert kept.read(cursor.offset) == Slice(second, len(first), len(first) + len(second), False)
+    assert kept.read(cursor.offset) == JournalSlice(second, len(first), len(first) + len(second), False)
     assert kept.start() > 0
 
 
@@ -432,7 +432,7 @@ def test_a_hostile_folder_is_only_a_folder(server, name):
     until(lambda: kept.end() == 7)
     go.touch()
     server.ended(kept)
-    assert kept.read(0) == Slice(b"hello\r\n", 0, 7, False)
+    assert kept.read(0) == JournalSlice(b"hello\r\n", 0, 7, False)
     assert not list(server.folder.rglob("pwned"))
     assert server("display-message", "-p", "-t", "=odd:", "#{pane_in_mode}") == "0"
 
@@ -446,7 +446,7 @@ def test_fifteen_sessions_at_once_are_each_complete(server):
     go.touch()
     for one, kept in journals.items():
         server.ended(kept)
-        assert kept.read(0) == Slice(expected[one], 0, len(expected[one]), False)
+        assert kept.read(0) == JournalSlice(expected[one], 0, len(expected[one]), False)
 
 
 def test_programs_that_end_at_once_end_their_journals(server):

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tmuxctl.errors import Failed, NotFound, Unreachable
-from tmuxctl.transport.control_mode import Channel, NotHere
+from tmuxctl.transport.control_mode import ControlChannel, NeedsSpawn
 
 NUMBERS = itertools.count()
 
@@ -60,8 +60,8 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
 
 
 @pytest.fixture
-def channel(server: Server) -> Iterator[Channel]:
-    opened = Channel(server.socket)
+def channel(server: Server) -> Iterator[ControlChannel]:
+    opened = ControlChannel(server.socket)
     yield opened
     opened.close()
 
@@ -70,7 +70,7 @@ def say(text: str) -> tuple[str, ...]:
     return ("display-message", "-p", text)
 
 
-def test_a_list_prints_what_a_spawned_tmux_prints(server: Server, channel: Channel) -> None:
+def test_a_list_prints_what_a_spawned_tmux_prints(server: Server, channel: ControlChannel) -> None:
     channel.run([("set-option", "-g", "@long", "x" * 300_000)])
     lists = [
         [say("a"), say("ü #{pid}"), say("")],
@@ -92,7 +92,7 @@ HOSTILE_ROWS = r"""
 """
 
 
-def test_a_screen_is_what_a_spawned_tmux_prints_of_it(server: Server, channel: Channel) -> None:
+def test_a_screen_is_what_a_spawned_tmux_prints_of_it(server: Server, channel: ControlChannel) -> None:
     server(
         "new-session",
         "-d",
@@ -118,7 +118,7 @@ def test_a_screen_is_what_a_spawned_tmux_prints_of_it(server: Server, channel: C
     assert server("list-buffers") == b""
 
 
-def test_a_screen_of_any_size_is_whole(server: Server, channel: Channel) -> None:
+def test_a_screen_of_any_size_is_whole(server: Server, channel: ControlChannel) -> None:
     command = ("capture-pane", "-p", "-t", "=size:")
     for size in (975, 976, 977, 1999, 2000, 2001, 4047, 4048, 4049):
         # with the line end of its row, and those of 59 that are empty
@@ -129,12 +129,12 @@ def test_a_screen_of_any_size_is_whole(server: Server, channel: Channel) -> None
         server("kill-session", "-t", "=size")
 
 
-def test_no_commands_print_nothing(channel: Channel) -> None:
+def test_no_commands_print_nothing(channel: ControlChannel) -> None:
     assert channel.run([]) == b""
     assert channel.run([say("still there")]) == b"still there\n"
 
 
-def test_an_error_ends_its_list_and_not_the_channel(channel: Channel) -> None:
+def test_an_error_ends_its_list_and_not_the_channel(channel: ControlChannel) -> None:
     with pytest.raises(NotFound) as caught:
         channel.run([say("before"), ("kill-session", "-t", "=nothing"), ("set-option", "-g", "@after", "1")])
     assert caught.value.message == "tmux: can't find session: nothing"
@@ -155,24 +155,24 @@ BUFFERS = [
 ]
 
 
-def test_a_buffer_is_exact(server: Server, channel: Channel) -> None:
+def test_a_buffer_is_exact(server: Server, channel: ControlChannel) -> None:
     for data in BUFFERS:
         channel.run([("set-option", "-g", "@done", "1")], buffer=("b x", data))
         assert server("save-buffer", "-b", "b x", "-") == data
 
 
-def test_what_cannot_go_over_it_is_refused_before_anything_is_sent(server: Server, channel: Channel) -> None:
+def test_what_cannot_go_over_it_is_refused_before_anything_is_sent(server: Server, channel: ControlChannel) -> None:
     for data in (b"a\0b", b"x" * 17_000):
-        with pytest.raises(NotHere):
+        with pytest.raises(NeedsSpawn):
             channel.run([("set-option", "-g", "@sent", "1")], buffer=("b", data))
     for command in (("run-shell", "true"), ("kill-server",), ("load-buffer", "-"), ("new-session",), ("wait-for", "x")):
-        with pytest.raises(NotHere):
+        with pytest.raises(NeedsSpawn):
             channel.run([("set-option", "-g", "@sent", "1"), command])
     assert server("show-options", "-gqv", "@sent") == b""
     assert channel.run([say("alive")]) == b"alive\n"
 
 
-def test_notifications_and_hooks_are_no_answers(server: Server, channel: Channel) -> None:
+def test_notifications_and_hooks_are_no_answers(server: Server, channel: ControlChannel) -> None:
     server("set-hook", "-g", "after-set-option", "display-message -p hooked")
     server("new-session", "-d", "-s", "other")
     server("kill-session", "-t", "=other")
@@ -180,7 +180,7 @@ def test_notifications_and_hooks_are_no_answers(server: Server, channel: Channel
     assert channel.run([("rename-window", "-t", "=db:", "new"), say("c")]) == b"c\n"
 
 
-def test_it_sits_in_a_hidden_session_and_changes_no_size(server: Server, channel: Channel) -> None:
+def test_it_sits_in_a_hidden_session_and_changes_no_size(server: Server, channel: ControlChannel) -> None:
     shown = server("list-clients", "-F", "#{client_session},#{client_flags}").strip().split(b",")
     assert shown[0] == b"_tmuxctl"
     assert {b"no-output", b"ignore-size", b"control-mode", b"UTF-8"} <= set(shown)
@@ -188,7 +188,7 @@ def test_it_sits_in_a_hidden_session_and_changes_no_size(server: Server, channel
     before = server(*size)
     # tmux 3.2a makes it a row smaller than asked for
     assert before in (b"80x24\n", b"80x23\n")
-    second = Channel(server.socket)
+    second = ControlChannel(server.socket)
     assert server(*size) == before
     assert second.run([say("two")]) == channel.run([say("two")]) == b"two\n"
     second.close()
@@ -197,10 +197,10 @@ def test_it_sits_in_a_hidden_session_and_changes_no_size(server: Server, channel
 
 def test_opening_never_starts_a_server(server: Server) -> None:
     with pytest.raises(Unreachable) as caught:
-        Channel(server.socket + "-other")
+        ControlChannel(server.socket + "-other")
     assert caught.value.reason == "no_server"
     with pytest.raises(Unreachable) as missing:
-        Channel(server.socket, tmux="tmuxctl-no-such-tmux")
+        ControlChannel(server.socket, tmux="tmuxctl-no-such-tmux")
     assert missing.value.reason == "no_tmux"
 
 
@@ -209,27 +209,27 @@ def gone(pid: int) -> bool:
     return not Path(f"/proc/{pid}").exists()
 
 
-def test_a_server_that_does_not_answer_closes_the_channel(server: Server, channel: Channel) -> None:
+def test_a_server_that_does_not_answer_closes_the_channel(server: Server, channel: ControlChannel) -> None:
     pid = int(server("display-message", "-p", "#{pid}"))
     os.kill(pid, signal.SIGSTOP)
     try:
         with pytest.raises(Unreachable) as caught:
             channel.run([say("a")], timeout=0.2)
         with pytest.raises(Unreachable) as opening:
-            Channel(server.socket, timeout=0.2)
+            ControlChannel(server.socket, timeout=0.2)
     finally:
         os.kill(pid, signal.SIGCONT)
     assert caught.value.reason == opening.value.reason == "backend_timeout"
     assert channel.closed
     assert gone(channel.pid)
-    with pytest.raises(NotHere):
+    with pytest.raises(NeedsSpawn):
         channel.run([say("a")])
-    again = Channel(server.socket)
+    again = ControlChannel(server.socket)
     assert again.run([say("again")]) == b"again\n"
     again.close()
 
 
-def test_more_than_a_stopped_server_takes_is_given_up_too(server: Server, channel: Channel) -> None:
+def test_more_than_a_stopped_server_takes_is_given_up_too(server: Server, channel: ControlChannel) -> None:
     pid = int(server("display-message", "-p", "#{pid}"))
     os.kill(pid, signal.SIGSTOP)
     try:
@@ -240,16 +240,16 @@ def test_more_than_a_stopped_server_takes_is_given_up_too(server: Server, channe
     assert caught.value.reason == "backend_timeout"
 
 
-def test_a_killed_server_is_told(server: Server, channel: Channel) -> None:
+def test_a_killed_server_is_told(server: Server, channel: ControlChannel) -> None:
     server.end()
-    with pytest.raises((Unreachable, NotHere)) as caught:
+    with pytest.raises((Unreachable, NeedsSpawn)) as caught:
         channel.run([say("a")])
     assert getattr(caught.value, "reason", "no_server") == "no_server"
     assert channel.closed
     assert gone(channel.pid)
 
 
-def test_a_server_killed_during_a_call_is_told(server: Server, channel: Channel) -> None:
+def test_a_server_killed_during_a_call_is_told(server: Server, channel: ControlChannel) -> None:
     later = threading.Thread(target=lambda: until(lambda: b"1" in server("show", "-gqv", "@now")) or server.end())
     later.start()
     with pytest.raises(Unreachable) as caught:
@@ -258,18 +258,18 @@ def test_a_server_killed_during_a_call_is_told(server: Server, channel: Channel)
     assert caught.value.reason == "no_server"
 
 
-def test_a_lost_hidden_session_only_sends_the_caller_elsewhere(server: Server, channel: Channel) -> None:
+def test_a_lost_hidden_session_only_sends_the_caller_elsewhere(server: Server, channel: ControlChannel) -> None:
     server("kill-session", "-t", "=_tmuxctl")
     until(lambda: b"_tmuxctl" not in server("list-clients", "-F", "#{client_session}"))
-    with pytest.raises((NotHere, Unreachable)):
+    with pytest.raises((NeedsSpawn, Unreachable)):
         channel.run([say("a")])
     assert channel.closed
-    again = Channel(server.socket)
+    again = ControlChannel(server.socket)
     assert again.run([say("again")]) == b"again\n"
     again.close()
 
 
-def test_threads_get_their_own_answers(channel: Channel) -> None:
+def test_threads_get_their_own_answers(channel: ControlChannel) -> None:
     wrong: list[bytes] = []
 
     def ask(number: int) -> None:
@@ -287,7 +287,7 @@ def test_threads_get_their_own_answers(channel: Channel) -> None:
 
 
 def test_closing_ends_the_client_and_may_be_done_twice(server: Server) -> None:
-    opened = Channel(server.socket)
+    opened = ControlChannel(server.socket)
     opened.close()
     opened.close()
     assert opened.closed
@@ -333,7 +333,7 @@ def test_a_screen_that_forges_guards_is_shown_as_it_is(tmp_path: Path) -> None:
     fake = tmp_path / "tmux"
     fake.write_text(FORGER)
     fake.chmod(0o755)
-    channel = Channel("any", tmux=str(fake))
+    channel = ControlChannel("any", tmux=str(fake))
     capture, fact = ("capture-pane", "-p"), say("fact")
     try:
         assert channel.run([capture, fact]) == forged(3) + b"fact\n"
@@ -342,7 +342,7 @@ def test_a_screen_that_forges_guards_is_shown_as_it_is(tmp_path: Path) -> None:
         channel.close()
 
 
-def test_a_screen_that_looks_like_guards_is_shown_as_it_is(server: Server, channel: Channel) -> None:
+def test_a_screen_that_looks_like_guards_is_shown_as_it_is(server: Server, channel: ControlChannel) -> None:
     lines = "%%end 1 2 1\\n%%begin 1 2 1\\n%%error 1 2 1\\n%%exit\\n"
     server("new-session", "-d", "-s", "hostile", f"printf '{lines}'; exec sleep 600")
     until(lambda: b"%exit" in server("capture-pane", "-p", "-t", "=hostile:"))

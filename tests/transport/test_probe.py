@@ -425,7 +425,7 @@ def test_a_foreground_whose_parent_has_gone_is_found(start: Callable[..., Pane],
 
 
 def test_a_kernel_without_lists_of_children_tells_the_same(start: Callable[..., Pane], until: Until) -> None:
-    class Unlisted(procfs.Here):
+    class Unlisted(procfs.LocalKernelFiles):
         def children(self, pid: int, threads: list[int]) -> list[int] | None:
             return None
 
@@ -620,7 +620,7 @@ def test_a_terminal_is_not_held_open(start: Callable[..., Pane], until: Until) -
     until(lambda: sleeping(seen.kernel(), "read"))
     for level in (FULL, WCHAN, NONE):
         seen.kernel(level)
-    assert seen.path not in (procfs.Here().links(os.getpid()) or {}).values()
+    assert seen.path not in (procfs.LocalKernelFiles().links(os.getpid()) or {}).values()
 
 
 # system calls

@@ -29,7 +29,7 @@ def test_a_signal_is_a_negative_status() -> None:
 
 
 def test_what_takes_too_long_is_killed() -> None:
-    with pytest.raises(spawn.Late):
+    with pytest.raises(spawn.SpawnTimeout):
         spawn.run(["sh", "-c", "exec sleep 1000"], timeout=0.2)
     assert not [pid for pid in os.listdir("/proc") if pid.isdigit() and _sleeps(pid)]
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tmuxctl.errors import Denied, NotFound, TmuxctlError, Unreachable
-from tmuxctl.transport.base import Guard, Refused, Transport
+from tmuxctl.transport.base import Guard, GuardRefused, Transport
 from tmuxctl.transport.pipe import PipeTransport
 from tmuxctl.transport.versions import exact_paste_flags
 
@@ -305,13 +305,13 @@ def test_a_guard_ends_its_list_unless_its_condition_holds(session: Transport) ->
     session.run([("set-option", "-t", "=db:", "@id", "a,b c")])
     same, other = "#{==:#{@id},a#,b c}", "#{==:#{@id},x}"
     change = ("set-option", "-g", "@changed", "1")
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(GuardRefused) as refused:
         session.run(
             [("display-message", "-p", "before"), Guard("=db:", other, "is=#{?#{@id},1,0} at #{session_name}"), change]
         )
     assert refused.value.told == "is=1 at db"
     for target, condition in (("=db:", "0"), ("=db:", ""), ("=db:", "#{@none}"), ("=gone:", same), ("=db:", other)):
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(GuardRefused) as refused:
             session.run([Guard(target, condition or "#{@none}"), change])
         assert refused.value.told == ""
     assert session.run([("show-options", "-gqv", "@changed")]) == b""

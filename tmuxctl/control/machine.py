@@ -10,7 +10,7 @@ from tmuxctl.control.foreground import KnownProfiles
 if TYPE_CHECKING:
     from tmuxctl.config import Settings
     from tmuxctl.program_profile import Profile
-    from tmuxctl.terminal.tmux.lease import Holder
+    from tmuxctl.terminal.tmux.lease import LeaseHolder
     from tmuxctl.terminal.tmux.server import Pane
     from tmuxctl.transport.base import Transport
 
@@ -33,11 +33,11 @@ class Machine:
         """The profiles a resident process read, by the session's id: they never change."""
 
     @cached_property
-    def holder(self) -> Holder:
+    def holder(self) -> LeaseHolder:
         """Who we are to a lease."""
-        from tmuxctl.terminal.tmux.lease import Holder
+        from tmuxctl.terminal.tmux.lease import LeaseHolder
 
-        return Holder.new()
+        return LeaseHolder.new()
 
     def __enter__(self) -> Machine:
         return self

@@ -23,7 +23,7 @@ Command = Sequence[str]
 
 
 class Guard(tuple[str, ...]):
-    """Ends a command list inside tmux, before its next command, unless a condition holds: `run` then raises Refused.
+    """Ends a command list inside tmux, before its next command, unless a condition holds: `run` then raises GuardRefused.
 
     A command as any other, that still knows its parts. `if-shell` would do the same and leaks the list it parsed, in every
     version up to 3.7c (cmd-if-shell.c keeps a reference). The name of an option is a format and must be one that exists:
@@ -49,7 +49,7 @@ UNSET = "lock-command"
 REFUSED = "refused"
 
 
-class Refused(Failed):
+class GuardRefused(Failed):
     """A Guard ended a command list; `told` is what its format made."""
 
     def __init__(self, told: str) -> None:
@@ -79,23 +79,23 @@ class Process(NamedTuple):
     name: str
 
 
-class Used(NamedTuple):
+class Quota(NamedTuple):
     """How much of something is used, and how much there may be."""
 
     used: int
     most: int
 
 
-class Room(NamedTuple):
+class Resources(NamedTuple):
     """What is left of what sessions need: bytes on the disk, the machine's pseudoterminals, the server's descriptors; None
     for what cannot be asked."""
 
     free: int | None = None
-    ptys: Used | None = None
-    descriptors: Used | None = None
+    ptys: Quota | None = None
+    descriptors: Quota | None = None
 
 
-class Load(NamedTuple):
+class ProcessLoad(NamedTuple):
     """What a tree of processes takes: how many they are, their resident memory in bytes, shared pages counted for each, and
     their processor time in seconds, that of children that have ended included."""
 
@@ -202,10 +202,10 @@ class Transport(Protocol):
     def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
         """The machine's process table, as much of it as may be seen; only these processes if `pids` is given."""
 
-    def room(self, folder: str, pid: int | None) -> Room:
+    def room(self, folder: str, pid: int | None) -> Resources:
         """What is left: on the disk that holds `folder`, of the machine's terminals, of a process's descriptors."""
 
-    def load(self, pid: int) -> Load:
+    def load(self, pid: int) -> ProcessLoad:
         """What this process and all that descend from it take together; nothing if it has ended."""
 
     def which(self, program: str, path: str, folder: str) -> bool:
@@ -302,7 +302,7 @@ FAILURES: Sequence[tuple[str, type[TmuxctlError], str, str]] = (
 def failure(message: str) -> TmuxctlError:
     """tmux's complaint as an error of ours."""
     if found := re.fullmatch(f"invalid option: {REFUSED}(?: (.*))?", message):
-        return Refused(found[1] or "")
+        return GuardRefused(found[1] or "")
     for pattern, kind, reason, hint in FAILURES:
         if re.search(pattern, message):
             return kind(f"tmux: {message}" if message else "tmux failed", reason=reason, hint=hint)

@@ -62,7 +62,7 @@ UNKNOWN = ("io_uring_enter", "restart_syscall")
 INPUT, EVENTS = 0x41, 0x0FFF_FFFF
 
 
-class Process(Protocol):
+class ProcessView(Protocol):
     """What can be asked of a process and its descriptors."""
 
     def terminal(self, descriptor: int) -> bool | None:
@@ -78,7 +78,7 @@ class Process(Protocol):
         """That much of its memory, or nothing."""
 
 
-class Wait(NamedTuple):
+class ThreadWait(NamedTuple):
     """`call`, `tty`, `alone`, `timeout` and `inward` as evidence.Thread has them; `told` is False where the set of
     descriptors it waits for was not to be read."""
 
@@ -90,7 +90,7 @@ class Wait(NamedTuple):
     inward: bool = False
 
 
-class Found(NamedTuple):
+class AwaitedDescriptors(NamedTuple):
     """What a set of descriptors has: the terminal, None if unknown; `alone`: nothing else; `inward`: nothing else but
     what the process itself writes to."""
 
@@ -108,37 +108,37 @@ class _Unreadable(Exception):
     """The memory with a set of descriptors cannot be read."""
 
 
-def wait(line: bytes, process: Process, machine: str) -> Wait:
+def wait(line: bytes, process: ProcessView, machine: str) -> ThreadWait:
     """What a thread waits for, by its line of /proc/PID/task/TID/syscall; `machine` as uname(2) names it."""
     words = line.split()
     if words[0] == b"running":
-        return Wait("running", False)
+        return ThreadWait("running", False)
     if len(words) < 9:
         # asleep, but in no system call: a page fault, or it is being traced
-        return Wait(None, False)
+        return ThreadWait(None, False)
     if words[8] == b"0x0":
         # a worker of io_uring: a thread without a program counter, the call is that of its maker
-        return Wait(None, None)
+        return ThreadWait(None, None)
     call = named(machine).get(int(words[0]))
     arguments = [int(word, 16) for word in words[1:7]]
     if call is None:
-        return Wait(words[0].decode(), None)
+        return ThreadWait(words[0].decode(), None)
     if call in UNKNOWN:
-        return Wait(call, None)
+        return ThreadWait(call, None)
     if call in READS:
         tty = process.terminal(arguments[READS[call]] & 0xFFFF_FFFF)
-        return Wait(call, tty, tty is True)
+        return ThreadWait(call, tty, tty is True)
     try:
         entries = _several(call, arguments, process)
     except _Unreadable:
-        return Wait(call, None, told=False)
+        return ThreadWait(call, None, told=False)
     found = _among(entries, process, NESTED)
     if not found.tty:
-        return Wait(call, found.tty)
+        return ThreadWait(call, found.tty)
     seconds = _seconds(call, arguments, process)
     forever = seconds is FOREVER
     timeout = None if seconds is FOREVER or seconds < 0 else seconds
-    return Wait(call, True, found.alone and forever, timeout=timeout, inward=found.inward and forever)
+    return ThreadWait(call, True, found.alone and forever, timeout=timeout, inward=found.inward and forever)
 
 
 @cache
@@ -151,12 +151,12 @@ def named(machine: str) -> dict[int, str]:
     return {int(row[column]): row[0] for row in rows if row[column] != "-"}
 
 
-def epoll(descriptor: int, process: Process) -> bool | None:
+def epoll(descriptor: int, process: ProcessView) -> bool | None:
     """Whether an epoll descriptor waits for the terminal's input."""
     return _among(_watched(descriptor, process), process, NESTED).tty
 
 
-def _several(call: str, arguments: list[int], process: Process) -> list[tuple[int, bool]]:
+def _several(call: str, arguments: list[int], process: ProcessView) -> list[tuple[int, bool]]:
     """The descriptors a call waits for, each with whether for input."""
     first, second, third, fourth, *_ = arguments
     if call in POLLS:
@@ -166,7 +166,7 @@ def _several(call: str, arguments: list[int], process: Process) -> list[tuple[in
     return _watched(first & 0xFFFF_FFFF, process) if call.startswith("epoll") else []
 
 
-def _seconds(call: str, arguments: list[int], process: Process) -> float | None:
+def _seconds(call: str, arguments: list[int], process: ProcessView) -> float | None:
     """After how many seconds a call gives up: FOREVER, or UNKNOWN_TIME."""
     _, _, third, fourth, fifth, _ = arguments
     if call in MILLISECONDS:
@@ -183,7 +183,7 @@ def _seconds(call: str, arguments: list[int], process: Process) -> float | None:
     return max(0.0, seconds)
 
 
-def _polled(address: int, count: int, process: Process) -> Iterator[tuple[int, bool]]:
+def _polled(address: int, count: int, process: ProcessView) -> Iterator[tuple[int, bool]]:
     """The entries of an array of struct pollfd; one that is negative is skipped there too."""
     count &= 0xFFFF_FFFF
     for descriptor, events, _ in struct.iter_unpack("=ihh", _memory(address, 8 * min(count, DESCRIPTORS), process)):
@@ -194,7 +194,7 @@ def _polled(address: int, count: int, process: Process) -> Iterator[tuple[int, b
         yield -1, False
 
 
-def _selected(count: int, addresses: tuple[int, ...], process: Process) -> Iterator[tuple[int, bool]]:
+def _selected(count: int, addresses: tuple[int, ...], process: ProcessView) -> Iterator[tuple[int, bool]]:
     """The members of up to three fd_sets: for input, for output, for exceptions."""
     # the kernel knows no more descriptors than the process has room for, whatever is asked
     size = (min(count, 1024) + 63) // 64 * 8
@@ -210,14 +210,14 @@ def _selected(count: int, addresses: tuple[int, ...], process: Process) -> Itera
         yield -1, False
 
 
-def _memory(address: int, size: int, process: Process) -> bytes:
+def _memory(address: int, size: int, process: ProcessView) -> bytes:
     found = process.memory(address, size) if size else b""
     if len(found) != size:
         raise _Unreadable
     return found
 
 
-def _watched(descriptor: int, process: Process) -> list[tuple[int, bool]]:
+def _watched(descriptor: int, process: ProcessView) -> list[tuple[int, bool]]:
     return [
         (one, bool(events & INPUT))
         for one, events in (process.watched(descriptor) or ())[:DESCRIPTORS]
@@ -225,23 +225,23 @@ def _watched(descriptor: int, process: Process) -> list[tuple[int, bool]]:
     ]
 
 
-def _among(entries: Iterable[tuple[int, bool]], process: Process, depth: int) -> Found:
+def _among(entries: Iterable[tuple[int, bool]], process: ProcessView, depth: int) -> AwaitedDescriptors:
     """What is waited for among these (of none at all it is true that there is nothing else)."""
     found = [_one(descriptor, process, depth) if descriptor >= 0 and reads else OTHER for descriptor, reads in entries]
     waits = {one.tty for one in found}
     tty = True if True in waits else None if None in waits else False
     if not tty:
-        return Found(tty, False, False)
-    return Found(tty, all(one.alone for one in found), all(one.inward for one in found))
+        return AwaitedDescriptors(tty, False, False)
+    return AwaitedDescriptors(tty, all(one.alone for one in found), all(one.inward for one in found))
 
 
-OTHER = Found(False, False, False)
+OTHER = AwaitedDescriptors(False, False, False)
 
 
-def _one(descriptor: int, process: Process, depth: int) -> Found:
+def _one(descriptor: int, process: ProcessView, depth: int) -> AwaitedDescriptors:
     tty = process.terminal(descriptor)
     if tty is not False:
-        return Found(tty, bool(tty), bool(tty))
+        return AwaitedDescriptors(tty, bool(tty), bool(tty))
     if depth and (inside := _watched(descriptor, process)):
         return _among(inside, process, depth - 1)
     return OTHER._replace(inward=process.inward(descriptor))

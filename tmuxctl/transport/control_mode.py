@@ -48,11 +48,11 @@ through a paste buffer. `show-buffer` prints that as it is since 3.4, before esc
 UNSAFE = re.compile(rb"[^ !#%-\[\]-}]")
 
 
-class NotHere(Exception):
+class NeedsSpawn(Exception):
     """This list cannot go over the channel and nothing of it was sent: spawn tmux instead."""
 
 
-class Channel:
+class ControlChannel:
     """One control-mode client on the server of `socket`; opening it raises Unreachable when there is none.
 
     Once `closed` (by `close`, by the watchdog, or because tmux ended the client) it stays so: open another.
@@ -67,10 +67,10 @@ class Channel:
             with suppress(subprocess.TimeoutExpired):
                 subprocess.run([tmux, "-N", "-L", socket, *MAKE], capture_output=True, timeout=timeout, check=False)
             self._open(socket, tmux, timeout)
-        self._captures = Captures(FREED)
+        self._captures = CaptureMethod(FREED)
         version = self.run([("display-message", "-p", "#{version}")], timeout=timeout)
         if found := re.search(rb"(\d+)\.(\d+)", version):
-            self._captures = Captures((int(found[1]), int(found[2])))
+            self._captures = CaptureMethod((int(found[1]), int(found[2])))
 
     @property
     def fills_buffers(self) -> bool:
@@ -122,12 +122,12 @@ class Channel:
     ) -> bytes:
         """Run one list and return what it printed, as `Transport.run` does; `timeout` in seconds.
 
-        Raises NotHere before anything was sent, what `failure` says of tmux's complaint, Unreachable
+        Raises NeedsSpawn before anything was sent, what `failure` says of tmux's complaint, Unreachable
         `backend_timeout` when tmux did not answer in time and `no_server` when the client ended meanwhile.
         """
         deadline = time.monotonic() + timeout
         if any(ELSEWHERE.fullmatch(command[0]) for command in commands):
-            raise NotHere(f"{commands[0][0]} needs a client of its own")
+            raise NeedsSpawn(f"{commands[0][0]} needs a client of its own")
         mark, last = os.urandom(8).hex(), os.urandom(8).hex()
         request, parts = _request(commands, buffer, mark, last, self._captures)
         if not self._lock.acquire(timeout=timeout):
@@ -151,14 +151,14 @@ class Channel:
             self._end()
 
     def _drain(self) -> None:
-        """Drop notifications that came since the last call; NotHere if the client has ended."""
+        """Drop notifications that came since the last call; NeedsSpawn if the client has ended."""
         self._received.clear()
         try:
             while not self.closed and os.read(self._output, READ):
                 pass
         except BlockingIOError:
             return
-        raise NotHere("the control client has ended")
+        raise NeedsSpawn("the control client has ended")
 
     def _exchange(self, request: bytes, last: bytes, deadline: float, timeout: float) -> bytes:
         """Send `request`, collect the answer up to the block that holds `last`, and return it without that block."""
@@ -205,7 +205,7 @@ class Channel:
             pipe.close()
 
 
-class Captures:
+class CaptureMethod:
     """How a tmux of this version is asked for a screen over a control client, and its answer read, so that it keeps nothing."""
 
     def __init__(self, version: tuple[int, int]) -> None:
@@ -242,7 +242,7 @@ Read = Callable[[bytes], bytes]
 
 
 def _request(
-    commands: Sequence[Command], buffer: tuple[str, bytes] | None, mark: str, last: str, captures: Captures
+    commands: Sequence[Command], buffer: tuple[str, bytes] | None, mark: str, last: str, captures: CaptureMethod
 ) -> tuple[bytes, list[Read]]:
     """The list as one line, which tmux runs as one, and a second line that tells its end even after an error; and how the
     answers between two marks are read.
@@ -272,7 +272,7 @@ def _request(
 
 def _fill(name: str, data: bytes) -> list[str]:
     if len(data) > BUFFER_LIMIT or b"\0" in data:
-        raise NotHere("set-buffer carries neither NUL nor this much")
+        raise NeedsSpawn("set-buffer carries neither NUL nor this much")
     return [
         f'set-buffer {"-a " if at else ""}-b {quote(name)} -- "{_octal(data[at : at + CHUNK])}"'
         for at in range(0, len(data), CHUNK)

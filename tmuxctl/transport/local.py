@@ -19,11 +19,11 @@ from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.ownership import make_parents, refuse_unsafe_parent
 from tmuxctl.state_files import make_private_folder, state_home, take_lock
 from tmuxctl.transport import base, spawn
-from tmuxctl.transport.base import Command, File, Load, Probe, Process, Room, Used, Watch
+from tmuxctl.transport.base import Command, File, Probe, Process, ProcessLoad, Quota, Resources, Watch
 from tmuxctl.transport.groups import LEAVE
 
 if TYPE_CHECKING:
-    from tmuxctl.transport.control_mode import Channel
+    from tmuxctl.transport.control_mode import ControlChannel
 
 SERVER_ENVIRONMENT = frozenset((*base.BASICS, "TMUX_TMPDIR"))
 """What the server may know of the environment it was started from; sessions bring their own."""
@@ -51,7 +51,7 @@ class LocalTransport:
         self._tmux = tmux
         self._config = config
         self._resident = resident
-        self._channel: Channel | None = None
+        self._channel: ControlChannel | None = None
         self._opening = threading.Lock()
         self._spawn_until = 0.0
         self._given, self._home = home, ""
@@ -89,12 +89,16 @@ class LocalTransport:
         return self._run(channel, commands, buffer, timeout)
 
     def _run(
-        self, channel: Channel | None, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float
+        self,
+        channel: ControlChannel | None,
+        commands: Sequence[Command],
+        buffer: tuple[str, bytes] | None,
+        timeout: float,
     ) -> bytes:
         if channel:
-            from tmuxctl.transport.control_mode import NotHere
+            from tmuxctl.transport.control_mode import NeedsSpawn
 
-            with suppress(NotHere):
+            with suppress(NeedsSpawn):
                 return channel.run(commands, buffer=buffer, timeout=timeout)
         if buffer:
             commands = [("load-buffer", "-b", buffer[0], "-"), *commands]
@@ -134,18 +138,18 @@ class LocalTransport:
             raise base.failure(" ".join(done.stderr))
         return "".join(line + "\n" for line in done.stdout).encode(errors="surrogateescape")
 
-    def _ready_channel(self, timeout: float) -> Channel | None:
+    def _ready_channel(self, timeout: float) -> ControlChannel | None:
         """The control client of a resident process, opened if need be; None where calls are spawned."""
         if not self._resident or time.monotonic() < self._spawn_until:
             return None
         self._refuse_unsafe_socket()
-        from tmuxctl.transport.control_mode import Channel
+        from tmuxctl.transport.control_mode import ControlChannel
 
         with self._opening:
             if self._channel is None or self._channel.closed:
                 try:
                     with self._locked(CONTROL_LOCK, timeout):
-                        self._channel = Channel(self.socket, tmux=self._tmux, timeout=min(timeout, OPEN_SECONDS))
+                        self._channel = ControlChannel(self.socket, tmux=self._tmux, timeout=min(timeout, OPEN_SECONDS))
                 except (Unreachable, Conflict) as error:
                     if error.reason in ("backend_timeout", "locked"):
                         # control mode wedges on some versions; an answer by a spawned tmux tells whether it is that
@@ -352,7 +356,7 @@ class LocalTransport:
     def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL, beyond: bool = False) -> list[Probe]:
         from tmuxctl.transport import probe, procfs
 
-        files = procfs.Here() if os.path.isdir("/proc/self") else None
+        files = procfs.LocalKernelFiles() if os.path.isdir("/proc/self") else None
         found = []
         for pid, path in panes:
             kernel: Kernel | None
@@ -371,26 +375,26 @@ class LocalTransport:
             return list(_rows([int(name) for name in os.listdir("/proc") if name.isdigit()]))
         return _by_psutil()
 
-    def room(self, folder: str, pid: int | None) -> Room:
+    def room(self, folder: str, pid: int | None) -> Resources:
         disk = os.statvfs(folder)
-        return Room(disk.f_bavail * disk.f_frsize, _ptys(), _descriptors(pid) if pid else None)
+        return Resources(disk.f_bavail * disk.f_frsize, _ptys(), _descriptors(pid) if pid else None)
 
-    def load(self, pid: int) -> Load:
+    def load(self, pid: int) -> ProcessLoad:
         if not os.path.isdir("/proc/self"):
             return _load_by_psutil(pid)
         from tmuxctl.transport import probe, procfs
 
-        table = probe.Table(procfs.Here())
+        table = probe.ProcessTree(procfs.LocalKernelFiles())
         table.walk([pid])
         memory, cpu = 0, 0
         for one in table.rows:
             # behind the name, which may hold anything: field 3 and on of proc(5)
-            fields = procfs.Here().stat(one).rpartition(b")")[2].split()
+            fields = procfs.LocalKernelFiles().stat(one).rpartition(b")")[2].split()
             if len(fields) > 21:
                 # its own time, and that of children that have ended
                 cpu += sum(map(int, fields[11:15]))
                 memory += int(fields[21]) * os.sysconf("SC_PAGE_SIZE")
-        return Load(len(table.rows), memory, round(cpu / os.sysconf("SC_CLK_TCK"), 2))
+        return ProcessLoad(len(table.rows), memory, round(cpu / os.sysconf("SC_CLK_TCK"), 2))
 
     def which(self, program: str, path: str, folder: str) -> bool:
         import shutil
@@ -507,21 +511,21 @@ def _file(path: str) -> bytes:
         return file.read()
 
 
-def _ptys() -> Used | None:
+def _ptys() -> Quota | None:
     """Read only: the limit is the whole machine's (pts(4))."""
     with suppress(OSError, ValueError):
-        return Used(*(int(_file(f"/proc/sys/kernel/pty/{name}")) for name in ("nr", "max")))
+        return Quota(*(int(_file(f"/proc/sys/kernel/pty/{name}")) for name in ("nr", "max")))
     return None
 
 
-def _descriptors(pid: int) -> Used | None:
+def _descriptors(pid: int) -> Quota | None:
     with suppress(OSError, ValueError, AttributeError):
         soft = re.search(rb"Max open files +(\d+)", _file(f"/proc/{pid}/limits"))
-        return Used(len(os.listdir(f"/proc/{pid}/fd")), int(soft[1])) if soft else None
+        return Quota(len(os.listdir(f"/proc/{pid}/fd")), int(soft[1])) if soft else None
     return None
 
 
-def _load_by_psutil(pid: int) -> Load:
+def _load_by_psutil(pid: int) -> ProcessLoad:
     import psutil
 
     processes, memory, cpu = 0, 0, 0.0
@@ -531,7 +535,7 @@ def _load_by_psutil(pid: int) -> Load:
             with suppress(psutil.Error):
                 processes, memory = processes + 1, memory + one.memory_info().rss
                 cpu += sum(one.cpu_times()[:4])
-    return Load(processes, memory, round(cpu, 2))
+    return ProcessLoad(processes, memory, round(cpu, 2))
 
 
 def _by_psutil() -> list[Process]:
@@ -574,10 +578,10 @@ def _within(timeout: float, work: Callable[[], Any]) -> Any:
     return outcome[0]
 
 
-def _run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> spawn.Done:
+def _run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> spawn.FinishedProgram:
     try:
         return spawn.run(argv, stdin=stdin, timeout=timeout)
-    except spawn.Late:
+    except spawn.SpawnTimeout:
         raise _silent(timeout) from None
     except FileNotFoundError:
         raise _no_tmux() from None

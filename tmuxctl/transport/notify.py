@@ -26,7 +26,7 @@ if sys.platform == "linux":
     IGNORED = 0x8000
     EVENT = struct.Struct("iIII")  # watch descriptor, mask, cookie, length of the name behind it
 
-    class Hub:
+    class WatchHub:
         """The process's inotify instance, who watches what, and who of the waiting threads leads."""
 
         def __init__(self) -> None:
@@ -177,7 +177,7 @@ if sys.platform == "linux":
     class FolderWatch:
         """A wake-up the hub rings. What happens between two waits is kept for the next."""
 
-        def __init__(self, hub: Hub, folders: Sequence[str], pid: int | None, terminal: str = "") -> None:
+        def __init__(self, hub: WatchHub, folders: Sequence[str], pid: int | None, terminal: str = "") -> None:
             self.changed = False
             self._hub = hub
             self._bell = threading.Lock()
@@ -218,14 +218,14 @@ if sys.platform == "linux":
             if self._hub.pid == os.getpid():
                 self._hub.remove(self)
 
-    _hub: Hub | None = None
+    _hub: WatchHub | None = None
     _opening = threading.Lock()
 
-    def _shared() -> Hub:
+    def _shared() -> WatchHub:
         global _hub
         with _opening:
             if _hub is None:
-                _hub = Hub()
+                _hub = WatchHub()
             return _hub
 
     def _after_fork() -> None:

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.transport import base
-from tmuxctl.transport.base import Command, File, Load, Probe, Process, Room, Used, shell_word
+from tmuxctl.transport.base import Command, File, Probe, Process, ProcessLoad, Quota, Resources, shell_word
 from tmuxctl.transport.proc import PS_COLUMNS, parse_ps, parse_table
 from tmuxctl.transport.shell import (
     EXISTS,
@@ -30,7 +30,7 @@ from tmuxctl.transport.shell import (
     PRELUDE,
     STRANGE,
     UNMADE,
-    Shell,
+    RemoteShell,
     fill,
     words,
 )
@@ -62,7 +62,7 @@ class PipeTransport:
         self._tmux = tmux
         self._config = config
         self._lock = threading.RLock()
-        self._shell: Shell | None = None
+        self._shell: RemoteShell | None = None
         self._serial = 0
         self._state_home = ""
         self._machine = ""
@@ -238,14 +238,14 @@ class PipeTransport:
         table = parse_ps(self._do("LC_ALL=C ps -A -o", PS_COLUMNS).decode(errors="replace"))
         return table if pids is None else [row for row in table if row.pid in pids]
 
-    def room(self, folder: str, pid: int | None) -> Room:
+    def room(self, folder: str, pid: int | None) -> Resources:
         free, nr, most, used, soft = self._do("room", folder, str(pid or "-")).decode().splitlines()
-        return Room(int(free) << 10 if free.isdigit() else None, _used(nr, most), _used(used, soft))
+        return Resources(int(free) << 10 if free.isdigit() else None, _used(nr, most), _used(used, soft))
 
-    def load(self, pid: int) -> Load:
+    def load(self, pid: int) -> ProcessLoad:
         words = self._do("load", str(pid)).split()
         page, ticks, processes, cpu, memory = (int(word) for word in words)
-        return Load(processes, memory * page, round(cpu / ticks, 2))
+        return ProcessLoad(processes, memory * page, round(cpu / ticks, 2))
 
     def which(self, program: str, path: str, folder: str) -> bool:
         if "/" in program:
@@ -267,8 +267,8 @@ class PipeTransport:
             now = {(row.pid, row.started) for row in self.processes()}
             self._do("send", name, *(f"{row.pid}:" for row in rows if (row.pid, row.started) in now))
 
-    def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> PollingWatch:
-        return PollingWatch(self, words("peek", str(pid or 0), *(folder.rstrip("/") for folder in folders)))
+    def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> PipeWatch:
+        return PipeWatch(self, words("peek", str(pid or 0), *(folder.rstrip("/") for folder in folders)))
 
     def clock(self) -> float:
         self._facts()
@@ -313,7 +313,7 @@ class PipeTransport:
             nonce, serial = os.urandom(12).hex(), self._serial if private else 0
             if self._shell is None or self._shell.ended:
                 self._abandon()
-                self._shell = Shell(self._argv, PRELUDE.encode())
+                self._shell = RemoteShell(self._argv, PRELUDE.encode())
             request = b"" if data is None else fill(data)
             source = '"$T/d"' if data is not None else "/dev/null"
             # nothing that was typed stays on that machine's disk: it may have been a secret
@@ -337,7 +337,7 @@ class PipeTransport:
             self._shell = None
 
 
-class PollingWatch:
+class PipeWatch:
     """Looks at file sizes and a process again and again: after 10 ms, then ever more seldom, 200 ms at most."""
 
     def __init__(self, transport: PipeTransport, body: str) -> None:
@@ -420,5 +420,5 @@ def _silent(machine: str | None, timeout: float) -> Unreachable:
     )
 
 
-def _used(used: str, most: str) -> Used | None:
-    return Used(int(used), int(most)) if used.isdigit() and most.isdigit() else None
+def _used(used: str, most: str) -> Quota | None:
+    return Quota(int(used), int(most)) if used.isdigit() and most.isdigit() else None

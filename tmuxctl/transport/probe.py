@@ -1,7 +1,7 @@
 """What the kernel tells of a terminal: who is in its foreground, what runs below that, and what each thread waits for.
 
-Linux tells it in /proc (proc(5)). `kernel` decides; where the files come from is left to `Files`: `Here` reads this
-machine's, snapshot.py those that a shell elsewhere printed.
+Linux tells it in /proc (proc(5)). `KernelFiles` is where the files come from: `LocalKernelFiles` reads this machine's,
+`Snapshot` those that a shell elsewhere printed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ READ_PLACES = ("wait_woken", "n_tty_read")
 """Those in which it reads."""
 
 
-class Row(NamedTuple):
+class ProcessStat(NamedTuple):
     """What is needed of /proc/PID/stat. `cpu` is in clock ticks, `started` in clock ticks since boot."""
 
     pid: int
@@ -69,7 +69,7 @@ class Device(NamedTuple):
         return self.number == other.number and (self.where == other.where or self.where is None or other.where is None)
 
 
-class Files(Protocol):
+class KernelFiles(Protocol):
     """Where what the kernel tells is read. What is gone or refused is empty or None; nothing raises."""
 
     machine: str
@@ -115,7 +115,7 @@ class Files(Protocol):
         """Clock ticks since boot."""
 
 
-def kernel(files: Files, pid: int, path: str, level: str = FULL, *, beyond: bool = False) -> Kernel:
+def kernel(files: KernelFiles, pid: int, path: str, level: str = FULL, *, beyond: bool = False) -> Kernel:
     """What is told of the terminal at `path`, whose first process is `pid`, up to `level`; with `beyond` also of processes
     that wait for it though they belong to no session of this terminal.
 
@@ -123,7 +123,7 @@ def kernel(files: Files, pid: int, path: str, level: str = FULL, *, beyond: bool
     yet are left out.
     """
     tty, device = files.tty(path), files.terminal(path)
-    table = Table(files)
+    table = ProcessTree(files)
     root = table.row(pid)
     if root is None or root.ended or not root.tty or (device is not None and device.number != root.tty):
         return Kernel(tty, 0, ())
@@ -135,15 +135,15 @@ def kernel(files: Files, pid: int, path: str, level: str = FULL, *, beyond: bool
     return found._replace(clock=files.clock())
 
 
-class Table:
+class ProcessTree:
     """The processes below a terminal's first one, read once."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: KernelFiles) -> None:
         self._files = files
-        self.rows: dict[int, Row] = {}
+        self.rows: dict[int, ProcessStat] = {}
         self.children: dict[int, list[int]] = {}
 
-    def row(self, pid: int) -> Row | None:
+    def row(self, pid: int) -> ProcessStat | None:
         """One process, read if need be; None if there is none."""
         if pid not in self.rows and (found := parse(self._files.stat(pid))):
             self.rows[pid] = found
@@ -173,7 +173,7 @@ class Table:
                     self.rows[pid] = row
         self.walk([row.pid for row in self.members(group, tty)])
 
-    def members(self, group: int, tty: int) -> list[Row]:
+    def members(self, group: int, tty: int) -> list[ProcessStat]:
         """The processes of a process group that have this terminal."""
         return [row for row in self.rows.values() if row.group == group and row.tty == tty]
 
@@ -186,7 +186,7 @@ class Table:
             self.children.get(row.parent, []).append(row.pid)
 
 
-def parse(line: bytes) -> Row | None:
+def parse(line: bytes) -> ProcessStat | None:
     """One /proc/PID/stat; None if it is not one."""
     opened, closed = line.find(b"("), line.rfind(b")")
     fields = line[closed + 2 :].split()
@@ -196,14 +196,16 @@ def parse(line: bytes) -> Row | None:
     name = line[opened + 1 : closed].decode(errors="replace")
     cpu = int(fields[11]) + int(fields[12])
     state, threads, started = fields[0].decode(), int(fields[17]), int(fields[19])
-    return Row(int(line[:opened]), name, state, parent, group, session, tty, foreground, cpu, threads, started)
+    return ProcessStat(int(line[:opened]), name, state, parent, group, session, tty, foreground, cpu, threads, started)
 
 
-def _kernel(files: Files, table: Table, root: Row, terminal: Device, tty: Tty | None, level: str, depth: int) -> Kernel:
+def _kernel(
+    files: KernelFiles, table: ProcessTree, root: ProcessStat, terminal: Device, tty: Tty | None, level: str, depth: int
+) -> Kernel:
     group = root.foreground
     if not table.members(group, root.tty):
         table.scan(group, root.tty)
-    seen = [(Seen(files, row, terminal), _in_front(row, root)) for row in _chosen(table, root)]
+    seen = [(TerminalProcess(files, row, terminal), _in_front(row, root)) for row in _chosen(table, root)]
     programs = tuple(program for one, front in seen if (program := one.program(front, level)))
     inner = None
     if depth and level != NONE and (below := _terminals(table, root)):
@@ -213,7 +215,9 @@ def _kernel(files: Files, table: Table, root: Row, terminal: Device, tty: Tty | 
     return Kernel(tty, group, programs, inner)
 
 
-def _strangers(files: Files, table: Table, root: Row, terminal: Device, level: str) -> Iterator[Program]:
+def _strangers(
+    files: KernelFiles, table: ProcessTree, root: ProcessStat, terminal: Device, level: str
+) -> Iterator[Program]:
     """The processes of other sessions, and of no terminal, that wait for this terminal's input. One of its own session
     that is not in the foreground may not read: it would be stopped."""
     for pid in files.processes():
@@ -222,7 +226,7 @@ def _strangers(files: Files, table: Table, root: Row, terminal: Device, level: s
         row = table.rows.get(pid) or parse(files.stat(pid))
         if row is None or row.ended or row.session == root.session or _in_front(row, root):
             continue
-        program = Seen(files, row, terminal).program(False, level)
+        program = TerminalProcess(files, row, terminal).program(False, level)
         if program and any(_waits_for_it(program, thread) for thread in program.threads):
             yield program
 
@@ -232,14 +236,14 @@ def _waits_for_it(program: Program, thread: Thread) -> bool:
     return bool(program.holds) and thread.wchan.startswith(READ_PLACES) if thread.tty is None else thread.tty
 
 
-def _in_front(row: Row, root: Row) -> bool:
+def _in_front(row: ProcessStat, root: ProcessStat) -> bool:
     """Whether a process is in the foreground of the terminal that `root` has."""
     return row.group == root.foreground and row.tty == root.tty
 
 
-def _chosen(table: Table, root: Row) -> list[Row]:
+def _chosen(table: ProcessTree, root: ProcessStat) -> list[ProcessStat]:
     """The foreground and all that descends from it, but for the shell's jobs in the background; the oldest first."""
-    found: dict[int, Row] = {}
+    found: dict[int, ProcessStat] = {}
     below = [row.pid for row in table.members(root.foreground, root.tty)]
     while below:
         pid = below.pop()
@@ -253,9 +257,9 @@ def _chosen(table: Table, root: Row) -> list[Row]:
     return sorted(living, key=lambda row: (not _in_front(row, root), row.started, row.pid))[:PROCESSES]
 
 
-def _terminals(table: Table, outer: Row) -> dict[int, list[Row]]:
+def _terminals(table: ProcessTree, outer: ProcessStat) -> dict[int, list[ProcessStat]]:
     """The living processes on other terminals, by the terminal's number."""
-    found: dict[int, list[Row]] = {}
+    found: dict[int, list[ProcessStat]] = {}
     for row in table.rows.values():
         # a terminal belongs to one session: with the outer session it is another container's of the same number
         if row.tty and row.session != outer.session and not row.ended:
@@ -264,7 +268,12 @@ def _terminals(table: Table, outer: Row) -> dict[int, list[Row]]:
 
 
 def _inner(
-    files: Files, table: Table, below: dict[int, list[Row]], holder: Seen, level: str, depth: int
+    files: KernelFiles,
+    table: ProcessTree,
+    below: dict[int, list[ProcessStat]],
+    holder: TerminalProcess,
+    level: str,
+    depth: int,
 ) -> Kernel | None:
     """The terminal whose master a process holds, if there are processes on it."""
     masters = dict.fromkeys(holder.masters())
@@ -283,10 +292,10 @@ def _inner(
     return None
 
 
-class Seen:
-    """One process seen from one terminal (it is the calls.Process of its threads)."""
+class TerminalProcess:
+    """One process seen from one terminal (the `calls.ProcessView` of its threads)."""
 
-    def __init__(self, files: Files, row: Row, terminal: Device) -> None:
+    def __init__(self, files: KernelFiles, row: ProcessStat, terminal: Device) -> None:
         self._files = files
         self.row = row
         self._terminal = terminal
@@ -356,7 +365,7 @@ class Seen:
                     if line.startswith(b"tty-index:"):
                         yield int(line.split()[1])
 
-    def _thread(self, thread: int, level: str) -> tuple[Thread, calls.Wait | None] | None:
+    def _thread(self, thread: int, level: str) -> tuple[Thread, calls.ThreadWait | None] | None:
         """A thread, and what it waits for where the kernel tells; None if it ended meanwhile."""
         pid = self.row.pid
         status = self._files.read(pid, thread, "status")
@@ -374,7 +383,7 @@ class Seen:
         wait = calls.wait(line, self, self._files.machine)
         if state in "TtZX" or (wait.call is None and wchan.startswith("io_")):
             # stopped or ended, or a worker of io_uring without work: whatever it was in, it waits for no input
-            wait = calls.Wait(wait.call, False, told=wait.told)
+            wait = calls.ThreadWait(wait.call, False, told=wait.told)
         return seen._replace(
             call=wait.call, tty=wait.tty, alone=wait.alone, timeout=wait.timeout, inward=wait.inward
         ), wait

@@ -1,4 +1,4 @@
-"""This machine's terminals and /proc, as `probe.Files`."""
+"""This machine's terminals and /proc, as `probe.KernelFiles`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _count(handle: int, request: int) -> int:
     return int.from_bytes(fcntl.ioctl(handle, request, b"\0" * 4), sys.byteorder)
 
 
-class Here:
+class LocalKernelFiles:
     """/proc of this machine."""
 
     def __init__(self) -> None:

@@ -242,7 +242,7 @@ start() {
 """.replace("LEAVE", LEAVE).replace("BASICS", " ".join(BASICS))
 
 
-class Shell:
+class RemoteShell:
     """A process that reads script from its standard input: bytes down, framed answers up."""
 
     def __init__(self, argv: Sequence[str], prelude: bytes) -> None:

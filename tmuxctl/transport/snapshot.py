@@ -1,4 +1,4 @@
-"""What a shell elsewhere printed of terminals and their processes, as `probe.Files`.
+"""What a shell elsewhere printed of terminals and their processes, as `probe.KernelFiles`.
 
 It prints, in this order: of each terminal a line `tty PATH` and what `stty -a` says; the line `files`, then lines of
 /proc as grep prints them, `PATH:LINE`; the line `memory`, then of each piece a line `PID ADDRESS` and its bytes as od

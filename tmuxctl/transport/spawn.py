@@ -14,7 +14,7 @@ DEFAULT_SIGNALS = (13, 25)
 """SIGPIPE and SIGXFSZ, which Python ignores and a program expects to have (signal(7); the same numbers on macOS)."""
 
 
-class Done(NamedTuple):
+class FinishedProgram(NamedTuple):
     """How a program ended: its exit status (-n for signal n), standard output and standard error."""
 
     status: int
@@ -22,11 +22,11 @@ class Done(NamedTuple):
     errors: bytes
 
 
-class Late(Exception):
+class SpawnTimeout(Exception):
     """The program did not end in time and was killed."""
 
 
-def run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> Done:
+def run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> FinishedProgram:
     """Run a program from PATH with these bytes as standard input, for at most `timeout` seconds.
 
     Raises FileNotFoundError if there is none, Late after killing it.
@@ -52,7 +52,7 @@ def run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> Done:
             os.close(pipe)
     try:
         output, errors = _listen(mine, deadline)
-        return Done(os.waitstatus_to_exitcode(_wait(pid, deadline)), output, errors)
+        return FinishedProgram(os.waitstatus_to_exitcode(_wait(pid, deadline)), output, errors)
     except BaseException:
         with suppress(ProcessLookupError):
             os.kill(pid, 9)
@@ -112,7 +112,7 @@ def _listen(pipes: tuple[int, int], deadline: float) -> tuple[bytes, bytes]:
         while open_:
             events = waiting.poll(max(0.0, deadline - time.monotonic()) * 1000)
             if not events and time.monotonic() >= deadline:
-                raise Late
+                raise SpawnTimeout
             for pipe, _ in events:
                 data = os.read(pipe, READ)
                 found[pipe] += data
@@ -134,6 +134,6 @@ def _wait(pid: int, deadline: float) -> int:
         if ended:
             return status
         if time.monotonic() >= deadline:
-            raise Late
+            raise SpawnTimeout
         time.sleep(pause)
         pause = min(pause * 2, 0.01)

@@ -12,9 +12,9 @@ from tmuxctl.errors import Conflict, Usage
 from tmuxctl.model import State
 from tmuxctl.operations import current
 from tmuxctl.results import Asking, Decided, Option
-from tmuxctl.terminal.input.paste import Input, ended
+from tmuxctl.terminal.input.paste import LastInput, ended
 from tmuxctl.terminal.tmux import lease
-from tmuxctl.terminal.tmux.lease import Holder
+from tmuxctl.terminal.tmux.lease import LeaseHolder
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.vocabulary import EvidenceKind, InputKind
 
@@ -55,19 +55,19 @@ def decide(
     pane, given = finding.find_with_input(machine, session)
     if pane.dead:
         raise ended(pane)
-    steady = StabilityTracker(machine, Observer(machine, pane), Input.parse(given))
+    steady = StabilityTracker(machine, Observer(machine, pane), LastInput.parse(given))
     steady.recall()
     asking = _standing(steady, id)
     if option is None and secret is None:
         return _decided(steady.observer.pane.name, steady.verdict, asking, None)
     # each decision is a writer of its own: of two at once the second has to look again
-    holder = lease.Holder.new()
+    holder = lease.LeaseHolder.new()
     with sending.leased(machine, steady.observer.pane, holder):
         while not sending.untouched(machine, steady):
             asking = _standing(steady, id or asking.id)
         chosen = _answer(machine, steady.observer.pane, asking, option, secret, holder)
     _, given = finding.find_with_input(machine, steady.observer.pane.name)
-    steady.typed(Input.parse(given), None)
+    steady.typed(LastInput.parse(given), None)
     return _next(machine, steady, asking, chosen, timeout) if wait else _after(steady, asking, chosen)
 
 
@@ -113,7 +113,7 @@ def _shows_question(steady: StabilityTracker) -> bool:
 
 
 def _answer(
-    machine: Machine, pane: Pane, asking: Asking, option: str | None, secret: bytes | None, holder: Holder
+    machine: Machine, pane: Pane, asking: Asking, option: str | None, secret: bytes | None, holder: LeaseHolder
 ) -> str:
     """Choose an option, or type a text or a password where that is the answer; what was chosen."""
     name = pane.name
@@ -147,7 +147,7 @@ def _answer(
     return given
 
 
-def _default(machine: Machine, pane: Pane, asking: Asking, holder: Holder) -> str:
+def _default(machine: Machine, pane: Pane, asking: Asking, holder: LeaseHolder) -> str:
     """Answer with what Enter alone means; Usage where the options do not tell."""
     if asking.options and asking.default is None:
         known = ", ".join(one.id for one in asking.options)

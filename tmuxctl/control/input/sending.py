@@ -15,9 +15,9 @@ from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Usage
 from tmuxctl.operations import current
 from tmuxctl.results import Written
 from tmuxctl.terminal.input import paste as pasting
-from tmuxctl.terminal.input.paste import Input, Write
+from tmuxctl.terminal.input.paste import LastInput, Write
 from tmuxctl.terminal.tmux import lease, options
-from tmuxctl.terminal.tmux.lease import Holder
+from tmuxctl.terminal.tmux.lease import LeaseHolder
 from tmuxctl.terminal.tmux.server import Pane
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _send(
     multiline: bool,
     secret: bool,
     hidden: bool | None = None,
-    holder: Holder | None = None,
+    holder: LeaseHolder | None = None,
 ) -> Written:
     data = one.data
     if not data:
@@ -162,12 +162,12 @@ def keys(
 def _in_parts(machine: Machine, pane: Pane, parts: Sequence[Sequence[str]], write_id: str) -> Written:
     """Press the keys of one write with a pause behind each part, in which no other writer may type. A write
     that is repeated with its id presses only what was not pressed."""
-    holder = lease.Holder.new()
+    holder = lease.LeaseHolder.new()
     result = "dup"
     with leased(machine, pane, holder):
         done = parts_done(machine, pane, write_id)
         at, offset = machine.transport.clock(), finding.journal(machine, pane).end()
-        remember = Input.remember(holder.pid, write_id, offset, "none", b"", at)
+        remember = LastInput.remember(holder.pid, write_id, offset, "none", b"", at)
         for number, keys in enumerate(parts):
             if number < done:
                 continue
@@ -190,11 +190,11 @@ def press(
     machine: Machine,
     pane: Pane,
     names: tuple[str, ...],
-    holder: Holder,
+    holder: LeaseHolder,
     *,
-    kept: Input | None = None,
+    kept: LastInput | None = None,
     apart: bool = False,
-) -> Input:
+) -> LastInput:
     """Press keys in exactly this session, as an input of its own or as the end of another (`kept`), which stays the last;
     NotFound `replaced` if its name is another's by now. `apart`: each by itself, for a program's editor."""
     from tmuxctl.terminal.input.keys import tmux_keys
@@ -206,8 +206,12 @@ def press(
         if number:
             time.sleep(ESCAPE_SECONDS)
         one = Write(os.urandom(8).hex(), keys=[(key,) for key in keys])
-        given = given or Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "none", b"", at)
-        remember = given.again(holder.pid) if kept else Input.remember(holder.pid, given.id, offset, "none", b"", at)
+        given = given or LastInput(
+            one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "none", b"", at
+        )
+        remember = (
+            given.again(holder.pid) if kept else LastInput.remember(holder.pid, given.id, offset, "none", b"", at)
+        )
         pasting.write(machine.transport, holder, pane, one, remember)
     assert given is not None
     return given
@@ -228,11 +232,11 @@ def paste(
     pane: Pane,
     text: bytes,
     offset: int,
-    holder: Holder,
+    holder: LeaseHolder,
     *,
     newline: tuple[str, ...] = (),
     write_id: str | None = None,
-) -> Input:
+) -> LastInput:
     """Put a text into a program's editor without sending it, and return it as an input: in one bracketed paste, or where
     the program asked for none line by line with the keys that make a new line there. `offset` as `line`. With a
     `write_id` a text that is pasted as a whole is pasted at most once, however often it is asked for.
@@ -245,8 +249,8 @@ def paste(
     pasting.check_text(text, canonical=bool(tty and tty.canonical), bracketed=bracketed, multiline=bool(newline))
     at = machine.transport.clock()
     one = Write(write_id or os.urandom(8).hex(), data=text, bracketed=bracketed, part=None if write_id is None else 0)
-    remember = Input.remember(holder.pid, one.id, offset, "editor", text, at)
-    given = Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "editor", text, at)
+    remember = LastInput.remember(holder.pid, one.id, offset, "editor", text, at)
+    given = LastInput(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "editor", text, at)
     # without a bracket a carriage return would be Enter
     lines = [text] if bracketed else re.split(rb"\r\n|\r|\n", text)
     if len(lines) == 1:
@@ -261,7 +265,7 @@ def paste(
     return given
 
 
-def line(machine: Machine, pane: Pane, text: bytes, offset: int, holder: Holder) -> Input:
+def line(machine: Machine, pane: Pane, text: bytes, offset: int, holder: LeaseHolder) -> LastInput:
     """Type one line of a turn and Enter, and return it as an input; `offset` is how far the output had come before."""
     tty = machine.transport.tty(pane.tty)
     canonical = bool(tty and tty.canonical)
@@ -269,13 +273,13 @@ def line(machine: Machine, pane: Pane, text: bytes, offset: int, holder: Holder)
     echo = "tty" if tty and canonical and tty.echo else "none" if canonical else "editor"
     one = Write(os.urandom(8).hex(), data=text, enter=True)
     at = machine.transport.clock()
-    remember = Input.remember(holder.pid, one.id, offset, echo, text, at)
+    remember = LastInput.remember(holder.pid, one.id, offset, echo, text, at)
     pasting.write(machine.transport, holder, pane, one, remember)
-    return Input(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, echo, text, at)
+    return LastInput(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, echo, text, at)
 
 
 def into(
-    machine: Machine, pane: Pane, text: bytes, *, holder: Holder, secret: bytes | None = None, hidden: bool = False
+    machine: Machine, pane: Pane, text: bytes, *, holder: LeaseHolder, secret: bytes | None = None, hidden: bool = False
 ) -> Written:
     """Type a text, or the secret that is asked for, and Enter into exactly this session; errors as `send`, NotFound
     `replaced` as `press`. `hidden`: a program that reads keys does not show the secret; Conflict `secret_wanted` if it may."""
@@ -296,7 +300,7 @@ def would_show(name: str) -> Conflict:
 def untouched(machine: Machine, steady: StabilityTracker) -> bool:
     """True if nobody typed into the session since it was looked at; else what was seen counts no more."""
     _, now = finding.find_with_input(machine, steady.observer.pane.name)
-    given, before = Input.parse(now), steady.given
+    given, before = LastInput.parse(now), steady.given
     if given is None or (before and before.id == given.id):
         return True
     steady.typed(given, None)
@@ -304,7 +308,7 @@ def untouched(machine: Machine, steady: StabilityTracker) -> bool:
 
 
 @contextmanager
-def leased(machine: Machine, pane: Pane, holder: Holder) -> Iterator[None]:
+def leased(machine: Machine, pane: Pane, holder: LeaseHolder) -> Iterator[None]:
     """Be the only writer. Conflict `leased` if another one is for a second."""
     until = time.monotonic() + 1.0
     while not lease.take(machine.transport, holder, pane):
@@ -336,11 +340,11 @@ def _into(machine: Machine, session: str, write: Callable[[Pane], Written]) -> W
 
 
 def _write(
-    machine: Machine, pane: Pane, one: Write, echo: str, *, typed: bytes, holder: Holder | None = None
+    machine: Machine, pane: Pane, one: Write, echo: str, *, typed: bytes, holder: LeaseHolder | None = None
 ) -> Written:
     offset = finding.journal(machine, pane).end()
     holder = holder or machine.holder
-    remember = Input.remember(holder.pid, one.id, offset, echo, typed, machine.transport.clock())
+    remember = LastInput.remember(holder.pid, one.id, offset, echo, typed, machine.transport.clock())
     result = pasting.write(machine.transport, holder, pane, one, remember)
     return Written(pane.name, result, one.id, len(one.data), finding.cursor(pane, offset))
 

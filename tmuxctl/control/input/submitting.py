@@ -24,9 +24,9 @@ from tmuxctl.reading.evidence import tty_waits
 from tmuxctl.results import Submitted, Written
 from tmuxctl.terminal.input import paste
 from tmuxctl.terminal.input.keys import tmux_keys
-from tmuxctl.terminal.input.paste import Input, Write
+from tmuxctl.terminal.input.paste import LastInput, Write
 from tmuxctl.terminal.tmux import lease, options
-from tmuxctl.terminal.tmux.lease import Holder
+from tmuxctl.terminal.tmux.lease import LeaseHolder
 from tmuxctl.vocabulary import EventKind, EvidenceKind
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class QuestionAppeared(Exception):
 class SubmittedInput(NamedTuple):
     """What became of a text: the input it is remembered as, and what showed that it was taken."""
 
-    input: Input
+    input: LastInput
     submitted: Submitted
 
 
@@ -97,13 +97,13 @@ def send(machine: Machine, pane: Pane, write: Write, profile: Profile) -> Writte
     from tmuxctl.control.waiting.waits import asks
 
     observer = Observer(machine, pane)
-    holder = lease.Holder.new()
+    holder = lease.LeaseHolder.new()
     with sending.leased(machine, pane, holder):
         done = sending.parts_done(machine, pane, write.id)
         if done > 1:
             return Written(pane.name, "dup", write.id, len(write.data), finding.cursor(pane, observer.journal.end()))
         _, given = finding.find_with_input(machine, pane.name)
-        steady = StabilityTracker(machine, observer, Input.parse(given))
+        steady = StabilityTracker(machine, observer, LastInput.parse(given))
         steady.look()
         if observer.verdict().state is State.ASKING:
             return None
@@ -125,7 +125,12 @@ class Submission:
     """One text on its way into a composer. `renew` keeps the lease; it is called often."""
 
     def __init__(
-        self, machine: Machine, steady: StabilityTracker, profile: Profile, holder: Holder, renew: Callable[[], None]
+        self,
+        machine: Machine,
+        steady: StabilityTracker,
+        profile: Profile,
+        holder: LeaseHolder,
+        renew: Callable[[], None],
     ) -> None:
         self.machine, self.steady, self.profile, self.holder, self.renew = machine, steady, profile, holder, renew
         self.manner = profile.submit
@@ -138,7 +143,7 @@ class Submission:
 
         Raises QuestionAppeared if a question comes in its place, Conflict `leftovers` if the composer cannot be emptied.
         """
-        given: Input | None = None
+        given: LastInput | None = None
         left = self._was_left()
         for _ in range(TRIES):
             if not self._clear(left=left) and given is None:
@@ -203,7 +208,7 @@ class Submission:
         told = self.machine.transport.run([("display-message", "-p", "-t", pane.target, f"#{{{options.LEFT}}}")])
         return given is not None and told.decode(errors="replace").strip() == given.id
 
-    def _leave(self, given: Input) -> None:
+    def _leave(self, given: LastInput) -> None:
         """Note that this text may still stand in the composer."""
         pane = self.steady.observer.pane
         self.machine.transport.run([("set-option", "-t", pane.target, options.LEFT, given.id)])
@@ -238,7 +243,7 @@ class Submission:
     def _changed(self, was: Look) -> bool:
         return self.look.screen != was.screen
 
-    def _paste(self, text: bytes, write_id: str | None = None) -> Input:
+    def _paste(self, text: bytes, write_id: str | None = None) -> LastInput:
         self.renew()
         pane, newline = self.steady.observer.pane, self.manner.newline
         return sending.paste(
@@ -298,7 +303,7 @@ class Submission:
 
     # Enter and after
 
-    def _press(self, given: Input) -> None:
+    def _press(self, given: LastInput) -> None:
         self.renew()
         sending.press(self.machine, self.steady.observer.pane, self.manner.enter, self.holder, kept=given, apart=True)
         self.pressed = time.monotonic()

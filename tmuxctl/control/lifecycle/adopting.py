@@ -304,10 +304,10 @@ def _free_name(machine: Machine, name: str | None, pane: ForeignPane) -> str:
 
 def _read_along(there: Transport, pane: ForeignPane, folder: str) -> bool:
     """Start our writer where nothing reads along; False where something of theirs does."""
-    from tmuxctl.transport.base import Guard, Refused
+    from tmuxctl.transport.base import Guard, GuardRefused
 
     # tested and done in one list: nobody else's pipe is ever ended
-    with suppress(Refused):
+    with suppress(GuardRefused):
         free = Guard(pane.id, "#{?#{pane_pipe},0,1}")
         there.run([free, ("pipe-pane", "-IO", "-t", pane.id, pipe_command(folder))])
     deadline = time.monotonic() + CLOSE_SECONDS

@@ -120,7 +120,7 @@ def _new(machine: Machine, wanted: SessionRequest) -> Session:
     return restated(summaries.summary(pane, finding.cursor(pane, 0)), state=State.STARTING)
 
 
-def _bury_namesakes(machine: Machine, made: PreparedSession, taken: Mapping[str, server.Taken]) -> None:
+def _bury_namesakes(machine: Machine, made: PreparedSession, taken: Mapping[str, server.NameOwner]) -> None:
     """A lost session of this name gives way to the new one; what it printed stays readable by its id until `prune`. A
     launcher that was left by a start that was cut short goes, too."""
     from tmuxctl.control.lifecycle import ending
@@ -344,7 +344,7 @@ def _adopted(machine: Machine) -> Sequence[str]:
     return adopting.names(machine)
 
 
-def _taken(machine: Machine) -> dict[str, server.Taken]:
+def _taken(machine: Machine) -> dict[str, server.NameOwner]:
     try:
         return server.names(machine.transport)
     except Unreachable as error:
@@ -354,7 +354,7 @@ def _taken(machine: Machine) -> dict[str, server.Taken]:
 
 
 def _name(
-    machine: Machine, wanted: SessionRequest, taken: Mapping[str, server.Taken]
+    machine: Machine, wanted: SessionRequest, taken: Mapping[str, server.NameOwner]
 ) -> tuple[str, server.Pane | None]:
     """The name to take, or the session to reuse instead."""
     if wanted.name is None:

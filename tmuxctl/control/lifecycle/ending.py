@@ -14,10 +14,10 @@ from tmuxctl.control.sessions import finding, records, summaries
 from tmuxctl.errors import Exited, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.results import End, Killed, Pruned, Stray, Sync, Synced
 from tmuxctl.terminal.processes import cgroup, process
-from tmuxctl.terminal.processes.process import Ending, Target
+from tmuxctl.terminal.processes.process import Ending, SessionTarget
 from tmuxctl.terminal.tmux import layout, options, server
 from tmuxctl.terminal.tmux.server import Pane
-from tmuxctl.transport.base import Command, Guard, Refused
+from tmuxctl.transport.base import Command, Guard, GuardRefused
 from tmuxctl.untrusted import NewerFormat, to_record
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _named(
 
 def _end_there(place: Machine, pane: Pane, signal: str, grace: float) -> End:
     """End the programs of a pane of another server; what becomes of the pane is its own tmux's affair."""
-    (ending,) = process.end(place.transport, [Target(pane.id, "", pane)], signal=signal, grace=grace).values()
+    (ending,) = process.end(place.transport, [SessionTarget(pane.id, "", pane)], signal=signal, grace=grace).values()
     return _told(pane.name, pane.id, ending)
 
 
@@ -124,7 +124,7 @@ def _not_hung_up(here: bool) -> Iterator[None]:
 
 def _end(machine: Machine, panes: Sequence[Pane], signal: str, grace: float, force: bool) -> list[End]:
     transport = machine.transport
-    targets = [Target(pane.id, records.folder(machine, pane.id), pane) for pane in panes]
+    targets = [SessionTarget(pane.id, records.folder(machine, pane.id), pane) for pane in panes]
     endings = process.end(transport, targets, signal=signal, grace=grace) if targets else {}
     last = _last(machine, panes)
     screens = _screens(machine, panes)
@@ -154,7 +154,7 @@ def _kill_sessions(machine: Machine, panes: Sequence[Pane]) -> None:
         try:
             machine.transport.run(commands)
             left = left[AT_ONCE:]
-        except Refused as gone:
+        except GuardRefused as gone:
             # those before it were ended, and it is not there any more
             left = left[1 + next(index for index, pane in enumerate(left) if pane.id == gone.told) :]
         except (NotFound, Unreachable) as error:
@@ -168,7 +168,7 @@ def end_lost(
 ) -> list[End]:
     """End what is left of sessions that tmux does not know any more."""
     now = records.server_pid(machine)
-    targets = [Target(one.id, records.folder(machine, one.id), server=now) for one in lost]
+    targets = [SessionTarget(one.id, records.folder(machine, one.id), server=now) for one in lost]
     endings = process.end(machine.transport, targets, signal=signal, grace=grace) if targets else {}
     ended = []
     for one in lost:
@@ -391,7 +391,7 @@ def _still_run(machine: Machine, dead: Sequence[Pane], gone: Sequence[Session]) 
     """The sessions that have ended or are lost and have processes all the same, by id: the name, and which these are."""
     named = {pane.id: pane.name for pane in dead} | {one.id: one.name for one in gone}
     server = records.server_pid(machine)
-    targets = [Target(one, records.folder(machine, one), server=server) for one in named]
+    targets = [SessionTarget(one, records.folder(machine, one), server=server) for one in named]
     found = process.belonging(machine.transport, targets) if targets else {}
     return {
         one: (named[one], ", ".join(f"{row.pid} ({row.name})" for row in rows[:5]))

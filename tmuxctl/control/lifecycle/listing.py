@@ -23,12 +23,12 @@ def show(machine: Machine, session: str) -> Session:
     """One session, with its cursor."""
     try:
         from tmuxctl.control.observation import observing
-        from tmuxctl.terminal.input.paste import Input
+        from tmuxctl.terminal.input.paste import LastInput
 
         pane, given = find_with_input(machine, session)
         if pane.dead:
             return describe(machine, pane)
-        return _loaded(machine, pane, observing.known_state(observing.observe(machine, pane, Input.parse(given))))
+        return _loaded(machine, pane, observing.known_state(observing.observe(machine, pane, LastInput.parse(given))))
     except (Unreachable, Exited) as error:
         if error.reason not in GONE:
             raise

@@ -187,7 +187,7 @@ def _failed(one: Session, error: TmuxctlError) -> Restoring:
 
 def _restore(machine: Machine, lost: Session, dry_run: bool, may_start: Callable[[], bool]) -> Restoring:
     kept = kept_of(machine, lost)
-    target = process.Target(lost.id, records.folder(machine, lost.id))
+    target = process.SessionTarget(lost.id, records.folder(machine, lost.id))
     left = process.belonging(machine.transport, [target])[lost.id]
     found = environment(kept)
     made = _prepared(machine, kept, found, dry_run)

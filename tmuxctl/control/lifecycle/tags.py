@@ -11,7 +11,7 @@ from tmuxctl.model import Session, check_tag
 from tmuxctl.operations import current
 from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux.server import Pane
-from tmuxctl.transport.base import Guard, Refused
+from tmuxctl.transport.base import Guard, GuardRefused
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -40,6 +40,6 @@ def _put(machine: Machine, pane: Pane, tags: Sequence[str]) -> bool:
     change = ("set-option", "-t", pane.target, options.TAGS, " ".join(tags))
     try:
         machine.transport.run([Guard(pane.target, same), change])
-    except Refused:
+    except GuardRefused:
         return False
     return True

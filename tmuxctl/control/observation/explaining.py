@@ -27,10 +27,10 @@ def live(machine: Machine, session: str, *, evidence: bool) -> Explained:
     from tmuxctl.control.observation import observing
     from tmuxctl.control.observation.observer import Observer
     from tmuxctl.control.sessions import finding
-    from tmuxctl.terminal.input.paste import Input
+    from tmuxctl.terminal.input.paste import LastInput
 
     pane, given = finding.find_with_input(machine, session)
-    steady = observing.StabilityTracker(machine, Observer(machine, pane), Input.parse(given))
+    steady = observing.StabilityTracker(machine, Observer(machine, pane), LastInput.parse(given))
     steady.watch()
     watched = steady.observer
     return _explained(watched.pane.name, steady.verdict, watched.evidence, watched.profile, evidence=evidence)

@@ -19,11 +19,11 @@ from tmuxctl.errors import NotFound, TmuxctlError
 from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Hook, Kernel, Look, Mark
 from tmuxctl.reading.evidence.tty_waits import names
 from tmuxctl.reading.state.judging import Verdict, judge
-from tmuxctl.terminal.input.paste import FACTS_SIZE, Input
+from tmuxctl.terminal.input.paste import FACTS_SIZE, LastInput
 from tmuxctl.terminal.panes.captures import Capture, capture
 from tmuxctl.terminal.panes.journals import journal
 from tmuxctl.terminal.tmux import screen as screens
-from tmuxctl.terminal.tmux.journal import Extent
+from tmuxctl.terminal.tmux.journal import JournalExtent
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Probe
 
@@ -93,7 +93,7 @@ class Observer:
             drawn = capture(self.transport, self.pane.name, self.pane if drawn and not self.pane.dead else None)
         return self.see(extent, probe, drawn)
 
-    def see(self, extent: Extent, probe: Probe, drawn: Capture) -> Look:
+    def see(self, extent: JournalExtent, probe: Probe, drawn: Capture) -> Look:
         """Put together what was asked in this order: how far the output reached, the kernel, the screen."""
         if drawn.pane.id != self.pane.id:
             name = self.pane.name
@@ -142,7 +142,7 @@ class Observer:
         """What the program told last since it was given something."""
         if self.events is None:
             return None
-        given = Input.parse(drawn.given)
+        given = LastInput.parse(drawn.given)
         if given is None:
             return self.events.hook(probe.wall, 0.0, b"", False)
         cut = len(drawn.given) >= FACTS_SIZE

@@ -18,10 +18,10 @@ from tmuxctl.evidence import Kernel, Look
 from tmuxctl.model import Confidence, Session, State
 from tmuxctl.operations import current
 from tmuxctl.reading.state.judging import Verdict
-from tmuxctl.terminal.input.paste import Input
+from tmuxctl.terminal.input.paste import LastInput
 from tmuxctl.terminal.panes.captures import Capture, captures
 from tmuxctl.terminal.tmux import layout
-from tmuxctl.terminal.tmux.journal import Extent
+from tmuxctl.terminal.tmux.journal import JournalExtent
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Probe, read_object
 from tmuxctl.untrusted import to_record
@@ -89,7 +89,7 @@ class ObservedState(NamedTuple):
 
 
 def observe(
-    machine: Machine, pane: Pane, given: Input | None = None, *, moment: float = MOMENT_SECONDS
+    machine: Machine, pane: Pane, given: LastInput | None = None, *, moment: float = MOMENT_SECONDS
 ) -> ObservedState:
     """The state at this moment: looked at until two looks agree, for at most `moment` seconds (0: one look).
 
@@ -126,10 +126,10 @@ def observe_many(machine: Machine, panes: Sequence[Pane]) -> dict[str, ObservedS
 
 
 def _by_one_look(
-    machine: Machine, watched: Observer, extent: Extent, probe: Probe, drawn: Capture
+    machine: Machine, watched: Observer, extent: JournalExtent, probe: Probe, drawn: Capture
 ) -> tuple[Verdict, Look]:
     """The state by a look that was put together elsewhere; what was just typed must have been taken here too."""
-    steady = StabilityTracker(machine, watched, Input.parse(drawn.given))
+    steady = StabilityTracker(machine, watched, LastInput.parse(drawn.given))
     look = watched.see(extent, probe, drawn)
     verdict = watched.verdict()
     return (verdict if verdict.state not in SETTLED or steady.arrived(look) else TAKING), look
@@ -150,7 +150,7 @@ def ready(machine: Machine, session: Session) -> Session:
         return session
     if pane.dead:
         return summaries.summary(pane, session.cursor)
-    steady = StabilityTracker(machine, Observer(machine, pane), Input.parse(given))
+    steady = StabilityTracker(machine, Observer(machine, pane), LastInput.parse(given))
     profile = steady.observer.own
     patience = (profile and profile.start_timeout) or machine.settings.wait_timeout or START_SECONDS
     began = time.monotonic()
@@ -189,7 +189,7 @@ class StabilityTracker:
     only once something shows that the input arrived.
     """
 
-    def __init__(self, machine: Machine, observer: Observer, given: Input | None) -> None:
+    def __init__(self, machine: Machine, observer: Observer, given: LastInput | None) -> None:
         self.machine, self.observer, self.given = machine, observer, given
         self.verdict = UNSEEN
         self.holds = False
@@ -250,7 +250,7 @@ class StabilityTracker:
             time.sleep(AGAIN_SECONDS)
         self.leave()
 
-    def typed(self, given: Input | None, readers: dict[tuple[int, int], int] | None) -> None:
+    def typed(self, given: LastInput | None, readers: dict[tuple[int, int], int] | None) -> None:
         """Something was typed just now: what was seen before says nothing about what comes."""
         self.given, self.readers = given, readers
         self.observer.forget()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tmuxctl.control.observation.observer import Observer
     from tmuxctl.program_profile import Profile
     from tmuxctl.reading.answers.transcripts import Spoken
-    from tmuxctl.terminal.input.paste import Input
+    from tmuxctl.terminal.input.paste import LastInput
     from tmuxctl.terminal.tmux.server import Pane
 
 LATE_SECONDS = 0.6
@@ -53,7 +53,7 @@ class TurnSpan(NamedTuple):
     end: float
 
     @classmethod
-    def since(cls, machine: Machine, pane: Pane, given: Input) -> TurnSpan:
+    def since(cls, machine: Machine, pane: Pane, given: LastInput) -> TurnSpan:
         """It ends a while from now: what is newer was written before the clock was set back."""
         now = machine.transport.probe([(pane.pid, pane.tty)])[0]
         return cls(now.wall - (now.at - given.at), now.wall + hook_events.AHEAD_SECONDS)
@@ -79,7 +79,7 @@ class AgentAnswer(NamedTuple):
 class GivenText(NamedTuple):
     """A text that was given to a program with an input box: its input, all of it, and how many rows had scrolled away."""
 
-    input: Input
+    input: LastInput
     text: str
     history: int
 
@@ -125,7 +125,7 @@ def nothing_found(session: str, profile: Profile) -> str:
     )
 
 
-def remembered(given: Input, history: int, pid: int) -> str:
+def remembered(given: LastInput, history: int, pid: int) -> str:
     """What is kept of a turn's input as @tmuxctl_asked, so that its answer can be had later."""
     return f"{history}:{given.again(pid)}"
 
@@ -133,7 +133,7 @@ def remembered(given: Input, history: int, pid: int) -> str:
 def last(machine: Machine, pane: Pane) -> Output | None:
     """The answer of the last turn so far, of a program with a composer; None if the last input was no turn's."""
     from tmuxctl.control.observation.observer import Observer
-    from tmuxctl.terminal.input.paste import Input
+    from tmuxctl.terminal.input.paste import LastInput
 
     profile = profile_of(machine, pane)
     if profile is None or profile.submit.mode != "paste" or pane.dead:
@@ -144,7 +144,7 @@ def last(machine: Machine, pane: Pane) -> Output | None:
     ).decode(errors="replace")
     asked, _, newest = told.rstrip("\n").partition("\n")
     history, _, text = asked.partition(":")
-    given, later = Input.parse(text), Input.parse(newest)
+    given, later = LastInput.parse(text), LastInput.parse(newest)
     # keys may have answered its questions
     if given is None or later is None or (later.typed and later.id != given.id):
         return None

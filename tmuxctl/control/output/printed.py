@@ -9,10 +9,10 @@ from tmuxctl.control.sessions import finding, records
 from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.operations import Call, current
 from tmuxctl.results import Output, Pieces
-from tmuxctl.terminal.input.paste import Input
+from tmuxctl.terminal.input.paste import LastInput
 from tmuxctl.terminal.tmux import layout, options, server
 from tmuxctl.terminal.tmux import screen as screens
-from tmuxctl.terminal.tmux.journal import Journal, Slice, parse_cursor
+from tmuxctl.terminal.tmux.journal import Journal, JournalSlice, parse_cursor
 from tmuxctl.terminal.tmux.server import Pane
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def read(machine: Machine, session: str, *, since: str | None, follow: bool, raw
     return _output(machine, pane, journal, start, follow=follow, raw=raw)
 
 
-def _echo(pane: Pane, journal: Journal, given: Input) -> int:
+def _echo(pane: Pane, journal: Journal, given: LastInput) -> int:
     """Bytes at the beginning of what was printed since an input that only show what was typed."""
     if not journal.streams or given.alternate:
         return 0
@@ -119,7 +119,7 @@ def offset_of(pane: Pane, since: str | None) -> int | None:
     return cursor.offset
 
 
-def last_input(machine: Machine, pane: Pane) -> Input | None:
+def last_input(machine: Machine, pane: Pane) -> LastInput | None:
     """What was sent last, by whichever process."""
     try:
         reply = machine.transport.run([("display-message", "-p", "-t", pane.target, f"#{{{options.INPUT}}}")])
@@ -127,7 +127,7 @@ def last_input(machine: Machine, pane: Pane) -> Input | None:
         if error.reason not in ("no_session", "no_server"):
             raise
         return None
-    return Input.parse(reply.decode(errors="replace"))
+    return LastInput.parse(reply.decode(errors="replace"))
 
 
 def _output(
@@ -165,7 +165,7 @@ def _in_pieces(pane: Pane, journal: Journal, start: int, *, text: bool, data: bo
     yield Output(pane.name, screens.clean("".join(pieces)), cursor)
 
 
-def _parts(journal: Journal, start: int) -> Iterator[Slice]:
+def _parts(journal: Journal, start: int) -> Iterator[JournalSlice]:
     """The journal from an offset up to its present end, so much at once that it takes no room; at least one slice."""
     if not journal.streams:
         yield journal.read(start)

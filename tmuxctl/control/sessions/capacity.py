@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tmuxctl.control.sessions import records
 from tmuxctl.errors import Failed
-from tmuxctl.transport.base import Room
+from tmuxctl.transport.base import Resources
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -37,7 +37,7 @@ def check(machine: Machine, living: int) -> None:
     refuse(machine.transport.room(home, records.server_pid(machine)), home)
 
 
-def refuse(room: Room, home: str) -> None:
+def refuse(room: Resources, home: str) -> None:
     """Failed if there is too little room for a session; `home` is where its output goes."""
     if room.free is not None and room.free < LEAST_BYTES:
         raise Failed(

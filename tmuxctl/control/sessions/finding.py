@@ -13,7 +13,7 @@ from tmuxctl.terminal.panes import journals
 from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.terminal.tmux.journal import Cursor, Journal, cursor_text, pipe_command
 from tmuxctl.terminal.tmux.server import Pane
-from tmuxctl.transport.base import Guard, Refused
+from tmuxctl.transport.base import Guard, GuardRefused
 from tmuxctl.untrusted import check_format
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def resume(machine: Machine, pane: Pane) -> Pane:
     """Start a journal's writer again that ended on a full disk; what was printed meanwhile is a gap (`truncated`)."""
     here = pane.target
     again = ("pipe-pane", "-IO", "-t", here, pipe_command(folder(machine, pane.id)))
-    with suppress(Refused):
+    with suppress(GuardRefused):
         machine.transport.run([Guard(here, "#{?#{||:#{pane_pipe},#{pane_dead}},0,1}"), again])
     return server.pane(machine.transport, pane.name)
 

@@ -14,7 +14,7 @@ from tmuxctl.results import Check, Doctor
 from tmuxctl.terminal.processes import process
 from tmuxctl.terminal.tmux import layout, options
 from tmuxctl.transport import versions
-from tmuxctl.transport.base import Room, Used
+from tmuxctl.transport.base import Quota, Resources
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -203,7 +203,7 @@ def _memory(machine: Machine) -> Iterator[Check]:
     yield Check("memory", fine, told, None if fine else hint)
 
 
-def _used(room: Room) -> Sequence[tuple[str, Used | None]]:
+def _used(room: Resources) -> Sequence[tuple[str, Quota | None]]:
     return (("pseudoterminals", room.ptys), ("the server's descriptors", room.descriptors))
 
 
@@ -230,7 +230,7 @@ def _orphans(machine: Machine, fix: bool) -> Iterator[Check]:
             "orphans", False, f"{len(left)} of sessions that are gone: {names}", "end them: tmuxctl doctor --fix"
         )
         return
-    targets = [process.Target(one, gone[one]) for one in {one for _, one in left}]
+    targets = [process.SessionTarget(one, gone[one]) for one in {one for _, one in left}]
     ends = process.end(machine.transport, targets, signal="TERM", grace=2.0).values()
     still = [str(pid) for end in ends for pid in end.left]
     yield Check("orphans", not still, f"ended: {names}", f"could not be ended: {', '.join(still)}" if still else None)

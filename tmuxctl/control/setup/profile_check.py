@@ -204,7 +204,7 @@ def _around(profile: Profile, seen: _Startup) -> Iterator[Check]:
 
 def _exit(machine: Machine, steady: StabilityTracker, profile: Profile) -> Check:
     """Whether the profile's keys, or else its words, end the program."""
-    pane, holder = steady.observer.pane, lease.Holder.new()
+    pane, holder = steady.observer.pane, lease.LeaseHolder.new()
     with suppress(TmuxctlError):
         lease.take(machine.transport, holder, pane)
         sending.press(machine, pane, profile.exit_keys, holder)

@@ -18,8 +18,8 @@ from tmuxctl.results import Ran
 from tmuxctl.terminal.input import paste
 from tmuxctl.terminal.launch import shells
 from tmuxctl.terminal.tmux import layout, lease, options, server
-from tmuxctl.terminal.tmux.journal import Journal, Slice
-from tmuxctl.terminal.tmux.lease import Holder
+from tmuxctl.terminal.tmux.journal import Journal, JournalSlice
+from tmuxctl.terminal.tmux.lease import LeaseHolder
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import shell_word
 from tmuxctl.vocabulary import InputKind
@@ -91,7 +91,7 @@ def execute(
             hint=f"adopt it, if nothing else reads along there: tmuxctl adopt {pane.spec.get('target') or pane.name}",
         )
     # threads of one process are as many writers
-    holder = lease.Holder.new()
+    holder = lease.LeaseHolder.new()
     _lease(machine, pane, holder, deadline)
     try:
         shell = _ready(machine, pane, journal, deadline)
@@ -139,7 +139,7 @@ def _quoted(kind: str, word: str) -> str:
     return shells.fish_quote(word) if kind == "fish" else shell_word(word)
 
 
-def _lease(machine: Machine, pane: Pane, holder: Holder, deadline: float | None) -> None:
+def _lease(machine: Machine, pane: Pane, holder: LeaseHolder, deadline: float | None) -> None:
     while not lease.take(machine.transport, holder, pane):
         current().check()
         if deadline is not None and time.monotonic() > deadline:
@@ -314,7 +314,7 @@ class _Run:
         pane: Pane,
         journal: Journal,
         shell: Shell,
-        holder: Holder,
+        holder: LeaseHolder,
         began: float,
         max_bytes: int,
         stdin: str | None,
@@ -346,14 +346,14 @@ class _Run:
         self.machine.transport.put(self.path, script.encode(errors="surrogateescape"))
         # to the end of the line and delete it: what somebody left there would become part of ours (measured: all shells)
         one = paste.Write(self.id, data=b"\x05\x15" + line.encode(), enter=True)
-        remember = paste.Input.remember(
+        remember = paste.LastInput.remember(
             self.holder.pid, self.id, self.start, "editor", line.encode(), self.machine.transport.clock()
         )
         paste.write(self.machine.transport, self.holder, self.pane, one, remember)
 
     def hand_over(self) -> None:
         """The command has begun: others may type again, and its output is what came after the last input."""
-        remember = paste.Input.remember(
+        remember = paste.LastInput.remember(
             self.holder.pid, self.id, self.first, "none", b"", self.machine.transport.clock()
         )
         self.machine.transport.run([("set-option", "-F", "-t", self.pane.target, options.INPUT, remember)])
@@ -587,7 +587,7 @@ def _to_end(machine: Machine, pane: Pane, began: float, timeout: float | None, m
     )
 
 
-def _first(journal: Journal, max_bytes: int) -> Slice:
+def _first(journal: Journal, max_bytes: int) -> JournalSlice:
     """As much of the beginning as makes so many bytes of output for sure: of two bytes of a line's end one is left."""
     return journal.read(0, 2 * max_bytes + 2)
 

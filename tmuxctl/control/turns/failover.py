@@ -265,10 +265,10 @@ class _Failover:
 
     def _last_input(self, there: Session) -> str | None:
         """What names the last text that was typed into a session."""
-        from tmuxctl.terminal.input.paste import Input
+        from tmuxctl.terminal.input.paste import LastInput
 
         with suppress(TmuxctlError):
-            found = Input.parse(finding.find_with_input(self.machine, there.name)[1])
+            found = LastInput.parse(finding.find_with_input(self.machine, there.name)[1])
             return found.id if found else None
         return "unknown"
 
@@ -306,10 +306,10 @@ class _Failover:
     def _seen(self, there: Session) -> ObservedState:
         """What a session's program does now."""
         from tmuxctl.control.observation import observing
-        from tmuxctl.terminal.input.paste import Input
+        from tmuxctl.terminal.input.paste import LastInput
 
         pane, given = finding.find_with_input(self.machine, there.name)
-        return observing.observe(self.machine, pane, Input.parse(given))
+        return observing.observe(self.machine, pane, LastInput.parse(given))
 
     def _left(self) -> float | None:
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())

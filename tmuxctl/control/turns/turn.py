@@ -33,7 +33,7 @@ from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.marks import marks
 from tmuxctl.results import Answer, Output, Wait
 from tmuxctl.terminal.input import paste
-from tmuxctl.terminal.input.paste import Input
+from tmuxctl.terminal.input.paste import LastInput
 from tmuxctl.terminal.tmux import layout, lease, options
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import EventKind, EvidenceKind, InputKind, WaitCondition
@@ -114,7 +114,7 @@ def ask(machine: Machine, session: str, text: bytes, asked: Asked, *, new: str |
     pane, given = finding.find_with_input(machine, session)
     if pane.dead:
         raise paste.ended(pane)
-    turn = _Turn(machine, pane, Input.parse(given), asked, None if limit is None else began + limit)
+    turn = _Turn(machine, pane, LastInput.parse(given), asked, None if limit is None else began + limit)
     lines = None if turn.pastes else _lines(text)
     try:
         turn.begin()
@@ -177,7 +177,7 @@ def answer_to(machine: Machine, session: str, holding: str) -> Output:
     pane, remembered = finding.find_with_input(machine, session)
     wanted = holding.encode()
     watched = Observer(machine, pane)
-    last = Input.parse(remembered)
+    last = LastInput.parse(remembered)
     if last and wanted in last.typed:
         offset, prompt = last.offset, None
         given = answers.Given(last.typed, last.x, last.y, last.cols, last.rows, last.echo, pane.tmux)
@@ -211,7 +211,7 @@ class _Leases:
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
         # two threads of one process are two askers
-        self.holder = lease.Holder.new()
+        self.holder = lease.LeaseHolder.new()
         self.renewed = 0.0
         self._has_turn = self._writes = False
 
@@ -253,7 +253,9 @@ class _Leases:
 class _Turn:
     """One turn on its way."""
 
-    def __init__(self, machine: Machine, pane: Pane, given: Input | None, asked: Asked, deadline: float | None) -> None:
+    def __init__(
+        self, machine: Machine, pane: Pane, given: LastInput | None, asked: Asked, deadline: float | None
+    ) -> None:
         self.machine, self.pane, self.asked, self.deadline = machine, pane, asked, deadline
         self.steady = StabilityTracker(machine, Observer(machine, pane), given)
         self.steady.recall()
@@ -413,7 +415,7 @@ class _Turn:
 
     def type_lines(self, lines: list[bytes], prompt: str) -> tuple[TurnInput, Wait | None]:
         """Type the lines, each when the program is ready for it; and the end of the turn, if it came before the last."""
-        sent: list[Input] = []
+        sent: list[LastInput] = []
         for line in lines:
             end = self.wait_for_end(None) if sent else None
             if end and end.matched not in WAITED:

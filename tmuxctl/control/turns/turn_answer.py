@@ -20,7 +20,7 @@ from tmuxctl.vocabulary import Detail, InputKind, WaitCondition
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
     from tmuxctl.control.observation.observing import StabilityTracker
-    from tmuxctl.terminal.input.paste import Input
+    from tmuxctl.terminal.input.paste import LastInput
     from tmuxctl.terminal.tmux.server import Pane
 
 ANSWER_LIMIT = 8 << 20
@@ -37,7 +37,7 @@ class TurnInput(NamedTuple):
     is None of a program that is typed lines.
     """
 
-    first: Input
+    first: LastInput
     typed: bytes
     prompt: str | None
     history: int = 0
@@ -152,7 +152,7 @@ def _without_error(turn: EndedTurn, found: AgentAnswer) -> AgentAnswer:
     return found._replace(text="\n".join(rows[: error.row]).strip("\n"), complete=False, error=error.text)
 
 
-def _find_sign_of_input(steady: StabilityTracker, first: Input) -> Submitted:
+def _find_sign_of_input(steady: StabilityTracker, first: LastInput) -> Submitted:
     """What shows that a program of lines has read what was typed."""
     look = steady.observer.looks[-1] if steady.observer.looks else None
     if steady.observer.at_prompt(first.offset) and look and look.mark and look.mark.offset >= first.offset:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tmuxctl.control.sessions import finding
 from tmuxctl.errors import NotFound
-from tmuxctl.terminal.input.paste import Input
-from tmuxctl.terminal.tmux.journal import Journal, Slice
+from tmuxctl.terminal.input.paste import LastInput
+from tmuxctl.terminal.tmux.journal import Journal, JournalSlice
 from tmuxctl.terminal.tmux.server import Pane
 
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ STEP, ROWS = 1 << 17, 8_000
 class Seen:
     """The text a pattern may match: output after the cursor without the echo, or the whole screen."""
 
-    def __init__(self, machine: Machine, pane: Pane, journal: Journal, since: str | None, given: Input | None) -> None:
+    def __init__(
+        self, machine: Machine, pane: Pane, journal: Journal, since: str | None, given: LastInput | None
+    ) -> None:
         from tmuxctl.control.output import printed
 
         self.machine, self.pane, self.journal = machine, pane, journal
@@ -65,7 +67,7 @@ class Seen:
         self.lines.feed(b"\r\n" + part.data.partition(b"\n")[2])
         self.offset, self.fresh, self.behind, self.pending = part.end, True, False, None
 
-    def _next(self) -> Slice:
+    def _next(self) -> JournalSlice:
         """The next step of output: so little of it that neither its rows nor its characters push others out unseen."""
         limit = min(STEP, ROWS * self.lines.cols)
         part = self.journal.read(self.offset, limit)
@@ -161,7 +163,7 @@ class Seen:
         return without_echo(kept, given.typed, first=True, again=False) if given.echo != "none" else kept
 
 
-def _lines(pane: Pane, given: Input | None) -> Lines:
+def _lines(pane: Pane, given: LastInput | None) -> Lines:
     from tmuxctl.reading.text.lines import Lines
 
     if given is None:

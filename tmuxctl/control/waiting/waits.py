@@ -15,7 +15,7 @@ from tmuxctl.errors import Conflict, DecisionNeeded, Exited, NotFound, Unreachab
 from tmuxctl.model import Confidence, State, Status
 from tmuxctl.operations import Call, current, under
 from tmuxctl.results import Wait, Waits
-from tmuxctl.terminal.input.paste import Input, ended
+from tmuxctl.terminal.input.paste import LastInput, ended
 from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.terminal.tmux.journal import Journal
 from tmuxctl.terminal.tmux.server import Pane
@@ -148,7 +148,9 @@ def _limit(machine: Machine, timeout: float | None) -> float | None:
 
 def _waiter(machine: Machine, session: str, wanted: Conditions, since: str | None) -> Waiter:
     pane, given = finding.find_with_input(machine, session)
-    return Waiter(machine, pane, Conditions(idle=True) if wanted == Conditions() else wanted, since, Input.parse(given))
+    return Waiter(
+        machine, pane, Conditions(idle=True) if wanted == Conditions() else wanted, since, LastInput.parse(given)
+    )
 
 
 def sessions_of(session: str | None, one_of: tuple[str, ...] | None, all_of: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -243,7 +245,7 @@ class Waiter:
         pane: Pane,
         wanted: Conditions,
         since: str | None,
-        given: Input | None,
+        given: LastInput | None,
         *,
         steady: StabilityTracker | None = None,
     ) -> None:

@@ -118,7 +118,7 @@ def _call(words: Sequence[str], seconds: float = 20.0) -> tuple[int, str]:
         done = spawn.run(words, timeout=seconds)
     except FileNotFoundError:
         return 127, f"there is no {words[0]}"
-    except spawn.Late:
+    except spawn.SpawnTimeout:
         return 124, f"{words[0]} did not answer within {seconds:g} s"
     return done.status, (done.output + done.errors).decode(errors="replace").strip()
 

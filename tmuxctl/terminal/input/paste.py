@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tmuxctl.errors import Conflict, Exited, Failed, NotFound, Unreachable, Usage
 from tmuxctl.terminal.tmux import lease, options
 from tmuxctl.terminal.tmux.server import Pane
-from tmuxctl.transport.base import Command, Guard, Refused, Transport
+from tmuxctl.transport.base import Command, Guard, GuardRefused, Transport
 from tmuxctl.transport.versions import exact_paste_flags
 
 LINE_LIMIT = 4095
@@ -43,7 +43,7 @@ SHARED = "#{&&:#{pane_synchronized},#{!=:#{window_panes},1}}"
 """A tmux condition: keys pressed in this pane reach the other panes of its window too."""
 
 
-class Input(NamedTuple):
+class LastInput(NamedTuple):
     """The last input of a session: where its output stood, and what the echo will look like. Kept as @tmuxctl_input."""
 
     id: str
@@ -71,7 +71,7 @@ class Input(NamedTuple):
         return f"{pid}:{self.id}:{self.offset}:{place}:{self.echo}:{self.at:.3f}:{self.typed[:ECHO_LIMIT].hex()}"
 
     @classmethod
-    def parse(cls, text: str) -> Input | None:
+    def parse(cls, text: str) -> LastInput | None:
         """What `remember` made, or the first FACTS_SIZE characters of it; None if nothing was ever sent."""
         parts = text.strip().split(":")[1:]
         if len(parts) != 10:
@@ -134,7 +134,7 @@ def check_text(data: bytes, *, canonical: bool, bracketed: bool, multiline: bool
 
 
 def write(
-    transport: Transport, holder: lease.Holder, pane: Pane, one: Write, remember: str, *, timeout: float = 8.0
+    transport: Transport, holder: lease.LeaseHolder, pane: Pane, one: Write, remember: str, *, timeout: float = 8.0
 ) -> str:
     """Carry out one write in one command list: `done`, or `dup` when this id was written before.
 
@@ -167,7 +167,7 @@ def _run(transport: Transport, commands: Sequence[Command], one: Write, timeout:
     buffer = (BUFFER + one.id, data) if data else None
     try:
         printed = transport.run(commands, buffer=buffer, timeout=timeout)
-    except Refused as refused:
+    except GuardRefused as refused:
         return refused.told
     if printed.strip():
         name = ascii(printed[:80].decode(errors="replace"))
@@ -207,7 +207,7 @@ def _pressed(one: Write) -> bool:
     return bool(one.keys) or (one.enter and (one.bracketed or not one.data))
 
 
-def _guarded(transport: Transport, holder: lease.Holder, pane: Pane, one: Write, remember: str) -> list[Command]:
+def _guarded(transport: Transport, holder: lease.LeaseHolder, pane: Pane, one: Write, remember: str) -> list[Command]:
     """One guard: whatever forbids the write is told in one line, else it is typed, acknowledged and remembered."""
     here = pane.target
     facts = {

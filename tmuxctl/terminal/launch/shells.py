@@ -22,7 +22,7 @@ KINDS = {"bash": "bash", "zsh": "zsh", "fish": "fish"} | dict.fromkeys(
 VARIANT = re.compile(r"(bash|zsh|fish|dash|ksh)(?:-?[0-9][0-9.]*[+a-z]*)?(?:-static)?")
 
 
-class Integration(NamedTuple):
+class ShellIntegration(NamedTuple):
     """How to start a shell so that it marks its prompts: argv, environment to add, files to put in the folder."""
 
     argv: tuple[str, ...]
@@ -42,7 +42,7 @@ def kind_of(name: str) -> str | None:
 
 def integrate(
     argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str, *, login: bool = False
-) -> Integration | None:
+) -> ShellIntegration | None:
     """How to start this interactive bash, zsh or fish with marks that carry `token`; None for anything else.
 
     `folder` is where the caller puts the files and must outlive the shell's start, `env` the environment the shell
@@ -117,10 +117,12 @@ def fish_quote(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-Plan = Callable[[tuple[str, ...], str, Mapping[str, str], str, bool], Integration | None]
+Plan = Callable[[tuple[str, ...], str, Mapping[str, str], str, bool], ShellIntegration | None]
 
 
-def _bash(argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str, login: bool) -> Integration | None:
+def _bash(
+    argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str, login: bool
+) -> ShellIntegration | None:
     """bash reads our rcfile, which reads the user's files."""
     valued = {"-O", "+O", "-o", "+o", "--rcfile", "--init-file"}
     options = _options(argv[1:], "il", {"--login": "l", "--noediting": ""}, valued)
@@ -133,10 +135,12 @@ def _bash(argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str
     # bash wants its long options before the single-letter ones (bash(1), OPTIONS)
     kept.sort(key=lambda word: 0 if word.startswith("--") else 1)
     words = (argv[0].removeprefix("-"), "--rcfile", f"{folder}/bashrc", *kept, "-i")
-    return Integration(words, {}, {"bashrc": text})
+    return ShellIntegration(words, {}, {"bashrc": text})
 
 
-def _zsh(argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str, login: bool) -> Integration | None:
+def _zsh(
+    argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str, login: bool
+) -> ShellIntegration | None:
     """zsh looks for its files in $ZDOTDIR: ours stand there, read the user's, and give ZDOTDIR back."""
     options = _options(argv[1:], "ild", {"--login": "l", "--interactive": "", "--no-globalrcs": ""}, {"-o", "+o"})
     if options is None:
@@ -148,10 +152,12 @@ def _zsh(argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str,
     if login or "l" in flags:
         words.append("-l")
     files = shell_marks.zsh_files(token, shell_word(folder), shell_word(env["ZDOTDIR"]) if "ZDOTDIR" in env else None)
-    return Integration((*words, "-i"), {"ZDOTDIR": folder}, files)
+    return ShellIntegration((*words, "-i"), {"ZDOTDIR": folder}, files)
 
 
-def _fish(argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str, login: bool) -> Integration | None:
+def _fish(
+    argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str, login: bool
+) -> ShellIntegration | None:
     """fish runs an init command after the user's configuration (fish(1), --init-command)."""
     short = {"--login": "l", "--interactive": "", "--private": "P", "--no-config": "N"}
     options = _options(argv[1:], "ilPN", short, {"-C", "--init-command"})
@@ -163,7 +169,7 @@ def _fish(argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str
     if login or "l" in flags:
         words.append("-l")
     command = f"source {fish_quote(folder + '/marks.fish')}"
-    return Integration((*words, "-i", "-C", command), {}, {"marks.fish": shell_marks.fish_rc(token)})
+    return ShellIntegration((*words, "-i", "-C", command), {}, {"marks.fish": shell_marks.fish_rc(token)})
 
 
 PLANS: dict[str, Plan] = {"bash": _bash, "zsh": _zsh, "fish": _fish}

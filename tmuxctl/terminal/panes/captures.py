@@ -10,7 +10,7 @@ from tmuxctl.terminal.input.paste import FACTS_SIZE
 from tmuxctl.terminal.tmux import options, server
 from tmuxctl.terminal.tmux import screen as screens
 from tmuxctl.terminal.tmux.server import Pane
-from tmuxctl.transport.base import Command, Guard, Refused, Transport
+from tmuxctl.transport.base import Command, Guard, GuardRefused, Transport
 
 LIST_BYTES = 10_000
 """About the longest command list tmux takes in one message is 16 KB (measured), with what it adds to it."""
@@ -24,7 +24,7 @@ class Capture(NamedTuple):
     rows: bytes
     back: bytes = b""
     given: str = ""
-    """The last input, as `paste.Input.parse` reads it, without its text; empty if nothing was ever typed."""
+    """The last input, as `paste.LastInput.parse` reads it, without its text; empty if nothing was ever typed."""
 
 
 def capture(
@@ -80,7 +80,7 @@ def captures(transport: Transport, panes: Sequence[Pane]) -> list[Capture]:
             count += 1
         try:
             printed = transport.run(commands).split(f"{end}{end}\n".encode())[:-1]
-        except Refused as gone:
+        except GuardRefused as gone:
             # asked again without it: what was printed before it is lost with the list
             found |= {one.id: Capture(one, "", b"") for one in left if one.id == gone.told}
             left = [one for one in left if one.id != gone.told]

@@ -205,7 +205,7 @@ class ForeignTransport:
         """As every transport; without a journal it wakes often, for nothing tells of output."""
         if self.journal:
             return self.inner.watch(folders, pid, terminal=terminal)
-        return _Often(self.inner.watch([], pid, terminal=terminal), self)
+        return _ForeignWatch(self.inner.watch([], pid, terminal=terminal), self)
 
     def changed(self, place: int, rows: str) -> None:
         """The screen changed: `rows` is what stands before the cursor, which is at `place`."""
@@ -240,7 +240,7 @@ class ForeignTransport:
                 raise self._denied(one[0])
 
     def _run(self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float) -> bytes:
-        said = _Said(self._kept(), self._fixed, self.name, self.pane.id)
+        said = _TranslatedList(self._kept(), self._fixed, self.name, self.pane.id)
         here = said.commands(commands)
         if not here:
             return b""
@@ -329,7 +329,7 @@ def ours(name: str, socket: str) -> Conflict:
 
 
 def _offset(remembered: str) -> int:
-    """Where the output stood when an input was given (`paste.Input.remember`)."""
+    """Where the output stood when an input was given (`paste.LastInput.remember`)."""
     return int(remembered.split(":")[2])
 
 
@@ -347,7 +347,7 @@ def _listing(one: Command) -> bool:
     return one[:2] == ("list-panes", "-a")
 
 
-class _Said:
+class _TranslatedList:
     """One command list as it is said to another's server: our options stand in it as the values they have, and those it
     sets are printed, marked by a word that nobody else can print."""
 
@@ -403,7 +403,7 @@ class _Said:
         return said, changed
 
 
-class _Often:
+class _ForeignWatch:
     """A wake-up that does not wait to be told, but looks less often the longer nothing changes."""
 
     def __init__(self, watch: Watch, pane: ForeignTransport) -> None:

@@ -11,6 +11,6 @@ def journal(transport: Transport, pane: Pane, folder: str) -> Journal:
     """The journal of the session in `folder`; of a pane that has none, its screen."""
     if pane.spec.get("journal", True):
         return Journal(transport, folder)
-    from tmuxctl.terminal.panes.screen_journal import Shown
+    from tmuxctl.terminal.panes.screen_journal import ScreenJournal
 
-    return Shown(transport, pane, folder)
+    return ScreenJournal(transport, pane, folder)

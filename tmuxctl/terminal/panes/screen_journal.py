@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from tmuxctl import widths
-from tmuxctl.terminal.tmux.journal import Extent, Journal, Slice
+from tmuxctl.terminal.tmux.journal import Journal, JournalExtent, JournalSlice
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Transport
 from tmuxctl.untrusted import parse_json
@@ -32,7 +32,7 @@ ABOVE = 6
 """So many rows up to the cursor's tell where it stood, when rows above them are gone."""
 
 
-class Place(NamedTuple):
+class ScreenPosition(NamedTuple):
     """Where the cursor stands: `history` rows of at most `most` are scrolled away, it is in row `y` of those that show."""
 
     history: int
@@ -43,7 +43,7 @@ class Place(NamedTuple):
     cols: int
 
     @classmethod
-    def parse(cls, seen: bytes) -> Place:
+    def parse(cls, seen: bytes) -> ScreenPosition:
         """What tmux makes of PLACE, in the first line."""
         return cls(*(int(word or 0) for word in seen.split(b"\n", 1)[0].split(b" ")))
 
@@ -63,7 +63,7 @@ class Place(NamedTuple):
         return self.history >= self.most - self.dropped
 
 
-class Shown(Journal):
+class ScreenJournal(Journal):
     """Stands in for a journal by looks at the screen: redrawn text and what scrolled beyond the limit are lost.
 
     tmux does not tell how many rows it dropped, but drops the same number each time: so the rows that stood before the
@@ -78,24 +78,24 @@ class Shown(Journal):
         self.pane, self.tmux = pane.target, cast("ForeignTransport", transport)
         self._version = pane.tmux
         self._seen = b""
-        self._place = Place(0, 0, 0, 0, 0, 0)
+        self._place = ScreenPosition(0, 0, 0, 0, 0, 0)
         self._gone: int | None = 0
         self._end, self._told = 0, -1
         self._grown = 0.0
 
-    def extent(self) -> Extent:
+    def extent(self) -> JournalExtent:
         """How far it came by now. When it last grew is known from the second look on; at the first tmux tells it of the whole
         window, to the second."""
         seen = self._look()
         if seen != self._seen:
             first = not self._seen
-            self._seen, self._place = seen, Place.parse(seen)
+            self._seen, self._place = seen, ScreenPosition.parse(seen)
             self._gone = self._dropped()
             place = (self._place.row + (self._gone or 0)) * ROW + self._place.x * COLUMN
             self._end = place if first else max(place, self._end + 1)
             self._grown = self._active() if first else time.time()
             self.tmux.changed(self._end, self._before())
-        return Extent(0, self._end, False, self._grown)
+        return JournalExtent(0, self._end, False, self._grown)
 
     def _active(self) -> float:
         """When the pane's window last printed, at the latest, by the wall clock; 0.0 if that was only just now."""
@@ -135,7 +135,7 @@ class Shown(Journal):
         grabs = [self._grab(start - len(rows) + 1, start) for start in starts]
         told = self.tmux.run([("display-message", "-p", "-t", self.pane, PLACE), *grabs]).decode(errors="replace")
         first, *lines = told.split("\n")
-        if Place.parse(first.encode()).history != place.history:
+        if ScreenPosition.parse(first.encode()).history != place.history:
             # it goes on: the next look tells
             return self._gone
         blocks = [lines[index : index + len(rows)] for index in range(0, len(starts) * len(rows), len(rows))]
@@ -152,12 +152,12 @@ class Shown(Journal):
         top = self._place.history
         return ("capture-pane", "-p", *options, "-t", self.pane, "-S", str(first - top), "-E", str(last - top))
 
-    def read(self, offset: int, limit: int | None = None) -> Slice:
+    def read(self, offset: int, limit: int | None = None) -> JournalSlice:
         """The rows from a place on, as lines; all that is visible where that place is not known any more, or the screen is
         an alternate one. `limit` is of no use: an offset counts no bytes, and what is shown is not much."""
         end = self.extent().end
         if offset == end == self._told:
-            return Slice(b"", offset, end, False)
+            return JournalSlice(b"", offset, end, False)
         self._told = end
         place = self._place
         # rows may have been dropped and the screen look as before
@@ -170,9 +170,9 @@ class Shown(Journal):
         rows = self.tmux.run([self._grab(first, place.row, "-J")]).decode(errors="replace").rstrip("\n").split("\n")
         rows[0] = rows[0].removeprefix(widths.left(rows[0], column, self._version))
         data = "\r\n".join(line.rstrip() for line in rows).encode()
-        return Slice(data, offset, end, bool(lost or early))
+        return JournalSlice(data, offset, end, bool(lost or early))
 
-    def tail(self, limit: int) -> Slice:
+    def tail(self, limit: int) -> JournalSlice:
         """The last of what is shown."""
         self.extent()
         first = max(0, self._place.history - limit // 80) + (self._gone or 0)

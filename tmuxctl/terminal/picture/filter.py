@@ -90,7 +90,7 @@ _CONTROLS: dict[int, Callable[[Grid], None]] = {
 }
 
 
-class Filter:
+class OutputFilter:
     """Feeds a Grid. Sequences and characters may be cut anywhere between two feeds."""
 
     def __init__(self, grid: Grid) -> None:

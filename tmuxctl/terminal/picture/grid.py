@@ -13,7 +13,7 @@ from pyte import charsets
 from pyte.modes import DECAWM, DECOM, DECTCEM, IRM
 from pyte.screens import Char
 
-from tmuxctl.terminal.picture.page import Page
+from tmuxctl.terminal.picture.page import TerminalPage
 from tmuxctl.terminal.picture.rows import BLANK, PADDING
 from tmuxctl.terminal.tmux.screen import LINE_DRAWING
 from tmuxctl.widths import JOINER, REPLAYED, rules
@@ -35,7 +35,7 @@ class Glyphs(dict[str, Char]):
         return cell
 
 
-class Grid(Page):
+class Grid(TerminalPage):
     """A page that text and control functions can be written to. `last` is the character that REP repeats, if any."""
 
     def __init__(self, columns: int, lines: int, limit: int) -> None:

@@ -11,28 +11,28 @@ from typing import NamedTuple
 import pyte
 from pyte.screens import Char
 
-from tmuxctl.terminal.picture.rows import BLANK, Rewrap, Row, rewrapped, unwrapped
+from tmuxctl.terminal.picture.rows import BLANK, GridRow, Rewrap, rewrapped, unwrapped
 
 
-class Saved(NamedTuple):
+class SavedScreen(NamedTuple):
     """The screen behind the alternate one."""
 
-    rows: list[Row]
+    rows: list[GridRow]
     columns: int
     lines: int
 
 
-class Page(pyte.Screen):
+class TerminalPage(pyte.Screen):
     """The visible `rows` and those that scrolled off (`history`, at most `limit`), with a cursor and margins."""
 
     def __init__(self, columns: int, lines: int, limit: int) -> None:
         self.limit = limit
-        self.history: list[Row] = []
+        self.history: list[GridRow] = []
         self.scrolled = 0
-        self.saved: Saved | None = None
+        self.saved: SavedScreen | None = None
         self.saved_place: tuple[int, int] | None = None
         self.saved_style = BLANK
-        self.rows = [Row() for _ in range(lines)]
+        self.rows = [GridRow() for _ in range(lines)]
         self.top, self.bottom = 0, lines - 1
         super().__init__(columns, lines)
 
@@ -86,12 +86,12 @@ class Page(pyte.Screen):
             self._move_rows(self.top, self.top + 1, self.bottom - self.top, blank)
             return
         self._keep(self.rows.pop(self.top))
-        self.rows.insert(self.bottom, Row(self.columns, blank))
+        self.rows.insert(self.bottom, GridRow(self.columns, blank))
 
     def _scroll_down(self, blank: Char) -> None:
         self._move_rows(self.top + 1, self.top, self.bottom - self.top, blank)
 
-    def _keep(self, row: Row) -> None:
+    def _keep(self, row: GridRow) -> None:
         if not self.limit:
             return
         if len(self.history) >= self.limit:
@@ -130,14 +130,14 @@ class Page(pyte.Screen):
         self.rows[to : to + count] = self.rows[start : start + count]
         for y in range(start, start + count):
             if not to <= y < to + count:
-                self.rows[y] = Row(self.columns, blank)
+                self.rows[y] = GridRow(self.columns, blank)
         if not to <= start < to + count:
             self._end_line(start - 1)
 
     def _clear_rows(self, y: int, count: int, blank: Char) -> None:
         if count:
             for at in range(y, y + count):
-                self.rows[at] = Row(self.columns, blank)
+                self.rows[at] = GridRow(self.columns, blank)
             self._end_line(y - 1)
 
     def _end_line(self, y: int) -> None:
@@ -204,7 +204,7 @@ class Page(pyte.Screen):
         written = max((y + 1 for y, row in enumerate(self.rows) if row.used), default=0)
         for row in self.rows[:written]:
             self._keep(row)
-        self.rows = [Row(self.columns, self.blank) for _ in range(self.lines)]
+        self.rows = [GridRow(self.columns, self.blank) for _ in range(self.lines)]
         if not written:
             self._end_line(-1)
         else:
@@ -219,8 +219,8 @@ class Page(pyte.Screen):
         if with_cursor:
             self.saved_place = self.cursor.x, self.cursor.y
         self.saved_style = self.cursor.attrs
-        self.saved = Saved(self.rows, self.columns, self.lines)
-        self.rows = [Row() for _ in range(self.lines)]
+        self.saved = SavedScreen(self.rows, self.columns, self.lines)
+        self.rows = [GridRow() for _ in range(self.lines)]
         self._end_line(-1)
 
     def alternate_off(self, with_cursor: bool) -> None:
@@ -280,7 +280,7 @@ class Page(pyte.Screen):
             self.rows[:0] = self.history[-back:]
             del self.history[-back:]
             self.scrolled -= back
-        self.rows += [Row() for _ in range(count - back)]
+        self.rows += [GridRow() for _ in range(count - back)]
 
     def _rewrap(self, x: int, y: int) -> tuple[int, int]:
         rows = self.history + self.rows
@@ -288,7 +288,7 @@ class Page(pyte.Screen):
         work = Rewrap(rows, self.columns, self.scrolled)
         work.run()
         missing = self.lines - len(work.target)
-        rows = work.target + [Row() for _ in range(missing)]
+        rows = work.target + [GridRow() for _ in range(missing)]
         self.history, self.rows = rows[: -self.lines], rows[-self.lines :]
         self.scrolled = min(work.scrolled, len(self.history))
         return rewrapped(rows, place, line)

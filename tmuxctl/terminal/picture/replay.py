@@ -15,9 +15,9 @@ from pyte.screens import Char
 
 from tmuxctl import widths
 from tmuxctl.results import CursorPosition
-from tmuxctl.terminal.picture.filter import Filter
+from tmuxctl.terminal.picture.filter import OutputFilter
 from tmuxctl.terminal.picture.grid import Grid
-from tmuxctl.terminal.picture.rows import Row, cell_width
+from tmuxctl.terminal.picture.rows import GridRow, cell_width
 from tmuxctl.terminal.picture.sgr import styles
 from tmuxctl.terminal.tmux import screen
 
@@ -89,7 +89,7 @@ class Replay:
 
     def __init__(self, cols: int, rows: int, *, history: int = 20000) -> None:
         self._grid = Grid(cols, rows, history)
-        self._filter = Filter(self._grid)
+        self._filter = OutputFilter(self._grid)
 
     def feed(self, data: bytes) -> None:
         """Render the next bytes; sequences and characters may be cut anywhere between two feeds."""
@@ -131,7 +131,7 @@ class Replay:
         return self._grid.saved is not None
 
 
-def _drawn(row: Row, columns: int) -> Iterator[Cell]:
+def _drawn(row: GridRow, columns: int) -> Iterator[Cell]:
     for char in row.cells[:columns]:
         if char.data:
             yield Cell(char.data, cell_width(char), *_style(char))

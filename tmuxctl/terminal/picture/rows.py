@@ -16,7 +16,7 @@ PADDING = Char("")
 """The second column of a wide character."""
 
 
-class Row:
+class GridRow:
     """Cells from the left; `used` of them were written, further ones hold a background at most.
 
     `wrapped`: the text goes on in the next row. `wide`: there may be padding.
@@ -151,11 +151,11 @@ class Rewrap:
     come back into view. After `run`, `target` holds the new rows and `scrolled` the new count.
     """
 
-    def __init__(self, rows: list[Row], columns: int, scrolled: int) -> None:
+    def __init__(self, rows: list[GridRow], columns: int, scrolled: int) -> None:
         self.rows = rows
         self.columns = columns
         self.scrolled = scrolled
-        self.target: list[Row] = []
+        self.target: list[GridRow] = []
         self.consumed: set[int] = set()
 
     def run(self) -> None:
@@ -170,7 +170,7 @@ class Rewrap:
             if width < self.columns and row.wrapped:
                 self._join(index, width)
 
-    def _measure(self, row: Row) -> tuple[int, int]:
+    def _measure(self, row: GridRow) -> tuple[int, int]:
         """The row's width in columns, and how many of its cells fit into the new one."""
         if not row.wide:
             return row.used, min(row.used, self.columns)
@@ -194,7 +194,7 @@ class Rewrap:
             columns = cell_width(cell)
             if width + columns > self.columns or len(self.target) == before:
                 self.target[-1].wrapped = True
-                self.target.append(Row())
+                self.target.append(GridRow())
                 self.target[-1].wide = row.wide
                 width = 0
             width += columns
@@ -243,7 +243,7 @@ class Rewrap:
             self.scrolled = to
 
 
-def unwrapped(rows: Sequence[Row], x: int, y: int) -> tuple[int | None, int]:
+def unwrapped(rows: Sequence[GridRow], x: int, y: int) -> tuple[int | None, int]:
     """A cell's place (None: behind the text) and line, when rows that wrap count as one line."""
     place = line = 0
     for row in rows[:y]:
@@ -255,7 +255,7 @@ def unwrapped(rows: Sequence[Row], x: int, y: int) -> tuple[int | None, int]:
     return (None if x >= rows[y].used else place + x), line
 
 
-def rewrapped(rows: Sequence[Row], place: int | None, line: int) -> tuple[int, int]:
+def rewrapped(rows: Sequence[GridRow], place: int | None, line: int) -> tuple[int, int]:
     """The column and row where `unwrapped`'s answer is now."""
     y = 0
     while y < len(rows) - 1 and line:

@@ -75,7 +75,7 @@ def tree(table: Iterable[Process], root: int) -> list[Process]:
     return _descent(_children(table), first) if first else []
 
 
-class Target(NamedTuple):
+class SessionTarget(NamedTuple):
     """A session whose processes are meant: its id and folder, and its pane while tmux has one."""
 
     id: str
@@ -85,11 +85,11 @@ class Target(NamedTuple):
     """The server of the others, where this one has no pane any more."""
 
 
-Found = dict[str, list[Process]]
+SessionProcesses = dict[str, list[Process]]
 """Processes by the id of the session they belong to."""
 
 
-def belonging(transport: Transport, targets: Sequence[Target]) -> Found:
+def belonging(transport: Transport, targets: Sequence[SessionTarget]) -> SessionProcesses:
     """Every process of these sessions that can be found: its tree, its terminal's session and those that hold that terminal,
     those that carry its marker, and where it has a control group, all in that. One look at the machine serves all."""
     table = transport.processes()
@@ -121,7 +121,7 @@ def belonging(transport: Transport, targets: Sequence[Target]) -> Found:
 
 def _spared(
     transport: Transport,
-    targets: Sequence[Target],
+    targets: Sequence[SessionTarget],
     rows: Mapping[int, Process],
     children: Mapping[int, Sequence[Process]],
     roots: Mapping[str, Process],
@@ -155,16 +155,16 @@ def _descent(children: Mapping[int, Sequence[Process]], root: Process) -> list[P
     return found
 
 
-def _roots(rows: Mapping[int, Process], targets: Sequence[Target]) -> dict[str, Process]:
+def _roots(rows: Mapping[int, Process], targets: Sequence[SessionTarget]) -> dict[str, Process]:
     """The first process of each session's pane while it lives, by the session's id: a pid alone could be another one's."""
     panes = {one.id: one.pane for one in targets if one.pane and not one.pane.dead and one.pane.pid in rows}
     return {name: rows[pane.pid] for name, pane in panes.items() if rows[pane.pid].parent == pane.server}
 
 
-def _marked(transport: Transport, targets: Sequence[Target]) -> Found:
+def _marked(transport: Transport, targets: Sequence[SessionTarget]) -> SessionProcesses:
     if len(targets) == 1:
         return {targets[0].id: transport.marked(targets[0].id)}
-    found: Found = {one.id: [] for one in targets}
+    found: SessionProcesses = {one.id: [] for one in targets}
     for row, session_id in carriers(transport):
         if session_id in found:
             found[session_id].append(row)
@@ -177,7 +177,7 @@ def _holders(
     terminals: Mapping[str, str],
     roots: Mapping[str, Process],
     found: Mapping[str, Mapping[int, Process]],
-) -> Found:
+) -> SessionProcesses:
     """Those without a terminal of their own that have a session's as standard input, output or error, by that session.
 
     Asked before and after is whether the session's first process lives: as long as it does, nobody else's terminal can
@@ -194,7 +194,7 @@ def _holders(
             name = terminals.get(path, "")
             if row and name and row.pid not in found[name] and row.tty in (0, roots[name].tty):
                 asked += [path, place]
-        held: Found = {}
+        held: SessionProcesses = {}
         for place in transport.shell(HOLDERS, *asked)[1].decode().split() if asked else ():
             row = rows[int(place.partition("/")[0])]
             name = next(terminals[path] for path, one in zip(asked[::2], asked[1::2], strict=True) if one == place)
@@ -213,7 +213,7 @@ def _of_another(transport: Transport, row: Process, session_id: str) -> bool:
     return True
 
 
-def end(transport: Transport, targets: Sequence[Target], *, signal: str, grace: float) -> dict[str, Ending]:
+def end(transport: Transport, targets: Sequence[SessionTarget], *, signal: str, grace: float) -> dict[str, Ending]:
     """Signal the processes of these sessions, wait `grace` seconds, then KILL until none is left, for three seconds at most;
     how each session's ended, by its id.
 
@@ -260,7 +260,7 @@ def end(transport: Transport, targets: Sequence[Target], *, signal: str, grace: 
     }
 
 
-def _mixed(transport: Transport, targets: Sequence[Target]) -> set[str]:
+def _mixed(transport: Transport, targets: Sequence[SessionTarget]) -> set[str]:
     """The sessions whose groups hold a server, or this process."""
     kept = {one.pane.server for one in targets if one.pane} | {one.server for one in targets} | {transport.pid}
     members = cgroup.members(transport, {one.id: one.folder for one in targets})
@@ -277,7 +277,7 @@ def _deaf(transport: Transport, rows: Sequence[Process]) -> list[Process]:
     return list(rows)
 
 
-def _more(transport: Transport, targets: Sequence[Target], owner: dict[tuple[int, int], str]) -> list[Process]:
+def _more(transport: Transport, targets: Sequence[SessionTarget], owner: dict[tuple[int, int], str]) -> list[Process]:
     """What there is of the sessions now, written down in `owner`."""
     found = belonging(transport, targets)
     for name, rows in found.items():
@@ -295,7 +295,7 @@ def carriers(transport: Transport) -> list[tuple[Process, str]]:
     return [(row, found[row.pid]) for row in rows if row.state not in ("Z", "X")]
 
 
-def _strays(transport: Transport, before: Sequence[Process], targets: Sequence[Target]) -> Found:
+def _strays(transport: Transport, before: Sequence[Process], targets: Sequence[SessionTarget]) -> SessionProcesses:
     """Processes that may be these sessions', without their marker: started while one ran, left to whom the server itself was
     left, of the same user, control group and login as the server. A daemon that somebody started meanwhile looks the same,
     so they are told and not touched; each of the session that was started last before it.
@@ -314,7 +314,7 @@ def _strays(transport: Transport, before: Sequence[Process], targets: Sequence[T
         if row.parent == server.parent and row.started >= first and row.state not in ("Z", "X")
     ]
     late = [row for row in late if row.pid != server.pid and not row.name.startswith("tmux")]
-    found: Found = {}
+    found: SessionProcesses = {}
     with suppress(TmuxctlError):
         pids = transport.shell(STRAYS, *(str(row.pid) for row in (server, *late)))[1].decode().split() if late else ()
         for row in late:

@@ -153,7 +153,7 @@ def script_command(folder: str, script: str, *arguments: str) -> str:
     return " ".join((f"sh \"$(printf '{encoded(folder)}/{script}')\"", *arguments))
 
 
-class Files(Protocol):
+class JournalFiles(Protocol):
     """The part of a transport a reader needs."""
 
     def files(self, folder: str) -> dict[str, File]: ...
@@ -161,7 +161,7 @@ class Files(Protocol):
     def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes: ...
 
 
-class Slice(NamedTuple):
+class JournalSlice(NamedTuple):
     """A stretch of a journal: `start` is the offset of its first byte, `end` where to read on.
 
     `truncated` says that bytes asked for are missing before or within `data`: rotated away, or never written.
@@ -173,7 +173,7 @@ class Slice(NamedTuple):
     truncated: bool
 
 
-class Extent(NamedTuple):
+class JournalExtent(NamedTuple):
     """How far a journal reaches: the oldest kept offset, the offset behind its last byte, whether nothing more will come,
     and when it last grew, in seconds of the machine's wall clock (0: never)."""
 
@@ -189,20 +189,20 @@ class Journal:
     streams = True
     """What was printed is there byte for byte, to be read on from any offset."""
 
-    def __init__(self, transport: Files, folder: str) -> None:
+    def __init__(self, transport: JournalFiles, folder: str) -> None:
         self.transport = transport
         self.folder = f"{folder}/{layout.JOURNAL}"
 
-    def extent(self) -> Extent:
+    def extent(self) -> JournalExtent:
         """Start, end, finished and growth from one look at the folder; all zero for a journal that is not there."""
         files = self.transport.files(self.folder)
         starts = _starts(files)
         if not starts:
-            return Extent(0, 0, "end" in files)
+            return JournalExtent(0, 0, "end" in files)
         # a segment that was just begun is empty: the one before it holds the last byte
         newest = next((one for start in reversed(starts) if (one := files[_segment(start)]).size), None)
         end = starts[-1] + files[_segment(starts[-1])].size
-        return Extent(starts[0], end, "end" in files, newest.modified if newest else 0.0)
+        return JournalExtent(starts[0], end, "end" in files, newest.modified if newest else 0.0)
 
     def start(self) -> int:
         """The oldest offset that is kept, in bytes since the session's beginning."""
@@ -216,7 +216,7 @@ class Journal:
         """Whether nothing more will come. Ask before the last read, not after it."""
         return self.extent().finished
 
-    def read(self, offset: int, limit: int | None = None) -> Slice:
+    def read(self, offset: int, limit: int | None = None) -> JournalSlice:
         """The bytes from `offset` on, at most `limit`; empty at or beyond the end. Goes on behind what is missing."""
         left = sys.maxsize if limit is None else limit
         position = begin = max(offset, 0)
@@ -240,9 +240,9 @@ class Journal:
                 pieces.append(data)
             position, left = position + len(data), left - len(data)
             del spans[0]
-        return Slice(b"".join(pieces), begin, position, truncated)
+        return JournalSlice(b"".join(pieces), begin, position, truncated)
 
-    def tail(self, limit: int) -> Slice:
+    def tail(self, limit: int) -> JournalSlice:
         """The last `limit` bytes, or as many of them as are kept."""
         kept = self.extent()
         return self.read(max(kept.start, kept.end - limit), limit)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tmuxctl.errors import Conflict
 from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux.server import Pane, asked, target
-from tmuxctl.transport.base import Guard, Refused, Transport
+from tmuxctl.transport.base import Guard, GuardRefused, Transport
 
 SECONDS = 10
 """How long a lease lasts unless renewed."""
@@ -18,7 +18,7 @@ HUMAN_SECONDS = 2
 """A person who pressed a key so recently is still typing; tmux counts in whole seconds."""
 
 
-class Holder(NamedTuple):
+class LeaseHolder(NamedTuple):
     """One writer: `token` is unguessable; pid and start time tell whether it still lives. None of it needs quoting."""
 
     token: str
@@ -26,7 +26,7 @@ class Holder(NamedTuple):
     started: int
 
     @classmethod
-    def new(cls) -> Holder:
+    def new(cls) -> LeaseHolder:
         """A holder for this process."""
         return cls(os.urandom(6).hex(), os.getpid(), started(os.getpid()))
 
@@ -53,7 +53,7 @@ def broken(pane: Pane, machine: str | None) -> bool:
     return started(int(pid)) not in (int(began), -1)
 
 
-def foreign(holder: Holder, pane: Pane, *, now: float, machine: str | None, name: str = options.LEASE) -> str:
+def foreign(holder: LeaseHolder, pane: Pane, *, now: float, machine: str | None, name: str = options.LEASE) -> str:
     """A tmux condition: somebody else holds a lease that has neither run out nor lost its holder."""
     others = [f"#{{!=:#{{{name}}},{holder}}}"]
     if broken(pane, machine):
@@ -71,7 +71,9 @@ def human(wall: float) -> str:
     return f"#{{&&:#{{session_attached}},{recent}}}"
 
 
-def take(transport: Transport, holder: Holder, pane: Pane, *, name: str = options.LEASE, timeout: float = 8.0) -> bool:
+def take(
+    transport: Transport, holder: LeaseHolder, pane: Pane, *, name: str = options.LEASE, timeout: float = 8.0
+) -> bool:
     """Take or renew the lease in one list; False if another writer has it."""
     now = transport.clock()
     held = foreign(holder, pane, now=now, machine=transport.machine, name=name)
@@ -83,12 +85,12 @@ def take(transport: Transport, holder: Holder, pane: Pane, *, name: str = option
     ]
     try:
         transport.run(mine, timeout=timeout)
-    except Refused:
+    except GuardRefused:
         return False
     return True
 
 
-def take_turn(transport: Transport, holder: Holder, pane: Pane) -> bool:
+def take_turn(transport: Transport, holder: LeaseHolder, pane: Pane) -> bool:
     """Take or renew the right to have a turn, as `take`: it keeps out other turns, and no keys."""
     reply = transport.run([("display-message", "-p", "-t", target(pane.name), f"#{{{options.ASKER}}}")])
     holds = pane._replace(lease=reply.decode(errors="replace").strip())
@@ -96,12 +98,12 @@ def take_turn(transport: Transport, holder: Holder, pane: Pane) -> bool:
 
 
 def give_back(
-    transport: Transport, holder: Holder, session: str, *, name: str = options.LEASE, timeout: float = 8.0
+    transport: Transport, holder: LeaseHolder, session: str, *, name: str = options.LEASE, timeout: float = 8.0
 ) -> None:
     """Release the lease if it is still ours."""
     here = target(session)
     mine = f"#{{==:#{{{name}}},{holder}}}"
-    with suppress(Refused):
+    with suppress(GuardRefused):
         transport.run([Guard(here, mine), ("set-option", "-u", "-t", here, name)], timeout=timeout)
 
 

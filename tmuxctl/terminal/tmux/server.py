@@ -223,7 +223,7 @@ def pane(transport: Transport, name: str, *, timeout: float = 8.0) -> Pane:
 def pane_and_input(
     transport: Transport, name: str, before: Pane | None = None, *, timeout: float = 8.0
 ) -> tuple[Pane, str]:
-    """The facts of one session with what was last sent to it (`paste.Input.parse` reads it), from one instant.
+    """The facts of one session with what was last sent to it (`paste.LastInput.parse` reads it), from one instant.
 
     With what was known of it `before` only the changes are asked for, and all if it is not that session any more.
     """
@@ -236,20 +236,20 @@ def pane_and_input(
     return known(settle(transport, facts, timeout), name), given
 
 
-class Taken(NamedTuple):
+class NameOwner(NamedTuple):
     """Who has a name: whether its program has ended, and the session's id if it is one of ours."""
 
     dead: bool
     id: str
 
 
-def names(transport: Transport, *, timeout: float = 8.0) -> dict[str, Taken]:
+def names(transport: Transport, *, timeout: float = 8.0) -> dict[str, NameOwner]:
     """The names that are taken on the server."""
     lines = _listed(
         transport, [("list-panes", "-a", "-F", f"#{{pane_dead}} #{{{options.ID}}} #{{session_name}}")], timeout
     )
     rows = [line.split(" ", 2) for line in lines if line]
-    return {name: Taken(dead == "1", session_id) for dead, session_id, name in rows}
+    return {name: NameOwner(dead == "1", session_id) for dead, session_id, name in rows}
 
 
 def panes(transport: Transport, *, timeout: float = 8.0) -> list[Pane]:
