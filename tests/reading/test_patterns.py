@@ -203,8 +203,8 @@ def test_a_family_is_known_by_the_kernels_name_of_it(name: str, family: str) -> 
 
 
 def test_carriers_are_opaque_and_others_are_not() -> None:
-    assert all(map(programs.is_opaque, ("ssh", "tmux: client", "mosh-client", "docker", "screen")))
-    assert not any(map(programs.is_opaque, ("python3", "bash", "sshd", "node")))
+    assert all(map(programs.is_remote_wrapper, ("ssh", "tmux: client", "mosh-client", "docker", "screen")))
+    assert not any(map(programs.is_remote_wrapper, ("python3", "bash", "sshd", "node")))
 
 
 HOSTILE = [

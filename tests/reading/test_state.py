@@ -27,7 +27,7 @@ from reading.looks import (
 from tmuxctl.evidence import NONE, Evidence, Hook, Kernel, Look, Program, Thread, Tty
 from tmuxctl.model import Confidence, State
 from tmuxctl.program_profile import Profile, Rule
-from tmuxctl.reading.state.event_loops import unanswered
+from tmuxctl.reading.state.event_loops import is_unanswered
 from tmuxctl.reading.state.judging import Verdict, arguments, judge
 
 PROMPT = "user@host:~$ "
@@ -79,16 +79,16 @@ def test_whatever_a_program_shows_that_listens_to_nobody_it_is_busy(screen: str)
 def test_who_else_reads_a_terminal_is_looked_for_only_where_a_question_stands_unanswered() -> None:
     sleeps = kernel(program("gpg", thread("read", tty=False)))
     asks = steady("Passphrase: ", sleeps).looks
-    assert unanswered(asks)
-    assert unanswered(asks[-1:])
-    assert not unanswered(steady("Building", sleeps).looks)
-    assert not unanswered(steady("Passphrase: ", kernel(program("gpg", "read"))).looks)
+    assert is_unanswered(asks)
+    assert is_unanswered(asks[-1:])
+    assert not is_unanswered(steady("Building", sleeps).looks)
+    assert not is_unanswered(steady("Passphrase: ", kernel(program("gpg", "read"))).looks)
     # a moment ago it read: the answer may be what it works on
     before = steady("Passphrase: ", kernel(program("gpg", "read"))).looks
-    assert not unanswered((*before[:-2], *asks[-2:]))
+    assert not is_unanswered((*before[:-2], *asks[-2:]))
     # the reader that was found does not end the search for it
     pinentry = program("pinentry", "read", pid=900, foreground=False, parent=1)
-    assert unanswered(steady("Passphrase: ", kernel(*sleeps.programs, pinentry)).looks)
+    assert is_unanswered(steady("Passphrase: ", kernel(*sleeps.programs, pinentry)).looks)
 
 
 def test_a_program_that_computes_silently_is_busy_and_the_verdict_says_how() -> None:

@@ -115,7 +115,7 @@ def _runs(agent: Profile, interpreter: Profile) -> bool:
     # quick commands judge nothing
     from tmuxctl.reading.state import input_kinds
 
-    return input_kinds.is_agent(agent) and input_kinds.of_interpreter(interpreter)
+    return input_kinds.is_agent(agent) and input_kinds.is_interpreter(interpreter)
 
 
 def fits(one: Profile, name: str) -> bool:

@@ -286,8 +286,8 @@ class Submission:
 
     def _computes(self) -> bool:
         """The program is at work on what it was given: a long text takes a while until it shows."""
-        now = tty_waits.says(self.look.kernel)
-        return now is not None and now.word == tty_waits.RUNS
+        now = tty_waits.assess_foreground(self.look.kernel)
+        return now is not None and now.wait is tty_waits.RUNNING
 
     def _printing(self) -> bool:
         """The screen is older than the output."""

@@ -17,7 +17,7 @@ from tmuxctl.control.sessions import finding, records
 from tmuxctl.control.sessions.kept_profile import profile_of
 from tmuxctl.errors import NotFound, TmuxctlError
 from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Hook, Kernel, Look, Mark
-from tmuxctl.reading.evidence.tty_waits import names
+from tmuxctl.reading.evidence.tty_waits import list_program_names
 from tmuxctl.reading.state.judging import Verdict, judge
 from tmuxctl.terminal.input.paste import FACTS_SIZE, LastInput
 from tmuxctl.terminal.panes.captures import Capture, capture
@@ -75,10 +75,10 @@ class Observer:
         """The profile of the program that has the terminal now: the session's own, or that of what its program runs."""
         if self._known is None or not self.looks:
             return self.own
-        told = names(self.looks[-1].kernel)
+        told = list_program_names(self.looks[-1].kernel)
         if not told and len(self.looks) > 1 and not self.looks[-1].dead:
             # while one program gives way to the next the kernel may tell of none
-            told = names(self.looks[-2].kernel)
+            told = list_program_names(self.looks[-2].kernel)
         return foreground.profile(self._known, self.own, told)
 
     def look(self, *, fresh: bool = False) -> Look:
@@ -132,7 +132,7 @@ class Observer:
         terminal is looked for as well."""
         from tmuxctl.reading.state import event_loops
 
-        if not event_loops.unanswered(self.looks):
+        if not event_loops.is_unanswered(self.looks):
             return look
         found = self.transport.probe([(self.pane.pid, self.pane.tty)], level=self.level, beyond=True)[0]
         self.looks[-1] = look = look._replace(kernel=found.kernel)

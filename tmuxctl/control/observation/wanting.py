@@ -23,7 +23,7 @@ TAIL_BYTES = 1 << 16
 def of(observer: Observer, verdict: Verdict) -> str | None:
     """PROMPT if the program is ready for the next command, INPUT if anything else is wanted, None if nothing is."""
     unclear = verdict.state is State.IDLE and bool(verdict.kind and verdict.kind.traits.whole_screen)
-    return wanted.wanted(verdict, has_prompt=unclear and has_prompt(observer))
+    return wanted.find_wanted(verdict, has_prompt=unclear and has_prompt(observer))
 
 
 def has_prompt(observer: Observer) -> bool:
@@ -31,7 +31,7 @@ def has_prompt(observer: Observer) -> bool:
     that it has shown. A script of python3 has the profile of python3, and shows no prompt of it."""
     if observer.token:
         return True
-    prompts = wanted.prompts_in_rows(observer.own) if observer.own else []
+    prompts = wanted.list_row_prompts(observer.own) if observer.own else []
     if not prompts:
         return False
     from tmuxctl.reading.text.lines import Lines
@@ -41,7 +41,7 @@ def has_prompt(observer: Observer) -> bool:
     lines = Lines(observer.pane.cols, observer.pane.rows, sink=pieces.append)
     lines.feed(observer.journal.tail(TAIL_BYTES).data)
     lines.finish()
-    return wanted.prompt_shown("".join(pieces).split("\n"), prompts)
+    return wanted.shows_prompt("".join(pieces).split("\n"), prompts)
 
 
 def input_wanted(name: str, verdict: Verdict) -> DecisionNeeded:

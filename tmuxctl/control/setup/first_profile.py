@@ -145,7 +145,7 @@ def _detect(command: Sequence[str]) -> str:
     from tmuxctl.reading.evidence import programs
 
     program, script = program_of(command), script_of(command)
-    shared = is_interpreter(program) or programs.is_shell(program) or programs.is_opaque(program)
+    shared = is_interpreter(program) or programs.is_shell(program) or programs.is_remote_wrapper(program)
     name, form = (script, DETECT_SCRIPT) if shared else (program, DETECT)
     usable = PROGRAM.fullmatch(name) and name.partition(".")[0] not in COMMON
     return form.format(program=_quoted(name)) if usable else NO_DETECT

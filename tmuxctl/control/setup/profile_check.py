@@ -25,7 +25,7 @@ from tmuxctl.operations import current
 from tmuxctl.profile_files import library
 from tmuxctl.program_profile import RULES, Profile
 from tmuxctl.reading.answers import input_box
-from tmuxctl.reading.evidence.tty_waits import names
+from tmuxctl.reading.evidence.tty_waits import list_program_names
 from tmuxctl.reading.text import patterns
 from tmuxctl.results import Check, ProfileChecked
 from tmuxctl.terminal.input.keys import tmux_keys
@@ -135,7 +135,7 @@ def _watched(steady: StabilityTracker, profile: Profile, timeout: float) -> _Sta
         current().check()
         holds = steady.look()
         look = steady.newest
-        programs = tuple(names(look.kernel)) or programs
+        programs = tuple(list_program_names(look.kernel)) or programs
         for group in RULES:
             for rule in getattr(profile, group):
                 if (group, rule.id) not in fitted and (match := patterns.first((rule,), patterns.text(look))):

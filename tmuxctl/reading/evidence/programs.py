@@ -19,21 +19,21 @@ EDITORS = _family(
     hx helix joe jed kak kakoune ne tilde mcedit dte editor"""
 )
 
-OPAQUE = _family(
+REMOTE_WRAPPERS = _family(
     """ssh slogin autossh sshpass mosh mosh-client telnet rlogin rsh et etterminal tsh tmux screen zellij abduco dtach
     docker podman nerdctl kubectl oc crictl ctr lxc incus machinectl nsenter vagrant multipass limactl wsl emacsclient
     minicom picocom cu tio ipmitool virsh"""
 )
-"""Carriers of a terminal that is elsewhere: they wait for the keyboard all the time, whatever the program there does."""
+"""Programs that show a terminal of elsewhere: they wait for the keyboard all the time, whatever the program there does."""
 
 RELAYS = _family("script expect unbuffer sudo doas su runuser socat dtach abduco rlwrap rlfe faketty pkexec run0")
 """Holders of an inner terminal that only pass bytes on: what counts is the program on that."""
 
 
-def bare(name: str) -> str:
+def base_name(name: str) -> str:
     """The name alone: `-bash`, `vim.basic`, `emacs-nox`, `tmux: client` are bash, vim, emacs, tmux."""
     name = name.lstrip("-")
-    if name in OPAQUE or name in RELAYS:
+    if name in REMOTE_WRAPPERS or name in RELAYS:
         return name
     for separator in (":", ".", "-"):
         name = name.partition(separator)[0]
@@ -42,29 +42,29 @@ def bare(name: str) -> str:
 
 def is_shell(name: str) -> bool:
     """True for an interpreter of command lines."""
-    return bare(name) in SHELLS
+    return base_name(name) in SHELLS
 
 
 def edits_lines(name: str) -> bool:
     """True for a shell with a line editor of its own."""
-    return bare(name) in LINE_EDITING
+    return base_name(name) in LINE_EDITING
 
 
 def is_pager(name: str) -> bool:
     """True for a program that shows a text page by page."""
-    return bare(name) in PAGERS
+    return base_name(name) in PAGERS
 
 
 def is_editor(name: str) -> bool:
     """True for a program in which a person writes a text."""
-    return bare(name) in EDITORS
+    return base_name(name) in EDITORS
 
 
-def is_opaque(name: str) -> bool:
+def is_remote_wrapper(name: str) -> bool:
     """True for what shows another machine's, server's or container's terminal here."""
-    return bare(name) in OPAQUE
+    return base_name(name) in REMOTE_WRAPPERS
 
 
 def is_relay(name: str) -> bool:
     """True for what does no more than pass bytes to and from an inner terminal."""
-    return bare(name) in RELAYS
+    return base_name(name) in RELAYS

@@ -138,48 +138,48 @@ def _in_a_line(text: str) -> str:
     return " \u2014 ".join(" ".join(part) for part in parts if part)
 
 
-def at_cursor(seen: Text, tells: Tells) -> Asking | None:
+def at_cursor(seen: Text, mode: InputMode) -> Asking | None:
     """The question that stands left of the cursor, or that a pager or a secret's reader stands for."""
     left = seen.left.rstrip()
-    if tells.secret:
+    if mode.hides_input:
         # what stands above is output of before: `Password:` needs no words of it, however short it is
         return asked(InputKind.PASSWORD, seen, unframed(left) or _question(seen, left) or "password")
-    if tells.pager:
+    if mode.pager:
         return _pager(seen)
-    return _with_answers(seen, left, tells) or _without_answers(seen, left, tells)
+    return _with_answers(seen, left, mode) or _without_answers(seen, left, mode)
 
 
-def _with_answers(seen: Text, left: str, tells: Tells) -> Asking | None:
+def _with_answers(seen: Text, left: str, mode: InputMode) -> Asking | None:
     """A question that says what may be answered: `[y/N]`, `(y)es (n)o`, or that takes yes or no."""
     if found := patterns.SPELLED.search(left):
-        return asked(InputKind.CONFIRM, seen, _until(seen, left, found), _spelled(left, found, tells), found[1])
+        return asked(InputKind.CONFIRM, seen, _until(seen, left, found), _spelled(left, found, mode), found[1])
     if found := patterns.LETTERS.search(left):
-        return _letters(seen, left, found, tells)
+        return _letters(seen, left, found, mode)
     if found := patterns.CONFIRM.search(left):
-        options, default = _yes_or_no(found["answers"], tells)
+        options, default = _yes_or_no(found["answers"], mode)
         return asked(InputKind.CONFIRM, seen, _until(seen, left, found), options, _told_default(left) or default)
     if found := patterns.SLASHED.search(left):
-        return _letters(seen, left, found, tells)
+        return _letters(seen, left, found, mode)
     if assumed := _assumed(seen, left):
-        return asked(InputKind.CONFIRM, seen, _question(seen, left), _either(tells, words=len(assumed) > 1), assumed)
+        return asked(InputKind.CONFIRM, seen, _question(seen, left), _either(mode, words=len(assumed) > 1), assumed)
     return (
-        asked(InputKind.CONFIRM, seen, _question(seen, left), _either(tells)) if patterns.DOTTED.search(left) else None
+        asked(InputKind.CONFIRM, seen, _question(seen, left), _either(mode)) if patterns.DOTTED.search(left) else None
     )
 
 
-def _without_answers(seen: Text, left: str, tells: Tells) -> Asking | None:
+def _without_answers(seen: Text, left: str, mode: InputMode) -> Asking | None:
     """A pager, a pause for a key, a secret, or a question that any text answers."""
-    if patterns.MORE.search(left.strip()) and (tells.raw or left.strip() != ":"):
+    if patterns.MORE.search(left.strip()) and (mode.raw or left.strip() != ":"):
         return _pager(seen)
     if patterns.pauses(left):
         return asked(
             InputKind.KEYS, seen, _question(seen, left), (Option("continue", "continue", ("Enter",)),), "continue"
         )
-    if (tells.raw or tells.single) and patterns.asks_secret(left):
+    if (mode.raw or mode.single) and patterns.asks_secret(left):
         return asked(InputKind.PASSWORD, seen, _question(seen, patterns.STARS.sub("", left)))
-    if not tells.line:
+    if not mode.line:
         return _plain(seen, left) if seen.y >= len(seen.rows) - 1 else None
-    return _numbers(seen, left, tells) or _plain(seen, left)
+    return _numbers(seen, left, mode) or _plain(seen, left)
 
 
 def _plain(seen: Text, left: str) -> Asking | None:
@@ -202,21 +202,21 @@ def with_legend(seen: Text) -> Asking | None:
 # Options that are typed
 
 
-def _typed(word: str, tells: Tells) -> tuple[str, ...]:
-    return (*word,) if tells.single and len(word) == 1 else (*word, "Enter")
+def _typed(word: str, mode: InputMode) -> tuple[str, ...]:
+    return (*word,) if mode.single and len(word) == 1 else (*word, "Enter")
 
 
-def _letters(seen: Text, left: str, found: re.Match[str], tells: Tells) -> Asking:
+def _letters(seen: Text, left: str, found: re.Match[str], mode: InputMode) -> Asking:
     # where commas part them, a slash is an answer of its own
     letters = list(dict.fromkeys(found[1].split("," if "," in found[1] else "/")))
-    options = tuple(Option(one, one, _typed(one, tells)) for one in letters)
+    options = tuple(Option(one, one, _typed(one, mode)) for one in letters)
     capital = [one for one in letters if one.isupper()]
     # with both cases among them, a letter and its capital are two answers
     default = capital[0] if len(capital) == 1 and capital[0].lower() not in letters else None
     return asked(InputKind.APPROVAL, seen, _until(seen, left, found), options, _told_default(left) or default)
 
 
-def _yes_or_no(found: str, tells: Tells) -> tuple[tuple[Option, ...], str | None]:
+def _yes_or_no(found: str, mode: InputMode) -> tuple[tuple[Option, ...], str | None]:
     """The options of `[Y/n]`, `(yes/no/[fingerprint])`, `(y or [n])`, and what Enter alone would say."""
     closed = max(found.rfind(one) for one in "])>")
     inside = found[found[0] in "[(<" : closed if closed >= 0 else None].partition("default")[0]
@@ -234,19 +234,19 @@ def _yes_or_no(found: str, tells: Tells) -> tuple[tuple[Option, ...], str | None
             default = name if default is None else ""
         # `[fingerprint]` stands for a text of one's own: no key chooses it
         if not (bracketed and len(plain) > 3):
-            keys = ("Escape",) if name == "esc" else _typed(plain if further else plain.lower(), tells)
+            keys = ("Escape",) if name == "esc" else _typed(plain if further else plain.lower(), mode)
             options.append(Option(name, name, keys))
     return tuple(options), default or None
 
 
-def _spelled(left: str, found: re.Match[str], tells: Tells) -> tuple[Option, ...]:
+def _spelled(left: str, found: re.Match[str], mode: InputMode) -> tuple[Option, ...]:
     pairs = re.findall(r"[\[(](\w)[\])]([\w' -]{1,20})", found[0])
-    return tuple(Option(slug(a + b), (a + b).strip(), _typed(a.lower(), tells)) for a, b in pairs)
+    return tuple(Option(slug(a + b), (a + b).strip(), _typed(a.lower(), mode)) for a, b in pairs)
 
 
-def _either(tells: Tells, *, words: bool = False) -> tuple[Option, ...]:
+def _either(mode: InputMode, *, words: bool = False) -> tuple[Option, ...]:
     """Yes and no, typed as a letter or as a word."""
-    return tuple(Option(one, one, _typed(one if words else one[0], tells)) for one in ("yes", "no"))
+    return tuple(Option(one, one, _typed(one if words else one[0], mode)) for one in ("yes", "no"))
 
 
 def _assumed(seen: Text, left: str) -> str | None:
@@ -261,11 +261,11 @@ def _told_default(left: str) -> str | None:
     return (found["told"] or found["alone"]) if found else None
 
 
-def _numbers(seen: Text, left: str, tells: Tells) -> Asking | None:
+def _numbers(seen: Text, left: str, mode: InputMode) -> Asking | None:
     """A list of numbered answers above, one of which is to be typed."""
     if not CHOOSING.search(left.strip()):
         return None
-    options, above = numbered(seen, () if tells.single else ("Enter",))
+    options, above = numbered(seen, () if mode.single else ("Enter",))
     if not options:
         return None
     question = unframed(left)
@@ -364,7 +364,7 @@ def identity(rule: str, question: str, rows: Iterable[str]) -> str:
     return f"{crc32(chr(10).join(still).encode(errors='replace')):08x}"
 
 
-class Tells(Value):
+class InputMode(Value):
     """What is known beside the text: `single`: keys count at once, without Enter; `raw`: the program reads keys, not lines;
     `pager`: the reader shows a text page by page; `secret`: what is typed is not shown; `line`: an answer is written at the
     cursor, which a program that draws a whole screen may keep anywhere."""
@@ -372,5 +372,5 @@ class Tells(Value):
     single: bool = False
     raw: bool = False
     pager: bool = False
-    secret: bool = False
+    hides_input: bool = False
     line: bool = True

@@ -9,8 +9,8 @@ from math import inf
 
 from tmuxctl.evidence import Look, Program
 from tmuxctl.reading.evidence import programs, tty_waits
-from tmuxctl.reading.evidence.tty_waits import POLLS, Says
-from tmuxctl.reading.state.situation import Scene
+from tmuxctl.reading.evidence.tty_waits import NOT_WAITING, POLLING, Foreground
+from tmuxctl.reading.state.situation import Situation
 from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.lazy_pattern import Pattern
 
@@ -41,164 +41,168 @@ STANDS = 0.3
 CLOCK = Pattern(r"\b\d{1,2}:\d{2}(?::\d{2})?\b")
 
 
-def computes_beside(seen: Scene, now: Says) -> str | None:
+def find_computing_program(situation: Situation, foreground: Foreground) -> str | None:
     """The name of another program of the foreground that uses the processor."""
-    waiting = {one.program.pid for one in now.waiters}
-    for one in now.programs:
-        if one.foreground and one.pid not in waiting and seen.computes(one.pid, BESIDE):
-            return one.name
+    waiting = {program.program.pid for program in foreground.waiters}
+    for program in foreground.programs:
+        if program.foreground and program.pid not in waiting and situation.computes(program.pid, BESIDE):
+            return program.name
     return None
 
 
-def begun_since(seen: Scene, now: Says) -> str | None:
+def find_new_program(situation: Situation, foreground: Foreground) -> str | None:
     """The name of another program of the foreground that began after the last output, and goes on."""
-    if now.clock is None or not seen.activity.told:
+    if foreground.clock is None or not situation.quiet_known:
         return None
-    waiting = {one.program.pid for one in now.waiters}
-    for one in now.programs:
-        age = (now.clock - one.started) / tty_waits.TICKS
-        if one.foreground and one.pid not in waiting and age < seen.activity.quiet + JUST_BEFORE:
-            return one.name
+    waiting = {program.program.pid for program in foreground.waiters}
+    for program in foreground.programs:
+        age = (foreground.clock - program.started) / tty_waits.TICKS
+        if program.foreground and program.pid not in waiting and age < situation.quiet + JUST_BEFORE:
+            return program.name
     return None
 
 
-def command_of_editor(seen: Scene, now: Says) -> str | None:
+def find_editor_command(situation: Situation, foreground: Foreground) -> str | None:
     """The name of a program that an editor runs and waits for (`:!make`), while it listens only for a key that stops it.
 
     Helpers (a language server, a compiler in the background) are none: no shell waits for them, and no command for the
     shell stands on the screen. Nor is what runs on a terminal of its own, in a window of the editor.
     """
-    if not now.waiters or not programs.is_editor(now.name):
+    if not foreground.waiters or not programs.is_editor(foreground.name):
         return None
-    parents = {one.pid: one.parent for one in now.programs}
-    inner = seen.look.kernel.inner if seen.look.kernel else None
-    windows = {one.pid for one in inner.programs} if inner else set()
-    below = {now.waiters[0].program.pid}
-    for one in now.programs:
-        if parents[one.pid] not in below or one.pid in windows:
+    parents = {program.pid: program.parent for program in foreground.programs}
+    inner = situation.look.kernel.inner if situation.look.kernel else None
+    windows = {program.pid for program in inner.programs} if inner else set()
+    below = {foreground.waiters[0].program.pid}
+    for program in foreground.programs:
+        if parents[program.pid] not in below or program.pid in windows:
             continue
-        below.add(one.pid)
-        places = [tty_waits.place(thread) for thread in one.threads]
-        if programs.is_shell(one.name) and any(place.startswith(WAITS_FOR_CHILD) for place in places):
-            return one.name
-        if _age(one, now) < seen.activity.quiet + JUST_BEFORE and _command_line(seen):
-            return one.name
+        below.add(program.pid)
+        places = [tty_waits.sleep_place(thread) for thread in program.threads]
+        if programs.is_shell(program.name) and any(place.startswith(WAITS_FOR_CHILD) for place in places):
+            return program.name
+        if _program_age(program, foreground) < situation.quiet + JUST_BEFORE and _shows_shell_command(situation):
+            return program.name
     return None
 
 
-def _age(program: Program, now: Says) -> float:
+def _program_age(program: Program, foreground: Foreground) -> float:
     """Seconds since a program began; endless where no clock tells."""
-    return inf if now.clock is None else (now.clock - program.started) / tty_waits.TICKS
+    return inf if foreground.clock is None else (foreground.clock - program.started) / tty_waits.TICKS
 
 
-def _command_line(seen: Scene) -> bool:
+def _shows_shell_command(situation: Situation) -> bool:
     """A command for the shell stands on one of the last rows."""
-    return any(SHELL_COMMAND.search(row) for row in seen.text.bottom(2))
+    return any(SHELL_COMMAND.search(row) for row in situation.text.bottom(2))
 
 
-def steps(seen: Scene) -> bool:
+def prints_in_steps(situation: Situation) -> bool:
     """It prints about once a second, and more than a clock or its prompt."""
-    return seen.activity.paced and not _only_a_clock(seen) and not prompt_redrawn(seen)
+    return situation.activity.paced and not _only_clock_changed(situation) and not is_prompt_redrawn(situation)
 
 
-def prompt_redrawn(seen: Scene) -> bool:
+def is_prompt_redrawn(situation: Situation) -> bool:
     """The last thing it printed was its prompt again, in the same place and with other numbers in it: `[3 jobs] >`."""
-    left = seen.text.left
-    if COUNTS.search(left) or not (seen.prompt or patterns.alone_a_prompt(patterns.prompt_of(left) or "")):
+    left = situation.text.left
+    if COUNTS.search(left) or not (situation.prompt or patterns.alone_a_prompt(patterns.prompt_of(left) or "")):
         return False
-    shape = _shape(seen.look)
-    run = list(takewhile(lambda look: _shape(look) == shape, reversed(seen.looks)))
+    shape = _screen_shape(situation.look)
+    run = list(takewhile(lambda look: _screen_shape(look) == shape, reversed(situation.looks)))
     return len({look.screen for look in run}) > 1
 
 
-def _shape(look: Look) -> tuple[int, str, tuple[str, ...]]:
+def _screen_shape(look: Look) -> tuple[int, str, tuple[str, ...]]:
     """The screen without its numbers and without what is typed behind the prompt."""
     rows = NUMBER.sub("0", look.screen).split("\n")
     prompt = NUMBER.sub("0", patterns.prompt_of(look.left) or "")
     return look.y, prompt, tuple(rows[: look.y] + rows[look.y + 1 :])
 
 
-def step_seconds(seen: Scene, now: Says) -> float:
+def step_seconds(situation: Situation, foreground: Foreground) -> float:
     """How long it must be quiet, in seconds, because it waits only so long for a key: who prints each time such a wait
     ends is at work. Event loops that wake for other reasons do so by epoll."""
-    timeout = now.timeout
-    if timeout is None or timeout > LONGEST_STEP or now.call.startswith("epoll") or seen.full_screen:
+    timeout = foreground.timeout
+    if timeout is None or timeout > LONGEST_STEP or foreground.call.startswith("epoll") or situation.full_screen:
         return 0.0
-    return 0.0 if _only_a_clock(seen) or prompt_redrawn(seen) else 1.3 * timeout + 0.1
+    return 0.0 if _only_clock_changed(situation) or is_prompt_redrawn(situation) else 1.3 * timeout + 0.1
 
 
-def _only_a_clock(seen: Scene) -> bool:
+def _only_clock_changed(situation: Situation) -> bool:
     """All that changed on the screen is the time of day."""
-    screens = dict.fromkeys(look.screen for look in seen.looks)
+    screens = dict.fromkeys(look.screen for look in situation.looks)
     return len(screens) > 1 and len({CLOCK.sub("", screen) for screen in screens}) == 1
 
 
-def idles_beside(seen: Scene, now: Says) -> bool:
+def has_sleeping_thread(situation: Situation, foreground: Foreground) -> bool:
     """It looks for a key every moment, behind what is no prompt, while another thread of it sleeps as no event loop does."""
-    if not step_seconds(seen, now) or not now.waiters:
+    if not step_seconds(situation, foreground) or not foreground.waiters:
         return False
-    waiter = now.waiters[0]
+    waiter = foreground.waiters[0]
     return any(
-        one.state == "S" and one.id != waiter.thread.id and tty_waits.place(one).startswith(SLEEPS)
-        for one in waiter.program.threads
+        thread.state == "S" and thread.id != waiter.thread.id and tty_waits.sleep_place(thread).startswith(SLEEPS)
+        for thread in waiter.program.threads
     )
 
 
-def sleeps_beside(now: Says) -> str | None:
+def find_sleeping_child(foreground: Foreground) -> str | None:
     """The name of a child in the foreground that sleeps for a time, where it is not certain that its parent listens: that may
     wait for the child's output as well."""
-    if now.certain or not now.waiters:
+    if foreground.certain or not foreground.waiters:
         return None
-    pid = now.waiters[0].program.pid
-    for one in now.programs:
+    pid = foreground.waiters[0].program.pid
+    for program in foreground.programs:
         if (
-            one.foreground
-            and one.parent == pid
-            and all(tty_waits.place(thread).startswith(SLEEPS) for thread in one.threads)
+            program.foreground
+            and program.parent == pid
+            and all(tty_waits.sleep_place(thread).startswith(SLEEPS) for thread in program.threads)
         ):
-            return one.name
+            return program.name
     return None
 
 
-def nothing_else(now: Says) -> bool:
+def only_input_wakes(foreground: Foreground) -> bool:
     """Nothing but input can wake it: no timeout, nobody else writes to what it waits for, and no thread of it works."""
-    return now.inward and no_work(now)
+    return foreground.inward and only_input_or_timer_wakes(foreground)
 
 
-def no_work(now: Says) -> bool:
+def only_input_or_timer_wakes(foreground: Foreground) -> bool:
     """Nothing but input and a timer can wake it: it is the only process, has no socket, and no other thread of it works."""
-    if now.word != POLLS or len(now.programs) != 1:
+    if foreground.wait is not POLLING or len(foreground.programs) != 1:
         return False
-    waiter = now.waiters[0]
-    others = [one for one in waiter.program.threads if one.id != waiter.thread.id]
+    waiter = foreground.waiters[0]
+    others = [thread for thread in waiter.program.threads if thread.id != waiter.thread.id]
     return waiter.program.sockets == 0 and all(
-        one.state == "S" and tty_waits.place(one).startswith(tty_waits.EVENT_LOOPS) for one in others
+        thread.state == "S" and tty_waits.sleep_place(thread).startswith(tty_waits.EVENT_LOOPS) for thread in others
     )
 
 
-def unanswered(looks: Sequence[Look]) -> bool:
+def is_unanswered(looks: Sequence[Look]) -> bool:
     """For a while something is asked for, by the text or by the terminal's settings, and no program of the foreground
     listens: a process that does not belong to the terminal may, as a daemon that asks for a passphrase there."""
-    now = looks[-1]
-    if now.quiet is None or now.quiet < STANDS:
+    foreground = looks[-1]
+    if foreground.quiet is None or foreground.quiet < STANDS:
         return False
-    since = list(takewhile(_unanswered, reversed(looks)))
-    return bool(since) and (len(since) == len(looks) or now.at - since[-1].at >= STANDS)
+    since = list(takewhile(_asks_without_reader, reversed(looks)))
+    return bool(since) and (len(since) == len(looks) or foreground.at - since[-1].at >= STANDS)
 
 
-def _unanswered(look: Look) -> bool:
+def _asks_without_reader(look: Look) -> bool:
     if look.kernel is None or look.kernel.inner is not None:
         return False
-    pids = {one.pid for one in look.kernel.programs}
-    own = tuple(one for one in look.kernel.programs if one.foreground or one.parent in pids)
-    told = tty_waits.says(look.kernel._replace(programs=own))
-    if told is None or told.word != tty_waits.NOBODY:
+    pids = {program.pid for program in look.kernel.programs}
+    own = tuple(program for program in look.kernel.programs if program.foreground or program.parent in pids)
+    foreground = tty_waits.assess_foreground(look.kernel._replace(programs=own))
+    if foreground is None or foreground.wait != NOT_WAITING:
         return False
-    tty = told.tty
+    tty = foreground.tty
     return (tty is not None and not (tty.canonical and tty.echo)) or patterns.alone_a_question(patterns.text(look).left)
 
 
-def asks_plainly(seen: Scene) -> bool:
+def shows_prompt_or_question(situation: Situation) -> bool:
     """A prompt stands there, so that a process which began since may be of any kind."""
-    left = seen.text.left
-    return bool(seen.prompt or seen.continuation) or patterns.ends_like_prompt(left) or patterns.plain_question(left)
+    left = situation.text.left
+    return (
+        bool(situation.prompt or situation.continuation)
+        or patterns.ends_like_prompt(left)
+        or patterns.plain_question(left)
+    )

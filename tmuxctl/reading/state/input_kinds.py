@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from tmuxctl.model import Confidence
 from tmuxctl.reading.evidence import programs
-from tmuxctl.reading.evidence.tty_waits import READS
-from tmuxctl.reading.questions.questions import Tells
-from tmuxctl.reading.state.situation import Scene, Verdict, asking, idle
+from tmuxctl.reading.evidence.tty_waits import READING
+from tmuxctl.reading.questions.questions import InputMode
+from tmuxctl.reading.state.situation import Situation, Verdict, asking, idle
 from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.lazy_pattern import Pattern
 from tmuxctl.value import changed
@@ -25,118 +25,124 @@ EDITOR_ROWS = 3
 SHELL_END = Pattern(r"[$#%❯➜λ]$")
 
 
-def waiting(seen: Scene, confidence: Confidence) -> Verdict:
+def judge_waiting(situation: Situation, confidence: Confidence) -> Verdict:
     """The verdict on a program that waits: what for."""
-    found = question(seen)
-    if found is not None:
-        by = EvidenceKind.KERNEL if seen.secret else EvidenceKind.ASKING_MARK
-        return asking(found, _how(seen), by=by, confidence=confidence)
-    by = EvidenceKind.PROMPT if seen.prompt or seen.continuation else EvidenceKind.KERNEL
-    return idle_now(seen, seen.how, by=by, confidence=confidence)
+    question = find_question(situation)
+    if question is not None:
+        by = EvidenceKind.KERNEL if situation.hides_input else EvidenceKind.ASKING_MARK
+        return asking(question, _describe_wait(situation), by=by, confidence=confidence)
+    by = EvidenceKind.PROMPT if situation.prompt or situation.continuation else EvidenceKind.KERNEL
+    return judge_idle(situation, situation.wait_description, by=by, confidence=confidence)
 
 
-def asks(found: Asking, how: str, confidence: Confidence) -> Verdict:
+def judge_question(question: Asking, how: str, confidence: Confidence) -> Verdict:
     """The verdict on a question told by its text."""
-    return asking(found, how, confidence=confidence)
+    return asking(question, how, confidence=confidence)
 
 
-def _how(seen: Scene) -> str:
-    return "echo off" if seen.secret else seen.how
+def _describe_wait(situation: Situation) -> str:
+    return "echo off" if situation.hides_input else situation.wait_description
 
 
-def question(seen: Scene) -> Asking | None:
+def find_question(situation: Situation) -> Asking | None:
     """The question a waiting program asks, or None if it waits for the next line or key."""
-    name = seen.now.name if seen.now else ""
-    tells = _tells(seen)
-    if tells.secret:
+    name = situation.foreground.name if situation.foreground else ""
+    mode = _find_input_mode(situation)
+    if mode.hides_input:
         # a shell at its prompt whose echo was switched off (`stty -echo`) asks for nothing
-        return None if seen.prompt and programs.is_shell(name) else _at_cursor(seen, tells)
+        return None if situation.prompt and programs.is_shell(name) else _find_question_at_cursor(situation, mode)
     if programs.is_editor(name):
-        return _of_editor(seen, tells)
-    if seen.prompt or seen.continuation or _at_prompt(seen, name):
+        return _find_editor_question(situation, mode)
+    if situation.prompt or situation.continuation or _is_at_prompt(situation, name):
         return None
-    if match := patterns.first(seen.profile.asking, seen.text) if seen.profile else None:
+    if match := patterns.first(situation.profile.asking, situation.text) if situation.profile else None:
         from tmuxctl.reading.questions import questions
 
-        return questions.by_rule(match, seen.text)
+        return questions.by_rule(match, situation.text)
     # an agent that asks shows its question in the place of its prompt
-    heard = not _profiled(seen) or draws_input(seen)
-    dialog = _dialog(seen, name) if tells.raw and not tells.pager and heard else None
-    return dialog or _at_cursor(seen, tells)
+    heard = not _profile_knows_dialogs(situation) or draws_input(situation)
+    dialog = _find_dialog(situation, name) if mode.raw and not mode.pager and heard else None
+    return dialog or _find_question_at_cursor(situation, mode)
 
 
-def _of_editor(seen: Scene, tells: Tells) -> Asking | None:
+def _find_editor_question(situation: Situation, mode: InputMode) -> Asking | None:
     """A question an editor asks on its last rows, below the text: with its answers spelled out, or each with its key on
     the rows below."""
-    left = seen.text.left.rstrip()
-    spelled = _on_last_rows(seen) and patterns.SPELLED.search(left)
+    left = situation.text.left.rstrip()
+    spelled = _is_on_last_rows(situation) and patterns.SPELLED.search(left)
     # above its last row text of anybody's may stand
-    if spelled or (seen.look.y == seen.look.rows - 1 and patterns.CONFIRM.search(left)):
-        return _at_cursor(seen, changed(tells, raw=True, single=True, line=False))
-    return _with_legend(seen)
+    if spelled or (situation.look.y == situation.look.rows - 1 and patterns.CONFIRM.search(left)):
+        return _find_question_at_cursor(situation, changed(mode, raw=True, single=True, line=False))
+    return _find_legend_question(situation)
 
 
-def _on_last_rows(seen: Scene) -> bool:
-    return seen.look.y >= seen.look.rows - EDITOR_ROWS
+def _is_on_last_rows(situation: Situation) -> bool:
+    return situation.look.y >= situation.look.rows - EDITOR_ROWS
 
 
-def _with_legend(seen: Scene) -> Asking | None:
+def _find_legend_question(situation: Situation) -> Asking | None:
     from tmuxctl.reading.questions import questions
 
-    return questions.with_legend(seen.text) if _on_last_rows(seen) else None
+    return questions.with_legend(situation.text) if _is_on_last_rows(situation) else None
 
 
-def question_alone(seen: Scene) -> Asking | None:
+def find_question_by_text(situation: Situation) -> Asking | None:
     """The same where nothing but the text tells that it waits."""
-    if _at_prompt(seen, ""):
+    if _is_at_prompt(situation, ""):
         return None
-    if patterns.alone_a_question(seen.text.left):
-        found = _at_cursor(seen, changed(_tells(seen), raw=True))
-        if found is not None:
-            return found
-    return None if seen.raw is False else _dialog(seen, "") or _with_legend(seen)
+    if patterns.alone_a_question(situation.text.left):
+        question = _find_question_at_cursor(situation, changed(_find_input_mode(situation), raw=True))
+        if question is not None:
+            return question
+    return None if situation.raw is False else _find_dialog(situation, "") or _find_legend_question(situation)
 
 
-def _at_cursor(seen: Scene, tells: Tells) -> Asking | None:
+def _find_question_at_cursor(situation: Situation, mode: InputMode) -> Asking | None:
     from tmuxctl.reading.questions import questions
 
-    return questions.at_cursor(seen.text, tells)
+    return questions.at_cursor(situation.text, mode)
 
 
-def _tells(seen: Scene) -> Tells:
-    now, raw = seen.now, seen.raw
-    reads_keys = bool(raw) and now is not None and now.word == READS and not now.opaque
-    pager = now is not None and programs.is_pager(now.name)
-    return Tells(single=reads_keys, raw=raw is not False, pager=pager, secret=seen.secret, line=not seen.full_screen)
+def _find_input_mode(situation: Situation) -> InputMode:
+    foreground, raw = situation.foreground, situation.raw
+    reads_keys = bool(raw) and foreground is not None and foreground.wait is READING and not foreground.remote_wrapper
+    pager = foreground is not None and programs.is_pager(foreground.name)
+    return InputMode(
+        single=reads_keys,
+        raw=raw is not False,
+        pager=pager,
+        hides_input=situation.hides_input,
+        line=not situation.full_screen,
+    )
 
 
-def _at_prompt(seen: Scene, name: str) -> bool:
+def _is_at_prompt(situation: Situation, name: str) -> bool:
     """A command line is being written: what it says is no question."""
-    left = seen.text.left
+    left = situation.text.left
     if programs.is_shell(name):
-        return bool(seen.raw) and (patterns.ends_like_prompt(left) or patterns.typed_behind_prompt(left))
+        return bool(situation.raw) and (patterns.ends_like_prompt(left) or patterns.typed_behind_prompt(left))
     # without a line editor the program itself wrote what names answers behind its prompt
-    if seen.raw is False and patterns.plain_question(left):
+    if situation.raw is False and patterns.plain_question(left):
         return False
     return patterns.typed_behind_prompt(left) and bool(patterns.REPL.search(patterns.prompt_of(left) or ""))
 
 
-def _dialog(seen: Scene, name: str) -> Asking | None:
+def _find_dialog(situation: Situation, name: str) -> Asking | None:
     """A menu or buttons on the screen of a program that reads keys."""
-    look = seen.look
+    look = situation.look
     if programs.is_shell(name):
         return None
     from tmuxctl.reading.questions import dialogs, menus
 
-    if look.visible and patterns.ends_like_prompt(seen.text.left):
-        return menus.below_cursor(seen.text, (look.x, look.y))
-    return dialogs.on_screen(seen.text, (look.x, look.y), visible=look.visible, hides=seen.evidence.hides)
+    if look.visible and patterns.ends_like_prompt(situation.text.left):
+        return menus.below_cursor(situation.text, (look.x, look.y))
+    return dialogs.on_screen(situation.text, (look.x, look.y), visible=look.visible, hides=situation.evidence.hides)
 
 
-def _profiled(seen: Scene) -> bool:
+def _profile_knows_dialogs(situation: Situation) -> bool:
     """A profile knows this program's dialogs: what else looks like one may be quoted in an answer."""
-    profile = seen.profile
-    return profile is not None and bool(profile.prompt) and meant(seen) and not of_interpreter(profile)
+    profile = situation.profile
+    return profile is not None and bool(profile.prompt) and is_for_foreground(situation) and not is_interpreter(profile)
 
 
 def is_agent(profile: Profile) -> bool:
@@ -144,89 +150,89 @@ def is_agent(profile: Profile) -> bool:
     return any(rule.detail == Detail.AGENT for rule in profile.prompt)
 
 
-def draws_input(seen: Scene) -> bool:
+def draws_input(situation: Situation) -> bool:
     """The program draws its own input, and its profile knows it: nothing else is one."""
-    return seen.profile is not None and is_agent(seen.profile) and meant(seen)
+    return situation.profile is not None and is_agent(situation.profile) and is_for_foreground(situation)
 
 
-def of_interpreter(profile: Profile) -> bool:
+def is_interpreter(profile: Profile) -> bool:
     """Whether a profile knows no more than the prompt of a shell or interpreter: what a script of it shows is its own."""
     knows_busy = profile.busy or profile.title_busy
     return not knows_busy and all(rule.detail in (Detail.SHELL, Detail.REPL) for rule in profile.prompt)
 
 
-def meant(seen: Scene) -> bool:
+def is_for_foreground(situation: Situation) -> bool:
     """Whether the profile is meant for the program in the foreground."""
-    profile, now = seen.profile, seen.now
-    if profile is None or now is None or not profile.foreground:
+    profile, foreground = situation.profile, situation.foreground
+    if profile is None or foreground is None or not profile.foreground:
         return profile is not None
     if is_agent(profile):
-        return not (programs.is_pager(now.name) or programs.is_editor(now.name))
+        return not (programs.is_pager(foreground.name) or programs.is_editor(foreground.name))
     from fnmatch import fnmatchcase
 
-    return any(fnmatchcase(now.name, pattern) for pattern in profile.foreground)
+    return any(fnmatchcase(foreground.name, pattern) for pattern in profile.foreground)
 
 
-def idle_now(seen: Scene, how: str, *, by: EvidenceKind, confidence: Confidence) -> Verdict:
+def judge_idle(situation: Situation, how: str, *, by: EvidenceKind, confidence: Confidence) -> Verdict:
     """The verdict on a program that takes input: of which kind."""
-    kind, detail = idle_kind(seen)
-    return idle(seen, kind, detail, how, by=by, confidence=confidence)
+    kind, detail = find_idle_kind(situation)
+    return idle(situation, kind, detail, how, by=by, confidence=confidence)
 
 
-def idle_kind(seen: Scene) -> tuple[InputKind, Detail | None]:
+def find_idle_kind(situation: Situation) -> tuple[InputKind, Detail | None]:
     """The kind of an idle program, and for a prompt whose it is."""
-    now = seen.now
-    name = now.name if now is not None and not now.opaque else ""
-    told = InputKind.of(seen.prompt.rule.kind) if seen.prompt else None
-    if told not in (None, InputKind.PROMPT):
-        return told, None
+    foreground = situation.foreground
+    name = foreground.name if foreground is not None and not foreground.remote_wrapper else ""
+    rule_kind = InputKind.of(situation.prompt.rule.kind) if situation.prompt else None
+    if rule_kind not in (None, InputKind.PROMPT):
+        return rule_kind, None
     if programs.is_editor(name):
         return InputKind.EDITOR, None
-    if seen.prompt is not None:
-        return InputKind.PROMPT, Detail.of(seen.prompt.rule.detail) or _whose(seen, name)
-    if seen.continuation is not None:
-        return InputKind.CONTINUATION, Detail.of(seen.continuation.rule.detail)
+    if situation.prompt is not None:
+        return InputKind.PROMPT, Detail.of(situation.prompt.rule.detail) or _find_prompt_owner(situation, name)
+    if situation.continuation is not None:
+        return InputKind.CONTINUATION, Detail.of(situation.continuation.rule.detail)
     # the alternate screen of a multiplexer is none of the shell's in it
-    if programs.is_shell(name) and (not seen.look.alternate or patterns.ends_like_prompt(seen.text.left)):
-        return _of_shell(seen, name)
-    if name and (seen.full_screen or (seen.raw and _laid_out(seen))):
-        asks_for_line = not seen.look.alternate and patterns.asks_above(seen.text)
+    if programs.is_shell(name) and (not situation.look.alternate or patterns.ends_like_prompt(situation.text.left)):
+        return _find_shell_kind(situation, name)
+    if name and (situation.full_screen or (situation.raw and _is_laid_out(situation))):
+        asks_for_line = not situation.look.alternate and patterns.asks_above(situation.text)
         return (InputKind.LINE if asks_for_line else InputKind.TUI), None
-    if patterns.continued(seen.text, shell=not name):
+    if patterns.continued(situation.text, shell=not name):
         return InputKind.CONTINUATION, None
-    return _of_text(seen, name)
+    return _find_kind_by_text(situation, name)
 
 
-def _laid_out(seen: Scene) -> bool:
+def _is_laid_out(situation: Situation) -> bool:
     """The cursor stands in a box, or in no prompt below one."""
-    left = seen.text.left
+    left = situation.text.left
     prompt = patterns.ends_like_prompt(left) or patterns.typed_behind_prompt(left)
-    return patterns.boxed(seen.text) or (patterns.framed(seen.text) and not prompt)
+    return patterns.boxed(situation.text) or (patterns.framed(situation.text) and not prompt)
 
 
-def _of_shell(seen: Scene, name: str) -> tuple[InputKind, Detail | None]:
-    reads_here = seen.now is not None and seen.now.word == READS
-    prompt = patterns.ends_like_prompt(seen.text.left) or patterns.typed_behind_prompt(seen.text.left)
-    if seen.raw:
+def _find_shell_kind(situation: Situation, name: str) -> tuple[InputKind, Detail | None]:
+    reads_here = situation.foreground is not None and situation.foreground.wait is READING
+    prompt = patterns.ends_like_prompt(situation.text.left) or patterns.typed_behind_prompt(situation.text.left)
+    if situation.raw:
         # bash edits its command line in pselect: what it blocks for is `read`
-        line = reads_here and programs.bare(name) in ("bash", "rbash") and not prompt
+        line = reads_here and programs.base_name(name) in ("bash", "rbash") and not prompt
     else:
-        line = not SHELL_END.search(seen.text.bare) and not continued(seen)
-        line = line or (programs.edits_lines(name) and not patterns.alone_a_prompt(seen.text.left))
+        line = not SHELL_END.search(situation.text.bare) and not is_continued(situation)
+        line = line or (programs.edits_lines(name) and not patterns.alone_a_prompt(situation.text.left))
     if line:
         return InputKind.LINE, None
-    return (InputKind.CONTINUATION if continued(seen) else InputKind.PROMPT), Detail.SHELL
+    return (InputKind.CONTINUATION if is_continued(situation) else InputKind.PROMPT), Detail.SHELL
 
 
-def continued(seen: Scene) -> bool:
+def is_continued(situation: Situation) -> bool:
     """A shell wants more of the same input: behind a second prompt, or below the first one."""
-    prompts = seen.profile.prompt if seen.profile else ()
-    return patterns.continued(seen.text, shell=True) or patterns.indented(seen.text, prompts)
+    prompts = situation.profile.prompt if situation.profile else ()
+    return patterns.continued(situation.text, shell=True) or patterns.indented(situation.text, prompts)
 
 
-def _of_text(seen: Scene, name: str) -> tuple[InputKind, Detail | None]:
-    prompt = patterns.prompt_of(seen.text.left) or ""
-    if patterns.library_question(seen.text.left):
+def _find_kind_by_text(situation: Situation, name: str) -> tuple[InputKind, Detail | None]:
+    prompt = patterns.prompt_of(situation.text.left) or ""
+    if patterns.library_question(situation.text.left):
         return InputKind.LINE, None
     if patterns.REPL.search(prompt) or (name and patterns.ENDS.search(prompt)):
         return InputKind.PROMPT, Detail.REPL
@@ -235,7 +241,7 @@ def _of_text(seen: Scene, name: str) -> tuple[InputKind, Detail | None]:
     return InputKind.LINE, None
 
 
-def _whose(seen: Scene, name: str) -> Detail:
+def _find_prompt_owner(situation: Situation, name: str) -> Detail:
     if programs.is_shell(name):
         return Detail.SHELL
-    return _of_text(seen, name)[1] or Detail.REPL
+    return _find_kind_by_text(situation, name)[1] or Detail.REPL

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from tmuxctl.evidence import Evidence
 from tmuxctl.model import Confidence, State
 from tmuxctl.reading.evidence import programs
-from tmuxctl.reading.evidence.tty_waits import POLLS, READS, STOPPED, UNREADABLE
+from tmuxctl.reading.evidence.tty_waits import POLLING, READING, STOPPED, UNREADABLE
 from tmuxctl.reading.state import input_kinds, screen_rules, waiting_rules
-from tmuxctl.reading.state.situation import Scene, Verdict, busy, idle, scene
+from tmuxctl.reading.state.situation import Situation, Verdict, build_situation, busy, idle
 from tmuxctl.reading.text import patterns
 from tmuxctl.vocabulary import Detail, EventKind, EvidenceKind, InputKind
 
@@ -47,52 +47,55 @@ class Argument(NamedTuple):
 def judge(evidence: Evidence, profile: Profile | None = None) -> Verdict:
     """The state the evidence argues for; it needs at least one look. A profile refines it and never overrides what is
     certain: an end, typed input that nobody took, a kernel that says nobody listens."""
-    return _finished(scene(evidence, profile))[1]
+    return _decide(build_situation(evidence, profile))[1]
 
 
 def arguments(evidence: Evidence, profile: Profile | None = None) -> tuple[Argument, ...]:
     """Every piece of evidence and what it argues for, in the order of the rules."""
     from tmuxctl.reading.state.explanation import pieces
 
-    seen = scene(evidence, profile)
-    rule, verdict = _finished(seen)
+    situation = build_situation(evidence, profile)
+    rule, verdict = _decide(situation)
     return tuple(
-        Argument(one.source, one.seen, one.age, one.state, one.source in (rule, verdict.by)) for one in pieces(seen)
+        Argument(one.source, one.seen, one.age, one.state, one.source in (rule, verdict.by))
+        for one in pieces(situation)
     )
 
 
-def _finished(seen: Scene) -> tuple[EvidenceKind, Verdict]:
+def _decide(situation: Situation) -> tuple[EvidenceKind, Verdict]:
     """The name of the evidence that decided, and the verdict."""
-    source, verdict = next((name, found) for name, rule in RULES if (found := rule(seen)) is not None)
-    return source, _limited(seen, _told_by_hook(seen, _starting(seen, verdict)))
+    source, verdict = next((name, found) for name, rule in RULES if (found := rule(situation)) is not None)
+    return source, _mark_limited(situation, _confirm_by_hook(situation, _mark_starting(situation, verdict)))
 
 
-def _starting(seen: Scene, verdict: Verdict) -> Verdict:
+def _mark_starting(situation: Situation, verdict: Verdict) -> Verdict:
     """A program that works and was given nothing yet is starting, for a while."""
-    evidence = seen.evidence
-    limit = (seen.profile and seen.profile.start_timeout) or START_SECONDS
+    evidence = situation.evidence
+    limit = (situation.profile and situation.profile.start_timeout) or START_SECONDS
     works = verdict.state is State.BUSY and verdict.detail != Detail.STOPPED
     if works and evidence.age is not None and evidence.age < limit and not evidence.typed:
         return verdict._replace(state=State.STARTING)
     return verdict
 
 
-def _told_by_hook(seen: Scene, verdict: Verdict) -> Verdict:
+def _confirm_by_hook(situation: Situation, verdict: Verdict) -> Verdict:
     """A program that told the end of its turn, and seems to wait for the next, does."""
-    told = seen.ended or (
-        seen.look.hook is not None and seen.look.hook.means == EventKind.ATTENTION and seen.prompt is not None
+    told = situation.turn_ended or (
+        situation.look.hook is not None
+        and situation.look.hook.means == EventKind.ATTENTION
+        and situation.prompt is not None
     )
-    if told and verdict.state is State.IDLE and seen.now is not None and seen.now.waits:
+    if told and verdict.state is State.IDLE and situation.foreground is not None and situation.foreground.waits:
         return verdict._replace(by=EvidenceKind.HOOK, confidence=Confidence.SURE, why=f"turn ended, {verdict.why}")
     return verdict
 
 
-def _limited(seen: Scene, verdict: Verdict) -> Verdict:
+def _mark_limited(situation: Situation, verdict: Verdict) -> Verdict:
     """A program that waits, and says that its limit is used up, will not do what it is told next; one that works waits for
     the limit to be over."""
     if verdict.state is not State.IDLE and verdict.detail != Detail.LIMITED:
         return verdict
-    match = screen_rules.limit_match(seen)
+    match = screen_rules.find_limit_match(situation)
     if match is None:
         return verdict
     until = match.found.groupdict().get("until")
@@ -103,8 +106,8 @@ def _limited(seen: Scene, verdict: Verdict) -> Verdict:
 # The rules, in order. Each takes the scene and returns a verdict, or None where it has nothing to say.
 
 
-def _ended(seen: Scene) -> Verdict | None:
-    look = seen.look
+def _judge_end(situation: Situation) -> Verdict | None:
+    look = situation.look
     if not look.dead:
         return None
     how = (
@@ -126,48 +129,50 @@ def _ended(seen: Scene) -> Verdict | None:
     )
 
 
-def _stopped(seen: Scene) -> Verdict | None:
-    if seen.now is None or seen.now.word != STOPPED:
+def _judge_stopped(situation: Situation) -> Verdict | None:
+    if situation.foreground is None or situation.foreground.wait is not STOPPED:
         return None
-    return busy(seen, Detail.STOPPED, f"{seen.now.name} is stopped", confidence=Confidence.SURE)
+    return busy(Detail.STOPPED, f"{situation.foreground.name} is stopped", confidence=Confidence.SURE)
 
 
-def _unread(seen: Scene) -> Verdict | None:
+def _judge_unread_input(situation: Situation) -> Verdict | None:
     """Typed input that two looks in a row saw waiting: nobody takes it."""
-    if not all(tty is not None and tty.unread for tty in seen.ttys):
+    if not all(tty is not None and tty.unread for tty in situation.ttys):
         return None
-    count = seen.ttys[0].unread if seen.ttys[0] else 0
-    confidence = Confidence.LIKELY if len(seen.ttys) > 1 else Confidence.GUESS
-    return busy(seen, seen.doing, f"{count} typed bytes are not read yet", confidence=confidence)
+    count = situation.ttys[0].unread if situation.ttys[0] else 0
+    confidence = Confidence.LIKELY if len(situation.ttys) > 1 else Confidence.GUESS
+    return busy(situation.busy_detail, f"{count} typed bytes are not read yet", confidence=confidence)
 
 
-def _shell_mark(seen: Scene) -> Verdict | None:
-    mark, now = seen.look.mark, seen.now
+def _judge_shell_mark(situation: Situation) -> Verdict | None:
+    mark, foreground = situation.look.mark, situation.foreground
     if mark is None:
         return None
     if mark.letter == "C":
-        return _command(seen)
+        return _judge_marked_command(situation)
     # what a line editor asks, it asks at the prompt: whether to list a thousand completions
-    if screen_rules.asking_match(seen):
+    if screen_rules.find_asking_match(situation):
         return None
-    if now is None:
-        return _marked_prompt(seen, "no kernel to ask") if seen.kernel_lost is False else None
-    waits = now.word in (READS, POLLS) and (programs.is_shell(now.name) or now.opaque is not None)
-    if not waits and now.word != UNREADABLE:
+    if foreground is None:
+        return _judge_marked_prompt(situation, "no kernel to ask") if situation.kernel_lost is False else None
+    waits = foreground.wait in (READING, POLLING) and (
+        programs.is_shell(foreground.name) or foreground.remote_wrapper is not None
+    )
+    if not waits and foreground.wait is not UNREADABLE:
         return None
-    return _marked_prompt(seen, seen.how)
+    return _judge_marked_prompt(situation, situation.wait_description)
 
 
-def _hook(seen: Scene) -> Verdict | None:
+def _judge_hook(situation: Situation) -> Verdict | None:
     """The program just told the end of its turn; it may not have drawn it yet."""
-    hook = seen.look.hook
-    if hook is None or not seen.ended or hook.age > HOOK_SECONDS or screen_rules.asking_match(seen):
+    hook = situation.look.hook
+    if hook is None or not situation.turn_ended or hook.age > HOOK_SECONDS or screen_rules.find_asking_match(situation):
         return None
     # a hook of the user's own may have told it to go on (Claude, Gemini)
-    if seen.profile and patterns.first(seen.profile.busy, seen.text):
+    if situation.profile and patterns.first(situation.profile.busy, situation.text):
         return None
     return idle(
-        seen,
+        situation,
         InputKind.PROMPT,
         Detail.AGENT,
         "it told the end of its turn",
@@ -176,48 +181,46 @@ def _hook(seen: Scene) -> Verdict | None:
     )
 
 
-def _command(seen: Scene) -> Verdict | None:
+def _judge_marked_command(situation: Situation) -> Verdict | None:
     """A command has begun and not ended: what it does is busy, unless it is seen to take input itself."""
-    now = seen.now
-    if now is not None and now.word in (READS, POLLS, UNREADABLE):
+    foreground = situation.foreground
+    if foreground is not None and foreground.wait in (READING, POLLING, UNREADABLE):
         # marks that came through a carrier are of the shell on its other side, which the kernel here says nothing of
-        far = now.opaque is not None and programs.is_opaque(seen.evidence.program)
+        far = foreground.remote_wrapper is not None and programs.is_remote_wrapper(situation.evidence.program)
         if not far:
             return None
     why = "a command runs, no end is marked"
-    return busy(seen, seen.doing, why, by=EvidenceKind.SHELL_MARK, confidence=Confidence.SURE)
+    return busy(situation.busy_detail, why, by=EvidenceKind.SHELL_MARK, confidence=Confidence.SURE)
 
 
-def _marked_prompt(seen: Scene, how: str) -> Verdict:
-    assert seen.look.mark is not None
-    if seen.look.mark.letter != "B" and seen.activity.quiet < MARKED_QUIET:
+def _judge_marked_prompt(situation: Situation, how: str) -> Verdict:
+    assert situation.look.mark is not None
+    if situation.look.mark.letter != "B" and situation.quiet < MARKED_QUIET:
         return busy(
-            seen,
-            Detail.PRINTING,
-            "the shell draws its prompt",
-            by=EvidenceKind.SHELL_MARK,
-            confidence=Confidence.LIKELY,
+            Detail.PRINTING, "the shell draws its prompt", by=EvidenceKind.SHELL_MARK, confidence=Confidence.LIKELY
         )
-    kind = InputKind.CONTINUATION if input_kinds.continued(seen) else InputKind.PROMPT
-    found = idle(seen, kind, Detail.SHELL, f"marked, {how}", by=EvidenceKind.SHELL_MARK, confidence=Confidence.SURE)
-    return found._replace(status=seen.look.mark.status if seen.look.mark.letter == "D" else None)
+    kind = InputKind.CONTINUATION if input_kinds.is_continued(situation) else InputKind.PROMPT
+    found = idle(
+        situation, kind, Detail.SHELL, f"marked, {how}", by=EvidenceKind.SHELL_MARK, confidence=Confidence.SURE
+    )
+    return found._replace(status=situation.look.mark.status if situation.look.mark.letter == "D" else None)
 
 
-RULES: tuple[tuple[EvidenceKind, Callable[[Scene], Verdict | None]], ...] = (
-    (EvidenceKind.EXIT, _ended),
-    (EvidenceKind.KERNEL, _stopped),
-    (EvidenceKind.TTY, _unread),
-    (EvidenceKind.SHELL_MARK, _shell_mark),
-    (EvidenceKind.HOOK, _hook),
-    (EvidenceKind.BUSY_MARK, screen_rules.busy_by_profile),
-    (EvidenceKind.ASKING_MARK, screen_rules.asking_by_profile),
-    (EvidenceKind.KERNEL, waiting_rules.nobody_waits),
-    (EvidenceKind.BUSY_MARK, screen_rules.busy_by_sign),
-    (EvidenceKind.KERNEL, waiting_rules.reads),
-    (EvidenceKind.PROMPT, waiting_rules.unreadable),
-    (EvidenceKind.PROMPT, waiting_rules.carried),
-    (EvidenceKind.KERNEL, waiting_rules.shell_polls),
-    (EvidenceKind.ACTIVITY, waiting_rules.animated),
-    (EvidenceKind.KERNEL, waiting_rules.polls),
-    (EvidenceKind.PROMPT, waiting_rules.text_alone),
+RULES: tuple[tuple[EvidenceKind, Callable[[Situation], Verdict | None]], ...] = (
+    (EvidenceKind.EXIT, _judge_end),
+    (EvidenceKind.KERNEL, _judge_stopped),
+    (EvidenceKind.TTY, _judge_unread_input),
+    (EvidenceKind.SHELL_MARK, _judge_shell_mark),
+    (EvidenceKind.HOOK, _judge_hook),
+    (EvidenceKind.BUSY_MARK, screen_rules.judge_busy_by_profile),
+    (EvidenceKind.ASKING_MARK, screen_rules.judge_asking_by_profile),
+    (EvidenceKind.KERNEL, waiting_rules.judge_not_waiting),
+    (EvidenceKind.BUSY_MARK, screen_rules.judge_busy_by_sign),
+    (EvidenceKind.KERNEL, waiting_rules.judge_reading),
+    (EvidenceKind.PROMPT, waiting_rules.judge_unreadable),
+    (EvidenceKind.PROMPT, waiting_rules.judge_remote_wrapper),
+    (EvidenceKind.KERNEL, waiting_rules.judge_shell_polling),
+    (EvidenceKind.ACTIVITY, waiting_rules.judge_animated),
+    (EvidenceKind.KERNEL, waiting_rules.judge_polling),
+    (EvidenceKind.PROMPT, waiting_rules.judge_by_text_alone),
 )

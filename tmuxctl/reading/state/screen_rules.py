@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from tmuxctl.model import Confidence
 from tmuxctl.reading.evidence import programs
-from tmuxctl.reading.evidence.tty_waits import NOBODY, POLLS, READS, RUNS
-from tmuxctl.reading.state.situation import Scene, Verdict, asking, busy
+from tmuxctl.reading.evidence.tty_waits import NOT_WAITING, POLLING, READING, RUNNING
+from tmuxctl.reading.state.situation import Situation, Verdict, asking, busy
 from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.patterns import Match
 from tmuxctl.vocabulary import Detail, EvidenceKind, InputKind
@@ -21,116 +21,129 @@ TROUBLES = (Detail.RETRYING, Detail.LIMITED)
 """Details of errors that a program at work may show. After one of detail `failed` it has ended its turn."""
 
 
-def busy_match(seen: Scene) -> tuple[str, Detail | None] | None:
+def find_busy_match(situation: Situation) -> tuple[str, Detail | None] | None:
     """What of the profile says that the program works, in words, and the rule's detail."""
-    profile = seen.profile
+    profile = situation.profile
     if profile is None:
         return None
-    if match := patterns.first(profile.busy, seen.text):
+    if match := patterns.first(profile.busy, situation.text):
         return f"busy sign {match.rule.id}", Detail.of(match.rule.detail)
-    if patterns.fits(profile.title_busy, seen.look.title):
+    if patterns.fits(profile.title_busy, situation.look.title):
         return "the title says busy", None
     return None
 
 
-def busy_by_profile(seen: Scene) -> Verdict | None:
+def judge_busy_by_profile(situation: Situation) -> Verdict | None:
     """A busy sign counts unless a program is seen to block in a read, or a shell waits at its prompt."""
-    if not _may_work(seen):
+    if not _sign_counts(situation):
         return None
-    match = busy_match(seen)
+    match = find_busy_match(situation)
     if match is None:
         return None
     why, detail = match
     return busy(
-        seen, detail or _trouble(seen) or seen.doing, why, by=EvidenceKind.BUSY_MARK, confidence=Confidence.LIKELY
+        detail or _find_trouble(situation) or situation.busy_detail,
+        why,
+        by=EvidenceKind.BUSY_MARK,
+        confidence=Confidence.LIKELY,
     )
 
 
-def over(seen: Scene) -> bool:
+def is_turn_over(situation: Situation) -> bool:
     """Whether the title, which said that the program works, says now that it is ready, as its prompt does: what it drew
     until then was of the turn that is over."""
-    profile, titles = seen.profile, [look.title for look in seen.looks]
-    if profile is None or seen.prompt is None or busy_match(seen):
+    profile, titles = situation.profile, [look.title for look in situation.looks]
+    if profile is None or situation.prompt is None or find_busy_match(situation):
         return False
     if not (profile.title_busy and profile.title_idle and patterns.fits(profile.title_idle, titles[-1])):
         return False
     return any(patterns.fits(profile.title_busy, title) for title in titles)
 
 
-def busy_by_sign(seen: Scene) -> Verdict | None:
+def judge_busy_by_sign(situation: Situation) -> Verdict | None:
     """The signs many programs share, where no profile knows better."""
-    if not _may_work(seen) or _quotes(seen) or (seen.profile and (seen.profile.busy or seen.profile.title_busy)):
+    if (
+        not _sign_counts(situation)
+        or _shows_quoted_text(situation)
+        or (situation.profile and (situation.profile.busy or situation.profile.title_busy))
+    ):
         return None
-    if seen.prompt is not None and seen.now is not None and seen.now.alone:
+    if situation.prompt is not None and situation.foreground is not None and situation.foreground.alone:
         # who works waits for something beside the terminal: the sign stands in what was printed before
         return None
-    local = seen.now is not None and seen.now.opaque is None and seen.now.word == POLLS
+    local = (
+        situation.foreground is not None
+        and situation.foreground.remote_wrapper is None
+        and situation.foreground.wait is POLLING
+    )
     # without a kernel that sees the program wait for keys, old output above a prompt is no sign; a prompt with a frame or
     # a footer below it is drawn together with what stands around it
-    laid_out = any(row.strip() for row in seen.text.below())
-    if not local and not laid_out and patterns.alone_a_prompt(seen.text.left):
+    laid_out = any(row.strip() for row in situation.text.below())
+    if not local and not laid_out and patterns.alone_a_prompt(situation.text.left):
         return None
-    sign = patterns.busy_sign(seen.text)
+    sign = patterns.busy_sign(situation.text)
     return (
-        busy(seen, Detail.THINKING, f'"{sign[:60]}"', by=EvidenceKind.BUSY_MARK, confidence=Confidence.LIKELY)
+        busy(Detail.THINKING, f'"{sign[:60]}"', by=EvidenceKind.BUSY_MARK, confidence=Confidence.LIKELY)
         if sign
         else None
     )
 
 
-def _quotes(seen: Scene) -> bool:
+def _shows_quoted_text(situation: Situation) -> bool:
     """What stands on the screen of an editor, a pager or a list is anybody's text."""
-    name = seen.now.name if seen.now is not None else ""
-    drawn = seen.prompt is not None and seen.prompt.rule.kind in (InputKind.EDITOR, InputKind.TUI)
+    name = situation.foreground.name if situation.foreground is not None else ""
+    drawn = situation.prompt is not None and situation.prompt.rule.kind in (InputKind.EDITOR, InputKind.TUI)
     return drawn or programs.is_editor(name) or programs.is_pager(name)
 
 
-def _may_work(seen: Scene) -> bool:
+def _sign_counts(situation: Situation) -> bool:
     """Whether a sign may say busy: what waits could be an event loop."""
-    now = seen.now
-    if now is None:
-        return not seen.kernel_lost
-    if now.word == POLLS:
-        return not programs.is_shell(now.name)
-    return now.word not in (READS, RUNS, NOBODY)
+    foreground = situation.foreground
+    if foreground is None:
+        return not situation.kernel_lost
+    if foreground.wait is POLLING:
+        return not programs.is_shell(foreground.name)
+    return foreground.wait not in (READING, RUNNING, NOT_WAITING)
 
 
-def _trouble(seen: Scene) -> Detail | None:
+def _find_trouble(situation: Situation) -> Detail | None:
     """What an error on the screen says of a busy program: retrying, limited."""
-    rules = [rule for rule in seen.profile.errors if rule.detail in TROUBLES] if seen.profile else []
-    match = patterns.first(rules, seen.text)
+    rules = [rule for rule in situation.profile.errors if rule.detail in TROUBLES] if situation.profile else []
+    match = patterns.first(rules, situation.text)
     return Detail.of(match.rule.detail) if match else None
 
 
-def limit_match(seen: Scene) -> Match | None:
+def find_limit_match(situation: Situation) -> Match | None:
     """The profile's rule for a limit that is used up, if one fits."""
-    rules = [rule for rule in seen.profile.errors if rule.detail == Detail.LIMITED] if seen.profile else []
-    return patterns.first(rules, seen.text) if rules else None
+    rules = [rule for rule in situation.profile.errors if rule.detail == Detail.LIMITED] if situation.profile else []
+    return patterns.first(rules, situation.text) if rules else None
 
 
-def asking_match(seen: Scene) -> Match | None:
+def find_asking_match(situation: Situation) -> Match | None:
     """The profile's rule for a question that fits."""
-    return patterns.first(seen.profile.asking, seen.text) if seen.profile else None
+    return patterns.first(situation.profile.asking, situation.text) if situation.profile else None
 
 
-def asking_by_profile(seen: Scene) -> Verdict | None:
+def judge_asking_by_profile(situation: Situation) -> Verdict | None:
     """A question of the profile counts where somebody waits for the answer, or nobody knows."""
-    now = seen.now
-    match = asking_match(seen)
-    if match is None or seen.kernel_lost:
+    foreground = situation.foreground
+    match = find_asking_match(situation)
+    if match is None or situation.kernel_lost:
         return None
-    if now is not None and (now.word in (RUNS, NOBODY) or not _waited_before(seen)):
+    if foreground is not None and (foreground.wait in (RUNNING, NOT_WAITING) or not _was_not_working(situation)):
         return None
-    if (now is None or not now.certain or now.opaque) and seen.activity.quiet < DRAWN_QUIET:
+    if (foreground is None or not foreground.certain or foreground.remote_wrapper) and situation.quiet < DRAWN_QUIET:
         return None
     from tmuxctl.reading.questions import questions
 
-    sure = now is not None and now.word == READS and now.certain
+    sure = foreground is not None and foreground.wait is READING and foreground.certain
     confidence = Confidence.SURE if sure else Confidence.LIKELY
-    return asking(questions.by_rule(match, seen.text), seen.how, confidence=confidence, rule=match.rule.id)
+    return asking(
+        questions.by_rule(match, situation.text), situation.wait_description, confidence=confidence, rule=match.rule.id
+    )
 
 
-def _waited_before(seen: Scene) -> bool:
+def _was_not_working(situation: Situation) -> bool:
     """The look before saw no one at work."""
-    before = seen.before[0] if seen.before else None
-    return before is None or before.word not in (RUNS, NOBODY)
+    before = situation.earlier_foregrounds[0] if situation.earlier_foregrounds else None
+    return before is None or before.wait not in (RUNNING, NOT_WAITING)

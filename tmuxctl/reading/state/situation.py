@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from tmuxctl.evidence import NONE, Evidence, Look, Tty
 from tmuxctl.model import Confidence, State
 from tmuxctl.reading.evidence import programs, tty_waits
-from tmuxctl.reading.evidence.activity import Activity, activity
-from tmuxctl.reading.evidence.tty_waits import NOBODY, POLLS, READS, RUNS, Says
+from tmuxctl.reading.evidence.activity import Activity, measure_activity
+from tmuxctl.reading.evidence.tty_waits import NOT_WAITING, POLLING, READING, RUNNING, Foreground
 from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.patterns import Match, Text
 from tmuxctl.value import Value
@@ -51,7 +51,7 @@ class Verdict(NamedTuple):
     until: str | None = None
 
 
-class Scene(Value):
+class Situation(Value):
     """`looks` are at the innermost terminal that counts, `now` and `before` (newest first) what the kernel says there;
     `blinked`: `now` is an earlier look, because the program woke only for a moment; `prompt` and `continuation` are the
     profile's rules that fit."""
@@ -60,8 +60,8 @@ class Scene(Value):
     profile: Profile | None
     look: Look
     looks: tuple[Look, ...]
-    now: Says | None
-    before: tuple[Says | None, ...]
+    foreground: Foreground | None
+    earlier_foregrounds: tuple[Foreground | None, ...]
     blinked: bool
     activity: Activity
     text: Text
@@ -69,17 +69,27 @@ class Scene(Value):
     continuation: Match | None
 
     @property
+    def quiet(self) -> float:
+        """Seconds since the last output, at least."""
+        return self.activity.quiet
+
+    @property
+    def quiet_known(self) -> bool:
+        """Whether `quiet` is since the last output, and not only since the first look."""
+        return self.activity.quiet_known
+
+    @property
     def one_look(self) -> bool:
         """There is nothing to compare with."""
-        return all(found is None for found in self.before)
+        return all(foreground is None for foreground in self.earlier_foregrounds)
 
     @property
     def kernel_lost(self) -> bool:
         """The kernel told of the program before, and not now: it is about to end."""
-        return self.now is None and (self.evidence.proc != NONE or any(self.before))
+        return self.foreground is None and (self.evidence.proc != NONE or any(self.earlier_foregrounds))
 
     @property
-    def ended(self) -> bool:
+    def turn_ended(self) -> bool:
         """The last thing the program told of its turn is its end."""
         return self.look.hook is not None and self.look.hook.means in (EventKind.STOP, EventKind.FAILURE)
 
@@ -98,7 +108,7 @@ class Scene(Value):
         return None if self.tty is None else not self.tty.canonical
 
     @property
-    def secret(self) -> bool:
+    def hides_input(self) -> bool:
         """The terminal takes whole lines and shows nothing of them."""
         return self.tty is not None and self.tty.canonical and not self.tty.echo
 
@@ -108,11 +118,11 @@ class Scene(Value):
         return self.look.alternate or not self.look.visible
 
     @property
-    def doing(self) -> Detail:
+    def busy_detail(self) -> Detail:
         """The detail of a busy program by its pace and its use of the processor."""
-        if (self.activity.told and self.activity.quiet < 0.5) or self.activity.animated:
+        if (self.quiet_known and self.activity.quiet < 0.5) or self.activity.animated:
             return Detail.PRINTING
-        return Detail.COMPUTING if self.now is not None and self.now.word == RUNS else Detail.SILENT
+        return Detail.COMPUTING if self.foreground is not None and self.foreground.wait is RUNNING else Detail.SILENT
 
     @property
     def settle(self) -> float:
@@ -120,74 +130,78 @@ class Scene(Value):
         return (self.profile and self.profile.settle) or 0.0
 
     @property
-    def how(self) -> str:
+    def wait_description(self) -> str:
         """How the program waits, in words."""
-        now = self.now
-        if now is None:
+        foreground = self.foreground
+        if foreground is None:
             return "no kernel to ask"
-        if now.opaque:
-            return f"behind {now.opaque}"
-        if now.word == READS:
+        if foreground.remote_wrapper:
+            return f"behind {foreground.remote_wrapper}"
+        if foreground.wait is READING:
             return "blocked in read"
-        if now.word == POLLS:
-            return f"waits in {now.call.partition('.')[0]} for the terminal{' alone' if now.alone else ''}"
+        if foreground.wait is POLLING:
+            return (
+                f"waits in {foreground.call.partition('.')[0]} for the terminal{' alone' if foreground.alone else ''}"
+            )
         return "its process cannot be looked into"
 
     @property
-    def own_quiet(self) -> float:
+    def waiter_quiet(self) -> float:
         """Seconds since the last output that can be of who waits now: it has woken since the look before that output."""
-        waiter = self.now.waiters[0] if self.now and self.now.waiters else None
+        waiter = self.foreground.waiters[0] if self.foreground and self.foreground.waiters else None
         if waiter is None or not waiter.thread.switches:
             return self.activity.quiet
         first = self.look
         for look in reversed(self.looks):
-            if tty_waits.switches(look.kernel, waiter) != waiter.thread.switches:
+            if tty_waits.count_switches(look.kernel, waiter) != waiter.thread.switches:
                 break
             first = look
         return max(self.activity.quiet, self.look.at - first.at)
 
-    def share(self, pid: int | None = None, seconds: float = USED_SECONDS) -> float:
+    def processor_share(self, pid: int | None = None, seconds: float = USED_SECONDS) -> float:
         """How much of a processor the program used in the last half second, 1.0 for one whole."""
-        if self.now is None:
+        if self.foreground is None:
             return 0.0
         near = [look for look in self.looks[:-1] if self.look.at - look.at <= seconds and look.kernel]
         if not near or self.look.at - near[0].at < seconds / 3:
             return 0.0
-        newest = tty_waits.says(self.looks[-1].kernel)
-        return tty_waits.busy_share(tty_waits.says(near[0].kernel), newest or self.now, self.look.at - near[0].at, pid)
+        newest = tty_waits.assess_foreground(self.looks[-1].kernel)
+        return tty_waits.processor_share(
+            tty_waits.assess_foreground(near[0].kernel), newest or self.foreground, self.look.at - near[0].at, pid
+        )
 
     def computes(self, pid: int, least: float) -> bool:
         """Whether a program used so much of a processor, and has not stopped a moment ago."""
-        return self.share(pid) >= least and self.share(pid, RECENTLY) >= least
+        return self.processor_share(pid) >= least and self.processor_share(pid, RECENTLY) >= least
 
 
-def scene(evidence: Evidence, profile: Profile | None) -> Scene:
+def build_situation(evidence: Evidence, profile: Profile | None) -> Situation:
     """Everything the rules look at. ValueError without a look."""
     if not evidence.looks:
         raise ValueError("there is no look to judge by")
     looks = _inside(evidence.looks, profile)
-    recent = [tty_waits.says(look.kernel) for look in looks[:-5:-1]]
-    now, blinked = _or_blinked(recent, looks)
+    recent = [tty_waits.assess_foreground(look.kernel) for look in looks[:-5:-1]]
+    foreground, blinked = _or_blinked(recent, looks)
     text = patterns.text(looks[-1])
-    prompts = profile if profile and _prompts(profile, now) else None
-    return Scene(
+    prompts = profile if profile and _prompts(profile, foreground) else None
+    return Situation(
         evidence=evidence,
         profile=profile,
         look=looks[-1],
         looks=looks,
-        now=now,
-        before=tuple(recent[1:]),
+        foreground=foreground,
+        earlier_foregrounds=tuple(recent[1:]),
         blinked=blinked,
-        activity=activity(looks),
+        activity=measure_activity(looks),
         text=text,
         prompt=_prompt(prompts, text, visible=looks[-1].visible) if prompts else None,
         continuation=patterns.first(prompts.continuation, text) if prompts else None,
     )
 
 
-def _prompts(profile: Profile, now: Says | None) -> bool:
+def _prompts(profile: Profile, foreground: Foreground | None) -> bool:
     """Whether a prompt of the profile would be one of the program that waits: a shell's are not of what it runs."""
-    if now is None or not now.waits or now.opaque or programs.is_shell(now.name):
+    if foreground is None or not foreground.waits or foreground.remote_wrapper or programs.is_shell(foreground.name):
         return True
     return not any(programs.is_shell(name) for name in profile.foreground)
 
@@ -208,38 +222,37 @@ def _inside(looks: tuple[Look, ...], profile: Profile | None) -> tuple[Look, ...
     if newest.kernel is None or newest.kernel.inner is None:
         return looks
     own = (*profile.foreground, *profile.argv0) if profile else ()
-    inner = tty_waits.inside([look.kernel for look in looks], alternate=newest.alternate, own=own)
+    inner = tty_waits.enter_inner_terminals([look.kernel for look in looks], alternate=newest.alternate, own=own)
     return tuple(look._replace(kernel=found) for look, found in zip(looks, inner, strict=True))
 
 
-def _or_blinked(recent: Sequence[Says | None], looks: Sequence[Look]) -> tuple[Says | None, bool]:
+def _or_blinked(recent: Sequence[Foreground | None], looks: Sequence[Look]) -> tuple[Foreground | None, bool]:
     """What the kernel says now. An event loop that waited in two of the three looks before still does, though it has just
     woken: unless it waited without a timeout for nothing else, or a process is new. On a screen of its own a program that
     reads may wake to draw, too."""
-    now, before = recent[0], recent[1:]
-    if now is None or now.word not in (RUNS, NOBODY):
-        return now, False
+    foreground, before = recent[0], recent[1:]
+    if foreground is None or foreground.wait not in (RUNNING, NOT_WAITING):
+        return foreground, False
     near = [
         one
         for one, look in zip(before, looks[-2:-5:-1], strict=False)
         if one is not None and looks[-1].at - look.at <= BLINK_SECONDS
     ]
     alternate = looks[-1].alternate
-    polled = [one for one in near if (one.word == POLLS and not one.alone) or (one.word == READS and alternate)]
+    polled = [one for one in near if (one.wait is POLLING and not one.alone) or (one.wait is READING and alternate)]
     if len(polled) < 2:
-        return now, False
-    pids = {one.pid for one in now.programs}
+        return foreground, False
+    pids = {one.pid for one in foreground.programs}
     known = {one.pid for one in near[-1].programs}
     if polled[0].waiters and polled[0].waiters[0].program.pid not in pids:
-        return now, False
-    return (polled[0], True) if pids <= known else (now, False)
+        return foreground, False
+    return (polled[0], True) if pids <= known else (foreground, False)
 
 
 # The verdicts
 
 
 def busy(
-    seen: Scene,
     detail: Detail | None,
     why: str,
     *,
@@ -256,7 +269,7 @@ def unknown(why: str) -> Verdict:
 
 
 def idle(
-    seen: Scene,
+    situation: Situation,
     kind: InputKind,
     detail: Detail | None,
     how: str,
@@ -265,8 +278,8 @@ def idle(
     confidence: Confidence = Confidence.LIKELY,
 ) -> Verdict:
     """The program takes input; `how` says how that is known."""
-    prompt = None if kind.traits.whole_screen else patterns.prompt_of(seen.text.left)
-    rule = seen.continuation if kind is InputKind.CONTINUATION else seen.prompt
+    prompt = None if kind.traits.whole_screen else patterns.prompt_of(situation.text.left)
+    rule = situation.continuation if kind is InputKind.CONTINUATION else situation.prompt
     at_prompt = kind in (InputKind.PROMPT, InputKind.CONTINUATION)
     shown = f'{kind} "{prompt[-60:]}"' if prompt else kind
     return Verdict(

@@ -24,7 +24,7 @@ PROMPT_ENDS = Pattern(r"[^\w\s](?=\s|$)")
 PROMPTS_IN_ROW = 8
 
 
-def wanted(verdict: Verdict, *, has_prompt: bool) -> str | None:
+def find_wanted(verdict: Verdict, *, has_prompt: bool) -> str | None:
     """PROMPT, INPUT, or None of a program that waits for nothing, or of which that is not known.
 
     `has_prompt`: the session's own program has a prompt of its own, such as a shell or a REPL. A full screen is then one of
@@ -40,20 +40,20 @@ def wanted(verdict: Verdict, *, has_prompt: bool) -> str | None:
     return INPUT
 
 
-def prompts_in_rows(profile: Profile) -> list[re.Pattern[str]]:
+def list_row_prompts(profile: Profile) -> list[re.Pattern[str]]:
     """The prompts of a profile that stand in a row of their own, and are found again in what was printed."""
     rules = [rule for rule in profile.prompt if rule.where in ("cursor-line", "last-line") and rule.title is None]
     found = [patterns.compiled(rule.re) for rule in rules if rule.kind in (None, InputKind.PROMPT)]
     return [pattern for pattern in found if pattern is not None]
 
 
-def prompt_shown(rows: Iterable[str], prompts: Sequence[re.Pattern[str]]) -> bool:
+def shows_prompt(rows: Iterable[str], prompts: Sequence[re.Pattern[str]]) -> bool:
     """Whether one of these rows of output begins with one of the prompts, with or without what was typed behind it."""
-    texts = (text for row in rows for text in _beginnings(row[: patterns.LONGEST_ROW]))
+    texts = (text for row in rows for text in _list_row_beginnings(row[: patterns.LONGEST_ROW]))
     return any(prompt.search(text) for text in texts for prompt in prompts)
 
 
-def _beginnings(row: str) -> Iterable[str]:
+def _list_row_beginnings(row: str) -> Iterable[str]:
     if row.strip():
         yield row
         for number, end in enumerate(PROMPT_ENDS.finditer(row)):
