@@ -320,7 +320,7 @@ def test_a_forked_child_has_workers_of_its_own(until: Callable[[Callable[[], Any
 
 ALONE = """
     import os, psutil, signal, time
-    from tmuxctl.control.searching import Search
+    from tmuxctl.control.waiting.searching import Search
     from tmuxctl.errors import Timeout
 
     def bomb(text="a" * 40 + "!"):
@@ -378,7 +378,7 @@ def test_an_alarm_that_would_not_be_heard_is_not_relied_on() -> None:
 
 THREADED = """
     import os, psutil, sys, threading, time
-    from tmuxctl.control.searching import Search
+    from tmuxctl.control.waiting.searching import Search
     from tmuxctl.errors import Timeout
 
     def elsewhere(pattern, text, seconds=60):
