@@ -307,6 +307,19 @@ def table_rows(header: str) -> list[list[str]]:
     return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
 
 
+def test_contributing_names_the_tests_of_every_room_of_control():
+    table = (ROOT / "CONTRIBUTING.md").read_text().partition("| code | its tests |")[2].partition("\n\n")[0]
+    for room in (room for floor in ROOMS["control"] for room in floor if (PACKAGE / "control" / room).is_dir()):
+        assert f"`control/{room}`" in table
+    named = {
+        f"{folder}{name}{suffix}"
+        for folder, names, suffix in re.findall(r"`(tests/[\w/]*)(?:\{([\w,]+)\})?([\w.]*)`", table)
+        for name in names.split(",")
+    }
+    assert not [path for path in named if not (ROOT / path).exists()]
+    assert {f"tests/control/{path.name}" for path in (ROOT / "tests" / "control").glob("test_*.py")} <= named
+
+
 def test_the_page_draws_the_floors():
     drawn = {part.replace("/", ".") for _, parts, _ in table_rows("floor") for part in re.findall(r"`([\w/]+)`", parts)}
     assert drawn == {part for floor in FLOORS for part in floor}
