@@ -99,8 +99,8 @@ def probe(place: Place) -> list[Row]:
             asked = f"< {limit:g} ms" if limit else "told only"
             rows.append(Row(f"CPU of one kernel probe of {name}", asked, f"{cost:.2f} ms", limit and cost < limit))
             watched = Observer(control.machine, pane)
-            whole = _cpu(lambda watched=watched: (watched.look(), watched.verdict()), LOOKS, 0.03)
-            drawn = _cpu(lambda watched=watched: (watched.look(fresh=True), watched.verdict()), LOOKS, 0.03)
+            whole = _cpu(lambda watched=watched: (watched.observe(), watched.verdict()), LOOKS, 0.03)
+            drawn = _cpu(lambda watched=watched: (watched.observe(fresh=True), watched.verdict()), LOOKS, 0.03)
             told = f"{whole:.2f} ms; {drawn:.2f} ms when it printed something and its screen is asked for"
             rows.append(Row(f"CPU of a whole look at {name} with the verdict", "told only", told, None))
     return rows

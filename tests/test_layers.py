@@ -116,7 +116,7 @@ OPENED_ELSEWHERE = {
     "tmuxctl.config.read": "the user's own settings; /dev/null stands for none",
     "tmuxctl.contract._outcomes": "a file in a folder made for the trial of a plugin",
     "tmuxctl.contract.child.main": "a file in a folder made for the trial of a plugin",
-    "tmuxctl.control.observation.explaining._read": "a file the caller names: a pipe is waited for, as cat(1) does",
+    "tmuxctl.control.observation.explaining._read_screen": "a file the caller names: a pipe is waited for, as cat(1) does",
     "tmuxctl.control.setup.first_profile._write": "makes a new file",
     "tmuxctl.control.turns.turn.text": "a file the caller names: a pipe is waited for, as cat(1) does",
     "tmuxctl.control.input.sending.secret": "a file the caller names: a pipe is waited for, as cat(1) does",

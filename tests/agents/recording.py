@@ -64,7 +64,7 @@ class Recorder:
 
     def _run(self) -> None:
         while not self.ended.wait(STEP):
-            self.looks.append(self.observer.look())
+            self.looks.append(self.observer.observe())
 
     def stop(self) -> None:
         self.ended.set()

@@ -50,7 +50,7 @@ class Folder:
         return HookEvents(self.control.machine, str(self.path.parent), hooks)
 
     def hook(self, since: float, typed: str = "", hooks: Hooks = TOLD) -> str | None:
-        found = self.events(hooks).hook(1000.0, since, typed.encode())
+        found = self.events(hooks).newest_hook(1000.0, since, typed.encode())
         return found.means if found else None
 
 
@@ -62,7 +62,7 @@ def folder(control: Control, place: Path) -> Folder:
 def test_the_newest_event_since_an_input_is_told_with_its_age(folder: Folder) -> None:
     folder.tell("Begin", 10)
     folder.tell("Ask", 20)
-    found = folder.events().hook(25.0, 5.0, b"")
+    found = folder.events().newest_hook(25.0, 5.0, b"")
     assert found == ("asking", 5.0)
 
 
@@ -128,16 +128,16 @@ def test_a_program_that_tells_only_ends_is_believed(folder: Folder) -> None:
 def test_events_are_kept_in_the_order_they_came(folder: Folder) -> None:
     for number in (3, 1, 2):
         folder.tell("Begin", number, prompt=str(number))
-    assert [one.event.input for one in folder.events().all()] == ["1", "2", "3"]
-    assert [one.event.input for one in folder.events().since(2)] == ["2", "3"]
+    assert [one.event.input for one in folder.events().read_all()] == ["1", "2", "3"]
+    assert [one.event.input for one in folder.events().read_between(2)] == ["2", "3"]
 
 
 def test_news_is_what_was_not_read_yet(folder: Folder) -> None:
     seen = folder.events()
     folder.tell("Begin", 1)
-    assert seen.news()
-    seen.all()
-    assert not seen.news()
+    assert seen.has_news()
+    seen.read_all()
+    assert not seen.has_news()
 
 
 def test_old_events_go(folder: Folder) -> None:
@@ -146,8 +146,8 @@ def test_old_events_go(folder: Folder) -> None:
     (folder.path / "hook").write_text("its script")
     (folder.path / "notes.txt").write_text("of somebody else")
     seen = folder.events()
-    seen.tidy()
-    assert [one.event.input for one in seen.all()][:1] == ["5"]
+    seen.remove_old()
+    assert [one.event.input for one in seen.read_all()][:1] == ["5"]
     assert len(list(folder.path.iterdir())) == hook_events.KEPT + 2
 
 
@@ -168,7 +168,7 @@ NAMES = [
 def test_a_file_of_another_name_is_no_event(folder: Folder) -> None:
     for name in NAMES:
         (folder.path / name).write_text("{}")
-    assert folder.events(ENDS_ONLY).all() == []
+    assert folder.events(ENDS_ONLY).read_all() == []
 
 
 def plant_pipe(path: Path, place: Path) -> None:
@@ -201,21 +201,21 @@ PLANTS = [plant_pipe, plant_folder, plant_link, plant_dangling, plant_device]
 def test_what_is_no_plain_file_is_no_event(folder: Folder, place: Path, plant: Plant) -> None:
     plant(folder.path / "End.1.1", place)
     folder.tell("End", 20, text="a plain file")
-    assert [one.event.text for one in folder.events(ENDS_ONLY).all()] == ["a plain file"]
+    assert [one.event.text for one in folder.events(ENDS_ONLY).read_all()] == ["a plain file"]
 
 
 def test_an_event_of_any_size_is_read_as_far_as_it_may_be_long(folder: Folder) -> None:
     with (folder.path / "End.1.1").open("wb") as file:
         file.truncate(1 << 40)
     (folder.path / "End.1.2").write_text("[" * 500_000)
-    assert [one.event.text for one in folder.events(ENDS_ONLY).all()] == [None, None]
+    assert [one.event.text for one in folder.events(ENDS_ONLY).read_all()] == [None, None]
 
 
 def test_of_a_text_that_is_known_in_part_what_begins_so_counts(folder: Folder) -> None:
     text = "ファイルを読んで、要点を三つ挙げてください。"
     folder.tell("Begin", 31, prompt=text)
     folder.tell("End", 32, prompt=text)
-    found = folder.events().hook(1000.0, 30, text.encode()[:20], cut=True)
+    found = folder.events().newest_hook(1000.0, 30, text.encode()[:20], cut=True)
     assert found is not None
     assert found.means == "stop"
     assert folder.hook(30, text[:6]) == "submit"
@@ -232,14 +232,14 @@ def test_of_many_events_the_newest_are_read(folder: Folder, monkeypatch: pytest.
     monkeypatch.setattr(hook_events, "READ_LIMIT", 3000)
     for number in range(5):
         folder.tell("End", number, text=str(number) * 1000)
-    assert [one.event.text for one in folder.events(ENDS_ONLY).all()] == ["3" * 1000, "4" * 1000]
+    assert [one.event.text for one in folder.events(ENDS_ONLY).read_all()] == ["3" * 1000, "4" * 1000]
 
 
 def test_what_the_profile_does_not_know_is_not_read(folder: Folder) -> None:
     folder.tell("Begin", 1, prompt="known")
     for number in range(hook_events.KEPT + 1):
         folder.tell("Other", 2 + number)
-    assert [one.event.input for one in folder.events().all()] == ["known"]
+    assert [one.event.input for one in folder.events().read_all()] == ["known"]
 
 
 @pytest.mark.parametrize("at", ["first", "last"])
@@ -252,7 +252,9 @@ def test_an_input_is_found_wherever_it_stands_in_a_long_transcript(
     (place / "turns.jsonl").write_text("".join(json.dumps(one) + "\n" for one in entries))
     control.new("a", ("cat",), cwd=str(place))
     how = Transcript(user={"is": "user"}, agent={"is": "agent"}, input="text", text="text")
-    found = hook_events.spoken(control.machine, finding.find(control.machine, "a"), how, "turns.jsonl", at)
+    found = hook_events.find_transcript_entry(
+        control.machine, finding.find(control.machine, "a"), how, "turns.jsonl", at
+    )
     assert found is not None
     assert found.text == f"answer to {at}"
 
@@ -287,7 +289,7 @@ def test_a_transcript_that_a_confined_program_names_is_not_read(
         facts = {name: fact for name, fact in pane.spec.items() if name != "confined"}
         pane = pane._replace(spec={**facts, "plugins": list(before)})
     how = Transcript(user={"is": "user"}, agent={"is": "agent"}, input="text", text="text")
-    found = hook_events.spoken(control.machine, pane, how, "turns.jsonl", "ask")
+    found = hook_events.find_transcript_entry(control.machine, pane, how, "turns.jsonl", "ask")
     assert (found is not None) is is_read
 
 
@@ -336,8 +338,8 @@ def test_a_transcript_that_is_no_plain_file_is_not_read(agent: Agent, place: Pat
     assert hooks
     assert hooks.transcript
     pane = finding.find(agent.control.machine, agent.name)
-    assert hook_events.spoken(agent.control.machine, pane, hooks.transcript, path, "ask") is None
-    assert hook_events.spoken(agent.control.machine, pane, hooks.transcript, "kept", "ask")
+    assert hook_events.find_transcript_entry(agent.control.machine, pane, hooks.transcript, path, "ask") is None
+    assert hook_events.find_transcript_entry(agent.control.machine, pane, hooks.transcript, "kept", "ask")
 
 
 def test_what_a_program_tells_by_hand_counts_as_told_by_it(agent: Agent, place: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from agents.programs import SHIPPED as PROGRAMS
 
 from tmuxctl.control import Control
-from tmuxctl.control.observation.explaining import of_screen
+from tmuxctl.control.observation.explaining import evidence_of_screen
 from tmuxctl.control.setup import profiles
 from tmuxctl.control.setup.first_profile import guessed
 from tmuxctl.errors import Conflict, Exited, NotFound, Usage
@@ -56,7 +56,7 @@ def test_a_real_screen_is_taken_for_what_it_is(place, folder, case):
 @pytest.mark.parametrize(("folder", "case"), [one for one in cases() if "idle" not in (one.values[1].state or "")])
 def test_without_its_profile_no_screen_is_surely_idle_that_is_not(place, folder, case):
     """What a screen alone tells is a guess at most, whatever it looks like."""
-    seen = of_screen((folder / case.file).read_text(), title=case.title, cursor=case.cursor)
+    seen = evidence_of_screen((folder / case.file).read_text(), title=case.title, cursor=case.cursor)
     verdict = judge(seen, None)
     assert verdict.state is not State.IDLE or verdict.confidence is Confidence.GUESS, verdict
 

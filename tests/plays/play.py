@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from tmuxctl.control import Control
-from tmuxctl.control.observation.explaining import of_screen
+from tmuxctl.control.observation.explaining import evidence_of_screen
 from tmuxctl.model import Session
 from tmuxctl.profile_files import library
 from tmuxctl.reading.text import patterns
@@ -157,7 +157,7 @@ def _is(control: Control, wanted: Mapping[str, Any], folder: Path, profile: str)
 def _error(control: Control, profile: str) -> str | None:
     """The id of the profile's rule for an error that the screen shows."""
     screen = control.screen(NAME)
-    seen = of_screen(screen.text, cursor=(screen.cursor.x, screen.cursor.y)).last
+    seen = evidence_of_screen(screen.text, cursor=(screen.cursor.x, screen.cursor.y)).last
     found = patterns.first(library.load(profile).errors, patterns.text(seen))
     return found.rule.id if found else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tmuxctl.control.observation.explaining import of_screen
+from tmuxctl.control.observation.explaining import evidence_of_screen
 from tmuxctl.profile_files import library
 from tmuxctl.program_profile import Profile
 from tmuxctl.reading.answers import drawn_answer
@@ -27,13 +27,13 @@ def answered(name: str, typed: str) -> drawn_answer.Drawn:
 
 
 def test_the_tip_above_a_command_is_no_part_of_what_is_asked() -> None:
-    asked = judge(of_screen(screen("asking-command"), cursor=(1, 21)), claude()).asking
+    asked = judge(evidence_of_screen(screen("asking-command"), cursor=(1, 21)), claude()).asking
     assert asked is not None
     assert asked.question == "Bash command Run a scripted command — touch made-r1 — Do you want to proceed?"
 
 
 def test_the_option_that_switches_to_another_mode_is_not_the_one_that_allows() -> None:
-    asked = judge(of_screen(screen("asking-command"), cursor=(1, 21)), claude()).asking
+    asked = judge(evidence_of_screen(screen("asking-command"), cursor=(1, 21)), claude()).asking
     assert asked is not None
     assert [(one.id, one.keys) for one in asked.options] == [
         ("allow", ("1",)),
@@ -45,7 +45,7 @@ def test_the_option_that_switches_to_another_mode_is_not_the_one_that_allows() -
 
 
 def test_trust_is_reached_by_the_arrows_from_the_marked_no() -> None:
-    asked = judge(of_screen(screen("asking-trust"), cursor=(1, 12)), claude()).asking
+    asked = judge(evidence_of_screen(screen("asking-trust"), cursor=(1, 12)), claude()).asking
     assert asked is not None
     assert {one.id: one.keys for one in asked.options} == {"deny": ("Enter",), "allow": ("Down", "Enter")}
     assert (asked.kind, asked.default, asked.risk) == ("trust", None, "high")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tmuxctl.control.observation.explaining import of_screen
+from tmuxctl.control.observation.explaining import evidence_of_screen
 from tmuxctl.model import Confidence, State
 from tmuxctl.profile_files import library, schema
 from tmuxctl.profile_files.schema import ScreenTest
@@ -43,7 +43,7 @@ def known(name: str) -> Profile:
 
 def judged(name: str, case: ScreenTest, profile: Profile | None, *, visible: bool = True) -> Verdict:
     assert case.file
-    seen = of_screen((UNSEEN / name / case.file).read_text(), title=case.title, cursor=case.cursor)
+    seen = evidence_of_screen((UNSEEN / name / case.file).read_text(), title=case.title, cursor=case.cursor)
     looks = tuple(look._replace(visible=visible) for look in seen.looks)
     return judge(seen._replace(looks=looks, program=name), profile)
 

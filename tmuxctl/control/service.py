@@ -510,10 +510,12 @@ class Control:
         from tmuxctl.control.observation import explaining
 
         if file is not None and session is None:
-            return explaining.saved(file, profile=profile, title=title, cursor=cursor, before=before, evidence=evidence)
+            return explaining.explain_saved(
+                file, profile=profile, title=title, cursor=cursor, before=before, evidence=evidence
+            )
         if session is None or file is not None:
             raise Usage("name a session or a file", reason="missing", hint="tmuxctl explain NAME, or --file SCREEN")
-        return explaining.live(self.machine, session, evidence=evidence)
+        return explaining.explain_live(self.machine, session, evidence=evidence)
 
     @operation(right="read", group="Look", view="facts", examples=("show db", "show db --json"))
     def show(self, session: SessionName) -> Session:
@@ -613,7 +615,7 @@ class Control:
             return made
         from tmuxctl.control.observation import observing
 
-        return observing.ready(self.machine, made)
+        return observing.wait_until_ready(self.machine, made)
 
     @operation(
         right="create",

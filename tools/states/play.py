@@ -77,7 +77,7 @@ class Player:
         """Look every STEP seconds until that moment, or until a look is what was to be found."""
         while True:
             began = time.monotonic()
-            look = self.observer.look()
+            look = self.observer.observe()
             self.looks.append(look)
             if found and found(look):
                 return True

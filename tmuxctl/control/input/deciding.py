@@ -56,7 +56,7 @@ def decide(
     if pane.dead:
         raise ended(pane)
     steady = StabilityTracker(machine, Observer(machine, pane), LastInput.parse(given))
-    steady.recall()
+    steady.load_looks()
     asking = _standing(steady, id)
     if option is None and secret is None:
         return _decided(steady.observer.pane.name, steady.verdict, asking, None)
@@ -67,21 +67,21 @@ def decide(
             asking = _standing(steady, id or asking.id)
         chosen = _answer(machine, steady.observer.pane, asking, option, secret, holder)
     _, given = finding.find_with_input(machine, steady.observer.pane.name)
-    steady.typed(LastInput.parse(given), None)
+    steady.note_input(LastInput.parse(given), None)
     return _next(machine, steady, asking, chosen, timeout) if wait else _after(steady, asking, chosen)
 
 
 def _standing(steady: StabilityTracker, id: str | None) -> Asking:
     """The question that stands now."""
     began = time.monotonic()
-    while not steady.look() and time.monotonic() - began < 1.0:
-        time.sleep(steady.due())
+    while not steady.observe() and time.monotonic() - began < 1.0:
+        time.sleep(steady.seconds_until_due())
     # a program that draws a clock or a spinner beside its question is found at work in some looks
     while (
         steady.verdict.by is EvidenceKind.KERNEL and _shows_question(steady) and time.monotonic() - began < GONE_SECONDS
     ):
-        time.sleep(steady.due())
-        steady.look()
+        time.sleep(steady.seconds_until_due())
+        steady.observe()
     verdict, name = steady.verdict, steady.observer.pane.name
     if verdict.state is State.EXITED:
         raise ended(steady.observer.pane)
@@ -224,7 +224,7 @@ def _next(machine: Machine, steady: StabilityTracker, asking: Asking, chosen: st
     limit = current().left(machine.settings.wait_timeout if timeout is None else timeout)
     _taken(steady, asking)
     wanted = Conditions(idle=True, asking=True, exit=True)
-    with Waiter(machine, steady.observer.pane, wanted, "screen", steady.given, steady=steady) as waiter:
+    with Waiter(machine, steady.observer.pane, wanted, "screen", steady.last_input, steady=steady) as waiter:
         end = waiter.until(limit)
     return Decided(
         session=end.session,
@@ -239,7 +239,7 @@ def _next(machine: Machine, steady: StabilityTracker, asking: Asking, chosen: st
 def _after(steady: StabilityTracker, asking: Asking, chosen: str) -> Decided:
     """Look until the program has taken the answer."""
     _taken(steady, asking)
-    steady.leave()
+    steady.save_looks()
     return _decided(steady.observer.pane.name, steady.verdict, asking, chosen)
 
 
@@ -247,11 +247,11 @@ def _taken(steady: StabilityTracker, asking: Asking) -> None:
     """Look until this question stands no more, for a while at most."""
     began = time.monotonic()
     while time.monotonic() - began < GONE_SECONDS:
-        held = steady.look()
+        held = steady.observe()
         now = steady.verdict.asking
         if held and not (now and now.id == asking.id):
             return
-        time.sleep(steady.due())
+        time.sleep(steady.seconds_until_due())
 
 
 def _decided(name: str, verdict: Verdict, asking: Asking, chosen: str | None) -> Decided:

@@ -300,10 +300,10 @@ def would_show(name: str) -> Conflict:
 def untouched(machine: Machine, steady: StabilityTracker) -> bool:
     """True if nobody typed into the session since it was looked at; else what was seen counts no more."""
     _, now = finding.find_with_input(machine, steady.observer.pane.name)
-    given, before = LastInput.parse(now), steady.given
+    given, before = LastInput.parse(now), steady.last_input
     if given is None or (before and before.id == given.id):
         return True
-    steady.typed(given, None)
+    steady.note_input(given, None)
     return False
 
 

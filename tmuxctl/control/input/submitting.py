@@ -104,7 +104,7 @@ def send(machine: Machine, pane: Pane, write: Write, profile: Profile) -> Writte
             return Written(pane.name, "dup", write.id, len(write.data), finding.cursor(pane, observer.journal.end()))
         _, given = finding.find_with_input(machine, pane.name)
         steady = StabilityTracker(machine, observer, LastInput.parse(given))
-        steady.look()
+        steady.observe()
         if observer.verdict().state is State.ASKING:
             return None
         taken = [time.monotonic()]
@@ -155,7 +155,7 @@ class Submission:
             before = self.look
             given = self._paste(text)
             # from here on what was seen before says nothing of what comes
-            self.steady.typed(given, None)
+            self.steady.note_input(given, None)
             if self._shown(text, before) or self.manner.verify != "echo":
                 break
             left = True
@@ -187,7 +187,7 @@ class Submission:
         """Paste a text behind what stands in the composer, if it was not `pasted` before, and press Enter once it shows."""
         pane, before = self.steady.observer.pane, self.look
         given = self._paste(write.data, write.id)
-        self.steady.typed(given, None)
+        self.steady.note_input(given, None)
         if not pasted and not self._shown(write.data, before) and self.manner.verify == "echo":
             self._refuse_questions()
             raise Conflict(
@@ -204,7 +204,7 @@ class Submission:
 
     def _was_left(self) -> bool:
         """Whether a text of an earlier turn was left in the composer, and nothing was typed since."""
-        pane, given = self.steady.observer.pane, self.steady.given
+        pane, given = self.steady.observer.pane, self.steady.last_input
         told = self.machine.transport.run([("display-message", "-p", "-t", pane.target, f"#{{{options.LEFT}}}")])
         return given is not None and told.decode(errors="replace").strip() == given.id
 
@@ -359,7 +359,7 @@ class Submission:
         return self.steady.observer.verdict()
 
     def _look(self) -> None:
-        self.look = self._with_cursor(self.steady.observer.look())
+        self.look = self._with_cursor(self.steady.observer.observe())
 
     def _with_cursor(self, look: Look) -> Look:
         """A look with the cursor that a program draws itself, hiding the terminal's somewhere else: on another row, or where

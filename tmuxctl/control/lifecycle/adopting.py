@@ -447,7 +447,7 @@ def _now(place: Machine) -> Iterator[Session]:
     """The one session there, with its state. Nobody looked at it all the time: one look would not tell enough."""
 
     there = finding.panes(place)
-    yield from (observing.known_state(observing.observe(place, pane)) for pane in there)
+    yield from (observing.session_with_state(observing.observe(place, pane)) for pane in there)
     yield from records.lost(place, there)
 
 

@@ -270,7 +270,7 @@ def assemble(
     if profile and profile.hooks:
         from tmuxctl.control.observation import hook_launch
 
-        spec, told = hook_launch.told(spec, profile, folder)
+        spec, told = hook_launch.with_hooks(spec, profile, folder)
         extra |= told
     marked = spec.env
     spec = replace(spec, notes={**spec.notes, "folder": folder})

@@ -28,7 +28,9 @@ def show(machine: Machine, session: str) -> Session:
         pane, given = find_with_input(machine, session)
         if pane.dead:
             return describe(machine, pane)
-        return _loaded(machine, pane, observing.known_state(observing.observe(machine, pane, LastInput.parse(given))))
+        return _loaded(
+            machine, pane, observing.session_with_state(observing.observe(machine, pane, LastInput.parse(given)))
+        )
     except (Unreachable, Exited) as error:
         if error.reason not in GONE:
             raise
@@ -89,7 +91,7 @@ def _seen(machine: Machine, panes: list[Pane]) -> list[Session]:
                 seen |= observing.observe_many(machine, [pane])
             except NewerFormat as newer:
                 unseen[pane.id] = newer.reason
-    found = (observing.known_state(seen[pane.id]) if pane.id in seen else summary(pane) for pane in panes)
+    found = (observing.session_with_state(seen[pane.id]) if pane.id in seen else summary(pane) for pane in panes)
     return [restated(one, detail=unseen[one.id]) if one.id in unseen else one for one in found]
 
 

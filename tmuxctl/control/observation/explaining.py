@@ -22,21 +22,21 @@ SCREEN_LIMIT = 4 << 20
 """Bytes of a saved screen or a recording."""
 
 
-def live(machine: Machine, session: str, *, evidence: bool) -> Explained:
-    """What a session does now, and why."""
+def explain_live(machine: Machine, session: str, *, evidence: bool) -> Explained:
+    """The state of a session now, and why."""
     from tmuxctl.control.observation import observing
     from tmuxctl.control.observation.observer import Observer
     from tmuxctl.control.sessions import finding
     from tmuxctl.terminal.input.paste import LastInput
 
-    pane, given = finding.find_with_input(machine, session)
-    steady = observing.StabilityTracker(machine, Observer(machine, pane), LastInput.parse(given))
-    steady.watch()
-    watched = steady.observer
-    return _explained(watched.pane.name, steady.verdict, watched.evidence, watched.profile, evidence=evidence)
+    pane, remembered = finding.find_with_input(machine, session)
+    tracker = observing.StabilityTracker(machine, Observer(machine, pane), LastInput.parse(remembered))
+    tracker.observe_until_stable()
+    observer = tracker.observer
+    return _build_explained(observer.pane.name, tracker.verdict, observer.evidence, observer.profile, evidence=evidence)
 
 
-def saved(
+def explain_saved(
     file: str,
     *,
     profile: str | None,
@@ -45,25 +45,24 @@ def saved(
     before: str | None,
     evidence: bool,
 ) -> Explained:
-    """What a saved screen or recorded evidence would be taken for. With `before`, a screen of the time before the last
+    """The state of a saved screen or of recorded evidence, and why. With `before`, a screen of the time before the last
     input, also what the program wrote between the two."""
-    known = None
+    judged_by = None
     if profile:
         from tmuxctl.profile_files.library import load
 
-        known = load(profile)
-    text = _read(file)
-    seen = _recorded(text)
-    if seen is not None and known is None:
-        known = _judged_by(text)
-    if seen is None:
-        seen = of_screen(text, title=title or "", cursor=_position(cursor))
-    answer = between(_read(before), text) if before else None
-    return _explained(None, judge(seen, known), seen, known, evidence=evidence, answer=answer)
+        judged_by = load(profile)
+    text = _read_screen(file)
+    recorded = _parse_evidence(text)
+    if recorded is not None and judged_by is None:
+        judged_by = _recorded_profile(text)
+    shown = recorded or evidence_of_screen(text, title=title or "", cursor=_parse_position(cursor))
+    answer = text_between(_read_screen(before), text) if before else None
+    return _build_explained(None, judge(shown, judged_by), shown, judged_by, evidence=evidence, answer=answer)
 
 
-def of_screen(text: str, *, title: str = "", cursor: tuple[int, int] | None = None) -> Evidence:
-    """Evidence of a screen alone: no kernel, no history. The cursor is behind the last text if it is not given."""
+def evidence_of_screen(text: str, *, title: str = "", cursor: tuple[int, int] | None = None) -> Evidence:
+    """Evidence of a screen alone: no kernel, no history. `cursor` is a column and a row, by default behind the last text."""
     rows = [row.rstrip() for row in text.rstrip("\n").split("\n")]
     x, y = cursor or (len(rows[-1]), len(rows) - 1)
     look = Look(
@@ -88,8 +87,8 @@ def of_screen(text: str, *, title: str = "", cursor: tuple[int, int] | None = No
     return Evidence(looks=(look,), proc=NONE)
 
 
-def between(before: str, after: str) -> str:
-    """The rows of a later screen that an earlier one does not have: what came between, without the last prompt."""
+def text_between(before: str, after: str) -> str:
+    """The rows of a later screen that an earlier one does not have, without the last prompt."""
     old = [row.rstrip() for row in before.rstrip("\n").split("\n")]
     new = [row.rstrip() for row in after.rstrip("\n").split("\n")]
     # the longest end of the old screen that the new one still shows
@@ -101,29 +100,28 @@ def between(before: str, after: str) -> str:
     return "\n".join(new[:-1])
 
 
-def _explained(
+def _build_explained(
     name: str | None,
     verdict: Verdict,
-    seen: Evidence,
+    evidence_seen: Evidence,
     profile: Profile | None,
     *,
     evidence: bool,
     answer: str | None = None,
 ) -> Explained:
-
     return Explained(
         session=name,
         status=summaries.status_of(verdict),
         why=verdict.why,
         profile=profile.name if profile else None,
-        proc=seen.proc,
-        reasons=tuple(Reason(*one) for one in arguments(seen, profile)),
+        proc=evidence_seen.proc,
+        reasons=tuple(Reason(*argument) for argument in arguments(evidence_seen, profile)),
         answer=answer,
-        evidence=tuple(evidences.to_json(seen)) if evidence else None,
+        evidence=tuple(evidences.to_json(evidence_seen)) if evidence else None,
     )
 
 
-def _read(file: str) -> str:
+def _read_screen(file: str) -> str:
     try:
         with open(os.path.expanduser(file), "rb") as handle:
             data = handle.read(SCREEN_LIMIT + 1)
@@ -136,7 +134,7 @@ def _read(file: str) -> str:
     return screens.text(data) if b"\x1b" in data else data.decode(errors="replace")
 
 
-def _recorded(text: str) -> Evidence | None:
+def _parse_evidence(text: str) -> Evidence | None:
     """The evidence in a file that `explain --evidence` wrote, or None if it is a screen."""
     if not text.lstrip().startswith("{"):
         return None
@@ -153,8 +151,8 @@ def _recorded(text: str) -> Evidence | None:
         ) from None
 
 
-def _judged_by(text: str) -> Profile | None:
-    """The profile that evidence was judged by when it was recorded, if it is known here."""
+def _recorded_profile(text: str) -> Profile | None:
+    """The profile by which evidence was judged when it was recorded; None if none of that name can be read here."""
     from tmuxctl.profile_files.library import load
 
     name = parse_json(text.splitlines()[0]).get("profile")
@@ -163,7 +161,7 @@ def _judged_by(text: str) -> Profile | None:
     return None
 
 
-def _position(text: str | None) -> tuple[int, int] | None:
+def _parse_position(text: str | None) -> tuple[int, int] | None:
     if text is None:
         return None
     x, comma, y = text.partition(",")

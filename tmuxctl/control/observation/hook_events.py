@@ -1,4 +1,4 @@
-"""What a session's program tells of its turns: the files that its hooks leave in `events/`, read once each."""
+"""The events that a program's hooks report of its turns: files in the session's `events/`, each read once."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ READ_LIMIT = 8 << 20
 """Bytes of all events that are read at once: the newest. A program may write as many as it likes."""
 
 KEPT = 500
-"""Events that are looked at, and left when a turn begins: the newest."""
+"""How many events are read, and kept when a turn begins: the newest."""
 
 NEAR_LIMIT, TRANSCRIPT_LIMIT = 2 << 20, 64 << 20
 """Bytes of a transcript that are read from its end: at first, as 20 MB take 1.4 s (measured); and if the input is not among
@@ -41,7 +41,7 @@ CLOCK_SECONDS = 0.01
 """A file's time is that of the kernel's last tick (clock_getres(2), CLOCK_REALTIME_COARSE)."""
 
 AHEAD_SECONDS = 5.0
-"""A file that is so much newer than now was written before the wall clock was set back: nobody knows when."""
+"""A file that is this much newer than now was written before the wall clock was set back, at an unknown time."""
 
 ENDS = (EventKind.STOP, EventKind.FAILURE)
 
@@ -55,42 +55,42 @@ class RecordedEvent(NamedTuple):
 
 
 class HookEvents:
-    """The events of one session, for one process."""
+    """The events of one session, as one process of ours reads them."""
 
     def __init__(self, machine: Machine, folder: str, hooks: Hooks) -> None:
         self.transport, self.hooks = machine.transport, hooks
         self.folder = f"{folder}/{layout.EVENTS}"
-        self._known = {told.on for told in hooks.events}
+        self._event_names = {rule.on for rule in hooks.events}
         self._read: dict[str, RecordedEvent | None] = {}
         self._listed: Set[str] = set()
 
-    def all(self) -> list[RecordedEvent]:
-        """Every event that is kept and of which the profile says something, oldest first."""
-        return self.since(-inf)
+    def read_all(self) -> list[RecordedEvent]:
+        """Every event that is kept and that the profile names, oldest first."""
+        return self.read_between(-inf)
 
-    def since(self, moment: float, until: float = inf) -> list[RecordedEvent]:
+    def read_between(self, moment: float, until: float = inf) -> list[RecordedEvent]:
         """The events of a time, by the wall clock in seconds: of many the newest, oldest first."""
         files = self.transport.files(self.folder)
         self._listed = files.keys()
         begin = moment - CLOCK_SECONDS
-        named = sorted((file.modified, name) for name, file in files.items() if begin <= file.modified <= until)
-        found, room = [], READ_LIMIT
-        for at, name in reversed([one for one in named if self._means(one[1])][-KEPT:]):
+        named = [(file.modified, name) for name, file in files.items() if self._is_event_file(name)]
+        newest, room = [], READ_LIMIT
+        for at, name in sorted((at, name) for at, name in named if begin <= at <= until)[: -KEPT - 1 : -1]:
             room -= min(PAYLOAD_LIMIT, files[name].size)
             if room < 0:
                 break
             if name not in self._read:
-                self._read[name] = self._event(name, at)
-            found.append(self._read[name])
-        self._read = {name: one for name, one in self._read.items() if name in files}
-        return [one for one in reversed(found) if one is not None]
+                self._read[name] = self._read_event(name, at)
+            newest.append(self._read[name])
+        self._read = {name: event for name, event in self._read.items() if name in files}
+        return [event for event in reversed(newest) if event is not None]
 
-    def _means(self, name: str) -> bool:
-        """Whether a file is called like an event of which the profile says something."""
-        named = NAME.fullmatch(name)
-        return named is not None and named["event"] in self._known
+    def _is_event_file(self, name: str) -> bool:
+        """Whether a file's name is that of an event that the profile names."""
+        match = NAME.fullmatch(name)
+        return match is not None and match["event"] in self._event_names
 
-    def _event(self, name: str, at: float) -> RecordedEvent | None:
+    def _read_event(self, name: str, at: float) -> RecordedEvent | None:
         try:
             payload = self.transport.read(f"{self.folder}/{name}", 0, PAYLOAD_LIMIT)
         except TmuxctlError:
@@ -98,40 +98,42 @@ class HookEvents:
         found = transcripts.event(name.partition(".")[0], payload, self.hooks)
         return RecordedEvent(name, at, found) if found else None
 
-    def hook(self, now: float, since: float, typed: bytes, cut: bool = False) -> Hook | None:
-        """The newest event since an input was given, at a moment by the wall clock; None if there is none.
+    def newest_hook(self, now: float, since: float, typed: bytes, cut: bool = False) -> Hook | None:
+        """The newest event since an input, as its kind and its age; None if there is none. `now` and `since`, the time of
+        the input, are by the wall clock in seconds.
 
-        The end of a turn is that of this input only if it names no other, and if the program began a turn before that,
-        where it tells of beginnings: the end of an earlier turn may come late. `typed` is the input's text, or its
-        beginning (`cut`); keys, which have none, go on with the turn there was.
+        An end of a turn counts only if it names no other input and, of a program that reports beginnings, if a turn began
+        before it: the end of an earlier turn may come late. `typed` is the input's text, or its beginning (`cut`); keys,
+        which have none, go on with the turn there was.
         """
-        later = self.since(since, now + AHEAD_SECONDS)
-        begun = later if typed else self.since(-inf, now + AHEAD_SECONDS)
-        for one in reversed(later):
-            mine = about(one.event, typed, kept=1 if cut else transcripts.KNOWN) and self._follows(one, begun)
-            if one.event.means in ENDS and not mine:
-                continue
-            return Hook(one.event.means, max(0.0, now - one.at))
+        later = self.read_between(since, now + AHEAD_SECONDS)
+        begun = later if typed else self.read_between(-inf, now + AHEAD_SECONDS)
+        kept = 1 if cut else transcripts.KNOWN
+        for event in reversed(later):
+            is_end = event.event.means in ENDS
+            if not is_end or (may_be_about(event.event, typed, kept=kept) and self._ends_turn_begun(event, begun)):
+                return Hook(event.event.means, max(0.0, now - event.at))
         return None
 
-    def _follows(self, end: RecordedEvent, begun: list[RecordedEvent]) -> bool:
-        """Whether a turn was begun before this end of one, and not ended since: by an end of its own."""
-        if not any(told.means == EventKind.SUBMIT for told in self.hooks.events):
+    def _ends_turn_begun(self, end: RecordedEvent, begun: list[RecordedEvent]) -> bool:
+        """Whether a turn began before this end, and `end` is the first end of it. True if the program reports no
+        beginnings."""
+        if not any(rule.means == EventKind.SUBMIT for rule in self.hooks.events):
             return True
         before = begun[: begun.index(end)]
-        begins = [at for at, one in enumerate(before) if one.event.means == EventKind.SUBMIT]
+        begins = [at for at, event in enumerate(before) if event.event.means == EventKind.SUBMIT]
         if not begins:
             return False
-        given = (before[begins[-1]].event.input or "").encode("utf-8", "replace")
-        ends = [one for one in (*before[begins[-1] :], end) if one.event.means in ENDS and about(one.event, given)]
-        return ends == [end]
+        turn = [*before[begins[-1] :], end]
+        typed = (turn[0].event.input or "").encode("utf-8", "replace")
+        return [event for event in turn if event.event.means in ENDS and may_be_about(event.event, typed)] == [end]
 
-    def news(self) -> bool:
-        """Whether something came since it was last looked."""
+    def has_news(self) -> bool:
+        """Whether there is a file that the last reading did not see."""
         return bool(self.transport.files(self.folder).keys() - self._listed)
 
-    def tidy(self) -> None:
-        """Remove what is older than the newest, at most KEPT at once."""
+    def remove_old(self) -> None:
+        """Remove all events but the newest KEPT, at most as many at once."""
         files = self.transport.files(self.folder)
         events = sorted((file.modified, name) for name, file in files.items() if NAME.fullmatch(name))
         for _, name in events[:-KEPT][:KEPT]:
@@ -140,37 +142,40 @@ class HookEvents:
                 self.transport.remove(f"{self.folder}/{name}")
 
 
-def about(event: Event, typed: bytes, *, kept: int = transcripts.KNOWN) -> bool:
+def may_be_about(event: Event, typed: bytes, *, kept: int = transcripts.KNOWN) -> bool:
     """Whether an event may be about an input: it names no other. Of a text of `kept` characters or more only the beginning
     may be known."""
-    said, given = event.input, typed.decode("utf-8", "ignore")
-    return not said or not given.strip() or transcripts.alike(said, given, kept=kept)
+    text = typed.decode("utf-8", "ignore")
+    return not event.input or not text.strip() or transcripts.alike(event.input, text, kept=kept)
 
 
-def spoken(machine: Machine, pane: Pane, how: Transcript, path: str | None, typed: str) -> Spoken | None:
-    """What the program's transcript holds in answer to an input; None if it is not there, or says nothing of it."""
+def find_transcript_entry(
+    machine: Machine, pane: Pane, transcript: Transcript, path: str | None, typed: str
+) -> Spoken | None:
+    """The entry of the program's transcript that answers the input `typed`; None if there is no such file or entry. `path`
+    is the file that an event named, None where the profile names it."""
     transport, cwd = machine.transport, str(pane.spec.get("cwd", "/"))
-    # what a session was started with before that was noted: the one plugin there was
+    # a session that is older than this note was confined by the one plugin there was
     if path is not None and pane.spec.get("confined", "sandbox" in pane.spec.get("plugins", ())):
-        # what a confined program names is not where it names it, and might be what it may not see
+        # a confined program's path is one of its own file system, and here might be a file it may not see
         return None
-    where = os.path.join(cwd, path) if path else _found(machine, cwd, how.file)
-    if where is None:
+    file_path = os.path.join(cwd, path) if path else _find_upwards(machine, cwd, transcript.file)
+    if file_path is None:
         return None
     try:
-        file = transport.files(os.path.dirname(where)).get(os.path.basename(where))
+        file = transport.files(os.path.dirname(file_path)).get(os.path.basename(file_path))
         size = file.size if file else 0
-        for limit in (NEAR_LIMIT, TRANSCRIPT_LIMIT) if how.form != "json" else (TRANSCRIPT_LIMIT,):
-            found = transcripts.spoken(transport.read(where, max(0, size - limit)), how, typed)
+        for limit in (NEAR_LIMIT, TRANSCRIPT_LIMIT) if transcript.form != "json" else (TRANSCRIPT_LIMIT,):
+            found = transcripts.spoken(transport.read(file_path, max(0, size - limit)), transcript, typed)
             if found or size <= limit:
                 return found
     except (TmuxctlError, ValueError):
-        # ValueError: no path at all
+        # ValueError: the text is no path
         pass
     return None
 
 
-def _found(machine: Machine, folder: str, name: str | None) -> str | None:
+def _find_upwards(machine: Machine, folder: str, name: str | None) -> str | None:
     """The file of this name in a folder, or in the nearest above that has one."""
     while name:
         if name in machine.transport.files(folder):

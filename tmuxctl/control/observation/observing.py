@@ -1,4 +1,4 @@
-"""Knowing what a session's program does: looks taken by terminal/, judged by reading/, kept for the next process."""
+"""The state of a session's program: observed, judged until it is stable, and kept for the next process that asks."""
 
 from __future__ import annotations
 
@@ -39,16 +39,16 @@ AGAIN_SECONDS = 0.03
 """The pause before the look that confirms another."""
 
 CONFIRM_SECONDS = 0.025
-"""So long a state must have been seen for a second look to confirm it."""
+"""How long a state must have stood before a second look confirms it."""
 
 MOMENT_SECONDS = 0.4
-"""How long a command that only tells a state looks at it, if the first looks do not agree."""
+"""The longest time that a command which only tells a state observes it, if the first looks do not agree."""
 
 LIVELY_SECONDS = 0.35
-"""So long after output the next look follows soon."""
+"""How long after output looks follow each other without delay."""
 
 PATIENCE = 4
-"""A silent program is looked at again when it has been silent a quarter longer."""
+"""The pause before the next look at a silent program is this fraction of its silence: a quarter."""
 
 RARELY_SECONDS = 3.0
 """The longest pause between two looks at a program that works and prints nothing."""
@@ -57,7 +57,7 @@ FLOOD_SECONDS = 0.1
 """The pause between two looks at a program that prints without end."""
 
 TAKEN_SECONDS = 0.35
-"""After so long an input counts as taken though nothing showed it (a program need not echo or answer)."""
+"""How long after an input it counts as taken though nothing shows that (a program need not echo or answer)."""
 
 RECENT_SECONDS = 1.0
 """A look of another process within the last second confirms ours."""
@@ -69,13 +69,13 @@ TAKING = Verdict(
 )
 
 START_SECONDS = 30.0
-"""How long a new program is waited for, if neither its profile nor the settings say."""
+"""The longest wait for a new program, if neither its profile nor the settings say."""
 
 BUSY_SECONDS = 2.0
-"""After so long a new program that works is left to it."""
+"""How long a new program may be busy before the wait for it ends."""
 
 KEPT_LOOKS = 12
-"""How many looks are left for the next process."""
+"""How many looks are kept for the next process."""
 
 
 class ObservedState(NamedTuple):
@@ -89,307 +89,317 @@ class ObservedState(NamedTuple):
 
 
 def observe(
-    machine: Machine, pane: Pane, given: LastInput | None = None, *, moment: float = MOMENT_SECONDS
+    machine: Machine, pane: Pane, last_input: LastInput | None = None, *, moment: float = MOMENT_SECONDS
 ) -> ObservedState:
     """The state at this moment: looked at until two looks agree, for at most `moment` seconds (0: one look).
 
-    `given` is the last input. What another process saw just before counts, and what is seen here is left for the next.
+    What another process saw just before counts, and what is seen here is kept for the next.
     """
-    steady = StabilityTracker(machine, Observer(machine, pane), given)
-    steady.watch(moment)
-    return steady.observed()
+    tracker = StabilityTracker(machine, Observer(machine, pane), last_input)
+    tracker.observe_until_stable(moment)
+    return tracker.current_state()
 
 
 def observe_many(machine: Machine, panes: Sequence[Pane]) -> dict[str, ObservedState]:
     """The states of many living sessions by one look at each, by id. A screen that was seen before and has not changed
     since is not asked for again."""
-    watched = [Observer(machine, pane) for pane in panes]
-    extents = [one.journal.extent() for one in watched]
+    observers = [Observer(machine, pane) for pane in panes]
+    extents = [observer.journal.extent() for observer in observers]
     probes = machine.transport.probe([(pane.pid, pane.tty) for pane in panes])
-    before = [_left(one) for one in watched]
-    known = {
-        one.pane.id: Capture(one.pane, left[-1].title, left[-1].screen.encode(), b"", "-")
-        for one, extent, left in zip(watched, extents, before, strict=True)
-        if left and left[-1].journal == extent.end and (left[-1].cols, left[-1].rows) == (one.pane.cols, one.pane.rows)
+    newest = [next(iter(load_looks(observer)[-1:]), None) for observer in observers]
+    unchanged = {
+        pane.id: Capture(pane, look.title, look.screen.encode(), b"", "-")
+        for pane, extent, look in zip(panes, extents, newest, strict=True)
+        if look and look.journal == extent.end and (look.cols, look.rows) == (pane.cols, pane.rows)
     }
-    asked = [pane for pane in panes if pane.id not in known]
-    drawn = known | {one.pane.id: one for one in (captures(machine.transport, asked) if asked else ())}
-    seen = {}
-    for one, extent, probe in zip(watched, extents, probes, strict=True):
-        if one.pane.id not in drawn:
+    changed_panes = [pane for pane in panes if pane.id not in unchanged]
+    taken = captures(machine.transport, changed_panes) if changed_panes else ()
+    captured = unchanged | {capture.pane.id: capture for capture in taken}
+    states = {}
+    for pane, observer, extent, probe in zip(panes, observers, extents, probes, strict=True):
+        if pane.id not in captured:
             continue
-        verdict, look = _by_one_look(machine, one, extent, probe, drawn[one.pane.id])
-        if one.pane.id not in known:
-            leave(one, verdict)
-        seen[one.pane.id] = ObservedState(verdict, look, one.pane, one.applied, wanting.of(one, verdict))
-    return seen
+        verdict, look = _judge_one_look(machine, observer, extent, probe, captured[pane.id])
+        if pane.id not in unchanged:
+            save_looks(observer, verdict)
+        wants = wanting.what_is_wanted(observer, verdict)
+        states[pane.id] = ObservedState(verdict, look, observer.pane, observer.profile_name, wants)
+    return states
 
 
-def _by_one_look(
-    machine: Machine, watched: Observer, extent: JournalExtent, probe: Probe, drawn: Capture
+def _judge_one_look(
+    machine: Machine, observer: Observer, extent: JournalExtent, probe: Probe, capture: Capture
 ) -> tuple[Verdict, Look]:
-    """The state by a look that was put together elsewhere; what was just typed must have been taken here too."""
-    steady = StabilityTracker(machine, watched, LastInput.parse(drawn.given))
-    look = watched.see(extent, probe, drawn)
-    verdict = watched.verdict()
-    return (verdict if verdict.state not in SETTLED or steady.arrived(look) else TAKING), look
+    """The state by one look, whose parts were asked for elsewhere; what was just typed must have been taken here too."""
+    tracker = StabilityTracker(machine, observer, LastInput.parse(capture.given))
+    look = observer.add_look(extent, probe, capture)
+    verdict = observer.verdict()
+    return (verdict if verdict.state not in SETTLED or tracker.has_arrived(look) else TAKING), look
 
 
-def observe_captured(machine: Machine, drawn: Capture) -> Verdict:
-    """The state by one look beside a screen that was captured just now."""
-    watched = Observer(machine, drawn.pane)
-    extent = watched.journal.extent()
-    probe = machine.transport.probe([(drawn.pane.pid, drawn.pane.tty)])[0]
-    return _by_one_look(machine, watched, extent, probe, drawn)[0]
+def observe_captured(machine: Machine, capture: Capture) -> Verdict:
+    """The state by one look, around a screen that was captured just now."""
+    observer = Observer(machine, capture.pane)
+    extent = observer.journal.extent()
+    probe = machine.transport.probe([(capture.pane.pid, capture.pane.tty)])[0]
+    return _judge_one_look(machine, observer, extent, probe, capture)[0]
 
 
-def ready(machine: Machine, session: Session) -> Session:
-    """A session just made, once its program waits, asks, has ended, or has plainly been busy for two seconds."""
-    pane, given = finding.find_with_input(machine, session.name)
+def wait_until_ready(machine: Machine, session: Session) -> Session:
+    """A new session, with its state once its program waits, asks, has ended, or has been busy for two seconds."""
+    pane, remembered = finding.find_with_input(machine, session.name)
     if pane.id != session.id:
         return session
     if pane.dead:
         return summaries.summary(pane, session.cursor)
-    steady = StabilityTracker(machine, Observer(machine, pane), LastInput.parse(given))
-    profile = steady.observer.own
+    tracker = StabilityTracker(machine, Observer(machine, pane), LastInput.parse(remembered))
+    profile = tracker.observer.session_profile
     patience = (profile and profile.start_timeout) or machine.settings.wait_timeout or START_SECONDS
     began = time.monotonic()
     deadline = began + (current().left(patience) or 0.0)
     busy: float | None = None
-    watch = machine.transport.watch(steady.observer.folders, pane.pid)
+    watch = machine.transport.watch(tracker.observer.folders, pane.pid)
     try:
-        while not steady.look() or steady.verdict.state not in (*SETTLED, State.EXITED):
+        while not tracker.observe() or tracker.verdict.state not in (*SETTLED, State.EXITED):
             moment = time.monotonic()
-            settled = steady.verdict.state in SETTLED
-            busy = None if settled or _is_starting(steady) else busy or moment
+            settled = tracker.verdict.state in SETTLED
+            busy = None if settled or _is_starting(tracker) else busy or moment
             if moment > deadline or (busy and moment - busy > BUSY_SECONDS):
                 break
             current().check()
-            watch.wait(min(steady.due(), BUSY_SECONDS / 4))
-            time.sleep(steady.rested())
+            watch.wait(min(tracker.seconds_until_due(), BUSY_SECONDS / 4))
+            time.sleep(tracker.seconds_to_rest())
     finally:
         watch.close()
-    steady.leave()
-    return known_state(steady.observed())
+    tracker.save_looks()
+    return session_with_state(tracker.current_state())
 
 
-def _is_starting(steady: StabilityTracker) -> bool:
+def _is_starting(tracker: StabilityTracker) -> bool:
     """Whether a program is only starting, and its profile knows how long that may take."""
-    if not (steady.observer.own and steady.observer.own.start_timeout):
+    if not (tracker.observer.session_profile and tracker.observer.session_profile.start_timeout):
         return False
     # a program that has drawn nothing yet has not begun
-    blank = not steady.newest.screen.strip()
-    return steady.verdict.state is State.STARTING or (blank and steady.verdict.state is State.UNKNOWN)
+    blank = not tracker.newest.screen.strip()
+    return tracker.verdict.state is State.STARTING or (blank and tracker.verdict.state is State.UNKNOWN)
 
 
 class StabilityTracker:
-    """A state that holds: what was typed has been taken, and two looks in a row agree.
+    """Decides when the state of a session is stable: the last input has been taken, and two looks in a row agree.
 
-    A program that was just given something seems to wait until it begins with it: so after an input, waiting counts
-    only once something shows that the input arrived.
+    A program that just got an input seems to wait until it begins to work on it: so after an input, waiting counts only
+    once something shows that the input arrived.
     """
 
-    def __init__(self, machine: Machine, observer: Observer, given: LastInput | None) -> None:
-        self.machine, self.observer, self.given = machine, observer, given
+    def __init__(self, machine: Machine, observer: Observer, last_input: LastInput | None) -> None:
+        self.machine, self.observer, self.last_input = machine, observer, last_input
         self.verdict = UNSEEN
-        self.holds = False
-        self.readers: dict[tuple[int, int], int] | None = None
+        self.is_stable = False
+        self.switches_before: dict[tuple[int, int], int] | None = None
         """How often each thread had slept before the input, where this process looked then."""
-        self.worked = False
+        self.was_busy = False
         """Since the last input the program was seen at work by its own sign."""
-        self.deaf = False
-        """Since the last input nobody listened to the terminal for a while."""
-        self._taken = given is None
-        self._looked = self._grown = self._began = self._since = time.monotonic()
-        self._journal = -1
+        self.not_reading = False
+        """Since the last input two looks in a row found nothing that reads the terminal."""
+        self._input_taken = last_input is None
+        self._observed_at = self._output_at = self._input_at = self._verdict_since = time.monotonic()
+        self._journal_end = -1
 
     @property
     def newest(self) -> Look:
-        """What was seen last, since the last input."""
+        """The newest look since the last input."""
         return self.observer.looks[-1]
 
-    def look(self) -> bool:
-        """Look once; True if what `verdict` says now holds."""
+    def observe(self) -> bool:
+        """Take one look and judge; True if `verdict` is stable now."""
         earlier = self.observer.looks[-1] if self.observer.looks else None
-        look = self.observer.look()
-        self._looked = time.monotonic()
-        if earlier and self.holds and self._unmoved(earlier, look):
+        look = self.observer.observe()
+        self._observed_at = time.monotonic()
+        if earlier and self.is_stable and self._is_unchanged(earlier, look):
             return True
-        if look.journal != self._journal:
-            # before the first look it may have been silent for long, or for ever
-            silent = (LIVELY_SECONDS if look.quiet is None else look.quiet) if self._journal < 0 else 0.0
-            self._journal, self._grown = look.journal, self._looked - silent
-        self._taken = self._taken or self.arrived(look)
+        if look.journal != self._journal_end:
+            # before the first look the program may have been silent for long, or for ever
+            silent = (LIVELY_SECONDS if look.quiet is None else look.quiet) if self._journal_end < 0 else 0.0
+            self._journal_end, self._output_at = look.journal, self._observed_at - silent
+        self._input_taken = self._input_taken or self.has_arrived(look)
         before, self.verdict = self.verdict, self.observer.verdict()
-        self.worked = self.worked or (self.verdict.state is State.BUSY and self.verdict.by is EvidenceKind.BUSY_MARK)
-        self.deaf = self.deaf or self._nobody(before)
-        if certain(self.verdict) and (self._taken or self.verdict.state is State.EXITED):
-            self.holds = True
-        elif self.verdict.state in SETTLED and not self._taken:
-            self.verdict, self.holds = TAKING, False
+        self.was_busy = self.was_busy or (
+            self.verdict.state is State.BUSY and self.verdict.by is EvidenceKind.BUSY_MARK
+        )
+        self.not_reading = self.not_reading or self._confirmed_not_reading(before)
+        if is_certain(self.verdict) and (self._input_taken or self.verdict.state is State.EXITED):
+            self.is_stable = True
+        elif self.verdict.state in SETTLED and not self._input_taken:
+            self.verdict, self.is_stable = TAKING, False
         else:
-            if not same(before, self.verdict):
-                self._since = self._looked
-            # what is in flight between program, tmux and journal needs a moment, however often it is looked at
-            self.holds = self._looked - self._since >= CONFIRM_SECONDS
-        return self.holds
+            if not is_confirmed(before, self.verdict):
+                self._verdict_since = self._observed_at
+            # what is in flight between program, tmux and journal takes a moment to arrive, however many looks are taken
+            self.is_stable = self._observed_at - self._verdict_since >= CONFIRM_SECONDS
+        return self.is_stable
 
-    def _nobody(self, before: Verdict) -> bool:
-        """Two looks in a row saw that nobody listens."""
+    def _confirmed_not_reading(self, before: Verdict) -> bool:
+        """Whether two looks in a row found for certain that nothing reads the terminal."""
         pair = (before, self.verdict)
         return all(
-            one.state is State.BUSY and one.by is EvidenceKind.KERNEL and one.confidence is Confidence.SURE
-            for one in pair
+            verdict.state is State.BUSY and verdict.by is EvidenceKind.KERNEL and verdict.confidence is Confidence.SURE
+            for verdict in pair
         )
 
-    def watch(self, moment: float = MOMENT_SECONDS) -> None:
-        """Look until the state holds, for at most `moment` seconds (0: once), and leave what was seen for the next."""
-        self.recall()
+    def observe_until_stable(self, moment: float = MOMENT_SECONDS) -> None:
+        """Observe until the state is stable, for at most `moment` seconds (0: once), and keep the looks for the next
+        process."""
+        self.load_looks()
         began = time.monotonic()
-        while not self.look() and time.monotonic() - began < moment:
+        while not self.observe() and time.monotonic() - began < moment:
             time.sleep(AGAIN_SECONDS)
-        self.leave()
+        self.save_looks()
 
-    def typed(self, given: LastInput | None, readers: dict[tuple[int, int], int] | None) -> None:
-        """Something was typed just now: what was seen before says nothing about what comes."""
-        self.given, self.readers = given, readers
-        self.observer.forget()
-        self.verdict, self.holds, self._taken = UNSEEN, False, given is None
-        self.worked = self.deaf = False
-        self._grown = self._began = time.monotonic()
+    def note_input(self, last_input: LastInput | None, switches_before: dict[tuple[int, int], int] | None) -> None:
+        """Begin anew after an input: what was seen before it says nothing about what comes."""
+        self.last_input, self.switches_before = last_input, switches_before
+        self.observer.clear_looks()
+        self.verdict, self.is_stable, self._input_taken = UNSEEN, False, last_input is None
+        self.was_busy = self.not_reading = False
+        self._output_at = self._input_at = time.monotonic()
 
-    def stir(self) -> None:
-        """Something happened, though perhaps nothing was printed: the next looks follow soon."""
-        self._grown = time.monotonic()
+    def note_activity(self) -> None:
+        """Let the next looks follow soon: something happened, though perhaps nothing was printed."""
+        self._output_at = time.monotonic()
 
-    def due(self) -> float:
-        """Seconds until the next look is worth its cost, if nothing happens before: soon after something happened, then
-        less and less often."""
-        silent = self._looked - self._stirred()
-        if (self.verdict.state in SETTLED and not self.holds) or silent < LIVELY_SECONDS:
+    def seconds_until_due(self) -> float:
+        """Seconds until the next look is worth its cost if nothing happens before: few after activity, then ever more."""
+        silent = self._observed_at - self._last_activity()
+        if (self.verdict.state in SETTLED and not self.is_stable) or silent < LIVELY_SECONDS:
             pause = AGAIN_SECONDS
         else:
-            # a silent end of a long computation is worth less haste than that of a short one
+            # the longer a computation has taken, the less a small delay in noticing its silent end matters
             pause = min(RARELY_SECONDS, max(AGAIN_SECONDS, silent / PATIENCE))
-        return max(0.0, self._looked + pause - time.monotonic())
+        return max(0.0, self._observed_at + pause - time.monotonic())
 
-    def _stirred(self) -> float:
-        """When something last happened: it printed, or was given something."""
-        given = self.given.at - self.observer.looks[-1].at + self._looked if self.given and self.observer.looks else 0.0
-        return max(self._grown, given)
+    def _last_activity(self) -> float:
+        """When the program last printed, or got an input."""
+        if not (self.last_input and self.observer.looks):
+            return self._output_at
+        return max(self._output_at, self.last_input.at - self.newest.at + self._observed_at)
 
-    def early(self) -> bool:
-        """True if nothing was printed or told since the last look, and the next one is not due."""
-        told = self.observer.events is not None and self.observer.events.news()
-        return self.due() > 0.001 and self.observer.journal.end() == self._journal and not told
+    def may_skip(self) -> bool:
+        """True if the program printed and reported nothing since the last look, and the next one is not due."""
+        events = self.observer.events
+        quiet = self.seconds_until_due() > 0.001 and self.observer.journal.end() == self._journal_end
+        return quiet and not (events and events.has_news())
 
-    def rested(self) -> float:
-        """Seconds until another look may be taken at all: output may come without end."""
-        pause = AGAIN_SECONDS if not self.holds or self._looked - self._began < 1.0 else FLOOD_SECONDS
-        return max(0.0, self._looked + pause - time.monotonic())
+    def seconds_to_rest(self) -> float:
+        """Seconds until another look may be taken at all: a program that prints without end would cause looks without end."""
+        pause = AGAIN_SECONDS if not self.is_stable or self._observed_at - self._input_at < 1.0 else FLOOD_SECONDS
+        return max(0.0, self._observed_at + pause - time.monotonic())
 
-    def _unmoved(self, earlier: Look, look: Look) -> bool:
-        """Nobody waited for the terminal, and since then not one thread has woken: there is nothing to judge anew."""
-        certain = self.verdict.state is State.BUSY and self.verdict.confidence is Confidence.SURE
-        return certain and look.journal == earlier.journal and _still(look.kernel) == _still(earlier.kernel)
+    def _is_unchanged(self, earlier: Look, look: Look) -> bool:
+        """Nothing waited for the terminal, and since then not one thread has woken: there is nothing to judge anew."""
+        if not (self.verdict.state is State.BUSY and self.verdict.confidence is Confidence.SURE):
+            return False
+        return look.journal == earlier.journal and _without_clock(look.kernel) == _without_clock(earlier.kernel)
 
-    def arrived(self, look: Look) -> bool:
+    def has_arrived(self, look: Look) -> bool:
         """Whether the last input reached the program, as far as this look can tell."""
-        given = self.given
-        if given is None or look.hook is not None or look.at - given.at > TAKEN_SECONDS:
+        last_input = self.last_input
+        if last_input is None or look.hook is not None or look.at - last_input.at > TAKEN_SECONDS:
             return True
         if look.kernel and look.kernel.tty and look.kernel.tty.unread:
             return False
-        if self.observer.at_prompt(given.offset):
+        if self.observer.at_prompt(last_input.offset):
             # a marked shell says itself when it begins with a line
-            return bool(look.mark and look.mark.offset >= given.offset)
-        moved = self.readers is None or (look.kernel is not None and readers(look.kernel) != self.readers)
-        if given.echo == "none":
-            return look.journal > given.offset or (moved and self.readers is not None)
+            return bool(look.mark and look.mark.offset >= last_input.offset)
+        moved = self.switches_before is None or (
+            look.kernel is not None and count_switches(look.kernel) != self.switches_before
+        )
+        if last_input.echo == "none":
+            return look.journal > last_input.offset or (moved and self.switches_before is not None)
         # the terminal echoes before the program reads; a program that edits its line echoes itself
-        return look.journal > given.offset and (moved or given.echo != "tty")
+        return look.journal > last_input.offset and (moved or last_input.echo != "tty")
 
-    def recall(self) -> None:
-        """Take in what another process left of the last seconds, as far as it saw it after the last input."""
-        began = self.given.at if self.given else 0.0
+    def load_looks(self) -> None:
+        """Load the looks of the last seconds that another process kept, those it took after the last input."""
+        input_at = self.last_input.at if self.last_input else 0.0
         clock = self.observer.transport.clock()
-        fresh = [one for one in _left(self.observer) if 0 <= clock - one.at < WINDOW_SECONDS and one.at > began]
-        self.observer.recall(fresh)
+        looks = load_looks(self.observer)
+        fresh = [look for look in looks if 0 <= clock - look.at < WINDOW_SECONDS and look.at > input_at]
+        self.observer.add_earlier(fresh)
         if fresh and clock - fresh[-1].at < RECENT_SECONDS:
             self.verdict = self.observer.verdict()
-            self._since -= clock - fresh[-1].at
+            self._verdict_since -= clock - fresh[-1].at
 
-    def observed(self) -> ObservedState:
-        """What was seen last."""
-        watched = self.observer
-        wants = wanting.of(watched, self.verdict)
-        return ObservedState(self.verdict, watched.looks[-1], watched.pane, watched.applied, wants)
+    def current_state(self) -> ObservedState:
+        """The newest verdict, with the look it was judged by."""
+        observer = self.observer
+        wants = wanting.what_is_wanted(observer, self.verdict)
+        return ObservedState(self.verdict, self.newest, observer.pane, observer.profile_name, wants)
 
-    def leave(self) -> None:
+    def save_looks(self) -> None:
         """Keep the last looks in the session's folder, for the next process that asks."""
-        leave(self.observer, self.verdict)
+        save_looks(self.observer, self.verdict)
 
 
-def leave(watched: Observer, verdict: Verdict) -> None:
+def save_looks(observer: Observer, verdict: Verdict) -> None:
     """Keep the last looks and their verdict in the session's folder, for the next process that asks."""
-    kept = list(evidences.differences(list(watched.looks)[-KEPT_LOOKS:]))
-    about = {"incarnation": watched.pane.incarnation, "state": verdict.state.value, "looks": kept}
+    looks = list(evidences.differences(list(observer.looks)[-KEPT_LOOKS:]))
+    record = {"incarnation": observer.pane.incarnation, "state": verdict.state.value, "looks": looks}
     with suppress(TmuxctlError, OSError):
-        watched.transport.put(f"{watched.folder}/{layout.LAST}", to_record(about))
+        observer.transport.put(f"{observer.folder}/{layout.LAST}", to_record(record))
 
 
-def _left(watched: Observer) -> list[Look]:
-    """The looks another process left of this life of the session, oldest first, however old."""
+def load_looks(observer: Observer) -> list[Look]:
+    """The looks another process kept of this life of the session, oldest first, however old."""
     try:
-        about = read_object(watched.transport, f"{watched.folder}/{layout.LAST}")
-        if about["incarnation"] != watched.pane.incarnation:
+        record = read_object(observer.transport, f"{observer.folder}/{layout.LAST}")
+        if record["incarnation"] != observer.pane.incarnation:
             return []
-        found = [look for look in evidences.looks(about["looks"]) if not look.dead]
-        return found if all(map(_whole, found)) else []
+        looks = [look for look in evidences.looks(record["looks"]) if not look.dead]
+        return looks if all(map(_is_valid, looks)) else []
     except (TmuxctlError, OSError, ValueError, KeyError, TypeError, IndexError, AttributeError):
         return []
 
 
-def _whole(look: Look) -> bool:
-    """True if what a file said can be worked with."""
+def _is_valid(look: Look) -> bool:
+    """Whether a look that was read from a file has values of the right types."""
     numbers = (look.at, look.journal, look.x, look.y, look.cols, look.rows)
-    return all(isinstance(one, (int, float)) for one in numbers) and all(
-        isinstance(one, str) for one in (look.screen, look.title)
-    )
+    texts = (look.screen, look.title)
+    return all(isinstance(number, (int, float)) for number in numbers) and all(isinstance(text, str) for text in texts)
 
 
-def readers(kernel: Kernel | None) -> dict[tuple[int, int], int]:
-    """How often each thread at the terminal gave up the processor: it moves when one takes what was typed."""
-    found: dict[tuple[int, int], int] = {}
+def count_switches(kernel: Kernel | None) -> dict[tuple[int, int], int]:
+    """How often each thread at the terminal gave up the processor, by process and thread: the number of one that takes
+    what was typed changes."""
+    switches: dict[tuple[int, int], int] = {}
     while kernel is not None:
-        found |= {(one.pid, thread.id): thread.switches for one in kernel.programs for thread in one.threads}
+        switches |= {(row.pid, thread.id): thread.switches for row in kernel.programs for thread in row.threads}
         kernel = kernel.inner
-    return found
+    return switches
 
 
-def _still(kernel: Kernel | None) -> Kernel | None:
-    """Without the time it was looked at."""
+def _without_clock(kernel: Kernel | None) -> Kernel | None:
+    """What the kernel tells, without the time of it: two looks are compared so."""
     return kernel and kernel._replace(clock=None)
 
 
-def certain(verdict: Verdict) -> bool:
-    """True if one look is enough: the program's end, the marks of a shell, and what a program told itself."""
+def is_certain(verdict: Verdict) -> bool:
+    """True if one look is enough: the program has ended, a shell has marked its prompt, or the program's hooks tell."""
     return verdict.state in (State.EXITED, State.LOST) or (
         verdict.by in (EvidenceKind.SHELL_MARK, EvidenceKind.HOOK) and verdict.confidence is Confidence.SURE
     )
 
 
-def same(one: Verdict, other: Verdict) -> bool:
+def is_confirmed(earlier: Verdict, later: Verdict) -> bool:
     """True if two verdicts say the same, so that the second confirms the first."""
-    ids = [verdict.asking.id if verdict.asking else None for verdict in (one, other)]
-    return one.state == other.state and one.kind == other.kind and ids[0] == ids[1]
+    ids = [verdict.asking.id if verdict.asking else None for verdict in (earlier, later)]
+    return earlier.state == later.state and earlier.kind == later.kind and ids[0] == ids[1]
 
 
-def known_state(seen: ObservedState) -> Session:
+def session_with_state(observed: ObservedState) -> Session:
     """What is known of a session, with its state."""
     return changed(
-        summary(seen.pane, cursor(seen.pane, seen.look.journal)),
-        status=status_of(seen.verdict, detail=pane_detail(seen.pane)),
-        profile=seen.profile,
-        wants=seen.wants,
+        summary(observed.pane, cursor(observed.pane, observed.look.journal)),
+        status=status_of(observed.verdict, detail=pane_detail(observed.pane)),
+        profile=observed.profile,
+        wants=observed.wants,
     )

@@ -89,7 +89,7 @@ def find_agent_answer(
 ) -> AgentAnswer:
     """The answer to a text. `ended`: the turn came to its end, so that what the program tells of it may be waited for;
     `limited`: its state says that a limit is used up."""
-    profile = observer.own
+    profile = observer.session_profile
     assert profile is not None
     told = _told(machine, observer, given, ended) if profile.hooks else None
     if told and told.error is None:
@@ -180,7 +180,7 @@ def _transcript(machine: Machine, observer: Observer, path: str | None, typed: s
     assert observer.events.hooks.transcript is not None
     deadline = time.monotonic() + (patience if path else 0.0)
     while True:
-        found = hook_events.spoken(machine, observer.pane, observer.events.hooks.transcript, path, typed)
+        found = hook_events.find_transcript_entry(machine, observer.pane, observer.events.hooks.transcript, path, typed)
         if found or time.monotonic() >= deadline:
             return found
         time.sleep(PAUSE_SECONDS)
@@ -192,15 +192,17 @@ def _tells(observer: Observer, since: TurnSpan) -> bool:
     known = {told.means for told in observer.events.hooks.events}
     if not known & set(ENDS):
         return False
-    return bool(observer.events.since(*since)) if "submit" in known else observer.hooked
+    return bool(observer.events.read_between(*since)) if "submit" in known else observer.has_hooks
 
 
 def _end(told: hook_events.HookEvents, since: TurnSpan, typed: str, patience: float) -> RecordedEvent | None:
     """The event that told the end of this turn, for which it is waited so many seconds."""
     deadline = time.monotonic() + patience
     while True:
-        happened = told.since(*since)
-        ends = [one for one in happened if one.event.means in ENDS and hook_events.about(one.event, typed.encode())]
+        happened = told.read_between(*since)
+        ends = [
+            one for one in happened if one.event.means in ENDS and hook_events.may_be_about(one.event, typed.encode())
+        ]
         if ends or time.monotonic() >= deadline:
             return ends[-1] if ends else None
         time.sleep(PAUSE_SECONDS)
@@ -208,14 +210,14 @@ def _end(told: hook_events.HookEvents, since: TurnSpan, typed: str, patience: fl
 
 def _named(told: hook_events.HookEvents, since: TurnSpan) -> str | None:
     """The transcript that the newest event names."""
-    paths = [path for one in told.since(*since) if (path := one.event.transcript)]
+    paths = [path for one in told.read_between(*since) if (path := one.event.transcript)]
     return paths[-1] if paths else None
 
 
 def read_screen(machine: Machine, observer: Observer, given: GivenText, *, limited: bool = False) -> AgentAnswer:
     """What stands in the terminal and its history from the row on which the text was given, each line that the terminal
     wrapped as one."""
-    profile, name = observer.own, observer.pane.name
+    profile, name = observer.session_profile, observer.pane.name
     assert profile is not None
     try:
         pane = finding.find(machine, name)

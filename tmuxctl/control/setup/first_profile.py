@@ -182,9 +182,9 @@ def guessed(left: str) -> str | None:
 
 
 def _left(screen: Screen) -> str:
-    from tmuxctl.control.observation.explaining import of_screen
+    from tmuxctl.control.observation.explaining import evidence_of_screen
 
-    return of_screen(screen.text, cursor=(screen.cursor.x, screen.cursor.y)).last.left
+    return evidence_of_screen(screen.text, cursor=(screen.cursor.x, screen.cursor.y)).last.left
 
 
 def _shown(machine: Machine, command: Sequence[str], timeout: float) -> Screen:

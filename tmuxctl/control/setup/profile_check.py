@@ -133,7 +133,7 @@ def _watched(steady: StabilityTracker, profile: Profile, timeout: float) -> _Sta
     programs: tuple[str, ...] = ()
     while True:
         current().check()
-        holds = steady.look()
+        holds = steady.observe()
         look = steady.newest
         programs = tuple(list_program_names(look.kernel)) or programs
         for group in RULES:
@@ -144,7 +144,7 @@ def _watched(steady: StabilityTracker, profile: Profile, timeout: float) -> _Sta
         ended = holds and steady.verdict.state in (*SETTLED, State.EXITED)
         if ended or time.monotonic() >= deadline:
             return _Startup(steady.verdict, look, fitted, time.monotonic() - began, programs)
-        time.sleep(max(steady.rested(), min(steady.due(), 0.2)))
+        time.sleep(max(steady.seconds_to_rest(), min(steady.seconds_until_due(), 0.2)))
 
 
 def _ready(profile: Profile, seen: _Startup, steady: StabilityTracker) -> Check:

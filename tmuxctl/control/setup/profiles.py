@@ -80,7 +80,7 @@ def _tests(found: Extension) -> Iterator[ProfileTested]:
 
 def run(case: ScreenTest, profile: Profile, path: str, folder: str) -> ProfileTested:
     """One saved screen, judged. `path` and `folder` say where the test stands and where its screen's file is from."""
-    from tmuxctl.control.observation.explaining import of_screen
+    from tmuxctl.control.observation.explaining import evidence_of_screen
     from tmuxctl.reading.state.judging import judge
     from tmuxctl.results import ProfileTested
 
@@ -90,7 +90,7 @@ def run(case: ScreenTest, profile: Profile, path: str, folder: str) -> ProfileTe
     except (Usage, NotFound) as error:
         return ProfileTested(profile.name, path, case.line, False, expected, "", error.message)
     program = profile.argv0[0] if profile.argv0 else profile.name
-    seen = of_screen(screen, title=case.title, cursor=case.cursor)._replace(program=program)
+    seen = evidence_of_screen(screen, title=case.title, cursor=case.cursor)._replace(program=program)
     verdict = judge(seen, profile)
     rule = _rule(seen, verdict, profile)
     ok = _fits(case, verdict, rule)

@@ -119,7 +119,7 @@ def new(machine: Machine, wanted: SessionRequest, names: Sequence[str], route: s
     """
     found = _checked(wanted, names)
     if there := _there(machine, wanted):
-        return observing.ready(machine, there) if wait else there
+        return observing.wait_until_ready(machine, there) if wait else there
     order = _reserved(machine, wanted, found, route)
     passed: list[Passed] = []
     for one in order:
@@ -195,7 +195,7 @@ def _started(machine: Machine, wanted: SessionRequest, one: Candidate, *, wait: 
         return _missing(one)
     if not wait:
         return made
-    ready = observing.ready(machine, made)
+    ready = observing.wait_until_ready(machine, made)
     why = unfit(machine, ready)
     if why is None:
         return ready

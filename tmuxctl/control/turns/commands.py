@@ -270,7 +270,7 @@ class _Wants:
 
     def due(self) -> float:
         """Seconds until the next look, if nothing is heard before."""
-        return self.steady.due() if self.steady and self.steady.observer.looks else SILENT_SECONDS
+        return self.steady.seconds_until_due() if self.steady and self.steady.observer.looks else SILENT_SECONDS
 
     def heard(self) -> None:
         """It printed something: it is silent anew from now on."""
@@ -284,7 +284,7 @@ class _Wants:
         self.steady = self.steady or StabilityTracker(self.machine, Observer(self.machine, self.pane), None)
         held = False
         with suppress(NotFound, Unreachable):
-            held = self.steady.look()
+            held = self.steady.observe()
         found = _wanted(self.steady) if held else None
         self.since = (self.since or time.monotonic()) if found else None
         return found if self.since is not None and time.monotonic() - self.since >= self.patience else None

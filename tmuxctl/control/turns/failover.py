@@ -332,7 +332,7 @@ class _Failover:
             wanted = self._wanted(name, one)._replace(if_exists="replace" if dead else "error")
             why = candidates.not_installed(self.machine, wanted, one)
             if why is None:
-                made = observing.ready(self.machine, creation.new(self.machine, wanted))
+                made = observing.wait_until_ready(self.machine, creation.new(self.machine, wanted))
                 why = candidates.unfit(self.machine, made)
         except (Conflict, Failed, NotFound, Usage) as error:
             # another process may have been quicker

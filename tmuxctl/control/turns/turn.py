@@ -12,7 +12,7 @@ from tmuxctl.control.input import deciding, sending, submitting
 from tmuxctl.control.observation import observing, wanting
 from tmuxctl.control.observation.hook_events import ENDS
 from tmuxctl.control.observation.observer import Observer
-from tmuxctl.control.observation.observing import AGAIN_SECONDS, StabilityTracker, readers
+from tmuxctl.control.observation.observing import AGAIN_SECONDS, StabilityTracker, count_switches
 from tmuxctl.control.output.agent_answer import remembered
 from tmuxctl.control.sessions import finding
 from tmuxctl.control.turns.turn_answer import (
@@ -169,7 +169,7 @@ def create(machine: Machine, session: str, command: str) -> None:
         words = tuple(shlex.split(command))
     except ValueError as error:
         raise Usage(f"--new: {error}", reason="bad_command", hint="--new 'sqlite3 shop.db'") from None
-    observing.ready(machine, new(machine, SessionRequest(name=session, command=words, if_exists="reuse")))
+    observing.wait_until_ready(machine, new(machine, SessionRequest(name=session, command=words, if_exists="reuse")))
 
 
 def answer_to(machine: Machine, session: str, holding: str) -> Output:
@@ -195,9 +195,11 @@ def answer_to(machine: Machine, session: str, holding: str) -> Output:
         given = answers.Given(wanted, len(prompt), 0, pane.cols, pane.rows, "editor", pane.tmux)
         del kept
     part = watched.journal.read(offset, ANSWER_LIMIT)
-    ends = [mark.end for mark in marks(part.data, watched.token) if mark.letter == "D"] if watched.token else []
+    ends = (
+        [mark.end for mark in marks(part.data, watched.mark_token) if mark.letter == "D"] if watched.mark_token else []
+    )
     data = part.data[: ends[0]] if ends else part.data
-    found = answers.answer(data, given, prompt_before=prompt, token=watched.token or None, profile=watched.profile)
+    found = answers.answer(data, given, prompt_before=prompt, token=watched.mark_token or None, profile=watched.profile)
     text = found.text
     if prompt and prompt.strip() and not ends:
         # an earlier input's answer ends where its program was given the next
@@ -258,7 +260,7 @@ class _Turn:
     ) -> None:
         self.machine, self.pane, self.asked, self.deadline = machine, pane, asked, deadline
         self.steady = StabilityTracker(machine, Observer(machine, pane), given)
-        self.steady.recall()
+        self.steady.load_looks()
         self.leases = _Leases(machine.transport)
         self.decided = 0
         self.answered = "", 0.0
@@ -269,7 +271,7 @@ class _Turn:
     @property
     def pastes(self) -> bool:
         """True if the program is given a text whole, in its composer."""
-        profile = self.steady.observer.own
+        profile = self.steady.observer.session_profile
         return profile is not None and profile.submit.mode == "paste"
 
     # before
@@ -295,7 +297,7 @@ class _Turn:
         # that was the other turn; what it left may still run
         self.interrupted = False
         if self.steady.observer.events:
-            self.steady.observer.events.tidy()
+            self.steady.observer.events.remove_old()
 
     def wait_until_ready(self) -> str:
         """Wait for the program to wait for the next thing, as long as that may reasonably be, else refuse; what then
@@ -306,15 +308,15 @@ class _Turn:
             while not (self._may_type(time.monotonic() - began) and self._alone()):
                 self.leases.keep_turn(self.pane)
                 # what the last interrupt came to is seen before there is another
-                patient = self.steady.holds or time.monotonic() - max(began, self.pressed) > READY_SECONDS
+                patient = self.steady.is_stable or time.monotonic() - max(began, self.pressed) > READY_SECONDS
                 if self.asked.interrupt and patient and not self.interrupted:
                     self._interrupt()
                 current().check()
                 left = self._left()
                 if left is not None and left <= 0:
                     raise self._busy()
-                watch.wait(min(self.steady.due(), 1.0 if left is None else left, 1.0))
-                time.sleep(self.steady.rested())
+                watch.wait(min(self.steady.seconds_until_due(), 1.0 if left is None else left, 1.0))
+                time.sleep(self.steady.seconds_to_rest())
         finally:
             watch.close()
         # what the turn begins from: the look before the first key
@@ -370,7 +372,7 @@ class _Turn:
 
     def _look(self) -> bool:
         try:
-            held = self.steady.look()
+            held = self.steady.observe()
         except NotFound:
             self.pane = self.steady.observer.pane = finding.find(self.machine, self.pane.id)
             return False
@@ -385,13 +387,13 @@ class _Turn:
         self.pressed = time.monotonic()
         self.interrupted = self.steady.verdict.state is not State.ASKING or self.interrupts >= INTERRUPTS
         watched = self.steady.observer
-        pressed = sending.press(self.machine, self.pane, watched.interrupt, self.leases.holder, apart=True)
+        pressed = sending.press(self.machine, self.pane, watched.interrupt_keys, self.leases.holder, apart=True)
         if watched.looks:
             # what is seen from now on counts only once the program has taken the keys
-            self.steady.typed(pressed, readers(watched.looks[-1].kernel))
+            self.steady.note_input(pressed, count_switches(watched.looks[-1].kernel))
 
     def _busy(self) -> Conflict:
-        name, keys = self.pane.name, " ".join(self.steady.observer.interrupt)
+        name, keys = self.pane.name, " ".join(self.steady.observer.interrupt_keys)
         if self._recovering():
             return Conflict(
                 f"an earlier turn in {name} took too long and is still running",
@@ -409,7 +411,7 @@ class _Turn:
         told = self.machine.transport.run(
             [("display-message", "-p", "-t", self.pane.target, f"#{{{options.RECOVERY}}}")]
         )
-        return self.steady.given is not None and told.decode(errors="replace").strip() == self.steady.given.id
+        return self.steady.last_input is not None and told.decode(errors="replace").strip() == self.steady.last_input.id
 
     # the turn
 
@@ -423,12 +425,12 @@ class _Turn:
             self._start_writing()
             look = self.steady.newest
             sent.append(sending.line(self.machine, self.pane, line, look.journal, self.leases.holder))
-            self.steady.typed(sent[-1], readers(look.kernel))
+            self.steady.note_input(sent[-1], count_switches(look.kernel))
         return TurnInput(sent[0], b"\n".join(lines), prompt), None
 
     def paste(self, text: bytes, prompt: str) -> tuple[TurnInput, Wait | None]:
         """Give the whole text at once, and see that it is taken; the state at this moment, if it is not."""
-        profile = self.steady.observer.own
+        profile = self.steady.observer.session_profile
         assert profile is not None
         while True:
             self._start_writing()
@@ -446,7 +448,7 @@ class _Turn:
                 return typed, None if taken.ok else self._state_as_it_is()
 
     def _state_as_it_is(self) -> Wait:
-        with Waiter(self.machine, self.pane, Conditions(exit=True), "screen", self.steady.given) as waiter:
+        with Waiter(self.machine, self.pane, Conditions(exit=True), "screen", self.steady.last_input) as waiter:
             waiter.steady = self.steady
             return waiter.result(None, "the text was not taken")
 
@@ -481,12 +483,12 @@ class _Turn:
 
     def _has_begun(self, typed: TurnInput | None) -> bool:
         """Whether an idle program has had its turn: it was seen at work, told its end, or has been silent for long."""
-        if typed is None or typed.taken is None or self.steady.worked:
+        if typed is None or typed.taken is None or self.steady.was_busy:
             return True
-        profile, hook = self.steady.observer.own, self.steady.newest.hook
+        profile, hook = self.steady.observer.session_profile, self.steady.newest.hook
         # a program of lines listens only between its turns, one that draws its answers listens all the time
         told = hook is not None and hook.means == EventKind.ATTENTION
-        seen = self.steady.deaf or told or typed.taken.evidence == "kernel"
+        seen = self.steady.not_reading or told or typed.taken.evidence == "kernel"
         if profile and profile.answer.begin is None and seen:
             return True
         ended = hook is not None and hook.means in ENDS
@@ -494,14 +496,14 @@ class _Turn:
 
     def _was_silent(self) -> bool:
         """Whether nothing was seen of a turn for so long that nothing will be."""
-        look, given, profile = self.steady.newest, self.steady.given, self.steady.observer.own
+        look, given, profile = self.steady.newest, self.steady.last_input, self.steady.observer.session_profile
         waited = UNSEEN_SECONDS if given is None else look.at - given.at
         silent = min(waited, UNSEEN_SECONDS if look.quiet is None else look.quiet)
         signs = profile is not None and (profile.busy or profile.title_busy)
         return silent > (SIGNED_SECONDS if signs else UNBEGUN_SECONDS) or waited >= UNSEEN_SECONDS
 
     def _wait(self, wanted: Conditions) -> Wait:
-        given = self.steady.given
+        given = self.steady.last_input
         with Waiter(self.machine, self.pane, wanted, "screen", given, steady=self.steady) as waiter:
             while True:
                 left = self._left()
@@ -530,7 +532,9 @@ class _Turn:
             return True
         kernel = self.steady.newest.kernel
         self.answered = asked, time.monotonic()
-        self.steady.typed(sending.press(self.machine, self.pane, option.keys, self.leases.holder), readers(kernel))
+        self.steady.note_input(
+            sending.press(self.machine, self.pane, option.keys, self.leases.holder), count_switches(kernel)
+        )
         return True
 
     def _left(self) -> float | None:
@@ -554,7 +558,7 @@ class _Turn:
 
     def note_timeout(self) -> None:
         """Note that the turn took too long, so that the next one waits for it to be over."""
-        given = self.steady.given
+        given = self.steady.last_input
         if given is None:
             return
         with suppress(TmuxctlError):

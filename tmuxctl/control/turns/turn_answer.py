@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from tmuxctl.control.observation.observing import readers
+from tmuxctl.control.observation.observing import count_switches
 from tmuxctl.control.output.agent_answer import AgentAnswer, GivenText, find_agent_answer, misfit, read_screen
 from tmuxctl.control.sessions import finding
 from tmuxctl.errors import TmuxctlError
@@ -104,9 +104,9 @@ def read_answer(turn: EndedTurn) -> Answer:
 def shows_answer(machine: Machine, steady: StabilityTracker, given: TurnInput) -> bool:
     """Whether an answer has begun to stand on the screen, which the last look saw as it is now."""
     observer, look = steady.observer, steady.newest
-    if observer.own is None or observer.journal.end() != look.journal:
+    if observer.session_profile is None or observer.journal.end() != look.journal:
         return False
-    if look.alternate and observer.own.answer.begin is None:
+    if look.alternate and observer.session_profile.answer.begin is None:
         # a screen of its own is drawn anew as a whole: nothing tells an answer there
         return False
     found = read_screen(machine, observer, given.given_text)
@@ -133,7 +133,7 @@ def _find_printed(turn: EndedTurn, printed: bytes, *, cut: bool) -> AgentAnswer:
         printed,
         answers.Given(turn.given.typed, first.x, first.y, first.cols, first.rows, first.echo, turn.pane.tmux),
         prompt_before=turn.given.prompt,
-        token=observer.token if observer.at_prompt(first.offset) else None,
+        token=observer.mark_token if observer.at_prompt(first.offset) else None,
         profile=observer.profile,
         end=answers.End(end.kind, end.detail) if end.state in (State.IDLE, State.ASKING) else None,
         raw=turn.raw,
@@ -159,7 +159,7 @@ def _find_sign_of_input(steady: StabilityTracker, first: LastInput) -> Submitted
         return Submitted(True, "shell-mark")
     if steady.observer.journal.end() > first.offset:
         return Submitted(True, "output")
-    if steady.readers is not None and look and readers(look.kernel) != steady.readers:
+    if steady.switches_before is not None and look and count_switches(look.kernel) != steady.switches_before:
         return Submitted(True, "kernel")
     return Submitted(False, "nothing shows that it was taken")
 
@@ -167,7 +167,7 @@ def _find_sign_of_input(steady: StabilityTracker, first: LastInput) -> Submitted
 def _count_misfits(turn: EndedTurn, found: AgentAnswer) -> str | None:
     """Count the turns in a row whose answer was looked for on the screen and has no sign that the profile names; what is
     to be said of that."""
-    profile, before = turn.steady.observer.own, turn.counted.misfits
+    profile, before = turn.steady.observer.session_profile, turn.counted.misfits
     if turn.given.taken is None or profile is None or found.source not in ("screen", None) or turn.raw:
         return None
     count = 0 if found.fits else before + 1

@@ -266,7 +266,7 @@ class Waiter:
             from tmuxctl.control.observation.observing import StabilityTracker
 
             self.steady = StabilityTracker(machine, Observer(machine, pane), given)
-            self.steady.recall()
+            self.steady.load_looks()
         self.watch: Watch | None = None
         self.gone_session = False
 
@@ -297,7 +297,7 @@ class Waiter:
         if self.watch:
             self.watch.close()
         if self.steady and self.steady.observer.looks:
-            self.steady.leave()
+            self.steady.save_looks()
 
     def wake(self) -> None:
         """End the sleep of the thread that waits, so that it sees that nobody wants it any more."""
@@ -318,11 +318,11 @@ class Waiter:
             if (
                 self.pane.dead
                 or self.steady is None
-                or self.steady.holds
+                or self.steady.is_stable
                 or time.monotonic() - self.began > MOMENT_SECONDS
             ):
                 return self.result(None, "it does not hold now")
-            time.sleep(self.steady.due())
+            time.sleep(self.steady.seconds_until_due())
         return found
 
     def until(self, limit: float | None, *, anew: bool = False) -> Wait:
@@ -387,7 +387,7 @@ class Waiter:
         heard = watch.wait(self._nap(moment, deadline))
         if heard and self.steady and not self.seen:
             # output may come without end: looking at each piece of it would cost more than it tells
-            rest = self.steady.rested()
+            rest = self.steady.seconds_to_rest()
             time.sleep(rest if deadline is None else max(0.0, min(rest, deadline - time.monotonic())))
         return heard
 
@@ -439,10 +439,10 @@ class Waiter:
         """What the program does, if that is what is waited for and it holds. DecisionNeeded and Exited are raised where
         they are not waited for."""
         steady = self.steady
-        if steady is None or self.pane.dead or steady.early():
+        if steady is None or self.pane.dead or steady.may_skip():
             return None
         try:
-            held = steady.look()
+            held = steady.observe()
         except (NotFound, Unreachable) as error:
             if error.reason == "backend_timeout":
                 raise
@@ -473,7 +473,7 @@ class Waiter:
         return None
 
     def _wants(self, verdict: Verdict) -> str | None:
-        return wanting.of(self.steady.observer, verdict) if self.steady else None
+        return wanting.what_is_wanted(self.steady.observer, verdict) if self.steady else None
 
     def _grow(self) -> bool:
         """Take in what came since the last look."""
@@ -556,7 +556,7 @@ class Waiter:
         if self.wanted.settle is not None:
             left.append(self.changed + self.wanted.settle - moment)
         if self.steady:
-            left.append(self.steady.due())
+            left.append(self.steady.seconds_until_due())
         return max(0.0005, min(left))
 
     def result(

@@ -130,20 +130,20 @@ class _One:
         pid = None if self.pane.dead else self.pane.pid
         watch = self.machine.transport.watch(self.steady.observer.folders, pid, terminal=self.pane.tty)
         try:
-            self.steady.recall()
+            self.steady.load_looks()
             while not self.watching.over.is_set():
                 if not self._look():
                     return
-                if watch.wait(min(LIST_SECONDS, self.steady.due())):
-                    self.steady.stir()
-                time.sleep(self.steady.rested())
+                if watch.wait(min(LIST_SECONDS, self.steady.seconds_until_due())):
+                    self.steady.note_activity()
+                time.sleep(self.steady.seconds_to_rest())
         finally:
             watch.close()
 
     def _look(self) -> bool:
         """Look once and tell what changed; False when there is nothing more to come."""
         try:
-            held = self.steady.look()
+            held = self.steady.observe()
         except (NotFound, Unreachable, Exited) as error:
             if error.reason == "backend_timeout":
                 return True
@@ -160,9 +160,11 @@ class _One:
             return
         self.told = about
         looks, pane = self.steady.observer.looks, self.steady.observer.pane
-        self.steady.leave()
+        self.steady.save_looks()
         cursor = finding.cursor(pane, looks[-1].journal) if looks else None
-        self.watching.seen.put(_event(pane.name, verdict, cursor, wanting.of(self.steady.observer, verdict)))
+        self.watching.seen.put(
+            _event(pane.name, verdict, cursor, wanting.what_is_wanted(self.steady.observer, verdict))
+        )
 
     def _gone(self) -> bool:
         """Renamed, killed or lost: follow it, or tell its end."""

@@ -233,8 +233,8 @@ def interrupt(control: Control, one: Session) -> None:
     """Press the keys that stop what a session's program does, as the profile of the program that runs now names them."""
     place, called = control.reach(one.id)
     watched = Observer(place.machine, finding.find(place.machine, called))
-    watched.look()
-    control.call("keys", {"session": one.id, "keys": watched.interrupt})
+    watched.observe()
+    control.call("keys", {"session": one.id, "keys": watched.interrupt_keys})
 
 
 # modes
