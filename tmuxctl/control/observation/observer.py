@@ -17,6 +17,7 @@ from tmuxctl.control.sessions import finding, records
 from tmuxctl.control.sessions.kept_profile import profile_of
 from tmuxctl.errors import NotFound, TmuxctlError
 from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Hook, Kernel, Look, Mark
+from tmuxctl.reading.evidence.tty_waits import list_program_names
 from tmuxctl.reading.state.judging import Verdict, judge
 from tmuxctl.terminal.input.paste import FACTS_SIZE, LastInput
 from tmuxctl.terminal.panes.captures import Capture, capture
