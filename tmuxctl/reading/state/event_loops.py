@@ -201,8 +201,4 @@ def _asks_without_reader(look: Look) -> bool:
 def shows_prompt_or_question(situation: Situation) -> bool:
     """A prompt stands there, so that a process which began since may be of any kind."""
     left = situation.text.left
-    return (
-        bool(situation.prompt or situation.continuation)
-        or patterns.ends_like_prompt(left)
-        or patterns.plain_question(left)
-    )
+    return bool(situation.at_prompt) or patterns.ends_like_prompt(left) or patterns.plain_question(left)

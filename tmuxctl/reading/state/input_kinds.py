@@ -31,7 +31,7 @@ def judge_waiting(situation: Situation, confidence: Confidence) -> Verdict:
     if question is not None:
         by = EvidenceKind.KERNEL if situation.hides_input else EvidenceKind.ASKING_MARK
         return asking(question, _describe_wait(situation), by=by, confidence=confidence)
-    by = EvidenceKind.PROMPT if situation.prompt or situation.continuation else EvidenceKind.KERNEL
+    by = EvidenceKind.PROMPT if situation.at_prompt else EvidenceKind.KERNEL
     return judge_idle(situation, situation.wait_description, by=by, confidence=confidence)
 
 
@@ -53,7 +53,7 @@ def find_question(situation: Situation) -> Asking | None:
         return None if situation.prompt and programs.is_shell(name) else _find_question_at_cursor(situation, mode)
     if programs.is_editor(name):
         return _find_editor_question(situation, mode)
-    if situation.prompt or situation.continuation or _is_at_prompt(situation, name):
+    if situation.at_prompt or _is_at_prompt(situation, name):
         return None
     if match := patterns.first(situation.profile.asking, situation.text) if situation.profile else None:
         from tmuxctl.reading.questions import questions

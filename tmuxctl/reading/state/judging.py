@@ -14,7 +14,7 @@ from tmuxctl.model import Confidence, State
 from tmuxctl.reading.evidence import programs
 from tmuxctl.reading.evidence.tty_waits import POLLING, READING, STOPPED, UNREADABLE
 from tmuxctl.reading.state import input_kinds, screen_rules, waiting_rules
-from tmuxctl.reading.state.situation import Situation, Verdict, build_situation, busy, idle
+from tmuxctl.reading.state.situation import Situation, Verdict, build_situation, idle
 from tmuxctl.reading.text import patterns
 from tmuxctl.vocabulary import Detail, EventKind, EvidenceKind, InputKind
 
@@ -132,7 +132,7 @@ def _judge_end(situation: Situation) -> Verdict | None:
 def _judge_stopped(situation: Situation) -> Verdict | None:
     if situation.foreground is None or situation.foreground.wait is not STOPPED:
         return None
-    return busy(Detail.STOPPED, f"{situation.foreground.name} is stopped", confidence=Confidence.SURE)
+    return situation.busy(f"{situation.foreground.name} is stopped", Detail.STOPPED, confidence=Confidence.SURE)
 
 
 def _judge_unread_input(situation: Situation) -> Verdict | None:
@@ -141,7 +141,7 @@ def _judge_unread_input(situation: Situation) -> Verdict | None:
         return None
     count = situation.ttys[0].unread if situation.ttys[0] else 0
     confidence = Confidence.LIKELY if len(situation.ttys) > 1 else Confidence.GUESS
-    return busy(situation.busy_detail, f"{count} typed bytes are not read yet", confidence=confidence)
+    return situation.busy(f"{count} typed bytes are not read yet", confidence=confidence)
 
 
 def _judge_shell_mark(situation: Situation) -> Verdict | None:
@@ -190,14 +190,14 @@ def _judge_marked_command(situation: Situation) -> Verdict | None:
         if not far:
             return None
     why = "a command runs, no end is marked"
-    return busy(situation.busy_detail, why, by=EvidenceKind.SHELL_MARK, confidence=Confidence.SURE)
+    return situation.busy(why, by=EvidenceKind.SHELL_MARK, confidence=Confidence.SURE)
 
 
 def _judge_marked_prompt(situation: Situation, how: str) -> Verdict:
     assert situation.look.mark is not None
     if situation.look.mark.letter != "B" and situation.quiet < MARKED_QUIET:
-        return busy(
-            Detail.PRINTING, "the shell draws its prompt", by=EvidenceKind.SHELL_MARK, confidence=Confidence.LIKELY
+        return situation.busy(
+            "the shell draws its prompt", Detail.PRINTING, by=EvidenceKind.SHELL_MARK, confidence=Confidence.LIKELY
         )
     kind = InputKind.CONTINUATION if input_kinds.is_continued(situation) else InputKind.PROMPT
     found = idle(

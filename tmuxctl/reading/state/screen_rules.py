@@ -8,7 +8,7 @@ from __future__ import annotations
 from tmuxctl.model import Confidence
 from tmuxctl.reading.evidence import programs
 from tmuxctl.reading.evidence.tty_waits import NOT_WAITING, POLLING, READING, RUNNING
-from tmuxctl.reading.state.situation import Situation, Verdict, asking, busy
+from tmuxctl.reading.state.situation import Situation, Verdict, asking
 from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.patterns import Match
 from tmuxctl.vocabulary import Detail, EvidenceKind, InputKind
@@ -41,9 +41,9 @@ def judge_busy_by_profile(situation: Situation) -> Verdict | None:
     if match is None:
         return None
     why, detail = match
-    return busy(
-        detail or _find_trouble(situation) or situation.busy_detail,
+    return situation.busy(
         why,
+        detail or _find_trouble(situation) or situation.busy_detail,
         by=EvidenceKind.BUSY_MARK,
         confidence=Confidence.LIKELY,
     )
@@ -83,7 +83,7 @@ def judge_busy_by_sign(situation: Situation) -> Verdict | None:
         return None
     sign = patterns.busy_sign(situation.text)
     return (
-        busy(Detail.THINKING, f'"{sign[:60]}"', by=EvidenceKind.BUSY_MARK, confidence=Confidence.LIKELY)
+        situation.busy(f'"{sign[:60]}"', Detail.THINKING, by=EvidenceKind.BUSY_MARK, confidence=Confidence.LIKELY)
         if sign
         else None
     )

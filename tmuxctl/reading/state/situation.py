@@ -79,6 +79,11 @@ class Situation(Value):
         return self.activity.quiet_known
 
     @property
+    def at_prompt(self) -> bool:
+        """A prompt of the profile fits, for a command or for more of one."""
+        return bool(self.prompt or self.continuation)
+
+    @property
     def one_look(self) -> bool:
         """There is nothing to compare with."""
         return all(foreground is None for foreground in self.earlier_foregrounds)
@@ -157,6 +162,17 @@ class Situation(Value):
                 break
             first = look
         return max(self.activity.quiet, self.look.at - first.at)
+
+    def busy(
+        self,
+        why: str,
+        detail: Detail | None = None,
+        *,
+        by: EvidenceKind = EvidenceKind.KERNEL,
+        confidence: Confidence = Confidence.GUESS,
+    ) -> Verdict:
+        """The program works; input would not be taken now."""
+        return Verdict(State.BUSY, None, detail or self.busy_detail, by, confidence, why)
 
     def processor_share(self, pid: int | None = None, seconds: float = USED_SECONDS) -> float:
         """How much of a processor the program used in the last half second, 1.0 for one whole."""
@@ -250,17 +266,6 @@ def _or_blinked(recent: Sequence[Foreground | None], looks: Sequence[Look]) -> t
 
 
 # The verdicts
-
-
-def busy(
-    detail: Detail | None,
-    why: str,
-    *,
-    by: EvidenceKind = EvidenceKind.KERNEL,
-    confidence: Confidence = Confidence.GUESS,
-) -> Verdict:
-    """The program works; input would not be taken now."""
-    return Verdict(State.BUSY, None, detail, by, confidence, why)
 
 
 def unknown(why: str) -> Verdict:

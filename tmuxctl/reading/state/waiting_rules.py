@@ -13,7 +13,7 @@ from tmuxctl.reading.evidence.activity import ANIMATED, SETTLED, WINDOW, count_u
 from tmuxctl.reading.evidence.tty_waits import NOT_WAITING, POLLING, READING, RUNNING, UNREADABLE, Foreground, TtyWait
 from tmuxctl.reading.state import event_loops, input_kinds
 from tmuxctl.reading.state.screen_rules import find_busy_match, is_turn_over
-from tmuxctl.reading.state.situation import Situation, Verdict, busy, idle, unknown
+from tmuxctl.reading.state.situation import Situation, Verdict, idle, unknown
 from tmuxctl.reading.text import patterns
 from tmuxctl.vocabulary import Detail, EvidenceKind, InputKind
 
@@ -44,25 +44,22 @@ MOVES = 0.05
 
 
 def judge_not_waiting(situation: Situation) -> Verdict | None:
-    """Nobody listens to the terminal: the program works, whatever the screen shows."""
+    """No thread waits for the terminal: the program works, whatever the screen shows."""
     foreground = situation.foreground
     if foreground is None or foreground.wait not in (RUNNING, NOT_WAITING):
         return None
-    if (
-        foreground.may_wait
-        and situation.quiet >= UNREADABLE_QUIET
-        and (question := _guess_from_text(situation, foreground))
-    ):
-        return question
+    may_wait = foreground.may_wait and situation.quiet >= UNREADABLE_QUIET
+    if may_wait and (verdict := _guess_from_text(situation, foreground)):
+        return verdict
     match = find_busy_match(situation)
     detail = (match and match[1]) or situation.busy_detail
     confidence = SURE if foreground.certain and not situation.one_look else LIKELY
-    return busy(detail, f"{_describe_work(foreground)}, nobody reads the terminal", confidence=confidence)
+    return situation.busy(f"{_describe_work(foreground)}, nobody reads the terminal", detail, confidence=confidence)
 
 
 def _guess_from_text(situation: Situation, foreground: Foreground) -> Verdict | None:
-    """Where it sleeps, waiting for the terminal sleeps, too: plain answers on offer, or a prompt of a program without any
-    other beside it, are then more likely read than not."""
+    """The verdict on a thread that sleeps where waiting for the terminal sleeps, too: a question with plain answers, or the
+    prompt of a program that is alone there, is then more likely read than not."""
     left = situation.text.left
     if patterns.plain_question(left) and (question := input_kinds.find_question_by_text(situation)):
         return input_kinds.judge_question(question, "its answer may be read", GUESS)
@@ -85,7 +82,7 @@ def _describe_work(foreground: Foreground) -> str:
 
 
 def judge_reading(situation: Situation) -> Verdict | None:
-    """Somebody is blocked in a read of the terminal: nothing but input ends that."""
+    """A thread is blocked in a read of the terminal: nothing but input ends that."""
     foreground = situation.foreground
     if foreground is None or foreground.wait is not READING:
         return None
@@ -100,7 +97,7 @@ def judge_reading(situation: Situation) -> Verdict | None:
 def _judge_editor_command(situation: Situation, foreground: Foreground) -> Verdict | None:
     """An editor listens for the key that stops the command it waits for."""
     name = event_loops.find_editor_command(situation, foreground)
-    return busy(situation.busy_detail, f"{foreground.name} runs {name}", confidence=LIKELY) if name else None
+    return situation.busy(f"{foreground.name} runs {name}", confidence=LIKELY) if name else None
 
 
 def _read_confidence(situation: Situation, foreground: Foreground) -> Confidence:
@@ -112,23 +109,19 @@ def _read_confidence(situation: Situation, foreground: Foreground) -> Confidence
 def _judge_not_yet_reading(situation: Situation, foreground: Foreground) -> Verdict | None:
     quiet, told = situation.quiet, situation.quiet_known
     if (told and quiet < READ_ONCE) if situation.one_look else not _was_reading(situation):
-        return busy(situation.busy_detail, "seen to read the terminal for the first time")
+        return situation.busy("seen to read the terminal for the first time")
     drawn = situation.look.alternate or situation.waiter_quiet >= READ_BY_PLACE
     if not foreground.certain and (not drawn or not (told or not situation.one_look)):
-        return busy(situation.busy_detail, "where it sleeps is also where writing waits")
+        return situation.busy("where it sleeps is also where writing waits")
     # output that a person stopped with C-s looks the same from there
-    if (
-        not foreground.certain
-        and not foreground.hides_input
-        and programs.is_shell(foreground.name)
-        and not situation.text.bare
-    ):
-        return busy(situation.busy_detail, "a shell that waits in its terminal without a prompt", confidence=GUESS)
+    unclear = not foreground.certain and not foreground.hides_input
+    if unclear and programs.is_shell(foreground.name) and not situation.text.bare:
+        return situation.busy("a shell that waits in its terminal without a prompt", confidence=GUESS)
     return None
 
 
 def _was_reading(situation: Situation) -> bool:
-    """The look before saw it read, too; on a screen of its own, one of those before: it wakes to draw."""
+    """The look before saw it read, too; on the alternate screen one of those before, since it wakes to draw."""
     before = situation.earlier_foregrounds if situation.look.alternate else situation.earlier_foregrounds[:1]
     return situation.blinked or any(foreground is not None and foreground.wait is READING for foreground in before)
 
@@ -138,7 +131,7 @@ def _judge_work_while_reading(situation: Situation, foreground: Foreground) -> V
     name = foreground.name
     draws = _count_updates(situation, READING) >= ANIMATED * WINDOW or _draws_under_its_prompt(situation)
     if situation.activity.animated and draws:
-        return busy(Detail.PRINTING, _describe_pace(situation), by=EvidenceKind.ACTIVITY, confidence=LIKELY)
+        return _busy_by_pace(situation)
     known = programs.is_shell(name) or programs.is_pager(name) or programs.is_editor(name)
     if known or foreground.hides_input or _looks_like_prompt(situation):
         return None
@@ -146,21 +139,17 @@ def _judge_work_while_reading(situation: Situation, foreground: Foreground) -> V
 
 
 def _judge_work_beside(situation: Situation, foreground: Foreground) -> Verdict | None:
-    # on a screen of its own the main thread may sleep from one tick to the next
+    # on the alternate screen the main thread may sleep from one tick to the next
     if tty_waits.main_thread_works(foreground) and not (situation.look.alternate and not foreground.running):
-        return busy(
-            situation.busy_detail,
-            f"{foreground.name} works beside the thread that reads the terminal",
-            confidence=LIKELY,
-        )
-    if foreground.waiters and situation.computes(foreground.waiters[0].program.pid, COMPUTES):
-        return busy(
-            Detail.COMPUTING,
-            f"{foreground.name} computes while it listens",
-            by=EvidenceKind.ACTIVITY,
-            confidence=LIKELY,
-        )
-    return None
+        return situation.busy(f"{foreground.name} works beside the thread that reads the terminal", confidence=LIKELY)
+    return _judge_computing(situation, foreground)
+
+
+def _judge_computing(situation: Situation, foreground: Foreground) -> Verdict | None:
+    if not foreground.waiters or not situation.computes(foreground.waiters[0].program.pid, COMPUTES):
+        return None
+    why = f"{foreground.name} computes while it listens"
+    return situation.busy(why, Detail.COMPUTING, by=EvidenceKind.ACTIVITY, confidence=LIKELY)
 
 
 def _count_updates(situation: Situation, wait: TtyWait) -> int:
@@ -177,17 +166,21 @@ def _describe_pace(situation: Situation) -> str:
     return f"{situation.activity.rate:.1f} updates a second"
 
 
+def _busy_by_pace(situation: Situation) -> Verdict:
+    return situation.busy(_describe_pace(situation), Detail.PRINTING, by=EvidenceKind.ACTIVITY, confidence=LIKELY)
+
+
 def _looks_like_prompt(situation: Situation) -> bool:
     """The text left of the cursor ends like a prompt or question, or is one with something typed behind it."""
-    if situation.prompt or situation.continuation:
+    if situation.at_prompt:
         return True
     left = situation.text.left
-    asked = (
-        patterns.ends_like_prompt(left)
-        or patterns.typed_behind_prompt(left)
+    prompt = patterns.ends_like_prompt(left) or patterns.typed_behind_prompt(left)
+    return (
+        prompt
         or input_kinds.find_question(situation) is not None
+        or (patterns.a_label(left) and not patterns.DOING.search(left.strip()))
     )
-    return asked or (patterns.a_label(left) and not patterns.DOING.search(left.strip()))
 
 
 def judge_unreadable(situation: Situation) -> Verdict | None:
@@ -198,15 +191,16 @@ def judge_unreadable(situation: Situation) -> Verdict | None:
     if foreground.hides_input:
         return input_kinds.judge_waiting(situation, LIKELY)
     if situation.processor_share() > MOVES:
-        return busy(Detail.COMPUTING, f"{foreground.name} uses the processor", confidence=LIKELY)
+        return situation.busy(f"{foreground.name} uses the processor", Detail.COMPUTING, confidence=LIKELY)
     return _judge_by_text(situation, UNREADABLE_QUIET, f"{foreground.name} cannot be looked into")
 
 
 def judge_remote_wrapper(situation: Situation) -> Verdict | None:
-    """A carrier of a terminal elsewhere listens all the time: only text tells what the program there does."""
-    if situation.foreground is None or situation.foreground.remote_wrapper is None:
+    """A remote wrapper listens all the time: only text tells what the program behind it does."""
+    foreground = situation.foreground
+    if foreground is None or foreground.remote_wrapper is None:
         return None
-    if situation.foreground.hides_input and situation.foreground.waiters:
+    if foreground.hides_input and foreground.waiters:
         return input_kinds.judge_waiting(situation, LIKELY)
     return _judge_by_text(situation, CARRIED_QUIET, situation.wait_description)
 
@@ -214,28 +208,24 @@ def judge_remote_wrapper(situation: Situation) -> Verdict | None:
 def judge_shell_polling(situation: Situation) -> Verdict | None:
     """A shell's line editor listens: to nothing else, or behind its prompt. A script that waits a moment for a key does
     neither."""
-    foreground = situation.foreground
-    if (
-        foreground is None
-        or foreground.wait is not POLLING
-        or not situation.raw
-        or not _is_line_editor(situation, foreground)
-    ):
+    foreground, quiet = situation.foreground, situation.waiter_quiet
+    if foreground is None or foreground.wait is not POLLING or not situation.raw:
         return None
-    quiet = situation.waiter_quiet
+    if not _is_line_editor(situation, foreground):
+        return None
     if not foreground.alone and quiet == situation.quiet and _draws_while_waiting(situation):
         return None
     if not _was_waiting(situation) or quiet < SHELL_QUIET:
-        return busy(situation.busy_detail, "the shell has only just printed")
+        return situation.busy("the shell has only just printed")
     return input_kinds.judge_waiting(situation, _poll_confidence(situation, foreground))
 
 
 def _is_line_editor(situation: Situation, foreground: Foreground) -> bool:
-    """Whether who polls is a shell's line editor: it stands at a prompt, or listens to the terminal alone for a while."""
+    """Whether the program that polls is a shell's line editor: it is at a prompt, or listens to the terminal alone for a while."""
     left = situation.text.left
     if not programs.is_shell(foreground.name) or (situation.look.alternate and not patterns.ends_like_prompt(left)):
         return False
-    # a line editor waits without a timeout: who has one is the `read` of a script
+    # a line editor waits without a timeout: the `read` of a script has one
     if foreground.certain and event_loops.step_seconds(situation, foreground):
         return False
     at_prompt = patterns.ends_like_prompt(left) or patterns.typed_behind_prompt(left) or situation.prompt is not None
@@ -253,13 +243,9 @@ def _draws_under_its_prompt(situation: Situation) -> bool:
     """A program that draws its own input goes on drawing while that shows: it is at work, whatever sign it has for that.
     A look that comes right behind a drawing finds it running as often as waiting, so only the pace counts."""
     profile, foreground = situation.profile, situation.foreground
-    if (
-        profile is None
-        or foreground is None
-        or foreground.alone
-        or not input_kinds.draws_input(situation)
-        or not situation.activity.animated
-    ):
+    if profile is None or foreground is None or foreground.alone or not situation.activity.animated:
+        return False
+    if not input_kinds.draws_input(situation):
         return False
     # where a sign of work is known its absence says that the pause at the end is no part of the animation
     return situation.quiet < SETTLED or not (profile.busy or profile.title_busy)
@@ -270,11 +256,8 @@ def _poll_confidence(situation: Situation, foreground: Foreground) -> Confidence
 
 
 def _was_waiting(situation: Situation) -> bool:
-    return (
-        situation.one_look
-        or situation.blinked
-        or any(foreground is not None and foreground.waits for foreground in situation.earlier_foregrounds)
-    )
+    earlier = situation.earlier_foregrounds
+    return situation.one_look or situation.blinked or any(found is not None and found.waits for found in earlier)
 
 
 def judge_animated(situation: Situation) -> Verdict | None:
@@ -288,16 +271,15 @@ def judge_animated(situation: Situation) -> Verdict | None:
     ):
         return None
     # what was printed before it began to wait is over: a program that waits for input alone does not draw
-    if (foreground.alone or situation.prompt) and not (
-        _draws_while_waiting(situation) or _draws_under_its_prompt(situation)
-    ):
+    draws = _draws_while_waiting(situation) or _draws_under_its_prompt(situation)
+    if (foreground.alone or situation.prompt) and not draws:
         return None
-    return busy(Detail.PRINTING, _describe_pace(situation), by=EvidenceKind.ACTIVITY, confidence=LIKELY)
+    return _busy_by_pace(situation)
 
 
 def judge_polling(situation: Situation) -> Verdict | None:
-    """Somebody listens with poll, select or epoll. An event loop does so while it works, too: what waits for the terminal
-    alone does not."""
+    """A thread listens with poll, select or epoll. An event loop does so while it works, too; a thread that waits for the
+    terminal alone does not."""
     foreground = situation.foreground
     if foreground is None or foreground.wait is not POLLING:
         return None
@@ -307,26 +289,22 @@ def judge_polling(situation: Situation) -> Verdict | None:
     if early:
         return early
     if foreground.alone and situation.waiter_quiet >= max(ALONE_QUIET, situation.settle):
-        return (
-            None if _looks_like_prompt(situation) else _judge_work_beside(situation, foreground)
-        ) or input_kinds.judge_waiting(situation, _poll_confidence(situation, foreground))
+        work = None if _looks_like_prompt(situation) else _judge_work_beside(situation, foreground)
+        return work or input_kinds.judge_waiting(situation, _poll_confidence(situation, foreground))
     return _judge_event_loop(situation, foreground)
 
 
 def _judge_not_yet_polling(situation: Situation, foreground: Foreground) -> Verdict | None:
     quiet = situation.quiet
     if not _was_waiting(situation):
-        return busy(situation.busy_detail, "seen to listen to the terminal for the first time")
+        return situation.busy("seen to listen to the terminal for the first time")
     if situation.one_look and not foreground.alone and not (situation.quiet_known and quiet >= ONE_LOOK_QUIET):
-        return busy(situation.busy_detail, "an event loop, seen only once")
+        return situation.busy("an event loop, seen only once")
     if foreground.alone and situation.waiter_quiet < ALONE_QUIET:
-        return busy(Detail.PRINTING, f"printed {quiet:.2f} s ago")
+        return situation.busy(f"printed {quiet:.2f} s ago", Detail.PRINTING)
     if quiet < situation.settle:
-        return busy(
-            situation.busy_detail,
-            f"printed {quiet:.1f} s ago, its profile waits for {situation.settle:g} s",
-            by=EvidenceKind.ACTIVITY,
-        )
+        why = f"printed {quiet:.1f} s ago, its profile waits for {situation.settle:g} s"
+        return situation.busy(why, by=EvidenceKind.ACTIVITY)
     return None
 
 
@@ -342,21 +320,10 @@ def _judge_event_loop(situation: Situation, foreground: Foreground) -> Verdict:
 def _judge_printing_or_computing(situation: Situation, foreground: Foreground) -> Verdict | None:
     """It draws a whole screen, or its own process uses the processor."""
     laid_out = situation.full_screen or any(row.strip() for row in situation.text.below())
-    if (
-        situation.activity.beginning
-        and laid_out
-        and not programs.is_editor(foreground.name)
-        and not is_turn_over(situation)
-    ):
-        return busy(Detail.PRINTING, "began to print", by=EvidenceKind.ACTIVITY)
-    if foreground.waiters and situation.computes(foreground.waiters[0].program.pid, COMPUTES):
-        return busy(
-            Detail.COMPUTING,
-            f"{foreground.name} computes while it listens",
-            by=EvidenceKind.ACTIVITY,
-            confidence=LIKELY,
-        )
-    return None
+    begins = situation.activity.beginning and laid_out and not programs.is_editor(foreground.name)
+    if begins and not is_turn_over(situation):
+        return situation.busy("began to print", Detail.PRINTING, by=EvidenceKind.ACTIVITY)
+    return _judge_computing(situation, foreground)
 
 
 def _judge_event_loop_at_rest(situation: Situation, foreground: Foreground) -> Verdict:
@@ -364,35 +331,37 @@ def _judge_event_loop_at_rest(situation: Situation, foreground: Foreground) -> V
     quiet, step = situation.quiet, event_loops.step_seconds(situation, foreground)
     if situation.full_screen or (quiet >= PROMPT_QUIET and event_loops.only_input_wakes(foreground)):
         return input_kinds.judge_waiting(situation, LIKELY)
-    known = situation.text.bare or situation.prompt or situation.continuation
+    known = situation.text.bare or situation.at_prompt
     if not known and not (quiet >= max(RAW_QUIET, step) and input_kinds.find_question(situation)):
-        return busy(situation.busy_detail, f"{foreground.name} listens, but nothing stands left of the cursor")
+        return situation.busy(f"{foreground.name} listens, but nothing stands left of the cursor")
     needed = _find_quiet_needed(situation)
     if needed is None and situation.raw and quiet >= SETTLE_UNKNOWN:
         return unknown(f"{foreground.name} listens, quiet for {quiet:.0f} s behind what is no prompt")
     if needed is None:
-        return busy(situation.busy_detail, "no prompt stands left of the cursor")
+        return situation.busy("no prompt stands left of the cursor")
     if quiet < max(needed, step) and not event_loops.is_prompt_redrawn(situation):
-        return busy(Detail.PRINTING, f"printed {quiet:.2f} s ago")
+        return situation.busy(f"printed {quiet:.2f} s ago", Detail.PRINTING)
     return input_kinds.judge_waiting(situation, LIKELY)
 
 
 def _judge_work_though_listening(situation: Situation, foreground: Foreground) -> Verdict | None:
     """Another process of the foreground works, or output comes step by step."""
     if name := event_loops.find_computing_program(situation, foreground):
-        return busy(Detail.COMPUTING, f"{name} uses the processor", by=EvidenceKind.ACTIVITY, confidence=LIKELY)
+        why = f"{name} uses the processor"
+        return situation.busy(why, Detail.COMPUTING, by=EvidenceKind.ACTIVITY, confidence=LIKELY)
     if name := event_loops.find_sleeping_child(foreground):
-        return busy(situation.busy_detail, f"{foreground.name} may wait for {name}", confidence=LIKELY)
-    if situation.full_screen or situation.prompt or situation.continuation:
+        return situation.busy(f"{foreground.name} may wait for {name}", confidence=LIKELY)
+    if situation.full_screen or situation.at_prompt:
         return None
     if event_loops.prints_in_steps(situation):
-        return busy(Detail.PRINTING, "prints about once a second", by=EvidenceKind.ACTIVITY, confidence=LIKELY)
+        why = "prints about once a second"
+        return situation.busy(why, Detail.PRINTING, by=EvidenceKind.ACTIVITY, confidence=LIKELY)
     if event_loops.shows_prompt_or_question(situation):
         return None
     if name := event_loops.find_new_program(situation, foreground):
-        return busy(situation.busy_detail, f"{name} began after the last output and goes on", confidence=LIKELY)
+        return situation.busy(f"{name} began after the last output and goes on", confidence=LIKELY)
     if event_loops.has_sleeping_thread(situation, foreground):
-        return busy(situation.busy_detail, f"{foreground.name} looks for a key while another thread of it sleeps")
+        return situation.busy(f"{foreground.name} looks for a key while another thread of it sleeps")
     return None
 
 
@@ -401,34 +370,22 @@ def _judge_missing_prompt(situation: Situation) -> Verdict | None:
 
     A program the profile is not meant for may have a prompt of its own, as may one whose profile tells no busy signs.
     """
-    profile = situation.profile
-    if (
-        profile is None
-        or not profile.prompt
-        or situation.prompt
-        or situation.continuation
-        or not input_kinds.is_for_foreground(situation)
-    ):
+    profile, foreground, quiet = situation.profile, situation.foreground, situation.quiet
+    if profile is None or situation.at_prompt or not input_kinds.is_for_foreground(situation):
         return None
     # one screen of an editor or a list is known by its prompts, another is not: that says nothing
-    if input_kinds.find_question(situation) is not None or all(
-        rule.kind not in (None, InputKind.PROMPT) for rule in profile.prompt
-    ):
+    has_prompt = any(rule.kind in (None, InputKind.PROMPT) for rule in profile.prompt)
+    if not has_prompt or input_kinds.find_question(situation) is not None:
         return None
     knows_busy = profile.busy or profile.title_busy
     if not knows_busy and patterns.alone_a_prompt(situation.text.left):
         return None
     if input_kinds.is_interpreter(profile) and not _is_only_a_label(situation):
         return None
-    quiet = situation.quiet
     if quiet >= SETTLE_UNKNOWN:
-        timer = (
-            ", a timer of it runs"
-            if situation.foreground is not None and situation.foreground.timeout is not None
-            else ""
-        )
+        timer = ", a timer of it runs" if foreground is not None and foreground.timeout is not None else ""
         return unknown(f"quiet for {quiet:.0f} s without a prompt of profile {profile.name}{timer}")
-    return busy(situation.busy_detail, f"no prompt of profile {profile.name}", by=EvidenceKind.PROMPT)
+    return situation.busy(f"no prompt of profile {profile.name}", by=EvidenceKind.PROMPT)
 
 
 def _is_only_a_label(situation: Situation) -> bool:
@@ -437,42 +394,29 @@ def _is_only_a_label(situation: Situation) -> bool:
     if situation.full_screen or patterns.library_question(left):
         return False
     # node keeps timers of its own, for connections that it might use again: behind the label of a field they are no work
-    if (
-        foreground is not None
-        and situation.raw
-        and patterns.asks_for(left)
-        and situation.waiter_quiet >= RAW_QUIET
-        and event_loops.only_input_or_timer_wakes(foreground)
-    ):
+    quiet_field = situation.raw and patterns.asks_for(left) and situation.waiter_quiet >= RAW_QUIET
+    if foreground is not None and quiet_field and event_loops.only_input_or_timer_wakes(foreground):
         return False
     return foreground is None or not (programs.is_shell(foreground.name) or event_loops.only_input_wakes(foreground))
 
 
 def _find_quiet_needed(situation: Situation) -> float | None:
     """How long an event loop must be quiet behind this text, in seconds; None: no silence makes it a prompt."""
-    left = situation.text.left
-    if (
-        situation.prompt
-        or situation.continuation
-        or patterns.ends_like_prompt(left)
-        or input_kinds.find_question(situation) is not None
-    ):
+    left, foreground = situation.text.left, situation.foreground
+    if situation.at_prompt or patterns.ends_like_prompt(left) or input_kinds.find_question(situation) is not None:
         return PROMPT_QUIET
     if patterns.typed_behind_prompt(left) or patterns.boxed(situation.text):
         return PROMPT_QUIET
     if patterns.a_label(left):
         return LABEL_QUIET
-    drawn = situation.raw and (
-        patterns.framed(situation.text)
-        or (situation.foreground is not None and programs.is_editor(situation.foreground.name))
-    )
-    return RAW_QUIET if drawn else None
+    drawn = patterns.framed(situation.text) or (foreground is not None and programs.is_editor(foreground.name))
+    return RAW_QUIET if situation.raw and drawn else None
 
 
 def judge_by_text_alone(situation: Situation) -> Verdict:
     """Nothing tells of the program but what it prints."""
     if situation.kernel_lost:
-        return busy(situation.busy_detail, "its processes are ending")
+        return situation.busy("its processes are ending")
     if situation.hides_input and situation.quiet >= PROMPT_QUIET:
         return input_kinds.judge_waiting(situation, LIKELY)
     return _judge_by_text(situation, TEXT_QUIET, "no kernel to ask")
@@ -492,19 +436,15 @@ def _judge_by_text(situation: Situation, quiet_needed: float, how: str) -> Verdi
 def _judge_by_pace(situation: Situation, quiet_needed: float, how: str) -> Verdict | None:
     """What is drawn anew again and again: output, or a full screen that waits for keys all the same."""
     if situation.activity.animated:
-        return busy(Detail.PRINTING, _describe_pace(situation), by=EvidenceKind.ACTIVITY, confidence=LIKELY)
-    sign = _find_screen_sign(situation)
+        return _busy_by_pace(situation)
+    sign, shown = _find_screen_sign(situation), f"{how}, {_describe_pace(situation)}"
     if sign and situation.activity.history >= WINDOW:
-        return idle(
-            situation, sign, None, f"{how}, {_describe_pace(situation)}", by=EvidenceKind.PROMPT, confidence=GUESS
-        )
+        return idle(situation, sign, None, shown, by=EvidenceKind.PROMPT, confidence=GUESS)
     if not _is_redrawn(situation) or input_kinds.draws_input(situation):
         return None
     if situation.quiet >= quiet_needed and (question := input_kinds.find_question_by_text(situation)):
         return input_kinds.judge_question(question, f"{how}, quiet for {situation.quiet:.1f} s", GUESS)
-    return idle(
-        situation, InputKind.TUI, None, f"{how}, {_describe_pace(situation)}", by=EvidenceKind.PROMPT, confidence=GUESS
-    )
+    return idle(situation, InputKind.TUI, None, shown, by=EvidenceKind.PROMPT, confidence=GUESS)
 
 
 def _find_screen_sign(situation: Situation) -> InputKind | None:
@@ -516,18 +456,16 @@ def _find_screen_sign(situation: Situation) -> InputKind | None:
 def _judge_recent_output(situation: Situation, quiet_needed: float, how: str) -> Verdict | None:
     quiet = situation.quiet
     if not situation.quiet_known and quiet < SETTLE_UNKNOWN:
-        return busy(situation.busy_detail, f"{how}, its last output is of unknown age")
+        return situation.busy(f"{how}, its last output is of unknown age")
     if quiet < max(quiet_needed, situation.settle):
-        return busy(Detail.PRINTING, f"{how}, printed {quiet:.1f} s ago", by=EvidenceKind.ACTIVITY)
+        return situation.busy(f"{how}, printed {quiet:.1f} s ago", Detail.PRINTING, by=EvidenceKind.ACTIVITY)
     return None
 
 
 def _judge_by_prompt_or_question(situation: Situation, shown: str) -> Verdict | None:
     """A prompt that the profile knows, or a question; a program that draws its own input needs one of them."""
     own_input = input_kinds.draws_input(situation)
-    if (situation.prompt or situation.continuation) and (
-        own_input or not patterns.PROGRESS.search(situation.text.bare)
-    ):
+    if situation.at_prompt and (own_input or not patterns.PROGRESS.search(situation.text.bare)):
         return input_kinds.judge_idle(situation, shown, by=EvidenceKind.PROMPT, confidence=LIKELY)
     if question := input_kinds.find_question_by_text(situation):
         return input_kinds.judge_question(question, shown, GUESS)
@@ -543,30 +481,24 @@ def _judge_by_text_without_rule(situation: Situation, shown: str, how: str) -> V
         return idle(situation, sign, None, shown, by=EvidenceKind.PROMPT, confidence=GUESS)
     if quiet >= SETTLE_UNKNOWN and _may_be_waiting(situation):
         return unknown(f"{how}, quiet for {quiet:.0f} s behind what is no prompt")
-    return busy(situation.busy_detail, f"{how}, no prompt left of the cursor")
+    return situation.busy(f"{how}, no prompt left of the cursor")
 
 
 def _judge_missing_input(situation: Situation, how: str) -> Verdict:
     """A program that draws its own input does not show it: what stands left of the cursor is part of an answer."""
     if situation.quiet >= SETTLE_UNKNOWN:
         return unknown(f"{how}, its own prompt does not show")
-    return busy(situation.busy_detail, f"{how}, its own prompt does not show", by=EvidenceKind.PROMPT)
+    return situation.busy(f"{how}, its own prompt does not show", by=EvidenceKind.PROMPT)
 
 
 def _is_redrawn(situation: Situation) -> bool:
     """A whole screen around a hidden cursor, drawn anew now and then for as long as it has been watched."""
-    return (
-        not situation.look.visible
-        and len(situation.text.rows) >= situation.look.rows - 1
-        and situation.activity.history >= WINDOW
-    )
+    whole = len(situation.text.rows) >= situation.look.rows - 1
+    return whole and not situation.look.visible and situation.activity.history >= WINDOW
 
 
 def _may_be_waiting(situation: Situation) -> bool:
     """The screen could be one that waits: text left of the cursor, or a whole screen around it. A cursor at the beginning
     of a line below all other text (but a status line) is what a command that runs leaves."""
-    return (
-        bool(situation.text.bare)
-        or not situation.look.visible
-        or any(row.strip() for row in situation.text.below()[:-1])
-    )
+    around = not situation.look.visible or any(row.strip() for row in situation.text.below()[:-1])
+    return around or bool(situation.text.bare)
