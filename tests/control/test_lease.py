@@ -14,18 +14,18 @@ from tmuxctl.control import Control
 from tmuxctl.errors import Conflict
 from tmuxctl.terminal.tmux import lease
 from tmuxctl.terminal.tmux.lease import LeaseHolder
-from tmuxctl.terminal.tmux.server import pane
+from tmuxctl.terminal.tmux.server import read_pane
 
 
 def holds(control: Control, holder: LeaseHolder) -> bool:
     """Whether this holder gets the lease of session `t`."""
-    return lease.take(control.machine.transport, holder, pane(control.machine.transport, "t"))
+    return lease.take_lease(control.machine.transport, holder, read_pane(control.machine.transport, "t"))
 
 
 @pytest.fixture
 def living() -> LeaseHolder:
     """Another writer, which lives."""
-    return LeaseHolder("other0000000", os.getppid(), lease.started(os.getppid()))
+    return LeaseHolder("other0000000", os.getppid(), lease.read_start_time(os.getppid()))
 
 
 def test_while_another_writer_has_the_lease_nothing_is_typed(control: Control, living: LeaseHolder) -> None:
@@ -36,7 +36,7 @@ def test_while_another_writer_has_the_lease_nothing_is_typed(control: Control, l
         with pytest.raises(Conflict) as refused:
             write()
         assert refused.value.reason == "leased"
-    lease.give_back(control.machine.transport, living, "t")
+    lease.release_lease(control.machine.transport, living, "t")
     control.send("t", b"mine")
     assert control.wait("t", text="^mine$").matched
 
@@ -44,7 +44,7 @@ def test_while_another_writer_has_the_lease_nothing_is_typed(control: Control, l
 @pytest.mark.on("memory", "tmux")
 def test_the_lease_of_a_dead_writer_is_broken_at_once(control: Control) -> None:
     gone = subprocess.Popen(["sleep", "60"])
-    began = lease.started(gone.pid)
+    began = lease.read_start_time(gone.pid)
     control.new("t", LINES)
     assert holds(control, LeaseHolder("dead00000000", gone.pid, began))
     with pytest.raises(Conflict):
@@ -77,7 +77,7 @@ def test_a_lease_that_ran_out_counts_no_more(control: Control, living: LeaseHold
 def test_only_the_holder_gives_a_lease_back(control: Control, living: LeaseHolder) -> None:
     control.new("t", LINES)
     assert holds(control, living)
-    lease.give_back(control.machine.transport, control.machine.holder, "t")
+    lease.release_lease(control.machine.transport, control.machine.holder, "t")
     with pytest.raises(Conflict):
         control.send("t", b"mine")
 
@@ -101,5 +101,5 @@ def test_of_many_writers_at_once_exactly_one_gets_it(control: Control, another: 
 def test_a_write_leaves_no_lease_behind(control: Control) -> None:
     control.new("t", LINES)
     control.send("t", b"x")
-    now = pane(control.machine.transport, "t")
+    now = read_pane(control.machine.transport, "t")
     assert not now.lease

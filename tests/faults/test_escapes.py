@@ -66,7 +66,7 @@ def no_group(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def group_of(control: Control, session_id: str) -> str:
-    return cgroup.paths(control.machine.transport, {session_id: records.folder(control.machine, session_id)}).get(
+    return cgroup.find_groups(control.machine.transport, {session_id: records.folder(control.machine, session_id)}).get(
         session_id, ""
     )
 
@@ -134,7 +134,7 @@ def test_a_session_that_was_lost_is_ended_with_its_group(control: Control, escap
 
 def test_a_launcher_that_cannot_have_a_group_starts_the_program_all_the_same(place: Path) -> None:
     """Where the kernel has no control groups of version 2, or they are not ours."""
-    script = cgroup.enter(str(place), "0" * 8) + "\necho started"
+    script = cgroup.enter_script(str(place), "0" * 8) + "\necho started"
     unreadable = script.replace("/proc/self/mountinfo", "/nowhere").replace("/proc/self/cgroup", "/nowhere")
     for text in (unreadable, script.replace('[ -w "$tree$own" ]', "false")):
         done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=True)

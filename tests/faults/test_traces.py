@@ -119,12 +119,12 @@ ASKED = (
 
 def tree(control: Control) -> set[int]:
     """The processes of the session and those of this test: they have what they were given."""
-    from tmuxctl.terminal.processes.process import SessionTarget, belonging
+    from tmuxctl.terminal.processes.process import SessionTarget, find_processes
 
     made = control.show("t")
     target = SessionTarget(made.id, f"{control.machine.transport.home}/sessions/{made.id}")
     mine = {os.getpid(), os.getppid()}
-    return mine | {row.pid for row in belonging(control.machine.transport, [target])[made.id]} | {made.pid or 0}
+    return mine | {row.pid for row in find_processes(control.machine.transport, [target])[made.id]} | {made.pid or 0}
 
 
 def assert_no_trace(control: Control, place: Path, before: float, *, known: tuple[str, ...] = ()) -> None:

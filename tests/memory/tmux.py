@@ -148,7 +148,7 @@ class Tmux:
         if not found:
             raise Unknown(f"target {options['-t']!r}")
         if found[1] not in self.panes and not missing:
-            raise base.failure(f"can't find session: {found[1]}")
+            raise base.error_of_complaint(f"can't find session: {found[1]}")
         return self.panes.get(found[1])
 
     def one(self, options: dict[str, str]) -> Pane:
@@ -161,7 +161,7 @@ class Tmux:
         options, rest = _options(words, "d", "sxyc")
         name = options["-s"]
         if name in self.panes:
-            raise base.failure(f"duplicate session: {name}")
+            raise base.error_of_complaint(f"duplicate session: {name}")
         if options["-c"] != "/" or rest[:2] != ["sh", "-c"] or len(rest) != 4:
             raise Unknown(f"new-session {words}")
         self.count += 1
@@ -192,7 +192,7 @@ class Tmux:
     def do_rename_session(self, words: list[str]) -> None:
         options, (name,) = _options(words, "", "t")
         if name in self.panes:
-            raise base.failure(f"duplicate session: {name}")
+            raise base.error_of_complaint(f"duplicate session: {name}")
         pane = self.pane(options)
         assert pane
         del self.panes[pane.name]
@@ -229,7 +229,7 @@ class Tmux:
         name = formats.expand(option, pane.look if pane else _nothing)
         # set by no session: nothing is printed
         if name != base.UNSET:
-            raise base.failure(f"invalid option: {name}")
+            raise base.error_of_complaint(f"invalid option: {name}")
 
     def do_display_message(self, words: list[str]) -> None:
         options, (text,) = _options(words, "p", "t")

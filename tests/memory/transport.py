@@ -86,7 +86,7 @@ class MemoryTransport:
         with self._lock:
             self._settle()
             if self._tmux is None:
-                raise base.failure("no server running on memory")
+                raise base.error_of_complaint("no server running on memory")
             if buffer:
                 self._tmux.buffers[buffer[0]] = buffer[1]
             printed = self._tmux.run(commands)

@@ -15,7 +15,7 @@ import pytest
 from terminal.stretch import Stretch, stretch
 
 from tmuxctl.reading.text.marks import marks, output
-from tmuxctl.terminal.launch.shells import exec_script, integrate, typed_line
+from tmuxctl.terminal.launch.shells import exec_script, format_typed_line, integrate_shell
 
 SOCKET = f"tmuxctl-test-{os.getpid()}-shells"
 SESSION = "5e551on"
@@ -107,7 +107,7 @@ class Shell:
             found = stretch(self.data(), token, found, session=SESSION)
             return found
 
-        self.paste(typed_line(kind, path) + "\r")
+        self.paste(format_typed_line(kind, path) + "\r")
         self.until(lambda: look().start is not None, "C mark")
         return look
 
@@ -148,7 +148,7 @@ def integrated(
     folder: Path, argv: tuple[str, ...], env: Mapping[str, str] = EMPTY
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     place = folder / f"it's {next(numbers)}"
-    found = integrate(argv, str(place), env, SESSION)
+    found = integrate_shell(argv, str(place), env, SESSION)
     assert found
     place.mkdir()
     for name, text in found.files.items():

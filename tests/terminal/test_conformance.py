@@ -19,7 +19,7 @@ import pytest
 import yaml
 
 from tmuxctl.results import CursorPosition
-from tmuxctl.terminal.picture.replay import Cell, Replay, cells
+from tmuxctl.terminal.picture.replay import Cell, Replay, styled_cells
 from tmuxctl.terminal.tmux import screen
 
 STREAMS = Path(__file__).parent / "streams"
@@ -142,18 +142,18 @@ class Tmux:
             rows[:scrolled],
             CursorPosition(x, y, bool(shown)),
             bool(alternate),
-            written(captured, cells(captured, columns))[scrolled:],
+            written(captured, styled_cells(captured, columns))[scrolled:],
         )
 
 
 def plain(captured: bytes) -> list[str]:
-    return [row.rstrip(" ") for row in screen.text(captured, trim=False).split("\n")[:-1]]
+    return [row.rstrip(" ") for row in screen.plain_text(captured, trim=False).split("\n")[:-1]]
 
 
 def written(captured: bytes, rows: list[list[Cell]]) -> list[list[Cell]]:
     """The cells as far as the capture goes: behind its text tmux shows no background."""
     found = []
-    for text, row in zip(screen.text(captured, trim=False).split("\n"), rows, strict=False):
+    for text, row in zip(screen.plain_text(captured, trim=False).split("\n"), rows, strict=False):
         ends = itertools.accumulate(len(cell.text) for cell in row)
         found.append([cell for cell, end in zip(row, ends, strict=True) if end <= len(text)])
     return found

@@ -84,7 +84,7 @@ def test_what_comes_with_an_event_is_an_argument_or_its_input(run: Run, folder: 
 def test_a_name_is_what_a_files_name_may_be(run: Run, folder: Path, event: str, name: str) -> None:
     run(event, "")
     assert told(folder) == [(name, b"")]
-    assert hooks.name(event, 12, 34) == f"{name}.12.34"
+    assert hooks.event_file_name(event, 12, 34) == f"{name}.12.34"
 
 
 def test_without_any_word_it_is_an_event_without_a_name(run: Run, folder: Path) -> None:

@@ -153,7 +153,7 @@ def test_a_segment_that_grew_after_the_listing_makes_no_gap(tmp_path):
 
 def test_cursors_survive_their_text():
     cursor = Cursor("2", 118)
-    assert journal.cursor_text(cursor) == "c1:2:118"
+    assert journal.format_cursor(cursor) == "c1:2:118"
     assert journal.parse_cursor("c1:2:118") == cursor
     assert journal.parse_cursor("c1:0af.9:0") == Cursor("0af.9", 0)
 
@@ -177,7 +177,7 @@ class Writer:
 
     def __init__(self, folder: Path, limit: int) -> None:
         (folder / "journal").mkdir(exist_ok=True)
-        (folder / "journal.sh").write_text(journal.writer(limit))
+        (folder / "journal.sh").write_text(journal.writer_script(limit))
         self.folder = folder
         self.process = subprocess.Popen(
             ["sh", "-c", journal.pipe_command(str(folder))], stdin=subprocess.PIPE, bufsize=0
@@ -332,12 +332,12 @@ class Server:
     def start(self, name: str, program: str, *, folder: Path | None = None, limit: int = 64 << 20) -> Journal:
         place = folder or self.folder / name
         (place / "journal").mkdir(parents=True)
-        (place / "journal.sh").write_text(journal.writer(limit))
+        (place / "journal.sh").write_text(journal.writer_script(limit))
         here = f"={name}:"
         self(
             *("new-session", "-d", "-s", name, "-x", "200", "-c", "/", program, ";"),
             *("pipe-pane", "-IO", "-t", here, journal.pipe_command(str(place)), ";"),
-            *("set-option", "-t", here, "@tmuxctl_folder", journal.encoded(str(place))),
+            *("set-option", "-t", here, "@tmuxctl_folder", journal.encode_path(str(place))),
         )
         return Journal(Folder(), str(place))
 
@@ -408,7 +408,7 @@ def test_a_cursor_holds_across_rotation_and_exit(server):
     program = f"{LINES} 20000; while [ ! -e {go} ]; do sleep 0.01; done; {LINES} 5000; {held(leave)}"
     kept, first, second = server.start("turn", program, limit=1 << 20), lines(20000), lines(5000)
     until(lambda: kept.end() == len(first))
-    cursor = journal.parse_cursor(journal.cursor_text(Cursor("7", kept.end())))
+    cursor = journal.parse_cursor(journal.format_cursor(Cursor("7", kept.end())))
     go.touch()
     until(lambda: kept.end() == len(first) + len(second))
     leave.touch()

@@ -14,7 +14,7 @@ import pytest
 
 from tmuxctl.errors import Usage
 from tmuxctl.terminal.input.keys import key_names, tmux_keys
-from tmuxctl.transport.base import argv, source
+from tmuxctl.transport.base import format_arguments, format_control_line
 
 READER = """
 import os, sys, tty
@@ -111,18 +111,18 @@ def command(name):
 
 
 def test_every_name_arrives_as_its_bytes(keyboard):
-    arrived = keyboard.press(*(argv([command(name)]) for name in EXPECTED))
+    arrived = keyboard.press(*(format_arguments([command(name)]) for name in EXPECTED))
     assert dict(zip(EXPECTED, arrived, strict=True)) == EXPECTED
 
 
 def test_the_same_inside_a_command_list_written_as_text(keyboard):
-    arrived = keyboard.press(*(["if-shell", "-F", "1", source([command(name)])] for name in EXPECTED))
+    arrived = keyboard.press(*(["if-shell", "-F", "1", format_control_line([command(name)])] for name in EXPECTED))
     assert dict(zip(EXPECTED, arrived, strict=True)) == EXPECTED
 
 
 def test_a_row_of_keys_with_semicolons_arrives_in_order(keyboard):
     keys = ("send-keys", "-t", "=keys:", *tmux_keys([";", "a", ";", "C-c", "-", ";"]))
-    assert keyboard.press(argv([keys, keys])) == [b";a;\x03-;" * 2]
+    assert keyboard.press(format_arguments([keys, keys])) == [b";a;\x03-;" * 2]
 
 
 def test_the_ninety_names_of_ptyai_are_listed_and_accepted():

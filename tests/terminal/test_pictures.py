@@ -16,8 +16,8 @@ import pytest
 from programs import LINES
 
 from tmuxctl.control import Control
-from tmuxctl.terminal.picture.render import BASELINE, HEIGHT, MARGIN, WIDTH, html, svg
-from tmuxctl.terminal.picture.replay import cells
+from tmuxctl.terminal.picture.render import BASELINE, HEIGHT, MARGIN, WIDTH, render_html, render_svg
+from tmuxctl.terminal.picture.replay import styled_cells
 
 HERO = Path(__file__).resolve().parent.parent.parent / "docs" / "hero.svg"
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -105,7 +105,7 @@ def of_picture(drawn: list[Any]) -> set[Place]:
 
 def expected(captured: bytes, columns: int) -> set[Place]:
     found = set()
-    for y, row in enumerate(cells(captured, columns)):
+    for y, row in enumerate(styled_cells(captured, columns)):
         x = 0
         for cell in row:
             found.add(Place(cell.text, float(x), float(y)))
@@ -123,12 +123,12 @@ TABLE = (
 
 
 def test_every_character_of_a_picture_stands_in_its_column_in_a_browser(browser):
-    drawn = browser(SVG_PLACES, svg(TABLE, 60, 6, "table"))
+    drawn = browser(SVG_PLACES, render_svg(TABLE, 60, 6, "table"))
     assert of_picture(drawn) == expected(TABLE, 60)
 
 
 def test_every_character_of_a_page_stands_in_its_column_in_a_browser(browser):
-    assert seen(browser(HTML_PLACES, html(TABLE, 60, "table"))) == expected(TABLE, 60)
+    assert seen(browser(HTML_PLACES, render_html(TABLE, 60, "table"))) == expected(TABLE, 60)
 
 
 @pytest.mark.on("tmux")

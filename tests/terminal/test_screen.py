@@ -11,8 +11,8 @@ from html.parser import HTMLParser
 import pytest
 
 from tmuxctl.results import CursorPosition
-from tmuxctl.terminal.picture.render import html, svg
-from tmuxctl.terminal.picture.replay import Cell, Replay, cells
+from tmuxctl.terminal.picture.render import render_html, render_svg
+from tmuxctl.terminal.picture.replay import Cell, Replay, styled_cells
 from tmuxctl.terminal.tmux import screen
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -37,13 +37,13 @@ HOSTILE = [
 
 def test_text_has_no_styles_no_links_and_no_trailing_blanks() -> None:
     captured = b"\x1b[1;31mred\x1b[0m  \n\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\ \n  in \n\n \n"
-    assert screen.text(captured) == "red\nlink\n  in"
-    assert screen.text(captured, trim=False) == "red  \nlink \n  in \n\n \n"
+    assert screen.plain_text(captured) == "red\nlink\n  in"
+    assert screen.plain_text(captured, trim=False) == "red  \nlink \n  in \n\n \n"
 
 
 def test_text_draws_lines_across_rows() -> None:
     captured = b"\x0elqqk\n\x0fx \x0ex\x1b[31mx\x1b[39m\nmqj\x0f m\n"
-    assert screen.text(captured) == "┌──┐\nx ││\n└─┘ m"
+    assert screen.plain_text(captured) == "┌──┐\nx ││\n└─┘ m"
 
 
 @pytest.mark.parametrize(
@@ -60,38 +60,38 @@ def test_text_draws_lines_across_rows() -> None:
     ],
 )
 def test_a_cursor_that_a_program_draws_is_one_cell_in_reverse_video(captured: bytes, place) -> None:
-    assert screen.drawn_cursor(captured) == place
+    assert screen.find_drawn_cursor(captured) == place
 
 
 def test_bytes_that_are_no_text_are_shown_as_such() -> None:
-    assert screen.text(b"a\xffb\xe4\xb8") == "a\ufffdb\ufffd"
-    assert screen.clean(b"a\xffb") == screen.clean("a\udcffb") == "a\ufffdb"
+    assert screen.plain_text(b"a\xffb\xe4\xb8") == "a\ufffdb\ufffd"
+    assert screen.strip_escapes(b"a\xffb") == screen.strip_escapes("a\udcffb") == "a\ufffdb"
 
 
 @pytest.mark.parametrize("data", HOSTILE)
 def test_no_control_reaches_a_reader(data: bytes) -> None:
-    for shown in (screen.clean(data), screen.clean(data.decode("utf-8", "surrogateescape"))):
+    for shown in (screen.strip_escapes(data), screen.strip_escapes(data.decode("utf-8", "surrogateescape"))):
         assert not CONTROL.search(shown)
-    assert not CONTROL.search(screen.text(data).replace("\t", "\x00"))
-    assert not CONTROL.search(re.sub(r"\x1b\[[0-9:;]*m", "", screen.ansi(data)))
-    for row in cells(data, 10):
+    assert not CONTROL.search(screen.plain_text(data).replace("\t", "\x00"))
+    assert not CONTROL.search(re.sub(r"\x1b\[[0-9:;]*m", "", screen.styled_text(data)))
+    for row in styled_cells(data, 10):
         assert not any(CONTROL.search(cell.text) or "\n" in cell.text for cell in row)
 
 
 def test_clean_keeps_what_follows_a_string_that_never_ends() -> None:
-    assert screen.clean("a\x1b]0;never ended\nnext\x1b[0m\tline\r\n") == "a\nnext\tline\n"
-    assert screen.clean("a\x1bPnever ended\nnext") == "a\nnext"
-    assert screen.clean("a\x1bPq\n#0\n\x1b\\b") == "ab"
+    assert screen.strip_escapes("a\x1b]0;never ended\nnext\x1b[0m\tline\r\n") == "a\nnext\tline\n"
+    assert screen.strip_escapes("a\x1bPnever ended\nnext") == "a\nnext"
+    assert screen.strip_escapes("a\x1bPq\n#0\n\x1b\\b") == "ab"
 
 
 def test_clean_is_quick_on_output_full_of_escapes() -> None:
-    assert screen.clean("\x1b]" * 200_000 + "\nx") == "\nx"
-    assert screen.clean("\x1bP" * 20_000 + "\nx") == "\nx"
+    assert screen.strip_escapes("\x1b]" * 200_000 + "\nx") == "\nx"
+    assert screen.strip_escapes("\x1bP" * 20_000 + "\nx") == "\nx"
 
 
 def test_each_row_of_ansi_can_be_shown_by_itself() -> None:
     captured = b"\x1b[1;38;5;208mone\ntwo \x1b[0m.\n\x1b[44m  \x1b[49m\n\n\x1b[31m\n"
-    assert screen.ansi(captured).split("\n") == [
+    assert screen.styled_text(captured).split("\n") == [
         "\x1b[1;38;5;208mone\x1b[0m",
         "\x1b[1;38;5;208mtwo \x1b[0m.",
         "\x1b[44m  \x1b[49m",
@@ -108,7 +108,7 @@ def test_each_row_of_ansi_can_be_shown_by_itself() -> None:
     ],
 )  # fmt: skip
 def test_a_row_ends_in_a_reset_if_a_style_is_on(sequence: str, ends: bool) -> None:
-    assert screen.ansi(f"\x1b[{sequence}mx".encode()).endswith("\x1b[0m") is ends
+    assert screen.styled_text(f"\x1b[{sequence}mx".encode()).endswith("\x1b[0m") is ends
 
 
 def test_cells_know_their_style_and_width() -> None:
@@ -116,7 +116,7 @@ def test_cells_know_their_style_and_width() -> None:
         b"\x1b[1;3;4;7;9;31;104mA\x1b[0m\x1b[38;5;208mB\x1b[48:2::1:2:3mC\x1b[m\xe4\xb8\xad\x0eq\x0f\n"
         b"\x1b[33;58:5:9;4:3mx"
     )
-    first, second = cells(captured, 8)
+    first, second = styled_cells(captured, 8)
     assert first[0] == Cell("A", 1, True, True, True, True, True, "red", "brightblue")
     assert first[1] == Cell("B", 1, fg="#ff8700")
     assert first[2] == Cell("C", 1, fg="#ff8700", bg="#010203")
@@ -140,13 +140,13 @@ def test_cells_know_their_style_and_width() -> None:
     ],
 )
 def test_cells_lose_no_text(text: str) -> None:
-    (row,) = cells(text.encode(), 20)
+    (row,) = styled_cells(text.encode(), 20)
     assert "".join(cell.text for cell in row).rstrip(" ") == text
     assert [cell.text for cell in row][:1] != [""]
 
 
 def test_joined_rows_longer_than_the_screen_stay_whole() -> None:
-    (row,) = cells(b"x" * 30, 20)
+    (row,) = styled_cells(b"x" * 30, 20)
     assert len(row) == 30
 
 
@@ -172,7 +172,7 @@ EVIL = '</title></pre></svg><script>alert(1)</script>"onload="x" & \x1b]0;t\x07\
 
 def test_a_page_shows_hostile_text_and_runs_none_of_it() -> None:
     page = Page()
-    page.feed(html(EVIL.encode("utf-8", "replace") + "\n中 \x1b[31mred".encode(), 40, EVIL))
+    page.feed(render_html(EVIL.encode("utf-8", "replace") + "\n中 \x1b[31mred".encode(), 40, EVIL))
     assert page.elements == {"html", "head", "meta", "title", "style", "body", "pre", "i", "span"}
     assert page.attributes == {"lang", "charset", "http-equiv", "content", "class", "style"}
     assert "<script>alert(1)</script>" in page.text
@@ -180,7 +180,7 @@ def test_a_page_shows_hostile_text_and_runs_none_of_it() -> None:
 
 
 def test_a_picture_is_sound_xml_whatever_it_shows() -> None:
-    root = Tree.fromstring(svg(EVIL.encode("utf-8", "replace") + b"\n\x1b[7;31mx\x1b[0m", 80, 24, EVIL))
+    root = Tree.fromstring(render_svg(EVIL.encode("utf-8", "replace") + b"\n\x1b[7;31mx\x1b[0m", 80, 24, EVIL))
     names = {element.tag.rpartition("}")[2] for element in root.iter()}
     assert names == {"svg", "title", "rect", "g", "text"}
     assert "<script>alert(1)</script>" in "".join(root.itertext())
@@ -188,14 +188,14 @@ def test_a_picture_is_sound_xml_whatever_it_shows() -> None:
 
 
 def test_wide_characters_keep_their_columns_in_pictures() -> None:
-    root = Tree.fromstring(svg("中a".encode(), 4, 1, "t"))
+    root = Tree.fromstring(render_svg("中a".encode(), 4, 1, "t"))
     places = [(element.text, element.get("x")) for element in root.iter("{http://www.w3.org/2000/svg}text")]
     assert places == [("中", "8"), ("a", "26")]
-    assert 'style="width:2ch">中</i>a' in html("中a".encode(), 4, "t")
+    assert 'style="width:2ch">中</i>a' in render_html("中a".encode(), 4, "t")
 
 
 def test_colours_of_a_page_are_those_of_the_screen() -> None:
-    page = html(b"\x1b[31ma\x1b[38;5;208mb\x1b[48;2;1;2;3mc\x1b[0;7md", 10, "t")
+    page = render_html(b"\x1b[31ma\x1b[38;5;208mb\x1b[48;2;1;2;3mc\x1b[0;7md", 10, "t")
     for rule in ("color:#cd3131", "color:#ff8700", "background:#010203", "background:#d4d4d4"):
         assert rule in page
 

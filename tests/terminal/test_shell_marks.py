@@ -9,7 +9,7 @@ import pytest
 from terminal.shell_pane import SESSION, Shell, folder, integrated, numbers, tmux
 
 from tmuxctl.reading.text.marks import marks, output
-from tmuxctl.terminal.launch.shells import integrate
+from tmuxctl.terminal.launch.shells import integrate_shell
 
 __all__ = ["folder"]
 
@@ -143,4 +143,4 @@ def test_bash_reads_what_it_would_have_read(folder: Path) -> None:
     ],
 )
 def test_what_is_no_plain_interactive_shell_is_left_alone(line: str) -> None:
-    assert integrate(tuple(line.split()), "/f", {}, SESSION) is None
+    assert integrate_shell(tuple(line.split()), "/f", {}, SESSION) is None

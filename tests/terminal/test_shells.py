@@ -10,7 +10,7 @@ import pytest
 from terminal.shell_pane import Shell, folder, integrated, tmux
 
 from tmuxctl.errors import Usage
-from tmuxctl.terminal.launch.shells import exec_script, kind_of, typed_line
+from tmuxctl.terminal.launch.shells import exec_script, find_shell_kind, format_typed_line
 
 __all__ = ["folder"]
 PLAIN = {"bash": ("bash", "--norc"), "zsh": ("zsh", "-f"), "fish": ("fish", "--no-config"), "sh": ("dash",)}
@@ -223,8 +223,8 @@ def test_kinds_are_known_by_name() -> None:
         "mksh": "sh",
         "bash-static": "bash",
     }
-    assert {name: kind_of(name) for name in known} == known
-    assert [kind_of(name) for name in ("", "-", "busybox", "bashful", "python3", "rbash", "tcsh", "/bin/")] == [
+    assert {name: find_shell_kind(name) for name in known} == known
+    assert [find_shell_kind(name) for name in ("", "-", "busybox", "bashful", "python3", "rbash", "tcsh", "/bin/")] == [
         None
     ] * 8
 
@@ -239,4 +239,4 @@ def test_what_cannot_be_typed_is_refused() -> None:
         with pytest.raises(Usage):
             exec_script(kind, command, token, "/p")
     with pytest.raises(Usage):
-        typed_line("sh", "/a\nb")
+        format_typed_line("sh", "/a\nb")

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from tmuxctl import widths
-from tmuxctl.transport.versions import number
+from tmuxctl.transport.versions import parse_version
 
 CLUSTERS = {
     f"{group} {codes}": "".join(chr(int(code, 16)) for code in codes.split())
@@ -78,7 +78,7 @@ def tmux() -> Iterator[Tmux]:
         while not told.exists():
             assert run("display-message", "-p", "-t", "=w:", "#{pane_dead}") == "0\n"
         columns = [int(column) - 1 for column in told.read_text().split()]
-        version = number(run("display-message", "-p", "#{version}").strip())
+        version = parse_version(run("display-message", "-p", "#{version}").strip())
         seen = [row.partition(END)[0] for row in run("capture-pane", "-p", "-N", "-t", "=w:").split("\n")]
         drawn = {name: Drawn(*one) for name, one in zip(CLUSTERS, zip(seen, columns, strict=False), strict=False)}
         yield Tmux(version, drawn)

@@ -37,7 +37,7 @@ def append(path: Path, text: str = "x") -> None:
 
 def asleep(threads: int) -> None:
     """Wait until so many threads sleep in the hub."""
-    hub = notify._shared()
+    hub = notify._share_hub()
     while len(hub.followers) + (hub.leader is not None) < threads:
         time.sleep(0.001)
 

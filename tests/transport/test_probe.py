@@ -431,7 +431,7 @@ def test_a_kernel_without_lists_of_children_tells_the_same(start: Callable[..., 
 
     seen = start(*python(ELSEWHERE))
     until(lambda: "cat" in names(seen.kernel()) and True in [thread.tty for thread in threads(seen.kernel())])
-    kernel = probe.kernel(Unlisted(), seen.pid, seen.path)
+    kernel = probe.read_kernel(Unlisted(), seen.pid, seen.path)
     assert [one.pid for one in kernel.programs] == [one.pid for one in seen.kernel().programs]
     assert len(kernel.programs) == 2
 
@@ -679,7 +679,7 @@ CALLS = {
 @pytest.mark.parametrize("case", CALLS)
 def test_a_line_of_proc_is_understood(case: str) -> None:
     machine, shown, expected = CALLS[case]
-    assert calls.wait(shown, Descriptors(), machine)[:4] == (*expected, True)
+    assert calls.parse_wait(shown, Descriptors(), machine)[:4] == (*expected, True)
 
 
 TIMES = struct.pack("=qq", 2, 500_000_000)
@@ -701,20 +701,20 @@ def test_after_how_long_a_call_gives_up_is_told(case: str) -> None:
     shown, seconds = TIMED[case]
     memory = bytes(16) + struct.pack("=ihhQ", 0, 1, 0, 1)
     memory += bytes(1024 - len(memory)) + TIMES + struct.pack("=qq", 0, 200_000)
-    found = calls.wait(shown, Descriptors(memory), "x86_64")
+    found = calls.parse_wait(shown, Descriptors(memory), "x86_64")
     assert (found.tty, found.timeout) == (True, seconds)
     assert found.alone == ("for ever" in case)
 
 
 def test_what_a_process_writes_to_itself_is_told_from_what_others_do() -> None:
-    own, others = (calls.wait(line(232, one, 1, 1, FOREVER), Descriptors(), "x86_64") for one in (11, 12))
+    own, others = (calls.parse_wait(line(232, one, 1, 1, FOREVER), Descriptors(), "x86_64") for one in (11, 12))
     assert (own.tty, own.alone, own.inward) == (True, False, True)
     assert (others.tty, others.alone, others.inward) == (True, False, False)
-    assert not calls.wait(line(232, 11, 1, 1, 500), Descriptors(), "x86_64").inward
+    assert not calls.parse_wait(line(232, 11, 1, 1, 500), Descriptors(), "x86_64").inward
 
 
 def test_an_epoll_in_an_epoll_is_followed_three_deep() -> None:
-    assert [calls.wait(line(232, one, 1, 1, FOREVER), Descriptors(), "x86_64").tty for one in (5, 8, 13)] == [
+    assert [calls.parse_wait(line(232, one, 1, 1, FOREVER), Descriptors(), "x86_64").tty for one in (5, 8, 13)] == [
         True,
         True,
         False,
@@ -722,13 +722,13 @@ def test_an_epoll_in_an_epoll_is_followed_three_deep() -> None:
 
 
 def test_a_set_that_cannot_be_read_is_unknown() -> None:
-    assert calls.wait(line(7, 0, 2, FOREVER), Descriptors(bytes(8)), "x86_64")[:4] == ("poll", None, False, False)
+    assert calls.parse_wait(line(7, 0, 2, FOREVER), Descriptors(bytes(8)), "x86_64")[:4] == ("poll", None, False, False)
 
 
 def test_of_a_large_set_only_a_part_is_looked_at() -> None:
     entries = b"\0\0\0\0\1\0\0\0" * 300
-    assert calls.wait(line(7, 0, 256, FOREVER), Descriptors(entries), "x86_64")[:4] == ("poll", True, True, True)
-    assert calls.wait(line(7, 0, 300, FOREVER), Descriptors(entries), "x86_64")[:4] == ("poll", True, False, True)
+    assert calls.parse_wait(line(7, 0, 256, FOREVER), Descriptors(entries), "x86_64")[:4] == ("poll", True, True, True)
+    assert calls.parse_wait(line(7, 0, 300, FOREVER), Descriptors(entries), "x86_64")[:4] == ("poll", True, False, True)
 
 
 @pytest.mark.parametrize(
@@ -743,7 +743,7 @@ def test_the_numbers_are_the_kernels(machine: str, header: str) -> None:
         pytest.skip(f"there is no {header}")
     defined = re.findall(r"#define __NR(?:3264)?_(\w+)\s+(\d+)\s*$", Path(header).read_text(), re.MULTILINE)
     numbers = {name.replace("fstatat", "newfstatat").replace("newnew", "new"): int(number) for name, number in defined}
-    known = {name: number for number, name in calls.named(machine).items()}
+    known = {name: number for number, name in calls.load_call_names(machine).items()}
     assert {name: known[name] for name in known if name in numbers} == {
         name: numbers[name] for name in known if name in numbers
     }

@@ -29,7 +29,7 @@ README = Path(__file__).resolve().parents[2] / "README.md"
     ],
 )
 def test_a_version_is_read_as_tmux_tells_it(version: str, number: tuple[int, int] | None, tried: bool) -> None:
-    assert (versions.number(version), versions.is_tried(version)) == (number, tried)
+    assert (versions.parse_version(version), versions.is_tried(version)) == (number, tried)
 
 
 def test_only_servers_that_would_alter_a_text_are_told_not_to() -> None:

@@ -157,7 +157,7 @@ class Transport(Protocol):
         """Run ONE tmux command list and return what it printed; never starts a server.
 
         `buffer` names a paste buffer and the exact bytes it is filled with before the list runs. Raises what
-        `failure` says of tmux's message, and Unreachable `backend_timeout` when tmux does not answer in time
+        `error_of_complaint` makes of tmux's message, and Unreachable `backend_timeout` when tmux does not answer in time
         (a list that writes may still be carried out later: the caller knows whether that matters).
         """
 
@@ -253,7 +253,7 @@ SAFE = re.compile(r"[A-Za-z0-9_./@=:+,-]+").fullmatch
 ESCAPES = {code: f"\\{code:03o}" for code in (*range(0x20), 0x7F)} | {ord(one): f"\\{one}" for one in '\\"$~'}
 
 
-def quote(argument: str) -> str:
+def quote_argument(argument: str) -> str:
     r"""One argument as tmux's own command parser reads it back (tmux(1), PARSING SYNTAX): bare, or in double quotes with
     octal escapes. A `~` is expanded even there (measured), so it is escaped too."""
     return argument if SAFE(argument) else f'"{argument.translate(ESCAPES)}"'
@@ -266,12 +266,12 @@ def shell_word(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def source(commands: Sequence[Command]) -> str:
+def format_control_line(commands: Sequence[Command]) -> str:
     """A command list as text for control mode."""
-    return " ; ".join(" ".join(quote(argument) for argument in command) for command in commands)
+    return " ; ".join(" ".join(quote_argument(argument) for argument in command) for command in commands)
 
 
-def argv(commands: Sequence[Command]) -> list[str]:
+def format_arguments(commands: Sequence[Command]) -> list[str]:
     r"""A command list as arguments of the tmux program. A trailing `;` of an argument would end its command: it goes as `\;`.
 
     So the `;` between two commands stands behind the first one's last word: for each that is a word of its own, tmux 3.3 to
@@ -299,7 +299,7 @@ FAILURES: Sequence[tuple[str, type[TmuxctlError], str, str]] = (
 )  # fmt: skip
 
 
-def failure(message: str) -> TmuxctlError:
+def error_of_complaint(message: str) -> TmuxctlError:
     """tmux's complaint as an error of ours."""
     if found := re.fullmatch(f"invalid option: {REFUSED}(?: (.*))?", message):
         return GuardRefused(found[1] or "")
@@ -309,7 +309,7 @@ def failure(message: str) -> TmuxctlError:
     return Failed(f"tmux: {message}" if message else "tmux failed without a word", reason="tmux")
 
 
-def out_of_reach(pid: int, complaint: str) -> Unreachable:
+def unreachable_server_error(pid: int, complaint: str) -> Unreachable:
     """The error for a server that runs and cannot be asked; `complaint` is what tmux says to that."""
     # a server of 3.6 or later hangs up on programs up to 3.5a, which take that for its end (measured)
     if "server exited" in complaint:

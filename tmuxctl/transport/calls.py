@@ -108,7 +108,7 @@ class _Unreadable(Exception):
     """The memory with a set of descriptors cannot be read."""
 
 
-def wait(line: bytes, process: ProcessView, machine: str) -> ThreadWait:
+def parse_wait(line: bytes, process: ProcessView, machine: str) -> ThreadWait:
     """What a thread waits for, by its line of /proc/PID/task/TID/syscall; `machine` as uname(2) names it."""
     words = line.split()
     if words[0] == b"running":
@@ -119,7 +119,7 @@ def wait(line: bytes, process: ProcessView, machine: str) -> ThreadWait:
     if words[8] == b"0x0":
         # a worker of io_uring: a thread without a program counter, the call is that of its maker
         return ThreadWait(None, None)
-    call = named(machine).get(int(words[0]))
+    call = load_call_names(machine).get(int(words[0]))
     arguments = [int(word, 16) for word in words[1:7]]
     if call is None:
         return ThreadWait(words[0].decode(), None)
@@ -129,20 +129,20 @@ def wait(line: bytes, process: ProcessView, machine: str) -> ThreadWait:
         tty = process.terminal(arguments[READS[call]] & 0xFFFF_FFFF)
         return ThreadWait(call, tty, tty is True)
     try:
-        entries = _several(call, arguments, process)
+        entries = _list_awaited(call, arguments, process)
     except _Unreadable:
         return ThreadWait(call, None, told=False)
-    found = _among(entries, process, NESTED)
+    found = _judge_descriptors(entries, process, NESTED)
     if not found.tty:
         return ThreadWait(call, found.tty)
-    seconds = _seconds(call, arguments, process)
+    seconds = _read_timeout(call, arguments, process)
     forever = seconds is FOREVER
     timeout = None if seconds is FOREVER or seconds < 0 else seconds
     return ThreadWait(call, True, found.alone and forever, timeout=timeout, inward=found.inward and forever)
 
 
 @cache
-def named(machine: str) -> dict[int, str]:
+def load_call_names(machine: str) -> dict[int, str]:
     """The names of the system calls by their numbers on this kind of machine; empty where they are not known."""
     column = MACHINES.get(machine)
     if column is None:
@@ -151,22 +151,22 @@ def named(machine: str) -> dict[int, str]:
     return {int(row[column]): row[0] for row in rows if row[column] != "-"}
 
 
-def epoll(descriptor: int, process: ProcessView) -> bool | None:
+def epoll_awaits_terminal(descriptor: int, process: ProcessView) -> bool | None:
     """Whether an epoll descriptor waits for the terminal's input."""
-    return _among(_watched(descriptor, process), process, NESTED).tty
+    return _judge_descriptors(_read_epoll_list(descriptor, process), process, NESTED).tty
 
 
-def _several(call: str, arguments: list[int], process: ProcessView) -> list[tuple[int, bool]]:
+def _list_awaited(call: str, arguments: list[int], process: ProcessView) -> list[tuple[int, bool]]:
     """The descriptors a call waits for, each with whether for input."""
     first, second, third, fourth, *_ = arguments
     if call in POLLS:
-        return list(_polled(first, second, process))
+        return list(_read_poll_array(first, second, process))
     if call in SELECTS:
-        return list(_selected(first & 0xFFFF_FFFF, (second, third, fourth), process))
-    return _watched(first & 0xFFFF_FFFF, process) if call.startswith("epoll") else []
+        return list(_read_select_sets(first & 0xFFFF_FFFF, (second, third, fourth), process))
+    return _read_epoll_list(first & 0xFFFF_FFFF, process) if call.startswith("epoll") else []
 
 
-def _seconds(call: str, arguments: list[int], process: ProcessView) -> float | None:
+def _read_timeout(call: str, arguments: list[int], process: ProcessView) -> float | None:
     """After how many seconds a call gives up: FOREVER, or UNKNOWN_TIME."""
     _, _, third, fourth, fifth, _ = arguments
     if call in MILLISECONDS:
@@ -183,10 +183,12 @@ def _seconds(call: str, arguments: list[int], process: ProcessView) -> float | N
     return max(0.0, seconds)
 
 
-def _polled(address: int, count: int, process: ProcessView) -> Iterator[tuple[int, bool]]:
+def _read_poll_array(address: int, count: int, process: ProcessView) -> Iterator[tuple[int, bool]]:
     """The entries of an array of struct pollfd; one that is negative is skipped there too."""
     count &= 0xFFFF_FFFF
-    for descriptor, events, _ in struct.iter_unpack("=ihh", _memory(address, 8 * min(count, DESCRIPTORS), process)):
+    for descriptor, events, _ in struct.iter_unpack(
+        "=ihh", _read_memory(address, 8 * min(count, DESCRIPTORS), process)
+    ):
         if descriptor >= 0:
             yield descriptor, bool(events & INPUT)
     if count > DESCRIPTORS:
@@ -194,13 +196,13 @@ def _polled(address: int, count: int, process: ProcessView) -> Iterator[tuple[in
         yield -1, False
 
 
-def _selected(count: int, addresses: tuple[int, ...], process: ProcessView) -> Iterator[tuple[int, bool]]:
+def _read_select_sets(count: int, addresses: tuple[int, ...], process: ProcessView) -> Iterator[tuple[int, bool]]:
     """The members of up to three fd_sets: for input, for output, for exceptions."""
     # the kernel knows no more descriptors than the process has room for, whatever is asked
     size = (min(count, 1024) + 63) // 64 * 8
     left = DESCRIPTORS
     for reads, address in zip((True, False, True), addresses, strict=True):
-        bits = int.from_bytes(_memory(address, size, process), "little") if address else 0
+        bits = int.from_bytes(_read_memory(address, size, process), "little") if address else 0
         bits &= (1 << min(count, 1024)) - 1
         while bits and left:
             lowest = bits & -bits
@@ -210,14 +212,14 @@ def _selected(count: int, addresses: tuple[int, ...], process: ProcessView) -> I
         yield -1, False
 
 
-def _memory(address: int, size: int, process: ProcessView) -> bytes:
+def _read_memory(address: int, size: int, process: ProcessView) -> bytes:
     found = process.memory(address, size) if size else b""
     if len(found) != size:
         raise _Unreadable
     return found
 
 
-def _watched(descriptor: int, process: ProcessView) -> list[tuple[int, bool]]:
+def _read_epoll_list(descriptor: int, process: ProcessView) -> list[tuple[int, bool]]:
     return [
         (one, bool(events & INPUT))
         for one, events in (process.watched(descriptor) or ())[:DESCRIPTORS]
@@ -225,9 +227,12 @@ def _watched(descriptor: int, process: ProcessView) -> list[tuple[int, bool]]:
     ]
 
 
-def _among(entries: Iterable[tuple[int, bool]], process: ProcessView, depth: int) -> AwaitedDescriptors:
+def _judge_descriptors(entries: Iterable[tuple[int, bool]], process: ProcessView, depth: int) -> AwaitedDescriptors:
     """What is waited for among these (of none at all it is true that there is nothing else)."""
-    found = [_one(descriptor, process, depth) if descriptor >= 0 and reads else OTHER for descriptor, reads in entries]
+    found = [
+        _judge_descriptor(descriptor, process, depth) if descriptor >= 0 and reads else OTHER
+        for descriptor, reads in entries
+    ]
     waits = {one.tty for one in found}
     tty = True if True in waits else None if None in waits else False
     if not tty:
@@ -238,10 +243,10 @@ def _among(entries: Iterable[tuple[int, bool]], process: ProcessView, depth: int
 OTHER = AwaitedDescriptors(False, False, False)
 
 
-def _one(descriptor: int, process: ProcessView, depth: int) -> AwaitedDescriptors:
+def _judge_descriptor(descriptor: int, process: ProcessView, depth: int) -> AwaitedDescriptors:
     tty = process.terminal(descriptor)
     if tty is not False:
         return AwaitedDescriptors(tty, bool(tty), bool(tty))
-    if depth and (inside := _watched(descriptor, process)):
-        return _among(inside, process, depth - 1)
+    if depth and (inside := _read_epoll_list(descriptor, process)):
+        return _judge_descriptors(inside, process, depth - 1)
     return OTHER._replace(inward=process.inward(descriptor))

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from tmuxctl.errors import NotFound, TmuxctlError, Unreachable
-from tmuxctl.transport.base import Command, Guard, failure, quote, source
+from tmuxctl.transport.base import Command, Guard, error_of_complaint, format_control_line, quote_argument
 
 SESSION = "_tmuxctl"
 BUFFER_LIMIT = 16 * 1024
@@ -31,7 +31,7 @@ ATTACH = ("attach-session", "-E", "-t", f"={SESSION}", "-f", "no-output,ignore-s
 # `cat -` in two words is executed without a shell; it sleeps on its terminal with 0.1 MB of its own.
 MAKE = ("new-session", "-d", "-s", SESSION, "-x", "80", "-y", "24", "cat", "-")
 
-ELSEWHERE = re.compile(
+NEEDS_CLIENT = re.compile(
     r"attach(-session)?|detach(-client)?|kill-server|load(b|-buffer)|new(-session)?|run(-shell)?|save(b|-buffer)"
     r"|show(b|-buffer)|source(-file)?|start(-server)?|suspend(c|-client)|switch(c|-client)|wait(-for)?"
 )
@@ -114,7 +114,7 @@ class ControlChannel:
         except BaseException as error:
             self._end()
             if isinstance(error, Unreachable) and error.reason == "no_server":
-                raise failure(self._last_words) from None
+                raise error_of_complaint(self._last_words) from None
             raise
 
     def run(
@@ -122,16 +122,16 @@ class ControlChannel:
     ) -> bytes:
         """Run one list and return what it printed, as `Transport.run` does; `timeout` in seconds.
 
-        Raises NeedsSpawn before anything was sent, what `failure` says of tmux's complaint, Unreachable
+        Raises NeedsSpawn before anything was sent, what `error_of_complaint` makes of tmux's complaint, Unreachable
         `backend_timeout` when tmux did not answer in time and `no_server` when the client ended meanwhile.
         """
         deadline = time.monotonic() + timeout
-        if any(ELSEWHERE.fullmatch(command[0]) for command in commands):
+        if any(NEEDS_CLIENT.fullmatch(command[0]) for command in commands):
             raise NeedsSpawn(f"{commands[0][0]} needs a client of its own")
         mark, last = os.urandom(8).hex(), os.urandom(8).hex()
-        request, parts = _request(commands, buffer, mark, last, self._captures)
+        request, parts = _build_request(commands, buffer, mark, last, self._captures)
         if not self._lock.acquire(timeout=timeout):
-            raise _silent(timeout)
+            raise _timeout_error(timeout)
         try:
             self._drain()
             answer = self._exchange(request, last.encode(), deadline, timeout)
@@ -141,7 +141,7 @@ class ControlChannel:
             raise
         finally:
             self._lock.release()
-        return _printed(answer, mark.encode(), parts)
+        return _read_answer(answer, mark.encode(), parts)
 
     def close(self) -> None:
         """End the client; sessions go on. May be called twice, and while a call is in flight (which then fails)."""
@@ -175,7 +175,7 @@ class ControlChannel:
         """Wait for some of the answer, writing what is left of the request; what is left then."""
         remaining = deadline - time.monotonic()
         if remaining <= 0 or not (self._both if left else self._readable).poll(remaining * 1000):
-            raise _silent(timeout)
+            raise _timeout_error(timeout)
         if left:
             left = self._write(left)
         with suppress(BlockingIOError):
@@ -200,7 +200,7 @@ class ControlChannel:
         with suppress(ProcessLookupError):
             self._client.kill()
         self._client.wait()
-        self._last_words = _last_words(bytes(self._received), self._errors)
+        self._last_words = _read_last_words(bytes(self._received), self._errors)
         for pipe in self._pipes:
             pipe.close()
 
@@ -238,26 +238,26 @@ class CaptureMethod:
         return b"\\".join(parts)
 
 
-Read = Callable[[bytes], bytes]
+ReadBlock = Callable[[bytes], bytes]
 
 
-def _request(
+def _build_request(
     commands: Sequence[Command], buffer: tuple[str, bytes] | None, mark: str, last: str, captures: CaptureMethod
-) -> tuple[bytes, list[Read]]:
+) -> tuple[bytes, list[ReadBlock]]:
     """The list as one line, which tmux runs as one, and a second line that tells its end even after an error; and how the
     answers between two marks are read.
 
     Between its commands `mark` is printed: text of one (a screen may show anything) cannot pass for another's answer.
     """
-    words = _fill(*buffer) if buffer else []
-    parts: list[Read] = []
+    words = _fill_buffer(*buffer) if buffer else []
+    parts: list[ReadBlock] = []
     end = f"={mark}"
     for command in commands:
         if captures.leak and command[0] == "capture-pane" and "-p" in command:
-            words.append(source(captures.asked(command, end)))
+            words.append(format_control_line(captures.asked(command, end)))
             parts.append(lambda printed: captures.read(printed, end.encode()))
         else:
-            words.append(source([command]))
+            words.append(format_control_line([command]))
             if command[0] in SILENT or isinstance(command, Guard):
                 continue
             parts.append(bytes)
@@ -270,20 +270,20 @@ def _request(
     return " ; ".join(words).encode(errors="surrogateescape") + b"\n" + ending if words else ending, parts
 
 
-def _fill(name: str, data: bytes) -> list[str]:
+def _fill_buffer(name: str, data: bytes) -> list[str]:
     if len(data) > BUFFER_LIMIT or b"\0" in data:
         raise NeedsSpawn("set-buffer carries neither NUL nor this much")
     return [
-        f'set-buffer {"-a " if at else ""}-b {quote(name)} -- "{_octal(data[at : at + CHUNK])}"'
+        f'set-buffer {"-a " if at else ""}-b {quote_argument(name)} -- "{_escape_octal(data[at : at + CHUNK])}"'
         for at in range(0, len(data), CHUNK)
     ]
 
 
-def _octal(data: bytes) -> str:
+def _escape_octal(data: bytes) -> str:
     return UNSAFE.sub(lambda found: b"\\%03o" % found[0][0], data).decode()
 
 
-def _printed(answer: bytes, mark: bytes, parts: Sequence[Read]) -> bytes:
+def _read_answer(answer: bytes, mark: bytes, parts: Sequence[ReadBlock]) -> bytes:
     """What a spawned tmux would have printed; raises what it would have failed with."""
     output, start, line = [], 0, b"\n" + mark + b"\n"
     for read in parts[:-1]:
@@ -291,13 +291,13 @@ def _printed(answer: bytes, mark: bytes, parts: Sequence[Read]) -> bytes:
         if found < 0:
             # an error ended the list, and is in what is left
             break
-        output.append(read(_blocks(answer[start : answer.rfind(b"\n", 0, found) + 1])))
+        output.append(read(_join_blocks(answer[start : answer.rfind(b"\n", 0, found) + 1])))
         start = answer.index(b"\n", found + len(line)) + 1
-    output.append(parts[-1](_blocks(answer[start:])))
+    output.append(parts[-1](_join_blocks(answer[start:])))
     return b"".join(output)
 
 
-def _blocks(part: bytes) -> bytes:
+def _join_blocks(part: bytes) -> bytes:
     """The texts of some commands' blocks, without notifications."""
     output, at = [], 0
     while at < len(part):
@@ -313,7 +313,7 @@ def _blocks(part: bytes) -> bytes:
             raise Unreachable("tmux's answer makes no sense", reason="outcome_unknown", hint="look, then repeat it")
         text = part[end + 1 : close + 1]
         if wrong > done:
-            raise _complaint(text)
+            raise _block_error(text)
         # flags 0: a block of a hook, not of our list
         if guard.endswith(b" 1"):
             output.append(text)
@@ -321,11 +321,11 @@ def _blocks(part: bytes) -> bytes:
     return b"".join(output)
 
 
-def _complaint(text: bytes) -> TmuxctlError:
-    return failure(text.decode(errors="replace").strip().removeprefix("parse error: "))
+def _block_error(text: bytes) -> TmuxctlError:
+    return error_of_complaint(text.decode(errors="replace").strip().removeprefix("parse error: "))
 
 
-def _last_words(received: bytes, errors: int) -> str:
+def _read_last_words(received: bytes, errors: int) -> str:
     """Why tmux let no client in: what it wrote to standard error, or its error block."""
     found = re.search(rb"([^\n]*)\n%error ", received)
     complaint = b""
@@ -334,7 +334,7 @@ def _last_words(received: bytes, errors: int) -> str:
     return (complaint or (found[1] if found else b"") or b"no server running").decode(errors="replace").strip()
 
 
-def _silent(timeout: float) -> Unreachable:
+def _timeout_error(timeout: float) -> Unreachable:
     return Unreachable(
         f"tmux did not answer within {timeout:g} s",
         reason="backend_timeout",

@@ -67,7 +67,7 @@ class LocalTransport:
                 self.make_folder(home)
             except OSError as error:
                 # such as /proc, where nobody can make anything
-                raise _unwritable(home, error) from None
+                raise _unwritable_error(home, error) from None
             self._home = home
         return self._home
 
@@ -102,7 +102,7 @@ class LocalTransport:
                 return channel.run(commands, buffer=buffer, timeout=timeout)
         if buffer:
             commands = [("load-buffer", "-b", buffer[0], "-"), *commands]
-        words, stdin = base.argv(commands), buffer[1] if buffer else b""
+        words, stdin = base.format_arguments(commands), buffer[1] if buffer else b""
         try:
             return self._spawn(words, stdin=stdin, timeout=timeout)
         except Unreachable as error:
@@ -129,13 +129,13 @@ class LocalTransport:
             # -u: in another locale tmux writes `_` for the tabs in its answers; -N: never the start of a server here, so
             # that a lost socket is not answered with a second one
             with self._settled(timeout):
-                done = _within(timeout, lambda: server.cmd("-u", "-N", *base.argv(commands)))
+                done = _call_within(timeout, lambda: server.cmd("-u", "-N", *base.format_arguments(commands)))
         except exc.TmuxCommandNotFound:
-            raise _no_tmux() from None
+            raise _no_tmux_error() from None
         except OSError as error:
-            raise _started_nothing(error) from None
+            raise _spawn_error(error) from None
         if done.returncode:
-            raise base.failure(" ".join(done.stderr))
+            raise base.error_of_complaint(" ".join(done.stderr))
         return "".join(line + "\n" for line in done.stdout).encode(errors="surrogateescape")
 
     def _ready_channel(self, timeout: float) -> ControlChannel | None:
@@ -166,9 +166,9 @@ class LocalTransport:
 
     def _spawn(self, words: Sequence[str], *, stdin: bytes = b"", timeout: float) -> bytes:
         self._refuse_unsafe_socket()
-        done = _run([self._tmux, "-u", "-N", "-L", self.socket, *words], stdin=stdin, timeout=timeout)
+        done = _run_program([self._tmux, "-u", "-N", "-L", self.socket, *words], stdin=stdin, timeout=timeout)
         if done.status:
-            raise base.failure(done.errors.decode(errors="replace").strip())
+            raise base.error_of_complaint(done.errors.decode(errors="replace").strip())
         return done.output
 
     # the server's life
@@ -180,11 +180,11 @@ class LocalTransport:
                 return
             words, environment = self._prepare_server()
             given = [f"{name}={value}" for name, value in environment.items()]
-            done = _run(["env", "-i", *given, *words, "start-server"], timeout=timeout)
+            done = _run_program(["env", "-i", *given, *words, "start-server"], timeout=timeout)
             if done.status == 127:
-                raise _no_tmux()
+                raise _no_tmux_error()
             if done.status:
-                raise base.failure(done.errors.decode(errors="replace").strip())
+                raise base.error_of_complaint(done.errors.decode(errors="replace").strip())
             self._record()
 
     def become_server(self, then: Callable[[], None], *, timeout: float = 20.0) -> None:
@@ -197,9 +197,9 @@ class LocalTransport:
                 return
             words, environment = self._prepare_server()
             if not self.which(self._tmux, environment.get("PATH", os.defpath), "/"):
-                raise _no_tmux()
+                raise _no_tmux_error()
             pid = os.getpid()
-            started = next(row.started for row in _rows([pid]))
+            started = next(row.started for row in _read_processes([pid]))
 
             def tell() -> None:
                 # this process has the lock from the one that becomes the server: until it answers nobody starts another
@@ -208,7 +208,7 @@ class LocalTransport:
                     os.close(lock)
                     then()
 
-            _aside(tell)
+            _run_detached(tell)
             os.execvpe(words[0], [*words, "-D"], environment)
 
     def server_pid(self) -> int | None:
@@ -233,7 +233,7 @@ class LocalTransport:
     def _answers_soon(self, pid: int, started: int, seconds: float) -> bool:
         """Wait until the server that is this process answers; False if it has ended, or does not answer in time."""
         deadline = time.monotonic() + seconds
-        while _lives(pid, started) and time.monotonic() < deadline:
+        while _is_alive(pid, started) and time.monotonic() < deadline:
             if self._answers():
                 return True
             time.sleep(0.02)
@@ -246,34 +246,34 @@ class LocalTransport:
         self.record_server(self._pid())
 
     def record_server(self, pid: int) -> None:
-        started = next((row.started for row in _rows([pid])), 0)
+        started = next((row.started for row in _read_processes([pid])), 0)
         self.put(os.path.join(self.home, base.SERVER), f"{pid} {started}\n".encode(), durable=True)
 
     def _recover(self) -> bool:
         """A server whose socket file was deleted makes it anew on SIGUSR1 (tmux(1)); True if it did."""
         with suppress(NotFound, ValueError):
             pid, started = (int(word) for word in self.read(os.path.join(self.home, base.SERVER)).split())
-            if not _lives(pid, started):
+            if not _is_alive(pid, started):
                 return False
-            self.signal(list(_rows([pid])), "USR1")
+            self.signal(list(_read_processes([pid])), "USR1")
             if self._answers_soon(pid, started, 5.0):
                 return True
-            if _lives(pid, started):
+            if _is_alive(pid, started):
                 try:
                     return bool(self._pid())
                 except Unreachable as error:
-                    raise base.out_of_reach(pid, error.message) from None
+                    raise base.unreachable_server_error(pid, error.message) from None
         return False
 
     @contextmanager
     def _locked(self, name: str, timeout: float, *, shared: bool = False) -> Iterator[int]:
         """Hold a lock file of this server's, alone or with others who share it; gives its descriptor."""
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        with told(os.path.join(self.home, name)):
+        with explain_write_errors(os.path.join(self.home, name)):
             lock = os.open(os.path.join(self.home, name), flags, 0o600)
         try:
             path = os.path.join(self.home, name)
-            take_lock(lock, timeout, lambda: _locked_out(path, timeout), shared=shared, pause=0.002)
+            take_lock(lock, timeout, lambda: _lock_error(path, timeout), shared=shared, pause=0.002)
             yield lock
         finally:
             os.close(lock)
@@ -289,12 +289,12 @@ class LocalTransport:
     # files
 
     def shell(self, script: str, *arguments: str, stdin: bytes = b"", timeout: float = 8.0) -> tuple[int, bytes]:
-        done = _run(["sh", "-c", script, "sh", *arguments], stdin=stdin, timeout=timeout)
+        done = _run_program(["sh", "-c", script, "sh", *arguments], stdin=stdin, timeout=timeout)
         return done.status, done.output
 
     def put(self, path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
         new = f"{path}.{os.getpid()}.{threading.get_ident()}.new"
-        with told(path):
+        with explain_write_errors(path):
             self._put(path, new, data, mode, durable)
 
     def _put(self, path: str, new: str, data: bytes, mode: int, durable: bool) -> None:
@@ -312,7 +312,7 @@ class LocalTransport:
             raise
 
     def make_folder(self, path: str) -> None:
-        with told(path):
+        with explain_write_errors(path):
             make_parents(path)
             make_private_folder(path)
 
@@ -349,9 +349,9 @@ class LocalTransport:
     # terminals and processes
 
     def tty(self, path: str) -> Tty | None:
-        from tmuxctl.transport.procfs import settings
+        from tmuxctl.transport.procfs import read_tty
 
-        return settings(path)
+        return read_tty(path)
 
     def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL, beyond: bool = False) -> list[Probe]:
         from tmuxctl.transport import probe, procfs
@@ -361,27 +361,27 @@ class LocalTransport:
         for pid, path in panes:
             kernel: Kernel | None
             if files:
-                kernel = probe.kernel(files, pid, path, level, beyond=beyond)
+                kernel = probe.read_kernel(files, pid, path, level, beyond=beyond)
             else:
-                tty = procfs.settings(path)
+                tty = procfs.read_tty(path)
                 kernel = Kernel(tty, 0, ()) if tty else None
             found.append(Probe(self.clock(), time.time(), kernel))
         return found
 
     def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
         if pids is not None:
-            return list(_rows(pids))
+            return list(_read_processes(pids))
         if os.path.isdir("/proc/self"):
-            return list(_rows([int(name) for name in os.listdir("/proc") if name.isdigit()]))
-        return _by_psutil()
+            return list(_read_processes([int(name) for name in os.listdir("/proc") if name.isdigit()]))
+        return _list_processes_by_psutil()
 
     def room(self, folder: str, pid: int | None) -> Resources:
         disk = os.statvfs(folder)
-        return Resources(disk.f_bavail * disk.f_frsize, _ptys(), _descriptors(pid) if pid else None)
+        return Resources(disk.f_bavail * disk.f_frsize, _count_ptys(), _count_descriptors(pid) if pid else None)
 
     def load(self, pid: int) -> ProcessLoad:
         if not os.path.isdir("/proc/self"):
-            return _load_by_psutil(pid)
+            return _measure_load_by_psutil(pid)
         from tmuxctl.transport import probe, procfs
 
         table = probe.ProcessTree(procfs.LocalKernelFiles())
@@ -417,8 +417,8 @@ class LocalTransport:
 
         number = signal.Signals["SIG" + name]
         for row in processes:
-            with suppress(ProcessLookupError, PermissionError), _held(row.pid) as send:
-                if any(now.started == row.started for now in _rows([row.pid])):
+            with suppress(ProcessLookupError, PermissionError), _hold_process(row.pid) as send:
+                if any(now.started == row.started for now in _read_processes([row.pid])):
                     send(number)
 
     def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> Watch:
@@ -438,7 +438,7 @@ class LocalTransport:
 
 
 @contextmanager
-def told(path: str) -> Iterator[None]:
+def explain_write_errors(path: str) -> Iterator[None]:
     """What keeps us from writing, as an error that says what to do."""
     try:
         yield
@@ -448,17 +448,17 @@ def told(path: str) -> Iterator[None]:
                 f"no room to write {path}", reason="disk_full", hint=f"df -h {os.path.dirname(path)}"
             ) from None
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ELOOP):
-            raise _unwritable(path, error) from None
+            raise _unwritable_error(path, error) from None
         raise
 
 
-def _unwritable(path: str, error: OSError) -> Denied:
+def _unwritable_error(path: str, error: OSError) -> Denied:
     hint = "use another folder for what is kept of sessions: export XDG_STATE_HOME=DIR"
     return Denied(f"{path} cannot be written: {error.strerror}", reason="bad_folder", hint=hint)
 
 
 @contextmanager
-def _held(pid: int) -> Iterator[Callable[[int], None]]:
+def _hold_process(pid: int) -> Iterator[Callable[[int], None]]:
     """What signals the process that has this pid now: through a descriptor, where the kernel has such, no other one can
     have got the pid meanwhile (pidfd_open(2))."""
     import signal
@@ -477,7 +477,7 @@ def _held(pid: int) -> Iterator[Callable[[int], None]]:
         os.close(handle)
 
 
-def _aside(work: Callable[[], None]) -> None:
+def _run_detached(work: Callable[[], None]) -> None:
     """Do the work in a process of its own, which nobody waits for; it has what this one has open."""
     if child := os.fork():
         os.waitpid(child, 0)
@@ -491,41 +491,41 @@ def _aside(work: Callable[[], None]) -> None:
         os._exit(0)
 
 
-def _lives(pid: int, started: int) -> bool:
-    return any(row.started == started and row.state not in ("Z", "X") for row in _rows([pid]))
+def _is_alive(pid: int, started: int) -> bool:
+    return any(row.started == started and row.state not in ("Z", "X") for row in _read_processes([pid]))
 
 
-def _rows(pids: Sequence[int]) -> Iterator[Process]:
+def _read_processes(pids: Sequence[int]) -> Iterator[Process]:
     from tmuxctl.transport.proc import parse_stat
 
     if not os.path.isdir("/proc/self"):
-        yield from (row for row in _by_psutil() if row.pid in pids)
+        yield from (row for row in _list_processes_by_psutil() if row.pid in pids)
         return
     for pid in pids:
         with suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
             yield parse_stat(file.read())
 
 
-def _file(path: str) -> bytes:
+def _read_file(path: str) -> bytes:
     with open(path, "rb") as file:
         return file.read()
 
 
-def _ptys() -> Quota | None:
+def _count_ptys() -> Quota | None:
     """Read only: the limit is the whole machine's (pts(4))."""
     with suppress(OSError, ValueError):
-        return Quota(*(int(_file(f"/proc/sys/kernel/pty/{name}")) for name in ("nr", "max")))
+        return Quota(*(int(_read_file(f"/proc/sys/kernel/pty/{name}")) for name in ("nr", "max")))
     return None
 
 
-def _descriptors(pid: int) -> Quota | None:
+def _count_descriptors(pid: int) -> Quota | None:
     with suppress(OSError, ValueError, AttributeError):
-        soft = re.search(rb"Max open files +(\d+)", _file(f"/proc/{pid}/limits"))
+        soft = re.search(rb"Max open files +(\d+)", _read_file(f"/proc/{pid}/limits"))
         return Quota(len(os.listdir(f"/proc/{pid}/fd")), int(soft[1])) if soft else None
     return None
 
 
-def _load_by_psutil(pid: int) -> ProcessLoad:
+def _measure_load_by_psutil(pid: int) -> ProcessLoad:
     import psutil
 
     processes, memory, cpu = 0, 0, 0.0
@@ -538,7 +538,7 @@ def _load_by_psutil(pid: int) -> ProcessLoad:
     return ProcessLoad(processes, memory, round(cpu, 2))
 
 
-def _by_psutil() -> list[Process]:
+def _list_processes_by_psutil() -> list[Process]:
     """The process table where there is no /proc (macOS): terminals' foreground groups are not to be had from psutil."""
     import psutil
 
@@ -554,7 +554,7 @@ def _by_psutil() -> list[Process]:
     return found
 
 
-def _within(timeout: float, work: Callable[[], Any]) -> Any:
+def _call_within(timeout: float, work: Callable[[], Any]) -> Any:
     """What `work` returns, or Unreachable when it does not within `timeout`: libtmux's calls have no deadline of their own."""
     outcome: list[Any] = []
 
@@ -569,27 +569,27 @@ def _within(timeout: float, work: Callable[[], Any]) -> Any:
         thread.start()
     except RuntimeError:
         # a thread counts as a process (setrlimit(2), RLIMIT_NPROC)
-        raise _started_nothing(OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))) from None
+        raise _spawn_error(OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))) from None
     thread.join(timeout)
     if not outcome:
-        raise _silent(timeout)
+        raise _timeout_error(timeout)
     if isinstance(outcome[0], BaseException):
         raise outcome[0]
     return outcome[0]
 
 
-def _run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> spawn.FinishedProgram:
+def _run_program(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> spawn.FinishedProgram:
     try:
         return spawn.run(argv, stdin=stdin, timeout=timeout)
     except spawn.SpawnTimeout:
-        raise _silent(timeout) from None
+        raise _timeout_error(timeout) from None
     except FileNotFoundError:
-        raise _no_tmux() from None
+        raise _no_tmux_error() from None
     except OSError as error:
-        raise _started_nothing(error) from None
+        raise _spawn_error(error) from None
 
 
-def _started_nothing(error: OSError) -> TmuxctlError:
+def _spawn_error(error: OSError) -> TmuxctlError:
     """What fork(2) says when there may be no more processes, or no more descriptors of ours."""
     if error.errno in (errno.EAGAIN, errno.ENOMEM):
         message, reason = "no more processes can be started here", "no_processes"
@@ -600,7 +600,7 @@ def _started_nothing(error: OSError) -> TmuxctlError:
     return Failed(f"{message}: {error.strerror}", reason=reason, hint="end some programs: ps -u $USER, tmuxctl ls")
 
 
-def _silent(timeout: float) -> Unreachable:
+def _timeout_error(timeout: float) -> Unreachable:
     return Unreachable(
         f"tmux did not answer within {timeout:g} s",
         reason="backend_timeout",
@@ -608,7 +608,7 @@ def _silent(timeout: float) -> Unreachable:
     )
 
 
-def _locked_out(path: str, timeout: float) -> Conflict:
+def _lock_error(path: str, timeout: float) -> Conflict:
     return Conflict(
         f"another tmuxctl has been starting or opening something for {timeout:g} s; nothing was done",
         reason="locked",
@@ -616,7 +616,7 @@ def _locked_out(path: str, timeout: float) -> Conflict:
     )
 
 
-def _no_tmux() -> TmuxctlError:
+def _no_tmux_error() -> TmuxctlError:
     return Unreachable(
         "tmux is not installed", reason="no_tmux", hint="apt install tmux, or brew install tmux; 3.2 or later"
     )

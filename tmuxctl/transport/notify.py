@@ -221,21 +221,21 @@ if sys.platform == "linux":
     _hub: WatchHub | None = None
     _opening = threading.Lock()
 
-    def _shared() -> WatchHub:
+    def _share_hub() -> WatchHub:
         global _hub
         with _opening:
             if _hub is None:
                 _hub = WatchHub()
             return _hub
 
-    def _after_fork() -> None:
+    def _drop_hub_after_fork() -> None:
         global _hub, _opening
         _opening = threading.Lock()
         if _hub is not None:
             _hub.close()
             _hub = None
 
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=_drop_hub_after_fork)
 
 
 class PollingWatch:
@@ -308,7 +308,7 @@ def watch(folders: Sequence[str], pid: int | None = None, *, terminal: str = "")
     """
     if sys.platform == "linux":
         try:
-            return FolderWatch(_shared(), folders, pid, terminal)
+            return FolderWatch(_share_hub(), folders, pid, terminal)
         except OSError as error:
             if error.errno not in REFUSED:
                 raise

@@ -31,8 +31,8 @@ from tmuxctl.transport.shell import (
     STRANGE,
     UNMADE,
     RemoteShell,
-    fill,
-    words,
+    format_call,
+    format_data,
 )
 
 PIECE = 4 * 1024 * 1024
@@ -111,29 +111,31 @@ class PipeTransport:
     def _run(self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float) -> bytes:
         if buffer:
             commands = [("load-buffer", "-b", buffer[0], "-"), *commands]
-        body = words("LC_ALL=C.UTF-8 " + shell_word(self._tmux), "-u", "-N", "-L", self.socket, *base.argv(commands))
-        return _told(*self._call(body, data=buffer[1] if buffer else None, timeout=timeout))
+        body = format_call(
+            "LC_ALL=C.UTF-8 " + shell_word(self._tmux), "-u", "-N", "-L", self.socket, *base.format_arguments(commands)
+        )
+        return _check_status(*self._call(body, data=buffer[1] if buffer else None, timeout=timeout))
 
     def _start(self, commands: Sequence[Command], timeout: float) -> bytes:
         """Start the server, write down which process it is, and run the list: its words would stay in ps for ever."""
         configuration = f"{self.home}/{base.TMUX_CONF}"
         self.put(configuration, self._config)
         stay = ("set-option", "-s", "exit-empty", "off")
-        command = base.argv([("start-server",), stay])
-        body = words("start", self._tmux, "-u", "-f", configuration, "-L", self.socket, *command)
-        _told(*self._call(body, private=True, timeout=timeout))
+        command = base.format_arguments([("start-server",), stay])
+        body = format_call("start", self._tmux, "-u", "-f", configuration, "-L", self.socket, *command)
+        _check_status(*self._call(body, private=True, timeout=timeout))
         with suppress(TmuxctlError):
             pid = self._run([("display-message", "-p", "#{pid}")], None, timeout).decode().strip()
             self.record_server(int(pid))
         return self._run(commands, None, timeout)
 
     def record_server(self, pid: int) -> None:
-        self._call(words("record", self.home, str(pid)))
+        self._call(format_call("record", self.home, str(pid)))
 
     def _revived(self, deadline: float) -> bool:
         """A server whose socket file was deleted makes it anew on SIGUSR1 (tmux(1)); True once it answers again."""
         self._facts()
-        status, pid, _ = self._call(words("revive", f"{self._state_home}/tmuxctl/{self.socket}"))
+        status, pid, _ = self._call(format_call("revive", f"{self._state_home}/tmuxctl/{self.socket}"))
         while status == 0:
             try:
                 self._run([("display-message", "-p", "")], None, max(0.1, deadline - time.monotonic()))
@@ -143,14 +145,14 @@ class PipeTransport:
             if not any(row.state not in ("Z", "X") for row in self.processes([int(pid)])):
                 return False
             if time.monotonic() > deadline:
-                raise base.out_of_reach(int(pid), complaint)
+                raise base.unreachable_server_error(int(pid), complaint)
             time.sleep(0.02)
         return False
 
     @contextmanager
     def _starting(self, deadline: float) -> Iterator[None]:
         path = f"{self.home}/create.lock"
-        while (answer := self._call(words("lock", path)))[0]:
+        while (answer := self._call(format_call("lock", path)))[0]:
             if time.monotonic() > deadline:
                 raise Unreachable("another process is starting the tmux server", reason="backend_timeout", hint="again")
             time.sleep(0.02)
@@ -158,12 +160,12 @@ class PipeTransport:
             yield
         finally:
             with suppress(Unreachable):
-                self._call(words("unlock", path, answer[1].decode()))
+                self._call(format_call("unlock", path, answer[1].decode()))
 
     # files
 
     def shell(self, script: str, *arguments: str, stdin: bytes = b"", timeout: float = 8.0) -> tuple[int, bytes]:
-        body = 'umask "$before"; exec ' + words("sh", "-c", script, "sh", *arguments)
+        body = 'umask "$before"; exec ' + format_call("sh", "-c", script, "sh", *arguments)
         return self._call(body, data=stdin or None, private=True, timeout=timeout)[:2]
 
     def put(self, path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
@@ -187,7 +189,7 @@ class PipeTransport:
             if name not in (b".", b".."):
                 # st_mode's file type, S_IFDIR: a folder
                 found[os.fsdecode(name)] = File(
-                    0 if int(kind, 16) & 0o170000 == 0o040000 else int(size), _modified(seconds, precise)
+                    0 if int(kind, 16) & 0o170000 == 0o040000 else int(size), _parse_time(seconds, precise)
                 )
         return found
 
@@ -205,10 +207,10 @@ class PipeTransport:
     # terminals and processes
 
     def tty(self, path: str) -> Tty | None:
-        from tmuxctl.transport.snapshot import stty
+        from tmuxctl.transport.snapshot import parse_stty
 
-        status, shown, _ = self._call(words("settings", path))
-        return None if status else stty(shown)
+        status, shown, _ = self._call(format_call("settings", path))
+        return None if status else parse_stty(shown)
 
     def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL, beyond: bool = False) -> list[Probe]:
         from tmuxctl.transport import calls, probe, snapshot
@@ -216,19 +218,19 @@ class PipeTransport:
         # `beyond`: the shell there prints the processes of the terminals alone
         proc = self._facts()
         asked = [word for pid, path in dict.fromkeys(panes) for word in (str(pid), path)]
-        numbers = {name: str(number) for number, name in calls.named(self._machine).items()}
+        numbers = {name: str(number) for number, name in calls.load_call_names(self._machine).items()}
         sets = [" ".join(numbers.get(name, "") for name in names) for names in (calls.POLLS, calls.SELECTS)]
         sent = time.monotonic()
         printed = self._do("probe", level if proc else "tty", *sets, *asked)
         at = (sent + time.monotonic()) / 2 + (self._ahead or 0.0)
         files = snapshot.Snapshot(self._machine, printed)
         now = ENTRY.match(printed)
-        wall = _modified(now[3], now[4]) if now else time.time()
+        wall = _parse_time(now[3], now[4]) if now else time.time()
         found = []
         for pid, path in panes:
             tty = files.tty(path)
             bare = Kernel(tty, 0, ()) if tty else None
-            found.append(Probe(at, wall, probe.kernel(files, pid, path, level) if proc else bare))
+            found.append(Probe(at, wall, probe.read_kernel(files, pid, path, level) if proc else bare))
         return found
 
     def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
@@ -240,7 +242,7 @@ class PipeTransport:
 
     def room(self, folder: str, pid: int | None) -> Resources:
         free, nr, most, used, soft = self._do("room", folder, str(pid or "-")).decode().splitlines()
-        return Resources(int(free) << 10 if free.isdigit() else None, _used(nr, most), _used(used, soft))
+        return Resources(int(free) << 10 if free.isdigit() else None, _parse_quota(nr, most), _parse_quota(used, soft))
 
     def load(self, pid: int) -> ProcessLoad:
         words = self._do("load", str(pid)).split()
@@ -268,7 +270,7 @@ class PipeTransport:
             self._do("send", name, *(f"{row.pid}:" for row in rows if (row.pid, row.started) in now))
 
     def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> PipeWatch:
-        return PipeWatch(self, words("peek", str(pid or 0), *(folder.rstrip("/") for folder in folders)))
+        return PipeWatch(self, format_call("peek", str(pid or 0), *(folder.rstrip("/") for folder in folders)))
 
     def clock(self) -> float:
         self._facts()
@@ -294,10 +296,10 @@ class PipeTransport:
 
     def _do(self, function: str, *arguments: str, data: bytes | None = None) -> bytes:
         """What one of the functions over there printed, or its failure as an error."""
-        status, output, complaint = self._call(words(function, *arguments), data=data)
+        status, output, complaint = self._call(format_call(function, *arguments), data=data)
         if status == 0:
             return output
-        raise _refusal(status, complaint.decode(errors="replace").strip())
+        raise _script_error(status, complaint.decode(errors="replace").strip())
 
     def _call(
         self, body: str, *, data: bytes | None = None, private: bool = False, timeout: float = 8.0
@@ -307,14 +309,14 @@ class PipeTransport:
         `private` gives it output files of its own: what it leaves running may go on writing to them.
         """
         if not self._lock.acquire(timeout=timeout):
-            raise _silent(self.machine, timeout)
+            raise _timeout_error(self.machine, timeout)
         try:
             self._serial += private
             nonce, serial = os.urandom(12).hex(), self._serial if private else 0
             if self._shell is None or self._shell.ended:
                 self._abandon()
                 self._shell = RemoteShell(self._argv, PRELUDE.encode())
-            request = b"" if data is None else fill(data)
+            request = b"" if data is None else format_data(data)
             source = '"$T/d"' if data is not None else "/dev/null"
             # nothing that was typed stays on that machine's disk: it may have been a secret
             drop = 'rm -f "$T/d"; ' if data is not None else ""
@@ -324,7 +326,7 @@ class PipeTransport:
             return self._shell.exchange(request, nonce.encode(), timeout)
         except TimeoutError:
             self._abandon()
-            raise _silent(self.machine, timeout) from None
+            raise _timeout_error(self.machine, timeout) from None
         except BaseException:
             self._abandon()
             raise
@@ -371,23 +373,23 @@ class PipeWatch:
         self._closed.set()
 
 
-def _modified(seconds: bytes, precise: bytes) -> float:
+def _parse_time(seconds: bytes, precise: bytes) -> float:
     """Seconds of the wall clock, with the fraction where stat(1) prints one."""
     fraction = re.search(rb"\.\d+", precise)
     return float(seconds + (fraction[0] if fraction else b""))
 
 
-def _told(status: int, output: bytes, complaint: bytes) -> bytes:
+def _check_status(status: int, output: bytes, complaint: bytes) -> bytes:
     """What tmux printed, or its complaint as an error."""
     if status == 0:
         return output
     message = complaint.decode(errors="replace").strip()
     if status == 127:
         raise Unreachable("tmux is not installed there", reason="no_tmux", hint="apt install tmux; 3.2 or later")
-    raise base.failure(message)
+    raise base.error_of_complaint(message)
 
 
-def _refusal(status: int, complaint: str) -> TmuxctlError:
+def _script_error(status: int, complaint: str) -> TmuxctlError:
     if status == MISSING:
         return NotFound(f"no file {complaint}", reason="no_file")
     if status == OWNER:
@@ -412,7 +414,7 @@ def _refusal(status: int, complaint: str) -> TmuxctlError:
     return Failed(complaint or f"the shell there failed ({status})", reason="exists" if status == EXISTS else "io")
 
 
-def _silent(machine: str | None, timeout: float) -> Unreachable:
+def _timeout_error(machine: str | None, timeout: float) -> Unreachable:
     return Unreachable(
         f"no answer from {machine} within {timeout:g} s",
         reason="backend_timeout",
@@ -420,5 +422,5 @@ def _silent(machine: str | None, timeout: float) -> Unreachable:
     )
 
 
-def _used(used: str, most: str) -> Quota | None:
+def _parse_quota(used: str, most: str) -> Quota | None:
     return Quota(int(used), int(most)) if used.isdigit() and most.isdigit() else None

@@ -115,7 +115,7 @@ class KernelFiles(Protocol):
         """Clock ticks since boot."""
 
 
-def kernel(files: KernelFiles, pid: int, path: str, level: str = FULL, *, beyond: bool = False) -> Kernel:
+def read_kernel(files: KernelFiles, pid: int, path: str, level: str = FULL, *, beyond: bool = False) -> Kernel:
     """What is told of the terminal at `path`, whose first process is `pid`, up to `level`; with `beyond` also of processes
     that wait for it though they belong to no session of this terminal.
 
@@ -129,9 +129,9 @@ def kernel(files: KernelFiles, pid: int, path: str, level: str = FULL, *, beyond
         return Kernel(tty, 0, ())
     table.walk([pid])
     terminal = device or Device(root.tty, None)
-    found = _kernel(files, table, root, terminal, tty, level, DEPTH)
+    found = _read_terminal(files, table, root, terminal, tty, level, DEPTH)
     if beyond and level != NONE:
-        found = found._replace(programs=(*found.programs, *_strangers(files, table, root, terminal, level)))
+        found = found._replace(programs=(*found.programs, *_find_outside_readers(files, table, root, terminal, level)))
     return found._replace(clock=files.clock())
 
 
@@ -145,7 +145,7 @@ class ProcessTree:
 
     def row(self, pid: int) -> ProcessStat | None:
         """One process, read if need be; None if there is none."""
-        if pid not in self.rows and (found := parse(self._files.stat(pid))):
+        if pid not in self.rows and (found := parse_stat(self._files.stat(pid))):
             self.rows[pid] = found
         return self.rows.get(pid)
 
@@ -168,7 +168,7 @@ class ProcessTree:
         """Take in the process group of this terminal wherever its processes hang, and what descends from them."""
         for pid in self._files.processes():
             if pid not in self.rows:
-                row = parse(self._files.stat(pid))
+                row = parse_stat(self._files.stat(pid))
                 if row and row.group == group and row.tty == tty:
                     self.rows[pid] = row
         self.walk([row.pid for row in self.members(group, tty)])
@@ -186,7 +186,7 @@ class ProcessTree:
             self.children.get(row.parent, []).append(row.pid)
 
 
-def parse(line: bytes) -> ProcessStat | None:
+def parse_stat(line: bytes) -> ProcessStat | None:
     """One /proc/PID/stat; None if it is not one."""
     opened, closed = line.find(b"("), line.rfind(b")")
     fields = line[closed + 2 :].split()
@@ -199,23 +199,25 @@ def parse(line: bytes) -> ProcessStat | None:
     return ProcessStat(int(line[:opened]), name, state, parent, group, session, tty, foreground, cpu, threads, started)
 
 
-def _kernel(
+def _read_terminal(
     files: KernelFiles, table: ProcessTree, root: ProcessStat, terminal: Device, tty: Tty | None, level: str, depth: int
 ) -> Kernel:
     group = root.foreground
     if not table.members(group, root.tty):
         table.scan(group, root.tty)
-    seen = [(TerminalProcess(files, row, terminal), _in_front(row, root)) for row in _chosen(table, root)]
+    seen = [
+        (TerminalProcess(files, row, terminal), _in_foreground(row, root)) for row in _choose_processes(table, root)
+    ]
     programs = tuple(program for one, front in seen if (program := one.program(front, level)))
     inner = None
-    if depth and level != NONE and (below := _terminals(table, root)):
+    if depth and level != NONE and (below := _find_other_terminals(table, root)):
         holders = [one for one, front in seen if front] + [one for one, front in seen if not front and not one.row.tty]
-        inside = (_inner(files, table, below, one, level, depth) for one in holders)
+        inside = (_read_nested_pty(files, table, below, one, level, depth) for one in holders)
         inner = next((found for found in inside if found), None)
     return Kernel(tty, group, programs, inner)
 
 
-def _strangers(
+def _find_outside_readers(
     files: KernelFiles, table: ProcessTree, root: ProcessStat, terminal: Device, level: str
 ) -> Iterator[Program]:
     """The processes of other sessions, and of no terminal, that wait for this terminal's input. One of its own session
@@ -223,25 +225,25 @@ def _strangers(
     for pid in files.processes():
         if not files.read(pid, pid, "wchan").startswith(WAITING):
             continue
-        row = table.rows.get(pid) or parse(files.stat(pid))
-        if row is None or row.ended or row.session == root.session or _in_front(row, root):
+        row = table.rows.get(pid) or parse_stat(files.stat(pid))
+        if row is None or row.ended or row.session == root.session or _in_foreground(row, root):
             continue
         program = TerminalProcess(files, row, terminal).program(False, level)
-        if program and any(_waits_for_it(program, thread) for thread in program.threads):
+        if program and any(_waits_for_terminal(program, thread) for thread in program.threads):
             yield program
 
 
-def _waits_for_it(program: Program, thread: Thread) -> bool:
+def _waits_for_terminal(program: Program, thread: Thread) -> bool:
     """Whether a thread waits for the terminal; where its call is not told, whether it reads one and this is its only kind."""
     return bool(program.holds) and thread.wchan.startswith(READ_PLACES) if thread.tty is None else thread.tty
 
 
-def _in_front(row: ProcessStat, root: ProcessStat) -> bool:
+def _in_foreground(row: ProcessStat, root: ProcessStat) -> bool:
     """Whether a process is in the foreground of the terminal that `root` has."""
     return row.group == root.foreground and row.tty == root.tty
 
 
-def _chosen(table: ProcessTree, root: ProcessStat) -> list[ProcessStat]:
+def _choose_processes(table: ProcessTree, root: ProcessStat) -> list[ProcessStat]:
     """The foreground and all that descends from it, but for the shell's jobs in the background; the oldest first."""
     found: dict[int, ProcessStat] = {}
     below = [row.pid for row in table.members(root.foreground, root.tty)]
@@ -254,10 +256,10 @@ def _chosen(table: ProcessTree, root: ProcessStat) -> list[ProcessStat]:
             found[pid] = row
             below += table.children.get(pid, ())
     living = (row for row in found.values() if not row.ended)
-    return sorted(living, key=lambda row: (not _in_front(row, root), row.started, row.pid))[:PROCESSES]
+    return sorted(living, key=lambda row: (not _in_foreground(row, root), row.started, row.pid))[:PROCESSES]
 
 
-def _terminals(table: ProcessTree, outer: ProcessStat) -> dict[int, list[ProcessStat]]:
+def _find_other_terminals(table: ProcessTree, outer: ProcessStat) -> dict[int, list[ProcessStat]]:
     """The living processes on other terminals, by the terminal's number."""
     found: dict[int, list[ProcessStat]] = {}
     for row in table.rows.values():
@@ -267,7 +269,7 @@ def _terminals(table: ProcessTree, outer: ProcessStat) -> dict[int, list[Process
     return found
 
 
-def _inner(
+def _read_nested_pty(
     files: KernelFiles,
     table: ProcessTree,
     below: dict[int, list[ProcessStat]],
@@ -287,7 +289,7 @@ def _inner(
             found = device is not None and device.number == number
             tty = files.tty(path) if found else None
             terminal = device if device and found else Device(number, None)
-            inner = _kernel(files, table, root, terminal, tty, level, depth - 1)
+            inner = _read_terminal(files, table, root, terminal, tty, level, depth - 1)
             return inner._replace(via=holder.row.name, holder=holder.row.pid, masters=len(masters))
     return None
 
@@ -369,10 +371,10 @@ class TerminalProcess:
         """A thread, and what it waits for where the kernel tells; None if it ended meanwhile."""
         pid = self.row.pid
         status = self._files.read(pid, thread, "status")
-        state = _field(status, b"State:")
+        state = _find_status_field(status, b"State:")
         if not state:
             return None
-        seen = Thread(thread, state, switches=int(_field(status, b"voluntary_ctxt_switches:") or 0))
+        seen = Thread(thread, state, switches=int(_find_status_field(status, b"voluntary_ctxt_switches:") or 0))
         if level == NONE:
             return seen, None
         wchan = self._files.read(pid, thread, "wchan").strip().decode(errors="replace")
@@ -380,7 +382,7 @@ class TerminalProcess:
         line = self._files.read(pid, thread, "syscall") if level == FULL else b""
         if not line:
             return seen, None
-        wait = calls.wait(line, self, self._files.machine)
+        wait = calls.parse_wait(line, self, self._files.machine)
         if state in "TtZX" or (wait.call is None and wchan.startswith("io_")):
             # stopped or ended, or a worker of io_uring without work: whatever it was in, it waits for no input
             wait = calls.ThreadWait(wait.call, False, told=wait.told)
@@ -408,7 +410,7 @@ class TerminalProcess:
         """The threads, with what the process's epoll descriptors tell of those that sleep in epoll without a call."""
         asleep = [one for one in threads if one.call is None and one.wchan.startswith(EPOLL_SLEEP)]
         found = [one for one, link in (self._links() or {}).items() if link == EPOLL] if asleep else []
-        waits = {calls.epoll(one, self) for one in found}
+        waits = {calls.epoll_awaits_terminal(one, self) for one in found}
         # which of several it is nobody knows, but that none of them has the terminal is known
         tty = waits.pop() if len(found) == 1 or waits == {False} else None
         for one in threads:
@@ -432,7 +434,7 @@ class TerminalProcess:
         return self._linked[0]
 
 
-def _field(status: bytes, name: bytes) -> str:
+def _find_status_field(status: bytes, name: bytes) -> str:
     """The first word behind a name in /proc/PID/status."""
     start = status.find(b"\n" + name)
     words = status[start + 1 + len(name) : start + 64 + len(name)].split(None, 1) if start >= 0 else ()

@@ -18,7 +18,7 @@ def parse_stat(line: bytes) -> Process:
     found = ROW.match(line)
     if not found:
         raise ValueError(f"not a row of the process table: {line[:40]!r}")
-    return _process(found)
+    return _parse_row(found)
 
 
 def parse_table(table: bytes) -> list[Process]:
@@ -27,14 +27,14 @@ def parse_table(table: bytes) -> list[Process]:
     while position < len(table):
         found = ROW.match(table, position)
         if found:
-            rows.append(_process(found))
+            rows.append(_parse_row(found))
             position = found.end()
         else:
             position = table.find(b"\n", position) + 1 or len(table)
     return rows
 
 
-def _process(found: re.Match[bytes]) -> Process:
+def _parse_row(found: re.Match[bytes]) -> Process:
     numbers = found[4].split()
     return Process(
         pid=int(found[1]),

@@ -20,7 +20,7 @@ LINKS = 256
 READ = os.O_RDONLY | os.O_CLOEXEC
 
 
-def settings(path: str) -> Tty | None:
+def read_tty(path: str) -> Tty | None:
     """How the terminal at `path` treats input, or None when it cannot be asked."""
     try:
         # never held open, never our controlling terminal: it would keep a program from seeing its end
@@ -34,10 +34,10 @@ def settings(path: str) -> Tty | None:
         return Tty(
             bool(flags & termios.ICANON),
             bool(flags & termios.ECHO),
-            _count(handle, termios.FIONREAD),
-            _count(handle, termios.TIOCOUTQ),
-            _number(letters[termios.VMIN]),
-            _number(letters[termios.VTIME]) / 10,
+            _read_count(handle, termios.FIONREAD),
+            _read_count(handle, termios.TIOCOUTQ),
+            _to_number(letters[termios.VMIN]),
+            _to_number(letters[termios.VTIME]) / 10,
             (columns, rows),
         )
     except (OSError, termios.error):
@@ -46,12 +46,12 @@ def settings(path: str) -> Tty | None:
         os.close(handle)
 
 
-def _number(letter: int | bytes) -> int:
+def _to_number(letter: int | bytes) -> int:
     """One of termios' control characters as the number it is where a terminal takes no lines."""
     return letter if isinstance(letter, int) else letter[0]
 
 
-def _count(handle: int, request: int) -> int:
+def _read_count(handle: int, request: int) -> int:
     return int.from_bytes(fcntl.ioctl(handle, request, b"\0" * 4), sys.byteorder)
 
 
@@ -65,7 +65,7 @@ class LocalKernelFiles:
         return [int(name) for name in os.listdir("/proc") if name.isdigit()]
 
     def stat(self, pid: int) -> bytes:
-        return _read(f"/proc/{pid}/stat")
+        return _read_file(f"/proc/{pid}/stat")
 
     def threads(self, pid: int) -> list[int]:
         try:
@@ -76,13 +76,13 @@ class LocalKernelFiles:
     def children(self, pid: int, threads: list[int]) -> list[int] | None:
         if not threads:
             return []
-        lines = [_read(f"/proc/{pid}/task/{one}/children", 65536) for one in threads]
+        lines = [_read_file(f"/proc/{pid}/task/{one}/children", 65536) for one in threads]
         found = b" ".join(lines).split()
         # nothing read: no children, or a kernel without CONFIG_PROC_CHILDREN
         return [int(one) for one in found] if found or os.path.exists("/proc/thread-self/children") else None
 
     def read(self, pid: int, thread: int, name: str) -> bytes:
-        return _read(f"/proc/{pid}/{name}" if thread == pid else f"/proc/{pid}/task/{thread}/{name}")
+        return _read_file(f"/proc/{pid}/{name}" if thread == pid else f"/proc/{pid}/task/{thread}/{name}")
 
     def links(self, pid: int) -> dict[int, str] | None:
         try:
@@ -109,7 +109,7 @@ class LocalKernelFiles:
         return self.terminal(f"/proc/{pid}/fd/{descriptor}")
 
     def about(self, pid: int, descriptor: int) -> bytes:
-        return _read(f"/proc/{pid}/fdinfo/{descriptor}", 65536)
+        return _read_file(f"/proc/{pid}/fdinfo/{descriptor}", 65536)
 
     def memory(self, pid: int, address: int, size: int) -> bytes:
         try:
@@ -131,14 +131,14 @@ class LocalKernelFiles:
         return Device(found.st_rdev if stat.S_ISCHR(found.st_mode) else 0, found.st_dev)
 
     def tty(self, path: str) -> Tty | None:
-        return settings(path)
+        return read_tty(path)
 
     def clock(self) -> int | None:
         # what proc(5) counts from, where it counts in hundredths as everywhere but on alpha
         return int(time.clock_gettime(time.CLOCK_BOOTTIME) * 100)
 
 
-def _read(path: str, size: int = 8192) -> bytes:
+def _read_file(path: str, size: int = 8192) -> bytes:
     """The first bytes of a file that the kernel makes as it is read; nothing if it cannot be."""
     try:
         handle = os.open(path, READ)

@@ -282,7 +282,7 @@ class RemoteShell:
                     reason = self._complaint.decode(errors="replace").strip() or "the shell over there ended"
                     raise Unreachable(reason, reason="no_machine")
                 received += data
-            if answer := _framed(received, nonce):
+            if answer := _parse_answer(received, nonce):
                 return answer
 
     def _sleep(self, deadline: float) -> None:
@@ -328,7 +328,7 @@ class RemoteShell:
             pipe.close()
 
 
-def _framed(received: bytearray, nonce: bytes) -> tuple[int, bytes, bytes] | None:
+def _parse_answer(received: bytearray, nonce: bytes) -> tuple[int, bytes, bytes] | None:
     """The answer behind `nonce`, as soon as all of it is there; what stood before it was nobody's answer."""
     start = received.find(b"\n" + nonce + b" ")
     if start < 0:
@@ -346,12 +346,12 @@ def _framed(received: bytearray, nonce: bytes) -> tuple[int, bytes, bytes] | Non
     return int(lines[0][1]), bytes(received[at : at + output]), bytes(received[at + output : at + output + errors])
 
 
-def words(function: str, *arguments: str) -> str:
+def format_call(function: str, *arguments: str) -> str:
     """A call of one of PRELUDE's functions, or of a program."""
     return " ".join([function, *map(shell_word, arguments)])
 
 
-def fill(data: bytes) -> bytes:
+def format_data(data: bytes) -> bytes:
     """Script that makes `$T/d` hold exactly `data`."""
     lines = [b': >"$T/d"\n']
     for at in range(0, len(data), LINE):
@@ -359,11 +359,11 @@ def fill(data: bytes) -> bytes:
     return b"".join(lines)
 
 
-def _escaped(byte: int) -> bytes:
+def _escape_byte(byte: int) -> bytes:
     if byte == 10 or (32 <= byte < 127 and byte not in b"'\\-"):
         return b"%%" if byte == 37 else bytes([byte])
     return b"\\%03o" % byte
 
 
-ESCAPED = [_escaped(byte) for byte in range(256)]
+ESCAPED = [_escape_byte(byte) for byte in range(256)]
 """Each byte as the format of sh's printf: `-` too, which would be an option at its beginning."""

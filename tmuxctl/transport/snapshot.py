@@ -18,7 +18,7 @@ SETTING = re.compile(rb"\b(rows|columns|min|time) =? ?(\d+);")
 PTY = re.compile(r"(?:/proc/\d+/root)?/dev/pts/(\d+)")
 
 
-def stty(shown: bytes) -> Tty | None:
+def parse_stty(shown: bytes) -> Tty | None:
     """What `stty -a` printed; None if that was nothing. It counts no bytes."""
     flags = set(shown.replace(b";", b" ").split())
     told = {name: int(number) for name, number in SETTING.findall(shown)}
@@ -35,9 +35,9 @@ class Snapshot:
         settings, _, rest = (b"\n" + printed).partition(b"\nfiles\n")
         files, _, rest = (b"\n" + rest).partition(b"\nmemory\n")
         pieces, _, links = (b"\n" + rest).partition(b"\nlinks\n")
-        self._memory = dict(_pieces(pieces))
+        self._memory = dict(_parse_memory(pieces))
         told = (part.partition(b"\n") for part in settings.split(b"\ntty ")[1:])
-        self._ttys = {path.decode(errors="surrogateescape"): stty(shown) for path, _, shown in told}
+        self._ttys = {path.decode(errors="surrogateescape"): parse_stty(shown) for path, _, shown in told}
         self._files: dict[str, bytes] = {}
         self._links: dict[int, dict[int, str]] = {}
         for line in files.split(b"\n"):
@@ -109,7 +109,7 @@ class Snapshot:
         return int(float(words[0]) * 100) if words else None
 
 
-def _pieces(printed: bytes) -> Iterator[tuple[tuple[int, int], bytes]]:
+def _parse_memory(printed: bytes) -> Iterator[tuple[tuple[int, int], bytes]]:
     """Each piece of memory, by the process and its address."""
     for piece in re.split(rb"\n(?=\d)", printed):
         about, _, shown = piece.partition(b"\n")

@@ -32,9 +32,9 @@ def run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> FinishedP
     Raises FileNotFoundError if there is none, Late after killing it.
     """
     deadline = time.monotonic() + timeout
-    inner = _pipes()
+    inner = _open_pipes()
     try:
-        child = (_input(stdin), inner[0][1], inner[1][1])
+        child = (_open_input(stdin), inner[0][1], inner[1][1])
     except BaseException:
         for pipe in (*inner[0], *inner[1]):
             os.close(pipe)
@@ -51,8 +51,8 @@ def run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> FinishedP
         for pipe in child:
             os.close(pipe)
     try:
-        output, errors = _listen(mine, deadline)
-        return FinishedProgram(os.waitstatus_to_exitcode(_wait(pid, deadline)), output, errors)
+        output, errors = _read_outputs(mine, deadline)
+        return FinishedProgram(os.waitstatus_to_exitcode(_wait_for_end(pid, deadline)), output, errors)
     except BaseException:
         with suppress(ProcessLookupError):
             os.kill(pid, 9)
@@ -61,7 +61,7 @@ def run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> FinishedP
         raise
 
 
-def _pipes() -> tuple[tuple[int, int], tuple[int, int]]:
+def _open_pipes() -> tuple[tuple[int, int], tuple[int, int]]:
     """Two pipes, or none where the second cannot be had."""
     first = os.pipe()
     try:
@@ -72,12 +72,12 @@ def _pipes() -> tuple[tuple[int, int], tuple[int, int]]:
         raise
 
 
-def _input(data: bytes) -> int:
+def _open_input(data: bytes) -> int:
     """A descriptor from which exactly these bytes can be read, all of them from the start: were they fed through a pipe, a
     program would take what has come for the whole when we are killed meanwhile (measured: tmux pastes half a text)."""
     if not data:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    handle = _nameless()
+    handle = _open_unnamed_file()
     try:
         left = memoryview(data)
         while left:
@@ -89,7 +89,7 @@ def _input(data: bytes) -> int:
     return handle
 
 
-def _nameless() -> int:
+def _open_unnamed_file() -> int:
     """A file that is in no folder: in memory (memfd_create(2)), or where that is not to be had on the disk."""
     try:
         return os.memfd_create("input", os.MFD_CLOEXEC)
@@ -101,7 +101,7 @@ def _nameless() -> int:
         return os.dup(file.fileno())
 
 
-def _listen(pipes: tuple[int, int], deadline: float) -> tuple[bytes, bytes]:
+def _read_outputs(pipes: tuple[int, int], deadline: float) -> tuple[bytes, bytes]:
     """Read until both outputs are closed."""
     found: dict[int, bytearray] = {pipe: bytearray() for pipe in pipes}
     waiting = select.poll()
@@ -126,7 +126,7 @@ def _listen(pipes: tuple[int, int], deadline: float) -> tuple[bytes, bytes]:
     return bytes(found[pipes[0]]), bytes(found[pipes[1]])
 
 
-def _wait(pid: int, deadline: float) -> int:
+def _wait_for_end(pid: int, deadline: float) -> int:
     """The wait status of a child that closed its outputs, and so is about to end."""
     pause = 0.0002
     while True:

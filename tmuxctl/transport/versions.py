@@ -17,7 +17,7 @@ EXACT_PASTE = (3, 7)
 """Since this version `paste-buffer` passes the text through vis(3), and `-S` turns that off; earlier ones refuse `-S`."""
 
 
-def number(version: str) -> tuple[int, int] | None:
+def parse_version(version: str) -> tuple[int, int] | None:
     """The major and minor number in a version as tmux tells it (`3.7c`, `next-3.8`); None if it has none."""
     found = re.fullmatch(r"(?:next-)?(\d+)\.(\d+)[\w.-]*", version)
     return (int(found[1]), int(found[2])) if found else None
@@ -25,7 +25,7 @@ def number(version: str) -> tuple[int, int] | None:
 
 def is_tried(version: str) -> bool:
     """Whether tmuxctl was tried with this version or another release of the same number (3.7 with 3.7c)."""
-    return not version.startswith("next-") and number(version) in map(number, TRIED)
+    return not version.startswith("next-") and parse_version(version) in map(parse_version, TRIED)
 
 
 def exact_paste_flags(version: str) -> tuple[str, ...]:
@@ -34,5 +34,5 @@ def exact_paste_flags(version: str) -> tuple[str, ...]:
     A version that cannot be read is taken for a new one: an old server refuses the flag, a new one without it would
     alter the text silently.
     """
-    known = number(version)
+    known = parse_version(version)
     return ("-r",) if known and known < EXACT_PASTE else ("-r", "-S")

@@ -12,7 +12,7 @@ from tmuxctl.errors import Conflict, Usage
 from tmuxctl.model import State
 from tmuxctl.operations import current
 from tmuxctl.results import Asking, Decided, Option
-from tmuxctl.terminal.input.paste import LastInput, ended
+from tmuxctl.terminal.input.paste import LastInput, ended_error
 from tmuxctl.terminal.tmux import lease
 from tmuxctl.terminal.tmux.lease import LeaseHolder
 from tmuxctl.terminal.tmux.server import Pane
@@ -54,7 +54,7 @@ def decide(
 
     pane, given = finding.find_with_input(machine, session)
     if pane.dead:
-        raise ended(pane)
+        raise ended_error(pane)
     steady = StabilityTracker(machine, Observer(machine, pane), LastInput.parse(given))
     steady.load_looks()
     asking = _standing(steady, id)
@@ -84,7 +84,7 @@ def _standing(steady: StabilityTracker, id: str | None) -> Asking:
         steady.observe()
     verdict, name = steady.verdict, steady.observer.pane.name
     if verdict.state is State.EXITED:
-        raise ended(steady.observer.pane)
+        raise ended_error(steady.observer.pane)
     if verdict.state is not State.ASKING or verdict.asking is None:
         hint = f"tmuxctl wait {name} --asking"
         if verdict.state is State.IDLE and verdict.kind in (InputKind.LINE, InputKind.CONTINUATION):

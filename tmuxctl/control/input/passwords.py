@@ -33,7 +33,7 @@ def _asks(machine: Machine, pane: Pane) -> bool:
     from tmuxctl.terminal.tmux import screen as screens
 
     seen = captured.capture_of(machine, pane)
-    rows = screens.text(seen.rows).split("\n")[: seen.pane.y + 1]
+    rows = screens.plain_text(seen.rows).split("\n")[: seen.pane.y + 1]
     if len(rows) > seen.pane.y and rows[-1][: seen.pane.x].strip():
         return True
     above = next((row.rstrip() for row in reversed(rows) if row.strip()), "")
@@ -44,7 +44,7 @@ def _may_hide(machine: Machine, pane: Pane) -> bool:
     """Whether the program in the foreground, which reads keys, is known to hide some of what it reads."""
     first = next(iter(machine.transport.processes([pane.pid])), None)
     leader = next(iter(machine.transport.processes([first.foreground])), None) if first else None
-    if leader is None or shells.kind_of(leader.name):
+    if leader is None or shells.find_shell_kind(leader.name):
         return False
     from tmuxctl.control import foreground
     from tmuxctl.control.sessions.kept_profile import profile_of

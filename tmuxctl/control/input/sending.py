@@ -172,7 +172,7 @@ def _in_parts(machine: Machine, pane: Pane, parts: Sequence[Sequence[str]], writ
             if number < done:
                 continue
             one = Write(write_id, keys=[(key,) for key in keys], part=number)
-            result = pasting.write(machine.transport, holder, pane, one, remember)
+            result = pasting.carry_out(machine.transport, holder, pane, one, remember)
             if number + 1 < len(parts):
                 current().check()
                 time.sleep(ESCAPE_SECONDS)
@@ -212,7 +212,7 @@ def press(
         remember = (
             given.again(holder.pid) if kept else LastInput.remember(holder.pid, given.id, offset, "none", b"", at)
         )
-        pasting.write(machine.transport, holder, pane, one, remember)
+        pasting.carry_out(machine.transport, holder, pane, one, remember)
     assert given is not None
     return given
 
@@ -254,14 +254,14 @@ def paste(
     # without a bracket a carriage return would be Enter
     lines = [text] if bracketed else re.split(rb"\r\n|\r|\n", text)
     if len(lines) == 1:
-        pasting.write(machine.transport, holder, pane, one, remember)
+        pasting.carry_out(machine.transport, holder, pane, one, remember)
         return given
     for number, each in enumerate(lines):
         if number:
             press(machine, pane, newline, holder, kept=given)
         if each:
             part = Write(os.urandom(8).hex(), data=each)
-            pasting.write(machine.transport, holder, pane, part, given.again(holder.pid))
+            pasting.carry_out(machine.transport, holder, pane, part, given.again(holder.pid))
     return given
 
 
@@ -274,7 +274,7 @@ def line(machine: Machine, pane: Pane, text: bytes, offset: int, holder: LeaseHo
     one = Write(os.urandom(8).hex(), data=text, enter=True)
     at = machine.transport.clock()
     remember = LastInput.remember(holder.pid, one.id, offset, echo, text, at)
-    pasting.write(machine.transport, holder, pane, one, remember)
+    pasting.carry_out(machine.transport, holder, pane, one, remember)
     return LastInput(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, echo, text, at)
 
 
@@ -311,16 +311,16 @@ def untouched(machine: Machine, steady: StabilityTracker) -> bool:
 def leased(machine: Machine, pane: Pane, holder: LeaseHolder) -> Iterator[None]:
     """Be the only writer. Conflict `leased` if another one is for a second."""
     until = time.monotonic() + 1.0
-    while not lease.take(machine.transport, holder, pane):
+    while not lease.take_lease(machine.transport, holder, pane):
         current().check()
         if time.monotonic() > until:
-            raise lease.held(pane.name)
+            raise lease.leased_error(pane.name)
         time.sleep(0.03)
     try:
         yield
     finally:
         with suppress(TmuxctlError):
-            lease.give_back(machine.transport, holder, pane.name)
+            lease.release_lease(machine.transport, holder, pane.name)
 
 
 def _into(machine: Machine, session: str, write: Callable[[Pane], Written]) -> Written:
@@ -328,12 +328,12 @@ def _into(machine: Machine, session: str, write: Callable[[Pane], Written]) -> W
     pane = finding.known(machine, session)
     try:
         if pane.dead:
-            raise pasting.ended(pane)
+            raise pasting.ended_error(pane)
         return write(pane)
     except (Exited, NotFound):
         fresh = finding.find(machine, session)
         if fresh.dead:
-            raise pasting.ended(fresh) from None
+            raise pasting.ended_error(fresh) from None
         if (fresh.id, fresh.name) == (pane.id, pane.name) and not pane.dead:
             raise
         return write(fresh)
@@ -345,7 +345,7 @@ def _write(
     offset = finding.journal(machine, pane).end()
     holder = holder or machine.holder
     remember = LastInput.remember(holder.pid, one.id, offset, echo, typed, machine.transport.clock())
-    result = pasting.write(machine.transport, holder, pane, one, remember)
+    result = pasting.carry_out(machine.transport, holder, pane, one, remember)
     return Written(pane.name, result, one.id, len(one.data), finding.cursor(pane, offset))
 
 

@@ -112,7 +112,7 @@ def send(machine: Machine, pane: Pane, write: Write, profile: Profile) -> Writte
         def renew() -> None:
             if time.monotonic() - taken[0] > RENEW_SECONDS:
                 taken[0] = time.monotonic()
-                lease.take(machine.transport, holder, pane)
+                lease.take_lease(machine.transport, holder, pane)
 
         submission = Submission(machine, steady, profile, holder, renew)
         try:
@@ -197,7 +197,7 @@ class Submission:
             )
         self._refuse_questions()
         enter = Write(write.id, keys=[(key,) for key in tmux_keys(self.manner.enter)], part=1)
-        result = paste.write(self.machine.transport, self.holder, pane, enter, given.again(self.holder.pid))
+        result = paste.carry_out(self.machine.transport, self.holder, pane, enter, given.again(self.holder.pid))
         return Written(pane.name, result, write.id, len(write.data), finding.cursor(pane, before.journal))
 
     # before

@@ -22,7 +22,7 @@ from tmuxctl.model import NAME, Session, State, Status, check_name, natural
 from tmuxctl.terminal.panes import foreign
 from tmuxctl.terminal.panes.foreign import ForeignPane, ForeignTransport
 from tmuxctl.terminal.tmux import layout, screen
-from tmuxctl.terminal.tmux.journal import pipe_command, writer
+from tmuxctl.terminal.tmux.journal import pipe_command, writer_script
 from tmuxctl.transport.base import read_object
 from tmuxctl.untrusted import NewerFormat, to_record
 
@@ -136,14 +136,14 @@ def _target(socket: str, place: str) -> str:
 
 def _pane(machine: Machine, socket: str, target: str) -> ForeignPane:
     try:
-        there = foreign.panes(server(machine, socket))
+        there = foreign.list_panes(server(machine, socket))
     except Unreachable as error:
         if error.reason != "no_server":
             raise
         name = "" if socket == DEFAULT else f"@{socket}"
         hint = f"servers that run: tmuxctl ls --all-sockets; a target is tmux{name}:SESSION:WINDOW.PANE"
         raise Unreachable(f"no tmux server {socket} is running", reason="no_server", hint=hint) from None
-    found = foreign.find(there, target)
+    found = foreign.find_pane(there, target)
     if found is None:
         known = ", ".join(label(socket, one) for one in there[:6])
         raise NotFound(
@@ -186,7 +186,7 @@ def _driving(machine: Machine, socket: str, pane: ForeignPane, name: str | None 
 def _folder(pid: int) -> str | None:
     """The folder a pane's first process is in; None if that is not told."""
     with suppress(OSError):
-        return screen.clean(os.readlink(f"/proc/{pid}/cwd")).replace("\n", " ")
+        return screen.strip_escapes(os.readlink(f"/proc/{pid}/cwd")).replace("\n", " ")
     return None
 
 
@@ -221,7 +221,7 @@ def adopt(machine: Machine, target: str, name: str | None, *, profile: str) -> S
         raise Conflict(f"{target} is a session of tmuxctl's own", reason="ours", hint="use it by its name: tmuxctl ls")
     pane = _pane(machine, socket, found[2])
     if pane.ours:
-        raise foreign.ours(target, socket)
+        raise foreign.own_session_error(target, socket)
     with _adopting(machine, target):
         chosen = _free_name(machine, name, pane)
         folder = f"{_home(machine)}/{chosen}"
@@ -236,7 +236,7 @@ def adopt(machine: Machine, target: str, name: str | None, *, profile: str) -> S
 def _adopting(machine: Machine, target: str) -> AbstractContextManager[None]:
     """Be the only one who adopts: a pane gets one name, and a name one pane."""
     machine.transport.make_folder(_home(machine))
-    return foreign.alone(f"{machine.transport.home}/{layout.ADOPT_LOCK}", target)
+    return foreign.hold_lock(f"{machine.transport.home}/{layout.ADOPT_LOCK}", target)
 
 
 def _keep(machine: Machine, folder: str, name: str, pane: ForeignPane, about: dict[str, Any]) -> None:
@@ -253,7 +253,7 @@ def _keep(machine: Machine, folder: str, name: str, pane: ForeignPane, about: di
         machine.transport.make_folder(one)
     for place in (folder, inside):
         machine.transport.put(f"{place}/{layout.SERVER}", f"{pane.server} {pane.server_started}\n".encode())
-    machine.transport.put(f"{inside}/{layout.WRITER}", writer(machine.settings.journal_limit).encode())
+    machine.transport.put(f"{inside}/{layout.WRITER}", writer_script(machine.settings.journal_limit).encode())
     machine.transport.put(f"{inside}/{layout.PROFILE}", _profile(about))
     spec = {"asked": about, "id": pane.uuid, "spec": {"name": name, "cwd": about["cwd"], "size": ""}}
     machine.transport.put(f"{inside}/{layout.SPEC}", to_record(spec))
@@ -320,7 +320,7 @@ def _read_along(there: Transport, pane: ForeignPane, folder: str) -> bool:
 
 def foreign_pipe(there: Transport, pane: ForeignPane) -> bool:
     """Whether anything reads along with this very pane now."""
-    return any(one.uuid == pane.uuid and one.piped for one in foreign.panes(there))
+    return any(one.uuid == pane.uuid and one.piped for one in foreign.list_panes(there))
 
 
 def release(machine: Machine, chosen: Sequence[str]) -> Released:
@@ -377,7 +377,7 @@ def forget(machine: Machine) -> None:
     home = f"{machine.transport.home}/{layout.FOREIGN}"
     for socket in machine.transport.files(home):
         try:
-            there = {pane.uuid for pane in foreign.panes(server(machine, socket))}
+            there = {pane.uuid for pane in foreign.list_panes(server(machine, socket))}
         except TmuxctlError as error:
             if error.reason not in ("no_server", "no_sessions"):
                 continue
@@ -433,7 +433,7 @@ def everywhere(machine: Machine) -> Iterator[Session]:
     mine = _uuids(machine)
     for socket in sockets(machine):
         try:
-            there = foreign.panes(server(machine, socket))
+            there = foreign.list_panes(server(machine, socket))
         except TmuxctlError:
             continue
         for pane in there:

@@ -34,9 +34,9 @@ def resize(machine: Machine, session: str, size: str) -> Session:
     wanted = parse_size(size)
     pane = find(machine, session)
     if pane.dead:
-        from tmuxctl.terminal.input.paste import ended
+        from tmuxctl.terminal.input.paste import ended_error
 
-        raise ended(pane)
+        raise ended_error(pane)
     amend(machine, pane.id, lambda kept: kept["spec"].update(size=str(wanted)))
     cols, rows = str(wanted.cols), str(wanted.rows)
     machine.transport.run(

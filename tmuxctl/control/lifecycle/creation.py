@@ -20,7 +20,7 @@ from tmuxctl.model import Session, SessionSpec, State, check_name, check_tag, pa
 from tmuxctl.program_profile import Profile, to_json
 from tmuxctl.terminal.launch import hooks, launch
 from tmuxctl.terminal.tmux import layout, server
-from tmuxctl.transport.base import check_environment, source
+from tmuxctl.transport.base import check_environment, format_control_line
 from tmuxctl.untrusted import parse_json
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _bury_namesakes(machine: Machine, made: PreparedSession, taken: Mapping[str,
     for session_id in folders.keys() - {made.id} - {one.id for one in taken.values()}:
         ending.remove_launcher(machine, session_id, before=before)
         # what never started may be on its way to lose against us
-        started = layout.started(machine.transport.files(records.folder(machine, session_id)))
+        started = layout.was_started(machine.transport.files(records.folder(machine, session_id)))
         if started and records.spec(machine, session_id).get("spec", {}).get("name") == made.spec.name:
             # what its plugins made may be in use again by now: `prune` lets them look
             ending.write_end(machine, session_id, {})
@@ -171,7 +171,7 @@ def plan(machine: Machine, wanted: SessionRequest) -> Plan:
         env=tuple(sorted(made.spec.env)),
         plugins=tuple(one.name for one in made.applied),
         files=tuple(sorted((*made.files, layout.LAUNCHER))),
-        tmux=tuple(source([command]) for command in commands),
+        tmux=tuple(format_control_line([command]) for command in commands),
     )
 
 
@@ -192,7 +192,7 @@ def prepare(machine: Machine, wanted: SessionRequest, name: str, *, dry_run: boo
     settings, profile = machine.settings, wanted.resolved or Profile("")
     plugins = _plugins(wanted.plugins)
     clean = wanted.clean_env or any(one.clean_env for one, _ in plugins)
-    base = launch.environment(os.environ, clean=clean) if wanted.base is None else wanted.base
+    base = launch.select_environment(os.environ, clean=clean) if wanted.base is None else wanted.base
     env = {**base, **profile.env, **wanted.env}
     check_environment(wanted.env)
     wanted = wanted._replace(
@@ -290,7 +290,7 @@ def assemble(
     # wrappers change the environment for themselves, and will again when the session is restored
     made = next((bare.env for one, bare in given if one.traits.wraps), spec.env)
     variables = _kept(spec.notes, before, marked, made, inherited, places)
-    files = launch.files(spec, about, folder, session_id, incarnation, machine.settings.journal_limit, variables)
+    files = launch.make_files(spec, about, folder, session_id, incarnation, machine.settings.journal_limit, variables)
     files |= {f"{layout.SHELL}/{name}": data for name, data in extra.items()}
     files[f"{layout.EVENTS}/{hooks.FILE}"] = hooks.SCRIPT.encode()
     return PreparedSession(spec, session_id, incarnation, folder, about, files, applied, token)
@@ -346,7 +346,7 @@ def _adopted(machine: Machine) -> Sequence[str]:
 
 def _taken(machine: Machine) -> dict[str, server.NameOwner]:
     try:
-        return server.names(machine.transport)
+        return server.list_names(machine.transport)
     except Unreachable as error:
         if error.reason != "no_server":
             raise
@@ -410,7 +410,7 @@ def _marked(spec: SessionSpec, folder: str) -> tuple[SessionSpec, str, dict[str,
     from tmuxctl.terminal.launch import shells
 
     token = os.urandom(8).hex()
-    found = shells.integrate(spec.argv, folder, spec.env, token)
+    found = shells.integrate_shell(spec.argv, folder, spec.env, token)
     if found is None:
         return spec, "", {}
     files = {name: text.encode() for name, text in found.files.items()}
@@ -476,7 +476,9 @@ def put(machine: Machine, made: PreparedSession) -> None:
         transport.make_folder(folder)
     for name, data in made.files.items():
         transport.put(f"{made.folder}/{name}", data)
-    script = launch.launcher(made.spec, made.folder, made.id, socket=transport.socket, descriptors=_descriptors())
+    script = launch.launcher_script(
+        made.spec, made.folder, made.id, socket=transport.socket, descriptors=_descriptors()
+    )
     transport.put(f"{made.folder}/{layout.LAUNCHER}", script.encode(errors="surrogateescape"))
 
 
@@ -538,8 +540,8 @@ def _descriptors() -> int | None:
 
 
 def _commands(made: PreparedSession) -> list[Any]:
-    about = launch.facts(made.spec, made.asked)
-    return launch.commands(
+    about = launch.format_facts(made.spec, made.asked)
+    return launch.creation_commands(
         made.spec,
         made.folder,
         made.id,
@@ -557,7 +559,7 @@ def _create(machine: Machine, made: PreparedSession) -> server.Pane:
         if error.reason == "exists":
             raise exists(made.spec.name, False, made.spec.argv) from None
         raise
-    return server.known(server.parse(reply.decode(errors="replace").rstrip("\n")), made.spec.name)
+    return server.require_pane(server.parse_pane(reply.decode(errors="replace").rstrip("\n")), made.spec.name)
 
 
 def undo(machine: Machine, made: PreparedSession, error: BaseException | None) -> None:
@@ -573,7 +575,7 @@ def undo_start(machine: Machine, made: PreparedSession, error: BaseException) ->
     """Take back what tmux may have made of a session that was not made; another one of its name is left alone."""
     if not isinstance(error, Conflict):
         with suppress(TmuxctlError):
-            pane = server.pane(machine.transport, made.spec.name)
+            pane = server.read_pane(machine.transport, made.spec.name)
             if pane.id == made.id:
                 machine.transport.run([("kill-session", "-t", "=" + made.spec.name)])
     # it holds the environment, secrets too

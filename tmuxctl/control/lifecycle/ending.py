@@ -89,7 +89,9 @@ def _named(
 
 def _end_there(place: Machine, pane: Pane, signal: str, grace: float) -> End:
     """End the programs of a pane of another server; what becomes of the pane is its own tmux's affair."""
-    (ending,) = process.end(place.transport, [SessionTarget(pane.id, "", pane)], signal=signal, grace=grace).values()
+    (ending,) = process.end_processes(
+        place.transport, [SessionTarget(pane.id, "", pane)], signal=signal, grace=grace
+    ).values()
     return _told(pane.name, pane.id, ending)
 
 
@@ -125,7 +127,7 @@ def _not_hung_up(here: bool) -> Iterator[None]:
 def _end(machine: Machine, panes: Sequence[Pane], signal: str, grace: float, force: bool) -> list[End]:
     transport = machine.transport
     targets = [SessionTarget(pane.id, records.folder(machine, pane.id), pane) for pane in panes]
-    endings = process.end(transport, targets, signal=signal, grace=grace) if targets else {}
+    endings = process.end_processes(transport, targets, signal=signal, grace=grace) if targets else {}
     last = _last(machine, panes)
     screens = _screens(machine, panes)
     for pane in last:
@@ -169,7 +171,7 @@ def end_lost(
     """End what is left of sessions that tmux does not know any more."""
     now = records.server_pid(machine)
     targets = [SessionTarget(one.id, records.folder(machine, one.id), server=now) for one in lost]
-    endings = process.end(machine.transport, targets, signal=signal, grace=grace) if targets else {}
+    endings = process.end_processes(machine.transport, targets, signal=signal, grace=grace) if targets else {}
     ended = []
     for one in lost:
         write_end(machine, one.id, {"exit_status": one.exit_status, "signal": one.signal})
@@ -199,7 +201,9 @@ def _last(machine: Machine, panes: Sequence[Pane]) -> list[Pane]:
     while open_ := [pane for pane in last.values() if not pane.dead or (pane.status is None and pane.signal is None)]:
         try:
             alone = len(open_) == 1
-            now = [server.pane(machine.transport, open_[0].name)] if alone else server.panes(machine.transport)
+            now = (
+                [server.read_pane(machine.transport, open_[0].name)] if alone else server.list_panes(machine.transport)
+            )
         except TmuxctlError:
             break
         last |= {pane.id: pane for pane in now if pane.id in last}
@@ -215,7 +219,7 @@ def _screens(machine: Machine, panes: Sequence[Pane]) -> dict[str, str]:
     from tmuxctl.terminal.tmux import screen
 
     with suppress(TmuxctlError, OSError):
-        return {one.pane.id: screen.text(one.rows) for one in captures.captures(machine.transport, panes)}
+        return {one.pane.id: screen.plain_text(one.rows) for one in captures.capture_sessions(machine.transport, panes)}
     return {}
 
 
@@ -246,8 +250,8 @@ def move(machine: Machine, session_id: str) -> None:
     transport.make_folder(f"{transport.home}/{layout.ENDED_SESSIONS}")
     remove_launcher(machine, session_id)
     with suppress(TmuxctlError, OSError):
-        groups = cgroup.paths(transport, {session_id: records.folder(machine, session_id)})
-        cgroup.remove(transport, list(groups.values()), tries=0)
+        groups = cgroup.find_groups(transport, {session_id: records.folder(machine, session_id)})
+        cgroup.remove_groups(transport, list(groups.values()), tries=0)
         transport.rename(records.folder(machine, session_id), f"{transport.home}/{layout.ENDED_SESSIONS}/{session_id}")
 
 
@@ -392,7 +396,7 @@ def _still_run(machine: Machine, dead: Sequence[Pane], gone: Sequence[Session]) 
     named = {pane.id: pane.name for pane in dead} | {one.id: one.name for one in gone}
     server = records.server_pid(machine)
     targets = [SessionTarget(one, records.folder(machine, one), server=server) for one in named]
-    found = process.belonging(machine.transport, targets) if targets else {}
+    found = process.find_processes(machine.transport, targets) if targets else {}
     return {
         one: (named[one], ", ".join(f"{row.pid} ({row.name})" for row in rows[:5]))
         for one, rows in found.items()
@@ -408,7 +412,7 @@ def _remove_unfinished(machine: Machine) -> None:
     folders = [transport.home]
     for name, about in transport.files(f"{transport.home}/{layout.SESSIONS}").items():
         folder = f"{transport.home}/{layout.SESSIONS}/{name}"
-        if layout.started(transport.files(folder)):
+        if layout.was_started(transport.files(folder)):
             folders += [folder, f"{folder}/{layout.SHELL}"]
         elif about.modified < before:
             transport.remove(folder)

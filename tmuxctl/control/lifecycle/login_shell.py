@@ -33,7 +33,7 @@ _last: tuple[float, Mapping[str, str], Mapping[str, str]] | None = None
 def variables() -> Mapping[str, str]:
     """The variables at login, asked for at most once a minute; none if the shell fails or takes too long."""
     global _last
-    env = launch.environment(os.environ, clean=True)
+    env = launch.select_environment(os.environ, clean=True)
     env |= {"SHELL": env.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh", "TERM": "dumb"}
     with _asking:
         if _last is None or time.monotonic() - _last[0] >= FRESH_SECONDS or _last[1] != env:

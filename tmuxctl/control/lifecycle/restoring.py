@@ -67,7 +67,7 @@ def restore(
     Each has `timeout` seconds to be prepared, and holds up no other. NotFound if a named one is neither lost nor ended; a
     session that runs is left as it is.
     """
-    with foreign.alone(f"{machine.transport.home}/{layout.RESTORE_LOCK}", "what is lost"):
+    with foreign.hold_lock(f"{machine.transport.home}/{layout.RESTORE_LOCK}", "what is lost"):
         gone = records.lost(machine, finding.panes(machine))
         if names:
             gone = [_named(machine, gone, name) for name in dict.fromkeys(names)]
@@ -188,7 +188,7 @@ def _failed(one: Session, error: TmuxctlError) -> Restoring:
 def _restore(machine: Machine, lost: Session, dry_run: bool, may_start: Callable[[], bool]) -> Restoring:
     kept = kept_of(machine, lost)
     target = process.SessionTarget(lost.id, records.folder(machine, lost.id))
-    left = process.belonging(machine.transport, [target])[lost.id]
+    left = process.find_processes(machine.transport, [target])[lost.id]
     found = environment(kept)
     made = _prepared(machine, kept, found, dry_run)
     if dry_run or not may_start():

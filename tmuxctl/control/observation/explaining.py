@@ -131,7 +131,7 @@ def _read_screen(file: str) -> str:
         raise Usage(f"{ascii(file)} is too large", reason="bad_file", hint="a screen, or what explain --evidence gave")
     from tmuxctl.terminal.tmux import screen as screens
 
-    return screens.text(data) if b"\x1b" in data else data.decode(errors="replace")
+    return screens.plain_text(data) if b"\x1b" in data else data.decode(errors="replace")
 
 
 def _parse_evidence(text: str) -> Evidence | None:

@@ -20,8 +20,8 @@ from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Hook, Kernel, Look, Ma
 from tmuxctl.reading.evidence.tty_waits import list_program_names
 from tmuxctl.reading.state.judging import Verdict, judge
 from tmuxctl.terminal.input.paste import FACTS_SIZE, LastInput
-from tmuxctl.terminal.panes.captures import Capture, capture
-from tmuxctl.terminal.panes.journals import journal
+from tmuxctl.terminal.panes.captures import Capture, capture_session
+from tmuxctl.terminal.panes.journals import open_journal
 from tmuxctl.terminal.tmux import screen as screens
 from tmuxctl.terminal.tmux.journal import JournalExtent
 from tmuxctl.terminal.tmux.server import Pane
@@ -51,7 +51,7 @@ class Observer:
     ) -> None:
         self.transport, self.pane, self.level = machine.transport, pane, level
         self.folder = records.folder(machine, pane.id)
-        self.journal = journal(machine.transport, pane, self.folder)
+        self.journal = open_journal(machine.transport, pane, self.folder)
         self.looks: deque[Look] = deque()
         self.mark_token = pane.spec.get("marks", "") if marked else ""
         self.session_profile = profile or profile_of(machine, pane)
@@ -96,7 +96,7 @@ class Observer:
             or extent.finished
             or self._programs_ended(probe.kernel)
         ):
-            taken = capture(self.transport, self.pane.name, self.pane if taken and not self.pane.dead else None)
+            taken = capture_session(self.transport, self.pane.name, self.pane if taken and not self.pane.dead else None)
         return self.add_look(extent, probe, taken)
 
     def add_look(self, extent: JournalExtent, probe: Probe, capture: Capture) -> Look:
@@ -105,7 +105,7 @@ class Observer:
             name = self.pane.name
             raise NotFound(f"session {name} is another one by now", reason="replaced", hint="tmuxctl ls")
         if capture is not self._capture:
-            self._capture, self._captured_at, self._screen = capture, extent.end, screens.text(capture.rows)
+            self._capture, self._captured_at, self._screen = capture, extent.end, screens.plain_text(capture.rows)
         self.pane = pane = capture.pane
         if self.mark_token:
             self._find_mark(extent.end)
@@ -177,7 +177,7 @@ class Observer:
         """Where the program draws its cursor, by the newest look, if it hides the terminal's."""
         if self._capture is None or self.pane.cursor_visible:
             return None
-        return screens.drawn_cursor(self._capture.rows, self.pane.tmux)
+        return screens.find_drawn_cursor(self._capture.rows, self.pane.tmux)
 
     def clear_looks(self) -> None:
         """Begin a new window: what was seen before an input says nothing about what comes after it."""

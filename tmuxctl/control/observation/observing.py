@@ -19,7 +19,7 @@ from tmuxctl.model import Confidence, Session, State
 from tmuxctl.operations import current
 from tmuxctl.reading.state.judging import Verdict
 from tmuxctl.terminal.input.paste import LastInput
-from tmuxctl.terminal.panes.captures import Capture, captures
+from tmuxctl.terminal.panes.captures import Capture, capture_sessions
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.terminal.tmux.journal import JournalExtent
 from tmuxctl.terminal.tmux.server import Pane
@@ -113,7 +113,7 @@ def observe_many(machine: Machine, panes: Sequence[Pane]) -> dict[str, ObservedS
         if look and look.journal == extent.end and (look.cols, look.rows) == (pane.cols, pane.rows)
     }
     changed_panes = [pane for pane in panes if pane.id not in unchanged]
-    taken = captures(machine.transport, changed_panes) if changed_panes else ()
+    taken = capture_sessions(machine.transport, changed_panes) if changed_panes else ()
     captured = unchanged | {capture.pane.id: capture for capture in taken}
     states = {}
     for pane, observer, extent, probe in zip(panes, observers, extents, probes, strict=True):

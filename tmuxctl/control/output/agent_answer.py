@@ -152,7 +152,9 @@ def last(machine: Machine, pane: Pane) -> Output | None:
     typed = GivenText(given, given.typed.decode("utf-8", "ignore"), int(history))
     found = find_agent_answer(machine, watched, typed, ended=False)
     text = found.text or (found.error or "" if found.source else "")
-    return Output(pane.name, screens.clean(text), finding.cursor(pane, watched.journal.end()), False, found.complete)
+    return Output(
+        pane.name, screens.strip_escapes(text), finding.cursor(pane, watched.journal.end()), False, found.complete
+    )
 
 
 def _told(machine: Machine, observer: Observer, given: GivenText, ended: bool) -> AgentAnswer | None:
@@ -224,10 +226,10 @@ def read_screen(machine: Machine, observer: Observer, given: GivenText, *, limit
         # rows that the history had no more room for, or that the program cleared, are gone: then only the echo tells
         since = pane.history - given.history
         reach = max(1, since - given.input.y + ABOVE) if since >= 0 else 0
-        now = captures.capture(machine.transport, name, scrollback=reach, wide=True)
+        now = captures.capture_session(machine.transport, name, scrollback=reach, wide=True)
     except NotFound:
         return AgentAnswer("", False, "screen")
-    rows = [*(screens.text(now.back).split("\n") if now.back else []), *screens.text(now.rows).split("\n")]
+    rows = [*(screens.plain_text(now.back).split("\n") if now.back else []), *screens.plain_text(now.rows).split("\n")]
     # a screen of its own has no history: what stands on it is all there is, wherever its composer is
     known = since >= 0 and not now.pane.alternate
     anchor = _anchor(since, given.input.y, now.pane.history) if known else None

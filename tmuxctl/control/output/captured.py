@@ -43,11 +43,11 @@ def screen(
     if html or svg:
         from tmuxctl.terminal.picture import render
 
-        page = render.html(rows, pane.cols, title, pane.tmux) if html else None
-        picture = render.svg(rows, pane.cols, pane.rows, title, pane.tmux) if svg else None
+        page = render.render_html(rows, pane.cols, title, pane.tmux) if html else None
+        picture = render.render_svg(rows, pane.cols, pane.rows, title, pane.tmux) if svg else None
     return Screen(
         session=pane.name,
-        text=screens.text(rows, trim=trim),
+        text=screens.plain_text(rows, trim=trim),
         cols=pane.cols,
         rows=pane.rows,
         cursor=CursorPosition(pane.x, pane.y, pane.cursor_visible),
@@ -56,8 +56,12 @@ def screen(
         state=verdict.state if verdict else State.EXITED,
         by=verdict.by if verdict else EvidenceKind.EXIT,
         position=finding.cursor(pane, offset),
-        scrollback=None if scrollback is None else tuple(screens.text(back, trim=trim).split("\n")) if back else (),
-        ansi=screens.ansi(rows) if ansi else None,
+        scrollback=None
+        if scrollback is None
+        else tuple(screens.plain_text(back, trim=trim).split("\n"))
+        if back
+        else (),
+        ansi=screens.styled_text(rows) if ansi else None,
         html=page,
         svg=picture,
     )
@@ -79,18 +83,20 @@ def capture(
     try:
         if addressable(session):
             before = machine.panes.get(session) if machine.panes else None
-            return captures.capture(machine.transport, session, before, scrollback=scrollback, trim=trim, wide=wide)
+            return captures.capture_session(
+                machine.transport, session, before, scrollback=scrollback, trim=trim, wide=wide
+            )
     except (NotFound, Unreachable) as error:
         if error.reason not in ("no_session", "no_server"):
             raise
     name = finding.find(machine, session).name
-    return captures.capture(machine.transport, name, scrollback=scrollback, trim=trim, wide=wide)
+    return captures.capture_session(machine.transport, name, scrollback=scrollback, trim=trim, wide=wide)
 
 
 def capture_of(machine: Machine, pane: Pane, *, wide: bool = False) -> Capture:
     """The screen of this very session, whatever its name is by now; NotFound if it is gone."""
     with suppress(NotFound):
-        found = captures.capture(machine.transport, pane.name, wide=wide)
+        found = captures.capture_session(machine.transport, pane.name, wide=wide)
         if found.pane.id == pane.id:
             return found
     return capture(machine, pane.id, wide=wide)

@@ -101,8 +101,8 @@ def _ended(machine: Machine, session: str, since: str | None) -> tuple[Pane, Jou
     cols, rows = machine.settings.tmux_size.cols, machine.settings.tmux_size.rows
     line = {"session_name": session, options.ID: session_id, options.INCARNATION: session_id[:8] + ".1"}
     values = line | {"pane_dead": "1", "pane_width": str(cols), "pane_height": str(rows)}
-    pane = server.parse("\t".join(values.get(field, "") for field in server.FIELDS))
-    return server.known(pane, session), Journal(machine.transport, f"{home}/{place}/{session_id}")
+    pane = server.parse_pane("\t".join(values.get(field, "") for field in server.FIELDS))
+    return server.require_pane(pane, session), Journal(machine.transport, f"{home}/{place}/{session_id}")
 
 
 def offset_of(pane: Pane, since: str | None) -> int | None:
@@ -158,11 +158,11 @@ def _in_pieces(pane: Pane, journal: Journal, start: int, *, text: bool, data: bo
         if text:
             lines.feed(part.data)
         cursor = finding.cursor(pane, part.end)
-        shown = screens.clean("".join(pieces))
+        shown = screens.strip_escapes("".join(pieces))
         pieces.clear()
         yield Output(pane.name, shown, cursor, part.truncated, data=part.data if data else b"")
     lines.finish()
-    yield Output(pane.name, screens.clean("".join(pieces)), cursor)
+    yield Output(pane.name, screens.strip_escapes("".join(pieces)), cursor)
 
 
 def _parts(journal: Journal, start: int) -> Iterator[JournalSlice]:
@@ -185,7 +185,7 @@ def plain(data: bytes, pane: Pane) -> str:
 
     lines = Lines(pane.cols, pane.rows, tmux=pane.tmux)
     lines.feed(data)
-    return screens.clean(lines.text())
+    return screens.strip_escapes(lines.text())
 
 
 def _following(machine: Machine, pane: Pane, journal: Journal, start: int, raw: bool, call: Call) -> Iterator[Output]:
@@ -209,7 +209,7 @@ def _following(machine: Machine, pane: Pane, journal: Journal, start: int, raw: 
                 lines, begun = Lines(pane.cols, pane.rows, sink=pieces.append, tmux=pane.tmux).go_on(lines), 0
             if cut or pieces or part.truncated:
                 # a line without end comes in pieces: all of it but what may still change
-                text = screens.clean("".join(pieces))
+                text = screens.strip_escapes("".join(pieces))
                 pieces.clear()
                 yield Output(
                     pane.name,
@@ -234,7 +234,7 @@ def _following(machine: Machine, pane: Pane, journal: Journal, start: int, raw: 
 
 def _gone(machine: Machine, pane: Pane) -> bool:
     try:
-        return server.pane(machine.transport, pane.name).id != pane.id
+        return server.read_pane(machine.transport, pane.name).id != pane.id
     except (NotFound, Unreachable) as error:
         if error.reason == "backend_timeout":
             raise

@@ -11,7 +11,7 @@ from tmuxctl.errors import Exited, Failed, NotFound, Unreachable
 from tmuxctl.model import State, addressable
 from tmuxctl.terminal.panes import journals
 from tmuxctl.terminal.tmux import layout, server
-from tmuxctl.terminal.tmux.journal import Cursor, Journal, cursor_text, pipe_command
+from tmuxctl.terminal.tmux.journal import Cursor, Journal, format_cursor, pipe_command
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Guard, GuardRefused
 from tmuxctl.untrusted import check_format
@@ -41,7 +41,7 @@ def find(machine: Machine, session: str, *, whole: bool = True) -> Pane:
         hint = exact if re.search(r"[*?\[,]", session) else "tmuxctl ls"
         raise NotFound(f"no session {ascii(session[:60])}", reason="no_session", hint=hint)
     try:
-        pane = server.pane(machine.transport, session)
+        pane = server.read_pane(machine.transport, session)
     except (NotFound, Unreachable) as error:
         if error.reason == "backend_timeout":
             raise
@@ -60,7 +60,7 @@ def check_folder(machine: Machine, pane: Pane) -> None:
     if not pane.spec.get("journal", True) or has_folder(machine, pane):
         return
     # it may have been ended, and moved, since tmux was asked
-    server.pane(machine.transport, pane.name)
+    server.read_pane(machine.transport, pane.name)
     raise Failed(
         f"the files of session {pane.name} are gone: what it prints, and has printed, cannot be told",
         reason=FOLDER_GONE,
@@ -79,7 +79,7 @@ def resume(machine: Machine, pane: Pane) -> Pane:
     again = ("pipe-pane", "-IO", "-t", here, pipe_command(folder(machine, pane.id)))
     with suppress(GuardRefused):
         machine.transport.run([Guard(here, "#{?#{||:#{pane_pipe},#{pane_dead}},0,1}"), again])
-    return server.pane(machine.transport, pane.name)
+    return server.read_pane(machine.transport, pane.name)
 
 
 def find_with_input(machine: Machine, session: str) -> tuple[Pane, str]:
@@ -87,13 +87,13 @@ def find_with_input(machine: Machine, session: str) -> tuple[Pane, str]:
     if addressable(session):
         try:
             before = machine.panes.get(session) if machine.panes else None
-            pane, given = server.pane_and_input(machine.transport, session, before)
+            pane, given = server.read_pane_and_input(machine.transport, session, before)
             check_folder(machine, pane)
             return (pane if pane.piped or pane.dead else resume(machine, pane)), given
         except (NotFound, Unreachable) as error:
             if error.reason == "backend_timeout":
                 raise
-    return server.pane_and_input(machine.transport, find(machine, session).name)
+    return server.read_pane_and_input(machine.transport, find(machine, session).name)
 
 
 def known(machine: Machine, session: str) -> Pane:
@@ -150,7 +150,7 @@ def _other(machine: Machine, session: str) -> Pane:
 
 def journal(machine: Machine, pane: Pane) -> Journal:
     """A session's journal."""
-    return journals.journal(machine.transport, pane, folder(machine, pane.id))
+    return journals.open_journal(machine.transport, pane, folder(machine, pane.id))
 
 
 def at_prompt(journal: Journal, token: str, offset: int) -> bool:
@@ -165,13 +165,13 @@ def at_prompt(journal: Journal, token: str, offset: int) -> bool:
 
 def cursor(pane: Pane, offset: int) -> str:
     """A point in this life of the session's output; without a journal a place on its screen."""
-    return cursor_text(Cursor(pane.incarnation, offset))
+    return format_cursor(Cursor(pane.incarnation, offset))
 
 
 def panes(machine: Machine) -> list[Pane]:
     """The sessions of the server; none if there is no server."""
     try:
-        return server.panes(machine.transport)
+        return server.list_panes(machine.transport)
     except Unreachable as error:
         if error.reason != "no_server":
             raise

@@ -166,7 +166,7 @@ def _lost(machine: Machine, session_id: str, now: bytes) -> Session | None:
     here = folder(machine, session_id)
     files = machine.transport.files(here)
     # an adopted pane had started before
-    if not kept or not (layout.started(files) or asked.get("target")):
+    if not kept or not (layout.was_started(files) or asked.get("target")):
         return None
     if layout.EXIT not in files:
         if not now or layout.SERVER not in files or record(machine, f"{here}/{layout.SERVER}") != now:
@@ -190,7 +190,7 @@ def _answer(machine: Machine, name: str) -> tuple[int, str]:
     """The pid of the server that answers now, 0 if none does, and the id of the session it has by that name, if any."""
     try:
         with suppress(NotFound):
-            pane = server.pane(machine.transport, name)
+            pane = server.read_pane(machine.transport, name)
             return pane.server, pane.id
         return int(machine.transport.run([("display-message", "-p", "#{pid}")])), ""
     except Unreachable as error:

@@ -93,7 +93,7 @@ def _tmux(machine: Machine) -> Iterator[Check]:
 
 def _judged(version: str) -> tuple[bool | None, str | None]:
     """Whether a version of tmux is good, None where that was never tried; and what to do about it."""
-    number = versions.number(version)
+    number = versions.parse_version(version)
     if number and number < versions.OLDEST:
         return False, "tmuxctl needs tmux {}.{} or later".format(*versions.OLDEST)
     if versions.is_tried(version):
@@ -218,7 +218,7 @@ def _orphans(machine: Machine, fix: bool) -> Iterator[Check]:
     }
     left = [
         (row, session_id)
-        for row, session_id in process.carriers(machine.transport)
+        for row, session_id in process.find_all_marked(machine.transport)
         if session_id in gone.keys() - living
     ]
     if not left:
@@ -231,7 +231,7 @@ def _orphans(machine: Machine, fix: bool) -> Iterator[Check]:
         )
         return
     targets = [process.SessionTarget(one, gone[one]) for one in {one for _, one in left}]
-    ends = process.end(machine.transport, targets, signal="TERM", grace=2.0).values()
+    ends = process.end_processes(machine.transport, targets, signal="TERM", grace=2.0).values()
     still = [str(pid) for end in ends for pid in end.left]
     yield Check("orphans", not still, f"ended: {names}", f"could not be ended: {', '.join(still)}" if still else None)
 

@@ -206,12 +206,12 @@ def _exit(machine: Machine, steady: StabilityTracker, profile: Profile) -> Check
     """Whether the profile's keys, or else its words, end the program."""
     pane, holder = steady.observer.pane, lease.LeaseHolder.new()
     with suppress(TmuxctlError):
-        lease.take(machine.transport, holder, pane)
+        lease.take_lease(machine.transport, holder, pane)
         sending.press(machine, pane, profile.exit_keys, holder)
         if _ended(machine, pane.id):
             return Check("exit", True, f"{' '.join(profile.exit_keys)} ends it")
     with suppress(TmuxctlError):
-        lease.give_back(machine.transport, holder, pane.name)
+        lease.release_lease(machine.transport, holder, pane.name)
         if profile.exit_send is not None:
             sending.send(machine, pane.name, profile.exit_send.encode())
         if _ended(machine, pane.id):

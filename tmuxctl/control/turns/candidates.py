@@ -286,7 +286,7 @@ def _alone(machine: Machine) -> AbstractContextManager[None]:
     from tmuxctl.terminal.panes import foreign
 
     machine.transport.make_folder(folder(machine))
-    return foreign.alone(f"{folder(machine)}/{layout.LOCK}", "the turns of candidates")
+    return foreign.hold_lock(f"{folder(machine)}/{layout.LOCK}", "the turns of candidates")
 
 
 def _turns(machine: Machine) -> dict[str, str]:

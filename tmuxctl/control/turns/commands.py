@@ -82,7 +82,7 @@ def execute(
     deadline = None if limit is None else began + limit
     pane = finding.find(machine, session)
     if pane.dead:
-        raise paste.ended(pane)
+        raise paste.ended_error(pane)
     journal = finding.journal(machine, pane)
     if not journal.streams:
         raise Conflict(
@@ -106,7 +106,7 @@ def execute(
         run.hand_over()
     finally:
         with suppress(TmuxctlError):
-            lease.give_back(machine.transport, holder, pane.name)
+            lease.release_lease(machine.transport, holder, pane.name)
     return run.follow(deadline)
 
 
@@ -140,10 +140,10 @@ def _quoted(kind: str, word: str) -> str:
 
 
 def _lease(machine: Machine, pane: Pane, holder: LeaseHolder, deadline: float | None) -> None:
-    while not lease.take(machine.transport, holder, pane):
+    while not lease.take_lease(machine.transport, holder, pane):
         current().check()
         if deadline is not None and time.monotonic() > deadline:
-            raise lease.held(pane.name)
+            raise lease.leased_error(pane.name)
         time.sleep(0.03)
         pane = finding.find(machine, pane.name)
 
@@ -177,7 +177,7 @@ def _ready(machine: Machine, pane: Pane, journal: Journal, deadline: float | Non
             current().check()
             watch.wait(0.02)
             if journal.finished():
-                raise paste.ended(server.pane(machine.transport, pane.name))
+                raise paste.ended_error(server.read_pane(machine.transport, pane.name))
     finally:
         watch.close()
 
@@ -219,13 +219,13 @@ def _foreground(machine: Machine, pane: Pane) -> tuple[Shell | None, str]:
     leader = next(iter(machine.transport.processes([first.foreground])), None)
     if leader is None:
         return None, "a program that is ending"
-    kind = shells.kind_of(leader.name)
+    kind = shells.find_shell_kind(leader.name)
     if leader.name == "sh":
         # bash called as sh needs bash's own way to notice an interrupt
         program = (
             machine.transport.shell('readlink "/proc/$1/exe"', str(leader.pid))[1].decode(errors="replace").strip()
         )
-        kind = shells.kind_of(program) or kind
+        kind = shells.find_shell_kind(program) or kind
     return (Shell(leader, kind) if kind else None), leader.name
 
 
@@ -335,11 +335,11 @@ class _Run:
 
     def type(self, text: str) -> None:
         """Put the command into a file and type the line that reads it."""
-        self.pane = server.pane(self.machine.transport, self.pane.name)
-        line = shells.typed_line(self.shell.kind, self.path)
+        self.pane = server.read_pane(self.machine.transport, self.pane.name)
+        line = shells.format_typed_line(self.shell.kind, self.path)
         # a line that just fills its row leaves terminal and line editor of two minds about where the next one is
         line += " " * max(0, 4 - (self.pane.x + len(line)) % self.pane.cols)
-        show = shells.retyped(line, text, x=self.pane.x, cols=self.pane.cols)
+        show = shells.show_command_instead(line, text, x=self.pane.x, cols=self.pane.cols)
         script = shells.exec_script(self.shell.kind, text, self.token, self.path, show, self.stdin)
         # a session that an earlier tmuxctl started has no such folder
         self.machine.transport.make_folder(os.path.dirname(self.path))
@@ -349,7 +349,7 @@ class _Run:
         remember = paste.LastInput.remember(
             self.holder.pid, self.id, self.start, "editor", line.encode(), self.machine.transport.clock()
         )
-        paste.write(self.machine.transport, self.holder, self.pane, one, remember)
+        paste.carry_out(self.machine.transport, self.holder, self.pane, one, remember)
 
     def hand_over(self) -> None:
         """The command has begun: others may type again, and its output is what came after the last input."""
@@ -464,9 +464,9 @@ class _Run:
         """The command ended the shell, and the session with it: the program's status is the command's."""
         self._keep(self.tail)
         if not self.begun:
-            raise paste.ended(server.pane(self.machine.transport, self.pane.name))
+            raise paste.ended_error(server.read_pane(self.machine.transport, self.pane.name))
         try:
-            last = server.pane(self.machine.transport, self.pane.name)
+            last = server.read_pane(self.machine.transport, self.pane.name)
         except (NotFound, Unreachable):
             raise Exited(f"{self.pane.name} was killed while the command ran", reason="killed") from None
         return self._ran(last.status, signal=last.signal)
@@ -479,7 +479,7 @@ class _Run:
         while not self.journal.finished() and time.monotonic() < until:
             # tmux may not have noticed the end: asking it of a dead pane without a status nudges it
             with suppress(TmuxctlError):
-                server.pane(self.machine.transport, self.pane.name)
+                server.read_pane(self.machine.transport, self.pane.name)
             time.sleep(0.01)
         while self._grow():
             pass
@@ -564,14 +564,14 @@ def _to_end(machine: Machine, pane: Pane, began: float, timeout: float | None, m
             if watch.wait(min(1.0, left, wants.due())):
                 wants.heard()
             else:
-                pane = server.pane(machine.transport, pane.name)
+                pane = server.read_pane(machine.transport, pane.name)
                 if pane.dead and not pane.piped:
                     break
                 if not pane.dead and (asking := wants.look()):
                     raise _unanswered(asking, journal, max_bytes)
     finally:
         watch.close()
-    pane = server.pane(machine.transport, pane.name)
+    pane = server.read_pane(machine.transport, pane.name)
     part, end = _first(journal, max_bytes), journal.end()
     data = marks.output(part.data)
     return ran(

@@ -113,7 +113,7 @@ def ask(machine: Machine, session: str, text: bytes, asked: Asked, *, new: str |
     limit = current().left(machine.settings.wait_ask_timeout if asked.timeout is None else asked.timeout)
     pane, given = finding.find_with_input(machine, session)
     if pane.dead:
-        raise paste.ended(pane)
+        raise paste.ended_error(pane)
     turn = _Turn(machine, pane, LastInput.parse(given), asked, None if limit is None else began + limit)
     lines = None if turn.pastes else _lines(text)
     try:
@@ -228,11 +228,11 @@ class _Leases:
         if time.monotonic() - self.renewed > RENEW_SECONDS:
             self.take_turn(pane)
             if writing:
-                lease.take(self.transport, self.holder, pane)
+                lease.take_lease(self.transport, self.holder, pane)
 
     def start_writing(self, pane: Pane) -> bool:
         """Keep others from typing; False while another writer does."""
-        taken = lease.take(self.transport, self.holder, pane)
+        taken = lease.take_lease(self.transport, self.holder, pane)
         self._writes = self._writes or taken
         return taken
 
@@ -249,7 +249,7 @@ class _Leases:
 
     def _give_back(self, session: str, name: str) -> None:
         with suppress(TmuxctlError):
-            lease.give_back(self.transport, self.holder, session, name=name)
+            lease.release_lease(self.transport, self.holder, session, name=name)
 
 
 class _Turn:
@@ -378,7 +378,7 @@ class _Turn:
             return False
         self.pane = self.steady.observer.pane
         if self.pane.dead:
-            raise paste.ended(self.pane)
+            raise paste.ended_error(self.pane)
         return held
 
     def _interrupt(self) -> None:
@@ -459,7 +459,7 @@ class _Turn:
         while not self.leases.start_writing(self.pane):
             current().check()
             if (left := self._left()) is not None and left <= 0:
-                raise lease.held(self.pane.name)
+                raise lease.leased_error(self.pane.name)
             time.sleep(0.03)
             self.pane = finding.find(self.machine, self.pane.name)
 

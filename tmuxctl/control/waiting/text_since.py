@@ -123,7 +123,7 @@ class Seen:
         from tmuxctl.terminal.tmux import screen as screens
 
         newest, all_of_it = self.lines.newest(WINDOW)
-        return screens.clean(newest.partition("\n")[2] if all_of_it else newest)
+        return screens.strip_escapes(newest.partition("\n")[2] if all_of_it else newest)
 
     def text(self) -> str:
         """The text a pattern is tried on."""
@@ -132,7 +132,7 @@ class Seen:
         from tmuxctl.terminal.tmux import screen as screens
 
         newest, all_of_it = self.lines.newest(WINDOW)
-        text = screens.clean(newest)
+        text = screens.strip_escapes(newest)
         if self.input is None or self.input.echo == "none":
             return text
         from tmuxctl.reading.text.echo import without_echo
@@ -152,7 +152,7 @@ class Seen:
             pane, _, rows, *_ = captured.capture_of(self.machine, self.pane, wide=self.whole)
         except NotFound:
             return ""
-        text = screens.text(rows)
+        text = screens.plain_text(rows)
         given = self.input
         if self.whole or given is None or not given.alternate or (given.cols, given.rows) != (pane.cols, pane.rows):
             return text

@@ -15,7 +15,7 @@ from tmuxctl.errors import Conflict, DecisionNeeded, Exited, NotFound, Unreachab
 from tmuxctl.model import Confidence, State, Status
 from tmuxctl.operations import Call, current, under
 from tmuxctl.results import Wait, Waits
-from tmuxctl.terminal.input.paste import LastInput, ended
+from tmuxctl.terminal.input.paste import LastInput, ended_error
 from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.terminal.tmux.journal import Journal
 from tmuxctl.terminal.tmux.server import Pane
@@ -131,7 +131,7 @@ def _with_screen(waiter: Waiter, found: Wait) -> Wait:
     from tmuxctl.terminal.tmux import screen as screens
 
     try:
-        rows = screens.text(captured.capture_of(waiter.machine, waiter.pane).rows).rstrip().split("\n")
+        rows = screens.plain_text(captured.capture_of(waiter.machine, waiter.pane).rows).rstrip().split("\n")
     except (NotFound, Unreachable):
         return found
     return changed(found, text="\n".join(rows[-SHOWN_ROWS:]))
@@ -426,7 +426,7 @@ class Waiter:
         from tmuxctl.terminal.tmux import screen as screens
 
         try:
-            text = screens.text(captured.capture_of(self.machine, self.pane).rows)
+            text = screens.plain_text(captured.capture_of(self.machine, self.pane).rows)
         except NotFound:
             return None
         if pattern.find(text, deadline=deadline):
@@ -506,7 +506,7 @@ class Waiter:
         """Look whether the session is still there; True if its program has ended."""
         try:
             if not self._alive():
-                server.nudge(self.machine.transport)
+                server.nudge_tmux(self.machine.transport)
             now = self._now()
         except Unreachable as error:
             if error.reason != "no_server":
@@ -527,10 +527,10 @@ class Waiter:
     def _now(self) -> Pane | None:
         """The session's facts, under another name too; None if it is gone."""
         with suppress(NotFound):
-            now = server.pane(self.machine.transport, self.pane.name)
+            now = server.read_pane(self.machine.transport, self.pane.name)
             if now.id == self.pane.id:
                 return now
-        return next((one for one in server.panes(self.machine.transport) if one.id == self.pane.id), None)
+        return next((one for one in server.list_panes(self.machine.transport) if one.id == self.pane.id), None)
 
     def _killed(self) -> Pane:
         """The facts of a session that is gone: if tmuxctl ended it, its tombstone knows how."""
@@ -543,7 +543,7 @@ class Waiter:
         return self.pane._replace(dead=True, status=about.get("exit_status"), signal=about.get("signal"))
 
     def _ended(self) -> Exited:
-        error = ended(self.pane)
+        error = ended_error(self.pane)
         if self.gone_session:
             error.hint = f"what it printed is still there: tmuxctl log {self.pane.name}"
         error.details["elapsed"] = round(time.monotonic() - self.began, 3)

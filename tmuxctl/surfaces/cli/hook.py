@@ -147,7 +147,7 @@ def _write(folder: str, event: str, payload: bytes) -> str:
     """Put an event's file there, whole or not at all; returns its name."""
     import time
 
-    name = hooks.name(event, os.getpid(), time.time_ns())
+    name = hooks.event_file_name(event, os.getpid(), time.time_ns())
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -14,7 +14,7 @@ from tmuxctl.surfaces.cli import settings_file
 from tmuxctl.surfaces.cli.here import OfCommands
 from tmuxctl.surfaces.cli.output import note, tell
 from tmuxctl.surfaces.cli.replacing import replace_text
-from tmuxctl.transport.local import told
+from tmuxctl.transport.local import explain_write_errors
 from tmuxctl.untrusted import parse_json, read_file
 
 SIZE_LIMIT = 16 << 20
@@ -153,7 +153,7 @@ def _on_path() -> bool:
 def _read(path: str) -> str | None:
     """The text of the settings, None if there are none."""
     try:
-        with told(path):
+        with explain_write_errors(path):
             return read_file(path, SIZE_LIMIT, follow=True).decode()
     except FileNotFoundError:
         return None
@@ -186,7 +186,7 @@ def _replaced(path: str, before: str | None, after: str) -> str | None:
     """Put the new text where the old one was. Returns the path of the copy of the old one, None if there was none."""
     backup = None
     if before is not None:
-        with told(path):
+        with explain_write_errors(path):
             backup = _copied(path, before, stat.S_IMODE(os.stat(path).st_mode))
         if _read(path) != before:
             # programs write their settings while they run

@@ -7,14 +7,14 @@ import stat
 from contextlib import suppress
 
 from tmuxctl.ownership import make_parents
-from tmuxctl.transport.local import LocalTransport, told
+from tmuxctl.transport.local import LocalTransport, explain_write_errors
 
 
 def replace_text(path: str, text: str) -> None:
     """Put the text where the file's is; a file that is not there is made, with its folders. Denied and Failed as `told`."""
     target = os.path.realpath(path)
     transport = LocalTransport("")
-    with told(path):
+    with explain_write_errors(path):
         try:
             old = os.stat(target)
         except FileNotFoundError:

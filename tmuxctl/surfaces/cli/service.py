@@ -18,7 +18,7 @@ from tmuxctl.surfaces.cli.ending import Terminated, on_term
 from tmuxctl.surfaces.cli.here import OfCommands
 from tmuxctl.surfaces.cli.managers import Job, Manager
 from tmuxctl.surfaces.cli.output import note, report
-from tmuxctl.transport.local import LocalTransport, told
+from tmuxctl.transport.local import LocalTransport, explain_write_errors
 from tmuxctl.untrusted import read_file
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class Keeper(OfCommands):
         if there is not None:
             if answers:
                 manager.forget()
-            with told(manager.path):
+            with explain_write_errors(manager.path):
                 os.unlink(manager.path)
         if answers:
             manager.reload()
@@ -231,14 +231,14 @@ def _try_out(job: Job) -> None:
 def _text(path: str) -> str | None:
     """What stands in a file, None if there is none."""
     try:
-        with told(path):
+        with explain_write_errors(path):
             return read_file(path, UNIT_LIMIT, follow=True).decode(errors="surrogateescape")
     except FileNotFoundError:
         return None
 
 
 def _write(path: str, text: str) -> None:
-    with told(path):
+    with explain_write_errors(path):
         make_parents(path)
         LocalTransport("").put(path, text.encode(errors="surrogateescape"), durable=True)
         os.chmod(path, 0o644)

@@ -193,7 +193,7 @@ class Printer:
             from tmuxctl.terminal.tmux import screen
 
             told = result.source in ("hook", "transcript")
-            self._text(screen.clean(result.answer) if told else result.answer)
+            self._text(screen.strip_escapes(result.answer) if told else result.answer)
             self._text("\n")
         if result.truncated:
             note(

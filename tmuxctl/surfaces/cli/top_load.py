@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tmuxctl.surfaces.cli.top_page import Load
-from tmuxctl.terminal.processes.process import tree
+from tmuxctl.terminal.processes.process import find_tree
 from tmuxctl.transport.base import Process
 
 APART_SECONDS = 0.5
@@ -70,7 +70,7 @@ class Meter:
 
 def _trees(table: list[Process], roots: Mapping[str, int]) -> dict[str, list[tuple[int, int]]]:
     """The pid and start time of every process of each tree."""
-    return {session_id: [(row.pid, row.started) for row in tree(table, pid)] for session_id, pid in roots.items()}
+    return {session_id: [(row.pid, row.started) for row in find_tree(table, pid)] for session_id, pid in roots.items()}
 
 
 def _psutil() -> Any:

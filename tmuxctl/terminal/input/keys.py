@@ -45,7 +45,7 @@ def tmux_keys(names: Sequence[str]) -> tuple[str, ...]:
     A single printable character is a key too. Case counts only for such a character; `Usage` `bad_key` names the
     first name that is no key. None of the arguments begins an option, but `;` still has to be escaped for tmux.
     """
-    return tuple(_tmux_key(name) or _refuse(name) for name in names)
+    return tuple(_find_tmux_key(name) or _refuse_key(name) for name in names)
 
 
 def key_names() -> tuple[str, ...]:
@@ -59,42 +59,42 @@ def key_names() -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def _tmux_key(name: str) -> str | None:
+def _find_tmux_key(name: str) -> str | None:
     prefix = PREFIX.match(name)
     words = re.findall(r"[a-z]+|\^", prefix[1].lower()) if prefix else []
     modifiers = {LETTERS[word] for word in words}
     base = name[prefix.end() :] if prefix else name
     lower = base.lower()
     if lower in MOVING:
-        return _spell(modifiers, MOVING[lower])
+        return _spell_key(modifiers, MOVING[lower])
     if lower in PLAIN:
-        return _plain(modifiers, PLAIN[lower])
+        return _spell_plain_key(modifiers, PLAIN[lower])
     if len(base) != 1 or not base.isprintable() or "S" in modifiers:
         return None
     if "C" not in modifiers:
-        return _spell(modifiers, base)
+        return _spell_key(modifiers, base)
     control = CONTROLS.get(lower)
-    return control and _spell(modifiers - {"C"}, control)
+    return control and _spell_key(modifiers - {"C"}, control)
 
 
-def _plain(modifiers: set[str], key: str) -> str | None:
+def _spell_plain_key(modifiers: set[str], key: str) -> str | None:
     if key == "Tab" and "S" in modifiers:
         modifiers, key = modifiers - {"S"}, "BTab"
     allowed = {"C", "M"} if key == "Space" else {"M"}
-    return _spell(modifiers, key) if modifiers <= allowed else None
+    return _spell_key(modifiers, key) if modifiers <= allowed else None
 
 
-def _spell(modifiers: set[str], key: str) -> str:
+def _spell_key(modifiers: set[str], key: str) -> str:
     return "".join(f"{letter}-" for letter in sorted(modifiers)) + key
 
 
-def _refuse(name: str) -> str:
+def _refuse_key(name: str) -> str:
     from difflib import get_close_matches
 
     shown = name[:40].lower()
     choices = {*key_names(), *(key.lower() for key in (*MOVING.values(), *PLAIN.values()))}
-    plus = re.sub(r"(ctrl|control|alt|meta|shift)[-_ +]", lambda found: f"{_modifier(found[1])}+", shown)
-    near = [plus] if plus != shown and _tmux_key(plus) else get_close_matches(plus, sorted(choices), 3)
+    plus = re.sub(r"(ctrl|control|alt|meta|shift)[-_ +]", lambda found: f"{_expand_modifier(found[1])}+", shown)
+    near = [plus] if plus != shown and _find_tmux_key(plus) else get_close_matches(plus, sorted(choices), 3)
     meant = f"did you mean {', '.join(near)}? " if near else ""
     raise Usage(
         f"no key named {ascii(name[:40])}",
@@ -103,5 +103,5 @@ def _refuse(name: str) -> str:
     )
 
 
-def _modifier(word: str) -> str:
+def _expand_modifier(word: str) -> str:
     return {"control": "ctrl", "meta": "alt"}.get(word, word)

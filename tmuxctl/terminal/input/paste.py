@@ -35,11 +35,11 @@ FACTS_SIZE = 200
 """Characters of a remembered input that hold all of it but the text."""
 
 
-READING = "#{&&:#{pane_in_mode},#{session_attached}}"
+PERSON_READS_HISTORY = "#{&&:#{pane_in_mode},#{session_attached}}"
 """A tmux condition: a person may be reading the history."""
 
 
-SHARED = "#{&&:#{pane_synchronized},#{!=:#{window_panes},1}}"
+INPUT_SHARED = "#{&&:#{pane_synchronized},#{!=:#{window_panes},1}}"
 """A tmux condition: keys pressed in this pane reach the other panes of its window too."""
 
 
@@ -133,7 +133,7 @@ def check_text(data: bytes, *, canonical: bool, bracketed: bool, multiline: bool
         )
 
 
-def write(
+def carry_out(
     transport: Transport, holder: lease.LeaseHolder, pane: Pane, one: Write, remember: str, *, timeout: float = 8.0
 ) -> str:
     """Carry out one write in one command list: `done`, or `dup` when this id was written before.
@@ -142,9 +142,9 @@ def write(
     did not answer: the write may still happen, so it is never repeated here; asking again with the same id is safe.
     """
     try:
-        if one.fresh and _run(transport, _plain(pane, one, remember), one, timeout) is None:
+        if one.fresh and _run_write(transport, _build_short_list(pane, one, remember), one, timeout) is None:
             return "done"
-        told = _run(transport, _guarded(transport, holder, pane, one, remember), one, timeout)
+        told = _run_write(transport, _build_guarded_list(transport, holder, pane, one, remember), one, timeout)
         if told is None:
             return "done"
         if one.data:
@@ -158,10 +158,10 @@ def write(
             hint=f"ask again with the same id, which types it at most once: --id {one.id}",
             id=one.id,
         ) from None
-    return _refusal(told, pane, one)
+    return _raise_refusal(told, pane, one)
 
 
-def _run(transport: Transport, commands: Sequence[Command], one: Write, timeout: float) -> str | None:
+def _run_write(transport: Transport, commands: Sequence[Command], one: Write, timeout: float) -> str | None:
     """None if it was carried out, else what its guard told; its text is then still in the paste buffer."""
     data = one.data + b"\r" if one.enter and one.data and not one.bracketed else one.data
     buffer = (BUFFER + one.id, data) if data else None
@@ -175,16 +175,16 @@ def _run(transport: Transport, commands: Sequence[Command], one: Write, timeout:
     return None
 
 
-def _plain(pane: Pane, one: Write, remember: str) -> list[Command]:
+def _build_short_list(pane: Pane, one: Write, remember: str) -> list[Command]:
     """The write where nothing at all stands against it: one comparison, a third of the time of looking at each reason."""
     state = f"#{{{options.ID}}} #{{pane_dead}}#{{pane_input_off}}#{{pane_in_mode}} #{{session_attached}} #{{{options.LEASE}}}"
     clear = f"#{{==:{state},{pane.id} 000 0 }}"
-    if _pressed(one):
-        clear = f"#{{?{SHARED},0,{clear}}}"
-    return [Guard(pane.target, clear), *_typed(pane, one, remember)]
+    if _presses_keys(one):
+        clear = f"#{{?{INPUT_SHARED},0,{clear}}}"
+    return [Guard(pane.target, clear), *_build_typing(pane, one, remember)]
 
 
-def _typed(pane: Pane, one: Write, remember: str) -> list[Command]:
+def _build_typing(pane: Pane, one: Write, remember: str) -> list[Command]:
     """What acknowledges, remembers and types: the typing last, for the program wakes at once and wants the processor."""
     here = pane.target
     typing: list[Command] = []
@@ -193,7 +193,7 @@ def _typed(pane: Pane, one: Write, remember: str) -> list[Command]:
         exact = exact_paste_flags(pane.version)
         typing.append(("paste-buffer", "-d", *exact, *flags, "-b", BUFFER + one.id, "-t", here))
     typing += [("send-keys", "-t", here, *key) for key in one.keys]
-    if one.enter and _pressed(one):
+    if one.enter and _presses_keys(one):
         typing.append(("send-keys", "-t", here, "-H", "0d"))
     return [
         ("set-option", "-F", "-t", here, options.ACKNOWLEDGED, f"#{{=-240:{options.ACKNOWLEDGED}}} {one.acknowledged}"),
@@ -202,35 +202,37 @@ def _typed(pane: Pane, one: Write, remember: str) -> list[Command]:
     ]
 
 
-def _pressed(one: Write) -> bool:
+def _presses_keys(one: Write) -> bool:
     """True if a part of it goes as keys, not as data: tmux copies those, and only those, into other panes."""
     return bool(one.keys) or (one.enter and (one.bracketed or not one.data))
 
 
-def _guarded(transport: Transport, holder: lease.LeaseHolder, pane: Pane, one: Write, remember: str) -> list[Command]:
+def _build_guarded_list(
+    transport: Transport, holder: lease.LeaseHolder, pane: Pane, one: Write, remember: str
+) -> list[Command]:
     """One guard: whatever forbids the write is told in one line, else it is typed, acknowledged and remembered."""
     here = pane.target
     facts = {
         "other": f"#{{!=:#{{{options.ID}}},{pane.id}}}",
         "dup": f"#{{m:*{one.acknowledged}*,#{{{options.ACKNOWLEDGED}}}}}",
-        "human": lease.human(time.time()),
+        "human": lease.person_types(time.time()),
         "dead": "#{pane_dead}",
         "off": "#{pane_input_off}",
-        "copying": READING,
-        "leased": lease.foreign(holder, pane, now=transport.clock(), machine=transport.machine),
+        "copying": PERSON_READS_HISTORY,
+        "leased": lease.held_by_other(holder, pane, now=transport.clock(), machine=transport.machine),
     }
-    if _pressed(one):
-        facts["shared"] = SHARED
+    if _presses_keys(one):
+        facts["shared"] = INPUT_SHARED
     forbidden = "0"
     for condition in facts.values():
         forbidden = f"#{{||:{condition},{forbidden}}}"
     told = " ".join(f"{name}=#{{?{condition},1,0}}" for name, condition in facts.items())
     guard = Guard(here, f"#{{?{forbidden},0,1}}", told)
     # nobody is reading it (else refused): leave copy mode, which would swallow the input
-    return [guard, ("copy-mode", "-q", "-t", here), *_typed(pane, one, remember)]
+    return [guard, ("copy-mode", "-q", "-t", here), *_build_typing(pane, one, remember)]
 
 
-def _refusal(told: str, pane: Pane, one: Write) -> str:
+def _raise_refusal(told: str, pane: Pane, one: Write) -> str:
     """`dup`, or what forbade the write as an error."""
     name = pane.name
     facts = {word.partition("=")[0] for word in told.split() if word.endswith("=1")}
@@ -240,7 +242,7 @@ def _refusal(told: str, pane: Pane, one: Write) -> str:
         # even if the program has ended: a write that ended it is still that write
         return "dup"
     if "dead" in facts:
-        raise ended(pane)
+        raise ended_error(pane)
     if "human" in facts:
         raise Conflict(
             f"a person is typing into {name}", reason="human", hint="try again when they pause, or after they detach"
@@ -250,7 +252,7 @@ def _refusal(told: str, pane: Pane, one: Write) -> str:
             f"input to {name} is switched off", reason="input_off", hint="switch it on there: tmux select-pane -e"
         )
     if "leased" in facts:
-        raise lease.held(name)
+        raise lease.leased_error(name)
     if "shared" in facts:
         raise Conflict(
             f"what is pressed in {name} would reach other panes too (synchronize-panes)",
@@ -264,7 +266,7 @@ def _refusal(told: str, pane: Pane, one: Write) -> str:
     )
 
 
-def ended(pane: Pane) -> Exited:
+def ended_error(pane: Pane) -> Exited:
     """The error for a session whose program has ended."""
     how = f"by signal {pane.signal}" if pane.signal else f"with status {pane.status}"
     how = "" if pane.status is None and pane.signal is None else f" {how}"

@@ -37,7 +37,7 @@ be: one costs a millisecond, and the program waits for them.
 """
 
 
-def name(event: str, pid: int, number: int) -> str:
+def event_file_name(event: str, pid: int, number: int) -> str:
     """What the file of an event is called, as the script calls it."""
     found = re.match(r"[A-Za-z0-9_-]+", event)
     return f"{found[0][:NAME_LENGTH] if found else NAMELESS}.{pid}.{number}"

@@ -30,7 +30,7 @@ CHOSEN = ("candidates", "route", "beside")
 """What is told of a session that was chosen among several programs, or stands in for another one."""
 
 
-def environment(caller: Mapping[str, str], *, clean: bool) -> dict[str, str]:
+def select_environment(caller: Mapping[str, str], *, clean: bool) -> dict[str, str]:
     """What a session gets of its caller's environment; `clean` keeps the allow-list only."""
     return {
         name: value
@@ -41,7 +41,9 @@ def environment(caller: Mapping[str, str], *, clean: bool) -> dict[str, str]:
     }
 
 
-def launcher(spec: SessionSpec, folder: str, session_id: str, *, socket: str, descriptors: int | None = None) -> str:
+def launcher_script(
+    spec: SessionSpec, folder: str, session_id: str, *, socket: str, descriptors: int | None = None
+) -> str:
     """The POSIX script that becomes the program: right size first, then folder, environment and limits, then exec.
 
     `socket` is the tmux server's: a tmuxctl that the program starts drives the same one.
@@ -55,7 +57,7 @@ def launcher(spec: SessionSpec, folder: str, session_id: str, *, socket: str, de
     lines = [
         f"rm -f {here}/{layout.LAUNCHER}",
         f"(umask 077; echo $$ >{here}/{layout.STARTED})",
-        cgroup.enter(folder, session_id),
+        cgroup.enter_script(folder, session_id),
         "n=0",
         f'while [ "$(stty size 2>/dev/null)" != {size} ] && [ $n -lt 50 ]; do sleep 0.02; n=$((n+1)); done',
         f"cd {shell_word(spec.cwd)} || exit 126",
@@ -97,7 +99,7 @@ because the kernel has not handed it over yet (measured; none of 2,000 with a pa
 a status above 128; where it is missing the shell takes such a status for a signal."""
 
 
-def files(
+def make_files(
     spec: SessionSpec,
     asked: Mapping[str, Any],
     folder: str,
@@ -120,12 +122,12 @@ def files(
     }
     written = {
         layout.SPEC: to_record({"asked": asked, "spec": kept, "id": session_id, "incarnation": incarnation}),
-        layout.WRITER: journal.writer(limit).encode(),
+        layout.WRITER: journal.writer_script(limit).encode(),
     }
-    return written | expire.files(spec, session_id)
+    return written | expire.make_files(spec, session_id)
 
 
-def facts(spec: SessionSpec, asked: Mapping[str, Any]) -> str:
+def format_facts(spec: SessionSpec, asked: Mapping[str, Any]) -> str:
     """What `ls` and `show` say of a session, as one line of ASCII JSON short enough for a tmux option."""
     plugins, argv, cwd = list(asked.get("plugins", ())), list(asked["argv"]), spec.cwd
     while True:
@@ -142,7 +144,7 @@ def facts(spec: SessionSpec, asked: Mapping[str, Any]) -> str:
         argv, cwd = [short if word == longest else word for word in argv[:64]], short if cwd == longest else cwd
 
 
-def commands(
+def creation_commands(
     spec: SessionSpec,
     folder: str,
     session_id: str,
@@ -185,7 +187,7 @@ def commands(
         for name, value in (
             (options.ID, session_id),
             (options.FORMAT, str(KEPT_FORMAT)),
-            (options.FOLDER, journal.encoded(folder)),
+            (options.FOLDER, journal.encode_path(folder)),
             (options.INCARNATION, incarnation),
             (options.CREATED, f"{created:.3f}"),
             (options.COLUMNS, cols),
@@ -194,6 +196,6 @@ def commands(
             *([(options.TAGS, " ".join(tags))] if tags else []),
         )
     ]
-    made += expire.timers(spec)
+    made += expire.make_timers(spec)
     made.append(("display-message", "-p", "-t", here, FORMAT))
     return made

@@ -6,7 +6,7 @@ are wrapped again each time. `@TOKEN@` is bare, `@RC@`, `@FOLDER@` and `@ZDOTDIR
 
 from __future__ import annotations
 
-from tmuxctl.terminal.launch.shell_scripts import fill
+from tmuxctl.terminal.launch.shell_scripts import fill_template
 
 BASH_INTERACTIVE = r"""[ ! -r @RC@ ] || \builtin . @RC@
 """
@@ -133,8 +133,8 @@ end
 
 def bash_rc(token: str, login: bool, rc: str) -> str:
     """The rcfile of an interactive bash; `rc`, a word of bash, is the user's; a login shell reads others instead."""
-    user = BASH_LOGIN if login else fill(BASH_INTERACTIVE, {"RC": rc})
-    return user + fill(BASH_HOOKS, {"TOKEN": token})
+    user = BASH_LOGIN if login else fill_template(BASH_INTERACTIVE, {"RC": rc})
+    return user + fill_template(BASH_HOOKS, {"TOKEN": token})
 
 
 def zsh_files(token: str, folder: str, zdotdir: str | None) -> dict[str, str]:
@@ -146,13 +146,13 @@ def zsh_files(token: str, folder: str, zdotdir: str | None) -> dict[str, str]:
         "FOLDER": folder,
         "RESTORE": f"\\builtin export ZDOTDIR={zdotdir}" if zdotdir else "\\builtin unset ZDOTDIR",
     }
-    again, last = fill(ZSH_AGAIN, values), fill(ZSH_LAST, values)
+    again, last = fill_template(ZSH_AGAIN, values), fill_template(ZSH_LAST, values)
     choose = f"if [[ -o login ]]; then\n{again}else\n{last}fi\n"
     ends = {".zprofile": again, ".zshrc": choose, ".zlogin": last}
-    files = {name: fill(ZSH_USER, values | {"NAME": name}) + end for name, end in ends.items()}
-    return files | {".zshenv": fill(ZSHENV, values), "hooks.zsh": fill(ZSH_HOOKS, {"TOKEN": token})}
+    files = {name: fill_template(ZSH_USER, values | {"NAME": name}) + end for name, end in ends.items()}
+    return files | {".zshenv": fill_template(ZSHENV, values), "hooks.zsh": fill_template(ZSH_HOOKS, {"TOKEN": token})}
 
 
 def fish_rc(token: str) -> str:
     """What fish reads after its configuration."""
-    return fill(FISH_RC, {"TOKEN": token})
+    return fill_template(FISH_RC, {"TOKEN": token})

@@ -15,7 +15,7 @@ import re
 from collections.abc import Mapping
 
 
-def fill(template: str, values: Mapping[str, str]) -> str:
+def fill_template(template: str, values: Mapping[str, str]) -> str:
     """The template with each `@NAME@` replaced once; a value that looks like a placeholder stays as it is."""
     return re.sub("@([A-Z]+)@", lambda found: values[found[1]], template)
 

@@ -1,6 +1,6 @@
 """Makes shells tell where a command's output begins and how it ended: prompt marks, and commands typed whole.
 
-`integrate` changes how a shell is started so that it marks its prompts and commands (OSC 133); its texts are in
+`integrate_shell` changes how a shell is started so that it marks its prompts and commands (OSC 133); its texts are in
 shell_marks.py. `exec_script` works in any shell, marked or not: the command goes into a file, one short line that reads
 the file is typed, and the marks around the output come from the file itself; its texts are in shell_scripts.py. Pure
 functions: they make texts.
@@ -30,7 +30,7 @@ class ShellIntegration(NamedTuple):
     files: dict[str, str]
 
 
-def kind_of(name: str) -> str | None:
+def find_shell_kind(name: str) -> str | None:
     """`bash`, `zsh`, `fish` or `sh` from a program's name, path or argv[0] (`-bash`, `/bin/zsh`, `ksh93`), else None.
 
     busybox is None: it may be any of its applets, so ask with the applet's name.
@@ -40,7 +40,7 @@ def kind_of(name: str) -> str | None:
     return KINDS.get(found[1] if found else word)
 
 
-def integrate(
+def integrate_shell(
     argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str, *, login: bool = False
 ) -> ShellIntegration | None:
     """How to start this interactive bash, zsh or fish with marks that carry `token`; None for anything else.
@@ -53,13 +53,13 @@ def integrate(
     """
     if not argv:
         return None
-    kind = kind_of(argv[0])
+    kind = find_shell_kind(argv[0])
     plan = PLANS.get(kind or "")
     check_token(token)
     return plan(argv, folder, env, token, login or argv[0].startswith("-")) if plan else None
 
 
-def typed_line(kind: str, path: str) -> str:
+def format_typed_line(kind: str, path: str) -> str:
     """The line to type at the prompt of a shell of this kind so that it carries out the script at `path`; no newline.
 
     The leading space keeps it out of the history where the shell is told so (always in fish). Usage if the path
@@ -72,7 +72,7 @@ def typed_line(kind: str, path: str) -> str:
     return f" source {fish_quote(path)}; eval $tmuxctl_run" if kind == "fish" else f" . {shell_word(path)}"
 
 
-def retyped(line: str, command: str, *, x: int, cols: int) -> bytes:
+def show_command_instead(line: str, command: str, *, x: int, cols: int) -> bytes:
     """What shows the command in place of the typed line that reads its file, as if it had been typed at column `x`."""
     first, _, more = command.strip("\n").partition("\n")
     shown = "".join(one for one in first if one.isprintable())[: max(0, cols - x - 3)] + (" …" if more else "")
@@ -80,7 +80,7 @@ def retyped(line: str, command: str, *, x: int, cols: int) -> bytes:
 
 
 def exec_script(kind: str, command: str, token: str, path: str, show: bytes = b"", stdin: str | None = None) -> str:
-    """The text of a file that, when `typed_line` is typed, removes itself and runs `command` in that very shell.
+    """The text of a file that, when `format_typed_line` is typed, removes itself and runs `command` in that very shell.
 
     It writes `OSC 133;C;tmuxctl=TOKEN` before the command and `OSC 133;D;STATUS;tmuxctl=TOKEN` right after it, to
     /dev/tty; `show` is written before the first. Without D the shell has ended, was replaced (`exec`), or is a
@@ -96,14 +96,14 @@ def exec_script(kind: str, command: str, token: str, path: str, show: bytes = b"
         raise Usage(f"{ascii(kind[:40])} is no kind of shell", reason="bad_shell", hint="bash, zsh, fish or sh")
     quoted = fish_quote if kind == "fish" else shell_word
     values = {"TOKEN": token, "COMMAND": quoted(command), "WORD": quoted(quoted(command))}
-    line = quoted(typed_line(kind, path))
+    line = quoted(format_typed_line(kind, path))
     source = f" <{quoted(stdin)}" if stdin is not None else ""
     # for fish it is text inside of text, as the command is
     values["INPUT"] = quoted(source) if source and kind == "fish" else source
     places = {"PATH": quoted(path), "LINE": line, "RUN": quoted(path + ".run"), "TRAPS": quoted(path + ".trap")}
     # as octal for printf(1), which would take a percent sign for a conversion even so
     shown = "".join("%%" if byte == 0x25 else f"\\{byte:03o}" for byte in show)
-    return shell_scripts.fill(template, values | places | {"SHOW": shown})
+    return shell_scripts.fill_template(template, values | places | {"SHOW": shown})
 
 
 def check_token(token: str) -> None:
@@ -120,12 +120,12 @@ def fish_quote(text: str) -> str:
 Plan = Callable[[tuple[str, ...], str, Mapping[str, str], str, bool], ShellIntegration | None]
 
 
-def _bash(
+def _integrate_bash(
     argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str, login: bool
 ) -> ShellIntegration | None:
     """bash reads our rcfile, which reads the user's files."""
     valued = {"-O", "+O", "-o", "+o", "--rcfile", "--init-file"}
-    options = _options(argv[1:], "il", {"--login": "l", "--noediting": ""}, valued)
+    options = _parse_options(argv[1:], "il", {"--login": "l", "--noediting": ""}, valued)
     if options is None:
         return None
     flags, others = options
@@ -138,11 +138,11 @@ def _bash(
     return ShellIntegration(words, {}, {"bashrc": text})
 
 
-def _zsh(
+def _integrate_zsh(
     argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str, login: bool
 ) -> ShellIntegration | None:
     """zsh looks for its files in $ZDOTDIR: ours stand there, read the user's, and give ZDOTDIR back."""
-    options = _options(argv[1:], "ild", {"--login": "l", "--interactive": "", "--no-globalrcs": ""}, {"-o", "+o"})
+    options = _parse_options(argv[1:], "ild", {"--login": "l", "--interactive": "", "--no-globalrcs": ""}, {"-o", "+o"})
     if options is None:
         return None
     flags, others = options
@@ -155,12 +155,12 @@ def _zsh(
     return ShellIntegration((*words, "-i"), {"ZDOTDIR": folder}, files)
 
 
-def _fish(
+def _integrate_fish(
     argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str, login: bool
 ) -> ShellIntegration | None:
     """fish runs an init command after the user's configuration (fish(1), --init-command)."""
     short = {"--login": "l", "--interactive": "", "--private": "P", "--no-config": "N"}
-    options = _options(argv[1:], "ilPN", short, {"-C", "--init-command"})
+    options = _parse_options(argv[1:], "ilPN", short, {"-C", "--init-command"})
     if options is None:
         return None
     flags, others = options
@@ -172,10 +172,10 @@ def _fish(
     return ShellIntegration((*words, "-i", "-C", command), {}, {"marks.fish": shell_marks.fish_rc(token)})
 
 
-PLANS: dict[str, Plan] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
+PLANS: dict[str, Plan] = {"bash": _integrate_bash, "zsh": _integrate_zsh, "fish": _integrate_fish}
 
 
-def _options(
+def _parse_options(
     words: tuple[str, ...], letters: str, long: Mapping[str, str], valued: set[str]
 ) -> tuple[set[str], list[tuple[str, str]]] | None:
     """A shell's options, None if one is not known to leave it interactive: the flags, and the others with their values.

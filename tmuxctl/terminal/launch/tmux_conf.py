@@ -47,4 +47,4 @@ DETACHED = (
 """The size asked for comes back when the last one leaves. The hook does not know which session was left and
 `session_attached` may still count the leaver (measured, 3.3a), so every session is looked at."""
 
-CONFIG = options.in_script(OPTIONS + ATTACHED + DETACHED + journal.HOOK + "\n").encode()
+CONFIG = options.fill_option_names(OPTIONS + ATTACHED + DETACHED + journal.HOOK + "\n").encode()

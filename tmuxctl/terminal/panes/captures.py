@@ -27,7 +27,7 @@ class Capture(NamedTuple):
     """The last input, as `paste.LastInput.parse` reads it, without its text; empty if nothing was ever typed."""
 
 
-def capture(
+def capture_session(
     transport: Transport,
     name: str,
     before: Pane | None = None,
@@ -51,20 +51,24 @@ def capture(
         commands += [("display-message", "-p", end), (*grab, "-S", f"-{scrollback}" if scrollback else "-", "-E", "-1")]
     first, _, rest = transport.run(commands).partition(f"\t{end}".encode())
     line = first.decode(errors="replace")
-    pane = server.renewed(before, line) if before else server.known(server.settle(transport, line, 8.0), name)
+    pane = (
+        server.renew_pane(before, line)
+        if before
+        else server.require_pane(server.parse_with_status(transport, line, 8.0), name)
+    )
     if pane is None:
-        return capture(transport, name, scrollback=scrollback, trim=trim, wide=wide)
+        return capture_session(transport, name, scrollback=scrollback, trim=trim, wide=wide)
     title, _, rest = rest.partition(end.encode() + b"\n")
     rows, _, back = rest.partition(end.encode() + b"\n") if scrollback is not None else (rest, b"", b"")
     given, _, title = title.partition(b"\t")
-    return Capture(pane, _plain(title), rows, back if pane.history else b"", given.decode(errors="replace"))
+    return Capture(pane, _clean_title(title), rows, back if pane.history else b"", given.decode(errors="replace"))
 
 
-def _plain(title: bytes) -> str:
-    return screens.clean(title).replace("\n", " ")
+def _clean_title(title: bytes) -> str:
+    return screens.strip_escapes(title).replace("\n", " ")
 
 
-def captures(transport: Transport, panes: Sequence[Pane]) -> list[Capture]:
+def capture_sessions(transport: Transport, panes: Sequence[Pane]) -> list[Capture]:
     """What tmux draws of these sessions, in as few queries as its limit of a command list allows; one that went meanwhile
     has an empty screen."""
     end = os.urandom(8).hex()
@@ -74,7 +78,7 @@ def captures(transport: Transport, panes: Sequence[Pane]) -> list[Capture]:
         commands: list[Command] = []
         size = count = 0
         while count < len(left) and size <= LIST_BYTES:
-            asked = _draw(left[count], end)
+            asked = _capture_commands(left[count], end)
             commands += asked
             size += sum(len(word) + 1 for command in asked for word in command)
             count += 1
@@ -85,12 +89,14 @@ def captures(transport: Transport, panes: Sequence[Pane]) -> list[Capture]:
             found |= {one.id: Capture(one, "", b"") for one in left if one.id == gone.told}
             left = [one for one in left if one.id != gone.told]
             continue
-        found |= {one.id: _drawn(one, part, end.encode()) for one, part in zip(left[:count], printed, strict=True)}
+        found |= {
+            one.id: _parse_capture(one, part, end.encode()) for one, part in zip(left[:count], printed, strict=True)
+        }
         left = left[count:]
     return [found[one.id] for one in panes]
 
 
-def _draw(pane: Pane, end: str) -> list[Command]:
+def _capture_commands(pane: Pane, end: str) -> list[Command]:
     here = pane.target
     about = f"{end}#{{={FACTS_SIZE}:{options.INPUT}}}\t#{{pane_title}}{end}"
     return [
@@ -101,8 +107,8 @@ def _draw(pane: Pane, end: str) -> list[Command]:
     ]
 
 
-def _drawn(pane: Pane, printed: bytes, end: bytes) -> Capture:
+def _parse_capture(pane: Pane, printed: bytes, end: bytes) -> Capture:
     _, _, rest = printed.partition(end)
     title, _, rows = rest.partition(end + b"\n")
     given, _, title = title.partition(b"\t")
-    return Capture(pane, _plain(title), rows, b"", given.decode(errors="replace"))
+    return Capture(pane, _clean_title(title), rows, b"", given.decode(errors="replace"))

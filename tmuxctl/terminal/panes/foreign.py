@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Usage
 from tmuxctl.state_files import take_lock
-from tmuxctl.terminal.input.paste import READING
+from tmuxctl.terminal.input.paste import PERSON_READS_HISTORY
 from tmuxctl.terminal.tmux import layout, options
-from tmuxctl.terminal.tmux.server import asked
+from tmuxctl.terminal.tmux.server import field_format
 from tmuxctl.transport.base import Command, Guard, Transport, Watch, read_object
 from tmuxctl.untrusted import to_record
 
@@ -97,7 +97,7 @@ class ForeignPane(NamedTuple):
         return str(uuid5(UUID(NAMESPACE), about))
 
 
-def panes(transport: Transport, *, timeout: float = 8.0) -> list[ForeignPane]:
+def list_panes(transport: Transport, *, timeout: float = 8.0) -> list[ForeignPane]:
     """The panes of a server. Unreachable `no_server` if there is none."""
     listing = ("list-panes", "-a", "-F", "\t".join(LISTED))
     rows = transport.run([listing], timeout=timeout).decode(errors="replace").split("\n")
@@ -126,15 +126,15 @@ def panes(transport: Transport, *, timeout: float = 8.0) -> list[ForeignPane]:
     ]
 
 
-def find(found: Sequence[ForeignPane], target: str) -> ForeignPane | None:
+def find_pane(found: Sequence[ForeignPane], target: str) -> ForeignPane | None:
     """The pane a target names exactly: `%ID`, `SESSION`, `SESSION:WINDOW` or `SESSION:WINDOW.PANE`; the active window and
     pane where none is named. A window is named by its index or, where no index fits, by its name, as tmux does. None if
     there is none, Usage `ambiguous` if it names several."""
     if target.startswith("%"):
         return next((one for one in found if one.id == target), None)
     # compared whole: since tmux 3.7 a session's name may hold `:` and `.`
-    matching = [one for one in found if target in _targets(one, one.window)]
-    matching = matching or [one for one in found if target in _targets(one, one.window_name)]
+    matching = [one for one in found if target in _list_targets(one, one.window)]
+    matching = matching or [one for one in found if target in _list_targets(one, one.window_name)]
     if len(matching) > 1:
         raise Usage(
             f"{ascii(target[:60])} names several panes",
@@ -144,7 +144,7 @@ def find(found: Sequence[ForeignPane], target: str) -> ForeignPane | None:
     return matching[0] if matching else None
 
 
-def _targets(one: ForeignPane, called: str) -> Iterator[str]:
+def _list_targets(one: ForeignPane, called: str) -> Iterator[str]:
     """All that a person may write for a pane whose window is `called` so, but its id."""
     panes = (f".{one.pane}", *(("",) if one.active else ()))
     windows = (called, *(("",) if one.window_active else ()))
@@ -168,9 +168,9 @@ class ForeignTransport:
             f"#{{{options.ID}}}": f"#{{?{same},{pane.uuid},}}",
             "#{session_name}": "@NAME@",
             # a person who types elsewhere is in nobody's way
-            asked("session_activity"): f"#{{?{TYPED_INTO},#{{session_activity}},0}}",
+            field_format("session_activity"): f"#{{?{TYPED_INTO},#{{session_activity}},0}}",
             # a mode is theirs, whether they look or not
-            READING: "#{pane_in_mode}",
+            PERSON_READS_HISTORY: "#{pane_in_mode}",
             # what reads along is theirs to end, and ours to start with `adopt` alone
             "#{pane_pipe}": "1",
         }
@@ -225,18 +225,18 @@ class ForeignTransport:
     ) -> bytes:
         """As every transport, for this pane alone. Denied `foreign` for what would change more than its input."""
         self._check(commands)
-        if not _sets(commands):
+        if not _sets_options(commands):
             return self._run(commands, buffer, timeout)
         if self.pane.ours:
-            raise ours(self.name, self.inner.socket)
+            raise own_session_error(self.name, self.inner.socket)
         self._make_folder()
-        with alone(f"{self.folder}/{layout.LOCK}", self.name):
+        with hold_lock(f"{self.folder}/{layout.LOCK}", self.name):
             return self._run(commands, buffer, timeout)
 
     def _check(self, commands: Sequence[Command]) -> None:
         for one in commands:
             harmless = isinstance(one, Guard) or one[0] in HARMLESS or one[:2] in LEFT_OUT
-            if not (harmless or _listing(one) or _option(one)):
+            if not (harmless or _lists_panes(one) or _find_option_set(one)):
                 raise self._denied(one[0])
 
     def _run(self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float) -> bytes:
@@ -244,7 +244,7 @@ class ForeignTransport:
         here = said.commands(commands)
         if not here:
             return b""
-        ids = [one[-1].split()[-1] for one in commands if _option(one) == "ack"]
+        ids = [one[-1].split()[-1] for one in commands if _find_option_set(one) == "ack"]
         if ids:
             # whoever dies or waits in vain from here on does not know whether it was typed: never type it twice
             self._keep({**said.kept, "ack": f"{said.kept.get('ack', '')} {ids[-1]}"})
@@ -256,7 +256,7 @@ class ForeignTransport:
             raise
         rest, changed = said.taken(printed)
         if "input" in changed:
-            changed["before"] = self._places.get(_offset(changed["input"]), "")
+            changed["before"] = self._places.get(_read_offset(changed["input"]), "")
         if changed or ids:
             self._keep({**said.kept, **changed})
         return rest
@@ -294,15 +294,15 @@ class ForeignTransport:
 
 
 @contextmanager
-def alone(path: str, name: str) -> Iterator[None]:
+def hold_lock(path: str, name: str) -> Iterator[None]:
     """Hold a lock file, which its process's end gives back. Conflict `leased` if another process does for WAIT_SECONDS."""
-    from tmuxctl.transport.local import told
+    from tmuxctl.transport.local import explain_write_errors
 
-    with told(path):
+    with explain_write_errors(path):
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        take_lock(lock, WAIT_SECONDS, lambda: _held(name, os.pread(lock, 20, 0).decode()), pause=0.005)
-        with told(path):
+        take_lock(lock, WAIT_SECONDS, lambda: _lock_error(name, os.pread(lock, 20, 0).decode()), pause=0.005)
+        with explain_write_errors(path):
             # for those who wait in vain
             os.pwrite(lock, b"%-19d" % os.getpid(), 0)
         yield
@@ -310,7 +310,7 @@ def alone(path: str, name: str) -> Iterator[None]:
         os.close(lock)
 
 
-def _held(name: str, pid: str) -> Conflict:
+def _lock_error(name: str, pid: str) -> Conflict:
     who = f"process {pid.strip() or 'unknown'}"
     return Conflict(
         f"another tmuxctl ({who}) has been writing to {name} for {WAIT_SECONDS:g} s",
@@ -319,7 +319,7 @@ def _held(name: str, pid: str) -> Conflict:
     )
 
 
-def ours(name: str, socket: str) -> Conflict:
+def own_session_error(name: str, socket: str) -> Conflict:
     """The error for writing to a session of a tmuxctl as if it were somebody else's pane."""
     return Conflict(
         f"{name} is a session of tmuxctl's own",
@@ -328,22 +328,22 @@ def ours(name: str, socket: str) -> Conflict:
     )
 
 
-def _offset(remembered: str) -> int:
+def _read_offset(remembered: str) -> int:
     """Where the output stood when an input was given (`paste.LastInput.remember`)."""
     return int(remembered.split(":")[2])
 
 
-def _option(one: Command) -> str | None:
+def _find_option_set(one: Command) -> str | None:
     """The option of ours that a command sets, without its prefix; None for every other command."""
     named = [word for word in one if word.startswith(options.PREFIX)] if one[0] == "set-option" else []
     return named[0].removeprefix(options.PREFIX) if named else None
 
 
-def _sets(commands: Sequence[Command]) -> bool:
-    return any(_option(one) for one in commands)
+def _sets_options(commands: Sequence[Command]) -> bool:
+    return any(_find_option_set(one) for one in commands)
 
 
-def _listing(one: Command) -> bool:
+def _lists_panes(one: Command) -> bool:
     return one[:2] == ("list-panes", "-a")
 
 
@@ -364,9 +364,9 @@ class _TranslatedList:
     def _command(self, one: Command) -> Command:
         if isinstance(one, Guard):
             return Guard(self.pane, self._filled(one.condition), self._filled(one.told))
-        if _listing(one):
+        if _lists_panes(one):
             return ("display-message", "-p", "-t", self.pane, self._filled(one[-1]))
-        if name := _option(one):
+        if name := _find_option_set(one):
             value = "" if "-u" in one else self._filled(one[-1])
             return ("display-message", "-p", "-t", self.pane, f"{self.mark} {name} {value}")
         return tuple(self.pane if word == self.target else self._filled(word) for word in one)

@@ -7,7 +7,7 @@ from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Transport
 
 
-def journal(transport: Transport, pane: Pane, folder: str) -> Journal:
+def open_journal(transport: Transport, pane: Pane, folder: str) -> Journal:
     """The journal of the session in `folder`; of a pane that has none, its screen."""
     if pane.spec.get("journal", True):
         return Journal(transport, folder)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from tmuxctl.terminal.picture.grid import Grid
-from tmuxctl.terminal.picture.sgr import number_at, parameters, styles
+from tmuxctl.terminal.picture.sgr import number_at, parse_parameters, pyte_codes
 
 _TOKEN = re.compile(
     rb"([\x20-\x7e\x80-\xff]+)"
@@ -249,9 +249,9 @@ class OutputFilter:
     def _mended(self, run: bytes) -> str:
         """The valid characters of a run; an unfinished one at its end waits for the next bytes."""
         parts = _CHARACTERS.findall(run)
-        if parts and run[-1] >= 0x80 and len(parts[-1]) < _length(parts[-1][0]):
+        if parts and run[-1] >= 0x80 and len(parts[-1]) < _character_length(parts[-1][0]):
             self.partial = parts.pop()
-        return "".join(map(_decoded, parts))
+        return "".join(map(_decode_character, parts))
 
     def _control(self, byte: int) -> None:
         if byte != 0x7F:
@@ -272,7 +272,7 @@ class OutputFilter:
         if style:
             self._style(style[1])
             return
-        steps = _steps(sequence)
+        steps = _plan_steps(sequence)
         if steps is not None:
             for action, arguments in steps:
                 action(self.grid, *arguments)
@@ -284,7 +284,7 @@ class OutputFilter:
         key = (cursor.attrs, given)
         style = self.styles.get(key)
         if style is None:
-            codes = styles(given)
+            codes = pyte_codes(given)
             if codes:  # without any pyte would reset
                 self.grid.select_graphic_rendition(*codes)
             if len(self.styles) >= _STYLES_KEPT:
@@ -295,14 +295,14 @@ class OutputFilter:
 
 
 @lru_cache(4096)
-def _steps(sequence: bytes) -> tuple[tuple[Callable[..., None], tuple[int, ...]], ...] | None:
+def _plan_steps(sequence: bytes) -> tuple[tuple[Callable[..., None], tuple[int, ...]], ...] | None:
     """What a CSI sequence other than SGR asks of the grid; None for one that tmux does not know or refuses."""
     found = _CSI.fullmatch(sequence)
     if not found:
         return None
     marker, given, intermediates, final = found.groups()
     name = marker + intermediates + final
-    numbers = parameters(given)
+    numbers = parse_parameters(given)
     if numbers is None or len(name) > _INTERMEDIATES + 1:
         return None
     first = number_at(numbers, 0, 0)
@@ -327,11 +327,11 @@ _END_OF_COMMAND = re.compile(rb"[\x07\x18\x1a\x1b]")
 _END_OF_STRING = re.compile(rb"[\x18\x1a\x1b]")
 
 
-def _length(lead: int) -> int:
+def _character_length(lead: int) -> int:
     return next((length for first, length in _LENGTHS if lead >= first), 1)
 
 
-def _decoded(part: bytes) -> str:
+def _decode_character(part: bytes) -> str:
     try:
         return part.decode()
     except UnicodeDecodeError:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pyte
 from pyte.screens import Char
 
-from tmuxctl.terminal.picture.rows import BLANK, GridRow, Rewrap, rewrapped, unwrapped
+from tmuxctl.terminal.picture.rows import BLANK, GridRow, Rewrap, rewrap_position, unwrap_position
 
 
 class SavedScreen(NamedTuple):
@@ -284,11 +284,11 @@ class TerminalPage(pyte.Screen):
 
     def _rewrap(self, x: int, y: int) -> tuple[int, int]:
         rows = self.history + self.rows
-        place, line = unwrapped(rows, x, y)
+        place, line = unwrap_position(rows, x, y)
         work = Rewrap(rows, self.columns, self.scrolled)
         work.run()
         missing = self.lines - len(work.target)
         rows = work.target + [GridRow() for _ in range(missing)]
         self.history, self.rows = rows[: -self.lines], rows[-self.lines :]
         self.scrolled = min(work.scrolled, len(self.history))
-        return rewrapped(rows, place, line)
+        return rewrap_position(rows, place, line)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from itertools import groupby
 
-from tmuxctl.terminal.picture.replay import Cell, cells
+from tmuxctl.terminal.picture.replay import Cell, styled_cells
 from tmuxctl.widths import Version
 
 FOREGROUND, BACKGROUND = "#d4d4d4", "#1e1e1e"
@@ -45,18 +45,18 @@ i.c {{ display: inline-block; font-style: inherit; overflow: hidden; vertical-al
 """
 
 
-def html(captured: bytes, cols: int, title: str, tmux: Version = None) -> str:
+def render_html(captured: bytes, cols: int, title: str, tmux: Version = None) -> str:
     """What `capture-pane -p -e` printed as an HTML page; `cols` is the screen's width in cells."""
-    rows = "\n".join("".join(_spans(row)) for row in cells(captured, cols, tmux))
-    return _PAGE.format(title=_escaped(title), rows=rows, font=FONT, background=BACKGROUND, foreground=FOREGROUND)
+    rows = "\n".join("".join(_render_spans(row)) for row in styled_cells(captured, cols, tmux))
+    return _PAGE.format(title=_escape_markup(title), rows=rows, font=FONT, background=BACKGROUND, foreground=FOREGROUND)
 
 
-def svg(captured: bytes, cols: int, rows: int, title: str, tmux: Version = None) -> str:
+def render_svg(captured: bytes, cols: int, rows: int, title: str, tmux: Version = None) -> str:
     """What `capture-pane -p -e` printed as an SVG picture of `cols` by `rows` cells, or as many rows as it has."""
-    grid = cells(captured, cols, tmux)
+    grid = styled_cells(captured, cols, tmux)
     columns = max([cols, *(sum(cell.width for cell in row) for row in grid)])
     width, height = columns * WIDTH + 2 * MARGIN, max(rows, len(grid)) * HEIGHT + 2 * MARGIN
-    name = _escaped(title)
+    name = _escape_markup(title)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'role="img" aria-label="{name}">',
@@ -65,23 +65,23 @@ def svg(captured: bytes, cols: int, rows: int, title: str, tmux: Version = None)
         f'<g font-family="{FONT}" font-size="{SIZE}" fill="{FOREGROUND}">',
     ]
     for y, row in enumerate(grid):
-        parts += _pieces(row, MARGIN + y * HEIGHT)
+        parts += _render_svg_row(row, MARGIN + y * HEIGHT)
     return "\n".join([*parts, "</g>", "</svg>", ""])
 
 
-def _spans(row: list[Cell]) -> Iterator[str]:
-    for (style, single), run in _runs(row):
+def _render_spans(row: list[Cell]) -> Iterator[str]:
+    for (style, single), run in _group_runs(row):
         text = "".join(cell.text for cell in run)
         width = run[0].width
         # any glyph that a font may make wider or narrower stands in a box of its own
-        shown = _escaped(text) if single else f'<i class="c" style="width:{width}ch">{_escaped(text)}</i>'
-        css = _css(style)
+        shown = _escape_markup(text) if single else f'<i class="c" style="width:{width}ch">{_escape_markup(text)}</i>'
+        css = _style_rules(style)
         yield f'<span style="{css}">{shown}</span>' if css else shown
 
 
-def _pieces(row: list[Cell], top: int) -> Iterator[str]:
+def _render_svg_row(row: list[Cell], top: int) -> Iterator[str]:
     x = MARGIN
-    for (style, _), run in _runs(row):
+    for (style, _), run in _group_runs(row):
         text = "".join(cell.text for cell in run)
         columns = sum(cell.width for cell in run)
         _, background = _colours(style)
@@ -90,12 +90,12 @@ def _pieces(row: list[Cell], top: int) -> Iterator[str]:
         if text.strip(" ") or style.underline or style.strikethrough:
             length = f'textLength="{columns * WIDTH}" lengthAdjust="spacingAndGlyphs"'
             # browsers ignore xml:space on the group: runs of spaces become one there (measured with Chromium)
-            given = f'x="{x}" y="{top + BASELINE}" {length} xml:space="preserve"{_attributes(style)}'
-            yield f"<text {given}>{_escaped(text)}</text>"
+            given = f'x="{x}" y="{top + BASELINE}" {length} xml:space="preserve"{_style_attributes(style)}'
+            yield f"<text {given}>{_escape_markup(text)}</text>"
         x += columns * WIDTH
 
 
-def _runs(row: list[Cell]) -> Iterator[tuple[tuple[Cell, bool], list[Cell]]]:
+def _group_runs(row: list[Cell]) -> Iterator[tuple[tuple[Cell, bool], list[Cell]]]:
     """Neighbours of one style together, as long as they are ASCII; the style is a cell without text."""
     end = len(row)
     while end and row[end - 1] == Cell(" ", 1):
@@ -113,34 +113,34 @@ def _colours(style: Cell) -> tuple[str, str]:
     return (background, foreground) if style.reverse else (foreground, background)
 
 
-def _lines(style: Cell) -> str:
+def _line_decoration(style: Cell) -> str:
     wanted = (("underline", style.underline), ("line-through", style.strikethrough))
     return " ".join(name for name, on in wanted if on)
 
 
-def _css(style: Cell) -> str:
+def _style_rules(style: Cell) -> str:
     foreground, background = _colours(style)
     rules = [
         f"color:{foreground}" if foreground != FOREGROUND else "",
         f"background:{background}" if background != BACKGROUND else "",
         "font-weight:bold" if style.bold else "",
         "font-style:italic" if style.italic else "",
-        f"text-decoration:{_lines(style)}" if _lines(style) else "",
+        f"text-decoration:{_line_decoration(style)}" if _line_decoration(style) else "",
     ]
     return ";".join(rule for rule in rules if rule)
 
 
-def _attributes(style: Cell) -> str:
+def _style_attributes(style: Cell) -> str:
     foreground, _ = _colours(style)
     return "".join(
         [
             f' fill="{foreground}"' if foreground != FOREGROUND else "",
             ' font-weight="bold"' if style.bold else "",
             ' font-style="italic"' if style.italic else "",
-            f' text-decoration="{_lines(style)}"' if _lines(style) else "",
+            f' text-decoration="{_line_decoration(style)}"' if _line_decoration(style) else "",
         ]
     )
 
 
-def _escaped(text: str) -> str:
+def _escape_markup(text: str) -> str:
     return markup.escape(_UNSAFE.sub("", text), quote=True)

@@ -18,7 +18,7 @@ from tmuxctl.results import CursorPosition
 from tmuxctl.terminal.picture.filter import OutputFilter
 from tmuxctl.terminal.picture.grid import Grid
 from tmuxctl.terminal.picture.rows import GridRow, cell_width
-from tmuxctl.terminal.picture.sgr import styles
+from tmuxctl.terminal.picture.sgr import pyte_codes
 from tmuxctl.terminal.tmux import screen
 
 _COLOURS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
@@ -48,35 +48,35 @@ class Cell(NamedTuple):
 EMPTY = Cell(" ", 1)
 
 
-def cells(captured: bytes, cols: int, tmux: widths.Version = None) -> list[list[Cell]]:
+def styled_cells(captured: bytes, cols: int, tmux: widths.Version = None) -> list[list[Cell]]:
     """The styled cells of what `capture-pane -p -e` printed: each row's texts joined are tmux's text of that row.
 
     Rows are filled up to `cols` columns; a row that is longer (`-J`) stays whole. `tmux` is the version that drew them.
     """
     grid = Grid(max(cols, 1), 1, 0)
-    return [_filled(list(_captured(row, grid, tmux)), cols) for row in screen.styled_rows(captured)]
+    return [_fill_row(list(_parse_row(row, grid, tmux)), cols) for row in screen.styled_rows(captured)]
 
 
-def _captured(row: str, grid: Grid, tmux: widths.Version) -> Iterator[Cell]:
+def _parse_row(row: str, grid: Grid, tmux: widths.Version) -> Iterator[Cell]:
     for place, piece in enumerate(_STYLE.split(row)):
         if place % 2:
-            codes = styles(piece.encode())
+            codes = pyte_codes(piece.encode())
             if codes:
                 grid.select_graphic_rendition(*codes)
             continue
-        style = _style(grid.cursor.attrs)
+        style = _cell_style(grid.cursor.attrs)
         for text, width in widths.cells(piece, tmux):
             yield Cell(text, max(width, 1), *style)
 
 
 @lru_cache(1024)
-def _style(char: Char) -> tuple[bool, bool, bool, bool, bool, str, str]:
+def _cell_style(char: Char) -> tuple[bool, bool, bool, bool, bool, str, str]:
     """What a Cell tells of a pyte cell, beside its text and width."""
     colours = (_NAMES.get(char.fg) or f"#{char.fg}", _NAMES.get(char.bg) or f"#{char.bg}")
     return char.bold, char.italics, char.underscore, char.strikethrough, char.reverse, *colours
 
 
-def _filled(row: list[Cell], cols: int) -> list[Cell]:
+def _fill_row(row: list[Cell], cols: int) -> list[Cell]:
     return row + [EMPTY] * (cols - sum(cell.width for cell in row))
 
 
@@ -117,7 +117,7 @@ class Replay:
 
     def cells(self) -> list[list[Cell]]:
         """The visible rows as styled cells, filled up to the width."""
-        return [_filled(list(_drawn(row, self._grid.columns)), self._grid.columns) for row in self._grid.rows]
+        return [_fill_row(list(_read_row(row, self._grid.columns)), self._grid.columns) for row in self._grid.rows]
 
     @property
     def cursor(self) -> CursorPosition:
@@ -131,7 +131,7 @@ class Replay:
         return self._grid.saved is not None
 
 
-def _drawn(row: GridRow, columns: int) -> Iterator[Cell]:
+def _read_row(row: GridRow, columns: int) -> Iterator[Cell]:
     for char in row.cells[:columns]:
         if char.data:
-            yield Cell(char.data, cell_width(char), *_style(char))
+            yield Cell(char.data, cell_width(char), *_cell_style(char))

@@ -243,7 +243,7 @@ class Rewrap:
             self.scrolled = to
 
 
-def unwrapped(rows: Sequence[GridRow], x: int, y: int) -> tuple[int | None, int]:
+def unwrap_position(rows: Sequence[GridRow], x: int, y: int) -> tuple[int | None, int]:
     """A cell's place (None: behind the text) and line, when rows that wrap count as one line."""
     place = line = 0
     for row in rows[:y]:
@@ -255,8 +255,8 @@ def unwrapped(rows: Sequence[GridRow], x: int, y: int) -> tuple[int | None, int]
     return (None if x >= rows[y].used else place + x), line
 
 
-def rewrapped(rows: Sequence[GridRow], place: int | None, line: int) -> tuple[int, int]:
-    """The column and row where `unwrapped`'s answer is now."""
+def rewrap_position(rows: Sequence[GridRow], place: int | None, line: int) -> tuple[int, int]:
+    """The column and row where `unwrap_position`'s answer is now."""
     y = 0
     while y < len(rows) - 1 and line:
         line -= not rows[y].wrapped

@@ -8,7 +8,7 @@ _PARAMETERS = 23
 _LARGEST = 0x7FFFFFFF
 
 
-def parameters(given: bytes) -> list[int | None] | None:
+def parse_parameters(given: bytes) -> list[int | None] | None:
     """The numbers of a sequence: None where none was written, -1 for one with colons; None if tmux refuses it all."""
     fields = given.split(b";") if given else []
     if len(fields) > _PARAMETERS or len(given) > BYTES:
@@ -27,12 +27,12 @@ _TARGETS = {38: (30, 90), 48: (40, 100)}
 _SAME = {6: 5, 21: 4}
 
 
-def styles(given: bytes) -> list[int]:
+def pyte_codes(given: bytes) -> list[int]:
     """An SGR's parameters in pyte's dialect, none if it changes nothing.
 
     Free of colons, of underline colours and of unfinished colours.
     """
-    numbers = parameters(given)
+    numbers = parse_parameters(given)
     if numbers is None:
         return []
     fields = given.split(b";")
@@ -41,13 +41,13 @@ def styles(given: bytes) -> list[int]:
     while at < len(numbers):
         number = numbers[at] or 0
         if number == -1:
-            codes += _colon(fields[at])
+            codes += _colon_codes(fields[at])
         elif number in (38, 48, 58):
             at += 1
             kind = number_at(numbers, at, -1)
             if kind == 5:
                 at += 1
-                codes += _palette(number, number_at(numbers, at, -1))
+                codes += _palette_codes(number, number_at(numbers, at, -1))
             elif kind == 2:
                 red, green, blue = (number_at(numbers, at + step, -1) for step in (1, 2, 3))
                 if all(0 <= part <= 255 for part in (red, green, blue)):
@@ -59,7 +59,7 @@ def styles(given: bytes) -> list[int]:
     return codes
 
 
-def _palette(target: int, index: int) -> list[int]:
+def _palette_codes(target: int, index: int) -> list[int]:
     if target not in _TARGETS:
         return []
     if not 0 <= index <= 255:
@@ -69,7 +69,7 @@ def _palette(target: int, index: int) -> list[int]:
     return [target, 5, index]
 
 
-def _colon(field: bytes) -> list[int]:
+def _colon_codes(field: bytes) -> list[int]:
     """One parameter with colons (ISO 8613-6): an underline's form, or a colour with or without its colour space."""
     parts = [int(part) if part else -1 for part in field.split(b":")]
     if len(parts) > 7:
@@ -79,7 +79,7 @@ def _colon(field: bytes) -> list[int]:
     if parts[0] not in (38, 48) or len(parts) < 3:
         return []
     if parts[1] == 5:
-        return _palette(parts[0], parts[2])
+        return _palette_codes(parts[0], parts[2])
     start = 2 if len(parts) == 5 else 3
     colour = parts[start : start + 3]
     if parts[1] == 2 and len(colour) == 3 and all(0 <= part <= 255 for part in colour):

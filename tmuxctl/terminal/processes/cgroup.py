@@ -51,7 +51,7 @@ done 2>/dev/null; :
 """
 
 
-def enter(folder: str, session_id: str) -> str:
+def enter_script(folder: str, session_id: str) -> str:
     """Lines for the launcher: make the session's group, go into it and write down where it is, if all that can be done."""
     words = {"FIND": FIND.strip(), "GROUP": PREFIX + session_id, "FOLDER": shell_word(folder)}
     text = ENTER
@@ -60,7 +60,7 @@ def enter(folder: str, session_id: str) -> str:
     return text
 
 
-def paths(transport: Transport, folders: Mapping[str, str]) -> dict[str, str]:
+def find_groups(transport: Transport, folders: Mapping[str, str]) -> dict[str, str]:
     """The absolute folders of sessions' groups, by the id of the session; those that have one. `folders` are the sessions'."""
     found = {}
     for session_id, folder in folders.items():
@@ -73,9 +73,9 @@ def paths(transport: Transport, folders: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def members(transport: Transport, folders: Mapping[str, str]) -> dict[str, list[int]]:
+def list_members(transport: Transport, folders: Mapping[str, str]) -> dict[str, list[int]]:
     """The pids of all in sessions' groups, by the id of the session; those that have one."""
-    groups = {path: session_id for session_id, path in paths(transport, folders).items()}
+    groups = {path: session_id for session_id, path in find_groups(transport, folders).items()}
     found: dict[str, list[int]] = {session_id: [] for session_id in groups.values()}
     name = ""
     for line in transport.shell(MEMBERS, *groups)[1].decode().splitlines() if groups else ():
@@ -86,13 +86,13 @@ def members(transport: Transport, folders: Mapping[str, str]) -> dict[str, list[
     return found
 
 
-def kill(transport: Transport, groups: Sequence[str]) -> None:
+def kill_groups(transport: Transport, groups: Sequence[str]) -> None:
     """End all in these groups at once, so that nothing in them can start anything meanwhile."""
     if groups:
         transport.shell(KILL, *groups)
 
 
-def remove(transport: Transport, groups: Sequence[str], *, tries: int = 50) -> None:
+def remove_groups(transport: Transport, groups: Sequence[str], *, tries: int = 50) -> None:
     """Remove empty groups; what has just ended may keep one busy for a moment, so it is tried again every 10 ms."""
     if groups:
         transport.shell(REMOVE, str(tries), *groups)

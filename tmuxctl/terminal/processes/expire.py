@@ -22,7 +22,7 @@ GRACE = 3.0
 """Seconds between TERM and KILL where nothing else was asked for."""
 
 AGAIN = f'sh "$(printf "#{{{options.FOLDER}}}/{layout.EXPIRE}")"'
-"""The command that a timer runs; the option `@tmuxctl_folder` holds what `journal.encoded` makes of the folder."""
+"""The command that a timer runs; the option `@tmuxctl_folder` holds what `journal.encode_path` makes of the folder."""
 
 # A timer belongs to one life of a session: to its pane and first process, which tmux tells when the timer is set. tmux
 # itself says whether that process is still there, so no pid is trusted that might be another's by now. `@tmuxctl_ended`
@@ -146,11 +146,11 @@ exit 0
 """
 
 
-def files(spec: SessionSpec, session_id: str) -> dict[str, bytes]:
+def make_files(spec: SessionSpec, session_id: str) -> dict[str, bytes]:
     """The script for the session's folder, if something limits its time."""
-    if not _limits(spec):
+    if not _read_limits(spec):
         return {}
-    step, looks = _steps(spec.notes.get("idle") or 0.0)
+    step, looks = _divide_idle_time(spec.notes.get("idle") or 0.0)
     values = {
         "id": session_id,
         "grace": math.ceil(10 * spec.notes.get("grace", GRACE)),
@@ -162,30 +162,30 @@ def files(spec: SessionSpec, session_id: str) -> dict[str, bytes]:
     }
     return {
         layout.EXPIRE: (
-            "".join(f"{name}={value}\n" for name, value in values.items()) + options.in_script(SCRIPT)
+            "".join(f"{name}={value}\n" for name, value in values.items()) + options.fill_option_names(SCRIPT)
         ).encode()
     }
 
 
-def timers(spec: SessionSpec) -> list[Command]:
+def make_timers(spec: SessionSpec) -> list[Command]:
     """The tmux commands that set the timers, once the session has its options."""
     return [
         ("run-shell", "-b", "-d", seconds, "-t", target(spec.name), f"{AGAIN} {why} #{{pane_id}} #{{pane_pid}}")
-        for why, seconds in _limits(spec).items()
+        for why, seconds in _read_limits(spec).items()
     ]
 
 
-def _limits(spec: SessionSpec) -> dict[str, str]:
+def _read_limits(spec: SessionSpec) -> dict[str, str]:
     """For each limit that the notes set, its name and the seconds until its first timer."""
     found = {}
     if lifetime := spec.notes.get("lifetime"):
         found["lifetime"] = str(lifetime)
     if idle := spec.notes.get("idle"):
-        found["idle"] = f"{_steps(idle)[0]:.3f}"
+        found["idle"] = f"{_divide_idle_time(idle)[0]:.3f}"
     return found
 
 
-def _steps(idle: float) -> tuple[float, int]:
+def _divide_idle_time(idle: float) -> tuple[float, int]:
     """The seconds between two looks, and how many in a row make up that time."""
     step = max(CLOSEST, idle / LOOKS)
     return step, math.ceil(idle / step)

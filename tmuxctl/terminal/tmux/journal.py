@@ -112,11 +112,11 @@ HOOK = (
     " #{pane_dead_status}:#{pane_dead_signal} >/dev/null 2>&1; true' }"
 )
 """The line of tmux.conf that tells a dead pane's writer to end, and how the program ended; the session option
-`@tmuxctl_folder` holds what `encoded` makes of its folder. Silent and successful always: `run-shell` shows anything else in
+`@tmuxctl_folder` holds what `encode_path` makes of its folder. Silent and successful always: `run-shell` shows anything else in
 the pane."""
 
 
-def writer(limit: int) -> str:
+def writer_script(limit: int) -> str:
     """The text of FOLDER/journal.sh: keeps at least the last `limit` bytes (at least 4096), at most a quarter more.
 
     `sh FOLDER/journal.sh end` tells the running writer that nothing more will come and waits for it, at most about
@@ -129,7 +129,7 @@ def writer(limit: int) -> str:
     return re.sub(r"\b(LIMIT|SEGMENT|BLOCK|COUNT)\b", lambda found: str(values[found[0]]), WRITER)
 
 
-def encoded(folder: str) -> str:
+def encode_path(folder: str) -> str:
     """A path for printf(1) that no tmux format, strftime or quoted shell word changes: what is not plain is octal."""
     plain = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./-"
     return "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in os.fsencode(folder))
@@ -150,7 +150,7 @@ def script_command(folder: str, script: str, *arguments: str) -> str:
     Both expand their string as a format and by strftime(3), and `#(...)` would run a program (tmux(1), FORMATS): none of
     it is left. Script and arguments are our own plain words.
     """
-    return " ".join((f"sh \"$(printf '{encoded(folder)}/{script}')\"", *arguments))
+    return " ".join((f"sh \"$(printf '{encode_path(folder)}/{script}')\"", *arguments))
 
 
 class JournalFiles(Protocol):
@@ -196,12 +196,12 @@ class Journal:
     def extent(self) -> JournalExtent:
         """Start, end, finished and growth from one look at the folder; all zero for a journal that is not there."""
         files = self.transport.files(self.folder)
-        starts = _starts(files)
+        starts = _list_starts(files)
         if not starts:
             return JournalExtent(0, 0, "end" in files)
         # a segment that was just begun is empty: the one before it holds the last byte
-        newest = next((one for start in reversed(starts) if (one := files[_segment(start)]).size), None)
-        end = starts[-1] + files[_segment(starts[-1])].size
+        newest = next((one for start in reversed(starts) if (one := files[_segment_name(start)]).size), None)
+        end = starts[-1] + files[_segment_name(starts[-1])].size
         return JournalExtent(starts[0], end, "end" in files, newest.modified if newest else 0.0)
 
     def start(self) -> int:
@@ -249,20 +249,20 @@ class Journal:
 
     def _spans(self, offset: int) -> list[tuple[int, int]]:
         """The segments that reach beyond `offset`: each one's start and the next one's, the last without bound."""
-        starts = _starts(self.transport.files(self.folder))
+        starts = _list_starts(self.transport.files(self.folder))
         spans = zip(starts, [*starts[1:], sys.maxsize], strict=False)
         return [(first, behind) for first, behind in spans if behind > offset]
 
     def _read(self, segment: int, position: int, limit: int) -> bytes:
-        path = f"{self.folder}/{_segment(segment)}"
+        path = f"{self.folder}/{_segment_name(segment)}"
         return self.transport.read(path, position - segment, limit if limit < sys.maxsize >> 1 else None)
 
 
-def _segment(start: int) -> str:
+def _segment_name(start: int) -> str:
     return f"seg.{start:015d}"
 
 
-def _starts(files: dict[str, File]) -> list[int]:
+def _list_starts(files: dict[str, File]) -> list[int]:
     return sorted(int(name[4:]) for name in files if re.fullmatch(r"seg\.[0-9]{15}", name))
 
 
@@ -273,7 +273,7 @@ class Cursor(NamedTuple):
     offset: int
 
 
-def cursor_text(cursor: Cursor) -> str:
+def format_cursor(cursor: Cursor) -> str:
     """A cursor as the opaque string users hold: `c1:INCARNATION:OFFSET`."""
     return f"c1:{cursor.incarnation}:{cursor.offset}"
 

@@ -63,6 +63,6 @@ SHELL = "shell"
 """The folder whose files its shell reads; beside `events`, which it may write, all of it that a sandboxed program sees."""
 
 
-def started(files: Collection[str]) -> bool:
+def was_started(files: Collection[str]) -> bool:
     """Whether a session ever ran in the folder with these files: its launcher says so, or who made it."""
     return STARTED in files or SERVER in files

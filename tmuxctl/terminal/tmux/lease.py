@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tmuxctl.errors import Conflict
 from tmuxctl.terminal.tmux import options
-from tmuxctl.terminal.tmux.server import Pane, asked, target
+from tmuxctl.terminal.tmux.server import Pane, field_format, target
 from tmuxctl.transport.base import Guard, GuardRefused, Transport
 
 SECONDS = 10
@@ -28,13 +28,13 @@ class LeaseHolder(NamedTuple):
     @classmethod
     def new(cls) -> LeaseHolder:
         """A holder for this process."""
-        return cls(os.urandom(6).hex(), os.getpid(), started(os.getpid()))
+        return cls(os.urandom(6).hex(), os.getpid(), read_start_time(os.getpid()))
 
     def __str__(self) -> str:
         return f"{self.token}.{self.pid}.{self.started}"
 
 
-def started(pid: int) -> int:
+def read_start_time(pid: int) -> int:
     """When a process of this machine began, in clock ticks since boot; 0 if there is none, -1 if it cannot be told."""
     if not os.path.isdir("/proc/self"):
         return -1
@@ -45,18 +45,20 @@ def started(pid: int) -> int:
         return 0
 
 
-def broken(pane: Pane, machine: str | None) -> bool:
+def is_broken(pane: Pane, machine: str | None) -> bool:
     """True if the session's lease belongs to a process of this machine that is gone."""
     if machine is not None or pane.lease.count(".") != 2:
         return False
     _, pid, began = pane.lease.split(".")
-    return started(int(pid)) not in (int(began), -1)
+    return read_start_time(int(pid)) not in (int(began), -1)
 
 
-def foreign(holder: LeaseHolder, pane: Pane, *, now: float, machine: str | None, name: str = options.LEASE) -> str:
+def held_by_other(
+    holder: LeaseHolder, pane: Pane, *, now: float, machine: str | None, name: str = options.LEASE
+) -> str:
     """A tmux condition: somebody else holds a lease that has neither run out nor lost its holder."""
     others = [f"#{{!=:#{{{name}}},{holder}}}"]
-    if broken(pane, machine):
+    if is_broken(pane, machine):
         others.append(f"#{{!=:#{{{name}}},{pane.lease}}}")
     others.append(f"#{{e|>:#{{{name}_until}},{int(now)}}}")
     condition = f"#{{{name}}}"
@@ -65,18 +67,18 @@ def foreign(holder: LeaseHolder, pane: Pane, *, now: float, machine: str | None,
     return condition
 
 
-def human(wall: float) -> str:
+def person_types(wall: float) -> str:
     """A tmux condition: a person is attached and pressed a key in the last two seconds. `wall` is the wall clock."""
-    recent = f"#{{e|>=:{asked('session_activity')},{int(wall) - HUMAN_SECONDS}}}"
+    recent = f"#{{e|>=:{field_format('session_activity')},{int(wall) - HUMAN_SECONDS}}}"
     return f"#{{&&:#{{session_attached}},{recent}}}"
 
 
-def take(
+def take_lease(
     transport: Transport, holder: LeaseHolder, pane: Pane, *, name: str = options.LEASE, timeout: float = 8.0
 ) -> bool:
     """Take or renew the lease in one list; False if another writer has it."""
     now = transport.clock()
-    held = foreign(holder, pane, now=now, machine=transport.machine, name=name)
+    held = held_by_other(holder, pane, now=now, machine=transport.machine, name=name)
     here = target(pane.name)
     mine = [
         Guard(here, f"#{{?{held},0,1}}"),
@@ -91,13 +93,13 @@ def take(
 
 
 def take_turn(transport: Transport, holder: LeaseHolder, pane: Pane) -> bool:
-    """Take or renew the right to have a turn, as `take`: it keeps out other turns, and no keys."""
+    """Take or renew the right to have a turn, as `take_lease`: it keeps out other turns, and no keys."""
     reply = transport.run([("display-message", "-p", "-t", target(pane.name), f"#{{{options.ASKER}}}")])
     holds = pane._replace(lease=reply.decode(errors="replace").strip())
-    return take(transport, holder, holds, name=options.ASKER)
+    return take_lease(transport, holder, holds, name=options.ASKER)
 
 
-def give_back(
+def release_lease(
     transport: Transport, holder: LeaseHolder, session: str, *, name: str = options.LEASE, timeout: float = 8.0
 ) -> None:
     """Release the lease if it is still ours."""
@@ -107,7 +109,7 @@ def give_back(
         transport.run([Guard(here, mine), ("set-option", "-u", "-t", here, name)], timeout=timeout)
 
 
-def held(name: str) -> Conflict:
+def leased_error(name: str) -> Conflict:
     """The error for a session somebody else is typing into."""
     return Conflict(
         f"another writer is typing into {name}",

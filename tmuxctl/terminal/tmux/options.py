@@ -10,11 +10,11 @@ ID = "@tmuxctl_id"
 FORMAT = "@tmuxctl_format"
 """That of the session's files and options (`untrusted.FORMAT`)."""
 FOLDER = "@tmuxctl_folder"
-"""What `journal.encoded` makes of the session's folder."""
+"""What `journal.encode_path` makes of the session's folder."""
 INCARNATION = "@tmuxctl_incarnation"
 CREATED = "@tmuxctl_created"
 SPEC = "@tmuxctl_spec"
-"""What `launch.facts` tells of the session."""
+"""What `launch.format_facts` tells of the session."""
 TAGS = "@tmuxctl_tags"
 COLUMNS = "@tmuxctl_cols"
 ROWS = "@tmuxctl_rows"
@@ -44,13 +44,13 @@ NAMES = frozenset(value for value in globals().values() if isinstance(value, str
 }
 
 
-def named(name: str) -> str:
+def option_name(name: str) -> str:
     """The option that is called so, without the prefix."""
     if PREFIX + name not in NAMES:
         raise KeyError(name)
     return PREFIX + name
 
 
-def in_script(text: str) -> str:
+def fill_option_names(text: str) -> str:
     """A script or format in which `@@NAME` stands for an option of ours."""
-    return re.sub(r"@@(\w+)", lambda found: named(found[1]), text)
+    return re.sub(r"@@(\w+)", lambda found: option_name(found[1]), text)

@@ -32,7 +32,7 @@ LINE_DRAWING = dict(
 """DEC special graphics as tmux draws them (tty-acs.c): with arrows and a block that the VT100 had not."""
 
 
-def text(captured: bytes, *, trim: bool = True) -> str:
+def plain_text(captured: bytes, *, trim: bool = True) -> str:
     """The plain text of a captured screen, one line a row.
 
     Line drawing (between SO and SI, in effect across rows) becomes Unicode; no control character but the newline is
@@ -49,32 +49,32 @@ def text(captured: bytes, *, trim: bool = True) -> str:
     return "\n".join([row.rstrip(" ") for row in plain.split("\n")]).rstrip("\n")
 
 
-def ansi(captured: bytes) -> str:
+def styled_text(captured: bytes) -> str:
     """The captured screen with its colours and attributes (SGR) and no other control; each row can be shown by itself.
 
     A row starts with what is in effect and ends in a reset if anything is. Trailing rows on which nothing is seen are
     removed.
     """
     rows = styled_rows(captured)
-    while rows and not _seen(rows[-1]):
+    while rows and not _is_visible(rows[-1]):
         rows.pop()
     return "\n".join(rows)
 
 
 def styled_rows(captured: bytes) -> list[str]:
-    """All rows of a captured screen, each as `ansi` has it."""
+    """All rows of a captured screen, each as `styled_text` has it."""
     rows: list[str] = []
     style: dict[str, str] = {}
     drawing = False
     for line in _keep_styles(captured.decode("utf-8", "replace")).removesuffix("\n").split("\n"):
-        parts = [_sequence(style)]
+        parts = [_style_sequence(style)]
         for piece in _STYLED_OR_DRAWN.split(line):
             if not piece:
                 continue
             if piece == "\x0e" or piece == "\x0f":
                 drawing = piece == "\x0e"
             elif piece[0] == "\x1b":
-                _apply(style, piece[2:-1])
+                _apply_style(style, piece[2:-1])
                 parts.append(piece)
             else:
                 parts.append(piece.translate(LINE_DRAWING) if drawing else piece)
@@ -84,7 +84,7 @@ def styled_rows(captured: bytes) -> list[str]:
     return rows
 
 
-def drawn_cursor(captured: bytes, tmux: widths.Version = None) -> tuple[int, int] | None:
+def find_drawn_cursor(captured: bytes, tmux: widths.Version = None) -> tuple[int, int] | None:
     """Column and row of the cursor that a program draws itself where it hides the terminal's: the lowest row on which one
     cell alone is in reverse video, and that cell. None if there is none."""
     style: dict[str, str] = {}
@@ -94,7 +94,7 @@ def drawn_cursor(captured: bytes, tmux: widths.Version = None) -> tuple[int, int
         for piece in _STYLED_OR_DRAWN.split(line):
             if piece and piece[0] == "\x1b":
                 before = "reverse" in style
-                _apply(style, piece[2:-1])
+                _apply_style(style, piece[2:-1])
                 begun = "reverse" in style and (begun or not before)
             elif piece and piece not in ("\x0e", "\x0f"):
                 begun = False
@@ -108,7 +108,7 @@ def drawn_cursor(captured: bytes, tmux: widths.Version = None) -> tuple[int, int
     return found
 
 
-def clean(data: str | bytes) -> str:
+def strip_escapes(data: str | bytes) -> str:
     """A program's output made safe for a reader: no escape sequence, no control character but newline and tab.
 
     Bytes that are not UTF-8 and lone surrogates become U+FFFD.
@@ -116,21 +116,21 @@ def clean(data: str | bytes) -> str:
     plain = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
     if "\x1b" in plain:
         plain = _SEQUENCE.sub("", plain)
-    return _CONTROL_BUT_TAB.sub(_replacement, plain)
+    return _CONTROL_BUT_TAB.sub(_replace_control, plain)
 
 
-def _seen(row: str) -> bool:
+def _is_visible(row: str) -> bool:
     """Whether a row holds text, or blanks with a style that shows on them."""
     style: dict[str, str] = {}
     for place, piece in enumerate(_STYLE.split(row)):
         if place % 2:
-            _apply(style, piece)
+            _apply_style(style, piece)
         elif piece and (piece.strip(" ") or not _SEEN_ON_BLANKS.isdisjoint(style)):
             return True
     return False
 
 
-def _replacement(found: re.Match[str]) -> str:
+def _replace_control(found: re.Match[str]) -> str:
     return "\ufffd" if found[0] >= "\ud800" else ""
 
 
@@ -150,7 +150,7 @@ _LONG = {38: "fg", 48: "bg", 58: "line"}
 _LENGTH = {"2": 5, "5": 3}
 
 
-def _apply(style: dict[str, str], parameters: str) -> None:
+def _apply_style(style: dict[str, str], parameters: str) -> None:
     """Change the style in effect by one SGR (ECMA-48 8.3.117; colours as in ISO 8613-6 and with semicolons)."""
     fields = parameters.split(";")
     at = 0
@@ -174,5 +174,5 @@ def _apply(style: dict[str, str], parameters: str) -> None:
         at += length
 
 
-def _sequence(style: dict[str, str]) -> str:
+def _style_sequence(style: dict[str, str]) -> str:
     return f"\x1b[{';'.join(style.values())}m" if style else ""

@@ -12,7 +12,7 @@ from tmuxctl.errors import NotFound, Unreachable
 from tmuxctl.model import natural
 from tmuxctl.terminal.tmux import options
 from tmuxctl.transport.base import Command, Transport
-from tmuxctl.transport.versions import number
+from tmuxctl.transport.versions import parse_version
 from tmuxctl.untrusted import fits, parse_json
 
 NUDGE_SECONDS = 2.0
@@ -52,13 +52,13 @@ FIELDS = (
 )
 
 
-def asked(field: str) -> str:
+def field_format(field: str) -> str:
     """The format that asks for a field."""
     # tmux 3.2a dies of a time that belongs to no session, as when the target is missing (format_find, measured)
     return f"#{{?session_name,#{{{field}}},0}}" if field.endswith("_activity") else f"#{{{field}}}"
 
 
-FORMAT = "\t".join(map(asked, FIELDS))
+FORMAT = "\t".join(map(field_format, FIELDS))
 """Only numbers, names of ours, a device path, a version and our ASCII JSON: nothing a program chose can hold the tab."""
 
 
@@ -82,11 +82,11 @@ MOMENT = re.compile(r"[0-9]{1,15}(\.[0-9]{0,9})?")
 
 MAYBE = (str, NoneType)
 FACTS = {"argv": [str], "cwd": MAYBE, "plugins": [str], "confined": bool, "profile": MAYBE, "marks": str}
-"""The shape of what `launch.facts` writes into an option."""
+"""The shape of what `launch.format_facts` writes into an option."""
 
 
 class Pane(NamedTuple):
-    """One session's facts, from one instant. Times are seconds of the wall clock; `spec` is what `facts` wrote."""
+    """One session's facts, from one instant. Times are seconds of the wall clock; `spec` is what `launch.format_facts` wrote."""
 
     name: str
     id: str
@@ -124,7 +124,7 @@ class Pane(NamedTuple):
     @property
     def tmux(self) -> tuple[int, int] | None:
         """Its major and minor number, None if it has none."""
-        return number(self.version)
+        return parse_version(self.version)
 
     @property
     def target(self) -> str:
@@ -137,7 +137,7 @@ def target(name: str) -> str:
     return f"={name}:"
 
 
-def parse(line: str) -> Pane | None:
+def parse_pane(line: str) -> Pane | None:
     """One line of FORMAT; None if it is no session of ours."""
     values = line.split("\t")
     if len(values) != len(FIELDS) or not values[1]:
@@ -175,7 +175,7 @@ def parse(line: str) -> Pane | None:
         rows=whole(22),
         history=whole(23),
         server=whole(24),
-        spec=_facts(values[25]),
+        spec=_parse_spec(values[25]),
         tags=tuple(values[26].split()),
         ended=values[27],
         version=values[28],
@@ -183,15 +183,15 @@ def parse(line: str) -> Pane | None:
     )
 
 
-def _facts(text: str) -> dict[str, Any]:
-    """What `facts` wrote; nothing if whoever may use this tmux put something else there."""
+def _parse_spec(text: str) -> dict[str, Any]:
+    """What `launch.format_facts` wrote; nothing if whoever may use this tmux put something else there."""
     with suppress(ValueError):
         found: dict[str, Any] = parse_json(text or "{}")
         return found if fits(found, FACTS) else {}
     return {}
 
 
-def renewed(before: Pane, line: str) -> Pane | None:
+def renew_pane(before: Pane, line: str) -> Pane | None:
     """A known session's facts with one line of CHANGES; None if it ended, is another one, or lost its journal's writer."""
     values = line.split("\t")
     if len(values) != len(CHANGING) or values[:3] != [before.id, "0", "1"]:
@@ -214,13 +214,13 @@ def signal_name(value: str) -> str:
     return value.upper().removeprefix("SIG")
 
 
-def pane(transport: Transport, name: str, *, timeout: float = 8.0) -> Pane:
+def read_pane(transport: Transport, name: str, *, timeout: float = 8.0) -> Pane:
     """The facts of one session, or NotFound."""
     reply = transport.run([("display-message", "-p", "-t", target(name), FORMAT)], timeout=timeout)
-    return known(settle(transport, reply.decode(errors="replace").rstrip("\n"), timeout), name)
+    return require_pane(parse_with_status(transport, reply.decode(errors="replace").rstrip("\n"), timeout), name)
 
 
-def pane_and_input(
+def read_pane_and_input(
     transport: Transport, name: str, before: Pane | None = None, *, timeout: float = 8.0
 ) -> tuple[Pane, str]:
     """The facts of one session with what was last sent to it (`paste.LastInput.parse` reads it), from one instant.
@@ -231,9 +231,9 @@ def pane_and_input(
     query = ("display-message", "-p", "-t", target(name), f"#{{{options.INPUT}}}\t" + wanted)
     given, _, facts = transport.run([query], timeout=timeout).decode(errors="replace").rstrip("\n").partition("\t")
     if before:
-        now = renewed(before, facts)
-        return (now, given) if now else pane_and_input(transport, name, timeout=timeout)
-    return known(settle(transport, facts, timeout), name), given
+        now = renew_pane(before, facts)
+        return (now, given) if now else read_pane_and_input(transport, name, timeout=timeout)
+    return require_pane(parse_with_status(transport, facts, timeout), name), given
 
 
 class NameOwner(NamedTuple):
@@ -243,26 +243,26 @@ class NameOwner(NamedTuple):
     id: str
 
 
-def names(transport: Transport, *, timeout: float = 8.0) -> dict[str, NameOwner]:
+def list_names(transport: Transport, *, timeout: float = 8.0) -> dict[str, NameOwner]:
     """The names that are taken on the server."""
-    lines = _listed(
+    lines = _run_listing(
         transport, [("list-panes", "-a", "-F", f"#{{pane_dead}} #{{{options.ID}}} #{{session_name}}")], timeout
     )
     rows = [line.split(" ", 2) for line in lines if line]
     return {name: NameOwner(dead == "1", session_id) for dead, session_id, name in rows}
 
 
-def panes(transport: Transport, *, timeout: float = 8.0) -> list[Pane]:
+def list_panes(transport: Transport, *, timeout: float = 8.0) -> list[Pane]:
     """The facts of every session of ours, by name; hidden ones (`_...`) left out."""
     listing = ("list-panes", "-a", "-F", FORMAT)
-    found = [parse(line) for line in _listed(transport, [listing], timeout)]
+    found = [parse_pane(line) for line in _run_listing(transport, [listing], timeout)]
     if any(one and one.dead and one.status is None and one.signal is None for one in found):
-        nudge(transport)
-        found = [parse(line) for line in _listed(transport, [listing], timeout)]
+        nudge_tmux(transport)
+        found = [parse_pane(line) for line in _run_listing(transport, [listing], timeout)]
     return sorted((one for one in found if one and not one.name.startswith("_")), key=lambda one: natural(one.name))
 
 
-def _listed(transport: Transport, commands: Sequence[Command], timeout: float) -> list[str]:
+def _run_listing(transport: Transport, commands: Sequence[Command], timeout: float) -> list[str]:
     try:
         return transport.run(commands, timeout=timeout).decode(errors="replace").split("\n")
     except NotFound as error:
@@ -271,17 +271,17 @@ def _listed(transport: Transport, commands: Sequence[Command], timeout: float) -
         return []
 
 
-def settle(transport: Transport, line: str, timeout: float) -> Pane | None:
+def parse_with_status(transport: Transport, line: str, timeout: float) -> Pane | None:
     """The facts in a line; a dead pane without a status is asked again: tmux 3.3a forgets it until it is nudged (measured)."""
-    found = parse(line)
+    found = parse_pane(line)
     if found and found.dead and found.status is None and found.signal is None:
-        nudge(transport)
+        nudge_tmux(transport)
         again: Sequence[Command] = [("display-message", "-p", "-t", found.target, FORMAT)]
-        return parse(transport.run(again, timeout=timeout).decode(errors="replace").rstrip("\n")) or found
+        return parse_pane(transport.run(again, timeout=timeout).decode(errors="replace").rstrip("\n")) or found
     return found
 
 
-def nudge(transport: Transport) -> None:
+def nudge_tmux(transport: Transport) -> None:
     """Make tmux look which programs have ended: 3.3a overlooks an end now and then, until another process of its own
     ends (measured). It may overlook the end of that one too, so that `run-shell` is never answered; the next call
     makes it see both."""
@@ -292,7 +292,7 @@ def nudge(transport: Transport) -> None:
             raise
 
 
-def known(found: Pane | None, name: str) -> Pane:
+def require_pane(found: Pane | None, name: str) -> Pane:
     """The pane, or NotFound for what tmux answers with an empty line."""
     if found is None:
         raise NotFound(f"no session {ascii(name)}", reason="no_session", hint="tmuxctl ls")
