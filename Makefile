@@ -27,7 +27,7 @@ SOAK_ARGS ?= 30
 BIN := $(VENV)/bin
 SETUP := tools/setup.sh
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
-REFERENCE := $(BIN)/python -m tmuxctl.surfaces.cli.reference
+REFERENCE := $(BIN)/python -m tmuxctl.surfaces.cli.manual.reference
 PROFILE_PAGE := $(BIN)/python -m tools.profile_page
 
 # program, or program=Debian package; after `--`: without these some tests are skipped
@@ -99,7 +99,7 @@ docs: $(VENV)/.dev
 	$(PROFILE_PAGE)
 
 man: $(VENV)/.base
-	$(BIN)/python -m tmuxctl.surfaces.cli.man build/man
+	$(BIN)/python -m tmuxctl.surfaces.cli.manual.man build/man
 	@echo "-- read one: man -l build/man/tmuxctl-ask.1"
 
 cast: $(VENV)/.base

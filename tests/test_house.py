@@ -33,7 +33,6 @@ def test_a_package_holds_few_modules():
     assert not large, f"more than {PACKAGE_MODULES} modules: {large}"
 
 
-@pytest.mark.xfail(strict=True, reason="modules of control/ import each other inside functions")
 def test_modules_do_not_import_each_other_in_a_ring():
     ring = measured().ring
     assert len(ring) <= RING_MODULES, f"{len(ring)} modules import each other: {', '.join(ring)}"

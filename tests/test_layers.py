@@ -66,6 +66,14 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("setup",),
         ("service",),
     ),
+    "surfaces.cli": (
+        ("attaching", "ending", "printing"),
+        ("commands",),
+        ("setup", "top"),
+        ("here",),
+        ("app",),
+        ("manual",),
+    ),
 }
 """The floors inside a part, from the ground up: a room may import those below its own, and none beside it."""
 
@@ -120,13 +128,13 @@ OPENED_ELSEWHERE = {
     "tmuxctl.control.setup.first_profile._write": "makes a new file",
     "tmuxctl.control.turns.turn.text": "a file the caller names: a pipe is waited for, as cat(1) does",
     "tmuxctl.control.input.sending.secret": "a file the caller names: a pipe is waited for, as cat(1) does",
-    "tmuxctl.surfaces.cli.command.to_files": "writes where the caller says",
-    "tmuxctl.surfaces.cli.hook._write": "makes a new file",
-    "tmuxctl.surfaces.cli.hooks._copied": "makes a new file",
-    "tmuxctl.surfaces.cli.output._drop_rest": "/dev/null",
-    "tmuxctl.surfaces.cli.reference.main": "our own documentation",
-    "tmuxctl.surfaces.cli.reference._messages": "our own sources",
-    "tmuxctl.surfaces.cli.reference._reasons": "our own documentation",
+    "tmuxctl.surfaces.cli.commands.command.to_files": "writes where the caller says",
+    "tmuxctl.surfaces.cli.setup.hook._write": "makes a new file",
+    "tmuxctl.surfaces.cli.setup.hooks._copied": "makes a new file",
+    "tmuxctl.surfaces.cli.printing.output._drop_rest": "/dev/null",
+    "tmuxctl.surfaces.cli.manual.reference.main": "our own documentation",
+    "tmuxctl.surfaces.cli.manual.reference._messages": "our own sources",
+    "tmuxctl.surfaces.cli.manual.reference._reasons": "our own documentation",
     "tmuxctl.terminal.panes.foreign.hold_lock": "a lock of ours; opening a FIFO to read and write does not wait (fifo(7))",
     "tmuxctl.transport.local._read_file": "files of /proc",
     "tmuxctl.transport.local._locked": "a lock in our state folder; opening a FIFO to read and write does not wait (fifo(7))",
@@ -152,7 +160,7 @@ OPENED_ELSEWHERE = {
 PARSED_ELSEWHERE = {
     "tmuxctl.contract.child.main": "what the process that started this one wrote",
     "tmuxctl.contract.trial": "what was made of a value a moment ago",
-    "tmuxctl.surfaces.cli.settings_file": "parts of a text that was parsed as a whole before",
+    "tmuxctl.surfaces.cli.setup.settings_file": "parts of a text that was parsed as a whole before",
     "tmuxctl.untrusted": "the parser itself",
     "plugins.sandbox.start": "the plan that the plugin made; it runs without tmuxctl",
 }
@@ -161,8 +169,8 @@ PARSED_ELSEWHERE = {
 ENDLESS = {
     "tmuxctl.contract._started": "each line of it is waited for with a deadline",
     "tmuxctl.extensions.run_program": "communicates with a deadline",
-    "tmuxctl.surfaces.cli.show._react": "a command the caller gives, to be run to its end",
-    "tmuxctl.surfaces.cli.top._attached": "a terminal that a person attaches, until they leave",
+    "tmuxctl.surfaces.cli.printing.show._react": "a command the caller gives, to be run to its end",
+    "tmuxctl.surfaces.cli.top.top._attached": "a terminal that a person attaches, until they leave",
     "tmuxctl.transport.control_mode._open": "one client for many calls, each with a deadline",
     "tmuxctl.transport.shell.__init__": "one shell for many calls, each with a deadline",
     "tmuxctl.control.lifecycle.login_shell._ask": "read and waited for with a deadline",
@@ -272,7 +280,8 @@ def test_imports_point_down_only():
 
 def room_of(module: str) -> tuple[str, str] | None:
     """The part and the room in it that a module belongs to."""
-    part, _, inside = module.removeprefix("tmuxctl.").partition(".")
+    part = part_of(module)
+    inside = module.removeprefix(f"tmuxctl.{part}").removeprefix(".")
     return (part, inside.partition(".")[0]) if part in ROOMS and inside else None
 
 
@@ -328,7 +337,8 @@ def test_the_page_draws_the_floors():
 @pytest.mark.parametrize("part", ROOMS)
 def test_the_page_draws_the_rooms_and_their_modules(part):
     drawn = {
-        room.strip("`"): set(re.findall(r"`(\w+)`", modules)) for room, modules, _ in table_rows(f"room of `{part}`")
+        room.strip("`"): set(re.findall(r"`(\w+)`", modules))
+        for room, modules, _ in table_rows(f"room of `{part.replace('.', '/')}`")
     }
     assert list(drawn) == [room for floor in reversed(ROOMS[part]) for room in floor]
     for room, modules in drawn.items():

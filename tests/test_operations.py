@@ -23,7 +23,7 @@ from tmuxctl.operations import (
     operation,
     plain,
 )
-from tmuxctl.surfaces.cli.group import App
+from tmuxctl.surfaces.cli.app import App
 from tmuxctl.value import Value
 
 SERVICES = [one.operations for one in App().services()]

@@ -20,7 +20,7 @@ class ManPages(BuildHookInterface[Any]):
         """Write the pages and name them to the build; without click, which they are made with, there are none."""
         sys.path.insert(0, self.root)
         try:
-            from tmuxctl.surfaces.cli import man
+            from tmuxctl.surfaces.cli.manual import man
         except ModuleNotFoundError as error:
             self.app.display_warning(f"no manual pages: {error}")
             return

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PARTS = ("tmuxctl", "plugins")
 """Folders of the product."""
 
-FOLDERS = ("tmuxctl/control", "tmuxctl/reading", "tmuxctl/terminal")
+FOLDERS = ("tmuxctl/control", "tmuxctl/reading", "tmuxctl/surfaces", "tmuxctl/terminal")
 """Those whose packages are counted."""
 
 COMPLEX = 15

@@ -10,8 +10,8 @@ from control.agent import Agent
 
 from tmuxctl.control import Control
 from tmuxctl.model import State
-from tmuxctl.surfaces.cli import show
-from tmuxctl.surfaces.cli.output import Options
+from tmuxctl.surfaces.cli.printing import show
+from tmuxctl.surfaces.cli.printing.output import Options
 
 pytestmark = pytest.mark.on("tmux")
 

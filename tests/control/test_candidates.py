@@ -22,8 +22,8 @@ from tmuxctl.errors import Conflict, Denied, Exited, Failed, NotFound, Usage
 from tmuxctl.model import State, Status
 from tmuxctl.program_profile import Profile, Rule
 from tmuxctl.results import Answer
-from tmuxctl.surfaces.cli import show
-from tmuxctl.surfaces.cli.output import Options
+from tmuxctl.surfaces.cli.printing import show
+from tmuxctl.surfaces.cli.printing.output import Options
 
 REAL = pytest.mark.on("tmux", "pipe")
 

@@ -13,8 +13,8 @@ from programs import program
 from tmuxctl.control import Control
 from tmuxctl.errors import Failed, NotFound, Usage
 from tmuxctl.results import ProfileChecked
-from tmuxctl.surfaces.cli import show
-from tmuxctl.surfaces.cli.output import Options
+from tmuxctl.surfaces.cli.printing import show
+from tmuxctl.surfaces.cli.printing.output import Options
 
 pytestmark = pytest.mark.on("tmux")
 

@@ -13,8 +13,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from golden.scenario import indented
 from tmuxctl import errors
 from tmuxctl.operations import Operation, Parameter, plain
-from tmuxctl.surfaces.cli import app, reference
-from tmuxctl.surfaces.cli.group import App
+from tmuxctl.surfaces.cli import app
+from tmuxctl.surfaces.cli.app import App
+from tmuxctl.surfaces.cli.manual import reference
 from tmuxctl.value import Value
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tmuxctl.errors import Usage
-from tmuxctl.surfaces.cli import aliases
+from tmuxctl.surfaces.cli.commands import aliases
 
 ROOT = Path(__file__).resolve().parents[2]
 

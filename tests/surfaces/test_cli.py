@@ -38,7 +38,10 @@ from tmuxctl.operations import (
     operation,
 )
 from tmuxctl.results import Answer, Check, Doctor, End, Killed, Output, Ran, Screen, Sessions, Submitted, Wait, Written
-from tmuxctl.surfaces.cli import app, cells, group, output, progress, reference, show, table
+from tmuxctl.surfaces.cli import app
+from tmuxctl.surfaces.cli.commands import services
+from tmuxctl.surfaces.cli.manual import reference
+from tmuxctl.surfaces.cli.printing import cells, output, progress, show, table
 from tmuxctl.vocabulary import InputKind
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -174,7 +177,7 @@ class Line:
             return Stand(self.answers, self.calls, options)
 
         self.calls.clear()
-        self.status = app.run(words, group.App(lambda: [group.Service(Stand, connect)]))
+        self.status = app.run(words, app.App(lambda: [services.Service(Stand, connect)]))
         self.out, self.err = self.capsys.readouterr()
         assert "Traceback" not in self.err
         return self.status
@@ -500,7 +503,7 @@ def test_exec_and_run_pass_the_exit_status_through(line, verb, answer, status):
 
 def test_exec_prints_the_bytes_as_they_were(capsysbinary):
     answers = {"exec": ran(data=b"\xff\0\r\n")}
-    app.run(["exec", "db", "--", "x"], group.App(lambda: [group.Service(Stand, lambda o: Stand(answers, [], o))]))
+    app.run(["exec", "db", "--", "x"], app.App(lambda: [services.Service(Stand, lambda o: Stand(answers, [], o))]))
     assert capsysbinary.readouterr().out == b"\xff\0\r\n"
 
 
@@ -544,7 +547,7 @@ def test_a_bug_is_told_without_a_traceback(line, monkeypatch):
 
 
 def test_a_bug_shows_where_when_asked(capsys):
-    stand = group.App(lambda: [group.Service(Stand, lambda o: Stand({"show": ZeroDivisionError("oh")}, [], o))])
+    stand = app.App(lambda: [services.Service(Stand, lambda o: Stand({"show": ZeroDivisionError("oh")}, [], o))])
     assert app.run(["-v", "show", "db"], stand) == 1
     assert "Traceback" in capsys.readouterr().err
 
@@ -666,7 +669,7 @@ def test_the_moment_of_a_time():
         assert table.moment(text) == datetime.fromisoformat(text).timestamp()
 
 
-@pytest.mark.parametrize("service", [one.operations for one in group.App().services()])
+@pytest.mark.parametrize("service", [one.operations for one in app.App().services()])
 def test_every_operation_has_a_printer_of_its_result(service):
     for one in (find(service, name) for name in names(service)):
         shown = [one.meta.view] if one.meta.view else reference.result_classes(one)

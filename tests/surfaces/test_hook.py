@@ -14,7 +14,7 @@ import pytest
 
 from tmuxctl import plugin
 from tmuxctl.control import Control
-from tmuxctl.surfaces.cli import hook as hook_command
+from tmuxctl.surfaces.cli.setup import hook as hook_command
 from tmuxctl.terminal.launch import hooks
 
 pytestmark = pytest.mark.on("tmux")

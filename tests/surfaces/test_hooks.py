@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tmuxctl.errors import Failed
-from tmuxctl.surfaces.cli import settings_file
+from tmuxctl.surfaces.cli.setup import settings_file
 
 PROGRAMS = {
     "claude": (

@@ -22,7 +22,8 @@ from tmuxctl.control import Control
 from tmuxctl.errors import Usage
 from tmuxctl.model import Asking, Confidence, Option, Session, State, Status
 from tmuxctl.operations import find, plain
-from tmuxctl.surfaces.cli import cells, color, output, progress, reference, table
+from tmuxctl.surfaces.cli.manual import reference
+from tmuxctl.surfaces.cli.printing import cells, color, output, progress, table
 from tmuxctl.vocabulary import EvidenceKind, InputKind
 from tools import cast
 

@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 from tmuxctl import config
-from tmuxctl.surfaces.cli import exits, help, man, reference, roff
-from tmuxctl.surfaces.cli.command import OperationCommand
-from tmuxctl.surfaces.cli.group import App
+from tmuxctl.surfaces.cli.app import App
+from tmuxctl.surfaces.cli.commands import exits, help
+from tmuxctl.surfaces.cli.commands.command import OperationCommand
+from tmuxctl.surfaces.cli.manual import man, reference, roff
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = dict(man.pages())
@@ -156,7 +157,7 @@ def test_an_installation_has_them(tmp_path: Path) -> None:
 
 
 def test_the_module_writes_them(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "tmuxctl.surfaces.cli.man"]
+    command = [sys.executable, "-m", "tmuxctl.surfaces.cli.manual.man"]
     assert subprocess.run([*command, str(tmp_path / "new" / "man")], check=False).returncode == 0
     assert (tmp_path / "new" / "man" / "tmuxctl-ask.1").read_text() == PAGES["tmuxctl-ask.1"]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 2

@@ -12,7 +12,7 @@ from programs import LINES
 
 from tmuxctl.control import Control
 from tmuxctl.model import Confidence, Session, State, Status
-from tmuxctl.surfaces.cli import output, table
+from tmuxctl.surfaces.cli.printing import output, table
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 

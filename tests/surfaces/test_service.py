@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tmuxctl.surfaces.cli import managers
-from tmuxctl.surfaces.cli.managers import Job, Launchd, Systemd
+from tmuxctl.surfaces.cli.setup import managers
+from tmuxctl.surfaces.cli.setup.managers import Job, Launchd, Systemd
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 

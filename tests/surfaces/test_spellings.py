@@ -13,7 +13,8 @@ import pytest
 from tmuxctl.control import Control
 from tmuxctl.errors import NotFound
 from tmuxctl.operations import find
-from tmuxctl.surfaces.cli import app, group, help, spellings
+from tmuxctl.surfaces.cli import app
+from tmuxctl.surfaces.cli.commands import help, services, spellings
 from tmuxctl.surfaces.cli.here import Here
 
 Typed = Callable[[str], tuple[int, list[Any], str]]
@@ -40,10 +41,10 @@ def typed(capsys: pytest.CaptureFixture[str], place: Any) -> Iterator[Typed]:
     def run(line: str) -> tuple[int, list[Any], str]:
         calls: list[Any] = []
         services = [
-            group.Service(kind, lambda options, kind=kind: Recorder(kind, calls))  # type: ignore[misc]
+            services.Service(kind, lambda options, kind=kind: Recorder(kind, calls))  # type: ignore[misc]
             for kind in (Control, Here)
         ]
-        status = app.run(shlex.split(line), group.App(lambda: services))
+        status = app.run(shlex.split(line), app.App(lambda: services))
         found = capsys.readouterr()
         assert found.out == ""
         assert "Traceback" not in found.err
@@ -182,7 +183,7 @@ def test_another_tools_verb_is_answered_with_ours_and_nothing_is_run(typed: Type
 
 
 def test_each_answer_names_a_command_that_there_is() -> None:
-    there = group.App().list_commands(None)  # type: ignore[arg-type]
+    there = app.App().list_commands(None)  # type: ignore[arg-type]
     for theirs in spellings.verbs():
         ours = spellings.ours([theirs])
         assert ours is not None
@@ -193,11 +194,11 @@ def test_each_answer_names_a_command_that_there_is() -> None:
 
 
 def test_the_list_of_commands_holds_no_spelling_of_another_tool() -> None:
-    listed = {typed for _, lines in help.groups(group.App()) for typed, _ in lines}
+    listed = {typed for _, lines in help.groups(app.App()) for typed, _ in lines}
     assert {"send", "wait", "read"} <= listed
     assert not {"write", "wait-idle", "get-answer"} & listed
-    assert "As niia spells them: write, wait-idle, get-answer." in help.page(group.App(), ())
-    assert "tmuxctl write [OPTIONS]" in help.page(group.App(), ("write",))
+    assert "As niia spells them: write, wait-idle, get-answer." in help.page(app.App(), ())
+    assert "tmuxctl write [OPTIONS]" in help.page(app.App(), ("write",))
 
 
 def test_a_pattern_is_answered_with_what_names_several(place: Any) -> None:
@@ -222,7 +223,7 @@ def typos(word: str) -> Iterator[str]:
 
 
 def test_a_typo_never_hints_at_something_destructive(typed: Typed) -> None:
-    commands = group.App()
+    commands = app.App()
     words = {one for word in (*commands.list_commands(None), "press", "stop", "to") for one in typos(word)}  # type: ignore[arg-type]
     for word in sorted(words):
         if not word or commands.get_command(None, word) or spellings.ours([word]):  # type: ignore[arg-type]

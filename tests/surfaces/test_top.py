@@ -21,8 +21,21 @@ from tmuxctl.control import Control
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import Asking, Option, Session, State, Status
 from tmuxctl.results import Event
-from tmuxctl.surfaces.cli import top_feed, top_load, top_page, top_selection, top_terminal
-from tmuxctl.surfaces.cli.top_page import Load, Row, View, page, question_page
+from tmuxctl.surfaces.cli.top import feed as top_feed
+from tmuxctl.surfaces.cli.top import meter as top_meter
+from tmuxctl.surfaces.cli.top import terminal as top_terminal
+from tmuxctl.surfaces.cli.top.pages import (
+    Load,
+    Row,
+    View,
+    answer_of,
+    help_page,
+    memory,
+    page,
+    percent,
+    question_page,
+)
+from tmuxctl.surfaces.cli.top.selection import Selection
 from tmuxctl.transport.base import Process
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import InputKind
@@ -140,7 +153,7 @@ def test_a_page_is_as_large_as_its_terminal_and_steers_nothing(width, height):
     rows = (*ROWS, row("x", State.ASKING, argv=(HOSTILE, HOSTILE), profile=HOSTILE, kind=HOSTILE, asking=asking))
     view = View(rows, width, height, NOW, selected="id-x", words=HOSTILE[:4])
     pages = [
-        page(view), page(view._replace(words="")), page(view._replace(rows=())), top_page.help_page(width, height),
+        page(view), page(view._replace(words="")), page(view._replace(rows=())), help_page(width, height),
         question_page(rows[-1].session, width, height),
         question_page(row("y", State.ASKING, asking=Asking(InputKind.QUESTION, "", HOSTILE)).session, width, height, "漢字" * 300),
     ]  # fmt: skip
@@ -225,7 +238,7 @@ def test_a_question_is_shown_with_a_key_for_each_answer():
     ],
 )
 def test_a_key_chooses_an_answer_by_its_number_or_as_yes_and_no(answers, key, chosen):
-    assert top_page.answer_of(key, answers) == chosen
+    assert answer_of(key, answers) == chosen
 
 
 @pytest.mark.parametrize(("selected", "words", "place"), [("s07", "", "8 of 60"), ("s07", "s0", "8 of 10 with 's0'")])
@@ -253,16 +266,16 @@ def test_on_a_small_terminal_the_answers_come_before_all_else():
 
 
 def test_numbers_are_short():
-    memory = [top_page.memory(Load(None, size)) for size in (0, 1000 << 10, 10 << 20, 1000 << 20, 12 << 30, 3 << 40)]
+    memory = [memory(Load(None, size)) for size in (0, 1000 << 10, 10 << 20, 1000 << 20, 12 << 30, 3 << 40)]
     assert memory == ["0K", "1.0M", "10M", "1.0G", "12G", "3.0T"]
-    assert [top_page.percent(Load(cpu, 0)) for cpu in (None, 0.04, 99.96, 999.96)] == ["-", "0.0", "100.0", "1000"]
+    assert [percent(Load(cpu, 0)) for cpu in (None, 0.04, 99.96, 999.96)] == ["-", "0.0", "100.0", "1000"]
 
 
 # the selection
 
 
 def test_the_selection_follows_its_session_and_then_what_stood_below_it():
-    selection = top_selection.Selection()
+    selection = Selection()
     selection.follow(["a", "b", "c", "d"], "")
     assert (selection.id, selection.pointed) == ("a", True)
     selection.move(1)
@@ -284,14 +297,14 @@ def test_the_selection_follows_its_session_and_then_what_stood_below_it():
 
 
 def test_a_session_that_a_filter_selects_was_pointed_at():
-    selection = top_selection.Selection()
+    selection = Selection()
     selection.follow(["a", "b"], "")
     selection.follow(["b"], "b")
     assert (selection.id, selection.pointed) == ("b", True)
 
 
 def test_a_session_that_is_about_to_end_is_left_for_the_next():
-    selection = top_selection.Selection()
+    selection = Selection()
     selection.follow(["a", "b", "c"], "")
     selection.leave()
     assert (selection.id, selection.pointed) == ("b", False)
@@ -337,10 +350,10 @@ BURN = "import time\nend = time.process_time() + 0.2\nwhile time.process_time() 
 
 
 def test_a_load_is_that_of_the_whole_tree(until, monkeypatch):
-    monkeypatch.setattr(top_load, "APART_SECONDS", 0.0)
+    monkeypatch.setattr(top_meter, "APART_SECONDS", 0.0)
     script = f"read go; {sys.executable} -c '{BURN}'; echo done; sleep 60 & read more"
     with subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as shell:
-        meter = top_load.Meter(processes)
+        meter = top_meter.Meter(processes)
         roots = {"s": shell.pid, "nobody": 2**22 + 1}
         before = meter.measure(roots, anew=True)
         assert before.keys() == {"s"}
@@ -369,7 +382,7 @@ def _has_ended(process: psutil.Process) -> bool:
 
 def test_without_psutil_no_load_is_known(monkeypatch):
     monkeypatch.setitem(sys.modules, "psutil", None)
-    assert top_load.Meter(processes).measure({"s": os.getpid()}, anew=True) == {}
+    assert top_meter.Meter(processes).measure({"s": os.getpid()}, anew=True) == {}
 
 
 class Told:

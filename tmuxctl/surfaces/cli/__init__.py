@@ -10,7 +10,7 @@ def main() -> int:
     words = sys.argv[1:]
     if len(words) == 2 and words[0] == "hook" and not words[1].startswith("-"):
         # a program waits for it twice a turn: a quarter of the time without the machinery of commands (measured)
-        from tmuxctl.surfaces.cli import hook
+        from tmuxctl.surfaces.cli.setup import hook
 
         hook.tell(words[1], None)
         return 0

@@ -1,22 +1,107 @@
-"""One run of the command: from arguments to exit status. Every way it can end is here, none is a traceback."""
+"""The whole command, put together, and one run of it: from arguments to exit status. Every way it can end is here, none is
+a traceback."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import click
 
+from tmuxctl import config
+from tmuxctl.control.service import Control
 from tmuxctl.errors import TmuxctlError, Usage
+from tmuxctl.surfaces.cli.commands.group import Family, OperationGroup, find_command
+from tmuxctl.surfaces.cli.commands.options import SETTINGS, global_options, has_options, help_option, merged
+from tmuxctl.surfaces.cli.commands.services import CommandLineOperations, Service
 from tmuxctl.surfaces.cli.ending import Terminated, on_term
-from tmuxctl.surfaces.cli.group import App
-from tmuxctl.surfaces.cli.output import Options, ReaderGone, report, tell
+from tmuxctl.surfaces.cli.printing.output import Options, ReaderGone, report, tell
 
 INTERRUPTED, TERMINATED, READER_GONE = 130, 143, 141
 """128 and the signal's number, as shells have it: SIGINT, SIGTERM, SIGPIPE."""
 
 COMPLETE = "_TMUXCTL_COMPLETE"
+
+
+class App(OperationGroup):
+    """`tmuxctl` itself. A command is named after an operation of the first of `services` that has it."""
+
+    def __init__(self, services: Callable[[], Iterable[Service]] | None = None) -> None:
+        super().__init__("tmuxctl", context_settings=SETTINGS)
+        self.services = services or (lambda: _services(self))
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(dict.fromkeys(one.typed.partition(" ")[0] for one in self.listed()))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if command := find_command(self.services(), cmd_name):
+            return command
+        family = Family(cmd_name, self.services)
+        return family if family.list_commands(ctx) else None
+
+    def alias(self, ctx: click.Context, words: list[str]) -> tuple[str, click.Command, list[str]] | None:
+        from tmuxctl.surfaces.cli.commands import aliases
+
+        try:
+            return aliases.resolved(self, ctx, words)
+        except TmuxctlError:
+            if ctx.resilient_parsing:
+                return None
+            raise
+
+    def hint(self, words: Sequence[str], ctx: click.Context) -> str:
+        from tmuxctl.surfaces.cli.commands import spellings
+
+        ours = spellings.ours(words)
+        return f"here that is: {ours}" if ours else super().hint(words, ctx)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing or has_options(args[:1]):
+            self.params += [*global_options(), help_option(self, ctx)]
+        rest = super().parse_args(ctx, args)
+        if not ctx.resilient_parsing:
+            ctx.obj = merged(Options(), ctx)
+        return rest
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        from tmuxctl.surfaces.cli.commands import completion
+
+        return [*super().shell_complete(ctx, incomplete), *completion.aliases(incomplete)]
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from tmuxctl.surfaces.cli.commands import help
+
+        help.of_app(self.listed(), formatter)
+
+
+def _services(app: App) -> Iterator[Service]:
+    """Every class of operations; the module of each is loaded only for a command that none before it has."""
+    yield Service(Control, _connect)
+    from tmuxctl.surfaces.cli.here import Here
+
+    yield _of_command_line(Here, app)
+    from tmuxctl.surfaces.cli.setup.configuring import Configuring
+
+    yield _of_command_line(Configuring, app)
+    from tmuxctl.surfaces.cli.setup.service import Keeper
+
+    yield _of_command_line(Keeper, app)
+    from tmuxctl.surfaces.cli.setup.hooks import Hooks
+
+    yield _of_command_line(Hooks, app)
+    from tmuxctl.surfaces.adapters.niia import Niia
+
+    yield Service(Niia, lambda options: Niia(_connect(options)))
+
+
+def _of_command_line(operations: type[CommandLineOperations], app: App) -> Service:
+    return Service(operations, lambda options: operations(_connect, options, app))
+
+
+def _connect(options: Options) -> Control:
+    return Control(settings=config.load({"tmux.socket": options.socket}))
 
 
 def run(words: Sequence[str], app: App | None = None) -> int:
@@ -33,6 +118,8 @@ def run(words: Sequence[str], app: App | None = None) -> int:
         tell(error.message)
         return 2
     except click.ClickException as error:
+        from tmuxctl.surfaces.cli.commands.usage_errors import usage
+
         found = usage(error)
         report(found, options)
         return found.exit
@@ -51,7 +138,7 @@ def run(words: Sequence[str], app: App | None = None) -> int:
 
 def _run(words: list[str], app: App) -> int:
     if COMPLETE in os.environ:
-        from tmuxctl.surfaces.cli import completion
+        from tmuxctl.surfaces.cli.commands import completion
 
         return completion.answer(app, os.environ[COMPLETE])
     with app.make_context("tmuxctl", words) as context:
@@ -73,45 +160,6 @@ def _checked(words: Sequence[str]) -> list[str]:
                     hint="give raw bytes on standard input: printf '\\377' | tmuxctl send NAME -",
                 ) from None
     return list(words)
-
-
-def usage(error: click.ClickException) -> Usage:
-    """What click says of the arguments, as our error."""
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "tmuxctl"
-    if isinstance(error, click.NoSuchOption):
-        option = ascii(error.option_name)[1:-1]
-        return Usage(f"{_verb(path)}no option {option}", reason="bad_option", hint=_meant(context, option, error))
-    message = error.format_message().rstrip(".")
-    if isinstance(error, click.BadOptionUsage) and _is_file(context, error.option_name):
-        hint = f"{path} NAME {error.option_name} FILE, or - for standard output"
-        return Usage(f"{_verb(path)}{error.option_name} needs a file", reason="bad_usage", hint=hint)
-    return Usage(_verb(path) + message[:1].lower() + message[1:], reason="bad_usage", hint=f"{path} --help")
-
-
-def _meant(context: click.Context | None, option: str, error: click.NoSuchOption) -> str:
-    """What to say of an option that there is not."""
-    from tmuxctl.surfaces.cli import spellings
-    from tmuxctl.surfaces.cli.command import OperationCommand
-
-    near = f"did you mean {' or '.join(error.possibilities)}? " if error.possibilities else ""
-    command = context.command if context is not None else None
-    if not isinstance(command, OperationCommand):
-        return near + "tmuxctl --help"
-    return spellings.meant(command.operation, str(command.name), option, near)
-
-
-def _is_file(context: click.Context | None, option: str) -> bool:
-    from tmuxctl.surfaces.cli.command import OperationCommand
-
-    command = context.command if context is not None else None
-    parameters = command.operation.parameters if isinstance(command, OperationCommand) else ()
-    return any(one.flag.to_file and f"--{one.name}" == option for one in parameters)
-
-
-def _verb(path: str) -> str:
-    verb = path.removeprefix("tmuxctl").strip()
-    return f"{verb}: " if verb else ""
 
 
 class _Ended(TmuxctlError):

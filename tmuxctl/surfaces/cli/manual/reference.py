@@ -1,4 +1,4 @@
-"""Writes docs/reference.md from the operations: `python -m tmuxctl.surfaces.cli.reference [--check]`."""
+"""Writes docs/reference.md from the operations: `python -m tmuxctl.surfaces.cli.manual.reference [--check]`."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from typing import Any, get_args
 
 from tmuxctl import errors, model, operations, results
 from tmuxctl.operations import Operation
-from tmuxctl.surfaces.cli import exits, help
-from tmuxctl.surfaces.cli.command import OperationCommand
-from tmuxctl.surfaces.cli.group import GROUPS, App
+from tmuxctl.surfaces.cli.app import App
+from tmuxctl.surfaces.cli.commands import exits, help
+from tmuxctl.surfaces.cli.commands.command import OperationCommand
+from tmuxctl.surfaces.cli.commands.services import GROUPS
 from tmuxctl.transport.base import FAILURES
 from tmuxctl.value import Value, told_names
 
-PACKAGE = Path(__file__).resolve().parents[2]
+PACKAGE = Path(__file__).resolve().parents[3]
 PAGE = PACKAGE.parent / "docs" / "reference.md"
 
 INTRODUCTION = """\
@@ -90,7 +91,9 @@ def text() -> str:
 
 def commands(app: App) -> Iterator[tuple[str, list[OperationCommand]]]:
     """Each group that has commands, with them."""
-    every = [OperationCommand(operations.find(one.operations, name), one.connect) for _, name, one in app.commands_of()]
+    every = [
+        OperationCommand(operations.find(one.service.operations, one.name), one.service.connect) for one in app.listed()
+    ]
     for group in GROUPS:
         if found := [one for one in every if one.operation.meta.group == group]:
             yield group, found
@@ -115,7 +118,7 @@ def _command(command: OperationCommand) -> str:
         operation.help + "\n",
         f"Examples:\n\n{examples}\n",
         _rows("", "word", arguments),
-        _rows("", "option", help.options(command)),
+        _rows("", "option", help.options(operation)),
         _rows("", "exit status", exits.of(operation)),
         f"Needs the right to {operation.meta.right}{_traits(operation)}.\n",
         *_result(operation),

@@ -10,8 +10,7 @@ import click
 
 from tmuxctl import config
 from tmuxctl.errors import Usage
-from tmuxctl.surfaces.cli import group
-from tmuxctl.surfaces.cli.output import write
+from tmuxctl.surfaces.cli.printing.output import write
 
 HELP = ("-h", "--help")
 
@@ -33,7 +32,7 @@ def expanded(words: Sequence[str], known: Mapping[str, str], is_command: Callabl
     return list(words)
 
 
-def resolved(app: group.App, ctx: click.Context, words: Sequence[str]) -> tuple[str, click.Command, list[str]] | None:
+def resolved(app: click.Group, ctx: click.Context, words: Sequence[str]) -> tuple[str, click.Command, list[str]] | None:
     """What an alias leads to: the command's name, the command and its words; None if the first word is no alias.
 
     Raises Usage as `expanded`, or `bad_config` where the file cannot be read.
@@ -52,8 +51,14 @@ def resolved(app: group.App, ctx: click.Context, words: Sequence[str]) -> tuple[
     return found[0], command, found[1:]
 
 
-def about(name: str, stands_for: str) -> str:
-    """What help says of an alias."""
+def describe(app: click.Group, ctx: click.Context, words: Sequence[str]) -> str | None:
+    """What help says of an alias; None if these words are none."""
+    if len(words) == 1 and app.get_command(ctx, words[0]) is None and (stands_for := config.aliases().get(words[0])):
+        return _sentence(words[0], stands_for)
+    return None
+
+
+def _sentence(name: str, stands_for: str) -> str:
     return f"{name} is an alias of: {stands_for}"
 
 
@@ -69,7 +74,7 @@ class About(click.Command):
         self.stands_for = stands_for
 
     def invoke(self, ctx: click.Context) -> int:
-        write(about(str(self.name), self.stands_for) + "\n")
+        write(_sentence(str(self.name), self.stands_for) + "\n")
         return 0
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Usage
 from tmuxctl.operations import operation
-from tmuxctl.surfaces.cli import settings_file
-from tmuxctl.surfaces.cli.here import OfCommands
-from tmuxctl.surfaces.cli.output import note, tell
-from tmuxctl.surfaces.cli.replacing import replace_text
+from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
+from tmuxctl.surfaces.cli.printing.output import note, tell
+from tmuxctl.surfaces.cli.setup import settings_file
+from tmuxctl.surfaces.cli.setup.replacing import replace_text
 from tmuxctl.transport.local import explain_write_errors
 from tmuxctl.untrusted import parse_json, read_file
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tmuxctl.results import DenyList, HooksChanged
 
 
-class Hooks(OfCommands):
+class Hooks(CommandLineOperations):
     """Operations of a program's own hooks."""
 
     @operation(right="write", group="Set up", examples=("hook Stop </dev/null", """hook idle '{"text": "done"}'"""))
@@ -41,7 +41,7 @@ class Hooks(OfCommands):
         outside of a session; -v says what it did. Within a session `sh "$TMUXCTL_EVENTS/hook" EVENT` does the same
         without Python.
         """
-        from tmuxctl.surfaces.cli import hook
+        from tmuxctl.surfaces.cli.setup import hook
 
         said = hook.tell(event, None if text is None else text.encode())
         if self.options.verbose:

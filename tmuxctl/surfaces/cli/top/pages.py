@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tmuxctl.model import Asking, Option, Session, State, natural
-from tmuxctl.surfaces.cli.cells import age, columns, cut, fit
-from tmuxctl.surfaces.cli.output import flat
-from tmuxctl.surfaces.cli.table import INPUT, asked, command, moment, state, state_and_kind
+from tmuxctl.surfaces.cli.printing.cells import age, columns, cut, fit
+from tmuxctl.surfaces.cli.printing.output import flat
+from tmuxctl.surfaces.cli.printing.table import INPUT, asked, command, moment, state, state_and_kind
 from tmuxctl.widths import WIDTHS
 
 SPOKEN_KEYS = {"y": ("yes",), "n": ("no", "deny")}

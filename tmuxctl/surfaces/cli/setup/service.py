@@ -13,11 +13,11 @@ from tmuxctl import config
 from tmuxctl.errors import Conflict, Failed, TmuxctlError, Unreachable
 from tmuxctl.operations import operation
 from tmuxctl.ownership import make_parents
-from tmuxctl.surfaces.cli import managers
+from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
 from tmuxctl.surfaces.cli.ending import Terminated, on_term
-from tmuxctl.surfaces.cli.here import OfCommands
-from tmuxctl.surfaces.cli.managers import Job, Manager
-from tmuxctl.surfaces.cli.output import note, report
+from tmuxctl.surfaces.cli.printing.output import note, report
+from tmuxctl.surfaces.cli.setup import managers
+from tmuxctl.surfaces.cli.setup.managers import Job, Manager
 from tmuxctl.transport.local import LocalTransport, explain_write_errors
 from tmuxctl.untrusted import read_file
 
@@ -41,7 +41,7 @@ GIVEN = ("PATH", "LANG", "LC_ALL", "LC_CTYPE")
 """Variables that the server gets too, where they are set."""
 
 
-class Keeper(OfCommands):
+class Keeper(CommandLineOperations):
     """Operations of the service that keeps the server."""
 
     @operation(
@@ -164,7 +164,7 @@ class Keeper(OfCommands):
 
     def _ready(self, restore: bool) -> None:
         """What is done when the server answers, by another process than the server."""
-        from tmuxctl.surfaces.cli.show import Printer
+        from tmuxctl.surfaces.cli.printing.show import Printer
 
         _notify("READY=1\nSTATUS=Serving")
         if restore:

@@ -13,9 +13,9 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
-from tmuxctl.surfaces.cli import color
-from tmuxctl.surfaces.cli.output import clean, unicode_out
-from tmuxctl.surfaces.cli.top_page import Line
+from tmuxctl.surfaces.cli.printing import color
+from tmuxctl.surfaces.cli.printing.output import clean, unicode_out
+from tmuxctl.surfaces.cli.top.pages import Line
 
 ESCAPE = "\x1b"
 

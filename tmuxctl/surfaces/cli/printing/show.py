@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from tmuxctl import results
 from tmuxctl.model import NOTHING, Session
 from tmuxctl.operations import Meta, plain
-from tmuxctl.surfaces.cli.output import (
+from tmuxctl.surfaces.cli.printing.output import (
     Options,
     as_json,
     clean,
@@ -66,7 +66,7 @@ class Printer:
         self._line_open = False
         self._cursor: str | None = None
         if form is not None:
-            from tmuxctl.surfaces.cli import table
+            from tmuxctl.surfaces.cli.printing import table
 
             table.check_form(form)
 
@@ -261,7 +261,7 @@ class Printer:
     def print_event(self, result: Any) -> None:
         import sys
 
-        from tmuxctl.surfaces.cli import color
+        from tmuxctl.surfaces.cli.printing import color
 
         state = color.state(result.state.value, result.state.value, sys.stdout, self.options)
         kind = f" ({result.kind})" if result.kind else ""
@@ -287,7 +287,7 @@ class Printer:
 
     @prints(results.Sessions)
     def print_sessions(self, result: Any) -> None:
-        from tmuxctl.surfaces.cli import table
+        from tmuxctl.surfaces.cli.printing import table
 
         if self.form is not None:
             self._lines(*(table.formed(self.form, one) for one in result.sessions))
@@ -302,7 +302,7 @@ class Printer:
 
     @prints(Session)
     def print_session(self, result: Any) -> None:
-        from tmuxctl.surfaces.cli import table
+        from tmuxctl.surfaces.cli.printing import table
 
         self._lines(result.name if self.options.quiet else table.line(result, self.options))
         self._passed(result.passed)
@@ -323,7 +323,7 @@ class Printer:
         if self.options.quiet:
             self._lines(result.name)
         else:
-            from tmuxctl.surfaces.cli import table
+            from tmuxctl.surfaces.cli.printing import table
 
             found = {name: value for name, value in plain(result).items() if name != "passed"}
             self._lines(*table.pairs(found.items()))
@@ -448,7 +448,7 @@ class Printer:
 
     @prints(results.ProfileChecked)
     def print_profilechecked(self, result: Any) -> None:
-        from tmuxctl.surfaces.cli import table
+        from tmuxctl.surfaces.cli.printing import table
 
         if not self.options.quiet:
             notes = f"  ({flat(result.notes)})" if result.notes else ""
@@ -465,13 +465,13 @@ class Printer:
     @prints(results.Explained, results.Doctor, results.Profiles, results.ProfilesTested, results.Plugins)
     @prints(results.PluginPage, results.PluginsTested, "facts", "settings")
     def print_table(self, result: Any) -> None:
-        from tmuxctl.surfaces.cli import table
+        from tmuxctl.surfaces.cli.printing import table
 
         self._lines(*table.LINES[self.meta.view or type(result)](result, self.options))
 
     @prints("pairs")
     def print_details(self, result: Any) -> None:
-        from tmuxctl.surfaces.cli import table
+        from tmuxctl.surfaces.cli.printing import table
 
         found = plain(result)
         self._lines(*(table.pairs(found.items()) if isinstance(found, dict) else [flat(str(found))]))

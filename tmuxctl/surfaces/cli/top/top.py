@@ -16,10 +16,10 @@ from tmuxctl.control.observation.observer import Observer
 from tmuxctl.control.sessions import finding
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.model import Session, State
-from tmuxctl.surfaces.cli import here
-from tmuxctl.surfaces.cli.output import Options, colorful, flat, with_socket
-from tmuxctl.surfaces.cli.top_feed import Feed
-from tmuxctl.surfaces.cli.top_page import (
+from tmuxctl.surfaces.cli import attaching
+from tmuxctl.surfaces.cli.printing.output import Options, colorful, flat, with_socket
+from tmuxctl.surfaces.cli.top.feed import Feed
+from tmuxctl.surfaces.cli.top.pages import (
     ANSWER_KEYS,
     ORDERS,
     Line,
@@ -34,8 +34,8 @@ from tmuxctl.surfaces.cli.top_page import (
     question_page,
     writing,
 )
-from tmuxctl.surfaces.cli.top_selection import Selection
-from tmuxctl.surfaces.cli.top_terminal import Terminal
+from tmuxctl.surfaces.cli.top.selection import Selection
+from tmuxctl.surfaces.cli.top.terminal import Terminal
 
 if TYPE_CHECKING:
     from tmuxctl.control import Control
@@ -200,7 +200,7 @@ class Top:
             return
         self.unseen = True
         try:
-            words = here.client(self.control, one.id)
+            words = attaching.client(self.control, one.id)
             with self.terminal.away():
                 status, said = _attached(words)
         except TmuxctlError as error:
@@ -216,9 +216,9 @@ class Top:
 def _attached(words: list[str]) -> tuple[int, str]:
     """Run tmux on this terminal; its exit status and what it complained about."""
     try:
-        client = subprocess.Popen(words, env=here.outside(), stderr=subprocess.PIPE)
+        client = subprocess.Popen(words, env=attaching.outside(), stderr=subprocess.PIPE)
     except OSError as error:
-        raise here.no_client(words[0], error) from None
+        raise attaching.no_client(words[0], error) from None
     try:
         _, said = client.communicate()
     except BaseException:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem, get_completion_class, shell_complete
 
+from tmuxctl import config, extensions
+from tmuxctl.errors import TmuxctlError
 from tmuxctl.operations import Parameter
-from tmuxctl.surfaces.cli.output import Options, flat
-
-if TYPE_CHECKING:
-    from tmuxctl.surfaces.cli.group import App
+from tmuxctl.surfaces.cli.commands.group import OperationGroup
+from tmuxctl.surfaces.cli.printing import table
+from tmuxctl.surfaces.cli.printing.output import Options, flat
 
 Item = CompletionItem[str]
 
@@ -38,7 +39,7 @@ def script(shell: str) -> str:
     return (completer.source_template % completer.source_vars()).replace(*_CHANGES.get(shell, ("", "")))
 
 
-def answer(app: App, instruction: str) -> int:
+def answer(app: click.Group, instruction: str) -> int:
     """Print what a shell asks for; it never sees an error."""
     try:
         return int(shell_complete(app, {}, "tmuxctl", VARIABLE, instruction))
@@ -46,47 +47,21 @@ def answer(app: App, instruction: str) -> int:
         return 1
 
 
-def words(ctx: click.Context, incomplete: str) -> list[Item]:
-    """What the next word may be: it is this command's first parameter that has none yet."""
-    from tmuxctl.surfaces.cli.command import OperationCommand
-
-    command = ctx.command
-    if not isinstance(command, OperationCommand):
-        return []
-    before, tail = command.typed_words(ctx), ctx.meta.get("tmuxctl.tail")
-    positional = command.positional
-    if tail is not None and command.tail_only:
-        return _program(len(tail), incomplete)
-    number = len(before) + len(tail or ())
-    if number < len(positional):
-        one = positional[number]
-    elif positional and positional[-1].many:
-        one = positional[-1]
-    else:
-        return []
-    if one.many and one.kind.word == "text":
-        return _program(number - len(positional) + 1, incomplete)
-    return values(ctx, one, incomplete)
-
-
-def values(ctx: click.Context, one: Parameter, incomplete: str) -> list[Item]:
-    """What a parameter's value may be, as far as that is known."""
+def values(ctx: click.Context, one: Parameter, words: Sequence[str], incomplete: str) -> list[Item]:
+    """What a parameter's value may be, as far as that is known; `words` are those of the command so far."""
     if one.kind.word in ("file", "dir"):
         return [CompletionItem(incomplete, type=one.kind.word)]
     head, comma, last = incomplete.rpartition(",") if one.kind.word in ("names", "profiles") else ("", "", incomplete)
     there = head.split(",") if comma else []
     return [
         CompletionItem(f"{head}{comma}{name}", help=about or None)
-        for name, about in _known(ctx, one, incomplete)
+        for name, about in _known(ctx, one, words, incomplete)
         if name.startswith(last) and name not in there
     ]
 
 
 def aliases(incomplete: str) -> list[Item]:
     """The user's aliases; none if the settings cannot be read."""
-    from tmuxctl import config
-    from tmuxctl.errors import TmuxctlError
-
     try:
         found = config.aliases()
     except TmuxctlError:
@@ -94,7 +69,7 @@ def aliases(incomplete: str) -> list[Item]:
     return [CompletionItem(name, help=flat(one)) for name, one in sorted(found.items()) if name.startswith(incomplete)]
 
 
-def _known(ctx: click.Context, one: Parameter, incomplete: str) -> Iterable[tuple[str, str]]:
+def _known(ctx: click.Context, one: Parameter, words: Sequence[str], incomplete: str) -> Iterable[tuple[str, str]]:
     """Values that are known, each with a description or an empty one."""
     word = one.kind.completes or one.kind.word
     if one.choices:
@@ -102,24 +77,18 @@ def _known(ctx: click.Context, one: Parameter, incomplete: str) -> Iterable[tupl
     if word in ("name", "names"):
         return _sessions(ctx)
     if word == "option":
-        return _answers(ctx)
+        return _answers(ctx, words)
     if word == "key":
         return ((name, "") for name in _keys(incomplete))
     if word == "command":
         app = ctx.find_root().command
         return ((name, "") for name in (app.list_commands(ctx) if isinstance(app, click.Group) else ()))
     if word == "setting":
-        from tmuxctl import config
-
         return ((found.name, flat(found.written)) for found in config.listed())
     if word in ("profile", "profiles"):
-        from tmuxctl.extensions import profiles
-
-        return ((found.name, "") for found in profiles())
+        return ((found.name, "") for found in extensions.profiles())
     if word == "plugin":
-        from tmuxctl.extensions import plugins
-
-        return ((found.name, "") for found in plugins())
+        return ((found.name, "") for found in extensions.plugins())
     return ()
 
 
@@ -134,7 +103,7 @@ def _keys(incomplete: str) -> Iterator[str]:
         yield from (name for name in names if "\\" not in name)
 
 
-def _program(number: int, incomplete: str) -> list[Item]:
+def program(number: int, incomplete: str) -> list[Item]:
     """A word of a command: the first is a program, by its name or its path; the others may be files."""
     if number or "/" in incomplete:
         return [CompletionItem(incomplete, type="file")]
@@ -153,8 +122,6 @@ def _programs(prefix: str) -> Iterator[str]:
 
 
 def _sessions(ctx: click.Context) -> list[tuple[str, str]]:
-    from tmuxctl.surfaces.cli import table
-
     found = _call(ctx, "ls", {})
     return [] if found is None else [(one.name, _about(one, table.asked(one)[0])) for one in found.sessions]
 
@@ -164,13 +131,9 @@ def _about(one: Any, question: str) -> str:
     return ", ".join(flat(word) for word in (one.state.value, question or program) if word)
 
 
-def _answers(ctx: click.Context) -> Iterator[tuple[str, str]]:
+def _answers(ctx: click.Context, words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """What the question of the session that is named takes for an answer; a number where a word would have to be quoted."""
-    from tmuxctl.surfaces.cli.command import OperationCommand
-
-    command = ctx.command
-    named = command.typed_words(ctx) if isinstance(command, OperationCommand) else ()
-    found = _call(ctx, "show", {"session": named[0]}) if named else None
+    found = _call(ctx, "show", {"session": words[0]}) if words else None
     for number, option in enumerate(found.asking.options if found and found.asking else (), 1):
         usable = _WHOLE.fullmatch(option.id)
         yield option.id if usable else str(number), flat(option.label if option.label != option.id else "")
@@ -178,10 +141,8 @@ def _answers(ctx: click.Context) -> Iterator[tuple[str, str]]:
 
 def _call(ctx: click.Context, name: str, arguments: dict[str, Any]) -> Any:
     """What an operation gives, with the options that were typed; None if it fails."""
-    from tmuxctl.surfaces.cli.group import App
-
     app = ctx.find_root().command
-    if not isinstance(app, App):
+    if not isinstance(app, OperationGroup):
         return None
     options = Options()
     for place in (ctx.find_root(), ctx):

@@ -6,19 +6,22 @@ import os
 from collections.abc import Iterable
 from typing import Annotated, Any
 
+import click
+
 from tmuxctl import config
 from tmuxctl.errors import Usage
 from tmuxctl.operations import TEXT, ValueKind, operation
-from tmuxctl.surfaces.cli.here import OfCommands
-from tmuxctl.surfaces.cli.output import note
-from tmuxctl.surfaces.cli.replacing import replace_text
+from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
+from tmuxctl.surfaces.cli.printing.output import note
+from tmuxctl.surfaces.cli.setup import toml_lines
+from tmuxctl.surfaces.cli.setup.replacing import replace_text
 
 SettingName = Annotated[
     str, ValueKind("setting", TEXT.schema, TEXT.parse), "its name, as `config show` has it, or alias.NAME"
 ]
 
 
-class Configuring(OfCommands):
+class Configuring(CommandLineOperations):
     """Operations of the user's settings."""
 
     @operation(
@@ -80,8 +83,6 @@ class Configuring(OfCommands):
         The value is checked first. An alias is the words that its name stands for; with ! in front a command for the
         shell.
         """
-        from tmuxctl.surfaces.cli import toml_lines
-
         written: str | int = value
         if _is_alias(name):
             self._check_alias(name, value)
@@ -100,8 +101,6 @@ class Configuring(OfCommands):
     @operation(right="write", group="Set up", family=True, idempotent=True, examples=("config unset wait.timeout",))
     def config_unset(self, name: SettingName) -> None:
         """Take one setting, or an alias, out of config.toml: the default holds again."""
-        from tmuxctl.surfaces.cli import toml_lines
-
         if not _is_alias(name) and name not in config.UNUSED:
             config.rule(name)
         path, before = _text()
@@ -116,14 +115,9 @@ class Configuring(OfCommands):
             note(f"nothing uses {name} any more: tmuxctl config unset {name}", self.options)
 
     def _check_alias(self, name: str, stands_for: str) -> None:
-        import click
-
-        from tmuxctl.surfaces.cli.group import App
-
         alias = name.partition(".")[2]
         config.alias_words(alias, stands_for)
-        app = App()
-        if app.get_command(click.Context(app), alias) is not None:
+        if self.app.get_command(click.Context(self.app), alias) is not None:
             hint = "an alias cannot hide it: take another word"
             raise Usage(f"{ascii(alias)} is a command of tmuxctl", reason="bad_alias", hint=hint)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from tmuxctl import widths
-from tmuxctl.surfaces.cli.output import unicode_out
+from tmuxctl.surfaces.cli.printing.output import unicode_out
 
 UNITS = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 

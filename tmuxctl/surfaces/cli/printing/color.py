@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import IO
 
 from tmuxctl.model import State
-from tmuxctl.surfaces.cli.output import Options, colorful
+from tmuxctl.surfaces.cli.printing.output import Options, colorful
 
 STATES = {state.value: state.traits.attributes for state in State}
 """The SGR attributes (ECMA-48) of each state."""

@@ -11,9 +11,9 @@ from typing import Any
 from tmuxctl import results
 from tmuxctl.errors import Usage
 from tmuxctl.model import Session, State
-from tmuxctl.surfaces.cli import color
-from tmuxctl.surfaces.cli.cells import age, columns, cut, fit
-from tmuxctl.surfaces.cli.output import Options, flat, unicode_out, width, with_socket
+from tmuxctl.surfaces.cli.printing import color
+from tmuxctl.surfaces.cli.printing.cells import age, columns, cut, fit
+from tmuxctl.surfaces.cli.printing.output import Options, flat, unicode_out, width, with_socket
 from tmuxctl.value import told_names
 
 INPUT = "input"

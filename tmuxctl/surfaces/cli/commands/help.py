@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from tmuxctl import config
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.operations import Operation, Parameter
-from tmuxctl.surfaces.cli import exits
-from tmuxctl.surfaces.cli.command import REACTIONS, OperationCommand, spelling
-from tmuxctl.surfaces.cli.group import GROUPS, global_options
-
-if TYPE_CHECKING:
-    from tmuxctl.surfaces.cli.group import App, Family
+from tmuxctl.surfaces.cli.commands import aliases, exits
+from tmuxctl.surfaces.cli.commands.options import global_options, own_options, spelling
+from tmuxctl.surfaces.cli.commands.services import GROUPS, Listed
 
 FIRST = (
     "new db -- sqlite3 shop.db",
@@ -31,22 +29,15 @@ FIRST = (
 
 ROOM = 62
 
-OF_COMMAND_LINE = ("format_", *(name for name, *_ in REACTIONS))
-"""Options that no operation has, only its command."""
-
 ELSEWHERE = "Every command also takes, before or after its name: "
 
 
-def page(app: App, words: Sequence[str]) -> str:
+def page(app: click.Group, words: Sequence[str]) -> str:
     """What `--help` prints for a command of these words; Usage `no_command` if there is none."""
     command: click.Command = app
     context = click.Context(app, info_name="tmuxctl")
-    if len(words) == 1 and app.get_command(context, words[0]) is None:
-        from tmuxctl import config
-        from tmuxctl.surfaces.cli import aliases
-
-        if stands_for := config.aliases().get(words[0]):
-            return aliases.about(words[0], stands_for)
+    if alias := aliases.describe(app, context, words):
+        return alias
     for word in words:
         if not isinstance(command, click.Group):
             raise Usage(
@@ -60,68 +51,62 @@ def page(app: App, words: Sequence[str]) -> str:
     return command.get_help(context)
 
 
-def of_app(app: App, formatter: click.HelpFormatter) -> None:
+def of_app(listed: Sequence[Listed], formatter: click.HelpFormatter) -> None:
     """Write the page of `tmuxctl --help`."""
     _examples(formatter, FIRST)
     formatter.write_paragraph()
     formatter.write_text("Drive any interactive terminal program; tmux keeps it alive.")
     formatter.write_paragraph()
     formatter.write_usage("tmuxctl", "[OPTIONS] COMMAND [WORDS]")
-    for group, lines in groups(app):
+    for group, lines in groups(listed):
         with formatter.section(group):
             formatter.write_dl(lines)
-    if aliases := list(_aliases(app)):
+    if found := list(_aliases(listed)):
         with formatter.section("Aliases (tmuxctl config path)"):
-            formatter.write_dl(aliases)
+            formatter.write_dl(found)
     with formatter.section("Options, before or after the command"):
         formatter.write_dl(globals_of_app())
     formatter.write_paragraph()
     formatter.write_text("tmuxctl COMMAND --help says more of each. Text that begins with - goes after --.")
-    for text in _of_other_tools(app):
+    for text in _of_other_tools(listed):
         formatter.write_paragraph()
         formatter.write_text(text)
 
 
-def groups(app: App) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+def groups(listed: Iterable[Listed]) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     """Each group that has commands, with their names and what they do in a line; without spellings of other tools."""
     lines: dict[str, list[tuple[str, str]]] = {group: [] for group in GROUPS}
-    for typed, name, service in app.commands_of():
-        if hasattr(service.operations, "tool"):
-            continue
-        function: Any = getattr(service.operations, name)
-        lines[function.__operation__.group].append((typed, first_line(function)))
+    for one in listed:
+        if not hasattr(one.service.operations, "tool"):
+            lines[one.meta.group].append((one.typed, first_line(one.function)))
     return ((group, found) for group, found in lines.items() if found)
 
 
-def _aliases(app: App) -> Iterator[tuple[str, str]]:
+def _aliases(listed: Iterable[Listed]) -> Iterator[tuple[str, str]]:
     """Each alias that is not hidden by a command, with what it stands for; none if the settings cannot be read."""
-    from tmuxctl import config
-
     with suppress(TmuxctlError):
-        there = app.list_commands(click.Context(app))
+        there = {one.typed.partition(" ")[0] for one in listed}
         yield from ((name, one) for name, one in sorted(config.aliases().items()) if name not in there)
 
 
-def _of_other_tools(app: App) -> Iterator[str]:
+def _of_other_tools(listed: Iterable[Listed]) -> Iterator[str]:
     """The commands that are another tool's spelling of ours, a text for each tool."""
     found: dict[str, list[str]] = {}
-    for typed, _, service in app.commands_of():
-        if tool := getattr(service.operations, "tool", ""):
-            found.setdefault(tool, []).append(typed)
+    for one in listed:
+        if tool := getattr(one.service.operations, "tool", ""):
+            found.setdefault(tool, []).append(one.typed)
     return (f"As {tool} spells them: {', '.join(typed)}." for tool, typed in found.items())
 
 
-def of_family(family: Family, formatter: click.HelpFormatter) -> None:
+def of_family(name: str, listed: Sequence[Listed], formatter: click.HelpFormatter) -> None:
     """Write the page of commands that share a first word."""
-    members = [(typed, getattr(service.operations, name)) for typed, name, service in family.commands_of()]
-    members = [(typed, function) for typed, function in members if typed.startswith(f"{family.name} ")]
-    _examples(formatter, tuple(one for _, function in members for one in function.__operation__.examples[:1]))
+    _examples(formatter, tuple(example for one in listed for example in one.meta.examples[:1]))
     formatter.write_paragraph()
-    formatter.write_usage("tmuxctl", f"{family.name} COMMAND [OPTIONS] [WORDS]")
+    formatter.write_usage("tmuxctl", f"{name} COMMAND [OPTIONS] [WORDS]")
     with formatter.section("Commands"):
-        formatter.write_dl([(typed, first_line(function)) for typed, function in members])
+        formatter.write_dl([(one.typed, first_line(one.function)) for one in listed])
     formatter.write_paragraph()
-    formatter.write_text(f"tmuxctl {family.name} COMMAND --help says more of each.")
+    formatter.write_text(f"tmuxctl {name} COMMAND --help says more of each.")
 
 
 def first_line(function: Any) -> str:
@@ -136,9 +121,8 @@ def _summary(text: str) -> str:
     return text
 
 
-def of_command(command: OperationCommand, formatter: click.HelpFormatter) -> None:
+def of_command(operation: Operation, formatter: click.HelpFormatter) -> None:
     """Write one command's page."""
-    operation = command.operation
     if operation.meta.examples:
         _examples(formatter, operation.meta.examples)
     formatter.write_paragraph()
@@ -151,7 +135,7 @@ def of_command(command: OperationCommand, formatter: click.HelpFormatter) -> Non
         with formatter.section("Words"):
             formatter.write_dl(arguments)
     with formatter.section("Options"):
-        formatter.write_dl([*options(command), ("-h, --help", "this")])
+        formatter.write_dl([*options(operation), ("-h, --help", "this")])
     if statuses := exits.of(operation):
         with formatter.section("Exit status"):
             formatter.write_dl(statuses)
@@ -195,11 +179,10 @@ def called(operation: Operation, one: Parameter) -> str:
     return metavar(operation, one).removesuffix("..") if one.positional else f"--{spelling(one.name)}"
 
 
-def options(command: OperationCommand) -> list[tuple[str, str]]:
+def options(operation: Operation) -> list[tuple[str, str]]:
     """Each option with its values, and what it means with its default."""
-    rows = [_option(one) for one in command.operation.parameters if not one.positional]
-    rows += [_record(one) for one in command.options() if one.name in OF_COMMAND_LINE]
-    return rows
+    rows = [_option(one) for one in operation.parameters if not one.positional]
+    return rows + [_record(one) for one in own_options(operation)]
 
 
 def _option(one: Parameter) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""The manual pages, from what docs/reference.md is made of: `python -m tmuxctl.surfaces.cli.man FOLDER` writes them."""
+"""The manual pages, from what docs/reference.md is made of: `python -m tmuxctl.surfaces.cli.manual.man FOLDER` writes them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tmuxctl import __version__
-from tmuxctl.surfaces.cli import exits, help, reference, roff
-from tmuxctl.surfaces.cli.command import OperationCommand
-from tmuxctl.surfaces.cli.group import App
+from tmuxctl.surfaces.cli.app import App
+from tmuxctl.surfaces.cli.commands import exits, help
+from tmuxctl.surfaces.cli.commands.command import OperationCommand
+from tmuxctl.surfaces.cli.manual import reference, roff
 
 RELEASE = f"tmuxctl {__version__}"
 MANUAL = "tmuxctl manual"
@@ -108,7 +109,7 @@ def _of_command(command: OperationCommand) -> Iterator[str]:
         for name, about in arguments:
             yield from roff.tagged(roff.italic(name), about)
     yield roff.section("OPTIONS")
-    yield from _table(help.options(command))
+    yield from _table(help.options(operation))
     yield from roff.paragraph("The options of every command are in `tmuxctl`(1).")
     if results := list(reference.results_of(operation)):
         yield roff.section("RESULT")

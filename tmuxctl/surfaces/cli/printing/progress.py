@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tmuxctl.operations import Operation
-from tmuxctl.surfaces.cli.output import Options, flat
+from tmuxctl.surfaces.cli.printing.output import Options, flat
 
 FIRST = 1.0
 """Seconds after which a person may wonder; so often the line is written again."""
@@ -119,7 +119,7 @@ class _Line:
                 return
 
     def _text(self) -> str:
-        from tmuxctl.surfaces.cli.cells import columns, cut, length
+        from tmuxctl.surfaces.cli.printing.cells import columns, cut, length
 
         room = _columns() - 1
         line = f"{cut(self.what, 60)}, {length(time.monotonic() - self.began)}"
@@ -137,7 +137,7 @@ class _Line:
             self.done.wait(min(RARELY, max(FIRST, (began - self.began) / 10)))
 
     def _ask(self, name: str) -> None:
-        from tmuxctl.surfaces.cli import table
+        from tmuxctl.surfaces.cli.printing import table
 
         try:
             found = self.service.call("show", {"session": name})

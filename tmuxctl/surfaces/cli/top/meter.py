@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from tmuxctl.surfaces.cli.top_page import Load
+from tmuxctl.surfaces.cli.top.pages import Load
 from tmuxctl.terminal.processes.process import find_tree
 from tmuxctl.transport.base import Process
 

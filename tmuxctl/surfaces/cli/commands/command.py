@@ -12,8 +12,21 @@ import click
 
 from tmuxctl.errors import DecisionNeeded, Failed, Timeout, TmuxctlError, Usage
 from tmuxctl.operations import Operation, Parameter, in_pieces
-from tmuxctl.surfaces.cli import group
-from tmuxctl.surfaces.cli.output import Options, report, write
+from tmuxctl.results import Pieces
+from tmuxctl.surfaces.cli.commands.options import (
+    REACTIONS,
+    SETTINGS,
+    given,
+    global_options,
+    has_options,
+    help_option,
+    make_option,
+    merged,
+    own_options,
+    spelling,
+)
+from tmuxctl.surfaces.cli.printing import progress, show
+from tmuxctl.surfaces.cli.printing.output import Options, note, report, write
 
 OWN_FAILURE, NOT_FOUND = 125, 127
 
@@ -37,27 +50,25 @@ class OperationCommand(click.Command):
         self.many = next((one for one in self.positional if one.many), None)
         self.tail_only = self.many is not None and not all(one.required for one in self.singles)
         """True where words that many take stand behind `--` only: a single one before them may be left out."""
-        words = click.Argument([WORDS], nargs=-1, type=click.UNPROCESSED, required=False, shell_complete=_complete)
-        super().__init__(operation.spoken, params=[words], context_settings=group.SETTINGS)
+        words = click.Argument(
+            [WORDS], nargs=-1, type=click.UNPROCESSED, required=False, shell_complete=self._complete_word
+        )
+        super().__init__(operation.spoken, params=[words], context_settings=SETTINGS)
 
     def options(self) -> list[click.Option]:
         """The operation's own options, and those that only a command line has."""
-        found = [_option(one) for one in self.operation.parameters if not one.positional]
-        if self.operation.meta.rows:
-            found.append(click.Option(["format_", "-F", "--format"], metavar="FORMAT", help=FORMAT_HELP))
-        if self.operation.meta.events:
-            found += [click.Option([name, flag], metavar="CMD", help=about) for name, flag, about in REACTIONS]
-        return found
+        of_operation = (one for one in self.operation.parameters if not one.positional)
+        return [*(make_option(one, self._complete_choice(one)) for one in of_operation), *own_options(self.operation)]
 
     def _options_of_others(self) -> list[click.Option]:
         """Options that other tools have for what is an argument here, or another option."""
-        from tmuxctl.surfaces.cli import spellings
+        from tmuxctl.surfaces.cli.commands import spellings
 
         found = []
         for number, one in enumerate(spellings.taken(self.operation)):
             of = next((each for each in self.operation.parameters if each.name == one.parameter), None)
             much = {"multiple": True, "type": click.UNPROCESSED} if one.takes_value else {"count": True}
-            complete = _complete_choice(of) if of else None
+            complete = self._complete_choice(of) if of else None
             declared = [f"{OF_OTHERS}{number}", *one.flags]
             found.append(click.Option(declared, **much, hidden=True, shell_complete=complete))
         return found
@@ -66,20 +77,20 @@ class OperationCommand(click.Command):
         return self.params
 
     def get_short_help_str(self, limit: int = 0) -> str:
-        from tmuxctl.surfaces.cli import help
+        from tmuxctl.surfaces.cli.commands import help
 
         return help.first_line(self.operation.function)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from tmuxctl.surfaces.cli import help
+        from tmuxctl.surfaces.cli.commands import help
 
-        help.of_command(self, formatter)
+        help.of_command(self.operation, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         head, tail = (args[: args.index("--")], args[args.index("--") + 1 :]) if "--" in args else (args, None)
-        if ctx.resilient_parsing or group.has_options(head):
+        if ctx.resilient_parsing or has_options(head):
             self.params += [*self.options(), *self._options_of_others()]
-            self.params += [*group.global_options(hidden=True), group.help_option(self, ctx)]
+            self.params += [*global_options(hidden=True), help_option(self, ctx)]
         try:
             rest = super().parse_args(ctx, self._with_values(head))
         except click.UsageError as error:
@@ -98,12 +109,12 @@ class OperationCommand(click.Command):
         return words
 
     def invoke(self, ctx: click.Context) -> int:
-        options = group.merged(ctx.obj, ctx)
+        options = merged(ctx.obj, ctx)
         ctx.params[WORDS], others = self._given_as_elsewhere(ctx)
         arguments = self._positional(ctx.params[WORDS], ctx.meta["tmuxctl.tail"]) | others
         files: dict[str, str] = {}
         for one in (one for one in self.operation.parameters if not one.positional):
-            if group.given(ctx, one.name):
+            if given(ctx, one.name):
                 arguments[one.name] = ctx.params[one.name]
                 if one.flag.to_file:
                     files[one.name], arguments[one.name] = ctx.params[one.name], True
@@ -122,12 +133,38 @@ class OperationCommand(click.Command):
         except Usage:
             return ()
 
+    def _complete_choice(self, one: Parameter) -> Callable[..., list[Any]]:
+        def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+            from tmuxctl.surfaces.cli.commands import completion
+
+            return completion.values(ctx, one, self.typed_words(ctx), incomplete)
+
+        return complete
+
+    def _complete_word(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        """What the next word may be: it is the value of the first parameter that has none yet."""
+        from tmuxctl.surfaces.cli.commands import completion
+
+        before, tail = self.typed_words(ctx), ctx.meta.get("tmuxctl.tail")
+        if tail is not None and self.tail_only:
+            return completion.program(len(tail), incomplete)
+        number = len(before) + len(tail or ())
+        if number < len(self.positional):
+            one = self.positional[number]
+        elif self.positional and self.positional[-1].many:
+            one = self.positional[-1]
+        else:
+            return []
+        if one.many and one.kind.word == "text":
+            return completion.program(number - len(self.positional) + 1, incomplete)
+        return completion.values(ctx, one, before, incomplete)
+
     def _given_as_elsewhere(self, ctx: click.Context) -> tuple[tuple[str, ...], dict[str, Any]]:
         """The words, before them what options of other tools say of the first, and the arguments that others give."""
         words: tuple[str, ...] = ctx.params.get(WORDS) or ()
         if not any(name.startswith(OF_OTHERS) for name in ctx.params):
             return words, {}
-        from tmuxctl.surfaces.cli import spellings
+        from tmuxctl.surfaces.cli.commands import spellings
 
         found: dict[str, Any] = {}
         for number, one in enumerate(spellings.taken(self.operation)):
@@ -146,7 +183,7 @@ class OperationCommand(click.Command):
 
     def _called(self, one: Parameter) -> str:
         """A parameter as the help of the command calls it."""
-        from tmuxctl.surfaces.cli import help
+        from tmuxctl.surfaces.cli.commands import help
 
         return help.called(self.operation, one)
 
@@ -164,14 +201,14 @@ class OperationCommand(click.Command):
             found[self.many.name] = [*plenty]
         for one in self.positional:
             if one.required and one.name not in found:
-                from tmuxctl.surfaces.cli import help
+                from tmuxctl.surfaces.cli.commands import help
 
                 hint = f"tmuxctl {help.synopsis(self.operation)}"
                 raise Usage(f"{self.name} needs {self._called(one)}", reason="missing", hint=hint)
         return found
 
     def _too_many(self, words: Sequence[str], rest: Sequence[str]) -> Usage:
-        from tmuxctl.surfaces.cli import spellings
+        from tmuxctl.surfaces.cli.commands import spellings
 
         given = click.get_current_context().params
         hint = spellings.too_many(self.operation, words, rest, given.get("any") or given.get("all"))
@@ -188,51 +225,6 @@ class OperationCommand(click.Command):
                 pressed = arguments.get("enter", True)
                 # the newline that ends a line of input is the Enter that will be pressed
                 arguments[one.name] = data.removesuffix(b"\n") if pressed else data
-
-
-REACTIONS = (
-    ("on_asking", "--on-asking", "run this in a shell when a session asks; TMUXCTL_EVENT holds the line of --json"),
-    (
-        "on_input",
-        "--on-input",
-        "run this in a shell when a session wants input: when it asks, or waits for a line or a key",
-    ),
-    ("on_prompt", "--on-prompt", "run this in a shell when a session is ready for its next command"),
-    ("on_idle", "--on-idle", "run this in a shell when a session becomes idle"),
-)
-FORMAT_HELP = r"each session as this text: {name}, {state}, any field of `ls --json`, \t and \n"
-
-
-def spelling(name: str) -> str:
-    """A parameter's name as an option's: `max_bytes` is `max-bytes`, `with_` is `with`."""
-    return name.rstrip("_").replace("_", "-")
-
-
-def _option(one: Parameter) -> click.Option:
-    spelled = spelling(one.name)
-    declared = [one.name, *one.flag.names, f"--{spelled}"]
-    if not one.flag.to_file and one.kind.schema.get("type") == "boolean":
-        if one.default is True:
-            declared[-1] = f"--{spelled}/--no-{spelled}"
-        return click.Option(declared, is_flag=True, help=one.help)
-    return click.Option(
-        declared, multiple=one.many, type=click.UNPROCESSED, help=one.help, shell_complete=_complete_choice(one)
-    )
-
-
-def _complete_choice(one: Parameter) -> Callable[..., list[Any]]:
-    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-        from tmuxctl.surfaces.cli import completion
-
-        return completion.values(ctx, one, incomplete)
-
-    return complete
-
-
-def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
-    from tmuxctl.surfaces.cli import completion
-
-    return completion.words(ctx, incomplete)
 
 
 def read_input(options: Options) -> bytes:
@@ -282,9 +274,6 @@ def perform(
     reactions: dict[str, str],
 ) -> int:
     """Call the operation, print its result, and say the exit status."""
-    from tmuxctl.results import Pieces
-    from tmuxctl.surfaces.cli import progress, show
-
     printer = show.Printer(options, form, reactions, arguments, operation.meta)
     try:
         service = connect(options)
@@ -314,8 +303,6 @@ def perform(
 
 def to_files(result: Any, files: dict[str, str], options: Options) -> Any:
     """Write these fields of a result to their files (`-` is standard output); the result without what was written."""
-    from tmuxctl.surfaces.cli.output import note
-
     for field, path in files.items():
         text = getattr(result, field) or ""
         if path != "-":

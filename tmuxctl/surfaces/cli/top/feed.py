@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from tmuxctl.control.sessions import records
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import Session
-from tmuxctl.surfaces.cli.top_load import Meter
-from tmuxctl.surfaces.cli.top_page import Load, Row
+from tmuxctl.surfaces.cli.top.meter import Meter
+from tmuxctl.surfaces.cli.top.pages import Load, Row
 from tmuxctl.terminal.tmux.journal import Journal, parse_cursor
 from tmuxctl.value import changed
 

@@ -1,0 +1,49 @@
+"""Bringing a session to this terminal, by a client of tmux."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from tmuxctl.errors import Denied, Unreachable, Usage
+from tmuxctl.terminal.tmux import options
+
+if TYPE_CHECKING:
+    from tmuxctl.control import Control
+
+
+def client(control: Control, session: str, *, read_only: bool = False, keep_size: bool = False) -> list[str]:
+    """The tmux command that brings a session to this terminal, which it fits from now on unless `keep_size`.
+
+    Usage `no_terminal` if this is none, Denied `foreign` for a pane of another server.
+    """
+    place, called = control.reach(session)
+    if place is not control:
+        raise Denied(
+            f"{called} is a pane of another tmux server",
+            reason="foreign",
+            hint=f"go there: tmux -L {place.machine.transport.socket} attach",
+        )
+    found = control.call("show", {"session": session})
+    if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
+        raise Usage(
+            "attach needs a terminal, and this is none",
+            reason="no_terminal",
+            hint=f"tmuxctl screen {found.name} shows what is on it",
+        )
+    option = (options.KEEP_SIZE, "1") if keep_size else ("-u", options.KEEP_SIZE)
+    control.machine.transport.run([("set-option", "-q", "-t", f"={found.name}:", *option)])
+    tmux, socket = control.machine.settings.tmux_binary, control.machine.transport.socket
+    words = [tmux, "-u", "-L", socket, "attach-session", "-t", f"={found.name}"]
+    return [*words, "-r"] if read_only else words
+
+
+def outside() -> dict[str, str]:
+    """Our environment as it is outside of any tmux: a session may be shown inside another one."""
+    return {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
+
+
+def no_client(tmux: str, error: OSError) -> Unreachable:
+    """The error where tmux cannot be executed."""
+    return Unreachable(f"{ascii(tmux)}: {error.strerror}", reason="no_tmux", hint="tmuxctl doctor")

@@ -1,0 +1,122 @@
+"""The options of commands: those of each one, of an operation's parameters, and of the command line alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from tmuxctl import __version__
+from tmuxctl.operations import Operation, Parameter
+from tmuxctl.surfaces.cli.printing.output import Options, write
+
+SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+REACTIONS = (
+    ("on_asking", "--on-asking", "run this in a shell when a session asks; TMUXCTL_EVENT holds the line of --json"),
+    (
+        "on_input",
+        "--on-input",
+        "run this in a shell when a session wants input: when it asks, or waits for a line or a key",
+    ),
+    ("on_prompt", "--on-prompt", "run this in a shell when a session is ready for its next command"),
+    ("on_idle", "--on-idle", "run this in a shell when a session becomes idle"),
+)
+FORMAT_HELP = r"each session as this text: {name}, {state}, any field of `ls --json`, \t and \n"
+
+
+def spelling(name: str) -> str:
+    """A parameter's name as an option's: `max_bytes` is `max-bytes`, `with_` is `with`."""
+    return name.rstrip("_").replace("_", "-")
+
+
+def own_options(operation: Operation) -> list[click.Option]:
+    """The options that no operation has, only its command."""
+    found = []
+    if operation.meta.rows:
+        found.append(click.Option(["format_", "-F", "--format"], metavar="FORMAT", help=FORMAT_HELP))
+    if operation.meta.events:
+        found += [click.Option([name, flag], metavar="CMD", help=about) for name, flag, about in REACTIONS]
+    return found
+
+
+def make_option(one: Parameter, complete: Callable[..., list[Any]]) -> click.Option:
+    """A parameter as an option; `complete` gives what its value may be."""
+    spelled = spelling(one.name)
+    declared = [one.name, *one.flag.names, f"--{spelled}"]
+    if not one.flag.to_file and one.kind.schema.get("type") == "boolean":
+        if one.default is True:
+            declared[-1] = f"--{spelled}/--no-{spelled}"
+        return click.Option(declared, is_flag=True, help=one.help)
+    return click.Option(declared, multiple=one.many, type=click.UNPROCESSED, help=one.help, shell_complete=complete)
+
+
+def has_options(words: Sequence[str]) -> bool:
+    """True if one of the words may be an option; options cost milliseconds to make, most calls give none."""
+    return any(word.startswith("-") and word != "-" for word in words)
+
+
+def global_options(*, hidden: bool = False) -> list[click.Option]:
+    """The options that every command takes, before its name and after it."""
+    flags = [
+        ("--json", "results and errors as one JSON object on a line"),
+        ("-q --quiet", "no notes; of results only the names"),
+        ("--no-color", "no colour, as with NO_COLOR=1"),
+        ("--no-input", "never ask, never read from a terminal"),
+        ("-v --verbose", "say more, and where a bug is"),
+    ]
+    place = "the tmux server to use (default: tmuxctl)"
+    return [
+        click.Option(["global_socket", "--socket"], metavar="NAME", help=place, hidden=hidden),
+        *(
+            click.Option([_stored(names), *names.split()], is_flag=True, help=about, hidden=hidden)
+            for names, about in flags
+        ),
+        click.Option(
+            ["global_version", "--version"],
+            is_flag=True,
+            expose_value=False,
+            is_eager=True,
+            callback=_version,
+            help="print the version",
+            hidden=hidden,
+        ),
+    ]
+
+
+def _stored(names: str) -> str:
+    return "global_" + names.rpartition("--")[2].replace("-", "_")
+
+
+def _version(ctx: click.Context, option: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        write(f"tmuxctl {__version__}\n")
+        ctx.exit()
+
+
+def help_option(command: click.Command, ctx: click.Context) -> click.Parameter:
+    """The command's own -h, as one of its options."""
+    option = command.get_help_option(ctx)
+    assert option is not None
+    return option
+
+
+def given(ctx: click.Context, name: str) -> bool:
+    """True if the words of the command line say something of this option."""
+    return ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def merged(options: Options, ctx: click.Context) -> Options:
+    """The options with what these words add."""
+    values = ctx.params
+    if given(ctx, "global_socket"):
+        options = options._replace(socket=values["global_socket"])
+    return options._replace(
+        json=options.json or bool(values.get("global_json")),
+        quiet=options.quiet or bool(values.get("global_quiet")),
+        color=options.color and not values.get("global_no_color"),
+        prompt=options.prompt and not values.get("global_no_input"),
+        verbose=options.verbose or bool(values.get("global_verbose")),
+    )

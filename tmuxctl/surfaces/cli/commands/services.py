@@ -1,0 +1,65 @@
+"""What commands are made of: classes of operations, and how an object of each is had for one command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tmuxctl import operations
+from tmuxctl.operations import Meta, invoke
+from tmuxctl.surfaces.cli.printing.output import Options
+
+if TYPE_CHECKING:
+    import click
+
+GROUPS = ("Drive", "Look", "Sessions", "Teams", "Set up")
+
+
+class Service(NamedTuple):
+    """A class of operations, and how an object of it is had for one command."""
+
+    operations: type
+    connect: Callable[[Options], Any]
+
+
+class Listed(NamedTuple):
+    """An operation as it is typed, its name, and whose it is."""
+
+    typed: str
+    name: str
+    service: Service
+
+    @property
+    def function(self) -> Any:
+        """The method that is the operation."""
+        return getattr(self.service.operations, self.name)
+
+    @property
+    def meta(self) -> Meta:
+        """What the operation was declared with."""
+        meta: Meta = self.function.__operation__
+        return meta
+
+
+def list_operations(services: Iterable[Service]) -> Iterator[Listed]:
+    """Each operation of these classes."""
+    for service in services:
+        for name in operations.names(service.operations):
+            yield Listed(getattr(service.operations, name).__operation__.spoken(name), name, service)
+
+
+class CommandLineOperations:
+    """Operations that only a command line has. `connect` gives the Control they need, if they need one; `app` is the group of
+    all commands."""
+
+    def __init__(self, connect: Callable[[Options], Any], options: Options, app: click.Group) -> None:
+        self.connect = connect
+        self.options = options
+        self.app = app
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        """As `Control.call`."""
+        return invoke(self, name, arguments)
+
+    def close(self) -> None:
+        """Nothing is kept open."""
