@@ -78,6 +78,11 @@ class Process(NamedTuple):
     started: int
     name: str
 
+    @property
+    def lives(self) -> bool:
+        """False for a zombie, which has ended and waits for its parent only."""
+        return self.state not in ("Z", "X")
+
 
 class Quota(NamedTuple):
     """How much of something is used, and how much there may be."""
@@ -303,9 +308,9 @@ def error_of_complaint(message: str) -> TmuxctlError:
     """tmux's complaint as an error of ours."""
     if found := re.fullmatch(f"invalid option: {REFUSED}(?: (.*))?", message):
         return GuardRefused(found[1] or "")
-    for pattern, kind, reason, hint in FAILURES:
+    for pattern, error_class, reason, hint in FAILURES:
         if re.search(pattern, message):
-            return kind(f"tmux: {message}" if message else "tmux failed", reason=reason, hint=hint)
+            return error_class(f"tmux: {message}" if message else "tmux failed", reason=reason, hint=hint)
     return Failed(f"tmux: {message}" if message else "tmux failed without a word", reason="tmux")
 
 

@@ -132,13 +132,13 @@ def parse_wait(line: bytes, process: ProcessView, machine: str) -> ThreadWait:
         entries = _list_awaited(call, arguments, process)
     except _Unreadable:
         return ThreadWait(call, None, told=False)
-    found = _judge_descriptors(entries, process, NESTED)
-    if not found.tty:
-        return ThreadWait(call, found.tty)
+    awaited = _judge_descriptors(entries, process, NESTED)
+    if not awaited.tty:
+        return ThreadWait(call, awaited.tty)
     seconds = _read_timeout(call, arguments, process)
     forever = seconds is FOREVER
     timeout = None if seconds is FOREVER or seconds < 0 else seconds
-    return ThreadWait(call, True, found.alone and forever, timeout=timeout, inward=found.inward and forever)
+    return ThreadWait(call, True, awaited.alone and forever, timeout=timeout, inward=awaited.inward and forever)
 
 
 @cache
@@ -175,10 +175,10 @@ def _read_timeout(call: str, arguments: list[int], process: ProcessView) -> floa
     address = third if call == "ppoll" else fourth if call == "epoll_pwait2" else fifth
     if not address:
         return FOREVER
-    kept = process.memory(address, struct.calcsize(TIME))
-    if len(kept) != struct.calcsize(TIME):
+    packed = process.memory(address, struct.calcsize(TIME))
+    if len(packed) != struct.calcsize(TIME):
         return UNKNOWN_TIME
-    whole, part = struct.unpack(TIME, kept)
+    whole, part = struct.unpack(TIME, packed)
     seconds: float = whole + part / (1e6 if call == "select" else 1e9)
     return max(0.0, seconds)
 
@@ -200,44 +200,46 @@ def _read_select_sets(count: int, addresses: tuple[int, ...], process: ProcessVi
     """The members of up to three fd_sets: for input, for output, for exceptions."""
     # the kernel knows no more descriptors than the process has room for, whatever is asked
     size = (min(count, 1024) + 63) // 64 * 8
-    left = DESCRIPTORS
+    remaining = DESCRIPTORS
     for reads, address in zip((True, False, True), addresses, strict=True):
         bits = int.from_bytes(_read_memory(address, size, process), "little") if address else 0
         bits &= (1 << min(count, 1024)) - 1
-        while bits and left:
+        while bits and remaining:
             lowest = bits & -bits
             yield lowest.bit_length() - 1, reads
-            bits, left = bits ^ lowest, left - 1
-    if not left or count > 1024:
+            bits, remaining = bits ^ lowest, remaining - 1
+    if not remaining or count > 1024:
         yield -1, False
 
 
 def _read_memory(address: int, size: int, process: ProcessView) -> bytes:
-    found = process.memory(address, size) if size else b""
-    if len(found) != size:
+    data = process.memory(address, size) if size else b""
+    if len(data) != size:
         raise _Unreadable
-    return found
+    return data
 
 
 def _read_epoll_list(descriptor: int, process: ProcessView) -> list[tuple[int, bool]]:
     return [
-        (one, bool(events & INPUT))
-        for one, events in (process.watched(descriptor) or ())[:DESCRIPTORS]
+        (target, bool(events & INPUT))
+        for target, events in (process.watched(descriptor) or ())[:DESCRIPTORS]
         if events & EVENTS
     ]
 
 
 def _judge_descriptors(entries: Iterable[tuple[int, bool]], process: ProcessView, depth: int) -> AwaitedDescriptors:
     """What is waited for among these (of none at all it is true that there is nothing else)."""
-    found = [
+    verdicts = [
         _judge_descriptor(descriptor, process, depth) if descriptor >= 0 and reads else OTHER
         for descriptor, reads in entries
     ]
-    waits = {one.tty for one in found}
+    waits = {verdict.tty for verdict in verdicts}
     tty = True if True in waits else None if None in waits else False
     if not tty:
         return AwaitedDescriptors(tty, False, False)
-    return AwaitedDescriptors(tty, all(one.alone for one in found), all(one.inward for one in found))
+    return AwaitedDescriptors(
+        tty, all(verdict.alone for verdict in verdicts), all(verdict.inward for verdict in verdicts)
+    )
 
 
 OTHER = AwaitedDescriptors(False, False, False)
@@ -247,6 +249,6 @@ def _judge_descriptor(descriptor: int, process: ProcessView, depth: int) -> Awai
     tty = process.terminal(descriptor)
     if tty is not False:
         return AwaitedDescriptors(tty, bool(tty), bool(tty))
-    if depth and (inside := _read_epoll_list(descriptor, process)):
-        return _judge_descriptors(inside, process, depth - 1)
+    if depth and (entries := _read_epoll_list(descriptor, process)):
+        return _judge_descriptors(entries, process, depth - 1)
     return OTHER._replace(inward=process.inward(descriptor))

@@ -162,36 +162,36 @@ class ControlChannel:
 
     def _exchange(self, request: bytes, last: bytes, deadline: float, timeout: float) -> bytes:
         """Send `request`, collect the answer up to the block that holds `last`, and return it without that block."""
-        received, seen, token = self._received, 0, b"\n" + last + b"\n%end "
-        left = self._write(memoryview(request))
+        received, searched, token = self._received, 0, b"\n" + last + b"\n%end "
+        unsent = self._write(memoryview(request))
         while True:
-            left = self._receive(left, deadline, timeout)
-            found = received.find(token, max(0, seen - len(token)))
+            unsent = self._receive(unsent, deadline, timeout)
+            found = received.find(token, max(0, searched - len(token)))
             if found >= 0 and received.find(b"\n", found + len(token)) >= 0:
                 return bytes(received[: received.rfind(b"\n", 0, found) + 1])
-            seen = len(received)
+            searched = len(received)
 
-    def _receive(self, left: memoryview, deadline: float, timeout: float) -> memoryview:
+    def _receive(self, unsent: memoryview, deadline: float, timeout: float) -> memoryview:
         """Wait for some of the answer, writing what is left of the request; what is left then."""
         remaining = deadline - time.monotonic()
-        if remaining <= 0 or not (self._both if left else self._readable).poll(remaining * 1000):
+        if remaining <= 0 or not (self._both if unsent else self._readable).poll(remaining * 1000):
             raise _timeout_error(timeout)
-        if left:
-            left = self._write(left)
+        if unsent:
+            unsent = self._write(unsent)
         with suppress(BlockingIOError):
             data = os.read(self._output, READ)
             if not data:
                 raise Unreachable("tmux ended the control client", reason="no_server", hint="tmuxctl ls")
             self._received += data
-        return left
+        return unsent
 
-    def _write(self, left: memoryview) -> memoryview:
+    def _write(self, unsent: memoryview) -> memoryview:
         try:
-            return left[os.write(self._input, left) :]
+            return unsent[os.write(self._input, unsent) :]
         except BlockingIOError:
-            return left
+            return unsent
         except BrokenPipeError:
-            return left[:0]
+            return unsent[:0]
 
     def _end(self) -> None:
         if self.closed:
@@ -215,9 +215,9 @@ class CaptureMethod:
 
     def asked(self, command: Command, end: str) -> list[Command]:
         """`command`, a `capture-pane -p`, as commands of which one prints the same rows and then the line `end`."""
-        kept = [word for word in command if word != "-p"]
+        words = [word for word in command if word != "-p"]
         return [
-            (*kept, "-b", self._name),
+            (*words, "-b", self._name),
             # 3.4 and 3.5a print some bytes more where a buffer's size is 48 less than a power of two
             ("set-buffer", "-a", "-b", self._name, end),
             ("show-buffer", "-b", self._name),
@@ -299,25 +299,28 @@ def _read_answer(answer: bytes, mark: bytes, parts: Sequence[ReadBlock]) -> byte
 
 def _join_blocks(part: bytes) -> bytes:
     """The texts of some commands' blocks, without notifications."""
-    output, at = [], 0
-    while at < len(part):
-        end = part.find(b"\n", at)
-        guard = part[at + 7 : end]
-        if not part.startswith(b"%begin ", at):
-            at = end + 1
+    output, position = [], 0
+    while position < len(part):
+        end = part.find(b"\n", position)
+        guard = part[position + 7 : end]
+        if not part.startswith(b"%begin ", position):
+            position = end + 1
             continue
         # the last guard is the true one: what the block shows may contain a forged one before it
-        done, wrong = part.rfind(b"\n%end " + guard + b"\n", end), part.rfind(b"\n%error " + guard + b"\n", end)
-        close = max(done, wrong)
-        if close < 0:
+        end_line, error_line = (
+            part.rfind(b"\n%end " + guard + b"\n", end),
+            part.rfind(b"\n%error " + guard + b"\n", end),
+        )
+        close_line = max(end_line, error_line)
+        if close_line < 0:
             raise Unreachable("tmux's answer makes no sense", reason="outcome_unknown", hint="look, then repeat it")
-        text = part[end + 1 : close + 1]
-        if wrong > done:
+        text = part[end + 1 : close_line + 1]
+        if error_line > end_line:
             raise _block_error(text)
         # flags 0: a block of a hook, not of our list
         if guard.endswith(b" 1"):
             output.append(text)
-        at = part.index(b"\n", close + 1) + 1
+        position = part.index(b"\n", close_line + 1) + 1
     return b"".join(output)
 
 

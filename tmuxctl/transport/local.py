@@ -179,8 +179,8 @@ class LocalTransport:
             if self._answers() or self._recover():
                 return
             words, environment = self._prepare_server()
-            given = [f"{name}={value}" for name, value in environment.items()]
-            done = _run_program(["env", "-i", *given, *words, "start-server"], timeout=timeout)
+            assignments = [f"{name}={value}" for name, value in environment.items()]
+            done = _run_program(["env", "-i", *assignments, *words, "start-server"], timeout=timeout)
             if done.status == 127:
                 raise _no_tmux_error()
             if done.status:
@@ -201,14 +201,14 @@ class LocalTransport:
             pid = os.getpid()
             started = next(row.started for row in _read_processes([pid]))
 
-            def tell() -> None:
+            def report_server() -> None:
                 # this process has the lock from the one that becomes the server: until it answers nobody starts another
                 if self._answers_soon(pid, started, timeout):
                     self._record()
                     os.close(lock)
                     then()
 
-            _run_detached(tell)
+            _run_detached(report_server)
             os.execvpe(words[0], [*words, "-D"], environment)
 
     def server_pid(self) -> int | None:
@@ -224,8 +224,8 @@ class LocalTransport:
         """The words a server is started with, to which those are added that say how, and the variables it may have."""
         conf = os.path.join(self.home, base.TMUX_CONF)
         self.put(conf, self._config)
-        kept = {name: value for name, value in os.environ.items() if name in SERVER_ENVIRONMENT}
-        return ["sh", "-c", START, "sh", self._tmux, "-u", "-f", conf, "-L", self.socket], kept
+        environment = {name: value for name, value in os.environ.items() if name in SERVER_ENVIRONMENT}
+        return ["sh", "-c", START, "sh", self._tmux, "-u", "-f", conf, "-L", self.socket], environment
 
     def _answers(self) -> bool:
         return self.server_pid() is not None
@@ -327,13 +327,13 @@ class LocalTransport:
         os.rename(path, to)
 
     def files(self, folder: str) -> dict[str, File]:
-        found: dict[str, File] = {}
+        listing: dict[str, File] = {}
         with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
             for entry in entries:
                 with suppress(FileNotFoundError):
                     facts = entry.stat(follow_symlinks=False)
-                    found[entry.name] = File(0 if stat.S_ISDIR(facts.st_mode) else facts.st_size, facts.st_mtime)
-        return found
+                    listing[entry.name] = File(0 if stat.S_ISDIR(facts.st_mode) else facts.st_size, facts.st_mtime)
+        return listing
 
     def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
         try:
@@ -357,7 +357,7 @@ class LocalTransport:
         from tmuxctl.transport import probe, procfs
 
         files = procfs.LocalKernelFiles() if os.path.isdir("/proc/self") else None
-        found = []
+        probes = []
         for pid, path in panes:
             kernel: Kernel | None
             if files:
@@ -365,8 +365,8 @@ class LocalTransport:
             else:
                 tty = procfs.read_tty(path)
                 kernel = Kernel(tty, 0, ()) if tty else None
-            found.append(Probe(self.clock(), time.time(), kernel))
-        return found
+            probes.append(Probe(self.clock(), time.time(), kernel))
+        return probes
 
     def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
         if pids is not None:
@@ -387,9 +387,9 @@ class LocalTransport:
         table = probe.ProcessTree(procfs.LocalKernelFiles())
         table.walk([pid])
         memory, cpu = 0, 0
-        for one in table.rows:
+        for pid_below in table.rows:
             # behind the name, which may hold anything: field 3 and on of proc(5)
-            fields = procfs.LocalKernelFiles().stat(one).rpartition(b")")[2].split()
+            fields = procfs.LocalKernelFiles().stat(pid_below).rpartition(b")")[2].split()
             if len(fields) > 21:
                 # its own time, and that of children that have ended
                 cpu += sum(map(int, fields[11:15]))
@@ -404,11 +404,11 @@ class LocalTransport:
         return shutil.which(program, path=path) is not None
 
     def marked(self, session_id: str) -> list[Process]:
-        wanted = b"TMUXCTL_SESSION=" + session_id.encode()
+        marker = b"TMUXCTL_SESSION=" + session_id.encode()
         found = []
         for row in self.processes():
             with suppress(OSError), open(f"/proc/{row.pid}/environ", "rb") as file:
-                if wanted in file.read().split(b"\0"):
+                if marker in file.read().split(b"\0"):
                     found.append(row)
         return found
 
@@ -464,7 +464,7 @@ def _hold_process(pid: int) -> Iterator[Callable[[int], None]]:
     import signal
 
     try:
-        handle = os.pidfd_open(pid)
+        descriptor = os.pidfd_open(pid)
     except (AttributeError, OSError) as error:
         if isinstance(error, ProcessLookupError):
             raise
@@ -472,9 +472,9 @@ def _hold_process(pid: int) -> Iterator[Callable[[int], None]]:
         yield lambda number: os.kill(pid, number)
         return
     try:
-        yield lambda number: signal.pidfd_send_signal(handle, number)
+        yield lambda number: signal.pidfd_send_signal(descriptor, number)
     finally:
-        os.close(handle)
+        os.close(descriptor)
 
 
 def _run_detached(work: Callable[[], None]) -> None:
@@ -492,7 +492,7 @@ def _run_detached(work: Callable[[], None]) -> None:
 
 
 def _is_alive(pid: int, started: int) -> bool:
-    return any(row.started == started and row.state not in ("Z", "X") for row in _read_processes([pid]))
+    return any(row.started == started and row.lives for row in _read_processes([pid]))
 
 
 def _read_processes(pids: Sequence[int]) -> Iterator[Process]:
@@ -531,10 +531,10 @@ def _measure_load_by_psutil(pid: int) -> ProcessLoad:
     processes, memory, cpu = 0, 0, 0.0
     with suppress(psutil.Error):
         first = psutil.Process(pid)
-        for one in (first, *first.children(recursive=True)):
+        for process in (first, *first.children(recursive=True)):
             with suppress(psutil.Error):
-                processes, memory = processes + 1, memory + one.memory_info().rss
-                cpu += sum(one.cpu_times()[:4])
+                processes, memory = processes + 1, memory + process.memory_info().rss
+                cpu += sum(process.cpu_times()[:4])
     return ProcessLoad(processes, memory, round(cpu, 2))
 
 
@@ -543,8 +543,8 @@ def _list_processes_by_psutil() -> list[Process]:
     import psutil
 
     found = []
-    for one in psutil.process_iter(["pid", "ppid", "status", "create_time", "name"]):
-        facts = one.info
+    for process in psutil.process_iter(["pid", "ppid", "status", "create_time", "name"]):
+        facts = process.info
         with suppress(OSError):
             group, session = os.getpgid(facts["pid"]), os.getsid(facts["pid"])
             started = int(facts["create_time"] * 100)

@@ -94,12 +94,12 @@ if sys.platform == "linux":
                 self._tell(watch)
 
         def _remove(self, watch: FolderWatch) -> None:
-            for descriptor in [one for one, watches in self._folders.items() if watch in watches]:
+            for descriptor in [number for number, watches in self._folders.items() if watch in watches]:
                 self._folders[descriptor].discard(watch)
                 if not self._folders[descriptor]:
                     del self._folders[descriptor]
                     self._rm(self._inotify, descriptor)
-            for process in [one for one, owner in self._processes.items() if owner is watch]:
+            for process in [number for number, owner in self._processes.items() if owner is watch]:
                 self._end_process(process)
 
         def _end_process(self, descriptor: int) -> None:
@@ -157,8 +157,8 @@ if sys.platform == "linux":
                 descriptor, mask, _, length = EVENT.unpack_from(events, position)
                 position += EVENT.size + length
                 # an overflow (-1) may have been about any of them
-                known = self._folders.values() if descriptor < 0 else [self._folders.get(descriptor, set())]
-                for watch in {watch for watches in known for watch in watches}:
+                watched = self._folders.values() if descriptor < 0 else [self._folders.get(descriptor, set())]
+                for watch in {watch for watches in watched for watch in watches}:
                     self._tell(watch)
                 if mask & IGNORED:
                     self._folders.pop(descriptor, None)
@@ -203,14 +203,14 @@ if sys.platform == "linux":
                         if self.changed:
                             self.changed = False
                             return True
-                        left = min(deadline - time.monotonic(), 3600.0)
-                        if left <= 0:
+                        remaining = min(deadline - time.monotonic(), 3600.0)
+                        if remaining <= 0:
                             return False
-                        leads = hub.enter(self)
-                    if leads:
-                        hub.sleep(left)
+                        is_leader = hub.enter(self)
+                    if is_leader:
+                        hub.sleep(remaining)
                     else:
-                        self._bell.acquire(timeout=left)
+                        self._bell.acquire(timeout=remaining)
             finally:
                 hub.leave(self)
 
@@ -251,12 +251,12 @@ class PollingWatch:
         deadline = time.monotonic() + timeout
         pause = 0.01
         while True:
-            seen = self._look()
-            if seen != self._seen or self._ended():
-                self._seen = seen
+            files = self._look()
+            if files != self._seen or self._ended():
+                self._seen = files
                 return True
-            left = deadline - time.monotonic()
-            if left <= 0 or self._closed.wait(min(pause, left)):
+            remaining = deadline - time.monotonic()
+            if remaining <= 0 or self._closed.wait(min(pause, remaining)):
                 return self._closed.is_set()
             pause = min(pause * 2, 0.2)
 
@@ -264,14 +264,14 @@ class PollingWatch:
         self._closed.set()
 
     def _look(self) -> set[tuple[str, int, int]]:
-        seen: set[tuple[str, int, int]] = set()
+        files: set[tuple[str, int, int]] = set()
         for folder in self._folders:
             with suppress(OSError), os.scandir(folder) as entries:
                 for entry in entries:
                     with suppress(FileNotFoundError):
                         status = entry.stat(follow_symlinks=False)
-                        seen.add((entry.path, status.st_size, status.st_mtime_ns))
-        return seen
+                        files.add((entry.path, status.st_size, status.st_mtime_ns))
+        return files
 
     def _ended(self) -> bool:
         """Whether the process has ended; told once."""

@@ -142,7 +142,7 @@ class PipeTransport:
                 return True
             except Unreachable as error:
                 complaint = error.message
-            if not any(row.state not in ("Z", "X") for row in self.processes([int(pid)])):
+            if not any(row.lives for row in self.processes([int(pid)])):
                 return False
             if time.monotonic() > deadline:
                 raise base.unreachable_server_error(int(pid), complaint)
@@ -184,22 +184,22 @@ class PipeTransport:
 
     def files(self, folder: str) -> dict[str, File]:
         listing = self._do(f"cd -- {shell_word(folder)} 2>/dev/null || exit 0; look * .* || :")
-        found = {}
+        entries = {}
         for kind, size, seconds, precise, name in ENTRY.findall(listing):
             if name not in (b".", b".."):
                 # st_mode's file type, S_IFDIR: a folder
-                found[os.fsdecode(name)] = File(
+                entries[os.fsdecode(name)] = File(
                     0 if int(kind, 16) & 0o170000 == 0o040000 else int(size), _parse_time(seconds, precise)
                 )
-        return found
+        return entries
 
     def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
         pieces: list[bytes] = []
-        got = 0
-        while limit is None or got < limit:
-            size = PIECE if limit is None else min(PIECE, limit - got)
-            pieces.append(self._do("piece", path, str(offset + got + 1), str(size)))
-            got += len(pieces[-1])
+        received = 0
+        while limit is None or received < limit:
+            size = PIECE if limit is None else min(PIECE, limit - received)
+            pieces.append(self._do("piece", path, str(offset + received + 1), str(size)))
+            received += len(pieces[-1])
             if len(pieces[-1]) < size:
                 break
         return b"".join(pieces)
@@ -209,8 +209,8 @@ class PipeTransport:
     def tty(self, path: str) -> Tty | None:
         from tmuxctl.transport.snapshot import parse_stty
 
-        status, shown, _ = self._call(format_call("settings", path))
-        return None if status else parse_stty(shown)
+        status, printed, _ = self._call(format_call("settings", path))
+        return None if status else parse_stty(printed)
 
     def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL, beyond: bool = False) -> list[Probe]:
         from tmuxctl.transport import calls, probe, snapshot
@@ -226,12 +226,12 @@ class PipeTransport:
         files = snapshot.Snapshot(self._machine, printed)
         now = ENTRY.match(printed)
         wall = _parse_time(now[3], now[4]) if now else time.time()
-        found = []
+        probes = []
         for pid, path in panes:
             tty = files.tty(path)
-            bare = Kernel(tty, 0, ()) if tty else None
-            found.append(Probe(at, wall, probe.read_kernel(files, pid, path, level) if proc else bare))
-        return found
+            without_proc = Kernel(tty, 0, ()) if tty else None
+            probes.append(Probe(at, wall, probe.read_kernel(files, pid, path, level) if proc else without_proc))
+        return probes
 
     def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
         if self._facts():
@@ -251,10 +251,10 @@ class PipeTransport:
 
     def which(self, program: str, path: str, folder: str) -> bool:
         if "/" in program:
-            found = f"cd {shell_word(folder)} && [ -x {shell_word(program)} ]"
+            script = f"cd {shell_word(folder)} && [ -x {shell_word(program)} ]"
         else:
-            found = f"PATH={shell_word(path)}; command -v {shell_word(program)} >/dev/null"
-        return self._call(f"( {found} )")[0] == 0
+            script = f"PATH={shell_word(path)}; command -v {shell_word(program)} >/dev/null"
+        return self._call(f"( {script} )")[0] == 0
 
     def marked(self, session_id: str) -> list[Process]:
         return parse_table(self._do("marked", session_id))
@@ -266,8 +266,8 @@ class PipeTransport:
         if self._facts():
             self._do("send", name, *(f"{row.pid}:{row.started}" for row in rows))
         else:
-            now = {(row.pid, row.started) for row in self.processes()}
-            self._do("send", name, *(f"{row.pid}:" for row in rows if (row.pid, row.started) in now))
+            living = {(row.pid, row.started) for row in self.processes()}
+            self._do("send", name, *(f"{row.pid}:" for row in rows if (row.pid, row.started) in living))
 
     def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> PipeWatch:
         return PipeWatch(self, format_call("peek", str(pid or 0), *(folder.rstrip("/") for folder in folders)))
@@ -402,13 +402,13 @@ def _script_error(status: int, complaint: str) -> TmuxctlError:
     if status in (STRANGE, OPEN):
         owner, mode, path = complaint.split(" ", 2)
         word = shell_word(path)
-        what, hint = (
+        problem, hint = (
             f"belongs to user {owner}",
             f"use one of your own; or if you trust what is in it: chown -h $USER {word}",
         )
         if status == OPEN:
-            what, hint = "may be written by others", f"chmod go-w {word}"
-        return Denied(f"{ascii(path)} {what} (mode {mode})", reason="unsafe_file", hint=hint)
+            problem, hint = "may be written by others", f"chmod go-w {word}"
+        return Denied(f"{ascii(path)} {problem} (mode {mode})", reason="unsafe_file", hint=hint)
     if status == KIND:
         return Denied(complaint, reason="bad_file")
     return Failed(complaint or f"the shell there failed ({status})", reason="exists" if status == EXISTS else "io")

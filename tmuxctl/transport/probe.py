@@ -129,10 +129,12 @@ def read_kernel(files: KernelFiles, pid: int, path: str, level: str = FULL, *, b
         return Kernel(tty, 0, ())
     table.walk([pid])
     terminal = device or Device(root.tty, None)
-    found = _read_terminal(files, table, root, terminal, tty, level, DEPTH)
+    kernel = _read_terminal(files, table, root, terminal, tty, level, DEPTH)
     if beyond and level != NONE:
-        found = found._replace(programs=(*found.programs, *_find_outside_readers(files, table, root, terminal, level)))
-    return found._replace(clock=files.clock())
+        kernel = kernel._replace(
+            programs=(*kernel.programs, *_find_outside_readers(files, table, root, terminal, level))
+        )
+    return kernel._replace(clock=files.clock())
 
 
 class ProcessTree:
@@ -156,12 +158,12 @@ class ProcessTree:
             below: list[int] = []
             for row in wave:
                 threads = [row.pid] if row.threads == 1 else self._files.threads(row.pid)[:PARENTS]
-                found = self._files.children(row.pid, threads)
-                if found is None:
+                pids_below = self._files.children(row.pid, threads)
+                if pids_below is None:
                     self._whole()
                     return
-                self.children[row.pid] = found
-                below += found
+                self.children[row.pid] = pids_below
+                below += pids_below
             wave = [row for pid in below[:WALKED] if (row := self.row(pid)) and pid not in self.children]
 
     def scan(self, group: int, tty: int) -> None:
@@ -188,15 +190,17 @@ class ProcessTree:
 
 def parse_stat(line: bytes) -> ProcessStat | None:
     """One /proc/PID/stat; None if it is not one."""
-    opened, closed = line.find(b"("), line.rfind(b")")
-    fields = line[closed + 2 :].split()
-    if opened < 0 or len(fields) < 20:
+    name_start, name_end = line.find(b"("), line.rfind(b")")
+    fields = line[name_end + 2 :].split()
+    if name_start < 0 or len(fields) < 20:
         return None
     parent, group, session, tty, foreground = map(int, fields[1:6])
-    name = line[opened + 1 : closed].decode(errors="replace")
+    name = line[name_start + 1 : name_end].decode(errors="replace")
     cpu = int(fields[11]) + int(fields[12])
     state, threads, started = fields[0].decode(), int(fields[17]), int(fields[19])
-    return ProcessStat(int(line[:opened]), name, state, parent, group, session, tty, foreground, cpu, threads, started)
+    return ProcessStat(
+        int(line[:name_start]), name, state, parent, group, session, tty, foreground, cpu, threads, started
+    )
 
 
 def _read_terminal(
@@ -205,15 +209,17 @@ def _read_terminal(
     group = root.foreground
     if not table.members(group, root.tty):
         table.scan(group, root.tty)
-    seen = [
+    chosen = [
         (TerminalProcess(files, row, terminal), _in_foreground(row, root)) for row in _choose_processes(table, root)
     ]
-    programs = tuple(program for one, front in seen if (program := one.program(front, level)))
+    programs = tuple(program for process, in_foreground in chosen if (program := process.program(in_foreground, level)))
     inner = None
-    if depth and level != NONE and (below := _find_other_terminals(table, root)):
-        holders = [one for one, front in seen if front] + [one for one, front in seen if not front and not one.row.tty]
-        inside = (_read_nested_pty(files, table, below, one, level, depth) for one in holders)
-        inner = next((found for found in inside if found), None)
+    if depth and level != NONE and (others := _find_other_terminals(table, root)):
+        holders = [process for process, in_foreground in chosen if in_foreground] + [
+            process for process, in_foreground in chosen if not in_foreground and not process.row.tty
+        ]
+        candidates = (_read_nested_pty(files, table, others, process, level, depth) for process in holders)
+        inner = next((nested for nested in candidates if nested), None)
     return Kernel(tty, group, programs, inner)
 
 
@@ -245,17 +251,17 @@ def _in_foreground(row: ProcessStat, root: ProcessStat) -> bool:
 
 def _choose_processes(table: ProcessTree, root: ProcessStat) -> list[ProcessStat]:
     """The foreground and all that descends from it, but for the shell's jobs in the background; the oldest first."""
-    found: dict[int, ProcessStat] = {}
-    below = [row.pid for row in table.members(root.foreground, root.tty)]
-    while below:
-        pid = below.pop()
+    chosen: dict[int, ProcessStat] = {}
+    waiting = [row.pid for row in table.members(root.foreground, root.tty)]
+    while waiting:
+        pid = waiting.pop()
         row = table.rows.get(pid)
-        if row is None or pid in found:
+        if row is None or pid in chosen:
             continue
         if row.session != root.session or row.tty != root.tty or row.group == root.foreground:
-            found[pid] = row
-            below += table.children.get(pid, ())
-    living = (row for row in found.values() if not row.ended)
+            chosen[pid] = row
+            waiting += table.children.get(pid, ())
+    living = (row for row in chosen.values() if not row.ended)
     return sorted(living, key=lambda row: (not _in_foreground(row, root), row.started, row.pid))[:PROCESSES]
 
 
@@ -272,7 +278,7 @@ def _find_other_terminals(table: ProcessTree, outer: ProcessStat) -> dict[int, l
 def _read_nested_pty(
     files: KernelFiles,
     table: ProcessTree,
-    below: dict[int, list[ProcessStat]],
+    others: dict[int, list[ProcessStat]],
     holder: TerminalProcess,
     level: str,
     depth: int,
@@ -281,14 +287,14 @@ def _read_nested_pty(
     masters = dict.fromkeys(holder.masters())
     for index in masters:
         number = 136 << 8 | index & 0xFF | (index & ~0xFF) << 12
-        if living := below.get(number):
+        if living := others.get(number):
             root = min(living, key=lambda row: (row.pid != row.session, row.started, row.pid))
             # by way of the process: it may see other files than we do
             path = f"/proc/{root.pid}/root/dev/pts/{index}"
             device = files.terminal(path)
-            found = device is not None and device.number == number
-            tty = files.tty(path) if found else None
-            terminal = device if device and found else Device(number, None)
+            is_same = device is not None and device.number == number
+            tty = files.tty(path) if is_same else None
+            terminal = device if device and is_same else Device(number, None)
             inner = _read_terminal(files, table, root, terminal, tty, level, depth - 1)
             return inner._replace(via=holder.row.name, holder=holder.row.pid, masters=len(masters))
     return None
@@ -331,8 +337,8 @@ class TerminalProcess:
         """The thread that has the process's descriptors and memory: where the first one has ended, another."""
         if self._owner is None:
             ended = self.row.state in "ZX" and self.row.threads > 1
-            living = [one for one in self._files.threads(self.row.pid) if one != self.row.pid] if ended else []
-            self._owner = next((one for one in living if self._files.links(one)), self.row.pid)
+            living = [thread for thread in self._files.threads(self.row.pid) if thread != self.row.pid] if ended else []
+            self._owner = next((thread for thread in living if self._files.links(thread)), self.row.pid)
         return self._owner
 
     # what is told
@@ -341,19 +347,19 @@ class TerminalProcess:
         """The process with its threads; None if it ended meanwhile."""
         row = self.row
         ids = [row.pid] if row.threads == 1 else self._first(self._files.threads(row.pid))
-        seen = [found for one in ids if (found := self._thread(one, level))]
-        if not seen:
+        pairs = [pair for thread_id in ids if (pair := self._thread(thread_id, level))]
+        if not pairs:
             return None
         # where one thread's call is told, a thread without has ended meanwhile
-        told = [(thread, wait) for thread, wait in seen if wait]
-        threads = [thread for thread, _ in told or seen]
+        with_call = [(thread, wait) for thread, wait in pairs if wait]
+        threads = [thread for thread, _ in with_call or pairs]
         sockets = holds = None
         if level != NONE:
-            if foreground or not told or any(thread.tty is None for thread in threads):
+            if foreground or not with_call or any(thread.tty is None for thread in threads):
                 sockets, holds = self._sockets(), self._holds()
-            if not all(wait.told for _, wait in told):
+            if not all(wait.told for _, wait in with_call):
                 level = WCHAN
-            elif not told:
+            elif not with_call:
                 level = self._less(threads)
             threads = list(self._epolls(threads))
         about = (row.pid, row.parent, row.name, row.state, foreground, row.cpu, row.started)
@@ -374,19 +380,19 @@ class TerminalProcess:
         state = _find_status_field(status, b"State:")
         if not state:
             return None
-        seen = Thread(thread, state, switches=int(_find_status_field(status, b"voluntary_ctxt_switches:") or 0))
+        evidence = Thread(thread, state, switches=int(_find_status_field(status, b"voluntary_ctxt_switches:") or 0))
         if level == NONE:
-            return seen, None
+            return evidence, None
         wchan = self._files.read(pid, thread, "wchan").strip().decode(errors="replace")
-        seen = seen._replace(wchan="" if wchan == "0" else wchan)
+        evidence = evidence._replace(wchan="" if wchan == "0" else wchan)
         line = self._files.read(pid, thread, "syscall") if level == FULL else b""
         if not line:
-            return seen, None
+            return evidence, None
         wait = calls.parse_wait(line, self, self._files.machine)
         if state in "TtZX" or (wait.call is None and wchan.startswith("io_")):
             # stopped or ended, or a worker of io_uring without work: whatever it was in, it waits for no input
             wait = calls.ThreadWait(wait.call, False, told=wait.told)
-        return seen._replace(
+        return evidence._replace(
             call=wait.call, tty=wait.tty, alone=wait.alone, timeout=wait.timeout, inward=wait.inward
         ), wait
 
@@ -394,9 +400,11 @@ class TerminalProcess:
         """The threads that are told of: the main one, those that sleep where reading sleeps, then by number."""
         main = self.row.pid
         if len(threads) <= THREADS:
-            return sorted(threads, key=lambda one: (one != main, one))
-        places = {one: self._files.read(main, one, "wchan").strip() for one in sorted(threads)[:LISTED]}
-        return sorted(places, key=lambda one: (one != main, not places[one].startswith(WAITING), one))[:THREADS]
+            return sorted(threads, key=lambda thread: (thread != main, thread))
+        places = {thread: self._files.read(main, thread, "wchan").strip() for thread in sorted(threads)[:LISTED]}
+        return sorted(places, key=lambda thread: (thread != main, not places[thread].startswith(WAITING), thread))[
+            :THREADS
+        ]
 
     def _less(self, threads: list[Thread]) -> str:
         """The level of a process whose calls are not told."""
@@ -408,13 +416,13 @@ class TerminalProcess:
 
     def _epolls(self, threads: list[Thread]) -> Iterator[Thread]:
         """The threads, with what the process's epoll descriptors tell of those that sleep in epoll without a call."""
-        asleep = [one for one in threads if one.call is None and one.wchan.startswith(EPOLL_SLEEP)]
-        found = [one for one, link in (self._links() or {}).items() if link == EPOLL] if asleep else []
-        waits = {calls.epoll_awaits_terminal(one, self) for one in found}
+        sleeping = [one for one in threads if one.call is None and one.wchan.startswith(EPOLL_SLEEP)]
+        descriptors = [one for one, link in (self._links() or {}).items() if link == EPOLL] if sleeping else []
+        waits = {calls.epoll_awaits_terminal(one, self) for one in descriptors}
         # which of several it is nobody knows, but that none of them has the terminal is known
-        tty = waits.pop() if len(found) == 1 or waits == {False} else None
+        tty = waits.pop() if len(descriptors) == 1 or waits == {False} else None
         for one in threads:
-            yield one._replace(tty=tty) if one in asleep else one
+            yield one._replace(tty=tty) if one in sleeping else one
 
     def _sockets(self) -> int | None:
         links = self._links()

@@ -76,10 +76,10 @@ class LocalKernelFiles:
     def children(self, pid: int, threads: list[int]) -> list[int] | None:
         if not threads:
             return []
-        lines = [_read_file(f"/proc/{pid}/task/{one}/children", 65536) for one in threads]
-        found = b" ".join(lines).split()
+        lines = [_read_file(f"/proc/{pid}/task/{thread}/children", 65536) for thread in threads]
+        pids = b" ".join(lines).split()
         # nothing read: no children, or a kernel without CONFIG_PROC_CHILDREN
-        return [int(one) for one in found] if found or os.path.exists("/proc/thread-self/children") else None
+        return [int(thread) for thread in pids] if pids or os.path.exists("/proc/thread-self/children") else None
 
     def read(self, pid: int, thread: int, name: str) -> bytes:
         return _read_file(f"/proc/{pid}/{name}" if thread == pid else f"/proc/{pid}/task/{thread}/{name}")
@@ -125,10 +125,10 @@ class LocalKernelFiles:
 
     def terminal(self, path: str) -> Device | None:
         try:
-            found = os.stat(path)
+            status = os.stat(path)
         except OSError:
             return None
-        return Device(found.st_rdev if stat.S_ISCHR(found.st_mode) else 0, found.st_dev)
+        return Device(status.st_rdev if stat.S_ISCHR(status.st_mode) else 0, status.st_dev)
 
     def tty(self, path: str) -> Tty | None:
         return read_tty(path)

@@ -305,9 +305,9 @@ class RemoteShell:
             except BrokenPipeError:
                 self._left = self._left[:0]
         if self._errors in ready:
-            said = os.read(self._errors, 4096)
-            self._complaint = (self._complaint + said)[-4096:]
-            if not said:
+            data = os.read(self._errors, 4096)
+            self._complaint = (self._complaint + data)[-4096:]
+            if not data:
                 self._errors = -1
 
     def close(self) -> None:

@@ -18,12 +18,12 @@ SETTING = re.compile(rb"\b(rows|columns|min|time) =? ?(\d+);")
 PTY = re.compile(r"(?:/proc/\d+/root)?/dev/pts/(\d+)")
 
 
-def parse_stty(shown: bytes) -> Tty | None:
+def parse_stty(printed: bytes) -> Tty | None:
     """What `stty -a` printed; None if that was nothing. It counts no bytes."""
-    flags = set(shown.replace(b";", b" ").split())
-    told = {name: int(number) for name, number in SETTING.findall(shown)}
-    size = (told[b"columns"], told[b"rows"]) if {b"columns", b"rows"} <= told.keys() else None
-    vmin, vtime = told.get(b"min", 1), told.get(b"time", 0) / 10
+    flags = set(printed.replace(b";", b" ").split())
+    numbers = {name: int(number) for name, number in SETTING.findall(printed)}
+    size = (numbers[b"columns"], numbers[b"rows"]) if {b"columns", b"rows"} <= numbers.keys() else None
+    vmin, vtime = numbers.get(b"min", 1), numbers.get(b"time", 0) / 10
     return Tty(b"icanon" in flags, b"echo" in flags, 0, vmin=vmin, vtime=vtime, size=size) if flags else None
 
 
@@ -36,8 +36,8 @@ class Snapshot:
         files, _, rest = (b"\n" + rest).partition(b"\nmemory\n")
         pieces, _, links = (b"\n" + rest).partition(b"\nlinks\n")
         self._memory = dict(_parse_memory(pieces))
-        told = (part.partition(b"\n") for part in settings.split(b"\ntty ")[1:])
-        self._ttys = {path.decode(errors="surrogateescape"): parse_stty(shown) for path, _, shown in told}
+        terminals = (part.partition(b"\n") for part in settings.split(b"\ntty ")[1:])
+        self._ttys = {path.decode(errors="surrogateescape"): parse_stty(shown) for path, _, shown in terminals}
         self._files: dict[str, bytes] = {}
         self._links: dict[int, dict[int, str]] = {}
         for line in files.split(b"\n"):
@@ -46,8 +46,8 @@ class Snapshot:
             self._files[name] = self._files.get(name, b"") + content + b"\n"
         for link in LINK.finditer(links):
             # the first: what follows a line break in the name of a file is that file's
-            leads = link[3].decode(errors="replace")
-            self._links.setdefault(int(link[1]), {}).setdefault(int(link[2]), leads)
+            target = link[3].decode(errors="replace")
+            self._links.setdefault(int(link[1]), {}).setdefault(int(link[2]), target)
         self._threads: dict[int, list[int]] = {}
         self._below: dict[int, list[int]] = {}
         for name in self._files:

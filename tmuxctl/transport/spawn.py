@@ -32,26 +32,26 @@ def run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> FinishedP
     Raises FileNotFoundError if there is none, Late after killing it.
     """
     deadline = time.monotonic() + timeout
-    inner = _open_pipes()
+    output_pipes = _open_pipes()
     try:
-        child = (_open_input(stdin), inner[0][1], inner[1][1])
+        child_ends = (_open_input(stdin), output_pipes[0][1], output_pipes[1][1])
     except BaseException:
-        for pipe in (*inner[0], *inner[1]):
+        for pipe in (*output_pipes[0], *output_pipes[1]):
             os.close(pipe)
         raise
-    mine = (inner[0][0], inner[1][0])
+    read_ends = (output_pipes[0][0], output_pipes[1][0])
     try:
-        actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(child)]
+        actions = [(os.POSIX_SPAWN_DUP2, source, target) for target, source in enumerate(child_ends)]
         pid = os.posix_spawnp(argv[0], list(argv), os.environ, file_actions=actions, setsigdef=DEFAULT_SIGNALS)
     except BaseException:
-        for pipe in mine:
+        for pipe in read_ends:
             os.close(pipe)
         raise
     finally:
-        for pipe in child:
+        for pipe in child_ends:
             os.close(pipe)
     try:
-        output, errors = _read_outputs(mine, deadline)
+        output, errors = _read_outputs(read_ends, deadline)
         return FinishedProgram(os.waitstatus_to_exitcode(_wait_for_end(pid, deadline)), output, errors)
     except BaseException:
         with suppress(ProcessLookupError):
@@ -79,9 +79,9 @@ def _open_input(data: bytes) -> int:
         return os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     handle = _open_unnamed_file()
     try:
-        left = memoryview(data)
-        while left:
-            left = left[os.write(handle, left) :]
+        unwritten = memoryview(data)
+        while unwritten:
+            unwritten = unwritten[os.write(handle, unwritten) :]
         os.lseek(handle, 0, os.SEEK_SET)
     except BaseException:
         os.close(handle)
@@ -103,7 +103,7 @@ def _open_unnamed_file() -> int:
 
 def _read_outputs(pipes: tuple[int, int], deadline: float) -> tuple[bytes, bytes]:
     """Read until both outputs are closed."""
-    found: dict[int, bytearray] = {pipe: bytearray() for pipe in pipes}
+    received: dict[int, bytearray] = {pipe: bytearray() for pipe in pipes}
     waiting = select.poll()
     for pipe in pipes:
         waiting.register(pipe, select.POLLIN)
@@ -115,7 +115,7 @@ def _read_outputs(pipes: tuple[int, int], deadline: float) -> tuple[bytes, bytes
                 raise SpawnTimeout
             for pipe, _ in events:
                 data = os.read(pipe, READ)
-                found[pipe] += data
+                received[pipe] += data
                 if not data:
                     waiting.unregister(pipe)
                     os.close(pipe)
@@ -123,7 +123,7 @@ def _read_outputs(pipes: tuple[int, int], deadline: float) -> tuple[bytes, bytes
     finally:
         for pipe in open_:
             os.close(pipe)
-    return bytes(found[pipes[0]]), bytes(found[pipes[1]])
+    return bytes(received[pipes[0]]), bytes(received[pipes[1]])
 
 
 def _wait_for_end(pid: int, deadline: float) -> int:

@@ -34,5 +34,5 @@ def exact_paste_flags(version: str) -> tuple[str, ...]:
     A version that cannot be read is taken for a new one: an old server refuses the flag, a new one without it would
     alter the text silently.
     """
-    known = parse_version(version)
-    return ("-r",) if known and known < EXACT_PASTE else ("-r", "-S")
+    numbers = parse_version(version)
+    return ("-r",) if numbers and numbers < EXACT_PASTE else ("-r", "-S")

@@ -93,13 +93,14 @@ def _refuse_key(name: str) -> str:
 
     shown = name[:40].lower()
     choices = {*key_names(), *(key.lower() for key in (*MOVING.values(), *PLAIN.values()))}
-    plus = re.sub(r"(ctrl|control|alt|meta|shift)[-_ +]", lambda found: f"{_expand_modifier(found[1])}+", shown)
-    near = [plus] if plus != shown and _find_tmux_key(plus) else get_close_matches(plus, sorted(choices), 3)
-    meant = f"did you mean {', '.join(near)}? " if near else ""
+    rewritten = re.sub(r"(ctrl|control|alt|meta|shift)[-_ +]", lambda found: f"{_expand_modifier(found[1])}+", shown)
+    is_key = rewritten != shown and _find_tmux_key(rewritten)
+    suggestions = [rewritten] if is_key else get_close_matches(rewritten, sorted(choices), 3)
+    suggestion = f"did you mean {', '.join(suggestions)}? " if suggestions else ""
     raise Usage(
         f"no key named {ascii(name[:40])}",
         reason="bad_key",
-        hint=f"{meant}keys are written C-c or ctrl+c, Enter, S-Tab, F5, M-x; text is typed with `tmuxctl send`",
+        hint=f"{suggestion}keys are written C-c or ctrl+c, Enter, S-Tab, F5, M-x; text is typed with `tmuxctl send`",
     )
 
 

@@ -134,7 +134,7 @@ def check_text(data: bytes, *, canonical: bool, bracketed: bool, multiline: bool
 
 
 def carry_out(
-    transport: Transport, holder: lease.LeaseHolder, pane: Pane, one: Write, remember: str, *, timeout: float = 8.0
+    transport: Transport, holder: lease.LeaseHolder, pane: Pane, write: Write, remember: str, *, timeout: float = 8.0
 ) -> str:
     """Carry out one write in one command list: `done`, or `dup` when this id was written before.
 
@@ -142,29 +142,29 @@ def carry_out(
     did not answer: the write may still happen, so it is never repeated here; asking again with the same id is safe.
     """
     try:
-        if one.fresh and _run_write(transport, _build_short_list(pane, one, remember), one, timeout) is None:
+        if write.fresh and _run_write(transport, _build_short_list(pane, write, remember), write, timeout) is None:
             return "done"
-        told = _run_write(transport, _build_guarded_list(transport, holder, pane, one, remember), one, timeout)
-        if told is None:
+        forbidden = _run_write(transport, _build_guarded_list(transport, holder, pane, write, remember), write, timeout)
+        if forbidden is None:
             return "done"
-        if one.data:
-            transport.run([("delete-buffer", "-b", BUFFER + one.id)], timeout=timeout)
+        if write.data:
+            transport.run([("delete-buffer", "-b", BUFFER + write.id)], timeout=timeout)
     except Unreachable as error:
         if error.reason != "backend_timeout":
             raise
         raise Unreachable(
             f"tmux did not say in time whether the text reached {pane.name}",
             reason="outcome_unknown",
-            hint=f"ask again with the same id, which types it at most once: --id {one.id}",
-            id=one.id,
+            hint=f"ask again with the same id, which types it at most once: --id {write.id}",
+            id=write.id,
         ) from None
-    return _raise_refusal(told, pane, one)
+    return _raise_refusal(forbidden, pane, write)
 
 
-def _run_write(transport: Transport, commands: Sequence[Command], one: Write, timeout: float) -> str | None:
+def _run_write(transport: Transport, commands: Sequence[Command], write: Write, timeout: float) -> str | None:
     """None if it was carried out, else what its guard told; its text is then still in the paste buffer."""
-    data = one.data + b"\r" if one.enter and one.data and not one.bracketed else one.data
-    buffer = (BUFFER + one.id, data) if data else None
+    data = write.data + b"\r" if write.enter and write.data and not write.bracketed else write.data
+    buffer = (BUFFER + write.id, data) if data else None
     try:
         printed = transport.run(commands, buffer=buffer, timeout=timeout)
     except GuardRefused as refused:
@@ -175,67 +175,68 @@ def _run_write(transport: Transport, commands: Sequence[Command], one: Write, ti
     return None
 
 
-def _build_short_list(pane: Pane, one: Write, remember: str) -> list[Command]:
+def _build_short_list(pane: Pane, write: Write, remember: str) -> list[Command]:
     """The write where nothing at all stands against it: one comparison, a third of the time of looking at each reason."""
     state = f"#{{{options.ID}}} #{{pane_dead}}#{{pane_input_off}}#{{pane_in_mode}} #{{session_attached}} #{{{options.LEASE}}}"
     clear = f"#{{==:{state},{pane.id} 000 0 }}"
-    if _presses_keys(one):
+    if _presses_keys(write):
         clear = f"#{{?{INPUT_SHARED},0,{clear}}}"
-    return [Guard(pane.target, clear), *_build_typing(pane, one, remember)]
+    return [Guard(pane.target, clear), *_build_typing(pane, write, remember)]
 
 
-def _build_typing(pane: Pane, one: Write, remember: str) -> list[Command]:
+def _build_typing(pane: Pane, write: Write, remember: str) -> list[Command]:
     """What acknowledges, remembers and types: the typing last, for the program wakes at once and wants the processor."""
-    here = pane.target
+    target = pane.target
     typing: list[Command] = []
-    if one.data:
-        flags = ("-p",) if one.bracketed else ()
+    if write.data:
+        flags = ("-p",) if write.bracketed else ()
         exact = exact_paste_flags(pane.version)
-        typing.append(("paste-buffer", "-d", *exact, *flags, "-b", BUFFER + one.id, "-t", here))
-    typing += [("send-keys", "-t", here, *key) for key in one.keys]
-    if one.enter and _presses_keys(one):
-        typing.append(("send-keys", "-t", here, "-H", "0d"))
+        typing.append(("paste-buffer", "-d", *exact, *flags, "-b", BUFFER + write.id, "-t", target))
+    typing += [("send-keys", "-t", target, *key) for key in write.keys]
+    if write.enter and _presses_keys(write):
+        typing.append(("send-keys", "-t", target, "-H", "0d"))
+    acknowledged = f"#{{=-240:{options.ACKNOWLEDGED}}} {write.acknowledged}"
     return [
-        ("set-option", "-F", "-t", here, options.ACKNOWLEDGED, f"#{{=-240:{options.ACKNOWLEDGED}}} {one.acknowledged}"),
-        ("set-option", "-F", "-t", here, options.INPUT, remember),
+        ("set-option", "-F", "-t", target, options.ACKNOWLEDGED, acknowledged),
+        ("set-option", "-F", "-t", target, options.INPUT, remember),
         *typing,
     ]
 
 
-def _presses_keys(one: Write) -> bool:
+def _presses_keys(write: Write) -> bool:
     """True if a part of it goes as keys, not as data: tmux copies those, and only those, into other panes."""
-    return bool(one.keys) or (one.enter and (one.bracketed or not one.data))
+    return bool(write.keys) or (write.enter and (write.bracketed or not write.data))
 
 
 def _build_guarded_list(
-    transport: Transport, holder: lease.LeaseHolder, pane: Pane, one: Write, remember: str
+    transport: Transport, holder: lease.LeaseHolder, pane: Pane, write: Write, remember: str
 ) -> list[Command]:
     """One guard: whatever forbids the write is told in one line, else it is typed, acknowledged and remembered."""
-    here = pane.target
+    target = pane.target
     facts = {
         "other": f"#{{!=:#{{{options.ID}}},{pane.id}}}",
-        "dup": f"#{{m:*{one.acknowledged}*,#{{{options.ACKNOWLEDGED}}}}}",
+        "dup": f"#{{m:*{write.acknowledged}*,#{{{options.ACKNOWLEDGED}}}}}",
         "human": lease.person_types(time.time()),
         "dead": "#{pane_dead}",
         "off": "#{pane_input_off}",
         "copying": PERSON_READS_HISTORY,
         "leased": lease.held_by_other(holder, pane, now=transport.clock(), machine=transport.machine),
     }
-    if _presses_keys(one):
+    if _presses_keys(write):
         facts["shared"] = INPUT_SHARED
     forbidden = "0"
     for condition in facts.values():
         forbidden = f"#{{||:{condition},{forbidden}}}"
-    told = " ".join(f"{name}=#{{?{condition},1,0}}" for name, condition in facts.items())
-    guard = Guard(here, f"#{{?{forbidden},0,1}}", told)
+    answer = " ".join(f"{name}=#{{?{condition},1,0}}" for name, condition in facts.items())
+    guard = Guard(target, f"#{{?{forbidden},0,1}}", answer)
     # nobody is reading it (else refused): leave copy mode, which would swallow the input
-    return [guard, ("copy-mode", "-q", "-t", here), *_build_typing(pane, one, remember)]
+    return [guard, ("copy-mode", "-q", "-t", target), *_build_typing(pane, write, remember)]
 
 
-def _raise_refusal(told: str, pane: Pane, one: Write) -> str:
+def _raise_refusal(answer: str, pane: Pane, write: Write) -> str:
     """`dup`, or what forbade the write as an error."""
     name = pane.name
-    facts = {word.partition("=")[0] for word in told.split() if word.endswith("=1")}
+    facts = {word.partition("=")[0] for word in answer.split() if word.endswith("=1")}
     if "other" in facts:
         raise NotFound(f"session {name} is another one by now", reason="replaced", hint="tmuxctl ls")
     if "dup" in facts:

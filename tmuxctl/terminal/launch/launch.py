@@ -50,13 +50,13 @@ def launcher_script(
 
     It removes itself and runs under `env -i`, so nothing shows in ps and no tmux format ever sees a path.
     """
-    here = shell_word(folder)
+    folder_word = shell_word(folder)
     own = {"TMUXCTL_SESSION": session_id, "TMUXCTL_EVENTS": f"{folder}/{layout.EVENTS}", "TMUXCTL_SOCKET": socket}
     env = {"TERM": "tmux-256color", "COLORTERM": "truecolor", **spec.env, **own}
     size = shell_word(f"{spec.size.rows} {spec.size.cols}")
     lines = [
-        f"rm -f {here}/{layout.LAUNCHER}",
-        f"(umask 077; echo $$ >{here}/{layout.STARTED})",
+        f"rm -f {folder_word}/{layout.LAUNCHER}",
+        f"(umask 077; echo $$ >{folder_word}/{layout.STARTED})",
         cgroup.enter_script(folder, session_id),
         "n=0",
         f'while [ "$(stty size 2>/dev/null)" != {size} ] && [ $n -lt 50 ]; do sleep 0.02; n=$((n+1)); done',
@@ -155,10 +155,10 @@ def creation_commands(
     tags: Sequence[str] = (),
 ) -> list[Command]:
     """The one list that makes the session and prints its facts: nothing comes between its first byte and the journal."""
-    here = target(spec.name)
+    target_pane = target(spec.name)
     cols, rows = str(spec.size.cols), str(spec.size.rows)
     start = 'exec env -i ${TMUX:+TMUX="$TMUX"} ${TMUX_PANE:+TMUX_PANE="$TMUX_PANE"} sh "$0"'
-    made: list[Command] = [
+    commands: list[Command] = [
         # up to tmux 3.6 fixed when the pane is created, by the global value
         ("set-option", "-g", "history-limit", str(spec.history)),
         (
@@ -178,12 +178,12 @@ def creation_commands(
             f"{folder}/{layout.LAUNCHER}",
         ),
         # tmux 3.7 and later cut the scrollback of every session without a value of its own to the next global one
-        ("set-option", "-t", here, "history-limit", str(spec.history)),
-        ("resize-window", "-t", here, "-x", cols, "-y", rows),
-        ("pipe-pane", "-IO", "-t", here, journal.pipe_command(folder)),
+        ("set-option", "-t", target_pane, "history-limit", str(spec.history)),
+        ("resize-window", "-t", target_pane, "-x", cols, "-y", rows),
+        ("pipe-pane", "-IO", "-t", target_pane, journal.pipe_command(folder)),
     ]
-    made += [
-        ("set-option", "-t", here, name, value)
+    commands += [
+        ("set-option", "-t", target_pane, name, value)
         for name, value in (
             (options.ID, session_id),
             (options.FORMAT, str(KEPT_FORMAT)),
@@ -196,6 +196,6 @@ def creation_commands(
             *([(options.TAGS, " ".join(tags))] if tags else []),
         )
     ]
-    made += expire.make_timers(spec)
-    made.append(("display-message", "-p", "-t", here, FORMAT))
-    return made
+    commands += expire.make_timers(spec)
+    commands.append(("display-message", "-p", "-t", target_pane, FORMAT))
+    return commands

@@ -65,7 +65,7 @@ def format_typed_line(kind: str, path: str) -> str:
     The leading space keeps it out of the history where the shell is told so (always in fish). Usage if the path
     holds a control character, which a line editor would act on.
     """
-    if any(ord(one) < 32 or ord(one) == 127 for one in path):
+    if any(ord(character) < 32 or ord(character) == 127 for character in path):
         raise Usage(
             "a control character in a path cannot be typed at a prompt", reason="bad_text", hint="choose another folder"
         )
@@ -74,8 +74,10 @@ def format_typed_line(kind: str, path: str) -> str:
 
 def show_command_instead(line: str, command: str, *, x: int, cols: int) -> bytes:
     """What shows the command in place of the typed line that reads its file, as if it had been typed at column `x`."""
-    first, _, more = command.strip("\n").partition("\n")
-    shown = "".join(one for one in first if one.isprintable())[: max(0, cols - x - 3)] + (" …" if more else "")
+    first, _, other_lines = command.strip("\n").partition("\n")
+    shown = "".join(character for character in first if character.isprintable())[: max(0, cols - x - 3)] + (
+        " …" if other_lines else ""
+    )
     return f"\x1b[{(x + len(line)) // cols + 1}A\x1b[{x + 1}G\x1b[J{shown}\n".encode()
 
 
@@ -100,10 +102,10 @@ def exec_script(kind: str, command: str, token: str, path: str, show: bytes = b"
     source = f" <{quoted(stdin)}" if stdin is not None else ""
     # for fish it is text inside of text, as the command is
     values["INPUT"] = quoted(source) if source and kind == "fish" else source
-    places = {"PATH": quoted(path), "LINE": line, "RUN": quoted(path + ".run"), "TRAPS": quoted(path + ".trap")}
+    path_words = {"PATH": quoted(path), "LINE": line, "RUN": quoted(path + ".run"), "TRAPS": quoted(path + ".trap")}
     # as octal for printf(1), which would take a percent sign for a conversion even so
     shown = "".join("%%" if byte == 0x25 else f"\\{byte:03o}" for byte in show)
-    return shell_scripts.fill_template(template, values | places | {"SHOW": shown})
+    return shell_scripts.fill_template(template, values | path_words | {"SHOW": shown})
 
 
 def check_token(token: str) -> None:

@@ -40,15 +40,16 @@ def capture_session(
 
     `scrollback` is in rows, 0 for all, None for none. NotFound or Unreachable if it is not there.
     """
-    here = server.target(name)
+    target = server.target(name)
     # a program chooses its title: only a line it cannot guess may end it
     end = os.urandom(8).hex()
     facts = server.CHANGES if before else server.FORMAT
-    grab = ("capture-pane", "-p", "-e", *(() if trim else ("-N",)), *(("-J",) if wide else ()), "-t", here)
+    rows_command = ("capture-pane", "-p", "-e", *(() if trim else ("-N",)), *(("-J",) if wide else ()), "-t", target)
     about = f"{facts}\t{end}#{{={FACTS_SIZE}:{options.INPUT}}}\t#{{pane_title}}{end}"
-    commands: list[Command] = [("display-message", "-p", "-t", here, about), grab]
+    commands: list[Command] = [("display-message", "-p", "-t", target, about), rows_command]
     if scrollback is not None:
-        commands += [("display-message", "-p", end), (*grab, "-S", f"-{scrollback}" if scrollback else "-", "-E", "-1")]
+        oldest = f"-{scrollback}" if scrollback else "-"
+        commands += [("display-message", "-p", end), (*rows_command, "-S", oldest, "-E", "-1")]
     first, _, rest = transport.run(commands).partition(f"\t{end}".encode())
     line = first.decode(errors="replace")
     pane = (
@@ -60,8 +61,8 @@ def capture_session(
         return capture_session(transport, name, scrollback=scrollback, trim=trim, wide=wide)
     title, _, rest = rest.partition(end.encode() + b"\n")
     rows, _, back = rest.partition(end.encode() + b"\n") if scrollback is not None else (rest, b"", b"")
-    given, _, title = title.partition(b"\t")
-    return Capture(pane, _clean_title(title), rows, back if pane.history else b"", given.decode(errors="replace"))
+    last_input, _, title = title.partition(b"\t")
+    return Capture(pane, _clean_title(title), rows, back if pane.history else b"", last_input.decode(errors="replace"))
 
 
 def _clean_title(title: bytes) -> str:
@@ -73,36 +74,35 @@ def capture_sessions(transport: Transport, panes: Sequence[Pane]) -> list[Captur
     has an empty screen."""
     end = os.urandom(8).hex()
     found: dict[str, Capture] = {}
-    left = list(panes)
-    while left:
+    remaining = list(panes)
+    while remaining:
         commands: list[Command] = []
         size = count = 0
-        while count < len(left) and size <= LIST_BYTES:
-            asked = _capture_commands(left[count], end)
-            commands += asked
-            size += sum(len(word) + 1 for command in asked for word in command)
+        while count < len(remaining) and size <= LIST_BYTES:
+            query = _capture_commands(remaining[count], end)
+            commands += query
+            size += sum(len(word) + 1 for command in query for word in command)
             count += 1
         try:
             printed = transport.run(commands).split(f"{end}{end}\n".encode())[:-1]
         except GuardRefused as gone:
             # asked again without it: what was printed before it is lost with the list
-            found |= {one.id: Capture(one, "", b"") for one in left if one.id == gone.told}
-            left = [one for one in left if one.id != gone.told]
+            found |= {pane.id: Capture(pane, "", b"") for pane in remaining if pane.id == gone.told}
+            remaining = [pane for pane in remaining if pane.id != gone.told]
             continue
-        found |= {
-            one.id: _parse_capture(one, part, end.encode()) for one, part in zip(left[:count], printed, strict=True)
-        }
-        left = left[count:]
-    return [found[one.id] for one in panes]
+        for pane, part in zip(remaining[:count], printed, strict=True):
+            found[pane.id] = _parse_capture(pane, part, end.encode())
+        remaining = remaining[count:]
+    return [found[pane.id] for pane in panes]
 
 
 def _capture_commands(pane: Pane, end: str) -> list[Command]:
-    here = pane.target
+    target = pane.target
     about = f"{end}#{{={FACTS_SIZE}:{options.INPUT}}}\t#{{pane_title}}{end}"
     return [
-        Guard(here, f"#{{==:#{{{options.ID}}},{pane.id}}}", pane.id),
-        ("display-message", "-p", "-t", here, about),
-        ("capture-pane", "-p", "-e", "-t", here),
+        Guard(target, f"#{{==:#{{{options.ID}}},{pane.id}}}", pane.id),
+        ("display-message", "-p", "-t", target, about),
+        ("capture-pane", "-p", "-e", "-t", target),
         ("display-message", "-p", f"{end}{end}"),
     ]
 
@@ -110,5 +110,5 @@ def _capture_commands(pane: Pane, end: str) -> list[Command]:
 def _parse_capture(pane: Pane, printed: bytes, end: bytes) -> Capture:
     _, _, rest = printed.partition(end)
     title, _, rows = rest.partition(end + b"\n")
-    given, _, title = title.partition(b"\t")
-    return Capture(pane, _clean_title(title), rows, b"", given.decode(errors="replace"))
+    last_input, _, title = title.partition(b"\t")
+    return Capture(pane, _clean_title(title), rows, b"", last_input.decode(errors="replace"))

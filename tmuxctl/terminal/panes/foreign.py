@@ -103,54 +103,54 @@ def list_panes(transport: Transport, *, timeout: float = 8.0) -> list[ForeignPan
     rows = transport.run([listing], timeout=timeout).decode(errors="replace").split("\n")
     found = [values for row in rows if len(values := row.split("\t")) == len(LISTED)]
     # tmux 3.8 tells no pid of a pane without a program, earlier ones tell 0
-    pids = [int(pid or 0) for one in found for pid in one[1:3]]
-    began = {row.pid: row.started for row in transport.processes(pids)}
+    pids = [int(pid or 0) for values in found for pid in values[1:3]]
+    start_times = {row.pid: row.started for row in transport.processes(pids)}
     return [
         ForeignPane(
-            id=one[0],
-            server=int(one[1]),
-            server_started=began.get(int(one[1]), 0),
-            pid=int(one[2] or 0),
-            started=began.get(int(one[2] or 0), 0),
-            session_id=one[3],
-            session=one[11],
-            window_name=one[10],
-            window=one[4],
-            window_active=one[5] == "1",
-            pane=one[6],
-            active=one[7] == "1",
-            piped=one[8] == "1",
-            ours=one[9] == "1",
+            id=values[0],
+            server=int(values[1]),
+            server_started=start_times.get(int(values[1]), 0),
+            pid=int(values[2] or 0),
+            started=start_times.get(int(values[2] or 0), 0),
+            session_id=values[3],
+            session=values[11],
+            window_name=values[10],
+            window=values[4],
+            window_active=values[5] == "1",
+            pane=values[6],
+            active=values[7] == "1",
+            piped=values[8] == "1",
+            ours=values[9] == "1",
         )
-        for one in found
+        for values in found
     ]
 
 
-def find_pane(found: Sequence[ForeignPane], target: str) -> ForeignPane | None:
+def find_pane(panes: Sequence[ForeignPane], target: str) -> ForeignPane | None:
     """The pane a target names exactly: `%ID`, `SESSION`, `SESSION:WINDOW` or `SESSION:WINDOW.PANE`; the active window and
     pane where none is named. A window is named by its index or, where no index fits, by its name, as tmux does. None if
     there is none, Usage `ambiguous` if it names several."""
     if target.startswith("%"):
-        return next((one for one in found if one.id == target), None)
+        return next((pane for pane in panes if pane.id == target), None)
     # compared whole: since tmux 3.7 a session's name may hold `:` and `.`
-    matching = [one for one in found if target in _list_targets(one, one.window)]
-    matching = matching or [one for one in found if target in _list_targets(one, one.window_name)]
+    matching = [pane for pane in panes if target in _list_targets(pane, pane.window)]
+    matching = matching or [pane for pane in panes if target in _list_targets(pane, pane.window_name)]
     if len(matching) > 1:
         raise Usage(
             f"{ascii(target[:60])} names several panes",
             reason="ambiguous",
-            hint=f"name one by its id: {', '.join(one.id for one in matching)}",
+            hint=f"name one by its id: {', '.join(pane.id for pane in matching)}",
         )
     return matching[0] if matching else None
 
 
-def _list_targets(one: ForeignPane, called: str) -> Iterator[str]:
+def _list_targets(pane: ForeignPane, window_name: str) -> Iterator[str]:
     """All that a person may write for a pane whose window is `called` so, but its id."""
-    panes = (f".{one.pane}", *(("",) if one.active else ()))
-    windows = (called, *(("",) if one.window_active else ()))
-    for session in (one.session, one.session_id):
-        yield from (f"{session}:{window}{pane}" for window in windows for pane in panes)
-        if one.window_active and one.active:
+    pane_parts = (f".{pane.pane}", *(("",) if pane.active else ()))
+    window_parts = (window_name, *(("",) if pane.window_active else ()))
+    for session in (pane.session, pane.session_id):
+        yield from (f"{session}:{window}{part}" for window in window_parts for part in pane_parts)
+        if pane.window_active and pane.active:
             yield session
 
 
@@ -163,9 +163,9 @@ class ForeignTransport:
     ) -> None:
         self.inner, self.pane, self.name, self.folder, self.journal = inner, pane, name, folder, journal
         # ours, and told of no one else: what has another first process or server is another pane
-        same = f"#{{==:#{{pid}}.#{{pane_pid}},{pane.server}.{pane.pid}}}"
+        is_same = f"#{{==:#{{pid}}.#{{pane_pid}},{pane.server}.{pane.pid}}}"
         self._fixed = {
-            f"#{{{options.ID}}}": f"#{{?{same},{pane.uuid},}}",
+            f"#{{{options.ID}}}": f"#{{?{is_same},{pane.uuid},}}",
             "#{session_name}": "@NAME@",
             # a person who types elsewhere is in nobody's way
             field_format("session_activity"): f"#{{?{TYPED_INTO},#{{session_activity}},0}}",
@@ -234,31 +234,31 @@ class ForeignTransport:
             return self._run(commands, buffer, timeout)
 
     def _check(self, commands: Sequence[Command]) -> None:
-        for one in commands:
-            harmless = isinstance(one, Guard) or one[0] in HARMLESS or one[:2] in LEFT_OUT
-            if not (harmless or _lists_panes(one) or _find_option_set(one)):
-                raise self._denied(one[0])
+        for command in commands:
+            harmless = isinstance(command, Guard) or command[0] in HARMLESS or command[:2] in LEFT_OUT
+            if not (harmless or _lists_panes(command) or _find_option_set(command)):
+                raise self._denied(command[0])
 
     def _run(self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float) -> bytes:
-        said = _TranslatedList(self._kept(), self._fixed, self.name, self.pane.id)
-        here = said.commands(commands)
-        if not here:
+        translated = _TranslatedList(self._kept(), self._fixed, self.name, self.pane.id)
+        list_here = translated.commands(commands)
+        if not list_here:
             return b""
-        ids = [one[-1].split()[-1] for one in commands if _find_option_set(one) == "ack"]
+        ids = [command[-1].split()[-1] for command in commands if _find_option_set(command) == "ack"]
         if ids:
             # whoever dies or waits in vain from here on does not know whether it was typed: never type it twice
-            self._keep({**said.kept, "ack": f"{said.kept.get('ack', '')} {ids[-1]}"})
+            self._keep({**translated.kept, "ack": f"{translated.kept.get('ack', '')} {ids[-1]}"})
         try:
-            printed = self.inner.run(here, buffer=buffer, timeout=timeout)
+            printed = self.inner.run(list_here, buffer=buffer, timeout=timeout)
         except TmuxctlError as error:
             if ids and error.reason != "backend_timeout":
-                self._keep(said.kept)
+                self._keep(translated.kept)
             raise
-        rest, changed = said.taken(printed)
+        rest, changed = translated.taken(printed)
         if "input" in changed:
             changed["before"] = self._places.get(_read_offset(changed["input"]), "")
         if changed or ids:
-            self._keep({**said.kept, **changed})
+            self._keep({**translated.kept, **changed})
         return rest
 
     def _kept(self) -> dict[str, str]:
@@ -272,8 +272,8 @@ class ForeignTransport:
         return {**kept, **self._about}
 
     def _keep(self, values: Mapping[str, str]) -> None:
-        mine = {name: value for name, value in values.items() if value and name not in self._about}
-        self.put(self._file, to_record({**mine, "of": self._about["incarnation"]}))
+        kept = {name: value for name, value in values.items() if value and name not in self._about}
+        self.put(self._file, to_record({**kept, "of": self._about["incarnation"]}))
 
     @property
     def _file(self) -> str:
@@ -281,8 +281,8 @@ class ForeignTransport:
 
     def _make_folder(self) -> None:
         above = os.path.dirname(self.folder)
-        own = f"{self.folder}/{layout.SESSIONS}"
-        for folder in (os.path.dirname(above), above, self.folder, own, f"{own}/{self.pane.uuid}"):
+        sessions = f"{self.folder}/{layout.SESSIONS}"
+        for folder in (os.path.dirname(above), above, self.folder, sessions, f"{sessions}/{self.pane.uuid}"):
             self.inner.make_folder(folder)
 
     def _denied(self, verb: str) -> TmuxctlError:
@@ -333,18 +333,18 @@ def _read_offset(remembered: str) -> int:
     return int(remembered.split(":")[2])
 
 
-def _find_option_set(one: Command) -> str | None:
+def _find_option_set(command: Command) -> str | None:
     """The option of ours that a command sets, without its prefix; None for every other command."""
-    named = [word for word in one if word.startswith(options.PREFIX)] if one[0] == "set-option" else []
-    return named[0].removeprefix(options.PREFIX) if named else None
+    option_names = [word for word in command if word.startswith(options.PREFIX)] if command[0] == "set-option" else []
+    return option_names[0].removeprefix(options.PREFIX) if option_names else None
 
 
 def _sets_options(commands: Sequence[Command]) -> bool:
-    return any(_find_option_set(one) for one in commands)
+    return any(_find_option_set(command) for command in commands)
 
 
-def _lists_panes(one: Command) -> bool:
-    return one[:2] == ("list-panes", "-a")
+def _lists_panes(command: Command) -> bool:
+    return command[:2] == ("list-panes", "-a")
 
 
 class _TranslatedList:
@@ -359,21 +359,21 @@ class _TranslatedList:
 
     def commands(self, commands: Sequence[Command]) -> list[Command]:
         """The list for this pane."""
-        return [self._command(one) for one in commands if one[:2] not in LEFT_OUT]
+        return [self._command(command) for command in commands if command[:2] not in LEFT_OUT]
 
-    def _command(self, one: Command) -> Command:
-        if isinstance(one, Guard):
-            return Guard(self.pane, self._filled(one.condition), self._filled(one.told))
-        if _lists_panes(one):
-            return ("display-message", "-p", "-t", self.pane, self._filled(one[-1]))
-        if name := _find_option_set(one):
-            value = "" if "-u" in one else self._filled(one[-1])
+    def _command(self, command: Command) -> Command:
+        if isinstance(command, Guard):
+            return Guard(self.pane, self._filled(command.condition), self._filled(command.told))
+        if _lists_panes(command):
+            return ("display-message", "-p", "-t", self.pane, self._filled(command[-1]))
+        if name := _find_option_set(command):
+            value = "" if "-u" in command else self._filled(command[-1])
             return ("display-message", "-p", "-t", self.pane, f"{self.mark} {name} {value}")
-        return tuple(self.pane if word == self.target else self._filled(word) for word in one)
+        return tuple(self.pane if word == self.target else self._filled(word) for word in command)
 
     def _filled(self, word: str) -> str:
-        for what, instead in self.fixed.items():
-            word = word.replace(what, instead.replace("@NAME@", f"{self.mark}=name"))
+        for placeholder, replacement in self.fixed.items():
+            word = word.replace(placeholder, replacement.replace("@NAME@", f"{self.mark}=name"))
         return OPTION.sub(self._value, word)
 
     def _value(self, found: re.Match[str]) -> str:
@@ -397,10 +397,10 @@ class _TranslatedList:
                 changed[name] = value
             else:
                 rest.append(line)
-        said = b"\n".join(rest)
+        output = b"\n".join(rest)
         for mark, value in self.shown.items():
-            said = said.replace(mark.encode(), value.encode())
-        return said, changed
+            output = output.replace(mark.encode(), value.encode())
+        return output, changed
 
 
 class _ForeignWatch:

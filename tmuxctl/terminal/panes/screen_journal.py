@@ -43,9 +43,9 @@ class ScreenPosition(NamedTuple):
     cols: int
 
     @classmethod
-    def parse(cls, seen: bytes) -> ScreenPosition:
+    def parse(cls, printed: bytes) -> ScreenPosition:
         """What tmux makes of PLACE, in the first line."""
-        return cls(*(int(word or 0) for word in seen.split(b"\n", 1)[0].split(b" ")))
+        return cls(*(int(word or 0) for word in printed.split(b"\n", 1)[0].split(b" ")))
 
     @property
     def row(self) -> int:
@@ -86,21 +86,21 @@ class ScreenJournal(Journal):
     def extent(self) -> JournalExtent:
         """How far it came by now. When it last grew is known from the second look on; at the first tmux tells it of the whole
         window, to the second."""
-        seen = self._look()
-        if seen != self._seen:
+        screen = self._look()
+        if screen != self._seen:
             first = not self._seen
-            self._seen, self._place = seen, ScreenPosition.parse(seen)
+            self._seen, self._place = screen, ScreenPosition.parse(screen)
             self._gone = self._dropped()
-            place = (self._place.row + (self._gone or 0)) * ROW + self._place.x * COLUMN
-            self._end = place if first else max(place, self._end + 1)
+            offset = (self._place.row + (self._gone or 0)) * ROW + self._place.x * COLUMN
+            self._end = offset if first else max(offset, self._end + 1)
             self._grown = self._active() if first else time.time()
             self.tmux.changed(self._end, self._before())
         return JournalExtent(0, self._end, False, self._grown)
 
     def _active(self) -> float:
         """When the pane's window last printed, at the latest, by the wall clock; 0.0 if that was only just now."""
-        told = self.tmux.run([("display-message", "-p", "-t", self.pane, ACTIVITY)]).strip()
-        latest = float(told or 0) + 1.0
+        printed = self.tmux.run([("display-message", "-p", "-t", self.pane, ACTIVITY)]).strip()
+        latest = float(printed or 0) + 1.0
         return latest if 1.0 < latest <= time.time() - ACTIVITY_QUIET else 0.0
 
     def _look(self) -> bytes:
@@ -110,40 +110,40 @@ class ScreenJournal(Journal):
 
     def _before(self) -> str:
         """The rows up to the cursor, with what tells where they are looked for later."""
-        place = self._place
-        rows = self._seen.decode(errors="replace").split("\n")[1:][: place.y + 1][-ABOVE:]
+        position = self._place
+        rows = self._seen.decode(errors="replace").split("\n")[1:][: position.y + 1][-ABOVE:]
         if not rows:
             return ""
-        rows[-1] = widths.left(rows[-1], place.x, self._version)
-        return json.dumps([place.row, self._gone or 0, place.cols, rows])
+        rows[-1] = widths.left(rows[-1], position.x, self._version)
+        return json.dumps([position.row, self._gone or 0, position.cols, rows])
 
     def _dropped(self) -> int | None:
         """How many rows were dropped by now; None if that cannot be told."""
-        place = self._place
-        if not place.full:
+        position = self._place
+        if not position.full:
             return 0
-        known = self.tmux.before_input()
-        if not known:
+        remembered = self.tmux.before_input()
+        if not remembered:
             return None
         try:
-            row, gone, cols, rows = parse_json(known)
+            row, dropped_before, cols, rows = parse_json(remembered)
         except (ValueError, TypeError):
             return None
-        if place.alternate or cols != place.cols or place.dropped < ABOVE:
+        if position.alternate or cols != position.cols or position.dropped < ABOVE:
             return None
-        starts = [start for start in range(row, -1, -place.dropped) if len(rows) - 1 <= start <= place.row]
+        starts = [start for start in range(row, -1, -position.dropped) if len(rows) - 1 <= start <= position.row]
         grabs = [self._grab(start - len(rows) + 1, start) for start in starts]
-        told = self.tmux.run([("display-message", "-p", "-t", self.pane, PLACE), *grabs]).decode(errors="replace")
-        first, *lines = told.split("\n")
-        if ScreenPosition.parse(first.encode()).history != place.history:
+        printed = self.tmux.run([("display-message", "-p", "-t", self.pane, PLACE), *grabs]).decode(errors="replace")
+        first, *lines = printed.split("\n")
+        if ScreenPosition.parse(first.encode()).history != position.history:
             # it goes on: the next look tells
             return self._gone
         blocks = [lines[index : index + len(rows)] for index in range(0, len(starts) * len(rows), len(rows))]
         alike = [
             # what was typed stands behind it: without, it is more likely the same prompt once more
-            (there[-1] == rows[-1], int(gone + row - start))
-            for start, there in zip(starts, blocks, strict=True)
-            if there[:-1] == rows[:-1] and there[-1].startswith(rows[-1])
+            (block[-1] == rows[-1], int(dropped_before + row - start))
+            for start, block in zip(starts, blocks, strict=True)
+            if block[:-1] == rows[:-1] and block[-1].startswith(rows[-1])
         ]
         return min(alike)[1] if alike else None
 
@@ -159,18 +159,18 @@ class ScreenJournal(Journal):
         if offset == end == self._told:
             return JournalSlice(b"", offset, end, False)
         self._told = end
-        place = self._place
+        position = self._place
         # rows may have been dropped and the screen look as before
         self._gone = self._dropped()
         row, column = divmod(max(0, offset), ROW)
         row -= self._gone or 0
-        early = row < 0 or (row == 0 and place.full)
-        lost = place.alternate or row > place.row or (place.full and self._gone is None and offset > 0)
-        first, column = (place.history, 0) if lost else (max(0, row), 0 if early else column // COLUMN)
-        rows = self.tmux.run([self._grab(first, place.row, "-J")]).decode(errors="replace").rstrip("\n").split("\n")
+        before_oldest = row < 0 or (row == 0 and position.full)
+        lost = position.alternate or row > position.row or (position.full and self._gone is None and offset > 0)
+        first, column = (position.history, 0) if lost else (max(0, row), 0 if before_oldest else column // COLUMN)
+        rows = self.tmux.run([self._grab(first, position.row, "-J")]).decode(errors="replace").rstrip("\n").split("\n")
         rows[0] = rows[0].removeprefix(widths.left(rows[0], column, self._version))
         data = "\r\n".join(line.rstrip() for line in rows).encode()
-        return JournalSlice(data, offset, end, bool(lost or early))
+        return JournalSlice(data, offset, end, bool(lost or before_oldest))
 
     def tail(self, limit: int) -> JournalSlice:
         """The last of what is shown."""

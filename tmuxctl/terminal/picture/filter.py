@@ -278,13 +278,13 @@ class OutputFilter:
                 action(self.grid, *arguments)
             self.grid.last = ""
 
-    def _style(self, given: bytes) -> None:
+    def _style(self, text: bytes) -> None:
         self.grid.last = ""
         cursor = self.grid.cursor
-        key = (cursor.attrs, given)
+        key = (cursor.attrs, text)
         style = self.styles.get(key)
         if style is None:
-            codes = pyte_codes(given)
+            codes = pyte_codes(text)
             if codes:  # without any pyte would reset
                 self.grid.select_graphic_rendition(*codes)
             if len(self.styles) >= _STYLES_KEPT:
@@ -300,9 +300,9 @@ def _plan_steps(sequence: bytes) -> tuple[tuple[Callable[..., None], tuple[int, 
     found = _CSI.fullmatch(sequence)
     if not found:
         return None
-    marker, given, intermediates, final = found.groups()
+    marker, text, intermediates, final = found.groups()
     name = marker + intermediates + final
-    numbers = parse_parameters(given)
+    numbers = parse_parameters(text)
     if numbers is None or len(name) > _INTERMEDIATES + 1:
         return None
     first = number_at(numbers, 0, 0)

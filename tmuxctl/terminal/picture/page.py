@@ -265,13 +265,13 @@ class TerminalPage(pyte.Screen):
         if below:
             del self.rows[-below:]
             self._end_line(len(self.rows) - 1)
-        gone, self.rows = self.rows[: count - below], self.rows[count - below :]
+        top_rows, self.rows = self.rows[: count - below], self.rows[count - below :]
         if self.saved:
-            if gone:
+            if top_rows:
                 self._end_line(-1)
-            return len(gone)
-        self.history += gone
-        self.scrolled += len(gone)
+            return len(top_rows)
+        self.history += top_rows
+        self.scrolled += len(top_rows)
         return 0
 
     def _grow(self, count: int) -> None:
@@ -284,11 +284,11 @@ class TerminalPage(pyte.Screen):
 
     def _rewrap(self, x: int, y: int) -> tuple[int, int]:
         rows = self.history + self.rows
-        place, line = unwrap_position(rows, x, y)
-        work = Rewrap(rows, self.columns, self.scrolled)
-        work.run()
-        missing = self.lines - len(work.target)
-        rows = work.target + [GridRow() for _ in range(missing)]
+        offset, line = unwrap_position(rows, x, y)
+        rewrap = Rewrap(rows, self.columns, self.scrolled)
+        rewrap.run()
+        missing = self.lines - len(rewrap.target)
+        rows = rewrap.target + [GridRow() for _ in range(missing)]
         self.history, self.rows = rows[: -self.lines], rows[-self.lines :]
-        self.scrolled = min(work.scrolled, len(self.history))
-        return rewrap_position(rows, place, line)
+        self.scrolled = min(rewrap.scrolled, len(self.history))
+        return rewrap_position(rows, offset, line)

@@ -90,8 +90,8 @@ def _render_svg_row(row: list[Cell], top: int) -> Iterator[str]:
         if text.strip(" ") or style.underline or style.strikethrough:
             length = f'textLength="{columns * WIDTH}" lengthAdjust="spacingAndGlyphs"'
             # browsers ignore xml:space on the group: runs of spaces become one there (measured with Chromium)
-            given = f'x="{x}" y="{top + BASELINE}" {length} xml:space="preserve"{_style_attributes(style)}'
-            yield f"<text {given}>{_escape_markup(text)}</text>"
+            attributes = f'x="{x}" y="{top + BASELINE}" {length} xml:space="preserve"{_style_attributes(style)}'
+            yield f"<text {attributes}>{_escape_markup(text)}</text>"
         x += columns * WIDTH
 
 
@@ -100,11 +100,11 @@ def _group_runs(row: list[Cell]) -> Iterator[tuple[tuple[Cell, bool], list[Cell]
     end = len(row)
     while end and row[end - 1] == Cell(" ", 1):
         end -= 1
-    for (style, place), run in groupby(
+    for (style, index), run in groupby(
         enumerate(row[:end]),
         key=lambda item: (item[1]._replace(text="", width=0), -1 if item[1].text.isascii() else item[0]),
     ):
-        yield (style, place < 0), [cell for _, cell in run]
+        yield (style, index < 0), [cell for _, cell in run]
 
 
 def _colours(style: Cell) -> tuple[str, str]:
@@ -114,8 +114,8 @@ def _colours(style: Cell) -> tuple[str, str]:
 
 
 def _line_decoration(style: Cell) -> str:
-    wanted = (("underline", style.underline), ("line-through", style.strikethrough))
-    return " ".join(name for name, on in wanted if on)
+    lines = (("underline", style.underline), ("line-through", style.strikethrough))
+    return " ".join(name for name, on in lines if on)
 
 
 def _style_rules(style: Cell) -> str:

@@ -58,14 +58,14 @@ def styled_cells(captured: bytes, cols: int, tmux: widths.Version = None) -> lis
 
 
 def _parse_row(row: str, grid: Grid, tmux: widths.Version) -> Iterator[Cell]:
-    for place, piece in enumerate(_STYLE.split(row)):
-        if place % 2:
-            codes = pyte_codes(piece.encode())
+    for index, part in enumerate(_STYLE.split(row)):
+        if index % 2:
+            codes = pyte_codes(part.encode())
             if codes:
                 grid.select_graphic_rendition(*codes)
             continue
         style = _cell_style(grid.cursor.attrs)
-        for text, width in widths.cells(piece, tmux):
+        for text, width in widths.cells(part, tmux):
             yield Cell(text, max(width, 1), *style)
 
 
@@ -111,8 +111,8 @@ class Replay:
         """Everything from the oldest row on, wrapped rows joined, without trailing blanks and trailing empty lines."""
         parts: list[str] = []
         for row in (*self._grid.history, *self._grid.rows):
-            shown = row.text(self._grid.columns)
-            parts.append(shown if row.wrapped else shown.rstrip(" ") + "\n")
+            text = row.text(self._grid.columns)
+            parts.append(text if row.wrapped else text.rstrip(" ") + "\n")
         return "".join(parts).rstrip("\n")
 
     def cells(self) -> list[list[Cell]]:

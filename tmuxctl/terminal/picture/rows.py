@@ -54,14 +54,14 @@ class GridRow:
 
     def overwrite(self, x: int, width: int) -> None:
         """Blank the halves of wide characters that a cell of this width at `x` will leave."""
-        here = self.get(x)
-        if not here.data:
-            at = x
-            while at > 0 and not self.get(at).data:
-                self.set(at, BLANK)
-                at -= 1
-            self.set(at, BLANK)
-        if width != 1 or not here.data or WIDTHS[here.data[0]] != 1:
+        cell = self.get(x)
+        if not cell.data:
+            start = x
+            while start > 0 and not self.get(start).data:
+                self.set(start, BLANK)
+                start -= 1
+            self.set(start, BLANK)
+        if width != 1 or not cell.data or WIDTHS[cell.data[0]] != 1:
             self._blank_padding(x + width)
 
     def _blank_before(self, x: int) -> None:
@@ -209,8 +209,8 @@ class Rewrap:
         """Fill the last row of the target, `width` columns wide so far, from the rows after `index`."""
         row = self.target[-1]
         to = len(self.target) - 1
-        lines, left, went_on = 0, 0, True
-        while went_on and not left and width < self.columns and index + 1 + lines < len(self.rows):
+        lines, cells_left, went_on = 0, 0, True
+        while went_on and not cells_left and width < self.columns and index + 1 + lines < len(self.rows):
             source = self.rows[index + 1 + lines]
             went_on = source.wrapped
             if not source.used:
@@ -218,21 +218,21 @@ class Rewrap:
                     break
                 lines += 1
                 continue
-            taken = 0
-            while taken < source.used and width + cell_width(source.cells[taken]) <= self.columns:
-                width += cell_width(source.cells[taken])
-                row.set(row.used, source.cells[taken])
-                taken += 1
-            if not taken:
+            moved = 0
+            while moved < source.used and width + cell_width(source.cells[moved]) <= self.columns:
+                width += cell_width(source.cells[moved])
+                row.set(row.used, source.cells[moved])
+                moved += 1
+            if not moved:
                 break
             row.wide = row.wide or source.wide
-            left = source.used - taken
+            cells_left = source.used - moved
             lines += 1
-            if left:
-                source.cells, source.used = source.cells[taken : source.used], left
+            if cells_left:
+                source.cells, source.used = source.cells[moved : source.used], cells_left
         if not lines:
             return
-        if left:
+        if cells_left:
             lines -= 1
         elif not went_on:
             row.wrapped = False
@@ -245,24 +245,24 @@ class Rewrap:
 
 def unwrap_position(rows: Sequence[GridRow], x: int, y: int) -> tuple[int | None, int]:
     """A cell's place (None: behind the text) and line, when rows that wrap count as one line."""
-    place = line = 0
+    offset = line = 0
     for row in rows[:y]:
         if row.wrapped:
-            place += row.used
+            offset += row.used
         else:
-            place = 0
+            offset = 0
             line += 1
-    return (None if x >= rows[y].used else place + x), line
+    return (None if x >= rows[y].used else offset + x), line
 
 
-def rewrap_position(rows: Sequence[GridRow], place: int | None, line: int) -> tuple[int, int]:
+def rewrap_position(rows: Sequence[GridRow], offset: int | None, line: int) -> tuple[int, int]:
     """The column and row where `unwrap_position`'s answer is now."""
     y = 0
     while y < len(rows) - 1 and line:
         line -= not rows[y].wrapped
         y += 1
-    while rows[y].wrapped and y < len(rows) - 1 and (place is None or place >= rows[y].used):
-        if place is not None:
-            place -= rows[y].used
+    while rows[y].wrapped and y < len(rows) - 1 and (offset is None or offset >= rows[y].used):
+        if offset is not None:
+            offset -= rows[y].used
         y += 1
-    return (rows[y].used if place is None else place), y
+    return (rows[y].used if offset is None else offset), y

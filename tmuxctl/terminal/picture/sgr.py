@@ -8,10 +8,10 @@ _PARAMETERS = 23
 _LARGEST = 0x7FFFFFFF
 
 
-def parse_parameters(given: bytes) -> list[int | None] | None:
+def parse_parameters(text: bytes) -> list[int | None] | None:
     """The numbers of a sequence: None where none was written, -1 for one with colons; None if tmux refuses it all."""
-    fields = given.split(b";") if given else []
-    if len(fields) > _PARAMETERS or len(given) > BYTES:
+    fields = text.split(b";") if text else []
+    if len(fields) > _PARAMETERS or len(text) > BYTES:
         return None
     numbers = [None if not field else -1 if b":" in field else int(field) for field in fields]
     return None if any(number and number > _LARGEST for number in numbers) else numbers
@@ -27,15 +27,15 @@ _TARGETS = {38: (30, 90), 48: (40, 100)}
 _SAME = {6: 5, 21: 4}
 
 
-def pyte_codes(given: bytes) -> list[int]:
+def pyte_codes(text: bytes) -> list[int]:
     """An SGR's parameters in pyte's dialect, none if it changes nothing.
 
     Free of colons, of underline colours and of unfinished colours.
     """
-    numbers = parse_parameters(given)
+    numbers = parse_parameters(text)
     if numbers is None:
         return []
-    fields = given.split(b";")
+    fields = text.split(b";")
     codes: list[int] = [] if numbers else [0]
     at = 0
     while at < len(numbers):

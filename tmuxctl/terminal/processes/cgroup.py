@@ -62,28 +62,28 @@ def enter_script(folder: str, session_id: str) -> str:
 
 def find_groups(transport: Transport, folders: Mapping[str, str]) -> dict[str, str]:
     """The absolute folders of sessions' groups, by the id of the session; those that have one. `folders` are the sessions'."""
-    found = {}
+    groups = {}
     for session_id, folder in folders.items():
         if not folder:
             continue
         with suppress(TmuxctlError, OSError):
             path = transport.read(f"{folder}/{layout.CGROUP}", 0, 4096).decode(errors="replace").strip()
             if path.startswith("/") and path.endswith(f"/{PREFIX}{session_id}"):
-                found[session_id] = path
-    return found
+                groups[session_id] = path
+    return groups
 
 
 def list_members(transport: Transport, folders: Mapping[str, str]) -> dict[str, list[int]]:
     """The pids of all in sessions' groups, by the id of the session; those that have one."""
     groups = {path: session_id for session_id, path in find_groups(transport, folders).items()}
-    found: dict[str, list[int]] = {session_id: [] for session_id in groups.values()}
-    name = ""
+    pids: dict[str, list[int]] = {session_id: [] for session_id in groups.values()}
+    session_id = ""
     for line in transport.shell(MEMBERS, *groups)[1].decode().splitlines() if groups else ():
         if line in groups:
-            name = groups[line]
-        elif line.isdecimal() and name:
-            found[name].append(int(line))
-    return found
+            session_id = groups[line]
+        elif line.isdecimal() and session_id:
+            pids[session_id].append(int(line))
+    return pids
 
 
 def kill_groups(transport: Transport, groups: Sequence[str]) -> None:

@@ -177,12 +177,12 @@ def make_timers(spec: SessionSpec) -> list[Command]:
 
 def _read_limits(spec: SessionSpec) -> dict[str, str]:
     """For each limit that the notes set, its name and the seconds until its first timer."""
-    found = {}
+    limits = {}
     if lifetime := spec.notes.get("lifetime"):
-        found["lifetime"] = str(lifetime)
+        limits["lifetime"] = str(lifetime)
     if idle := spec.notes.get("idle"):
-        found["idle"] = f"{_divide_idle_time(idle)[0]:.3f}"
-    return found
+        limits["idle"] = f"{_divide_idle_time(idle)[0]:.3f}"
+    return limits
 
 
 def _divide_idle_time(idle: float) -> tuple[float, int]:

@@ -95,27 +95,27 @@ def find_processes(transport: Transport, targets: Sequence[SessionTarget]) -> Se
     table = transport.processes()
     rows = {row.pid: row for row in table}
     roots = _find_roots(rows, targets)
-    found: dict[str, dict[int, Process]] = {one.id: {} for one in targets}
+    found: dict[str, dict[int, Process]] = {target.id: {} for target in targets}
     children = _group_by_parent(table)
-    sessions = {root.session: name for name, root in roots.items() if root.session == root.pid}
-    for name, root in roots.items():
-        found[name] |= {row.pid: row for row in _list_descendants(children, root)}
+    sessions = {root.session: session_id for session_id, root in roots.items() if root.session == root.pid}
+    for session_id, root in roots.items():
+        found[session_id] |= {row.pid: row for row in _list_descendants(children, root)}
     for row in table:
         if row.session in sessions:
             found[sessions[row.session]][row.pid] = row
-    for name, pids in cgroup.list_members(transport, {one.id: one.folder for one in targets}).items():
-        found[name] |= {pid: rows[pid] for pid in pids if pid in rows}
-    for name, marked in _find_marked(transport, targets).items():
-        found[name] |= {row.pid: row for row in marked}
-    terminals = {one.pane.tty: one.id for one in targets if one.pane and one.id in roots}
-    for name, held in _find_tty_holders(transport, rows, terminals, roots, found).items():
-        found[name] |= {row.pid: row for row in held}
-    spared = _find_protected(transport, targets, rows, children, roots)
+    for session_id, pids in cgroup.list_members(transport, {target.id: target.folder for target in targets}).items():
+        found[session_id] |= {pid: rows[pid] for pid in pids if pid in rows}
+    for session_id, marked in _find_marked(transport, targets).items():
+        found[session_id] |= {row.pid: row for row in marked}
+    terminals = {target.pane.tty: target.id for target in targets if target.pane and target.id in roots}
+    for session_id, holders in _find_tty_holders(transport, rows, terminals, roots, found).items():
+        found[session_id] |= {row.pid: row for row in holders}
+    protected = _find_protected(transport, targets, rows, children, roots)
     return {
-        name: [
-            row for row in some.values() if row.state not in ("Z", "X") and row.pid not in spared.get(name, spared[""])
+        session_id: [
+            row for row in rows.values() if row.lives and row.pid not in protected.get(session_id, protected[""])
         ]
-        for name, some in found.items()
+        for session_id, rows in found.items()
     }
 
 
@@ -126,19 +126,26 @@ def _find_protected(
     children: Mapping[int, Sequence[Process]],
     roots: Mapping[str, Process],
 ) -> dict[str, set[int]]:
-    """What is nobody's to end, by the session (`""`: any): the tmux server with all it runs but that very session, even
-    where the server was started from inside it; this process, and those it was started by."""
-    ours: set[int] = set()
+    """The pids that must not be ended with a session, by its id (`""`: with any): the tmux server with all it runs but that
+    very session, even where the server was started from inside it; this process, and those it was started by."""
+    protected: set[int] = set()
     pid = transport.pid or 0
-    while pid > 1 and pid in rows and pid not in ours:
-        ours.add(pid)
+    while pid > 1 and pid in rows and pid not in protected:
+        protected.add(pid)
         pid = rows[pid].parent
-    servers = {one.pane.server for one in targets if one.pane} | {one.server for one in targets if one.server}
-    for server in servers & rows.keys():
-        ours |= {row.pid for row in _list_descendants(children, rows[server])}
-    own = {name: {row.pid for row in _list_descendants(children, root)} for name, root in roots.items()}
-    mine = {pid for pid in ours if pid == transport.pid}
-    return {"": ours} | {name: ours - pids | mine for name, pids in own.items()}
+    for server in _find_servers(targets) & rows.keys():
+        protected |= {row.pid for row in _list_descendants(children, rows[server])}
+    this_process = {pid for pid in protected if pid == transport.pid}
+    found = {"": protected}
+    for session_id, root in roots.items():
+        found[session_id] = protected - {row.pid for row in _list_descendants(children, root)} | this_process
+    return found
+
+
+def _find_servers(targets: Sequence[SessionTarget]) -> set[int]:
+    """The pids of the tmux servers of these sessions."""
+    panes = (target.pane for target in targets)
+    return {pane.server for pane in panes if pane} | {target.server for target in targets if target.server}
 
 
 def _group_by_parent(table: Iterable[Process]) -> dict[int, list[Process]]:
@@ -149,22 +156,23 @@ def _group_by_parent(table: Iterable[Process]) -> dict[int, list[Process]]:
 
 
 def _list_descendants(children: Mapping[int, Sequence[Process]], root: Process) -> list[Process]:
-    found = [root]
-    for row in found:
-        found.extend(children.get(row.pid, ()))
-    return found
+    descendants = [root]
+    for row in descendants:
+        descendants.extend(children.get(row.pid, ()))
+    return descendants
 
 
 def _find_roots(rows: Mapping[int, Process], targets: Sequence[SessionTarget]) -> dict[str, Process]:
     """The first process of each session's pane while it lives, by the session's id: a pid alone could be another one's."""
-    panes = {one.id: one.pane for one in targets if one.pane and not one.pane.dead and one.pane.pid in rows}
-    return {name: rows[pane.pid] for name, pane in panes.items() if rows[pane.pid].parent == pane.server}
+    panes = {target.id: target.pane for target in targets if target.pane and not target.pane.dead}
+    rooted = ((session_id, rows.get(pane.pid), pane.server) for session_id, pane in panes.items())
+    return {session_id: root for session_id, root, server in rooted if root and root.parent == server}
 
 
 def _find_marked(transport: Transport, targets: Sequence[SessionTarget]) -> SessionProcesses:
     if len(targets) == 1:
         return {targets[0].id: transport.marked(targets[0].id)}
-    found: SessionProcesses = {one.id: [] for one in targets}
+    found: SessionProcesses = {target.id: [] for target in targets}
     for row, session_id in find_all_marked(transport):
         if session_id in found:
             found[session_id].append(row)
@@ -178,30 +186,30 @@ def _find_tty_holders(
     roots: Mapping[str, Process],
     found: Mapping[str, Mapping[int, Process]],
 ) -> SessionProcesses:
-    """Those without a terminal of their own that have a session's as standard input, output or error, by that session.
+    """Processes without a terminal of their own that have a session's as standard input, output or error, by that session.
 
-    Asked before and after is whether the session's first process lives: as long as it does, nobody else's terminal can
-    have got the same name.
+    The session's first process must live before and after: as long as it does, no other terminal can get the same name.
     """
     if not terminals:
         return {}
-    asked: list[str] = []
+    candidates: dict[str, str] = {}
     with suppress(TmuxctlError):
         for line in transport.shell(LIST_STREAMS)[1].decode(errors="replace").splitlines():
             link, _, path = line.partition(" -> ")
-            place = link.rpartition("/proc/")[2]
-            row = rows.get(int(pid)) if (pid := place.partition("/")[0]).isdecimal() else None
-            name = terminals.get(path, "")
-            if row and name and row.pid not in found[name] and row.tty in (0, roots[name].tty):
-                asked += [path, place]
-        held: SessionProcesses = {}
-        for place in transport.shell(SELECT_TTY_HOLDERS, *asked)[1].decode().split() if asked else ():
-            row = rows[int(place.partition("/")[0])]
-            name = next(terminals[path] for path, one in zip(asked[::2], asked[1::2], strict=True) if one == place)
-            if not _has_other_marker(transport, row, name):
-                held.setdefault(name, []).append(row)
-        still = {(row.pid, row.started) for row in transport.processes([roots[name].pid for name in held])}
-        return {name: some for name, some in held.items() if (roots[name].pid, roots[name].started) in still}
+            stream = link.rpartition("/proc/")[2]
+            row = rows.get(int(pid)) if (pid := stream.partition("/")[0]).isdecimal() else None
+            session_id = terminals.get(path, "")
+            if row and session_id and row.pid not in found[session_id] and row.tty in (0, roots[session_id].tty):
+                candidates[stream] = path
+        holders: SessionProcesses = {}
+        words = [word for stream, path in candidates.items() for word in (path, stream)]
+        for stream in transport.shell(SELECT_TTY_HOLDERS, *words)[1].decode().split() if words else ():
+            row, session_id = rows[int(stream.partition("/")[0])], terminals[candidates[stream]]
+            if not _has_other_marker(transport, row, session_id):
+                holders.setdefault(session_id, []).append(row)
+        firsts = {session_id: roots[session_id] for session_id in holders}
+        living = {(row.pid, row.started) for row in transport.processes([row.pid for row in firsts.values()])}
+        return {name: holders[name] for name, first in firsts.items() if (first.pid, first.started) in living}
     return {}
 
 
@@ -209,7 +217,7 @@ def _has_other_marker(transport: Transport, row: Process, session_id: str) -> bo
     """True for a process that carries the marker of another session."""
     with suppress(TmuxctlError, OSError):
         environment = transport.read(f"/proc/{row.pid}/environ").split(b"\0")
-        return any(one.startswith(MARKER) and one != MARKER + session_id.encode() for one in environment)
+        return any(variable.startswith(MARKER) and variable != MARKER + session_id.encode() for variable in environment)
     return True
 
 
@@ -221,52 +229,50 @@ def end_processes(
 
     What may have got away from a session without a control group is told, and left alone.
     """
-    groups = cgroup.find_groups(transport, {one.id: one.folder for one in targets})
-    table = transport.processes() if len(groups) < len(targets) else []
+    groups = cgroup.find_groups(transport, {target.id: target.folder for target in targets})
+    before = transport.processes() if len(groups) < len(targets) else []
     first = find_processes(transport, targets)
-    owner = {(row.pid, row.started): name for name, rows in first.items() for row in rows}
-    left = [row for rows in first.values() for row in rows]
-    transport.signal(left, signal)
+    owners = {(row.pid, row.started): session_id for session_id, rows in first.items() for row in rows}
+    living = [row for rows in first.values() for row in rows]
+    transport.signal(living, signal)
     if signal == "TERM":
         # what a closing terminal sends: an interactive shell ignores TERM and ends on this
-        transport.signal(_find_ignoring_term(transport, left), "HUP")
-    transport.signal(left, "CONT")
-    left = _wait_for_end(transport, left, grace / 2)
+        transport.signal(_find_ignoring_term(transport, living), "HUP")
+    transport.signal(living, "CONT")
+    living = _wait_for_end(transport, living, grace / 2)
     if signal == "TERM":
         # only now: it would cut off what ends in an orderly way on TERM
-        transport.signal(left, "HUP")
-    left = _wait_for_end(transport, left, grace / 2)
+        transport.signal(living, "HUP")
+    living = _wait_for_end(transport, living, grace / 2)
     deadline = time.monotonic() + KILL_SECONDS
-    while left := _select_living(transport, [*left, *_find_new(transport, targets, owner)]):
-        names = {owner[row.pid, row.started] for row in left}
+    while living := _select_living(transport, [*living, *_find_new(transport, targets, owners)]):
+        session_ids = {owners[row.pid, row.started] for row in living}
         # one that holds what is not to be ended is left to the signals
         mixed = _find_mixed_groups(transport, targets)
-        cgroup.kill_groups(transport, [groups[name] for name in names if name in groups and name not in mixed])
+        cgroup.kill_groups(transport, [groups[name] for name in session_ids - mixed if name in groups])
         # what stands still starts nothing new while the rest is looked for
-        transport.signal(left, "STOP")
-        left = _select_living(transport, [*left, *_find_new(transport, targets, owner)])
-        transport.signal(left, "KILL")
-        left = _wait_for_end(transport, left, 0.5)
+        transport.signal(living, "STOP")
+        living = _select_living(transport, [*living, *_find_new(transport, targets, owners)])
+        transport.signal(living, "KILL")
+        living = _wait_for_end(transport, living, 0.5)
         if time.monotonic() > deadline:
             break
     cgroup.remove_groups(transport, list(groups.values()))
-    escaped = {(row.pid, row.started): owner[row.pid, row.started] for row in left}
-    strays = _find_leftovers(transport, table, [one for one in targets if one.id not in groups])
-    return {
-        one.id: Ending(
-            sum(name == one.id for name in owner.values()) - sum(name == one.id for name in escaped.values()),
-            tuple(pid for (pid, _), name in escaped.items() if name == one.id),
-            tuple(strays.get(one.id, ())),
-        )
-        for one in targets
-    }
+    unkilled = {(row.pid, row.started): owners[row.pid, row.started] for row in living}
+    leftovers = _find_leftovers(transport, before, [target for target in targets if target.id not in groups])
+    endings = {}
+    for target in targets:
+        left = tuple(pid for (pid, _), session_id in unkilled.items() if session_id == target.id)
+        ended = sum(session_id == target.id for session_id in owners.values()) - len(left)
+        endings[target.id] = Ending(ended, left, tuple(leftovers.get(target.id, ())))
+    return endings
 
 
 def _find_mixed_groups(transport: Transport, targets: Sequence[SessionTarget]) -> set[str]:
     """The sessions whose groups hold a server, or this process."""
-    kept = {one.pane.server for one in targets if one.pane} | {one.server for one in targets} | {transport.pid}
-    members = cgroup.list_members(transport, {one.id: one.folder for one in targets})
-    return {name for name, pids in members.items() if kept.intersection(pids)}
+    protected = _find_servers(targets) | {transport.pid}
+    members = cgroup.list_members(transport, {target.id: target.folder for target in targets})
+    return {session_id for session_id, pids in members.items() if protected.intersection(pids)}
 
 
 def _find_ignoring_term(transport: Transport, rows: Sequence[Process]) -> list[Process]:
@@ -280,58 +286,52 @@ def _find_ignoring_term(transport: Transport, rows: Sequence[Process]) -> list[P
 
 
 def _find_new(
-    transport: Transport, targets: Sequence[SessionTarget], owner: dict[tuple[int, int], str]
+    transport: Transport, targets: Sequence[SessionTarget], owners: dict[tuple[int, int], str]
 ) -> list[Process]:
-    """What there is of the sessions now, written down in `owner`."""
+    """The processes of the sessions by now; who owns each is added to `owners`."""
     found = find_processes(transport, targets)
-    for name, rows in found.items():
-        owner |= {(row.pid, row.started): name for row in rows}
+    for session_id, rows in found.items():
+        owners |= {(row.pid, row.started): session_id for row in rows}
     return [row for rows in found.values() for row in rows]
 
 
 def find_all_marked(transport: Transport) -> list[tuple[Process, str]]:
     """Every process that carries the marker of a session, of whichever server, with that session's id."""
-    found = {}
+    session_ids = {}
     for line in transport.shell(LIST_MARKED)[1].split(b"\0"):
-        if told := MARKED_LINE.fullmatch(line):
-            found[int(told[1])] = told[2].decode()
-    rows = transport.processes(list(found))
-    return [(row, found[row.pid]) for row in rows if row.state not in ("Z", "X")]
+        if match := MARKED_LINE.fullmatch(line):
+            session_ids[int(match[1])] = match[2].decode()
+    rows = transport.processes(list(session_ids))
+    return [(row, session_ids[row.pid]) for row in rows if row.lives]
 
 
 def _find_leftovers(
     transport: Transport, before: Sequence[Process], targets: Sequence[SessionTarget]
 ) -> SessionProcesses:
-    """Processes that may be these sessions', without their marker: started while one ran, left to whom the server itself was
-    left, of the same user, control group and login as the server. A daemon that somebody started meanwhile looks the same,
-    so they are told and not touched; each of the session that was started last before it.
+    """Processes that may be these sessions', without their marker: started while one ran, with the server's own parent, of
+    the same user, control group and login as the server. A daemon that a user started meanwhile looks the same, so they are
+    reported and not touched, each with the session that was started last before it.
 
     `before` is the process table from when the sessions still ran.
     """
-    servers = {one.pane.server for one in targets if one.pane}
+    servers = {target.pane.server for target in targets if target.pane}
     server = next((row for row in before if row.pid in servers), None)
     roots = _find_roots({row.pid: row for row in before}, targets)
     if server is None or not roots:
         return {}
     first = min(root.started for root in roots.values())
-    late = [
-        row
-        for row in transport.processes()
-        if row.parent == server.parent and row.started >= first and row.state not in ("Z", "X")
-    ]
-    late = [row for row in late if row.pid != server.pid and not row.name.startswith("tmux")]
-    found: SessionProcesses = {}
+    later = (row for row in transport.processes() if row.lives and row.started >= first)
+    candidates = [row for row in later if row.parent == server.parent and not row.name.startswith("tmux")]
+    candidates = [row for row in candidates if row.pid != server.pid]
+    leftovers: SessionProcesses = {}
     with suppress(TmuxctlError):
-        pids = (
-            transport.shell(SELECT_LEFTOVERS, *(str(row.pid) for row in (server, *late)))[1].decode().split()
-            if late
-            else ()
-        )
-        for row in late:
+        asked = [str(row.pid) for row in (server, *candidates)]
+        pids = transport.shell(SELECT_LEFTOVERS, *asked)[1].decode().split() if candidates else ()
+        for row in candidates:
             if str(row.pid) in pids:
-                name = max((one.started, name) for name, one in roots.items() if one.started <= row.started)[1]
-                found.setdefault(name, []).append(row)
-    return found
+                newest = max((root.started, name) for name, root in roots.items() if root.started <= row.started)
+                leftovers.setdefault(newest[1], []).append(row)
+    return leftovers
 
 
 def _wait_for_end(transport: Transport, rows: list[Process], seconds: float) -> list[Process]:
@@ -346,5 +346,5 @@ def _select_living(transport: Transport, rows: list[Process]) -> list[Process]:
     if not rows:
         return []
     now = {(row.pid, row.started): row for row in transport.processes([row.pid for row in rows])}
-    alive = {(row.pid, row.started) for row in now.values() if row.state not in ("Z", "X")}
+    alive = {(row.pid, row.started) for row in now.values() if row.lives}
     return list({row.pid: row for row in rows if (row.pid, row.started) in alive}.values())

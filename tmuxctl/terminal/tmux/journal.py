@@ -200,7 +200,7 @@ class Journal:
         if not starts:
             return JournalExtent(0, 0, "end" in files)
         # a segment that was just begun is empty: the one before it holds the last byte
-        newest = next((one for start in reversed(starts) if (one := files[_segment_name(start)]).size), None)
+        newest = next((file for start in reversed(starts) if (file := files[_segment_name(start)]).size), None)
         end = starts[-1] + files[_segment_name(starts[-1])].size
         return JournalExtent(starts[0], end, "end" in files, newest.modified if newest else 0.0)
 
@@ -218,18 +218,18 @@ class Journal:
 
     def read(self, offset: int, limit: int | None = None) -> JournalSlice:
         """The bytes from `offset` on, at most `limit`; empty at or beyond the end. Goes on behind what is missing."""
-        left = sys.maxsize if limit is None else limit
+        remaining = sys.maxsize if limit is None else limit
         position = begin = max(offset, 0)
         pieces: list[bytes] = []
         truncated, misses = False, 0
         spans = self._spans(position)
-        while spans and left > 0:
+        while spans and remaining > 0:
             first, behind = spans[0]
             if first > position:
                 truncated, position = True, first
                 begin = begin if pieces else first
             try:
-                data = self._read(first, position, min(left, behind - position))
+                data = self._read(first, position, min(remaining, behind - position))
             except NotFound:
                 # The writer removes the oldest first: after a second miss, stay ahead of it.
                 spans = self._spans(position)
@@ -238,14 +238,14 @@ class Journal:
                 continue
             if data:
                 pieces.append(data)
-            position, left = position + len(data), left - len(data)
+            position, remaining = position + len(data), remaining - len(data)
             del spans[0]
         return JournalSlice(b"".join(pieces), begin, position, truncated)
 
     def tail(self, limit: int) -> JournalSlice:
         """The last `limit` bytes, or as many of them as are kept."""
-        kept = self.extent()
-        return self.read(max(kept.start, kept.end - limit), limit)
+        extent = self.extent()
+        return self.read(max(extent.start, extent.end - limit), limit)
 
     def _spans(self, offset: int) -> list[tuple[int, int]]:
         """The segments that reach beyond `offset`: each one's start and the next one's, the last without bound."""

@@ -49,8 +49,8 @@ def is_broken(pane: Pane, machine: str | None) -> bool:
     """True if the session's lease belongs to a process of this machine that is gone."""
     if machine is not None or pane.lease.count(".") != 2:
         return False
-    _, pid, began = pane.lease.split(".")
-    return read_start_time(int(pid)) not in (int(began), -1)
+    _, pid, started = pane.lease.split(".")
+    return read_start_time(int(pid)) not in (int(started), -1)
 
 
 def held_by_other(
@@ -78,15 +78,15 @@ def take_lease(
 ) -> bool:
     """Take or renew the lease in one list; False if another writer has it."""
     now = transport.clock()
-    held = held_by_other(holder, pane, now=now, machine=transport.machine, name=name)
-    here = target(pane.name)
-    mine = [
-        Guard(here, f"#{{?{held},0,1}}"),
-        ("set-option", "-t", here, name, str(holder)),
-        ("set-option", "-t", here, f"{name}_until", str(int(now) + SECONDS)),
+    held_elsewhere = held_by_other(holder, pane, now=now, machine=transport.machine, name=name)
+    target_pane = target(pane.name)
+    commands = [
+        Guard(target_pane, f"#{{?{held_elsewhere},0,1}}"),
+        ("set-option", "-t", target_pane, name, str(holder)),
+        ("set-option", "-t", target_pane, f"{name}_until", str(int(now) + SECONDS)),
     ]
     try:
-        transport.run(mine, timeout=timeout)
+        transport.run(commands, timeout=timeout)
     except GuardRefused:
         return False
     return True
@@ -95,18 +95,18 @@ def take_lease(
 def take_turn(transport: Transport, holder: LeaseHolder, pane: Pane) -> bool:
     """Take or renew the right to have a turn, as `take_lease`: it keeps out other turns, and no keys."""
     reply = transport.run([("display-message", "-p", "-t", target(pane.name), f"#{{{options.ASKER}}}")])
-    holds = pane._replace(lease=reply.decode(errors="replace").strip())
-    return take_lease(transport, holder, holds, name=options.ASKER)
+    asker = pane._replace(lease=reply.decode(errors="replace").strip())
+    return take_lease(transport, holder, asker, name=options.ASKER)
 
 
 def release_lease(
     transport: Transport, holder: LeaseHolder, session: str, *, name: str = options.LEASE, timeout: float = 8.0
 ) -> None:
     """Release the lease if it is still ours."""
-    here = target(session)
-    mine = f"#{{==:#{{{name}}},{holder}}}"
+    target_pane = target(session)
+    still_ours = f"#{{==:#{{{name}}},{holder}}}"
     with suppress(GuardRefused):
-        transport.run([Guard(here, mine), ("set-option", "-u", "-t", here, name)], timeout=timeout)
+        transport.run([Guard(target_pane, still_ours), ("set-option", "-u", "-t", target_pane, name)], timeout=timeout)
 
 
 def leased_error(name: str) -> Conflict:

@@ -67,20 +67,20 @@ def styled_rows(captured: bytes) -> list[str]:
     style: dict[str, str] = {}
     drawing = False
     for line in _keep_styles(captured.decode("utf-8", "replace")).removesuffix("\n").split("\n"):
-        parts = [_style_sequence(style)]
-        for piece in _STYLED_OR_DRAWN.split(line):
-            if not piece:
+        row_parts = [_style_sequence(style)]
+        for part in _STYLED_OR_DRAWN.split(line):
+            if not part:
                 continue
-            if piece == "\x0e" or piece == "\x0f":
-                drawing = piece == "\x0e"
-            elif piece[0] == "\x1b":
-                _apply_style(style, piece[2:-1])
-                parts.append(piece)
+            if part == "\x0e" or part == "\x0f":
+                drawing = part == "\x0e"
+            elif part[0] == "\x1b":
+                _apply_style(style, part[2:-1])
+                row_parts.append(part)
             else:
-                parts.append(piece.translate(LINE_DRAWING) if drawing else piece)
+                row_parts.append(part.translate(LINE_DRAWING) if drawing else part)
         if style:
-            parts.append("\x1b[0m")
-        rows.append("".join(parts))
+            row_parts.append("\x1b[0m")
+        rows.append("".join(row_parts))
     return rows
 
 
@@ -91,16 +91,16 @@ def find_drawn_cursor(captured: bytes, tmux: widths.Version = None) -> tuple[int
     found = None
     for y, line in enumerate(_keep_styles(captured.decode("utf-8", "replace")).split("\n")):
         x, reversed_cells, begun = 0, [], False
-        for piece in _STYLED_OR_DRAWN.split(line):
-            if piece and piece[0] == "\x1b":
+        for part in _STYLED_OR_DRAWN.split(line):
+            if part and part[0] == "\x1b":
                 before = "reverse" in style
-                _apply_style(style, piece[2:-1])
+                _apply_style(style, part[2:-1])
                 begun = "reverse" in style and (begun or not before)
-            elif piece and piece not in ("\x0e", "\x0f"):
+            elif part and part not in ("\x0e", "\x0f"):
                 begun = False
                 if "reverse" in style:
-                    reversed_cells += [x] * sum(1 for _ in widths.cells(piece, tmux))
-                x += widths.columns(piece, tmux)
+                    reversed_cells += [x] * sum(1 for _ in widths.cells(part, tmux))
+                x += widths.columns(part, tmux)
         # tmux leaves out blanks at the end of a row, reversed ones too
         reversed_cells += [x] if begun else []
         if len(reversed_cells) == 1:
@@ -122,10 +122,10 @@ def strip_escapes(data: str | bytes) -> str:
 def _is_visible(row: str) -> bool:
     """Whether a row holds text, or blanks with a style that shows on them."""
     style: dict[str, str] = {}
-    for place, piece in enumerate(_STYLE.split(row)):
-        if place % 2:
-            _apply_style(style, piece)
-        elif piece and (piece.strip(" ") or not _SEEN_ON_BLANKS.isdisjoint(style)):
+    for index, part in enumerate(_STYLE.split(row)):
+        if index % 2:
+            _apply_style(style, part)
+        elif part and (part.strip(" ") or not _SEEN_ON_BLANKS.isdisjoint(style)):
             return True
     return False
 

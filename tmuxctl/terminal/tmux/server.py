@@ -227,13 +227,13 @@ def read_pane_and_input(
 
     With what was known of it `before` only the changes are asked for, and all if it is not that session any more.
     """
-    wanted = CHANGES if before else FORMAT
-    query = ("display-message", "-p", "-t", target(name), f"#{{{options.INPUT}}}\t" + wanted)
-    given, _, facts = transport.run([query], timeout=timeout).decode(errors="replace").rstrip("\n").partition("\t")
+    facts_format = CHANGES if before else FORMAT
+    query = ("display-message", "-p", "-t", target(name), f"#{{{options.INPUT}}}\t" + facts_format)
+    last_input, _, facts = transport.run([query], timeout=timeout).decode(errors="replace").rstrip("\n").partition("\t")
     if before:
-        now = renew_pane(before, facts)
-        return (now, given) if now else read_pane_and_input(transport, name, timeout=timeout)
-    return require_pane(parse_with_status(transport, facts, timeout), name), given
+        renewed = renew_pane(before, facts)
+        return (renewed, last_input) if renewed else read_pane_and_input(transport, name, timeout=timeout)
+    return require_pane(parse_with_status(transport, facts, timeout), name), last_input
 
 
 class NameOwner(NamedTuple):
@@ -255,11 +255,13 @@ def list_names(transport: Transport, *, timeout: float = 8.0) -> dict[str, NameO
 def list_panes(transport: Transport, *, timeout: float = 8.0) -> list[Pane]:
     """The facts of every session of ours, by name; hidden ones (`_...`) left out."""
     listing = ("list-panes", "-a", "-F", FORMAT)
-    found = [parse_pane(line) for line in _run_listing(transport, [listing], timeout)]
-    if any(one and one.dead and one.status is None and one.signal is None for one in found):
+    panes = [parse_pane(line) for line in _run_listing(transport, [listing], timeout)]
+    if any(pane and pane.dead and pane.status is None and pane.signal is None for pane in panes):
         nudge_tmux(transport)
-        found = [parse_pane(line) for line in _run_listing(transport, [listing], timeout)]
-    return sorted((one for one in found if one and not one.name.startswith("_")), key=lambda one: natural(one.name))
+        panes = [parse_pane(line) for line in _run_listing(transport, [listing], timeout)]
+    return sorted(
+        (pane for pane in panes if pane and not pane.name.startswith("_")), key=lambda pane: natural(pane.name)
+    )
 
 
 def _run_listing(transport: Transport, commands: Sequence[Command], timeout: float) -> list[str]:
@@ -273,12 +275,12 @@ def _run_listing(transport: Transport, commands: Sequence[Command], timeout: flo
 
 def parse_with_status(transport: Transport, line: str, timeout: float) -> Pane | None:
     """The facts in a line; a dead pane without a status is asked again: tmux 3.3a forgets it until it is nudged (measured)."""
-    found = parse_pane(line)
-    if found and found.dead and found.status is None and found.signal is None:
+    pane = parse_pane(line)
+    if pane and pane.dead and pane.status is None and pane.signal is None:
         nudge_tmux(transport)
-        again: Sequence[Command] = [("display-message", "-p", "-t", found.target, FORMAT)]
-        return parse_pane(transport.run(again, timeout=timeout).decode(errors="replace").rstrip("\n")) or found
-    return found
+        query: Sequence[Command] = [("display-message", "-p", "-t", pane.target, FORMAT)]
+        return parse_pane(transport.run(query, timeout=timeout).decode(errors="replace").rstrip("\n")) or pane
+    return pane
 
 
 def nudge_tmux(transport: Transport) -> None:
@@ -292,8 +294,8 @@ def nudge_tmux(transport: Transport) -> None:
             raise
 
 
-def require_pane(found: Pane | None, name: str) -> Pane:
+def require_pane(pane: Pane | None, name: str) -> Pane:
     """The pane, or NotFound for what tmux answers with an empty line."""
-    if found is None:
+    if pane is None:
         raise NotFound(f"no session {ascii(name)}", reason="no_session", hint="tmuxctl ls")
-    return found
+    return pane
