@@ -69,22 +69,23 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def another(backend: str, place: Path) -> Iterator[Callable[[], Control]]:
-    """Makes Controls of one and the same server, as several processes would have."""
+def another(backend: str, place: Path) -> Iterator[Callable[..., Control]]:
+    """Makes Controls of one and the same server, as several processes would have; each with the `timing`, `limits` and `clock`
+    it is given."""
     memory: list[Any] = []
     made: list[Control] = []
 
-    def make() -> Control:
+    def make(**given: Any) -> Control:
         if backend == "memory":
             from memory.transport import MemoryTransport
 
             if not memory:
                 memory.append(MemoryTransport())
-            made.append(Control(memory[0]))
+            made.append(Control(memory[0], **given))
         elif backend == "pipe":
-            made.append(Control(PipeTransport(socket=SOCKET, config=CONFIG)))
+            made.append(Control(PipeTransport(socket=SOCKET, config=CONFIG), **given))
         else:
-            made.append(Control(resident=backend == "resident"))
+            made.append(Control(resident=backend == "resident", **given))
         return made[-1]
 
     yield make
@@ -93,7 +94,7 @@ def another(backend: str, place: Path) -> Iterator[Callable[[], Control]]:
 
 
 @pytest.fixture
-def control(backend: str, place: Path, another: Callable[[], Control]) -> Iterator[Control]:
+def control(backend: str, place: Path, another: Callable[..., Control]) -> Iterator[Control]:
     """A Control with no session yet. What a test starts is ended behind it; of a session it ended nothing may be left."""
     before = _pids()
     made = another()

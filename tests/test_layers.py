@@ -18,6 +18,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "errors",
         "ownership",
         "value",
+        "timing",
         "vocabulary",
         "model",
         "untrusted",
@@ -88,6 +89,7 @@ HEAVY = ("asyncio", "importlib.metadata", "libtmux", "psutil", "pyte", "yaml")
 HOT = (
     "errors",
     "ownership",
+    "timing",
     "state_files",
     "vocabulary",
     "model",

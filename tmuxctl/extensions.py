@@ -17,13 +17,11 @@ from tmuxctl.config import config_folder, near
 from tmuxctl.errors import Denied, Failed, NotFound, Usage
 from tmuxctl.model import NAME
 from tmuxctl.ownership import refuse_unsafe
+from tmuxctl.timing import TIMING
 from tmuxctl.untrusted import read_file
 
 GROUP = "tmuxctl.plugins"
 """The group of entry points, each naming a module, and the package that modules from a folder are loaded into."""
-
-DEADLINE = 10.0
-"""How long a plugin that is a program may take, in seconds."""
 
 SIZE_LIMIT = 16 << 20
 """Bytes of a profile's or plugin's file that are read."""
@@ -119,7 +117,9 @@ def load_module(found: Extension) -> ModuleType:
     return module
 
 
-def run_program(found: Extension, request: Mapping[str, Any], folder: str) -> bytes:
+def run_program(
+    found: Extension, request: Mapping[str, Any], folder: str, *, seconds: float = TIMING.plugin.program_seconds
+) -> bytes:
     """Run a plugin that is a program in `folder`, the request as JSON on its standard input; what it printed.
 
     Failed `plugin` with its message (`details["said"]`) if it does not start, end in time, or end with 0.
@@ -139,11 +139,11 @@ def run_program(found: Extension, request: Mapping[str, Any], folder: str) -> by
         raise failed(f"{found.path} does not start: {error.strerror}") from None
     with process:
         try:
-            printed, complaint = process.communicate(json.dumps(request).encode(), DEADLINE)
+            printed, complaint = process.communicate(json.dumps(request).encode(), seconds)
         except BaseException as error:
             os.killpg(process.pid, signal.SIGKILL)
             if isinstance(error, subprocess.TimeoutExpired):
-                raise failed(f"{request['op']} did not end within {DEADLINE:g} s") from None
+                raise failed(f"{request['op']} did not end within {seconds:g} s") from None
             raise
     if process.returncode:
         raise failed(" ".join(complaint.decode(errors="replace").split())[:500] or f"exit status {process.returncode}")

@@ -24,6 +24,7 @@ from tmuxctl.config import near
 from tmuxctl.errors import Failed, TmuxctlError, Usage
 from tmuxctl.extensions import Extension, find_plugin, load_module, run_program
 from tmuxctl.model import NAME, SessionSpec, Size, parse_size
+from tmuxctl.timing import TIMING
 from tmuxctl.untrusted import parse_json
 
 
@@ -45,9 +46,6 @@ KINDS: Mapping[str, PluginKind] = {
 
 ORDER = 50
 """Where a plugin without an `ORDER` of its own stands within its kind; of two wrappers the higher is the outer one."""
-
-DEADLINE = 60.0
-"""How long a function of a plugin may take, in seconds, unless the plugin says otherwise."""
 
 Wanted = tuple[str, Any]
 _loading: dict[str, threading.RLock] = {}
@@ -384,8 +382,8 @@ def _transform(plugin: Plugin, options: dict[str, Any], spec: SessionSpec, folde
 
 
 def _deadline(module: ModuleType | None) -> float:
-    seconds = getattr(module, "DEADLINE", DEADLINE)
-    return float(seconds) if isinstance(seconds, (int, float)) and 0 < seconds < 1e6 else DEADLINE
+    seconds = getattr(module, "DEADLINE", TIMING.plugin.function_seconds)
+    return float(seconds) if isinstance(seconds, (int, float)) and 0 < seconds < 1e6 else TIMING.plugin.function_seconds
 
 
 def _clean_up(spec: SessionSpec, applied: AppliedPlugin, ended: SessionEnd, folder: str) -> str:
@@ -416,7 +414,7 @@ def _parse(name: str, printed: bytes) -> dict[str, Any]:
     raise _failed(name, f"printed no JSON object but {ascii(printed[:60].decode(errors='replace'))}")
 
 
-def _guard(name: str, act: Callable[[], Any], seconds: float = DEADLINE) -> Any:
+def _guard(name: str, act: Callable[[], Any], seconds: float = TIMING.plugin.function_seconds) -> Any:
     """What `act` returns; what a plugin's code raises, even an exit, becomes Failed naming the plugin and the cause, and so
     does taking longer than `seconds`, where an alarm is possible. What it prints goes to standard error: standard output
     is the command's result."""

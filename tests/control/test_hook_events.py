@@ -18,6 +18,7 @@ from tmuxctl.control.sessions import finding
 from tmuxctl.model import State
 from tmuxctl.profile_files import library
 from tmuxctl.program_profile import HookEventRule, Hooks, Transcript
+from tmuxctl.timing import LIMITS, Limits
 
 TOLD = Hooks(
     events=(
@@ -141,14 +142,14 @@ def test_news_is_what_was_not_read_yet(folder: Folder) -> None:
 
 
 def test_old_events_go(folder: Folder) -> None:
-    for number in range(hook_events.KEPT + 5):
+    for number in range(LIMITS.events_kept + 5):
         folder.tell("Begin", number, prompt=str(number))
     (folder.path / "hook").write_text("its script")
     (folder.path / "notes.txt").write_text("of somebody else")
     seen = folder.events()
     seen.remove_old()
     assert [one.event.input for one in seen.read_all()][:1] == ["5"]
-    assert len(list(folder.path.iterdir())) == hook_events.KEPT + 2
+    assert len(list(folder.path.iterdir())) == LIMITS.events_kept + 2
 
 
 NAMES = [
@@ -228,8 +229,8 @@ def test_a_clock_that_was_set_back_ends_no_turn(folder: Folder) -> None:
     assert folder.hook(980) == "submit"
 
 
-def test_of_many_events_the_newest_are_read(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hook_events, "READ_LIMIT", 3000)
+def test_of_many_events_the_newest_are_read(folder: Folder, another: Callable[..., Control]) -> None:
+    folder.control = another(limits=Limits(events_bytes=3000))
     for number in range(5):
         folder.tell("End", number, text=str(number) * 1000)
     assert [one.event.text for one in folder.events(ENDS_ONLY).read_all()] == ["3" * 1000, "4" * 1000]
@@ -237,24 +238,22 @@ def test_of_many_events_the_newest_are_read(folder: Folder, monkeypatch: pytest.
 
 def test_what_the_profile_does_not_know_is_not_read(folder: Folder) -> None:
     folder.tell("Begin", 1, prompt="known")
-    for number in range(hook_events.KEPT + 1):
+    for number in range(LIMITS.events_kept + 1):
         folder.tell("Other", 2 + number)
     assert [one.event.input for one in folder.events().read_all()] == ["known"]
 
 
 @pytest.mark.parametrize("at", ["first", "last"])
 def test_an_input_is_found_wherever_it_stands_in_a_long_transcript(
-    control: Control, place: Path, monkeypatch: pytest.MonkeyPatch, at: str
+    control: Control, place: Path, another: Callable[..., Control], at: str
 ) -> None:
-    monkeypatch.setattr(hook_events, "NEAR_LIMIT", 300)
+    near = another(limits=Limits(near_transcript_bytes=300)).machine
     turns = [(name, f"answer to {name}") for name in ("first", *map(str, range(50)), "last")]
     entries = [{"is": kind, "text": text} for each in turns for kind, text in zip(("user", "agent"), each, strict=True)]
     (place / "turns.jsonl").write_text("".join(json.dumps(one) + "\n" for one in entries))
     control.new("a", ("cat",), cwd=str(place))
     how = Transcript(user={"is": "user"}, agent={"is": "agent"}, input="text", text="text")
-    found = hook_events.find_transcript_entry(
-        control.machine, finding.find(control.machine, "a"), how, "turns.jsonl", at
-    )
+    found = hook_events.find_transcript_entry(near, finding.find(near, "a"), how, "turns.jsonl", at)
     assert found is not None
     assert found.text == f"answer to {at}"
 
@@ -306,8 +305,8 @@ def its_events(place: Path) -> Path:
     return found
 
 
-def test_when_a_turn_begins_old_events_go(agent: Agent, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hook_events, "KEPT", 20)
+def test_when_a_turn_begins_old_events_go(agent: Agent, place: Path, another: Callable[..., Control]) -> None:
+    agent.control = another(limits=Limits(events_kept=20))
     agent.start(tells=True)
     for number in range(30):
         (its_events(place) / f"{'Stop' if number % 2 else 'Other'}.{number}.1").write_text("{}")

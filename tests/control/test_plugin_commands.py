@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 from click.shell_completion import ShellComplete
 
-from tmuxctl import contract, extensions
+from tmuxctl import contract
 from tmuxctl.control.service import Control
 from tmuxctl.control.setup import plugins
 from tmuxctl.errors import Denied, Failed, NotFound, Usage
 from tmuxctl.operations import find
 from tmuxctl.surfaces.cli import app
+from tmuxctl.timing import PluginTiming
 
 SHIPPED = sorted(
     path.stem for path in (Path(__file__).resolve().parents[2] / "plugins").iterdir() if path.stem[0] != "_"
@@ -87,8 +88,8 @@ def line(capsys):
     signal.signal(signal.SIGTERM, before)
 
 
-def listed():
-    return {one.name: one for one in plugins.ls().plugins}
+def listed(**timing):
+    return {one.name: one for one in plugins.ls(PluginTiming(**timing)).plugins}
 
 
 def wrapper(body, head=HEAD, options="", more=""):
@@ -159,10 +160,9 @@ def test_a_plugin_that_cannot_be_used_is_listed_with_what_is_wrong(put, line, so
         "#!/bin/sh\nsleep 1000\n",
     ],
 )
-def test_a_plugin_that_hangs_is_listed_with_that(put, monkeypatch, source):
-    monkeypatch.setattr(extensions, "DEADLINE", 0.3)
+def test_a_plugin_that_hangs_is_listed_with_that(put, source):
     put("slow", source)
-    assert "0.3 s" in listed()["slow"].problem
+    assert "0.3 s" in listed(program_seconds=0.3)["slow"].problem
 
 
 def test_programs_are_only_asked_what_they_are(put, place, monkeypatch):
@@ -366,10 +366,10 @@ def test_what_a_plugin_leaves_behind_in_words_is_no_failure(put):
         ("os.kill(os.getpid(), 9)", "with status -9"),
     ],
 )
-def test_a_plugin_that_takes_the_trial_down_fails_that_test(put, monkeypatch, body, why):
-    monkeypatch.setattr(contract, "PATIENCE", 5.0)
+def test_a_plugin_that_takes_the_trial_down_fails_that_test(put, body, why):
     put("it", wrapper(f"if len(spec.argv) > 2: {body}\n    {SOUND}"))
-    assert why in broken()["takes words with quotes, line ends and other alphabets"]
+    told = contract.run("it", timing=PluginTiming(test_seconds=5.0))
+    assert why in {one.test: one.why for one in told}["takes words with quotes, line ends and other alphabets"]
 
 
 def test_a_trial_leaves_nothing_behind(put, place, monkeypatch, until):

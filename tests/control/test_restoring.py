@@ -17,6 +17,7 @@ from tmuxctl.control.lifecycle import creation
 from tmuxctl.control.lifecycle.creation import SessionRequest
 from tmuxctl.errors import Conflict, NotFound, Usage
 from tmuxctl.terminal.tmux import layout
+from tmuxctl.timing import SessionTiming, Timing
 from tmuxctl.untrusted import parse_json
 
 pytestmark = pytest.mark.on("tmux")
@@ -213,17 +214,20 @@ def _in(place: Path, pid: int) -> bool:
 
 @pytest.mark.parametrize("profile", ["sleep 1000", "exit 3", "yes", "exec >&-", "kill -9 $$"])
 def test_a_login_that_does_not_come_to_its_end_holds_up_no_session(
-    control: Control, crash: Crash, place: Path, monkeypatch: pytest.MonkeyPatch, profile: str
+    control: Control,
+    another: Callable[..., Control],
+    crash: Crash,
+    place: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    profile: str,
 ) -> None:
-    from tmuxctl.control.lifecycle import login_shell
-
-    monkeypatch.setattr(login_shell, "SECONDS", 1.0)
     monkeypatch.setenv("INHERITED", "came along")
     control.new("t", LINES)
     crash()
     monkeypatch.delenv("INHERITED")
     (place / ".profile").write_text(profile)
-    (one,) = control.restore().sessions
+    hasty = another(timing=Timing(session=SessionTiming(login_seconds=1.0)))
+    (one,) = hasty.restore().sessions
     assert (one.outcome, one.secret_missing, one.from_login) == ("relaunched", ("INHERITED",), ())
     assert not [
         row for row in control.machine.transport.processes() if row.name in ("sleep", "yes") and _in(place, row.pid)

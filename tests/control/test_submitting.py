@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from tmuxctl.errors import Conflict, Usage
 from tmuxctl.evidence import Look
 from tmuxctl.model import State
 from tmuxctl.results import Submitted
+from tmuxctl.timing import SubmissionTiming, Timing
 
 pytestmark = pytest.mark.on("tmux")
 
@@ -40,10 +42,9 @@ def agent(control: Control, place: Path) -> Agent:
 
 
 @pytest.fixture
-def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+def hasty(agent: Agent, another: Callable[..., Control]) -> None:
     """What never comes is waited for less long."""
-    for name in ("PROOF_SECONDS", "SHOWN_SECONDS"):
-        monkeypatch.setattr(submitting, name, 2.0)
+    agent.control = another(timing=Timing(submission=SubmissionTiming(proof_seconds=2.0, shown_seconds=2.0)))
 
 
 def test_a_text_is_submitted_once_and_as_it_is(agent: Agent) -> None:

@@ -22,10 +22,8 @@ from tmuxctl.config import config_folder
 from tmuxctl.errors import from_json
 from tmuxctl.extensions import find_plugin, trusted_path
 from tmuxctl.results import PluginTested
+from tmuxctl.timing import TIMING, PluginTiming
 from tmuxctl.untrusted import parse_json
-
-PATIENCE = 30.0
-"""Seconds that one test may take."""
 
 START = "from tmuxctl.contract.child import main; main()"
 
@@ -35,7 +33,9 @@ def failures(name: str, options: Mapping[str, Any] | None = None) -> tuple[str, 
     return tuple(f"{one.test}: {one.why}" for one in run(name, options) if one.outcome == "failed")
 
 
-def run(name: str, options: Mapping[str, Any] | None = None) -> tuple[PluginTested, ...]:
+def run(
+    name: str, options: Mapping[str, Any] | None = None, *, timing: PluginTiming = TIMING.plugin
+) -> tuple[PluginTested, ...]:
     """Each test with what it gave, tried with these options, else with those the plugin's `example` names, else with none.
 
     NotFound `no_plugin`, Denied `unsafe_file`, Usage `bad_option` if one of the options is none of its own.
@@ -43,17 +43,17 @@ def run(name: str, options: Mapping[str, Any] | None = None) -> tuple[PluginTest
     find_plugin(name)
     folder = os.path.realpath(tempfile.mkdtemp(prefix="tmuxctl-plugin-"))
     try:
-        return tuple(_outcomes(name, dict(options or {}), folder))
+        return tuple(_outcomes(name, dict(options or {}), folder, timing.test_seconds))
     finally:
         rmtree(folder, ignore_errors=True)
 
 
-def _outcomes(name: str, options: Mapping[str, Any], folder: str) -> Iterator[PluginTested]:
+def _outcomes(name: str, options: Mapping[str, Any], folder: str, seconds: float) -> Iterator[PluginTested]:
     with open(f"{folder}/said", "w+b") as said, _started(folder, said) as process:
         test = "loads"
         try:
             _ask(process, {"name": name, "options": options, "folder": folder})
-            for line in _lines(process):
+            for line in _lines(process, seconds):
                 told = parse_json(line)
                 if "refused" in told:
                     raise from_json(told["refused"])
@@ -62,10 +62,10 @@ def _outcomes(name: str, options: Mapping[str, Any], folder: str) -> Iterator[Pl
                     continue
                 yield PluginTested(name, test, outcome, told["why"])
                 test = ""
-            process.wait(PATIENCE)
+            process.wait(seconds)
             why = f"it ended the process that tried it, with status {process.returncode}: {_last_line(said)}"
         except subprocess.TimeoutExpired:
-            why = f"it did not end within {PATIENCE:g} s"
+            why = f"it did not end within {seconds:g} s"
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -98,19 +98,19 @@ def _ask(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> None:
         stdin.write(json.dumps(request).encode())
 
 
-def _lines(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+def _lines(process: subprocess.Popen[bytes], seconds: float) -> Iterator[bytes]:
     """The lines it prints; TimeoutExpired if the next one does not come in time."""
     assert process.stdout is not None
     source, read = process.stdout.fileno(), b""
     with selectors.DefaultSelector() as selector:
         selector.register(source, selectors.EVENT_READ)
-        while selector.select(PATIENCE):
+        while selector.select(seconds):
             part = os.read(source, 1 << 16)
             *lines, read = (read + part).split(b"\n")
             yield from lines
             if not part:
                 return
-    raise subprocess.TimeoutExpired(START, PATIENCE)
+    raise subprocess.TimeoutExpired(START, seconds)
 
 
 def _last_line(said: IO[bytes]) -> str:

@@ -14,6 +14,7 @@ from tmuxctl.contract.trial import EMPTY, PLAIN, QUOTED, REMOTE, SECRET, STRANGE
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.model import SessionSpec
 from tmuxctl.plugin import SessionEnd
+from tmuxctl.timing import TIMING
 
 Test = Callable[[Trial], str | None]
 
@@ -87,8 +88,8 @@ def _checks(trial: Trial) -> str | None:
     found, began = trial.plugin, monotonic()
     reason = plugin.why_not(found)
     seconds = monotonic() - began + (0 if found.module else trial.load_seconds)
-    if seconds >= extensions.DEADLINE:
-        raise Broken(f"check took {seconds:.0f} s, and may take {extensions.DEADLINE:g}")
+    if seconds >= TIMING.plugin.program_seconds:
+        raise Broken(f"check took {seconds:.0f} s, and may take {TIMING.plugin.program_seconds:g}")
     if not isinstance(reason, (str, type(None))):
         raise Broken(f"check returned {ascii(reason)[:60]}, neither a text nor None")
     return f"it cannot work here: {reason}" if reason else None

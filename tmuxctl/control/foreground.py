@@ -16,6 +16,7 @@ import tmuxctl
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.program_profile import from_json, to_json
 from tmuxctl.terminal.tmux import layout
+from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import read_object
 from tmuxctl.untrusted import to_record
 
@@ -23,9 +24,6 @@ if TYPE_CHECKING:
     from tmuxctl.extensions import Extension
     from tmuxctl.program_profile import Profile
     from tmuxctl.transport.base import Transport
-
-FRESH_SECONDS = 2.0
-"""How long a process takes it that no file of a profile has changed."""
 
 
 class ProfileEntry(NamedTuple):
@@ -43,11 +41,11 @@ class KnownProfiles:
         self._entries: tuple[ProfileEntry, ...] = ()
         self._key: list[Any] = []
         self._found: dict[str, Profile | None] = {}
-        self._checked = -FRESH_SECONDS
+        self._checked = -TIMING.profile.fresh_seconds
 
     def of(self, name: str) -> Profile | None:
         """The profile for a program that is called so while it has the terminal; None if there is none."""
-        if time.monotonic() - self._checked > FRESH_SECONDS:
+        if time.monotonic() - self._checked > TIMING.profile.fresh_seconds:
             self._check()
         if name not in self._found:
             exact = [one for one in self._entries if name in one.names]

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tmuxctl.control.foreground import KnownProfiles
+from tmuxctl.timing import CLOCK, LIMITS, TIMING, Clock, Limits, Timing
 
 if TYPE_CHECKING:
     from tmuxctl.config import Settings
@@ -22,10 +23,19 @@ class Machine:
     """
 
     def __init__(
-        self, transport: Transport, settings: Settings, *, resident: bool = False, known: KnownProfiles | None = None
+        self,
+        transport: Transport,
+        settings: Settings,
+        *,
+        resident: bool = False,
+        known: KnownProfiles | None = None,
+        timing: Timing = TIMING,
+        limits: Limits = LIMITS,
+        clock: Clock = CLOCK,
     ) -> None:
         self.transport = transport
         self.settings = settings
+        self.timing, self.limits, self.clock = timing, limits, clock
         self.known = known or KnownProfiles(transport)
         self.panes: dict[str, Pane] | None = {} if resident else None
         """What a resident process remembers of sessions it wrote to; never trusted for more than where to look."""

@@ -37,6 +37,7 @@ from tmuxctl.operations import (
     invoke,
     operation,
 )
+from tmuxctl.timing import CLOCK, LIMITS, TIMING, Clock, Limits, Timing
 from tmuxctl.vocabulary import StateFilter
 
 if TYPE_CHECKING:
@@ -89,10 +90,18 @@ class Control:
     """Drives the sessions of one tmux server.
 
     `resident` is for a process that stays: one control-mode client serves all its calls. Safe to share between threads.
+    `timing`, `limits` and `clock` replace the durations, sizes and clock of this one.
     """
 
     def __init__(
-        self, transport: Transport | None = None, settings: Settings | None = None, *, resident: bool = False
+        self,
+        transport: Transport | None = None,
+        settings: Settings | None = None,
+        *,
+        resident: bool = False,
+        timing: Timing = TIMING,
+        limits: Limits = LIMITS,
+        clock: Clock = CLOCK,
     ) -> None:
         from tmuxctl import config
 
@@ -104,7 +113,7 @@ class Control:
             transport = LocalTransport(
                 settings.tmux_socket, tmux=settings.tmux_binary, config=CONFIG, resident=resident
             )
-        self.machine = Machine(transport, settings, resident=resident)
+        self.machine = Machine(transport, settings, resident=resident, timing=timing, limits=limits, clock=clock)
 
     @classmethod
     def of(cls, machine: Machine) -> Control:
@@ -911,14 +920,14 @@ class Control:
         """List the plugins: yours, installed ones, ours; and what is wrong with one that cannot be used."""
         from tmuxctl.control.setup import plugins
 
-        return plugins.ls()
+        return plugins.ls(self.machine.timing.plugin)
 
     @operation(right="read", group="Set up", family=True, examples=("plugin show env", "plugin show nice --json"))
     def plugin_show(self, name: PluginName) -> PluginPage:
         """Print all of a plugin: what it is for, its options, how to give them, and whether it can work here."""
         from tmuxctl.control.setup import plugins
 
-        return plugins.show(name)
+        return plugins.show(name, self.machine.timing.plugin)
 
     @operation(
         right="create",

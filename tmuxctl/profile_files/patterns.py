@@ -8,17 +8,12 @@ from collections.abc import Iterator, Sequence
 
 from tmuxctl import alarm
 from tmuxctl.search_cost import BEGINNING, search_steps
+from tmuxctl.timing import TIMING
 
 LENGTH_LIMIT = 1000
 
 STEPS_LIMIT = 1_000_000_000
 """Steps on a row that need no trial: at most about a second, and far above what such a pattern takes on a real one."""
-
-TRIAL_SECONDS = 0.5
-"""How long all searches of a trial may take; those of a sound pattern take a hundredth of it."""
-
-SEARCH_SECONDS = 0.05
-"""Seconds of the processor for one search of a trial that no alarm can end."""
 
 ROW = "x" * 120
 """What patterns are measured by: a full row, for nearly all patterns stay on theirs."""
@@ -65,7 +60,7 @@ def _takes_long(pattern: str) -> bool:
         return any(_slow(part, lengths) for part in _parts(pattern))
 
     try:
-        return alarm.within(TRIAL_SECONDS, trial) if alarmed else trial()
+        return alarm.within(TIMING.profile.trial_seconds, trial) if alarmed else trial()
     except alarm.TimeUp:
         return True
 
@@ -80,7 +75,7 @@ def _slow(part: str, lengths: Sequence[int]) -> bool:
         for length in lengths:
             began = time.thread_time()
             search(character * length)
-            if time.thread_time() - began > SEARCH_SECONDS:
+            if time.thread_time() - began > TIMING.profile.search_seconds:
                 return True
     return False
 

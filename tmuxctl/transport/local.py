@@ -18,6 +18,7 @@ from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unr
 from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.ownership import make_parents, refuse_unsafe_parent
 from tmuxctl.state_files import make_private_folder, state_home, take_lock
+from tmuxctl.timing import TIMING
 from tmuxctl.transport import base, spawn
 from tmuxctl.transport.base import Command, File, Probe, Process, ProcessLoad, Quota, Resources, Watch
 from tmuxctl.transport.groups import LEAVE
@@ -31,9 +32,6 @@ SERVER_ENVIRONMENT = frozenset((*base.BASICS, "TMUX_TMPDIR"))
 CONTROL_LOCK = "control.lock"
 NOISY = ("kill-session", "rename-session")
 """Commands of which tmux tells every control client; since 3.4 also of every buffer that comes or goes."""
-
-OPEN_SECONDS, SPAWN_SECONDS = 3.0, 30.0
-"""How long a control client may take to open, and how long calls are spawned instead when it did not."""
 
 START = LEAVE + """cd /; ulimit -Sn "$(ulimit -Hn)" 2>/dev/null; exec "$@" """
 
@@ -149,11 +147,13 @@ class LocalTransport:
             if self._channel is None or self._channel.closed:
                 try:
                     with self._locked(CONTROL_LOCK, timeout):
-                        self._channel = ControlChannel(self.socket, tmux=self._tmux, timeout=min(timeout, OPEN_SECONDS))
+                        self._channel = ControlChannel(
+                            self.socket, tmux=self._tmux, timeout=min(timeout, TIMING.tmux.open_seconds)
+                        )
                 except (Unreachable, Conflict) as error:
                     if error.reason in ("backend_timeout", "locked"):
                         # control mode wedges on some versions; an answer by a spawned tmux tells whether it is that
-                        self._spawn_until = time.monotonic() + SPAWN_SECONDS
+                        self._spawn_until = time.monotonic() + TIMING.tmux.spawn_seconds
                     # a spawned tmux says it better, and finds a server that only lost its socket
                     return None
             return self._channel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -28,9 +27,6 @@ DENY = ("deny", "no", "n", "cancel", "quit")
 ANY = ("allow", "deny")
 """Decisions that stand alone, for any question."""
 STOP = "stop"
-
-GONE_SECONDS = 3.0
-"""How long a question that was answered may stay before the decision is told as it stands."""
 
 
 def decide(
@@ -73,14 +69,16 @@ def decide(
 
 def _standing(steady: StabilityTracker, id: str | None) -> Asking:
     """The question that stands now."""
-    began = time.monotonic()
-    while not steady.observe() and time.monotonic() - began < 1.0:
-        time.sleep(steady.seconds_until_due())
+    began = steady.clock.monotonic()
+    while not steady.observe() and steady.clock.monotonic() - began < 1.0:
+        steady.clock.sleep(steady.seconds_until_due())
     # a program that draws a clock or a spinner beside its question is found at work in some looks
     while (
-        steady.verdict.by is EvidenceKind.KERNEL and _shows_question(steady) and time.monotonic() - began < GONE_SECONDS
+        steady.verdict.by is EvidenceKind.KERNEL
+        and _shows_question(steady)
+        and steady.clock.monotonic() - began < steady.machine.timing.input.question_gone_seconds
     ):
-        time.sleep(steady.seconds_until_due())
+        steady.clock.sleep(steady.seconds_until_due())
         steady.observe()
     verdict, name = steady.verdict, steady.observer.pane.name
     if verdict.state is State.EXITED:
@@ -245,13 +243,13 @@ def _after(steady: StabilityTracker, asking: Asking, chosen: str) -> Decided:
 
 def _taken(steady: StabilityTracker, asking: Asking) -> None:
     """Look until this question stands no more, for a while at most."""
-    began = time.monotonic()
-    while time.monotonic() - began < GONE_SECONDS:
+    began = steady.clock.monotonic()
+    while steady.clock.monotonic() - began < steady.machine.timing.input.question_gone_seconds:
         held = steady.observe()
         now = steady.verdict.asking
         if held and not (now and now.id == asking.id):
             return
-        time.sleep(steady.seconds_until_due())
+        steady.clock.sleep(steady.seconds_until_due())
 
 
 def _decided(name: str, verdict: Verdict, asking: Asking, chosen: str | None) -> Decided:

@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from tmuxctl.evidence import Tty
 
 SECRET_LIMIT = 4000
-ESCAPE_SECONDS = 0.1
-"""The pause behind Escape: with no pause programs take it and the next key for Meta and that key. And the one between the
-keys that empty an editor: some take what they read at once for text (Ink without bracketed paste, measured)."""
-
 REPEAT_LIMIT = 1000
 
 PASTE_STEP = 1 << 20
@@ -155,7 +151,7 @@ def keys(
     written = _into(machine, session, write)
     if parts[-1][-1].endswith("Escape"):
         # the next call may come within a millisecond
-        time.sleep(ESCAPE_SECONDS)
+        machine.clock.sleep(machine.timing.input.escape_seconds)
     return written
 
 
@@ -175,7 +171,7 @@ def _in_parts(machine: Machine, pane: Pane, parts: Sequence[Sequence[str]], writ
             result = pasting.carry_out(machine.transport, holder, pane, one, remember)
             if number + 1 < len(parts):
                 current().check()
-                time.sleep(ESCAPE_SECONDS)
+                machine.clock.sleep(machine.timing.input.escape_seconds)
     return Written(pane.name, result, write_id, 0, finding.cursor(pane, offset))
 
 
@@ -204,7 +200,7 @@ def press(
     found = tmux_keys(names)
     for number, keys in enumerate([[key] for key in found] if apart else _parted(found)):
         if number:
-            time.sleep(ESCAPE_SECONDS)
+            machine.clock.sleep(machine.timing.input.escape_seconds)
         one = Write(os.urandom(8).hex(), keys=[(key,) for key in keys])
         given = given or LastInput(
             one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "none", b"", at

@@ -7,7 +7,6 @@ to stand in the composer before Enter, and something has to show that it was tak
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -39,33 +38,8 @@ if TYPE_CHECKING:
 TRIES = 2
 """How often a text is pasted that did not show whole, and Enter pressed of which nothing came."""
 
-SHOWN_SECONDS, LONGEST_SECONDS = 5.0, 60.0
-"""How long nothing may move before a pasted text shows; and how long it may take to show at all."""
-
-STILL_SECONDS = 0.15
-"""A composer that shows something else than the text (`[Pasted text +50 lines]`) has taken it when nothing moves so long."""
-
-LIVELY_SECONDS = 1.0
-"""After so much longer than that a program that has the text and goes on drawing is taken to do so all the time."""
-
-PROOF_SECONDS = 5.0
-"""How long a program may take to show that it took the text."""
-
 CLEARINGS, VAIN = 200, 2
 """How often a composer is cleared, as an editor clears one line at a time; and after how many times in vain no more."""
-
-CLEARED_SECONDS = 0.5
-"""How long a key that clears may take to show."""
-
-SILENT_SECONDS = 0.3
-"""A program that works and has printed nothing for so long does not draw what was typed. Nor is it only drawing that where
-something else has stood on its screen for so long."""
-
-RENEW_SECONDS = 2.0
-"""So often a lease is renewed while a text is sent."""
-
-LOOK_SECONDS = 0.02
-"""The pause between two looks."""
 
 PROOFS = (EventKind.SUBMIT, *ENDS)
 """What a program tells of itself once it took a text. That it wants something, it may still tell of the turn before."""
@@ -107,11 +81,11 @@ def send(machine: Machine, pane: Pane, write: Write, profile: Profile) -> Writte
         steady.observe()
         if observer.verdict().state is State.ASKING:
             return None
-        taken = [time.monotonic()]
+        taken = [machine.clock.monotonic()]
 
         def renew() -> None:
-            if time.monotonic() - taken[0] > RENEW_SECONDS:
-                taken[0] = time.monotonic()
+            if machine.clock.monotonic() - taken[0] > machine.timing.submission.renew_seconds:
+                taken[0] = machine.clock.monotonic()
                 lease.take_lease(machine.transport, holder, pane)
 
         submission = Submission(machine, steady, profile, holder, renew)
@@ -133,6 +107,7 @@ class Submission:
         renew: Callable[[], None],
     ) -> None:
         self.machine, self.steady, self.profile, self.holder, self.renew = machine, steady, profile, holder, renew
+        self.timing, self.clock = machine.timing.submission, machine.clock
         self.manner = profile.submit
         self.look: Look = self._with_cursor(steady.newest)
         self.marked = False
@@ -223,7 +198,7 @@ class Submission:
             if (empty and not (left and cleared + vain == 0)) or vain == (VAIN if empty is False else 1):
                 break
             sending.press(self.machine, self.steady.observer.pane, self.manner.clear, self.holder, apart=True)
-            changed = self._until(partial(self._changed, self.look), CLEARED_SECONDS)
+            changed = self._until(partial(self._changed, self.look), self.timing.cleared_seconds)
             vain, cleared = (0, cleared + 1) if changed else (vain + 1, cleared)
             # the first key may have opened a dialog
             self._refuse_questions()
@@ -252,37 +227,41 @@ class Submission:
 
     def _shown(self, text: bytes, before: Look) -> bool:
         """Wait until the composer shows the text, or something in its place, and for the pause the profile asks for."""
-        moved = [time.monotonic(), self.look.journal]
+        moved = [self.clock.monotonic(), self.look.journal]
         sign = input_box.sign(before, self.profile)
 
         def shows() -> bool:
             if self.look.journal != moved[1] or self._computes():
-                moved[:] = time.monotonic(), self.look.journal
+                moved[:] = self.clock.monotonic(), self.look.journal
             if self.look.screen == before.screen or input_box.sign(self.look, self.profile) not in (sign, ""):
                 return False
             if input_box.shows(self.look, text, self.profile):
                 return True
             if input_box.shows_part(self.look, text, self.profile):
                 return False
-            still = time.monotonic() - moved[0] >= STILL_SECONDS
+            still = self.clock.monotonic() - moved[0] >= self.timing.still_seconds
             return still and input_box.empty(self.look, self.profile) is not True
 
         found = False
-        longest = time.monotonic() + LONGEST_SECONDS
-        while not found and moved[0] + SHOWN_SECONDS > time.monotonic() and time.monotonic() < longest:
-            found = self._until(shows, LOOK_SECONDS)
+        longest = self.clock.monotonic() + self.timing.longest_seconds
+        while (
+            not found
+            and moved[0] + self.timing.shown_seconds > self.clock.monotonic()
+            and self.clock.monotonic() < longest
+        ):
+            found = self._until(shows, self.timing.pause_seconds)
             if self.look.dead:
                 return found
         # a program takes Enter that comes with a paste, or soon behind it, for a part of the text (Gemini, measured)
-        self._until(lambda: not self._computes(), SHOWN_SECONDS)
-        self._until(lambda: self._rested(moved), self.manner.delay + LIVELY_SECONDS)
+        self._until(lambda: not self._computes(), self.timing.shown_seconds)
+        self._until(lambda: self._rested(moved), self.manner.delay + self.timing.lively_seconds)
         return found
 
     def _rested(self, moved: list[float]) -> bool:
         """Nothing was printed for as long as the profile asks for."""
         if self.look.journal != moved[1]:
-            moved[:] = time.monotonic(), self.look.journal
-        return time.monotonic() - moved[0] >= self.manner.delay and not self._printing()
+            moved[:] = self.clock.monotonic(), self.look.journal
+        return self.clock.monotonic() - moved[0] >= self.manner.delay and not self._printing()
 
     def _computes(self) -> bool:
         """The program is at work on what it was given: a long text takes a while until it shows."""
@@ -306,7 +285,7 @@ class Submission:
     def _press(self, given: LastInput) -> None:
         self.renew()
         sending.press(self.machine, self.steady.observer.pane, self.manner.enter, self.holder, kept=given, apart=True)
-        self.pressed = time.monotonic()
+        self.pressed = self.clock.monotonic()
 
     def _proof(self, shown: Look) -> str | None:
         """What shows that the text was taken, None if nothing does in time."""
@@ -320,12 +299,12 @@ class Submission:
                 # a program may draw anew what it has on the screen, part by part
                 answering.clear()
             else:
-                answering.append(time.monotonic())
-                if answering[-1] - answering[0] >= SILENT_SECONDS:
+                answering.append(self.clock.monotonic())
+                if answering[-1] - answering[0] >= self.timing.silent_seconds:
                     found.append("output")
             return bool(found)
 
-        self._until(proved, PROOF_SECONDS)
+        self._until(proved, self.timing.proof_seconds)
         return found[0] if found else None
 
     def _evidence(self, shown: Look) -> str | None:
@@ -348,8 +327,8 @@ class Submission:
             # a program that drew a new line for Enter seems to work for a moment, too; without a sign the text may only
             # be gone while it is drawn anew
             drawing = input_box.holds(look, shown) or input_box.empty(shown, self.profile) is None
-            quiet = min(look.quiet or 0.0, time.monotonic() - self.pressed)
-            return None if drawing and quiet < SILENT_SECONDS else "kernel"
+            quiet = min(look.quiet or 0.0, self.clock.monotonic() - self.pressed)
+            return None if drawing and quiet < self.timing.silent_seconds else "kernel"
         return None
 
     def _works(self, verdict: Verdict) -> bool:
@@ -371,13 +350,13 @@ class Submission:
 
     def _until(self, holds: Callable[[], bool], seconds: float) -> bool:
         """Look again and again until it holds, for at most so many seconds."""
-        deadline = time.monotonic() + seconds
+        deadline = self.clock.monotonic() + seconds
         while True:
             current().check()
             self.renew()
             self._look()
             if holds():
                 return True
-            if self.look.dead or time.monotonic() >= deadline:
+            if self.look.dead or self.clock.monotonic() >= deadline:
                 return False
-            time.sleep(LOOK_SECONDS)
+            self.clock.sleep(self.timing.pause_seconds)

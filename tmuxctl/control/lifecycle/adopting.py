@@ -39,9 +39,6 @@ TARGET = re.compile(rf"tmux(?:@({SOCKET.pattern}))?:(.+)", re.DOTALL)
 DEFAULT = "default"
 """The name of tmux's socket where none is given (tmux(1), -L)."""
 
-CLOSE_SECONDS = 2.0
-"""How long the end of our own pipe is waited for."""
-
 
 def reach(machine: Machine, session: str) -> tuple[Machine, str] | None:
     """Who drives a target or an adopted session, and what it is called there; None for a session of our own.
@@ -180,7 +177,14 @@ def _driving(machine: Machine, socket: str, pane: ForeignPane, name: str | None 
     }
     kept = bool(about.get("journal")) and _writing(machine, f"{folder}/{layout.SESSIONS}/{pane.uuid}")
     transport = ForeignTransport(inner, pane, name or label(socket, pane), folder, spec, journal=kept)
-    return Machine(cast("Transport", transport), machine.settings, known=machine.known)
+    return Machine(
+        cast("Transport", transport),
+        machine.settings,
+        known=machine.known,
+        timing=machine.timing,
+        limits=machine.limits,
+        clock=machine.clock,
+    )
 
 
 def _folder(pid: int) -> str | None:
@@ -257,7 +261,7 @@ def _keep(machine: Machine, folder: str, name: str, pane: ForeignPane, about: di
     machine.transport.put(f"{inside}/{layout.PROFILE}", _profile(about))
     spec = {"asked": about, "id": pane.uuid, "spec": {"name": name, "cwd": about["cwd"], "size": ""}}
     machine.transport.put(f"{inside}/{layout.SPEC}", to_record(spec))
-    about["journal"] = _read_along(server(machine, about["socket"]), pane, inside)
+    about["journal"] = _read_along(machine, server(machine, about["socket"]), pane, inside)
     # what has this file is adopted: it comes last
     machine.transport.put(f"{folder}/{layout.ADOPTION}", to_record(about), durable=True)
 
@@ -302,7 +306,7 @@ def _free_name(machine: Machine, name: str | None, pane: ForeignPane) -> str:
     return next(one for one in (first, *(f"{first}-{number}" for number in range(2, 10_000))) if one not in taken)
 
 
-def _read_along(there: Transport, pane: ForeignPane, folder: str) -> bool:
+def _read_along(machine: Machine, there: Transport, pane: ForeignPane, folder: str) -> bool:
     """Start our writer where nothing reads along; False where something of theirs does."""
     from tmuxctl.transport.base import Guard, GuardRefused
 
@@ -310,7 +314,7 @@ def _read_along(there: Transport, pane: ForeignPane, folder: str) -> bool:
     with suppress(GuardRefused):
         free = Guard(pane.id, "#{?#{pane_pipe},0,1}")
         there.run([free, ("pipe-pane", "-IO", "-t", pane.id, pipe_command(folder))])
-    deadline = time.monotonic() + CLOSE_SECONDS
+    deadline = time.monotonic() + machine.timing.session.close_seconds
     while not there.files(folder).get(layout.WRITER_PID) and time.monotonic() < deadline:
         if not foreign_pipe(there, pane):
             return False
@@ -349,14 +353,16 @@ def _give_back(machine: Machine, folder: str) -> bool:
     writing = [one for one in inside if _writing(machine, one)]
     for one in writing:
         # the writer is ended, not the pipe: by now the pipe may be somebody else's
-        machine.transport.shell('exec sh "$1" end', f"{one}/{layout.WRITER}", timeout=CLOSE_SECONDS + 3)
+        machine.transport.shell(
+            'exec sh "$1" end', f"{one}/{layout.WRITER}", timeout=machine.timing.session.close_seconds + 3
+        )
     machine.transport.remove(folder)
     return bool(writing)
 
 
 def _until_closed(machine: Machine, socket: str, pane: ForeignPane) -> None:
     there = server(machine, socket)
-    deadline = time.monotonic() + CLOSE_SECONDS
+    deadline = time.monotonic() + machine.timing.session.close_seconds
     with suppress(TmuxctlError):
         while foreign_pipe(there, pane) and time.monotonic() < deadline:
             time.sleep(0.01)

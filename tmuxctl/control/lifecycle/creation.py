@@ -126,7 +126,7 @@ def _bury_namesakes(machine: Machine, made: PreparedSession, taken: Mapping[str,
     from tmuxctl.control.lifecycle import ending
 
     folders = machine.transport.files(f"{machine.transport.home}/{layout.SESSIONS}")
-    before = time.time() - ending.UNFINISHED_SECONDS
+    before = time.time() - machine.timing.session.unfinished_seconds
     for session_id in folders.keys() - {made.id} - {one.id for one in taken.values()}:
         ending.remove_launcher(machine, session_id, before=before)
         # what never started may be on its way to lose against us

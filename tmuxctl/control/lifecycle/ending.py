@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 AT_ONCE = 50
 """How many sessions tmux is told to end in one list, which has to fit into one message."""
 
-UNFINISHED_SECONDS = 60.0
-"""How old a folder is before it is taken for what is left of a `new` that never came to its end."""
-
 
 def kill(
     machine: Machine, names: Sequence[str], *, everything: bool, signal: str, grace: float, force: bool = False
@@ -408,7 +405,7 @@ def _remove_unfinished(machine: Machine) -> None:
     """Remove what is left of work that never came to its end because who did it died: folders of sessions that tmux had not
     started yet, and files that were not renamed to their names."""
     transport = machine.transport
-    before = time.time() - UNFINISHED_SECONDS
+    before = time.time() - machine.timing.session.unfinished_seconds
     folders = [transport.home]
     for name, about in transport.files(f"{transport.home}/{layout.SESSIONS}").items():
         folder = f"{transport.home}/{layout.SESSIONS}/{name}"

@@ -12,15 +12,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 from tmuxctl.terminal.launch import launch
-
-SECONDS = 10.0
-"""How long the start-up files may take. Those of version managers take two on a slow machine."""
+from tmuxctl.timing import TIMING, SessionTiming
 
 LIMIT = 1 << 20
 """Bytes of an environment: Linux starts no program with more than 2 MiB of words and variables."""
-
-FRESH_SECONDS = 60.0
-"""How long an answer is believed by a process that stays: sessions that are restored together ask for one and the same."""
 
 COMMAND = "printf '\\0%s\\0' {mark}; env -0; printf '%s\\0' {mark}"
 """Prints the variables between two marks: start-up files may print too, and leave something behind that holds the pipe."""
@@ -30,18 +25,18 @@ _last: tuple[float, Mapping[str, str], Mapping[str, str]] | None = None
 """When the shell was asked last, with which variables, and what it said."""
 
 
-def variables() -> Mapping[str, str]:
+def variables(timing: SessionTiming = TIMING.session) -> Mapping[str, str]:
     """The variables at login, asked for at most once a minute; none if the shell fails or takes too long."""
     global _last
     env = launch.select_environment(os.environ, clean=True)
     env |= {"SHELL": env.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh", "TERM": "dumb"}
     with _asking:
-        if _last is None or time.monotonic() - _last[0] >= FRESH_SECONDS or _last[1] != env:
-            _last = (time.monotonic(), env, _ask(env))
+        if _last is None or time.monotonic() - _last[0] >= timing.login_fresh_seconds or _last[1] != env:
+            _last = (time.monotonic(), env, _ask(env, timing.login_seconds))
         return _last[2]
 
 
-def _ask(env: Mapping[str, str]) -> Mapping[str, str]:
+def _ask(env: Mapping[str, str], seconds: float) -> Mapping[str, str]:
     import subprocess
 
     mark, quiet, home = os.urandom(16).hex(), subprocess.DEVNULL, env.get("HOME", "")
@@ -59,7 +54,7 @@ def _ask(env: Mapping[str, str]) -> Mapping[str, str]:
         return {}
     assert process.stdout
     try:
-        printed = _read(process.stdout.fileno(), f"{mark}\0".encode(), time.monotonic() + SECONDS)
+        printed = _read(process.stdout.fileno(), f"{mark}\0".encode(), time.monotonic() + seconds)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

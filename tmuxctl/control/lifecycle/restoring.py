@@ -22,6 +22,7 @@ from tmuxctl.results import Restored, Restoring, Stray
 from tmuxctl.terminal.panes import foreign
 from tmuxctl.terminal.processes import process
 from tmuxctl.terminal.tmux import layout
+from tmuxctl.timing import TIMING
 from tmuxctl.untrusted import JSON_LIMIT
 from tmuxctl.vocabulary import EventKind
 
@@ -38,11 +39,8 @@ WORDS = {"argv", "cwd", "env", "login", "shell_marks", "applied"}
 """What a spec has to say for its session to be started again."""
 
 
-SECONDS = 60.0
-"""How long a session may take to be prepared, in seconds: its plugins are at work then."""
-
-AT_ONCE, SLOW_SECONDS = 4, 2.0
-"""How many sessions are prepared at once, but for those that have taken longer than this."""
+AT_ONCE = 4
+"""How many sessions are prepared at once, but for slow ones."""
 
 
 class SecretMissing(Failed):
@@ -60,7 +58,11 @@ class KeptSession(NamedTuple):
 
 
 def restore(
-    machine: Machine, names: Sequence[str] = (), *, dry_run: bool = False, timeout: float = SECONDS
+    machine: Machine,
+    names: Sequence[str] = (),
+    *,
+    dry_run: bool = False,
+    timeout: float = TIMING.session.prepare_seconds,
 ) -> Restored:
     """Start every lost session again, or those named; what became of each, in the order of their names.
 
@@ -113,7 +115,9 @@ class _Restoration:
                     late = one.id in self._under_way() and now - self.began[one.id] > self.timeout
                     if late and one.id not in self.starting:
                         self.found[one.id] = _failed(one, _late(one, self.timeout))
-                recent = sum(now - self.began[name] < SLOW_SECONDS for name in self._under_way())
+                recent = sum(
+                    now - self.began[name] < self.machine.timing.session.slow_seconds for name in self._under_way()
+                )
                 if waiting and recent < AT_ONCE and self._fits():
                     self._begin(waiting.pop(0))
                 else:
@@ -189,7 +193,7 @@ def _restore(machine: Machine, lost: Session, dry_run: bool, may_start: Callable
     kept = kept_of(machine, lost)
     target = process.SessionTarget(lost.id, records.folder(machine, lost.id))
     left = process.find_processes(machine.transport, [target])[lost.id]
-    found = environment(kept)
+    found = environment(machine, kept)
     made = _prepared(machine, kept, found, dry_run)
     if dry_run or not may_start():
         creation.undo_plugins(made)
@@ -234,10 +238,13 @@ def kept_of(machine: Machine, lost: Session) -> KeptSession:
     return KeptSession(lost, kept["spec"], kept["asked"], profile, int(life))
 
 
-def environment(kept: KeptSession) -> RecoveredVariables:
+def environment(machine: Machine, kept: KeptSession) -> RecoveredVariables:
     """The variables the session had, as far as they can be had again. Failed `secret_missing` if that leaves out one it was
     given; what only came along may be missing."""
-    found = kept_environment.recall(kept.spec["env"], login=login_shell.variables, profile=lambda: _of_profile(kept))
+    timing = machine.timing.session
+    found = kept_environment.recall(
+        kept.spec["env"], login=lambda: login_shell.variables(timing), profile=lambda: _of_profile(kept)
+    )
     if found.wanted:
         raise SecretMissing(
             f"{', '.join(found.wanted)} of {kept.session.name} was never stored and is neither in the environment nor in that"

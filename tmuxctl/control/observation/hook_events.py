@@ -24,25 +24,6 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"(?P<event>[A-Za-z0-9_-]{1,40})\.[0-9]{1,10}\.[0-9]{1,20}")
 
-PAYLOAD_LIMIT = 1 << 20
-"""Bytes of one event that are read."""
-
-READ_LIMIT = 8 << 20
-"""Bytes of all events that are read at once: the newest. A program may write as many as it likes."""
-
-KEPT = 500
-"""How many events are read, and kept when a turn begins: the newest."""
-
-NEAR_LIMIT, TRANSCRIPT_LIMIT = 2 << 20, 64 << 20
-"""Bytes of a transcript that are read from its end: at first, as 20 MB take 1.4 s (measured); and if the input is not among
-those."""
-
-CLOCK_SECONDS = 0.01
-"""A file's time is that of the kernel's last tick (clock_getres(2), CLOCK_REALTIME_COARSE)."""
-
-AHEAD_SECONDS = 5.0
-"""A file that is this much newer than now was written before the wall clock was set back, at an unknown time."""
-
 ENDS = (EventKind.STOP, EventKind.FAILURE)
 
 
@@ -59,6 +40,7 @@ class HookEvents:
 
     def __init__(self, machine: Machine, folder: str, hooks: Hooks) -> None:
         self.transport, self.hooks = machine.transport, hooks
+        self.timing, self.limits = machine.timing.events, machine.limits
         self.folder = f"{folder}/{layout.EVENTS}"
         self._event_names = {rule.on for rule in hooks.events}
         self._read: dict[str, RecordedEvent | None] = {}
@@ -72,11 +54,11 @@ class HookEvents:
         """The events of a time, by the wall clock in seconds: of many the newest, oldest first."""
         files = self.transport.files(self.folder)
         self._listed = files.keys()
-        begin = moment - CLOCK_SECONDS
+        begin = moment - self.timing.tick_seconds
         named = [(file.modified, name) for name, file in files.items() if self._is_event_file(name)]
-        newest, room = [], READ_LIMIT
-        for at, name in sorted((at, name) for at, name in named if begin <= at <= until)[: -KEPT - 1 : -1]:
-            room -= min(PAYLOAD_LIMIT, files[name].size)
+        newest, kept, room = [], self.limits.events_kept, self.limits.events_bytes
+        for at, name in sorted(((at, name) for at, name in named if begin <= at <= until), reverse=True)[:kept]:
+            room -= min(self.limits.event_bytes, files[name].size)
             if room < 0:
                 break
             if name not in self._read:
@@ -92,7 +74,7 @@ class HookEvents:
 
     def _read_event(self, name: str, at: float) -> RecordedEvent | None:
         try:
-            payload = self.transport.read(f"{self.folder}/{name}", 0, PAYLOAD_LIMIT)
+            payload = self.transport.read(f"{self.folder}/{name}", 0, self.limits.event_bytes)
         except TmuxctlError:
             return None
         found = transcripts.event(name.partition(".")[0], payload, self.hooks)
@@ -106,8 +88,8 @@ class HookEvents:
         before it: the end of an earlier turn may come late. `typed` is the input's text, or its beginning (`cut`); keys,
         which have none, go on with the turn there was.
         """
-        later = self.read_between(since, now + AHEAD_SECONDS)
-        begun = later if typed else self.read_between(-inf, now + AHEAD_SECONDS)
+        later = self.read_between(since, now + self.timing.ahead_seconds)
+        begun = later if typed else self.read_between(-inf, now + self.timing.ahead_seconds)
         kept = 1 if cut else transcripts.KNOWN
         for event in reversed(later):
             is_end = event.event.means in ENDS
@@ -133,10 +115,10 @@ class HookEvents:
         return bool(self.transport.files(self.folder).keys() - self._listed)
 
     def remove_old(self) -> None:
-        """Remove all events but the newest KEPT, at most as many at once."""
+        """Remove all events but the newest, of those that are kept; at most as many at once."""
         files = self.transport.files(self.folder)
         events = sorted((file.modified, name) for name, file in files.items() if NAME.fullmatch(name))
-        for _, name in events[:-KEPT][:KEPT]:
+        for _, name in events[: -self.limits.events_kept][: self.limits.events_kept]:
             with suppress(TmuxctlError, OSError):
                 # a program may have put a folder there
                 self.transport.remove(f"{self.folder}/{name}")
@@ -165,7 +147,8 @@ def find_transcript_entry(
     try:
         file = transport.files(os.path.dirname(file_path)).get(os.path.basename(file_path))
         size = file.size if file else 0
-        for limit in (NEAR_LIMIT, TRANSCRIPT_LIMIT) if transcript.form != "json" else (TRANSCRIPT_LIMIT,):
+        near, far = machine.limits.near_transcript_bytes, machine.limits.transcript_bytes
+        for limit in (near, far) if transcript.form != "json" else (far,):
             found = transcripts.spoken(transport.read(file_path, max(0, size - limit)), transcript, typed)
             if found or size <= limit:
                 return found

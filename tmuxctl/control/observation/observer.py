@@ -32,12 +32,6 @@ if TYPE_CHECKING:
     from tmuxctl.control.observation.hook_events import HookEvents
     from tmuxctl.program_profile import Profile
 
-WINDOW_SECONDS = 3.3
-"""How long looks are kept: an animation is judged over two seconds, and silence over three."""
-
-CLOCK_SECONDS = 1.0
-"""How far a file's time may lie ahead of the clock by itself."""
-
 MARKS_BACK = 1 << 16
 """Bytes of the newest output searched for the last shell mark."""
 
@@ -50,6 +44,7 @@ class Observer:
         self, machine: Machine, pane: Pane, *, level: str = FULL, profile: Profile | None = None, marked: bool = True
     ) -> None:
         self.transport, self.pane, self.level = machine.transport, pane, level
+        self.timing = machine.timing.observation
         self.folder = records.folder(machine, pane.id)
         self.journal = open_journal(machine.transport, pane, self.folder)
         self.looks: deque[Look] = deque()
@@ -112,7 +107,7 @@ class Observer:
         look = Look(
             at=probe.at,
             journal=extent.end,
-            quiet=_quiet_seconds(probe.wall, extent.grown),
+            quiet=_quiet_seconds(probe.wall, extent.grown, self.timing.file_ahead_seconds),
             x=pane.x,
             y=pane.y,
             visible=pane.cursor_visible,
@@ -204,7 +199,7 @@ class Observer:
 
     def _add_to_window(self, look: Look) -> None:
         self.looks.append(look)
-        while look.at - self.looks[0].at > WINDOW_SECONDS:
+        while look.at - self.looks[0].at > self.timing.window_seconds:
             self.looks.popleft()
 
     def _hides_input(self, profile: Profile) -> bool | None:
@@ -275,6 +270,7 @@ def _best_level(looks: Sequence[Look]) -> str:
     return FULL if FULL in levels else WCHAN if WCHAN in levels else NONE
 
 
-def _quiet_seconds(wall: float, grown: float) -> float | None:
-    """Seconds since the output last grew; None if it never did, or if the wall clock was set back since."""
-    return max(0.0, wall - grown) if grown and grown - wall < CLOCK_SECONDS else None
+def _quiet_seconds(wall: float, grown: float, ahead: float) -> float | None:
+    """Seconds since the output last grew; None if it never did, or if the wall clock was set back since: then its time is
+    `ahead` of the clock or more."""
+    return max(0.0, wall - grown) if grown and grown - wall < ahead else None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl import evidence as evidences
 from tmuxctl.control.observation import wanting
-from tmuxctl.control.observation.observer import WINDOW_SECONDS, Observer
+from tmuxctl.control.observation.observer import Observer
 from tmuxctl.control.sessions import finding, summaries
 from tmuxctl.control.sessions.finding import cursor
 from tmuxctl.control.sessions.summaries import pane_detail, status_of, summary
@@ -35,44 +34,14 @@ if TYPE_CHECKING:
 
 SETTLED = (State.IDLE, State.ASKING)
 
-AGAIN_SECONDS = 0.03
-"""The pause before the look that confirms another."""
-
-CONFIRM_SECONDS = 0.025
-"""How long a state must have stood before a second look confirms it."""
-
-MOMENT_SECONDS = 0.4
-"""The longest time that a command which only tells a state observes it, if the first looks do not agree."""
-
-LIVELY_SECONDS = 0.35
-"""How long after output looks follow each other without delay."""
-
 PATIENCE = 4
 """The pause before the next look at a silent program is this fraction of its silence: a quarter."""
-
-RARELY_SECONDS = 3.0
-"""The longest pause between two looks at a program that works and prints nothing."""
-
-FLOOD_SECONDS = 0.1
-"""The pause between two looks at a program that prints without end."""
-
-TAKEN_SECONDS = 0.35
-"""How long after an input it counts as taken though nothing shows that (a program need not echo or answer)."""
-
-RECENT_SECONDS = 1.0
-"""A look of another process within the last second confirms ours."""
 
 UNSEEN = Verdict(State.UNKNOWN, None, None, None, Confidence.GUESS, "not looked at yet")
 
 TAKING = Verdict(
     State.BUSY, None, Detail.SILENT, EvidenceKind.KERNEL, Confidence.LIKELY, "what was typed has not been taken yet"
 )
-
-START_SECONDS = 30.0
-"""The longest wait for a new program, if neither its profile nor the settings say."""
-
-BUSY_SECONDS = 2.0
-"""How long a new program may be busy before the wait for it ends."""
 
 KEPT_LOOKS = 12
 """How many looks are kept for the next process."""
@@ -89,9 +58,9 @@ class ObservedState(NamedTuple):
 
 
 def observe(
-    machine: Machine, pane: Pane, last_input: LastInput | None = None, *, moment: float = MOMENT_SECONDS
+    machine: Machine, pane: Pane, last_input: LastInput | None = None, *, moment: float | None = None
 ) -> ObservedState:
-    """The state at this moment: looked at until two looks agree, for at most `moment` seconds (0: one look).
+    """The state at this moment: looked at until two looks agree, for at most `moment` seconds (0: one look; as usual if None).
 
     What another process saw just before counts, and what is seen here is kept for the next.
     """
@@ -154,21 +123,22 @@ def wait_until_ready(machine: Machine, session: Session) -> Session:
         return summaries.summary(pane, session.cursor)
     tracker = StabilityTracker(machine, Observer(machine, pane), LastInput.parse(remembered))
     profile = tracker.observer.session_profile
-    patience = (profile and profile.start_timeout) or machine.settings.wait_timeout or START_SECONDS
-    began = time.monotonic()
+    timing = machine.timing.observation
+    patience = (profile and profile.start_timeout) or machine.settings.wait_timeout or timing.start_seconds
+    began = machine.clock.monotonic()
     deadline = began + (current().left(patience) or 0.0)
     busy: float | None = None
     watch = machine.transport.watch(tracker.observer.folders, pane.pid)
     try:
         while not tracker.observe() or tracker.verdict.state not in (*SETTLED, State.EXITED):
-            moment = time.monotonic()
+            moment = machine.clock.monotonic()
             settled = tracker.verdict.state in SETTLED
             busy = None if settled or _is_starting(tracker) else busy or moment
-            if moment > deadline or (busy and moment - busy > BUSY_SECONDS):
+            if moment > deadline or (busy and moment - busy > timing.start_busy_seconds):
                 break
             current().check()
-            watch.wait(min(tracker.seconds_until_due(), BUSY_SECONDS / 4))
-            time.sleep(tracker.seconds_to_rest())
+            watch.wait(min(tracker.seconds_until_due(), timing.start_busy_seconds / 4))
+            machine.clock.sleep(tracker.seconds_to_rest())
     finally:
         watch.close()
     tracker.save_looks()
@@ -192,6 +162,7 @@ class StabilityTracker:
     """
 
     def __init__(self, machine: Machine, observer: Observer, last_input: LastInput | None) -> None:
+        self.timing, self.clock = machine.timing.observation, machine.clock
         self.machine, self.observer, self.last_input = machine, observer, last_input
         self.verdict = UNSEEN
         self.is_stable = False
@@ -202,7 +173,7 @@ class StabilityTracker:
         self.not_reading = False
         """Since the last input two looks in a row found nothing that reads the terminal."""
         self._input_taken = last_input is None
-        self._observed_at = self._output_at = self._input_at = self._verdict_since = time.monotonic()
+        self._observed_at = self._output_at = self._input_at = self._verdict_since = machine.clock.monotonic()
         self._journal_end = -1
 
     @property
@@ -214,12 +185,13 @@ class StabilityTracker:
         """Take one look and judge; True if `verdict` is stable now."""
         earlier = self.observer.looks[-1] if self.observer.looks else None
         look = self.observer.observe()
-        self._observed_at = time.monotonic()
+        self._observed_at = self.clock.monotonic()
         if earlier and self.is_stable and self._is_unchanged(earlier, look):
             return True
         if look.journal != self._journal_end:
             # before the first look the program may have been silent for long, or for ever
-            silent = (LIVELY_SECONDS if look.quiet is None else look.quiet) if self._journal_end < 0 else 0.0
+            quiet = self.timing.lively_seconds if look.quiet is None else look.quiet
+            silent = quiet if self._journal_end < 0 else 0.0
             self._journal_end, self._output_at = look.journal, self._observed_at - silent
         self._input_taken = self._input_taken or self.has_arrived(look)
         before, self.verdict = self.verdict, self.observer.verdict()
@@ -235,7 +207,7 @@ class StabilityTracker:
             if not is_confirmed(before, self.verdict):
                 self._verdict_since = self._observed_at
             # what is in flight between program, tmux and journal takes a moment to arrive, however many looks are taken
-            self.is_stable = self._observed_at - self._verdict_since >= CONFIRM_SECONDS
+            self.is_stable = self._observed_at - self._verdict_since >= self.timing.confirm_seconds
         return self.is_stable
 
     def _confirmed_not_reading(self, before: Verdict) -> bool:
@@ -246,13 +218,13 @@ class StabilityTracker:
             for verdict in pair
         )
 
-    def observe_until_stable(self, moment: float = MOMENT_SECONDS) -> None:
-        """Observe until the state is stable, for at most `moment` seconds (0: once), and keep the looks for the next
-        process."""
+    def observe_until_stable(self, moment: float | None = None) -> None:
+        """Observe until the state is stable, for at most `moment` seconds (0: once; as usual if None), and keep the
+        looks for the next process."""
         self.load_looks()
-        began = time.monotonic()
-        while not self.observe() and time.monotonic() - began < moment:
-            time.sleep(AGAIN_SECONDS)
+        began, moment = self.clock.monotonic(), self.timing.moment_seconds if moment is None else moment
+        while not self.observe() and self.clock.monotonic() - began < moment:
+            self.clock.sleep(self.timing.pause_seconds)
         self.save_looks()
 
     def note_input(self, last_input: LastInput | None, switches_before: dict[tuple[int, int], int] | None) -> None:
@@ -261,21 +233,21 @@ class StabilityTracker:
         self.observer.clear_looks()
         self.verdict, self.is_stable, self._input_taken = UNSEEN, False, last_input is None
         self.was_busy = self.not_reading = False
-        self._output_at = self._input_at = time.monotonic()
+        self._output_at = self._input_at = self.clock.monotonic()
 
     def note_activity(self) -> None:
         """Let the next looks follow soon: something happened, though perhaps nothing was printed."""
-        self._output_at = time.monotonic()
+        self._output_at = self.clock.monotonic()
 
     def seconds_until_due(self) -> float:
         """Seconds until the next look is worth its cost if nothing happens before: few after activity, then ever more."""
         silent = self._observed_at - self._last_activity()
-        if (self.verdict.state in SETTLED and not self.is_stable) or silent < LIVELY_SECONDS:
-            pause = AGAIN_SECONDS
+        if (self.verdict.state in SETTLED and not self.is_stable) or silent < self.timing.lively_seconds:
+            pause = self.timing.pause_seconds
         else:
             # the longer a computation has taken, the less a small delay in noticing its silent end matters
-            pause = min(RARELY_SECONDS, max(AGAIN_SECONDS, silent / PATIENCE))
-        return max(0.0, self._observed_at + pause - time.monotonic())
+            pause = min(self.timing.rare_pause_seconds, max(self.timing.pause_seconds, silent / PATIENCE))
+        return max(0.0, self._observed_at + pause - self.clock.monotonic())
 
     def _last_activity(self) -> float:
         """When the program last printed, or got an input."""
@@ -291,8 +263,9 @@ class StabilityTracker:
 
     def seconds_to_rest(self) -> float:
         """Seconds until another look may be taken at all: a program that prints without end would cause looks without end."""
-        pause = AGAIN_SECONDS if not self.is_stable or self._observed_at - self._input_at < 1.0 else FLOOD_SECONDS
-        return max(0.0, self._observed_at + pause - time.monotonic())
+        flooded = self.is_stable and self._observed_at - self._input_at >= 1.0
+        pause = self.timing.flood_pause_seconds if flooded else self.timing.pause_seconds
+        return max(0.0, self._observed_at + pause - self.clock.monotonic())
 
     def _is_unchanged(self, earlier: Look, look: Look) -> bool:
         """Nothing waited for the terminal, and since then not one thread has woken: there is nothing to judge anew."""
@@ -303,7 +276,7 @@ class StabilityTracker:
     def has_arrived(self, look: Look) -> bool:
         """Whether the last input reached the program, as far as this look can tell."""
         last_input = self.last_input
-        if last_input is None or look.hook is not None or look.at - last_input.at > TAKEN_SECONDS:
+        if last_input is None or look.hook is not None or look.at - last_input.at > self.timing.taken_seconds:
             return True
         if look.kernel and look.kernel.tty and look.kernel.tty.unread:
             return False
@@ -323,9 +296,9 @@ class StabilityTracker:
         input_at = self.last_input.at if self.last_input else 0.0
         clock = self.observer.transport.clock()
         looks = load_looks(self.observer)
-        fresh = [look for look in looks if 0 <= clock - look.at < WINDOW_SECONDS and look.at > input_at]
+        fresh = [look for look in looks if 0 <= clock - look.at < self.timing.window_seconds and look.at > input_at]
         self.observer.add_earlier(fresh)
-        if fresh and clock - fresh[-1].at < RECENT_SECONDS:
+        if fresh and clock - fresh[-1].at < self.timing.recent_seconds:
             self.verdict = self.observer.verdict()
             self._verdict_since -= clock - fresh[-1].at
 

@@ -6,7 +6,6 @@ after an interrupt, an error, or with a program that tells nothing.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.control.observation import hook_events
@@ -29,16 +28,8 @@ if TYPE_CHECKING:
     from tmuxctl.terminal.input.paste import LastInput
     from tmuxctl.terminal.tmux.server import Pane
 
-LATE_SECONDS = 0.6
-"""How much later than its prompt a program may tell the end of its turn (Codex: 0.2 s, measured)."""
-
-LATE_TOKENS_SECONDS = 0.15
-"""How long a transcript is waited for that only says how many tokens an answer took (Claude: up to 0.13 s, measured)."""
-
 ABOVE = drawn_answer.ABOVE
 """Rows above that of the input that are looked at."""
-
-PAUSE_SECONDS = 0.02
 
 MISFITS = 3
 """After so many turns in a row without the sign of an answer the profile is taken not to fit."""
@@ -56,7 +47,7 @@ class TurnSpan(NamedTuple):
     def since(cls, machine: Machine, pane: Pane, given: LastInput) -> TurnSpan:
         """It ends a while from now: what is newer was written before the clock was set back."""
         now = machine.transport.probe([(pane.pid, pane.tty)])[0]
-        return cls(now.wall - (now.at - given.at), now.wall + hook_events.AHEAD_SECONDS)
+        return cls(now.wall - (now.at - given.at), now.wall + machine.timing.events.ahead_seconds)
 
 
 class AgentAnswer(NamedTuple):
@@ -161,13 +152,17 @@ def _told(machine: Machine, observer: Observer, given: GivenText, ended: bool) -
     if observer.events is None:
         return None
     since = TurnSpan.since(machine, observer.pane, given.input)
-    last = _end(observer.events, since, given.text, LATE_SECONDS if ended and _tells(observer, since) else 0.0)
+    timing = machine.timing.answer
+    late = timing.late_seconds if ended and _tells(observer, since) else 0.0
+    last = _end(machine, observer.events, since, given.text, late)
     path = _named(observer.events, since)
     hooks = observer.events.hooks
     text = last.event.text if last else None
     spoken = None
     if ended and hooks.transcript is not None:
-        spoken = _transcript(machine, observer, path, given.text, LATE_TOKENS_SECONDS if text is not None else 0.0)
+        spoken = _transcript(
+            machine, observer, path, given.text, timing.late_tokens_seconds if text is not None else 0.0
+        )
     tokens = spoken.tokens if spoken else last.event.tokens if last else None
     if last is not None and last.event.means == EventKind.FAILURE:
         return AgentAnswer("", False, "hook", tokens=tokens, error=(text or "").strip())
@@ -180,12 +175,12 @@ def _transcript(machine: Machine, observer: Observer, path: str | None, typed: s
     """What the transcript says, for whose last entry it is waited so many seconds."""
     assert observer.events is not None
     assert observer.events.hooks.transcript is not None
-    deadline = time.monotonic() + (patience if path else 0.0)
+    deadline = machine.clock.monotonic() + (patience if path else 0.0)
     while True:
         found = hook_events.find_transcript_entry(machine, observer.pane, observer.events.hooks.transcript, path, typed)
-        if found or time.monotonic() >= deadline:
+        if found or machine.clock.monotonic() >= deadline:
             return found
-        time.sleep(PAUSE_SECONDS)
+        machine.clock.sleep(machine.timing.answer.pause_seconds)
 
 
 def _tells(observer: Observer, since: TurnSpan) -> bool:
@@ -197,17 +192,19 @@ def _tells(observer: Observer, since: TurnSpan) -> bool:
     return bool(observer.events.read_between(*since)) if "submit" in known else observer.has_hooks
 
 
-def _end(told: hook_events.HookEvents, since: TurnSpan, typed: str, patience: float) -> RecordedEvent | None:
+def _end(
+    machine: Machine, told: hook_events.HookEvents, since: TurnSpan, typed: str, patience: float
+) -> RecordedEvent | None:
     """The event that told the end of this turn, for which it is waited so many seconds."""
-    deadline = time.monotonic() + patience
+    deadline = machine.clock.monotonic() + patience
     while True:
         happened = told.read_between(*since)
         ends = [
             one for one in happened if one.event.means in ENDS and hook_events.may_be_about(one.event, typed.encode())
         ]
-        if ends or time.monotonic() >= deadline:
+        if ends or machine.clock.monotonic() >= deadline:
             return ends[-1] if ends else None
-        time.sleep(PAUSE_SECONDS)
+        machine.clock.sleep(machine.timing.answer.pause_seconds)
 
 
 def _named(told: hook_events.HookEvents, since: TurnSpan) -> str | None:

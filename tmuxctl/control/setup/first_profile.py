@@ -27,9 +27,6 @@ from tmuxctl.vocabulary import WaitCondition
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
 
-QUIET_SECONDS = 0.7
-"""A program that printed nothing for so long, with something left of its cursor, is taken to wait."""
-
 KEPT_ROWS = 12
 """How many rows of the screen become its first test."""
 
@@ -206,7 +203,9 @@ def _quiet(machine: Machine, session: str, timeout: float) -> Screen:
     deadline = time.monotonic() + (current().left(timeout) or 0.0)
     while True:
         left = max(0.1, deadline - time.monotonic())
-        ended = waits.wait(machine, session, waits.Conditions(exit=True, settle=QUIET_SECONDS), timeout=left)
+        ended = waits.wait(
+            machine, session, waits.Conditions(exit=True, settle=machine.timing.profile.quiet_seconds), timeout=left
+        )
         screen = captured.screen(machine, session)
         if ended.matched is WaitCondition.EXIT:
             hint = "give a command that stays: tmuxctl profile new NAME -- CMD"

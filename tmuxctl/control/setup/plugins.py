@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from tmuxctl import alarm, extensions, plugin
 from tmuxctl.errors import Failed, TmuxctlError, Usage
 from tmuxctl.extensions import Extension
+from tmuxctl.timing import TIMING, PluginTiming
 
 if TYPE_CHECKING:
     from tmuxctl.plugin import Plugin, TransformOption
@@ -19,50 +20,50 @@ TYPES = {str: "text", int: "whole number", float: "number", bool: "yes or no"}
 """What an option of each type takes, in words; one that is none of them may be repeated."""
 
 
-def ls() -> Plugins:
+def ls(timing: PluginTiming = TIMING.plugin) -> Plugins:
     """Every plugin there is, by name; why one cannot be used is told beside it."""
     from tmuxctl.results import Plugins
 
-    return Plugins(tuple(_line(found) for found in extensions.plugins()))
+    return Plugins(tuple(_line(found, timing) for found in extensions.plugins()))
 
 
-def _line(found: Extension) -> PluginLine:
+def _line(found: Extension, timing: PluginTiming) -> PluginLine:
     from tmuxctl.results import PluginLine
 
     try:
-        one = _in_time(found.name, lambda: plugin.load(found.name))
+        one = _in_time(found.name, lambda: plugin.load(found.name), timing)
     except TmuxctlError as error:
         return PluginLine(found.name, None, None, found.source, found.form, found.path, problem=error.message)
     options = None if one.options is None else tuple(option.name for option in one.options)
     return PluginLine(
-        one.name, one.kind, one.order, found.source, found.form, found.path, one.help, options, _problem(one)
+        one.name, one.kind, one.order, found.source, found.form, found.path, one.help, options, _problem(one, timing)
     )
 
 
-def _problem(one: Plugin) -> str | None:
+def _problem(one: Plugin, timing: PluginTiming) -> str | None:
     """Why the plugin cannot work here, or could not say."""
     try:
-        return _in_time(one.name, lambda: plugin.why_not(one))
+        return _in_time(one.name, lambda: plugin.why_not(one), timing)
     except TmuxctlError as error:
         return error.message
 
 
-def _in_time(name: str, work: Callable[[], T]) -> T:
+def _in_time(name: str, work: Callable[[], T], timing: PluginTiming) -> T:
     """What the plugin's code returns; Failed `plugin` if it takes too long, as far as there is an alarm here."""
     if not alarm.possible():
         return work()
-    late = Failed(f"plugin {name!r}: it did not answer within {extensions.DEADLINE:g} s", reason="plugin")
+    late = Failed(f"plugin {name!r}: it did not answer within {timing.program_seconds:g} s", reason="plugin")
     try:
-        return alarm.within(extensions.DEADLINE, work)
+        return alarm.within(timing.program_seconds, work)
     except alarm.TimeUp:
         raise late from None
 
 
-def show(name: str) -> PluginPage:
+def show(name: str, timing: PluginTiming = TIMING.plugin) -> PluginPage:
     """All of one plugin. NotFound `no_plugin`, Denied `unsafe_file`, Failed `plugin` if it is broken."""
     from tmuxctl.results import PluginPage
 
-    one = _in_time(name, lambda: plugin.load(name))
+    one = _in_time(name, lambda: plugin.load(name), timing)
     found = one.found
     return PluginPage(
         name=one.name,
@@ -75,7 +76,7 @@ def show(name: str) -> PluginPage:
         options=None if one.options is None else tuple(_option(option) for option in one.options),
         usage=_usage(one),
         clean_env=one.clean_env,
-        problem=_problem(one),
+        problem=_problem(one, timing),
     )
 
 

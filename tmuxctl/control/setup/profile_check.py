@@ -37,11 +37,8 @@ if TYPE_CHECKING:
     from tmuxctl.evidence import Look
     from tmuxctl.reading.state.judging import Verdict
 
-VERSION_SECONDS, VERSION_BYTES = 10.0, 1 << 16
-"""How long a program may take to print its version, and how much of that is read."""
-
-EXIT_SECONDS = 5.0
-"""How long a program may take to end when it is told to."""
+VERSION_BYTES = 1 << 16
+"""How much of what a program prints as its version is read."""
 
 VERSION = re.compile(r"\d+\.\d+")
 
@@ -104,7 +101,7 @@ def _version(machine: Machine, argv: Sequence[str], folder: str) -> str | None:
     """The line with a version that the program prints for --version, None if it prints none."""
     wanted = SessionRequest(command=(argv[0], "--version"), cwd=folder, profile="none", shell_marks=False, linger=True)
     with suppress(TmuxctlError):
-        ran = commands.run(machine, wanted, timeout=VERSION_SECONDS, max_bytes=VERSION_BYTES)
+        ran = commands.run(machine, wanted, timeout=machine.timing.profile.version_seconds, max_bytes=VERSION_BYTES)
         lines = [line.strip() for line in ran.data.decode(errors="replace").splitlines() if VERSION.search(line)]
         return lines[0][:WORDS_MOST] if lines and ran.exit_status == 0 else None
     return None
@@ -221,7 +218,7 @@ def _exit(machine: Machine, steady: StabilityTracker, profile: Profile) -> Check
 
 
 def _ended(machine: Machine, session: str) -> bool:
-    deadline = time.monotonic() + EXIT_SECONDS
+    deadline = time.monotonic() + machine.timing.profile.exit_seconds
     while time.monotonic() < deadline:
         current().check()
         if finding.find(machine, session).dead:

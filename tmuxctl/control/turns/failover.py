@@ -367,7 +367,7 @@ class _Failover:
         if first is None:
             return SessionRequest(name=name, profile=one.given, tags=(TAG,), also={"beside": self.session})
         kept = restoring.kept_of(self.machine, first)
-        found = restoring.environment(kept)
+        found = restoring.environment(self.machine, kept)
         # what its profile gave it is for its own program
         own = set(kept.profile.env if kept.profile else ()) - set(kept.asked["env"])
         cwd, plugins = _place(kept, found)

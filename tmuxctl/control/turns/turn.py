@@ -12,7 +12,7 @@ from tmuxctl.control.input import deciding, sending, submitting
 from tmuxctl.control.observation import observing, wanting
 from tmuxctl.control.observation.hook_events import ENDS
 from tmuxctl.control.observation.observer import Observer
-from tmuxctl.control.observation.observing import AGAIN_SECONDS, StabilityTracker, count_switches
+from tmuxctl.control.observation.observing import StabilityTracker, count_switches
 from tmuxctl.control.output.agent_answer import remembered
 from tmuxctl.control.sessions import finding
 from tmuxctl.control.turns.turn_answer import (
@@ -476,7 +476,7 @@ class _Turn:
                 if (left := self._left()) is not None and left <= 0:
                     return changed(end, matched=None, timed_out=True, why="timeout: nothing of the turn was seen")
                 self.leases.keep_turn(self.pane)
-                time.sleep(AGAIN_SECONDS)
+                time.sleep(self.machine.timing.observation.pause_seconds)
                 continue
             if end.matched is not WaitCondition.ASKING or not self._decide(self.steady.verdict):
                 return end
@@ -523,9 +523,12 @@ class _Turn:
         if option is None or self.decided >= DECISIONS_LIMIT:
             return False
         asked = verdict.asking.id if verdict.asking else ""
-        if asked == self.answered[0] and time.monotonic() - self.answered[1] < deciding.GONE_SECONDS:
+        if (
+            asked == self.answered[0]
+            and time.monotonic() - self.answered[1] < self.machine.timing.input.question_gone_seconds
+        ):
             # it was answered and still stands: pressed again, the key would go into what comes next
-            time.sleep(AGAIN_SECONDS)
+            time.sleep(self.machine.timing.observation.pause_seconds)
             return True
         self.decided += 1
         if not self._alone():

@@ -16,18 +16,13 @@ from tmuxctl.reading.evidence.tty_waits import POLLING, READING, STOPPED, UNREAD
 from tmuxctl.reading.state import input_kinds, screen_rules, waiting_rules
 from tmuxctl.reading.state.situation import Situation, Verdict, build_situation, idle
 from tmuxctl.reading.text import patterns
+from tmuxctl.timing import TIMING
 from tmuxctl.vocabulary import Detail, EventKind, EvidenceKind, InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.program_profile import Profile
 
 __all__ = ["Argument", "Verdict", "arguments", "judge"]
-
-START_SECONDS = 2.0
-"""So long a new program counts as starting, if its profile does not say."""
-
-HOOK_SECONDS = 1.0
-"""So long what a program told of its turn counts more than what it shows: it tells before it draws."""
 
 MARKED_QUIET = 0.06
 """Seconds after which a shell that began with its prompt has drawn it."""
@@ -71,7 +66,7 @@ def _decide(situation: Situation) -> tuple[EvidenceKind, Verdict]:
 def _mark_starting(situation: Situation, verdict: Verdict) -> Verdict:
     """A program that works and was given nothing yet is starting, for a while."""
     evidence = situation.evidence
-    limit = (situation.profile and situation.profile.start_timeout) or START_SECONDS
+    limit = (situation.profile and situation.profile.start_timeout) or TIMING.judging.start_seconds
     works = verdict.state is State.BUSY and verdict.detail != Detail.STOPPED
     if works and evidence.age is not None and evidence.age < limit and not evidence.typed:
         return verdict._replace(state=State.STARTING)
@@ -166,7 +161,12 @@ def _judge_shell_mark(situation: Situation) -> Verdict | None:
 def _judge_hook(situation: Situation) -> Verdict | None:
     """The program just told the end of its turn; it may not have drawn it yet."""
     hook = situation.look.hook
-    if hook is None or not situation.turn_ended or hook.age > HOOK_SECONDS or screen_rules.find_asking_match(situation):
+    if (
+        hook is None
+        or not situation.turn_ended
+        or hook.age > TIMING.judging.hook_seconds
+        or screen_rules.find_asking_match(situation)
+    ):
         return None
     # a hook of the user's own may have told it to go on (Claude, Gemini)
     if situation.profile and patterns.first(situation.profile.busy, situation.text):

@@ -12,21 +12,13 @@ from tmuxctl.reading.evidence.activity import Activity, measure_activity
 from tmuxctl.reading.evidence.tty_waits import NOT_WAITING, POLLING, READING, RUNNING, Foreground
 from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.patterns import Match, Text
+from tmuxctl.timing import TIMING
 from tmuxctl.value import Value
 from tmuxctl.vocabulary import Detail, EventKind, EvidenceKind, InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.program_profile import Profile
     from tmuxctl.results import Asking
-
-BLINK_SECONDS = 0.4
-"""How far back a program that waited counts as still waiting, when it wakes to blink or to move a clock."""
-
-USED_SECONDS = 0.6
-"""Seconds over which the use of the processor is looked at."""
-
-RECENTLY = 0.25
-"""Seconds in which a program that goes on computing uses it, too."""
 
 
 class Verdict(NamedTuple):
@@ -174,7 +166,7 @@ class Situation(Value):
         """The program works; input would not be taken now."""
         return Verdict(State.BUSY, None, detail or self.busy_detail, by, confidence, why)
 
-    def processor_share(self, pid: int | None = None, seconds: float = USED_SECONDS) -> float:
+    def processor_share(self, pid: int | None = None, seconds: float = TIMING.judging.used_seconds) -> float:
         """How much of a processor the program used in the last half second, 1.0 for one whole."""
         if self.foreground is None:
             return 0.0
@@ -188,7 +180,10 @@ class Situation(Value):
 
     def computes(self, pid: int, least: float) -> bool:
         """Whether a program used so much of a processor, and has not stopped a moment ago."""
-        return self.processor_share(pid) >= least and self.processor_share(pid, RECENTLY) >= least
+        return (
+            self.processor_share(pid) >= least
+            and self.processor_share(pid, TIMING.judging.used_recently_seconds) >= least
+        )
 
 
 def build_situation(evidence: Evidence, profile: Profile | None) -> Situation:
@@ -252,7 +247,7 @@ def _or_blinked(recent: Sequence[Foreground | None], looks: Sequence[Look]) -> t
     near = [
         one
         for one, look in zip(before, looks[-2:-5:-1], strict=False)
-        if one is not None and looks[-1].at - look.at <= BLINK_SECONDS
+        if one is not None and looks[-1].at - look.at <= TIMING.judging.blink_seconds
     ]
     alternate = looks[-1].alternate
     polled = [one for one in near if (one.wait is POLLING and not one.alone) or (one.wait is READING and alternate)]

@@ -20,6 +20,7 @@ from tmuxctl.state_files import take_lock
 from tmuxctl.terminal.input.paste import PERSON_READS_HISTORY
 from tmuxctl.terminal.tmux import layout, options
 from tmuxctl.terminal.tmux.server import field_format
+from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Command, Guard, Transport, Watch, read_object
 from tmuxctl.untrusted import to_record
 
@@ -39,12 +40,6 @@ LISTED = (
     "#{?#{m/r:^[^[:cntrl:]]*$,#{window_name}},#{window_name},}",
     "#{session_name}",
 )
-
-POLL_SECONDS, RARELY_SECONDS = 0.1, 0.5
-"""So often a pane without a journal is looked at, for nothing tells when it prints; and when nothing changed for long."""
-
-WAIT_SECONDS = 5.0
-"""How long another process may have what only one may have at a time."""
 
 SAFE = re.compile(r"[A-Za-z0-9 .:_-]*")
 """What a value may hold that stands in a tmux format as it is."""
@@ -301,7 +296,12 @@ def hold_lock(path: str, name: str) -> Iterator[None]:
     with explain_write_errors(path):
         lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        take_lock(lock, WAIT_SECONDS, lambda: _lock_error(name, os.pread(lock, 20, 0).decode()), pause=0.005)
+        take_lock(
+            lock,
+            TIMING.tmux.foreign_lock_seconds,
+            lambda: _lock_error(name, os.pread(lock, 20, 0).decode()),
+            pause=0.005,
+        )
         with explain_write_errors(path):
             # for those who wait in vain
             os.pwrite(lock, b"%-19d" % os.getpid(), 0)
@@ -313,7 +313,7 @@ def hold_lock(path: str, name: str) -> Iterator[None]:
 def _lock_error(name: str, pid: str) -> Conflict:
     who = f"process {pid.strip() or 'unknown'}"
     return Conflict(
-        f"another tmuxctl ({who}) has been writing to {name} for {WAIT_SECONDS:g} s",
+        f"another tmuxctl ({who}) has been writing to {name} for {TIMING.tmux.foreign_lock_seconds:g} s",
         reason="leased",
         hint=f"is that process stopped? ps -p {pid.strip()}" if pid.strip() else "try again in a moment",
     )
@@ -410,8 +410,10 @@ class _ForeignWatch:
         self._watch, self._pane = watch, pane
 
     def wait(self, timeout: float) -> bool:
-        """Sleep at most RARELY_SECONDS; something may always have changed."""
-        pause = min(RARELY_SECONDS, max(POLL_SECONDS, self._pane.silent() / 10))
+        """Sleep for a moment only; something may always have changed."""
+        pause = min(
+            TIMING.tmux.foreign_rare_pause_seconds, max(TIMING.tmux.foreign_pause_seconds, self._pane.silent() / 10)
+        )
         self._watch.wait(min(timeout, pause))
         return True
 

@@ -11,12 +11,8 @@ from typing import NamedTuple
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.terminal.processes import cgroup
 from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Process, Transport
-
-POLL_SECONDS = 0.02
-
-KILL_SECONDS = 3.0
-"""How long processes are killed again and again, while new ones are found."""
 
 MARKER = b"TMUXCTL_SESSION="
 """In the environment at its start of every process that a session started, unless somebody took it out."""
@@ -244,7 +240,7 @@ def end_processes(
         # only now: it would cut off what ends in an orderly way on TERM
         transport.signal(living, "HUP")
     living = _wait_for_end(transport, living, grace / 2)
-    deadline = time.monotonic() + KILL_SECONDS
+    deadline = time.monotonic() + TIMING.session.kill_seconds
     while living := _select_living(transport, [*living, *_find_new(transport, targets, owners)]):
         session_ids = {owners[row.pid, row.started] for row in living}
         # one that holds what is not to be ended is left to the signals
@@ -337,7 +333,7 @@ def _find_leftovers(
 def _wait_for_end(transport: Transport, rows: list[Process], seconds: float) -> list[Process]:
     deadline = time.monotonic() + seconds
     while (rows := _select_living(transport, rows)) and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
+        time.sleep(TIMING.session.kill_pause_seconds)
     return rows
 
 

@@ -9,13 +9,8 @@ from typing import NamedTuple
 from tmuxctl.errors import Conflict
 from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux.server import Pane, field_format, target
+from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Guard, GuardRefused, Transport
-
-SECONDS = 10
-"""How long a lease lasts unless renewed."""
-
-HUMAN_SECONDS = 2
-"""A person who pressed a key so recently is still typing; tmux counts in whole seconds."""
 
 
 class LeaseHolder(NamedTuple):
@@ -69,7 +64,7 @@ def held_by_other(
 
 def person_types(wall: float) -> str:
     """A tmux condition: a person is attached and pressed a key in the last two seconds. `wall` is the wall clock."""
-    recent = f"#{{e|>=:{field_format('session_activity')},{int(wall) - HUMAN_SECONDS}}}"
+    recent = f"#{{e|>=:{field_format('session_activity')},{int(wall) - TIMING.tmux.human_seconds}}}"
     return f"#{{&&:#{{session_attached}},{recent}}}"
 
 
@@ -83,7 +78,7 @@ def take_lease(
     commands = [
         Guard(target_pane, f"#{{?{held_elsewhere},0,1}}"),
         ("set-option", "-t", target_pane, name, str(holder)),
-        ("set-option", "-t", target_pane, f"{name}_until", str(int(now) + SECONDS)),
+        ("set-option", "-t", target_pane, f"{name}_until", str(int(now) + TIMING.tmux.lease_seconds)),
     ]
     try:
         transport.run(commands, timeout=timeout)

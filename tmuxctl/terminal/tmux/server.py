@@ -11,12 +11,10 @@ from typing import Any, NamedTuple
 from tmuxctl.errors import NotFound, Unreachable
 from tmuxctl.model import natural
 from tmuxctl.terminal.tmux import options
+from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Command, Transport
 from tmuxctl.transport.versions import parse_version
 from tmuxctl.untrusted import fits, parse_json
-
-NUDGE_SECONDS = 2.0
-"""How long tmux may take to start and end a process of its own before it is taken to have overlooked that end."""
 
 FIELDS = (
     "session_name",
@@ -288,7 +286,7 @@ def nudge_tmux(transport: Transport) -> None:
     ends (measured). It may overlook the end of that one too, so that `run-shell` is never answered; the next call
     makes it see both."""
     try:
-        transport.run([("run-shell", "true")], timeout=NUDGE_SECONDS)
+        transport.run([("run-shell", "true")], timeout=TIMING.tmux.nudge_seconds)
     except Unreachable as error:
         if error.reason != "backend_timeout":
             raise

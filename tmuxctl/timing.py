@@ -1,0 +1,221 @@
+"""How long things take: every duration that tmuxctl waits for or judges by, in seconds, with the clock it is measured by.
+
+A test, or a program that embeds tmuxctl, passes its own to `Control`; code that is handed no machine goes by `TIMING`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from tmuxctl.value import Value
+
+
+class ObservationTiming(Value):
+    """Looking at a program until its state is stable."""
+
+    pause_seconds: float = 0.03
+    """The pause before the look that confirms another."""
+    confirm_seconds: float = 0.025
+    """How long a state must have stood before a second look confirms it."""
+    moment_seconds: float = 0.4
+    """The longest time that a command which only tells a state observes it, if the first looks do not agree."""
+    lively_seconds: float = 0.35
+    """How long after output looks follow each other without delay."""
+    rare_pause_seconds: float = 3.0
+    """The longest pause between two looks at a program that works and prints nothing."""
+    flood_pause_seconds: float = 0.1
+    """The pause between two looks at a program that prints without end."""
+    taken_seconds: float = 0.35
+    """How long after an input it counts as taken though nothing shows that (a program need not echo or answer)."""
+    recent_seconds: float = 1.0
+    """How recent a look of another process must be to confirm ours."""
+    window_seconds: float = 3.3
+    """How long looks are kept: an animation is judged over two seconds, and silence over three."""
+    file_ahead_seconds: float = 1.0
+    """How far a file's time may lie ahead of the clock by itself."""
+    start_seconds: float = 30.0
+    """The longest wait for a new program, if neither its profile nor the settings say."""
+    start_busy_seconds: float = 2.0
+    """How long a new program may be busy before the wait for it ends."""
+
+
+class EventTiming(Value):
+    """Reading what a program's hooks report of its turns."""
+
+    tick_seconds: float = 0.01
+    """A file's time is that of the kernel's last tick (clock_getres(2), CLOCK_REALTIME_COARSE)."""
+    ahead_seconds: float = 5.0
+    """A file that is this much newer than now was written before the wall clock was set back, at an unknown time."""
+
+
+class AnswerTiming(Value):
+    """Finding the answer of a turn that has ended."""
+
+    late_seconds: float = 0.6
+    """How much later than its prompt a program may tell the end of its turn (Codex: 0.2 s, measured)."""
+    late_tokens_seconds: float = 0.15
+    """How long a transcript is waited for that only says how many tokens an answer took (Claude: up to 0.13 s, measured)."""
+    pause_seconds: float = 0.02
+    """The pause between two looks for it."""
+
+
+class InputTiming(Value):
+    """Typing keys and answering questions."""
+
+    escape_seconds: float = 0.1
+    """The pause after Escape: without one programs take it and the next key for Meta and that key. Also the pause between the
+    keys that empty an editor: some take what they read at once for text (Ink without bracketed paste, measured)."""
+    question_gone_seconds: float = 3.0
+    """How long a question that was answered may stay before the decision is told as it stands."""
+
+
+class SubmissionTiming(Value):
+    """Pasting a text into a program, and Enter when it shows there."""
+
+    shown_seconds: float = 5.0
+    """How long nothing may move before a pasted text shows."""
+    longest_seconds: float = 60.0
+    """How long a pasted text may take to show at all."""
+    still_seconds: float = 0.15
+    """A composer that shows something else than the text (`[Pasted text +50 lines]`) has taken it when nothing moves for this
+    long."""
+    lively_seconds: float = 1.0
+    """After this much longer a program that has the text and goes on drawing is taken to do so all the time."""
+    proof_seconds: float = 5.0
+    """How long a program may take to show that it took the text."""
+    cleared_seconds: float = 0.5
+    """How long a key that clears may take to show."""
+    silent_seconds: float = 0.3
+    """A program that works and has printed nothing for this long does not draw what was typed. Nor is it only drawing that
+    where something else has stood on its screen for this long."""
+    renew_seconds: float = 2.0
+    """How often a lease is renewed while a text is sent."""
+    pause_seconds: float = 0.02
+    """The pause between two looks."""
+
+
+class SessionTiming(Value):
+    """The life of a session: starting, adopting, ending, restoring."""
+
+    unfinished_seconds: float = 60.0
+    """How old a folder is before it is taken for what is left of a `new` that never came to its end."""
+    close_seconds: float = 2.0
+    """How long the end of our own pipe from an adopted pane is waited for."""
+    prepare_seconds: float = 60.0
+    """How long a restored session may take to be prepared: its plugins are at work then."""
+    slow_seconds: float = 2.0
+    """A session that takes longer than this to be prepared no longer holds up the next."""
+    login_seconds: float = 10.0
+    """How long the start-up files of a login shell may take. Those of version managers take two on a slow machine."""
+    login_fresh_seconds: float = 60.0
+    """How long variables at login are believed by a process that stays: sessions restored together ask for the same ones."""
+    kill_seconds: float = 3.0
+    """How long processes are killed again and again, while new ones are found."""
+    kill_pause_seconds: float = 0.02
+    """The pause between two looks whether they have ended."""
+
+
+class TmuxTiming(Value):
+    """A tmux server: ours, and that of an adopted pane."""
+
+    nudge_seconds: float = 2.0
+    """How long tmux may take to start and end a process of its own before it is taken to have overlooked that end."""
+    lease_seconds: int = 10
+    """How long a lease on a session's input lasts unless renewed."""
+    human_seconds: int = 2
+    """A person who pressed a key this recently is still typing; tmux counts in whole seconds."""
+    open_seconds: float = 3.0
+    """How long a control client may take to open."""
+    spawn_seconds: float = 30.0
+    """How long calls are spawned instead when the control client did not open."""
+    foreign_pause_seconds: float = 0.1
+    """How often a pane without a journal is looked at, for nothing tells when it prints."""
+    foreign_rare_pause_seconds: float = 0.5
+    """The same when nothing changed for long."""
+    foreign_lock_seconds: float = 5.0
+    """How long another process may have what only one may have at a time."""
+
+
+class JudgingTiming(Value):
+    """From evidence to a state."""
+
+    blink_seconds: float = 0.4
+    """How far back a program that waited counts as still waiting, when it wakes to blink or to move a clock."""
+    used_seconds: float = 0.6
+    """The time over which the use of the processor is looked at."""
+    used_recently_seconds: float = 0.25
+    """The time in which a program that goes on computing uses it, too."""
+    start_seconds: float = 2.0
+    """How long a new program counts as starting, if its profile does not say."""
+    hook_seconds: float = 1.0
+    """How long what a program told of its turn counts more than what it shows: it tells before it draws."""
+
+
+class ProfileTiming(Value):
+    """Reading profiles and trying them."""
+
+    fresh_seconds: float = 2.0
+    """How long a profile may be cached before its file is looked at again."""
+    trial_seconds: float = 0.5
+    """How long all searches of a pattern's trial may take; those of a sound pattern take a hundredth of it."""
+    search_seconds: float = 0.05
+    """Seconds of the processor for one search of a trial that no alarm can end."""
+    version_seconds: float = 10.0
+    """How long a program may take to print its version."""
+    exit_seconds: float = 5.0
+    """How long a program may take to end when it is told to."""
+    quiet_seconds: float = 0.7
+    """A program that printed nothing for this long, with something left of its cursor, is taken to wait."""
+
+
+class PluginTiming(Value):
+    """What plugins are given."""
+
+    program_seconds: float = 10.0
+    """How long a plugin that is a program may take."""
+    function_seconds: float = 60.0
+    """How long a function of a plugin may take, unless the plugin says otherwise."""
+    test_seconds: float = 30.0
+    """How long one test of a plugin may take."""
+
+
+class Timing(Value):
+    """Every duration, by what it is for."""
+
+    observation: ObservationTiming = ObservationTiming()
+    events: EventTiming = EventTiming()
+    answer: AnswerTiming = AnswerTiming()
+    input: InputTiming = InputTiming()
+    submission: SubmissionTiming = SubmissionTiming()
+    session: SessionTiming = SessionTiming()
+    tmux: TmuxTiming = TmuxTiming()
+    judging: JudgingTiming = JudgingTiming()
+    profile: ProfileTiming = ProfileTiming()
+    plugin: PluginTiming = PluginTiming()
+
+
+class Limits(Value):
+    """How much is read of what a program's hooks and transcripts hold: it may write as much as it likes."""
+
+    event_bytes: int = 1 << 20
+    """Bytes of one event that are read."""
+    events_bytes: int = 8 << 20
+    """Bytes of all events that are read at once: the newest."""
+    events_kept: int = 500
+    """How many events are read, and kept when a turn begins: the newest."""
+    near_transcript_bytes: int = 2 << 20
+    """Bytes of a transcript that are read from its end at first, as 20 MB take 1.4 s (measured)."""
+    transcript_bytes: int = 64 << 20
+    """Bytes that are read from its end if the input is not among those."""
+
+
+class Clock(Value):
+    """What tells the time and sleeps."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    wall: Callable[[], float] = time.time
+    sleep: Callable[[float], None] = time.sleep
+
+
+TIMING, LIMITS, CLOCK = Timing(), Limits(), Clock()
