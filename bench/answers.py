@@ -26,7 +26,7 @@ from place import Place
 
 from tmuxctl.control import Control
 from tmuxctl.control.sessions import finding
-from tmuxctl.reading.answers.printed_answer import Given, answer
+from tmuxctl.reading.answers.printed_answer import TypedInput, cut_answer
 from tmuxctl.terminal.input.paste import LastInput
 
 SIZES = ("80x24", "120x40")
@@ -49,7 +49,7 @@ class Turn(NamedTuple):
 
     exchange: Exchange
     data: bytes
-    given: Given
+    given: TypedInput
     prompt_before: str
     token: str | None
     text: str
@@ -128,10 +128,10 @@ def ask(control: Control, session: str, one: Exchange, turn: TakeTurn) -> tuple[
     last = LastInput.parse(kept)
     assert last is not None
     data = finding.journal(control.machine, pane).read(last.offset).data
-    given = Given(one.typed.encode(), last.x, last.y, last.cols, last.rows, last.echo)
+    given = TypedInput(one.typed.encode(), last.x, last.y, last.cols, last.rows, last.echo)
     token = pane.spec.get("marks") or None
     began = time.perf_counter()
-    found = answer(data, given, prompt_before=left, token=token)
+    found = cut_answer(data, given, prompt_before=left, token=token)
     seconds = time.perf_counter() - began
     return Turn(one, data, given, left, token, found.text if told is None else told), seconds
 

@@ -82,7 +82,7 @@ class Kernel(NamedTuple):
     clock: int | None = None
 
 
-class Mark(NamedTuple):
+class LastMark(NamedTuple):
     """The last shell mark (OSC 133) that carries the session's token: its letter, D's exit status, and its offset."""
 
     letter: str
@@ -122,7 +122,7 @@ class Look(NamedTuple):
     dead: bool
     status: int | None
     signal: str | None
-    mark: Mark | None
+    mark: LastMark | None
     hook: Hook | None
     kernel: Kernel | None
     tmux: tuple[int, int] | None = None
@@ -210,8 +210,8 @@ def _flat(look: Look) -> dict[str, Any]:
     return {**fields, "clock": clock}
 
 
-def _mark(value: Any) -> Mark | None:
-    return None if value is None else Mark(*value)
+def _mark(value: Any) -> LastMark | None:
+    return None if value is None else LastMark(*value)
 
 
 def _hook(value: Any) -> Hook | None:

@@ -158,7 +158,7 @@ def _error(control: Control, profile: str) -> str | None:
     """The id of the profile's rule for an error that the screen shows."""
     screen = control.screen(NAME)
     seen = evidence_of_screen(screen.text, cursor=(screen.cursor.x, screen.cursor.y)).last
-    found = patterns.first(library.load(profile).errors, patterns.text(seen))
+    found = patterns.find_match(library.load(profile).errors, patterns.read_screen(seen))
     return found.rule.id if found else None
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Kernel, Look, Mark, Program, Thread, Tty, from_json
+from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Kernel, LastMark, Look, Program, Thread, Tty, from_json
 
 SEEN = Path(__file__).with_name("seen")
 """What was seen of real programs: the evidence of `explain --evidence --json`, one object a line."""
@@ -142,5 +142,5 @@ def recorded(name: str) -> Evidence:
     return from_json(json.loads(line) for line in (SEEN / f"{name}.jsonl").read_text().splitlines())
 
 
-def marked(letter: str, status: int | None = None) -> Mark:
-    return Mark(letter, status, 50)
+def marked(letter: str, status: int | None = None) -> LastMark:
+    return LastMark(letter, status, 50)

@@ -31,10 +31,10 @@ SCREEN = """\
 def test_what_codex_ran_on_the_way_is_no_part_of_its_answer() -> None:
     rows = SCREEN.split("\n")
     codex = library.load("codex", keys=tmux_keys)
-    assert drawn_answer.answer(rows, "run it", codex).text == "Ran as asked:\n\nmade\n└── of nothing"
+    assert drawn_answer.read_answer(rows, "run it", codex).text == "Ran as asked:\n\nmade\n└── of nothing"
     # a command of several rows, with output of several rows
     longer = [*rows[:6], "• Ran touch made", "  │ && ls", "  └ one", "    two", *rows[8:]]
-    assert drawn_answer.answer(longer, "run it", codex).text == "Ran as asked:\n\nmade\n└── of nothing"
+    assert drawn_answer.read_answer(longer, "run it", codex).text == "Ran as asked:\n\nmade\n└── of nothing"
 
 
 BOXED = """\
@@ -61,5 +61,5 @@ BOXED = """\
 
 def test_what_gemini_ran_on_the_way_is_no_part_of_its_answer() -> None:
     gemini = library.load("gemini", keys=tmux_keys)
-    found = drawn_answer.answer(BOXED.split("\n"), "run it", gemini)
+    found = drawn_answer.read_answer(BOXED.split("\n"), "run it", gemini)
     assert found.text == "Done:\n\n╭────╮\n│ so │\n╰────╯"

@@ -58,7 +58,7 @@ def test_an_answer_is_read_off_the_screen_whole_and_without_what_is_around_it(to
     profile = chosen(told.program, ())
     assert profile is not None
     for anchor in (told.anchor, None):
-        found = reading.answer(told.rows, told.prompt, profile, anchor=anchor)
+        found = reading.read_answer(told.rows, told.prompt, profile, anchor=anchor)
         turn = Turn(told.program, "screen", told.behaviour, 0, "", told.prompt, 0.0, 0.0)
         turn = turn._replace(answer=found.text, wanted=told.wanted)
         assert drawn(turn), found.text

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tmuxctl.program_profile import AnswerRules, Profile, Rule
-from tmuxctl.reading.answers.printed_answer import Answered, End, Given, answer
+from tmuxctl.reading.answers.printed_answer import PrintedAnswer, TurnEnd, TypedInput, cut_answer
 from tmuxctl.vocabulary import InputKind
 
 RECORDED = sorted(Path(__file__).with_name("answers").glob("*.jsonl"))
@@ -21,9 +21,11 @@ PYTHON = Profile(
 )
 
 
-def said(data: str, typed: str = "x", *, prompt: str | None = ">>> ", echo: str = "editor", **more: Any) -> Answered:
-    given = Given(typed.encode(), len(prompt or ""), 3, 40, 10, echo)
-    return answer(data.replace("\n", "\r\n").encode(), given, prompt_before=prompt, **more)
+def said(
+    data: str, typed: str = "x", *, prompt: str | None = ">>> ", echo: str = "editor", **more: Any
+) -> PrintedAnswer:
+    given = TypedInput(typed.encode(), len(prompt or ""), 3, 40, 10, echo)
+    return cut_answer(data.replace("\n", "\r\n").encode(), given, prompt_before=prompt, **more)
 
 
 def exchanges(path: Path) -> list[dict[str, Any]]:
@@ -35,10 +37,12 @@ def exchanges(path: Path) -> list[dict[str, Any]]:
 def test_recorded_exchanges_give_what_the_program_printed(path: Path, known: str) -> None:
     wrong = []
     for one in exchanges(path):
-        given = Given(**{**one["given"], "typed": one["given"]["typed"].encode()})
+        given = TypedInput(**{**one["given"], "typed": one["given"]["typed"].encode()})
         prompt = one["prompt_before"] if known == "prompt" else one["prompt_before"].rstrip()
         profile = PYTHON if known == "prompt and profile" and path.stem.startswith("python") else None
-        found = answer(one["data"].encode("latin-1"), given, prompt_before=prompt, token=one["token"], profile=profile)
+        found = cut_answer(
+            one["data"].encode("latin-1"), given, prompt_before=prompt, token=one["token"], profile=profile
+        )
         if (found.text, found.complete) != (one["truth"], True):
             wrong.append((one["given"]["typed"], found.text[:200], one["truth"][:200]))
         assert found.source == ("marks" if one["token"] else "screen")
@@ -81,7 +85,7 @@ def test_there_are_thirty_exchanges_for_each_program() -> None:
 @pytest.mark.parametrize("editor", ["plain", "bracketed"])
 def test_all_that_was_printed_stays(output: str, text: str, editor: str) -> None:
     data = f"x\n{output}>>> " if editor == "plain" else f"x\n{OFF}\r{output}{ON}>>> "
-    assert said(data) == Answered(text, True, None, "screen")
+    assert said(data) == PrintedAnswer(text, True, None, "screen")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +128,7 @@ def test_the_prompt_is_cut_once_and_may_change(prompt: str | None, data: str, te
     ],
 )
 def test_a_question_at_the_end_was_printed_like_the_rest(prompt: str, data: str, kind: str, text: str) -> None:
-    assert said(data, prompt=prompt, end=End(InputKind(kind))).text == text
+    assert said(data, prompt=prompt, end=TurnEnd(InputKind(kind))).text == text
 
 
 @pytest.mark.parametrize(
@@ -137,13 +141,13 @@ def test_a_question_at_the_end_was_printed_like_the_rest(prompt: str, data: str,
     ],
 )
 def test_a_prompt_for_more_of_the_same_input_is_no_output(data: str, profile: Profile | None, text: str) -> None:
-    assert said(data, profile=profile, end=End(InputKind.CONTINUATION, "repl")).text == text
-    assert said("x\n... \n>>> ", end=End(InputKind.PROMPT, "repl")).text == "... "
+    assert said(data, profile=profile, end=TurnEnd(InputKind.CONTINUATION, "repl")).text == text
+    assert said("x\n... \n>>> ", end=TurnEnd(InputKind.PROMPT, "repl")).text == "... "
 
 
 def test_a_shell_that_wants_more_of_a_command_has_printed_nothing() -> None:
     fish = "for \r\x1b[15Ci\x1b[22C2\r\n\x1b[K\x1bM\r\n\x1b[15C\x1bM\x08\x08\x1b[34mfor\x1b[36m2\r\r\n\x1b[15C"
-    assert said(fish, "for i in 1 2", prompt="me ~> ", end=End(InputKind.CONTINUATION, "shell")) == Answered(
+    assert said(fish, "for i in 1 2", prompt="me ~> ", end=TurnEnd(InputKind.CONTINUATION, "shell")) == PrintedAnswer(
         "", True, None, "screen"
     )
 
@@ -164,8 +168,8 @@ def test_a_prompt_drawn_again_for_another_size_is_cut_with_the_first(prompt: str
 @pytest.mark.parametrize("tail", ["# ", "ftp> ", "sh-5.2$ ", "me@far:~$ "])
 @pytest.mark.parametrize("before", [">>> ", "me@box ~> ", "me@box:~$ "])
 def test_the_prompt_of_another_program_than_before_is_all_of_its_row(before: str, tail: str) -> None:
-    assert said(f"x\nout\n{tail}", prompt=before, end=End(InputKind.PROMPT)).text == "out"
-    assert said(f"x\n\x1b]0;title\x07\r{tail}", prompt=before, end=End(InputKind.PROMPT)).text == ""
+    assert said(f"x\nout\n{tail}", prompt=before, end=TurnEnd(InputKind.PROMPT)).text == "out"
+    assert said(f"x\n\x1b]0;title\x07\r{tail}", prompt=before, end=TurnEnd(InputKind.PROMPT)).text == ""
 
 
 def test_a_prompt_that_everybody_knows_is_cut_whole_whatever_the_rules_of_another_program() -> None:
@@ -232,33 +236,33 @@ def marked(*parts: str) -> str:
 
 def test_marks_say_what_is_output_and_how_it_ended() -> None:
     data = marked("x\n", "C", "$ out  \n\n", "D7", "A", "$ ", "B")
-    assert said(data, prompt="$ ", token="t0") == Answered("$ out  \n", True, 7, "marks")
+    assert said(data, prompt="$ ", token="t0") == PrintedAnswer("$ out  \n", True, 7, "marks")
 
 
 def test_marks_of_another_token_say_nothing() -> None:
     data = marked("x\n", "C", "out\n", "D7", "A", "$ ", "B")
-    assert said(data, prompt="$ ", token="other") == Answered("out", True, None, "screen")
+    assert said(data, prompt="$ ", token="other") == PrintedAnswer("out", True, None, "screen")
 
 
 def test_several_commands_give_all_their_outputs_and_the_last_status() -> None:
     one = marked("a\n", "C", "one\n", "D0", "A", "$ ", "B")
     data = one + marked("b\n", "C", "two", "D7", "A", "$ ", "B")
-    assert said(data, "a\nb", prompt="$ ", token="t0") == Answered("one\ntwo", True, 7, "marks")
+    assert said(data, "a\nb", prompt="$ ", token="t0") == PrintedAnswer("one\ntwo", True, 7, "marks")
 
 
 def test_a_line_the_shell_cannot_read_is_answered_by_what_it_says() -> None:
     data = marked(f"x (\n{OFF}\rsyntax error\n", "D7", ON, "A", "$ ", "B")
-    assert said(data, "x (", prompt="$ ", token="t0") == Answered("syntax error", True, 7, "marks")
+    assert said(data, "x (", prompt="$ ", token="t0") == PrintedAnswer("syntax error", True, 7, "marks")
 
 
 def test_a_command_that_still_runs_is_not_complete() -> None:
     data = marked("x\n", "C", "so far\n")
-    assert said(data, prompt="$ ", token="t0") == Answered("so far", False, None, "marks")
+    assert said(data, prompt="$ ", token="t0") == PrintedAnswer("so far", False, None, "marks")
 
 
 def test_a_program_that_waits_at_its_own_prompt_has_answered() -> None:
     data = marked("x\n", "C", "Welcome\n>>> ")
-    assert said(data, prompt="$ ", token="t0") == Answered("Welcome", True, None, "marks")
+    assert said(data, prompt="$ ", token="t0") == PrintedAnswer("Welcome", True, None, "marks")
 
 
 def test_zsh_signs_a_missing_newline_and_that_is_not_output() -> None:
@@ -273,7 +277,7 @@ def test_a_program_on_the_alternate_screen_keeps_its_text_to_itself() -> None:
 
 
 def test_before_anything_is_echoed_there_is_no_answer_yet() -> None:
-    assert said("") == Answered("", False, None, "screen")
+    assert said("") == PrintedAnswer("", False, None, "screen")
     assert said("", echo="none").complete
 
 
@@ -288,6 +292,6 @@ def test_a_profile_says_where_an_answer_begins_and_ends_and_what_is_no_part_of_i
 
 
 def test_a_sequence_cut_at_the_end_and_bytes_that_are_no_text_do_no_harm() -> None:
-    given = Given(b"x", 4, 0, 40, 10, "editor")
-    assert answer(b"x\r\na\xffb\r\n>>> ", given, prompt_before=">>> ").text == "a\ufffdb"
-    assert answer(b"x\r\nab\r\n\x1b[3", given, prompt_before=">>> ").text == "ab"
+    given = TypedInput(b"x", 4, 0, 40, 10, "editor")
+    assert cut_answer(b"x\r\na\xffb\r\n>>> ", given, prompt_before=">>> ").text == "a\ufffdb"
+    assert cut_answer(b"x\r\nab\r\n\x1b[3", given, prompt_before=">>> ").text == "ab"

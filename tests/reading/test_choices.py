@@ -10,7 +10,7 @@ from reading.looks import KEYS, evidence, kernel, look, program, steady, thread
 from tmuxctl.evidence import NONE
 from tmuxctl.model import Confidence, State
 from tmuxctl.program_profile import Profile, Rule
-from tmuxctl.reading.questions.menus import decisions
+from tmuxctl.reading.questions.menus import make_decision_ids
 from tmuxctl.reading.state.judging import Verdict, judge
 from tmuxctl.reading.text import patterns
 from tmuxctl.results import Asking
@@ -156,18 +156,18 @@ def test_trust_has_no_default() -> None:
     ],
 )
 def test_an_option_of_an_approval_is_called_by_what_it_means(labels: list[str], ids: list[str]) -> None:
-    assert decisions(labels) == ids
+    assert make_decision_ids(labels) == ids
 
 
 def test_options_of_one_name_have_an_id_each() -> None:
-    assert len(set(decisions(["Maybe", "Maybe", "Maybe", "Yes", "Yes", "Yes"]))) == 6
+    assert len(set(make_decision_ids(["Maybe", "Maybe", "Maybe", "Yes", "Yes", "Yes"]))) == 6
 
 
 # Where a rule looks
 
 
 def fits(rule: Rule, screen: str, title: str = "") -> bool:
-    return patterns.first([rule], patterns.text(look(screen, title=title))) is not None
+    return patterns.find_match([rule], patterns.read_screen(look(screen, title=title))) is not None
 
 
 def test_a_rule_looks_from_the_last_row_on_that_its_beginning_fits() -> None:

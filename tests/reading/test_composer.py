@@ -42,28 +42,28 @@ def drawn(*rows: str, x: int | None = None, y: int | None = None) -> Look:
     ],
 )
 def test_a_composer_is_empty_if_nothing_stands_left_of_the_cursor(rows: tuple[str, ...], x: int, empty: bool) -> None:
-    assert input_box.empty(drawn(*rows, x=x), PROFILE) is empty
+    assert input_box.is_empty(drawn(*rows, x=x), PROFILE) is empty
 
 
 def test_without_a_prompt_nobody_knows() -> None:
-    assert input_box.empty(look("● An answer\n  Run this?\n  1. Yes"), PROFILE) is None
-    assert input_box.empty(look("❯ "), Profile(name="none")) is None
+    assert input_box.is_empty(look("● An answer\n  Run this?\n  1. Yes"), PROFILE) is None
+    assert input_box.is_empty(look("❯ "), Profile(name="none")) is None
 
 
 def test_a_hidden_cursor_counts_where_the_program_writes() -> None:
-    assert input_box.empty(drawn("❯ ", x=2)._replace(visible=False), PROFILE) is True
-    assert input_box.empty(drawn("❯ text", x=6)._replace(visible=False), PROFILE) is False
-    assert input_box.empty(drawn("❯ one", "  two", x=5)._replace(visible=False), PROFILE) is False
-    assert input_box.empty(drawn("❯ text", x=0, y=5)._replace(visible=False), PROFILE) is None
+    assert input_box.is_empty(drawn("❯ ", x=2)._replace(visible=False), PROFILE) is True
+    assert input_box.is_empty(drawn("❯ text", x=6)._replace(visible=False), PROFILE) is False
+    assert input_box.is_empty(drawn("❯ one", "  two", x=5)._replace(visible=False), PROFILE) is False
+    assert input_box.is_empty(drawn("❯ text", x=0, y=5)._replace(visible=False), PROFILE) is None
 
 
 def test_a_composer_may_stand_in_a_box() -> None:
-    assert input_box.empty(look("╭───╮\n│ > \n╰───╯", x=4, y=1), BOXED) is True
-    assert input_box.empty(look("╭───╮\n│ > text │\n╰───╯", x=8, y=1), BOXED) is False
+    assert input_box.is_empty(look("╭───╮\n│ > \n╰───╯", x=4, y=1), BOXED) is True
+    assert input_box.is_empty(look("╭───╮\n│ > text │\n╰───╯", x=8, y=1), BOXED) is False
 
 
 def test_a_prompt_of_a_pattern_that_ends_with_its_row_is_known_with_text_behind_it() -> None:
-    assert input_box.empty(look("ask> "), CHAT) is True
+    assert input_box.is_empty(look("ask> "), CHAT) is True
 
 
 SHOWN = {
@@ -79,15 +79,15 @@ SHOWN = {
 
 @pytest.mark.parametrize(("text", "rows", "x"), SHOWN.values(), ids=SHOWN)
 def test_a_text_shows_if_the_cursor_stands_behind_its_end(text: str, rows: tuple[str, ...], x: int) -> None:
-    assert input_box.shows(drawn(*rows, x=x), text.encode(), PROFILE) is True
-    assert input_box.shows(drawn("❯ "), text.encode(), PROFILE) is False
-    assert input_box.shows(drawn("❯ and another one"), text.encode(), PROFILE) is False
+    assert input_box.shows_text(drawn(*rows, x=x), text.encode(), PROFILE) is True
+    assert input_box.shows_text(drawn("❯ "), text.encode(), PROFILE) is False
+    assert input_box.shows_text(drawn("❯ and another one"), text.encode(), PROFILE) is False
     # something else stands behind it
-    assert input_box.shows(drawn(*rows, "  more"), text.encode(), PROFILE) is False
+    assert input_box.shows_text(drawn(*rows, "  more"), text.encode(), PROFILE) is False
 
 
 def test_the_beginning_of_a_text_does_not_show_it() -> None:
-    assert input_box.shows(drawn("❯ the first words"), b"the first words of many", PROFILE) is False
+    assert input_box.shows_text(drawn("❯ the first words"), b"the first words of many", PROFILE) is False
 
 
 PARTS = {
@@ -102,31 +102,31 @@ PARTS = {
 @pytest.mark.parametrize(("text", "rows"), PARTS.values(), ids=PARTS)
 def test_a_part_of_a_text_is_not_the_text(text: str, rows: tuple[str, ...]) -> None:
     seen = drawn(*rows)
-    assert input_box.shows(seen, text.encode(), PROFILE) is False
-    assert input_box.shows_part(seen, text.encode(), PROFILE) is True
+    assert input_box.shows_text(seen, text.encode(), PROFILE) is False
+    assert input_box.shows_part_of_text(seen, text.encode(), PROFILE) is True
 
 
 def test_what_stands_in_the_place_of_a_text_is_no_part_of_it() -> None:
     for row in ("❯ [Pasted text #1 +9 lines]", "❯ ", "❯ something else"):
-        assert input_box.shows_part(drawn(row), b"say hello and more", PROFILE) is False
-    assert input_box.shows_part(drawn("❯ say hello"), b"say hello", PROFILE) is False
+        assert input_box.shows_part_of_text(drawn(row), b"say hello and more", PROFILE) is False
+    assert input_box.shows_part_of_text(drawn("❯ say hello"), b"say hello", PROFILE) is False
 
 
 def test_of_a_text_with_more_rows_than_are_shown_the_last_are_enough() -> None:
     text = "\n".join(f"line {number}" for number in range(40))
     rows = [f"  line {number}" for number in range(30, 40)]
-    assert input_box.shows(drawn(*rows), text.encode(), PROFILE) is True
-    assert input_box.shows(drawn(*rows[-2:]), text.encode(), PROFILE) is False
+    assert input_box.shows_text(drawn(*rows), text.encode(), PROFILE) is True
+    assert input_box.shows_text(drawn(*rows[-2:]), text.encode(), PROFILE) is False
 
 
 def test_the_frame_of_a_box_is_no_part_of_a_text() -> None:
     seen = look("╭──────╮\n│ > one │\n│   two │\n╰──────╯", x=7, y=2)
-    assert input_box.shows(seen, b"one\ntwo", BOXED) is True
+    assert input_box.shows_text(seen, b"one\ntwo", BOXED) is True
 
 
 def test_an_empty_text_never_shows() -> None:
-    assert input_box.shows(drawn("❯ "), b"", PROFILE) is False
-    assert input_box.shows(drawn("❯ "), b" \n", PROFILE) is False
+    assert input_box.shows_text(drawn("❯ "), b"", PROFILE) is False
+    assert input_box.shows_text(drawn("❯ "), b" \n", PROFILE) is False
 
 
 @pytest.mark.parametrize(
@@ -147,25 +147,25 @@ def test_an_empty_text_never_shows() -> None:
 def test_what_stood_left_of_the_cursor_is_seen_to_stand_there_still(
     before: tuple[str, ...], after: Look, held: bool
 ) -> None:
-    assert input_box.holds(after, drawn(*before)) is held
+    assert input_box.keeps_text(after, drawn(*before)) is held
 
 
 def test_the_last_prompt_is_the_programs_own() -> None:
     rows = ["❯ given", "● An answer", "  ❯ quoted", RULE, "❯", RULE, "  footer"]
-    assert input_box.prompt_row(rows, PROFILE) == 4
-    assert input_box.prompt_row(rows[1:4], PROFILE) is None
+    assert input_box.find_prompt_row(rows, PROFILE) == 4
+    assert input_box.find_prompt_row(rows[1:4], PROFILE) is None
 
 
 def test_what_stands_behind_a_prompt_has_no_blanks() -> None:
-    assert input_box.behind_prompt("❯ what was  said", PROFILE) == "whatwassaid"
-    assert input_box.behind_prompt("no prompt", PROFILE) == "noprompt"
+    assert input_box.text_behind_prompt("❯ what was  said", PROFILE) == "whatwassaid"
+    assert input_box.text_behind_prompt("no prompt", PROFILE) == "noprompt"
 
 
 LINES = Profile(name="lines", prompt=(Rule("input", "^>>> ?"),), continuation=(Rule("more", r"^\.\.\.(?: |$)"),))
 
 
 def test_the_prompt_for_more_of_a_text_is_no_part_of_it() -> None:
-    assert input_box.shows(look(">>> one\n...\n... two"), b"one\n\ntwo", LINES) is True
-    assert input_box.shows_part(look("... two"), b"one\n\ntwo and more", LINES) is False
-    assert input_box.shows_part(look(">>> one\n... two"), b"one\ntwo\nthree", LINES) is True
-    assert input_box.shows_part(look(">>> one\n... rm"), b"one\ntwo\nthree", LINES) is False
+    assert input_box.shows_text(look(">>> one\n...\n... two"), b"one\n\ntwo", LINES) is True
+    assert input_box.shows_part_of_text(look("... two"), b"one\n\ntwo and more", LINES) is False
+    assert input_box.shows_part_of_text(look(">>> one\n... two"), b"one\ntwo\nthree", LINES) is True
+    assert input_box.shows_part_of_text(look(">>> one\n... rm"), b"one\ntwo\nthree", LINES) is False

@@ -27,7 +27,7 @@ def screen(*rows: str) -> list[str]:
 
 
 def answered(rows: Sequence[str], typed: str = "ask", anchor: int | None = None) -> str:
-    return drawn_answer.answer(rows, typed, PROFILE, anchor=anchor).text
+    return drawn_answer.read_answer(rows, typed, PROFILE, anchor=anchor).text
 
 
 BLOCKS = {
@@ -74,8 +74,8 @@ def test_where_the_echo_is_only_noted_the_row_of_the_input_tells() -> None:
 
 def test_an_answer_without_its_echo_is_told_as_not_whole() -> None:
     rows = ["  line 8", "  line 9", "", RULE, "❯", RULE]
-    assert drawn_answer.answer(rows, "ask", PROFILE).complete is False
-    assert drawn_answer.answer(screen("❯ ask", "", "● hello"), "ask", PROFILE).complete is True
+    assert drawn_answer.read_answer(rows, "ask", PROFILE).complete is False
+    assert drawn_answer.read_answer(screen("❯ ask", "", "● hello"), "ask", PROFILE).complete is True
 
 
 def test_an_answer_of_many_lines_is_whole() -> None:
@@ -86,13 +86,13 @@ def test_an_answer_of_many_lines_is_whole() -> None:
 
 def test_a_program_that_works_by_lines_needs_no_sign() -> None:
     rows = ["> earlier", "no", "> ask", "", "The answer:", "", "    code", "─" * 20, "end", "Tokens: 3", "", ">"]
-    found = drawn_answer.answer([row.rstrip() for row in rows], "ask", PLAIN)
+    found = drawn_answer.read_answer([row.rstrip() for row in rows], "ask", PLAIN)
     assert found.text == "The answer:\n\n    code\nend"
 
 
 def test_nothing_on_the_screen_is_no_answer() -> None:
-    assert drawn_answer.answer([], "ask", PROFILE) == drawn_answer.Drawn("", False, signed=False, fits=False)
-    assert drawn_answer.answer([""], "", PLAIN).text == ""
+    assert drawn_answer.read_answer([], "ask", PROFILE) == drawn_answer.DrawnAnswer("", False, signed=False, fits=False)
+    assert drawn_answer.read_answer([""], "", PLAIN).text == ""
 
 
 TALK = Profile(
@@ -105,12 +105,12 @@ TALK = Profile(
 
 def test_the_echo_of_a_text_goes_on_behind_the_prompt_for_more_of_it() -> None:
     rows = [">>> one", "...", "...   two", "Twelve.", "... and more", "", ">>>"]
-    assert drawn_answer.answer(rows, "one\n\n  two", TALK).text == "Twelve.\n... and more"
+    assert drawn_answer.read_answer(rows, "one\n\n  two", TALK).text == "Twelve.\n... and more"
 
 
 def test_without_blocks_an_answer_is_what_comes_behind_the_last_action_too() -> None:
     rows = [">>> one", "Thinking...", "", "Well.", "...done thinking.", "", "Twelve.", "", ">>>"]
-    assert drawn_answer.answer(rows, "one", TALK).text == "Twelve."
+    assert drawn_answer.read_answer(rows, "one", TALK).text == "Twelve."
 
 
 MARKED = "A prompt\n  with  blanks\n\n- a bullet, `code` and *stress*\nthe last line"
@@ -135,8 +135,8 @@ MARKED = "A prompt\n  with  blanks\n\n- a bullet, `code` and *stress*\nthe last 
 def test_without_a_sign_an_answer_begins_behind_the_whole_input_and_not_within_it(
     typed: str, rows: list[str], text: str
 ) -> None:
-    assert drawn_answer.answer([*rows, text, "Tokens: 1", ">"], typed, PLAIN).text == text
-    assert drawn_answer.answer([*rows, "", text, "", "Tokens: 1", ">"], typed, PLAIN).text == text
+    assert drawn_answer.read_answer([*rows, text, "Tokens: 1", ">"], typed, PLAIN).text == text
+    assert drawn_answer.read_answer([*rows, "", text, "", "Tokens: 1", ">"], typed, PLAIN).text == text
 
 
 def test_where_an_answer_may_begin_without_its_sign_a_row_less_set_in_is_a_part_of_it() -> None:
@@ -144,13 +144,13 @@ def test_where_an_answer_may_begin_without_its_sign_a_row_less_set_in_is_a_part_
         name="agent", prompt=PROFILE.prompt, answer=AnswerRules(begin=r"^(?:● | (?=\S))", strip=PROFILE.answer.strip)
     )
     for answer in (["● one", " two", "", "  three"], [" one", " two", "", " three"]):
-        assert drawn_answer.answer(screen("❯ ask", "", *answer), "ask", either).text == "one\ntwo\n\nthree"
+        assert drawn_answer.read_answer(screen("❯ ask", "", *answer), "ask", either).text == "one\ntwo\n\nthree"
 
 
 def test_an_answer_that_is_set_in_by_blanks_begins_with_the_first_row_that_is() -> None:
     profile = Profile(name="set-in", prompt=PROFILE.prompt, answer=AnswerRules(begin=r"^ {2}(?=\S)"))
     rows = ["❯ ask", "", "thinking", "", "  See:", "", "      indented", "  end", "", "done in 3s", "", RULE, "❯", RULE]
-    found = drawn_answer.answer(rows, "ask", profile)
+    found = drawn_answer.read_answer(rows, "ask", profile)
     assert (found.text, found.complete, found.signed) == ("See:\n\n    indented\nend", True, True)
 
 
@@ -161,7 +161,7 @@ def test_the_rows_of_an_input_box_without_a_sign_are_no_part_of_an_answer() -> N
         answer=AnswerRules(strip=("^ *[╭│╰]",)),
     )
     rows = ["ask", "hello", "there", "╭────────╮", "│        │", "╰────────╯", "  enter to send"]
-    assert drawn_answer.answer(rows, "ask", box) == drawn_answer.Drawn("hello\nthere", True)
+    assert drawn_answer.read_answer(rows, "ask", box) == drawn_answer.DrawnAnswer("hello\nthere", True)
 
 
 ERRORS = Profile(
@@ -187,20 +187,20 @@ FAILED = {
 
 @pytest.mark.parametrize(("rows", "text", "error"), FAILED.values(), ids=FAILED)
 def test_a_turn_failed_if_it_ends_in_an_error_of_the_program(rows: list[str], text: str, error: str | None) -> None:
-    found = drawn_answer.answer(screen("❯ ask", "", *rows), "ask", ERRORS)
+    found = drawn_answer.read_answer(screen("❯ ask", "", *rows), "ask", ERRORS)
     assert (found.text, found.error) == (text, error)
 
 
 def test_a_limit_counts_only_where_the_state_says_so() -> None:
     rows = screen("❯ ask", "", "  ⎿  Usage limit reached · resets 3pm")
-    assert drawn_answer.answer(rows, "ask", ERRORS).error is None
-    limited = drawn_answer.answer(rows, "ask", ERRORS, limited=True)
+    assert drawn_answer.read_answer(rows, "ask", ERRORS).error is None
+    limited = drawn_answer.read_answer(rows, "ask", ERRORS, limited=True)
     assert (limited.text, limited.error, limited.complete) == ("", "Usage limit reached · resets 3pm", False)
 
 
 def test_a_screen_that_was_drawn_anew_has_other_rows_than_before_and_than_the_input() -> None:
     before = "\n".join(["● earlier"] * 20 + [RULE, "❯", RULE])
     lines = [row for number in range(10) for row in (f"  line {number}", "")]
-    assert drawn_answer.replaced(before, "\n".join([*lines, RULE, "❯", RULE]), "ask")
-    assert not drawn_answer.replaced(before, before, "ask")
-    assert not drawn_answer.replaced(before, "\n".join([*lines, RULE, "❯", RULE]), "\n".join(lines))
+    assert drawn_answer.is_screen_replaced(before, "\n".join([*lines, RULE, "❯", RULE]), "ask")
+    assert not drawn_answer.is_screen_replaced(before, before, "ask")
+    assert not drawn_answer.is_screen_replaced(before, "\n".join([*lines, RULE, "❯", RULE]), "\n".join(lines))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from tmuxctl.reading.questions.usage_limits import until
+from tmuxctl.reading.questions.usage_limits import parse_moment
 
 NOW = datetime(2026, 11, 22, 10, 30, 15, tzinfo=UTC)
 """A Sunday."""
@@ -44,7 +44,7 @@ NOW = datetime(2026, 11, 22, 10, 30, 15, tzinfo=UTC)
     ],
 )
 def test_the_moment_is_told_in_one_form_whatever_words_name_it(text: str, moment: str) -> None:
-    assert until(text, NOW) == moment
+    assert parse_moment(text, NOW) == moment
 
 
 @pytest.mark.parametrize(
@@ -67,13 +67,13 @@ def test_the_moment_is_told_in_one_form_whatever_words_name_it(text: str, moment
     ],
 )
 def test_what_names_no_moment_is_none(text: str) -> None:
-    assert until(text, NOW) is None
+    assert parse_moment(text, NOW) is None
 
 
 def test_a_time_without_a_zone_is_that_of_the_one_who_asks() -> None:
     here = NOW.astimezone(timezone(timedelta(hours=2)))
-    assert until("3pm", here) == "2026-11-22T13:00:00Z"
+    assert parse_moment("3pm", here) == "2026-11-22T13:00:00Z"
 
 
 def test_a_zone_that_nobody_knows_is_that_of_the_one_who_asks() -> None:
-    assert until("3pm (Middle/Earth)", NOW) == "2026-11-22T15:00:00Z"
+    assert parse_moment("3pm (Middle/Earth)", NOW) == "2026-11-22T15:00:00Z"

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from terminal.stretch import Stretch, stretch
 
-from tmuxctl.reading.text.marks import Mark, marks, output, scan
+from tmuxctl.reading.text.marks import ShellMark, find_marks, scan_marks, undo_newlines
 
 SAMPLE = (
     b"^[]133;C;tmuxctl=t\x07 typed \x1b]133;A;tmuxctl=t\x07$ \x1b]133;B;aid=1;tmuxctl=t\x1b\\ls\r\n\x1b]133;C\x07"
@@ -15,16 +15,16 @@ SAMPLE = (
 
 
 def test_marks_carry_letter_status_and_token() -> None:
-    found = marks(SAMPLE)
+    found = find_marks(SAMPLE)
     assert [(one.letter, one.status, one.token) for one in found] == [
         *(("A", None, "t"), ("B", None, "t"), ("C", None, None), ("C", None, "t")),
         *(("D", 9, None), ("D", 8, "other"), ("D", 3, "t")),
     ]
     assert SAMPLE[found[0].start : found[0].end] == b"\x1b]133;A;tmuxctl=t\x07"
-    assert "".join(one.letter for one in marks(SAMPLE, "t")) == "ABCD"
-    assert marks(b"\x1b]133;D;x;tmuxctl=t\x07\x1b]133;D;\x07") == [
-        Mark("D", None, 0, 20, "t"),
-        Mark("D", None, 20, 29, None),
+    assert "".join(one.letter for one in find_marks(SAMPLE, "t")) == "ABCD"
+    assert find_marks(b"\x1b]133;D;x;tmuxctl=t\x07\x1b]133;D;\x07") == [
+        ShellMark("D", None, 0, 20, "t"),
+        ShellMark("D", None, 20, 29, None),
     ]
 
 
@@ -36,17 +36,17 @@ def test_marks_that_are_none() -> None:
         b"\x1b]133;A;" + b"x" * 300 + b"\x07",
         b"\x1b]1337;A\x07",
     ):
-        assert marks(data) == []
-        assert scan(data).resume == len(data)
+        assert find_marks(data) == []
+        assert scan_marks(data).resume == len(data)
 
 
 def test_any_cut_finds_each_mark_once() -> None:
-    whole = marks(SAMPLE)
+    whole = find_marks(SAMPLE)
     for first in range(len(SAMPLE)):
         for second in range(first, len(SAMPLE) + 1):
-            found, resume = scan(SAMPLE[:first])
-            more, resume = scan(SAMPLE[:second], start=resume)
-            found = found + more + scan(SAMPLE, start=resume).marks
+            found, resume = scan_marks(SAMPLE[:first])
+            more, resume = scan_marks(SAMPLE[:second], start=resume)
+            found = found + more + scan_marks(SAMPLE, start=resume).marks
             assert found == whole
 
 
@@ -80,4 +80,4 @@ def test_a_long_stretch_is_searched_once() -> None:
 
 def test_output_undoes_what_the_terminal_did() -> None:
     for written in (b"", b"\n", b"\r\n", b"\r\r\n\n\r", b"a\nb\r\n\0\xff\r", b"\r" * 5 + b"\n" * 5):
-        assert output(written.replace(b"\n", b"\r\n")) == written
+        assert undo_newlines(written.replace(b"\n", b"\r\n")) == written

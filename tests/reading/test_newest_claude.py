@@ -22,8 +22,8 @@ def screen(name: str) -> str:
     return (SCREENS / f"newest-{name}.txt").read_text()
 
 
-def answered(name: str, typed: str) -> drawn_answer.Drawn:
-    return drawn_answer.answer([row.rstrip() for row in screen(name).rstrip("\n").split("\n")], typed, claude())
+def answered(name: str, typed: str) -> drawn_answer.DrawnAnswer:
+    return drawn_answer.read_answer([row.rstrip() for row in screen(name).rstrip("\n").split("\n")], typed, claude())
 
 
 def test_the_tip_above_a_command_is_no_part_of_what_is_asked() -> None:
@@ -58,7 +58,7 @@ def test_what_it_says_before_a_command_is_no_part_of_the_answer() -> None:
 
 def test_a_turn_that_failed_has_its_error_and_no_answer() -> None:
     found = answered("idle-failed", "fake:error#t5 429")
-    assert found == drawn_answer.Drawn(
+    assert found == drawn_answer.DrawnAnswer(
         "", False, signed=False, error="API Error: Request rejected (429) · fake_llm was asked for a 429"
     )
 

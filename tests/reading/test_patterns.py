@@ -10,7 +10,7 @@ from reading.looks import look
 from tmuxctl.program_profile import Rule
 from tmuxctl.reading.evidence import programs
 from tmuxctl.reading.text import patterns
-from tmuxctl.reading.text.patterns import Text
+from tmuxctl.reading.text.patterns import ScreenText
 
 PROMPTS = [
     *("$ ", "# ", "% ", "> ", ">>> ", "❯ ", "~/src λ ", "vm% ", "web1% ", "bash-5.2# ", "user@host:~$ ", "sqlite> "),
@@ -47,7 +47,7 @@ NO_PROMPTS = [
 @pytest.mark.parametrize("text", PROMPTS)
 def test_prompts_of_shells_and_repls_look_like_prompts(text: str) -> None:
     assert patterns.ends_like_prompt(text)
-    assert patterns.alone_a_prompt(text)
+    assert patterns.is_likely_prompt(text)
 
 
 @pytest.mark.parametrize("text", NO_PROMPTS)
@@ -56,8 +56,8 @@ def test_progress_and_half_lines_do_not(text: str) -> None:
 
 
 def test_a_sentence_is_no_prompt_by_itself() -> None:
-    assert not patterns.alone_a_prompt("Proceed with step 2? checking network ... > ")
-    assert not patterns.alone_a_prompt("Copying files to > ")
+    assert not patterns.is_likely_prompt("Proceed with step 2? checking network ... > ")
+    assert not patterns.is_likely_prompt("Copying files to > ")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_a_sentence_is_no_prompt_by_itself() -> None:
     ],
 )
 def test_the_prompt_is_told_without_what_is_typed_behind_it(left: str, prompt: str | None) -> None:
-    assert patterns.prompt_of(left) == prompt
+    assert patterns.extract_prompt(left) == prompt
 
 
 @pytest.mark.parametrize(
@@ -89,12 +89,12 @@ def test_the_prompt_is_told_without_what_is_typed_behind_it(left: str, prompt: s
     ],
 )
 def test_text_that_asks_is_told_from_text_that_tells(text: str) -> None:
-    assert patterns.alone_a_question(text)
+    assert patterns.is_likely_question(text)
 
 
 @pytest.mark.parametrize("text", ["Computing the answer: ", "Checking your name: ", "progress: ", "ETA 00:12", "done."])
 def test_what_is_being_done_asks_for_nothing(text: str) -> None:
-    assert not patterns.alone_a_question(text)
+    assert not patterns.is_likely_question(text)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_what_is_being_done_asks_for_nothing(text: str) -> None:
     ],
 )
 def test_second_prompts_are_told_from_first_ones(rows: str, shell: bool) -> None:
-    assert patterns.continued(patterns.text(look(rows)), shell=shell)
+    assert patterns.is_continued(patterns.read_screen(look(rows)), shell=shell)
 
 
 @pytest.mark.parametrize(
@@ -121,10 +121,10 @@ def test_second_prompts_are_told_from_first_ones(rows: str, shell: bool) -> None
     [(">>> ", False), ("> ", False), ("output\n> ", True), ("user@host:~$ ", True), ("shop=# ", False)],
 )
 def test_first_prompts_are_no_second_ones(rows: str, shell: bool) -> None:
-    assert not patterns.continued(patterns.text(look(rows)), shell=shell)
+    assert not patterns.is_continued(patterns.read_screen(look(rows)), shell=shell)
 
 
-SCREEN: Text = patterns.text(look("one\ntwo\nthree\n\n\n", x=3, y=1, title="⠂ task"))
+SCREEN: ScreenText = patterns.read_screen(look("one\ntwo\nthree\n\n\n", x=3, y=1, title="⠂ task"))
 
 
 @pytest.mark.parametrize(
@@ -139,20 +139,22 @@ SCREEN: Text = patterns.text(look("one\ntwo\nthree\n\n\n", x=3, y=1, title="⠂ 
     ],
 )
 def test_a_rule_looks_at_its_region_only(where: str, seen: str) -> None:
-    assert patterns.region(SCREEN, where) == seen
+    assert patterns.select_region(SCREEN, where) == seen
 
 
 def test_an_empty_screen_has_empty_regions() -> None:
-    empty = patterns.text(look("", y=30))
-    assert {patterns.region(empty, where) for where in ("screen", "bottom:3", "cursor-line", "last-line")} == {""}
+    empty = patterns.read_screen(look("", y=30))
+    assert {patterns.select_region(empty, where) for where in ("screen", "bottom:3", "cursor-line", "last-line")} == {
+        ""
+    }
 
 
 def test_the_first_rule_that_fits_is_told_with_what_it_found() -> None:
     rules = (Rule("a", "four"), Rule("b", "^t.o$"), Rule("c", "three"))
-    match = patterns.first(rules, SCREEN)
+    match = patterns.find_match(rules, SCREEN)
     assert match is not None
     assert (match.rule.id, match.found[0]) == ("b", "two")
-    assert patterns.first(rules[:1], SCREEN) is None
+    assert patterns.find_match(rules[:1], SCREEN) is None
 
 
 @pytest.mark.parametrize(
@@ -167,14 +169,14 @@ def test_the_first_rule_that_fits_is_told_with_what_it_found() -> None:
     ],
 )
 def test_full_screen_programs_are_told_by_their_marks(rows: str, sign: str | None) -> None:
-    assert patterns.full_screen_sign(patterns.text(look(rows))) == sign
+    assert patterns.find_full_screen_sign(patterns.read_screen(look(rows))) == sign
 
 
 def test_a_busy_sign_counts_at_the_bottom_only() -> None:
     sign = "✻ Pondering… (esc to interrupt)"
-    assert patterns.busy_sign(patterns.text(look(sign + "\n\n> "))) == sign
-    assert patterns.busy_sign(patterns.text(look(sign + "\nx" * 20))) is None
-    assert patterns.busy_sign(patterns.text(look("Press enter to confirm or esc to cancel"))) is None
+    assert patterns.find_busy_sign(patterns.read_screen(look(sign + "\n\n> "))) == sign
+    assert patterns.find_busy_sign(patterns.read_screen(look(sign + "\nx" * 20))) is None
+    assert patterns.find_busy_sign(patterns.read_screen(look("Press enter to confirm or esc to cancel"))) is None
 
 
 @pytest.mark.parametrize(
@@ -186,12 +188,12 @@ def test_a_busy_sign_counts_at_the_bottom_only() -> None:
     ],
 )
 def test_what_a_key_does_to_what_is_being_written_is_no_busy_sign(row: str) -> None:
-    assert patterns.busy_sign(patterns.text(look(f"{row}\n> "))) is None
+    assert patterns.find_busy_sign(patterns.read_screen(look(f"{row}\n> "))) is None
 
 
 @pytest.mark.parametrize("row", ["Press Ctrl-C to stop", "ctrl+c to interrupt the current task", "(esc to stop, 3s)"])
 def test_what_a_key_does_to_work_is_one(row: str) -> None:
-    assert patterns.busy_sign(patterns.text(look(f"{row}\n> "))) == row
+    assert patterns.find_busy_sign(patterns.read_screen(look(f"{row}\n> "))) == row
 
 
 @pytest.mark.parametrize(
@@ -226,16 +228,16 @@ def test_no_row_takes_a_pattern_long(row: str) -> None:
     """Compared with the same patterns on a plain row, not with a clock."""
 
     def cost(text: str) -> float:
-        seen = patterns.text(look("\n".join([text] * 15)))
+        seen = patterns.read_screen(look("\n".join([text] * 15)))
         began = time.process_time()
         for _ in range(3):
-            patterns.busy_sign(seen)
-            patterns.alone_a_question(seen.left)
-            patterns.alone_a_prompt(seen.left)
-            patterns.prompt_of(seen.left)
-            patterns.typed_behind_prompt(seen.left)
-            patterns.continued(seen, shell=True)
-            patterns.full_screen_sign(seen)
+            patterns.find_busy_sign(seen)
+            patterns.is_likely_question(seen.left)
+            patterns.is_likely_prompt(seen.left)
+            patterns.extract_prompt(seen.left)
+            patterns.has_text_behind_prompt(seen.left)
+            patterns.is_continued(seen, shell=True)
+            patterns.find_full_screen_sign(seen)
         return time.process_time() - began
 
     # a pattern that backtracks takes thousands of times as long

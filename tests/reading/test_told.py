@@ -24,9 +24,9 @@ def hooks(program: str) -> Hooks:
     return found
 
 
-def event(program: str, name: str) -> transcripts.Event | None:
+def event(program: str, name: str) -> transcripts.HookEvent | None:
     payload = (TOLD / program / f"{name}.json").read_bytes()
-    return transcripts.event(name.partition("-")[0], payload, hooks(program))
+    return transcripts.parse_event(name.partition("-")[0], payload, hooks(program))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_thread_that_makes_a_title_is_told_by_its_input() -> None:
     found = event("codex", "notify-title")
     assert found is not None
     assert found.means == "stop"
-    assert not transcripts.alike(found.input or "", "fake:echo#a1 hello")
+    assert not transcripts.is_same_input(found.input or "", "fake:echo#a1 hello")
 
 
 def test_events_name_their_transcript() -> None:
@@ -91,7 +91,7 @@ def test_events_name_their_transcript() -> None:
 def test_a_transcript_holds_the_answer_to_an_input(program: str, file: str, given: str, text: str, tokens: int) -> None:
     how = hooks(program).transcript
     assert how is not None
-    found = transcripts.spoken((TOLD / program / file).read_bytes(), how, given)
+    found = transcripts.find_answer((TOLD / program / file).read_bytes(), how, given)
     assert found is not None
     assert (found.text, found.tokens) == (text, tokens)
-    assert transcripts.spoken((TOLD / program / file).read_bytes(), how, "never said") is None
+    assert transcripts.find_answer((TOLD / program / file).read_bytes(), how, "never said") is None

@@ -9,7 +9,7 @@ import pytest
 
 from tmuxctl.program_profile import HookEventRule, Hooks, Transcript
 from tmuxctl.reading.answers import transcripts
-from tmuxctl.reading.answers.transcripts import Spoken, matches, spoken, values
+from tmuxctl.reading.answers.transcripts import TranscriptAnswer, find_answer, find_values, matches
 from tmuxctl.value import changed
 
 DATA: dict[str, Any] = {
@@ -42,18 +42,18 @@ DATA: dict[str, Any] = {
     ],
 )
 def test_a_path_leads_to_what_stands_there(path: str, found: list[Any]) -> None:
-    assert values(DATA, path) == found
+    assert find_values(DATA, path) == found
 
 
 @pytest.mark.parametrize("data", [None, 3, "text", [], [1], True, {"a": None}])
 def test_a_path_into_something_else_leads_nowhere(data: Any) -> None:
-    assert values(data, "a.b[].c") == []
+    assert find_values(data, "a.b[].c") == []
 
 
 def test_a_path_that_reaches_too_much_leads_nowhere() -> None:
     many = {"list": [{"b": 1}] * 100}
-    assert values(many, "list[].b") == [1] * 100
-    assert values({"list": [1] * (transcripts.VALUES_LIMIT + 1)}, "list[]") == []
+    assert find_values(many, "list[].b") == [1] * 100
+    assert find_values({"list": [1] * (transcripts.VALUES_LIMIT + 1)}, "list[]") == []
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ TOLD = Hooks(
 )
 
 
-def event(name: str, **data: Any) -> transcripts.Event | None:
-    return transcripts.event(name, json.dumps(data).encode(), TOLD)
+def event(name: str, **data: Any) -> transcripts.HookEvent | None:
+    return transcripts.parse_event(name, json.dumps(data).encode(), TOLD)
 
 
 def test_an_event_holds_what_its_profile_names() -> None:
@@ -125,7 +125,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("payload", HOSTILE.values(), ids=HOSTILE)
 def test_an_event_says_that_it_happened_whatever_comes_with_it(payload: bytes) -> None:
-    found = transcripts.event("Stop", payload, TOLD)
+    found = transcripts.parse_event("Stop", payload, TOLD)
     assert found is not None
     assert (found.means, found.text, found.input, found.transcript, found.tokens) == ("failure", None, None, None, None)
 
@@ -160,71 +160,77 @@ TALK = (given("ask"), said("answer", tokens=3))
 
 def test_the_answer_to_an_input_is_what_was_said_behind_it() -> None:
     data = lines(given("before"), said("no"), *TALK, given("after"), said("no"))
-    assert spoken(data, LINES, "ask") == Spoken("answer", 3)
+    assert find_answer(data, LINES, "ask") == TranscriptAnswer("answer", 3)
 
 
 def test_an_input_that_does_not_stand_there_has_no_answer() -> None:
     for data in (b"", lines(*TALK), lines(given("other"), said("x")), lines(said("ask"))):
-        assert spoken(data, LINES, "something else") is None
+        assert find_answer(data, LINES, "something else") is None
 
 
 def test_an_input_without_an_answer_yet_has_none() -> None:
-    assert spoken(lines(given("ask")), LINES, "ask") is None
-    assert spoken(lines(given("ask"), given("more"), said("no")), LINES, "ask") is None
+    assert find_answer(lines(given("ask")), LINES, "ask") is None
+    assert find_answer(lines(given("ask"), given("more"), said("no")), LINES, "ask") is None
 
 
 def test_of_the_same_input_twice_the_last_counts() -> None:
-    assert spoken(lines(given("ask"), said("one"), given("ask"), said("two")), LINES, "ask") == Spoken("two", None)
-    assert spoken(lines(given("ask"), said("one"), given("ask")), LINES, "ask") is None
+    assert find_answer(lines(given("ask"), said("one"), given("ask"), said("two")), LINES, "ask") == TranscriptAnswer(
+        "two", None
+    )
+    assert find_answer(lines(given("ask"), said("one"), given("ask")), LINES, "ask") is None
 
 
 def test_blanks_that_a_program_changed_make_no_other_input() -> None:
-    assert spoken(lines(given("a b\n\n c"), said("x")), LINES, " a  b\r\n c\n") == Spoken("x", None)
+    assert find_answer(lines(given("a b\n\n c"), said("x")), LINES, " a  b\r\n c\n") == TranscriptAnswer("x", None)
 
 
 def test_a_line_that_is_half_written_is_left_out() -> None:
-    assert spoken(lines(*TALK) + b'{"type": "agent", "id": "2", "conte', LINES, "ask") == Spoken("answer", 3)
-    assert spoken(b'tent": 1}\n' + lines(*TALK) + b"\xff\n\n[]\n3\n", LINES, "ask") == Spoken("answer", 3)
+    assert find_answer(lines(*TALK) + b'{"type": "agent", "id": "2", "conte', LINES, "ask") == TranscriptAnswer(
+        "answer", 3
+    )
+    assert find_answer(b'tent": 1}\n' + lines(*TALK) + b"\xff\n\n[]\n3\n", LINES, "ask") == TranscriptAnswer(
+        "answer", 3
+    )
 
 
 def test_a_message_that_stands_there_again_is_said_once() -> None:
     data = lines(given("ask"), said("answer", tokens=1), said("answer", tokens=9))
-    assert spoken(data, LINES, "ask") == Spoken("answer", 9)
+    assert find_answer(data, LINES, "ask") == TranscriptAnswer("answer", 9)
 
 
 def test_a_message_in_several_entries_is_one() -> None:
     data = lines(given("ask"), said("one", tokens=2), said("two", tokens=2))
-    assert spoken(data, LINES, "ask") == Spoken("one\ntwo", 2)
+    assert find_answer(data, LINES, "ask") == TranscriptAnswer("one\ntwo", 2)
 
 
 def test_what_was_said_before_an_action_is_no_part_of_the_answer() -> None:
     result = {"type": "user", "content": [{"type": "result", "out": "x"}]}
     data = lines(given("ask"), said("I look.", tokens=2), result, said("Done.", id="2", tokens=5))
-    assert spoken(data, LINES, "ask") == Spoken("Done.", 7)
+    assert find_answer(data, LINES, "ask") == TranscriptAnswer("Done.", 7)
 
 
 def test_entries_are_in_the_order_of_their_time() -> None:
     how = changed(LINES, time="at")
     data = lines({**said("answer"), "at": "2026-01-01T00:00:02Z"}, {**given("ask"), "at": "2026-01-01T00:00:01Z"})
-    assert spoken(data, how, "ask") == Spoken("answer", None)
-    assert spoken(data, LINES, "ask") is None
+    assert find_answer(data, how, "ask") == TranscriptAnswer("answer", None)
+    assert find_answer(data, LINES, "ask") is None
 
 
 def test_the_beginning_of_a_long_input_is_enough() -> None:
     text = "".join(f"word {number} " for number in range(1000))
     data = lines(given(text), said("answer"))
-    assert spoken(data, LINES, text[:2000]) == Spoken("answer", None)
-    assert spoken(lines(given("ask more"), said("answer")), LINES, "ask") is None
+    assert find_answer(data, LINES, text[:2000]) == TranscriptAnswer("answer", None)
+    assert find_answer(lines(given("ask more"), said("answer")), LINES, "ask") is None
 
 
 def test_a_whole_file_may_be_one_value() -> None:
     how = changed(LINES, form="json", items="talk[]")
     data = json.dumps({"talk": TALK}).encode()
-    assert spoken(data, how, "ask") == Spoken("answer", 3)
-    assert spoken(data[:-3], how, "ask") is None
-    assert spoken(json.dumps(TALK).encode(), changed(how, items=None), "ask") == Spoken("answer", 3)
-    assert spoken(b"[" * 200_000, how, "ask") is None
-    assert spoken(b"3", changed(how, items=None), "ask") is None
+    assert find_answer(data, how, "ask") == TranscriptAnswer("answer", 3)
+    assert find_answer(data[:-3], how, "ask") is None
+    assert find_answer(json.dumps(TALK).encode(), changed(how, items=None), "ask") == TranscriptAnswer("answer", 3)
+    assert find_answer(b"[" * 200_000, how, "ask") is None
+    assert find_answer(b"3", changed(how, items=None), "ask") is None
 
 
 MARKDOWN = Transcript(
@@ -257,14 +263,14 @@ Its end.
 
 
 def test_a_page_of_markdown_is_read_by_its_lines() -> None:
-    found = spoken(PAGE.encode(), MARKDOWN, "ask\nin two lines")
-    assert found == Spoken("The answer.\n\n    set in\n\n> a quotation\nIts end.", 1200)
-    assert spoken(PAGE.encode(), MARKDOWN, "ask") is None
-    assert spoken(PAGE.encode(), MARKDOWN, "after") is None
+    found = find_answer(PAGE.encode(), MARKDOWN, "ask\nin two lines")
+    assert found == TranscriptAnswer("The answer.\n\n    set in\n\n> a quotation\nIts end.", 1200)
+    assert find_answer(PAGE.encode(), MARKDOWN, "ask") is None
+    assert find_answer(PAGE.encode(), MARKDOWN, "after") is None
 
 
 def test_a_page_that_is_not_written_to_its_end_says_what_it_has() -> None:
     cut = PAGE[: PAGE.index("Its end")] + "half a li"
-    assert spoken(cut.encode() + b"\xe6", MARKDOWN, "ask in two lines") == Spoken(
+    assert find_answer(cut.encode() + b"\xe6", MARKDOWN, "ask in two lines") == TranscriptAnswer(
         "The answer.\n\n    set in\n\nhalf a li\ufffd", None
     )

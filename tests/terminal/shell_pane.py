@@ -14,7 +14,7 @@ from types import MappingProxyType
 import pytest
 from terminal.stretch import Stretch, stretch
 
-from tmuxctl.reading.text.marks import marks, output
+from tmuxctl.reading.text.marks import find_marks, undo_newlines
 from tmuxctl.terminal.launch.shells import exec_script, format_typed_line, integrate_shell
 
 SOCKET = f"tmuxctl-test-{os.getpid()}-shells"
@@ -94,7 +94,7 @@ class Shell:
 
     def marked(self) -> None:
         """Until its first prompt is marked."""
-        self.until(lambda: len(marks(self.data(), SESSION)) > 1, "marked prompt")
+        self.until(lambda: len(find_marks(self.data(), SESSION)) > 1, "marked prompt")
 
     def start(self, kind: str, command: str) -> Callable[[], Stretch]:
         """Type the command; a function that looks how far it is."""
@@ -115,7 +115,7 @@ class Shell:
         """The command's exact output and status."""
         found = self.finished(self.start(kind, command))
         assert sorted(self.folder.glob("run *")) == []
-        return output(self.data()[found.start : found.end]), found.status
+        return undo_newlines(self.data()[found.start : found.end]), found.status
 
     def finished(self, look: Callable[[], Stretch]) -> Stretch:
         """Until the command's end is marked."""

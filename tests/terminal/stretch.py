@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tmuxctl.reading.text.marks import scan
+from tmuxctl.reading.text.marks import scan_marks
 
 
 class Stretch(NamedTuple):
@@ -30,7 +30,7 @@ def stretch(data: bytes, token: str, before: Stretch | None = None, *, session: 
     if before and before.end is not None:
         return before
     begin = before.start if before else None
-    found, resume = scan(data, None, before.resume if before else 0)
+    found, resume = scan_marks(data, None, before.resume if before else 0)
     for mark in found:
         if mark.letter == "C" and mark.token == token:
             begin = mark.end

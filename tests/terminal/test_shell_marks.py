@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from terminal.shell_pane import SESSION, Shell, folder, integrated, numbers, tmux
 
-from tmuxctl.reading.text.marks import marks, output
+from tmuxctl.reading.text.marks import find_marks, undo_newlines
 from tmuxctl.terminal.launch.shells import integrate_shell
 
 __all__ = ["folder"]
@@ -65,7 +65,7 @@ def test_marked_prompts_look_as_before(folder: Path, name: str) -> None:
     wanted = dressed(plain, tail, command)
     marked = Shell(folder, *integrated(folder, (kind,), env))
     assert dressed(marked, tail, command) == wanted
-    found = marks(marked.data(), SESSION)
+    found = find_marks(marked.data(), SESSION)
     order = "".join(letter for letter, _ in groupby(one.letter for one in found if one.letter not in "AB"))
     assert order.removeprefix("D") == "CDCD"
     assert [one.status for one in found if one.letter == "D"][-1] == 3
@@ -100,7 +100,7 @@ def test_zsh_gives_zdotdir_back(folder: Path) -> None:
         one.marked()
         command = "print -r -- env:$(env | grep ZDOTDIR || echo ZDOTDIR no):$ZDOTDIR: ${(k)parameters[(I)*tmuxctl*]}"
         said, _ = one.run("zsh", command)
-        seen = output(one.data()).decode().splitlines()
+        seen = undo_newlines(one.data()).decode().splitlines()
         assert [line for line in seen if line.startswith(("read:", "hist:"))] + said.decode().splitlines() == read
         one.close()
 
@@ -118,7 +118,7 @@ def test_bash_reads_what_it_would_have_read(folder: Path) -> None:
         words, extra = integrated(folder, argv, {"HOME": str(home)})
         one = Shell(folder, words, extra)
         one.marked()
-        assert [line for line in output(one.data()).decode().splitlines() if line.startswith("read:")] == [
+        assert [line for line in undo_newlines(one.data()).decode().splitlines() if line.startswith("read:")] == [
             f"read:{file}"
         ]
         assert b"tmuxctl" not in one.run("bash", "env")[0]

@@ -107,7 +107,10 @@ def _shows_question(steady: StabilityTracker) -> bool:
 
     observer = steady.observer
     rules = observer.profile.asking if observer.profile else ()
-    return steady.verdict.state is State.BUSY and patterns.first(rules, patterns.text(observer.looks[-1])) is not None
+    return (
+        steady.verdict.state is State.BUSY
+        and patterns.find_match(rules, patterns.read_screen(observer.looks[-1])) is not None
+    )
 
 
 def _answer(

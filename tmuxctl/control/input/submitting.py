@@ -123,7 +123,7 @@ class Submission:
         for _ in range(TRIES):
             if not self._clear(left=left) and given is None:
                 raise self._leftovers()
-            if given is not None and not input_box.empty(self.look, self.profile):
+            if given is not None and not input_box.is_empty(self.look, self.profile):
                 # what may still stand there would be sent twice
                 self._leave(given)
                 return SubmittedInput(given, Submitted(False, NOT_SHOWN))
@@ -152,7 +152,7 @@ class Submission:
             if self._asks():
                 # it came late, and of this text: given anew it would be there twice
                 return SubmittedInput(given, Submitted(True, "asking"))
-            if not input_box.holds(self.look, shown):
+            if not input_box.keeps_text(self.look, shown):
                 break
         else:
             self._leave(given)
@@ -193,7 +193,7 @@ class Submission:
         was `left` there may still stand. Conflict `leftovers` if something stands there that cannot be cleared."""
         vain = cleared = 0
         for _ in range(CLEARINGS if self.manner.clear and self.profile.prompt else 0):
-            empty = input_box.empty(self.look, self.profile)
+            empty = input_box.is_empty(self.look, self.profile)
             # a text of many lines may hide the prompt it begins behind: then a clear key that changes nothing tells
             if (empty and not (left and cleared + vain == 0)) or vain == (VAIN if empty is False else 1):
                 break
@@ -202,7 +202,7 @@ class Submission:
             vain, cleared = (0, cleared + 1) if changed else (vain + 1, cleared)
             # the first key may have opened a dialog
             self._refuse_questions()
-        empty = input_box.empty(self.look, self.profile)
+        empty = input_box.is_empty(self.look, self.profile)
         if empty is False:
             raise self._leftovers()
         return not left or bool(empty or cleared)
@@ -228,19 +228,22 @@ class Submission:
     def _shown(self, text: bytes, before: Look) -> bool:
         """Wait until the composer shows the text, or something in its place, and for the pause the profile asks for."""
         moved = [self.clock.monotonic(), self.look.journal]
-        sign = input_box.sign(before, self.profile)
+        sign = input_box.read_prompt_sign(before, self.profile)
 
         def shows() -> bool:
             if self.look.journal != moved[1] or self._computes():
                 moved[:] = self.clock.monotonic(), self.look.journal
-            if self.look.screen == before.screen or input_box.sign(self.look, self.profile) not in (sign, ""):
+            if self.look.screen == before.screen or input_box.read_prompt_sign(self.look, self.profile) not in (
+                sign,
+                "",
+            ):
                 return False
-            if input_box.shows(self.look, text, self.profile):
+            if input_box.shows_text(self.look, text, self.profile):
                 return True
-            if input_box.shows_part(self.look, text, self.profile):
+            if input_box.shows_part_of_text(self.look, text, self.profile):
                 return False
             still = self.clock.monotonic() - moved[0] >= self.timing.still_seconds
-            return still and input_box.empty(self.look, self.profile) is not True
+            return still and input_box.is_empty(self.look, self.profile) is not True
 
         found = False
         longest = self.clock.monotonic() + self.timing.longest_seconds
@@ -295,7 +298,7 @@ class Submission:
         def proved() -> bool:
             if evidence := self._evidence(shown):
                 found.append(evidence)
-            elif self.look.journal == shown.journal or not input_box.replaced(self.look, shown, self.profile):
+            elif self.look.journal == shown.journal or not input_box.is_replaced(self.look, shown, self.profile):
                 # a program may draw anew what it has on the screen, part by part
                 answering.clear()
             else:
@@ -321,12 +324,12 @@ class Submission:
         if verdict.by is EvidenceKind.BUSY_MARK and not self.marked:
             return verdict.by
         moved = look.left != shown.left or look.y != shown.y
-        if moved and input_box.empty(look, self.profile):
+        if moved and input_box.is_empty(look, self.profile):
             return "prompt"
-        if moved and self._works(verdict) and not input_box.prompted(look, self.profile):
+        if moved and self._works(verdict) and not input_box.is_at_prompt(look, self.profile):
             # a program that drew a new line for Enter seems to work for a moment, too; without a sign the text may only
             # be gone while it is drawn anew
-            drawing = input_box.holds(look, shown) or input_box.empty(shown, self.profile) is None
+            drawing = input_box.keeps_text(look, shown) or input_box.is_empty(shown, self.profile) is None
             quiet = min(look.quiet or 0.0, self.clock.monotonic() - self.pressed)
             return None if drawing and quiet < self.timing.silent_seconds else "kernel"
         return None
@@ -344,7 +347,7 @@ class Submission:
         """A look with the cursor that a program draws itself, hiding the terminal's somewhere else: on another row, or where
         it counts other columns than the terminal (Gemini behind joined emoji; both measured)."""
         place = None if look.visible else self.steady.observer.drawn_cursor()
-        if place is None or (place[1] != look.y and input_box.prompted(look, self.profile)):
+        if place is None or (place[1] != look.y and input_box.is_at_prompt(look, self.profile)):
             return look
         return look._replace(x=place[0], y=place[1], visible=True)
 

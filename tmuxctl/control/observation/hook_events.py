@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tmuxctl.control.machine import Machine
     from tmuxctl.program_profile import Hooks, Transcript
-    from tmuxctl.reading.answers.transcripts import Event, Spoken
+    from tmuxctl.reading.answers.transcripts import HookEvent, TranscriptAnswer
     from tmuxctl.terminal.tmux.server import Pane
 
 NAME = re.compile(r"(?P<event>[A-Za-z0-9_-]{1,40})\.[0-9]{1,10}\.[0-9]{1,20}")
@@ -32,7 +32,7 @@ class RecordedEvent(NamedTuple):
 
     name: str
     at: float
-    event: Event
+    event: HookEvent
 
 
 class HookEvents:
@@ -77,7 +77,7 @@ class HookEvents:
             payload = self.transport.read(f"{self.folder}/{name}", 0, self.limits.event_bytes)
         except TmuxctlError:
             return None
-        found = transcripts.event(name.partition(".")[0], payload, self.hooks)
+        found = transcripts.parse_event(name.partition(".")[0], payload, self.hooks)
         return RecordedEvent(name, at, found) if found else None
 
     def newest_hook(self, now: float, since: float, typed: bytes, cut: bool = False) -> Hook | None:
@@ -90,7 +90,7 @@ class HookEvents:
         """
         later = self.read_between(since, now + self.timing.ahead_seconds)
         begun = later if typed else self.read_between(-inf, now + self.timing.ahead_seconds)
-        kept = 1 if cut else transcripts.KNOWN
+        kept = 1 if cut else transcripts.KNOWN_LENGTH
         for event in reversed(later):
             is_end = event.event.means in ENDS
             if not is_end or (may_be_about(event.event, typed, kept=kept) and self._ends_turn_begun(event, begun)):
@@ -124,16 +124,16 @@ class HookEvents:
                 self.transport.remove(f"{self.folder}/{name}")
 
 
-def may_be_about(event: Event, typed: bytes, *, kept: int = transcripts.KNOWN) -> bool:
+def may_be_about(event: HookEvent, typed: bytes, *, kept: int = transcripts.KNOWN_LENGTH) -> bool:
     """Whether an event may be about an input: it names no other. Of a text of `kept` characters or more only the beginning
     may be known."""
     text = typed.decode("utf-8", "ignore")
-    return not event.input or not text.strip() or transcripts.alike(event.input, text, kept=kept)
+    return not event.input or not text.strip() or transcripts.is_same_input(event.input, text, kept=kept)
 
 
 def find_transcript_entry(
     machine: Machine, pane: Pane, transcript: Transcript, path: str | None, typed: str
-) -> Spoken | None:
+) -> TranscriptAnswer | None:
     """The entry of the program's transcript that answers the input `typed`; None if there is no such file or entry. `path`
     is the file that an event named, None where the profile names it."""
     transport, cwd = machine.transport, str(pane.spec.get("cwd", "/"))
@@ -149,7 +149,7 @@ def find_transcript_entry(
         size = file.size if file else 0
         near, far = machine.limits.near_transcript_bytes, machine.limits.transcript_bytes
         for limit in (near, far) if transcript.form != "json" else (far,):
-            found = transcripts.spoken(transport.read(file_path, max(0, size - limit)), transcript, typed)
+            found = transcripts.find_answer(transport.read(file_path, max(0, size - limit)), transcript, typed)
             if found or size <= limit:
                 return found
     except (TmuxctlError, ValueError):

@@ -16,7 +16,7 @@ from tmuxctl.control import foreground
 from tmuxctl.control.sessions import finding, records
 from tmuxctl.control.sessions.kept_profile import profile_of
 from tmuxctl.errors import NotFound, TmuxctlError
-from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Hook, Kernel, Look, Mark
+from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Hook, Kernel, LastMark, Look
 from tmuxctl.reading.evidence.tty_waits import list_program_names
 from tmuxctl.reading.state.judging import Verdict, judge
 from tmuxctl.terminal.input.paste import FACTS_SIZE, LastInput
@@ -59,7 +59,7 @@ class Observer:
         self._argv: dict[int, set[str]] = {}
         self._known_profiles = None if profile or pane.spec.get("plain") else machine.known
         self._searched = 0
-        self._mark: Mark | None = None
+        self._mark: LastMark | None = None
         self._capture: Capture | None = None
         self._screen = ""
         self._captured_at = -1
@@ -191,8 +191,8 @@ class Observer:
         # a mark may be cut by the end of what was searched before
         start = max(self._searched - 300, end - MARKS_BACK, 0)
         part = self.journal.read(start, end - start)
-        if found := marks.marks(part.data, self.mark_token)[-1:]:
-            self._mark = Mark(found[0].letter, found[0].status, part.start + found[0].start)
+        if found := marks.find_marks(part.data, self.mark_token)[-1:]:
+            self._mark = LastMark(found[0].letter, found[0].status, part.start + found[0].start)
         elif start > self._searched:
             self._mark = None
         self._searched = end

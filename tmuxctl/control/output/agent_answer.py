@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
     from tmuxctl.control.observation.observer import Observer
     from tmuxctl.program_profile import Profile
-    from tmuxctl.reading.answers.transcripts import Spoken
+    from tmuxctl.reading.answers.transcripts import TranscriptAnswer
     from tmuxctl.terminal.input.paste import LastInput
     from tmuxctl.terminal.tmux.server import Pane
 
@@ -88,7 +88,7 @@ def find_agent_answer(
     drawn = read_screen(machine, observer, given, limited=limited)
     if told and told.error is not None:
         error = told.error or drawn.error or FAILED
-        text = failure.without(drawn.text, error) if drawn.fits else ""
+        text = failure.remove_failure(drawn.text, error) if drawn.fits else ""
         return told._replace(text=text, error=error)
     if not ended and not drawn.signed:
         # what it draws while it works, or left behind, is no answer
@@ -158,20 +158,22 @@ def _told(machine: Machine, observer: Observer, given: GivenText, ended: bool) -
     path = _named(observer.events, since)
     hooks = observer.events.hooks
     text = last.event.text if last else None
-    spoken = None
+    entry = None
     if ended and hooks.transcript is not None:
-        spoken = _transcript(
+        entry = _transcript(
             machine, observer, path, given.text, timing.late_tokens_seconds if text is not None else 0.0
         )
-    tokens = spoken.tokens if spoken else last.event.tokens if last else None
+    tokens = entry.tokens if entry else last.event.tokens if last else None
     if last is not None and last.event.means == EventKind.FAILURE:
         return AgentAnswer("", False, "hook", tokens=tokens, error=(text or "").strip())
     if text is not None:
         return AgentAnswer(text.rstrip("\n"), True, "hook", tokens=tokens)
-    return AgentAnswer(spoken.text.rstrip("\n"), True, "transcript", tokens=tokens) if spoken else None
+    return AgentAnswer(entry.text.rstrip("\n"), True, "transcript", tokens=tokens) if entry else None
 
 
-def _transcript(machine: Machine, observer: Observer, path: str | None, typed: str, patience: float) -> Spoken | None:
+def _transcript(
+    machine: Machine, observer: Observer, path: str | None, typed: str, patience: float
+) -> TranscriptAnswer | None:
     """What the transcript says, for whose last entry it is waited so many seconds."""
     assert observer.events is not None
     assert observer.events.hooks.transcript is not None
@@ -230,7 +232,7 @@ def read_screen(machine: Machine, observer: Observer, given: GivenText, *, limit
     # a screen of its own has no history: what stands on it is all there is, wherever its composer is
     known = since >= 0 and not now.pane.alternate
     anchor = _anchor(since, given.input.y, now.pane.history) if known else None
-    found = drawn_answer.answer(rows, given.text, profile, anchor=anchor, limited=limited, tmux=now.pane.tmux)
+    found = drawn_answer.read_answer(rows, given.text, profile, anchor=anchor, limited=limited, tmux=now.pane.tmux)
     return AgentAnswer(found.text, found.complete, "screen", signed=found.signed, fits=found.fits, error=found.error)
 
 

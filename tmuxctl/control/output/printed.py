@@ -56,8 +56,8 @@ def _echo(pane: Pane, journal: Journal, given: LastInput) -> int:
 
     token = pane.spec.get("marks", "")
     marked = token if token and finding.at_prompt(journal, token, given.offset) else None
-    typed = printed_answer.Given(given.typed, given.x, given.y, given.cols, given.rows, given.echo)
-    return printed_answer.output_begins(part.data, typed, marked)
+    typed = printed_answer.TypedInput(given.typed, given.x, given.y, given.cols, given.rows, given.echo)
+    return printed_answer.find_output_start(part.data, typed, marked)
 
 
 def log(machine: Machine, session: str, *, tail: int | None, follow: bool, raw: bool) -> Output | Iterator[Output]:

@@ -157,9 +157,9 @@ def at_prompt(journal: Journal, token: str, offset: int) -> bool:
     """True if the marked shell itself, and no program it runs, had the terminal when its output had come to `offset`."""
     if not token:
         return False
-    from tmuxctl.reading.text.marks import marks
+    from tmuxctl.reading.text.marks import find_marks
 
-    found = marks(journal.read(max(0, offset - MARKS_BACK), min(MARKS_BACK, offset)).data, token)
+    found = find_marks(journal.read(max(0, offset - MARKS_BACK), min(MARKS_BACK, offset)).data, token)
     return bool(found) and found[-1].letter != "C"
 
 

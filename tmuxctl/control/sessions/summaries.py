@@ -32,7 +32,7 @@ def until(verdict: Verdict) -> str | None:
 
     from tmuxctl.reading.questions import usage_limits
 
-    return usage_limits.until(verdict.until, datetime.now().astimezone())
+    return usage_limits.parse_moment(verdict.until, datetime.now().astimezone())
 
 
 def status_of(verdict: Verdict, detail: str | None = None) -> Status:

@@ -135,7 +135,9 @@ def _watched(steady: StabilityTracker, profile: Profile, timeout: float) -> _Sta
         programs = tuple(list_program_names(look.kernel)) or programs
         for group in RULES:
             for rule in getattr(profile, group):
-                if (group, rule.id) not in fitted and (match := patterns.first((rule,), patterns.text(look))):
+                if (group, rule.id) not in fitted and (
+                    match := patterns.find_match((rule,), patterns.read_screen(look))
+                ):
                     row = match.region[match.row_start :].partition("\n")[0]
                     fitted[group, rule.id] = row.strip()[:WORDS_MOST]
         ended = holds and steady.verdict.state in (*SETTLED, State.EXITED)
@@ -194,7 +196,7 @@ def _around(profile: Profile, seen: _Startup) -> Iterator[Check]:
         fits = patterns.fits(profile.title_idle, look.title)
         yield Check("title", False if busy else fits or None, f"{look.title!r}" + (" fits `busy`" if busy else ""))
     if profile.submit.mode == "paste":
-        empty = input_box.empty(look, profile)
+        empty = input_box.is_empty(look, profile)
         words = {True: "empty, with the cursor in it", False: "something stands in it", None: "not found by its prompt"}
         yield Check("submit: input box", True if empty else None, words[empty])
 

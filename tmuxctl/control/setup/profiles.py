@@ -119,7 +119,9 @@ def _rule(seen: Evidence, verdict: Verdict, profile: Profile) -> str | None:
     """The id of the profile's rule that finds the question, if there is one."""
     from tmuxctl.reading.text import patterns
 
-    match = patterns.first(profile.asking, patterns.text(seen.last)) if verdict.state is State.ASKING else None
+    match = (
+        patterns.find_match(profile.asking, patterns.read_screen(seen.last)) if verdict.state is State.ASKING else None
+    )
     return match.rule.id if match else None
 
 

@@ -244,7 +244,7 @@ def _last_mark(journal: Journal, token: str) -> tuple[str | None, bool]:
     """The letter of the shell's newest mark, and whether a line was ended behind it: a command may have been begun that wants
     more lines."""
     data = journal.tail(1 << 16).data
-    found = marks.marks(data, token)
+    found = marks.find_marks(data, token)
     return (found[-1].letter, b"\n" in data[found[-1].end :]) if found else (None, False)
 
 
@@ -414,7 +414,7 @@ class _Run:
 
     def _take(self, data: bytes) -> None:
         """Find our marks in new bytes; what lies between them is output. A mark cut at the end waits for the rest."""
-        found = marks.scan(data)
+        found = marks.scan_marks(data)
         at = 0
         for mark in found.marks:
             if mark.token == self.token and mark.letter == "C":
@@ -442,7 +442,7 @@ class _Run:
         self.kept += data[: max(0, room)]
 
     def _ran(self, status: int | None, *, signal: str | None = None, timed_out: bool = False) -> Ran:
-        data = marks.output(bytes(self.kept))
+        data = marks.undo_newlines(bytes(self.kept))
         cut = len(data) > self.max_bytes
         return ran(
             self.machine,
@@ -573,7 +573,7 @@ def _to_end(machine: Machine, pane: Pane, began: float, timeout: float | None, m
         watch.close()
     pane = server.read_pane(machine.transport, pane.name)
     part, end = _first(journal, max_bytes), journal.end()
-    data = marks.output(part.data)
+    data = marks.undo_newlines(part.data)
     return ran(
         machine,
         pane,
@@ -594,7 +594,7 @@ def _first(journal: Journal, max_bytes: int) -> JournalSlice:
 
 def _unanswered(asking: DecisionNeeded, journal: Journal, max_bytes: int) -> DecisionNeeded:
     """The error for a program that asked where nobody answers: it is ended."""
-    output = marks.output(_first(journal, max_bytes).data)[:max_bytes].decode(errors="replace")
+    output = marks.undo_newlines(_first(journal, max_bytes).data)[:max_bytes].decode(errors="replace")
     return DecisionNeeded(
         f"{asking.message} (nobody answered, so it was ended)",
         reason=asking.reason,

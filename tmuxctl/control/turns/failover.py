@@ -103,7 +103,7 @@ def _until(text: str, profile: Profile | None) -> str | None:
 
     from tmuxctl.reading.questions import usage_limits
 
-    return usage_limits.until(words[-1], datetime.now().astimezone())
+    return usage_limits.parse_moment(words[-1], datetime.now().astimezone())
 
 
 def _failed(there: Session, answer: Answer) -> Passed | None:

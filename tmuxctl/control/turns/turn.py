@@ -30,7 +30,7 @@ from tmuxctl.model import State
 from tmuxctl.operations import current
 from tmuxctl.reading.answers import printed_answer as answers
 from tmuxctl.reading.text import patterns
-from tmuxctl.reading.text.marks import marks
+from tmuxctl.reading.text.marks import find_marks
 from tmuxctl.results import Answer, Output, Wait
 from tmuxctl.terminal.input import paste
 from tmuxctl.terminal.input.paste import LastInput
@@ -180,7 +180,7 @@ def answer_to(machine: Machine, session: str, holding: str) -> Output:
     last = LastInput.parse(remembered)
     if last and wanted in last.typed:
         offset, prompt = last.offset, None
-        given = answers.Given(last.typed, last.x, last.y, last.cols, last.rows, last.echo, pane.tmux)
+        given = answers.TypedInput(last.typed, last.x, last.y, last.cols, last.rows, last.echo, pane.tmux)
     else:
         kept = watched.journal.tail(ANSWER_LIMIT)
         at = kept.data.rfind(wanted) if wanted else -1
@@ -192,14 +192,18 @@ def answer_to(machine: Machine, session: str, holding: str) -> Output:
         from tmuxctl.control.output import printed
 
         offset, prompt = kept.start + at, printed.plain(kept.data[line:at], pane)
-        given = answers.Given(wanted, len(prompt), 0, pane.cols, pane.rows, "editor", pane.tmux)
+        given = answers.TypedInput(wanted, len(prompt), 0, pane.cols, pane.rows, "editor", pane.tmux)
         del kept
     part = watched.journal.read(offset, ANSWER_LIMIT)
     ends = (
-        [mark.end for mark in marks(part.data, watched.mark_token) if mark.letter == "D"] if watched.mark_token else []
+        [mark.end for mark in find_marks(part.data, watched.mark_token) if mark.letter == "D"]
+        if watched.mark_token
+        else []
     )
     data = part.data[: ends[0]] if ends else part.data
-    found = answers.answer(data, given, prompt_before=prompt, token=watched.mark_token or None, profile=watched.profile)
+    found = answers.cut_answer(
+        data, given, prompt_before=prompt, token=watched.mark_token or None, profile=watched.profile
+    )
     text = found.text
     if prompt and prompt.strip() and not ends:
         # an earlier input's answer ends where its program was given the next
@@ -368,7 +372,7 @@ class _Turn:
     def _shows_prompt(self) -> bool:
         observer = self.steady.observer
         rules = observer.profile.prompt if observer.profile else ()
-        return patterns.first(rules, patterns.text(self.steady.newest)) is not None
+        return patterns.find_match(rules, patterns.read_screen(self.steady.newest)) is not None
 
     def _look(self) -> bool:
         try:

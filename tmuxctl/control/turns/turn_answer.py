@@ -111,7 +111,7 @@ def shows_answer(machine: Machine, steady: StabilityTracker, given: TurnInput) -
         return False
     found = read_screen(machine, observer, given.given_text)
     if look.alternate and not found.signed and not found.complete:
-        return drawn_answer.replaced(given.screen, look.screen, given.given_text.text)
+        return drawn_answer.is_screen_replaced(given.screen, look.screen, given.given_text.text)
     return found.signed and bool(found.text.strip() or found.error)
 
 
@@ -129,13 +129,13 @@ def _find_answer(turn: EndedTurn, printed: bytes, *, cut: bool) -> AgentAnswer:
 def _find_printed(turn: EndedTurn, printed: bytes, *, cut: bool) -> AgentAnswer:
     """What was printed since the first line was typed."""
     observer, first, end = turn.steady.observer, turn.given.first, turn.end
-    found = answers.answer(
+    found = answers.cut_answer(
         printed,
-        answers.Given(turn.given.typed, first.x, first.y, first.cols, first.rows, first.echo, turn.pane.tmux),
+        answers.TypedInput(turn.given.typed, first.x, first.y, first.cols, first.rows, first.echo, turn.pane.tmux),
         prompt_before=turn.given.prompt,
         token=observer.mark_token if observer.at_prompt(first.offset) else None,
         profile=observer.profile,
-        end=answers.End(end.kind, end.detail) if end.state in (State.IDLE, State.ASKING) else None,
+        end=answers.TurnEnd(end.kind, end.detail) if end.state in (State.IDLE, State.ASKING) else None,
         raw=turn.raw,
     )
     # of the alternate screen only what changed on it is known
@@ -146,7 +146,7 @@ def _without_error(turn: EndedTurn, found: AgentAnswer) -> AgentAnswer:
     """What a program of lines printed, or what of it came before the error in which its turn ended."""
     profile, limited = turn.steady.observer.profile, turn.steady.verdict.detail == Detail.LIMITED
     rows = found.text.split("\n")
-    error = failure.found(rows, profile, limited=limited) if profile else None
+    error = failure.find_failure(rows, profile, limited=limited) if profile else None
     if error is None:
         return found
     return found._replace(text="\n".join(rows[: error.row]).strip("\n"), complete=False, error=error.text)

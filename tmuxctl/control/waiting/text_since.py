@@ -91,10 +91,10 @@ class Seen:
 
     def _look_for_command(self, data: bytes) -> None:
         """Where the marked shell says that the command it was given starts, output begins; what was before is echo."""
-        from tmuxctl.reading.text.marks import marks
+        from tmuxctl.reading.text.marks import find_marks
 
         pending = (self.pending or b"") + data
-        begun = next((mark for mark in marks(pending, self.marks) if mark.letter == "C"), None)
+        begun = next((mark for mark in find_marks(pending, self.marks) if mark.letter == "C"), None)
         if begun is None:
             self.pending = pending[-STEP:]
             return

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl import widths
 from tmuxctl.reading.answers import failure, input_box
-from tmuxctl.reading.answers.transcripts import squeezed
+from tmuxctl.reading.answers.transcripts import remove_blanks
 
 if TYPE_CHECKING:
     from tmuxctl.program_profile import AnswerRules, Profile
@@ -32,7 +32,7 @@ MARKDOWN = re.compile(r"[`*_]")
 """What a program leaves out of an echo that it draws as Markdown (pi, measured)."""
 
 
-class Drawn(NamedTuple):
+class DrawnAnswer(NamedTuple):
     """The text; `complete` is False where its beginning is not to be seen, or the turn failed. `signed` is False where the
     profile knows the sign of an answer and it was not found: then the text is all rows of the turn, or those behind the
     last action; `fits` is False where no action was found either. `error` is what the
@@ -45,7 +45,7 @@ class Drawn(NamedTuple):
     error: str | None = None
 
 
-def answer(
+def read_answer(
     rows: Sequence[str],
     typed: str,
     profile: Profile,
@@ -53,72 +53,82 @@ def answer(
     anchor: int | None = None,
     limited: bool = False,
     tmux: widths.Version = None,
-) -> Drawn:
+) -> DrawnAnswer:
     """The answer to an input on rows without blanks at their end, oldest first, the last of them the screen's.
 
     `anchor` is the row on which the input was typed, as far as that is known: its echo stands near it. `limited`: the
     program's state says that a limit is used up. `tmux` is the version that drew them.
     """
     typed = "\n".join(widths.bases(line, tmux, drawn=False) for line in typed.split("\n"))
-    shown = [widths.bases(row, tmux) for row in rows]
-    start, seen = _echo(shown, typed, profile, anchor)
+    bases = [widths.bases(row, tmux) for row in rows]
+    start, echo_found = _find_echo(bases, typed, profile, anchor)
     region = rows[start:]
-    bottom = _composer(region, profile)
+    bottom = _find_input_box(region, profile)
     kept = list(region[:bottom])
     if error := _find_error(kept, profile, limited):
         kept = kept[: error.row]
-    text, signed = _text(kept, shown[start - 1] if start else "", typed, profile, tmux)
-    tool = _compiled(profile.answer.tool)
+    text, signed = _read_text(kept, bases[start - 1] if start else "", typed, profile, tmux)
+    tool = _compile(profile.answer.tool)
     acted = tool is not None and any(map(tool.search, kept))
     if error is not None and not signed and not acted:
         # what the program draws around an error is no answer
         text = ""
     fits = signed or acted or error is not None
-    return Drawn(text, seen and signed and error is None, signed, fits, error.text if error else None)
+    return DrawnAnswer(text, echo_found and signed and error is None, signed, fits, error.text if error else None)
 
 
 def _find_error(rows: list[str], profile: Profile, limited: bool) -> failure.Failure | None:
     """The error that a turn ended in: none where the program went on behind it, and answered."""
-    error = failure.found(rows, profile, limited=limited)
-    answered = error is not None and profile.answer.begin and _blocks(rows[error.end :], profile.answer).strip()
+    error = failure.find_failure(rows, profile, limited=limited)
+    answered = error is not None and profile.answer.begin and _join_blocks(rows[error.end :], profile.answer).strip()
     return None if answered else error
 
 
-def replaced(before: str, now: str, typed: str) -> bool:
+def is_screen_replaced(before: str, now: str, typed: str) -> bool:
     """Whether a screen was drawn anew since it stood as before an input, with rows that are not of that input: more was
     written than it holds. A third of them is enough, since every second row of an answer may be empty."""
-    known, given = {*map(str.strip, before.split("\n"))}, squeezed(typed)
+    known, typed_text = {*map(str.strip, before.split("\n"))}, remove_blanks(typed)
     rows = [row.strip() for row in now.split("\n")]
-    new = [row for row in rows if row and row not in known and squeezed(row) not in given]
+    new = [row for row in rows if row and row not in known and remove_blanks(row) not in typed_text]
     return len(new) >= len(rows) / 3
 
 
-def _text(rows: Sequence[str], first: str, typed: str, profile: Profile, tmux: widths.Version) -> tuple[str, bool]:
+def _read_text(rows: Sequence[str], first: str, typed: str, profile: Profile, tmux: widths.Version) -> tuple[str, bool]:
     """The text on the rows of a turn, and whether the profile's signs were found there, if it knows any."""
-    manner = profile.answer
-    if manner.begin is None:
-        return _unnumbered(_stripped(_plain(rows, first, typed, profile, tmux), manner), manner), True
-    if text := _unnumbered(_blocks(rows, manner).strip("\n"), manner):
+    rules = profile.answer
+    if rules.begin is None:
+        return _strip_line_numbers(
+            _strip_rows(_read_rows_behind_echo(rows, first, typed, profile, tmux), rules), rules
+        ), True
+    if text := _strip_line_numbers(_join_blocks(rows, rules).strip("\n"), rules):
         return text, True
-    left = [row for row in _plain(rows, first, typed, profile, tmux).split("\n") if not _is_stripped(row, manner)]
-    return dedent("\n".join(left)).strip("\n"), False
+    rows_left = [
+        row
+        for row in _read_rows_behind_echo(rows, first, typed, profile, tmux).split("\n")
+        if not _is_stripped(row, rules)
+    ]
+    return dedent("\n".join(rows_left)).strip("\n"), False
 
 
-def _echo(rows: Sequence[str], typed: str, profile: Profile, anchor: int | None) -> tuple[int, bool]:
+def _find_echo(rows: Sequence[str], typed: str, profile: Profile, anchor: int | None) -> tuple[int, bool]:
     """The first row behind the beginning of the input's echo, and whether it was found."""
-    lines = [squeezed(line) for line in typed.split("\n") if line.strip()]
+    lines = [remove_blanks(line) for line in typed.split("\n") if line.strip()]
     wanted = lines[0][:ECHO_LENGTH] if lines else ""
-    behind = [at for at, row in enumerate(rows) if wanted and input_box.behind_prompt(row, profile).startswith(wanted)]
-    found = behind or [at for at, row in enumerate(rows) if wanted and wanted in squeezed(row)[: len(wanted) + PROMPT]]
+    behind = [
+        at for at, row in enumerate(rows) if wanted and input_box.text_behind_prompt(row, profile).startswith(wanted)
+    ]
+    found = behind or [
+        at for at, row in enumerate(rows) if wanted and wanted in remove_blanks(row)[: len(wanted) + PROMPT]
+    ]
     if anchor is None:
         return (found[-1] + 1, True) if found else (0, False)
     near = [at for at in found if anchor - ABOVE <= at <= anchor + BELOW]
     return (near[-1] + 1, True) if near else (max(0, min(anchor, len(rows))), True)
 
 
-def _composer(rows: Sequence[str], profile: Profile) -> int:
+def _find_input_box(rows: Sequence[str], profile: Profile) -> int:
     """The row at which the program's own surroundings begin, at the bottom: its prompt, and what frames that."""
-    at = input_box.prompt_row(rows, profile)
+    at = input_box.find_prompt_row(rows, profile)
     if at is None:
         return len(rows)
     while at and input_box.FRAME.search(rows[at - 1]):
@@ -126,13 +136,13 @@ def _composer(rows: Sequence[str], profile: Profile) -> int:
     return at
 
 
-def _blocks(rows: Sequence[str], manner: AnswerRules) -> str:
+def _join_blocks(rows: Sequence[str], rules: AnswerRules) -> str:
     """The text of the blocks behind the program's last action."""
-    begin, tool, until = re.compile(manner.begin or ""), _compiled(manner.tool), _compiled(_end_pattern(manner))
+    begin, tool, until = re.compile(rules.begin or ""), _compile(rules.tool), _compile(_end_pattern(rules))
     blocks: list[list[str]] = []
     inside: int | None = None
     for row in rows:
-        if row and _is_stripped(row, manner):
+        if row and _is_stripped(row, rules):
             # as it stands on the screen: an answer that quotes such a row is set in
             continue
         if tool and tool.search(row):
@@ -144,50 +154,54 @@ def _blocks(rows: Sequence[str], manner: AnswerRules) -> str:
             blocks.append([row[inside:]])
         elif inside is not None and (found or not row[: min(inside, 2)].strip()):
             # also a row that could begin an answer without a sign (cn draws answers set in by two columns, or by one)
-            blocks[-1].append(_undented(row, inside))
+            blocks[-1].append(_unindent(row, inside))
         else:
             inside = None
     return "\n\n".join("\n".join(block).strip("\n") for block in blocks)
 
 
-def _compiled(pattern: str | None) -> re.Pattern[str] | None:
+def _compile(pattern: str | None) -> re.Pattern[str] | None:
     return re.compile(pattern) if pattern else None
 
 
-def _end_pattern(manner: AnswerRules) -> str | None:
+def _end_pattern(rules: AnswerRules) -> str | None:
     """What a row that ends an answer looks like; None where its prompt alone ends it."""
-    return None if manner.until == "prompt" else manner.until
+    return None if rules.until == "prompt" else rules.until
 
 
-def _is_stripped(row: str, manner: AnswerRules) -> bool:
+def _is_stripped(row: str, rules: AnswerRules) -> bool:
     """Whether the profile names a row as no part of an answer."""
-    return any(re.search(pattern, row) for pattern in manner.strip)
+    return any(re.search(pattern, row) for pattern in rules.strip)
 
 
-def _undented(row: str, width: int) -> str:
+def _unindent(row: str, width: int) -> str:
     return row[min(width, len(row) - len(row.lstrip(" "))) :]
 
 
-def _plain(rows: Sequence[str], first: str, typed: str, profile: Profile, tmux: widths.Version) -> str:
+def _read_rows_behind_echo(rows: Sequence[str], first: str, typed: str, profile: Profile, tmux: widths.Version) -> str:
     """All rows behind the rest of the echo, whose first row is given, and behind the program's last action."""
-    tool = _compiled(profile.answer.tool)
-    kept = rows[_echoed([widths.bases(row, tmux) for row in rows], first, typed, profile) :]
+    tool = _compile(profile.answer.tool)
+    kept = rows[_count_echo_rows([widths.bases(row, tmux) for row in rows], first, typed, profile) :]
     acted = [at for at, row in enumerate(kept) if tool and tool.search(row)]
     return "\n".join(kept[acted[-1] + 1 if acted else 0 :]).strip("\n")
 
 
-def _echoed(rows: Sequence[str], first: str, typed: str, profile: Profile) -> int:
+def _count_echo_rows(rows: Sequence[str], first: str, typed: str, profile: Profile) -> int:
     """How many rows go on with the echo that begins on the first. Each holds what of the input comes next: an answer may
     say again what stood there before."""
-    left = _unmarked(typed)
-    beginning = left[: len(_unmarked(typed.strip().split("\n")[0][:ECHO_LENGTH]))]
-    shown = _unmarked(first)
-    at = _shared(shown[shown.find(beginning) :], left) if beginning in shown else 0
+    rest = _strip_markdown(typed)
+    beginning = rest[: len(_strip_markdown(typed.strip().split("\n")[0][:ECHO_LENGTH]))]
+    shown = _strip_markdown(first)
+    at = _count_common(shown[shown.find(beginning) :], rest) if beginning in shown else 0
     last = 0
     for number, row in enumerate(rows):
-        more = input_box.more_end(row, profile)
-        bare = MARKDOWN.sub("", input_box.behind_prompt(row, profile)) if more is None else _unmarked(row[more:])
-        if (found := left.find(bare, at)) < 0 or (bare and at == len(left)):
+        more = input_box.find_continuation_end(row, profile)
+        bare = (
+            MARKDOWN.sub("", input_box.text_behind_prompt(row, profile))
+            if more is None
+            else _strip_markdown(row[more:])
+        )
+        if (found := rest.find(bare, at)) < 0 or (bare and at == len(rest)):
             break
         at = found + len(bare) if bare else at
         # a blank row is a part of the echo where more of that comes
@@ -195,29 +209,29 @@ def _echoed(rows: Sequence[str], first: str, typed: str, profile: Profile) -> in
     return last
 
 
-def _shared(one: str, other: str) -> int:
+def _count_common(one: str, other: str) -> int:
     """How many characters two texts begin with alike."""
     return next(
         (at for at, both in enumerate(zip(one, other, strict=False)) if both[0] != both[1]), min(len(one), len(other))
     )
 
 
-def _unmarked(text: str) -> str:
-    return MARKDOWN.sub("", squeezed(text))
+def _strip_markdown(text: str) -> str:
+    return MARKDOWN.sub("", remove_blanks(text))
 
 
-def _stripped(text: str, manner: AnswerRules) -> str:
-    if until := _end_pattern(manner):
-        ends = [one.start() for one in re.finditer(until, text, re.MULTILINE)]
+def _strip_rows(text: str, rules: AnswerRules) -> str:
+    if until := _end_pattern(rules):
+        ends = [match.start() for match in re.finditer(until, text, re.MULTILINE)]
         text = text[: ends[-1]] if ends else text
-    return "\n".join(line for line in text.split("\n") if not line or not _is_stripped(line, manner)).strip("\n")
+    return "\n".join(line for line in text.split("\n") if not line or not _is_stripped(line, rules)).strip("\n")
 
 
-def _unnumbered(text: str, manner: AnswerRules) -> str:
+def _strip_line_numbers(text: str, rules: AnswerRules) -> str:
     """Without the numbers that the program draws before lines of code: from 1 on, one more in each."""
-    if not manner.gutter:
+    if not rules.gutter:
         return text
-    gutter, rows, kept = re.compile(manner.gutter), text.split("\n"), []
+    gutter, rows, kept = re.compile(rules.gutter), text.split("\n"), []
     last = 0
     for at, row in enumerate(rows):
         found = gutter.search(row)

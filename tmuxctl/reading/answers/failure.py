@@ -31,7 +31,7 @@ class Failure(NamedTuple):
     end: int
 
 
-def found(rows: Sequence[str], profile: Profile, *, limited: bool = False) -> Failure | None:
+def find_failure(rows: Sequence[str], profile: Profile, *, limited: bool = False) -> Failure | None:
     """The error in which a turn ended, on the rows that it wrote; None if no rule of detail `failed` fits there.
 
     `limited`: rules for a limit count too, since the state says that it is used up.
@@ -43,7 +43,7 @@ def found(rows: Sequence[str], profile: Profile, *, limited: bool = False) -> Fa
         kept.pop()
     if not rules or not kept:
         return None
-    match = patterns.first(rules, patterns.Text(tuple(kept), 0, len(kept) - 1, "", ""))
+    match = patterns.find_match(rules, patterns.ScreenText(tuple(kept), 0, len(kept) - 1, "", ""))
     if match is None:
         return None
     first = len(kept) - match.region.count("\n") - 1 + match.region[: match.row_start].count("\n")
@@ -55,16 +55,16 @@ def found(rows: Sequence[str], profile: Profile, *, limited: bool = False) -> Fa
     return Failure(SIGN.sub("", "\n".join(words)), first, first + len(words))
 
 
-def without(text: str, error: str) -> str:
+def remove_failure(text: str, error: str) -> str:
     """An answer read off the screen, without the error that the program told otherwise and what stands behind that."""
-    lines, begin = text.split("\n"), _bare(error)
-    return "\n".join(takewhile(lambda line: not _begins(begin, _bare(line)), lines)).strip("\n")
+    lines, begin = text.split("\n"), _strip_sign(error)
+    return "\n".join(takewhile(lambda line: not _begins_error(begin, _strip_sign(line)), lines)).strip("\n")
 
 
-def _begins(error: str, line: str) -> bool:
+def _begins_error(error: str, line: str) -> bool:
     """Whether a row shows the beginning of an error, as far as it goes."""
     return bool(line) and len(line) >= min(COMPARED, len(error)) and (error.startswith(line) or line.startswith(error))
 
 
-def _bare(text: str) -> str:
+def _strip_sign(text: str) -> str:
     return "".join(SIGN.sub("", text).split())

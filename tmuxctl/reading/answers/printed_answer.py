@@ -18,16 +18,15 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.reading.answers.prompts import Prompts
-from tmuxctl.reading.text.escapes import QUIET, plain
-from tmuxctl.reading.text.marks import Mark, marks
+from tmuxctl.reading.text.escapes import QUIET, strip_escapes
+from tmuxctl.reading.text.marks import ShellMark, find_marks
 from tmuxctl.vocabulary import Detail, InputKind
 
 if TYPE_CHECKING:
-    from tmuxctl.program_profile import AnswerRules as Manner
-    from tmuxctl.program_profile import Profile
+    from tmuxctl.program_profile import AnswerRules, Profile
 
 
-class Given(NamedTuple):
+class TypedInput(NamedTuple):
     """What was typed, as one text without its last Enter; where the cursor stood then, counted from 0; the terminal's
     size; who echoes: `tty` (the terminal), `editor` (the program) or `none`; and the version of tmux, None if unknown."""
 
@@ -40,7 +39,7 @@ class Given(NamedTuple):
     tmux: tuple[int, int] | None = None
 
 
-class End(NamedTuple):
+class TurnEnd(NamedTuple):
     """What the program waits for behind its output, as a state's kind and detail: a prompt, more of the same input, or an
     answer to what it asks, which is output like the rest."""
 
@@ -50,11 +49,11 @@ class End(NamedTuple):
 
 LINE = re.compile(r"^[^\n]*$", re.MULTILINE)
 
-UNRUN = End(InputKind.CONTINUATION, Detail.SHELL)
+UNRUN = TurnEnd(InputKind.CONTINUATION, Detail.SHELL)
 """A shell that wants more of a command has run nothing of it."""
 
 
-class Answered(NamedTuple):
+class PrintedAnswer(NamedTuple):
     """The text; `complete` is False where more was written, or will be, than it holds: the program keeps it in the
     alternate screen, the command still runs, or not even an echo is there yet. `status` is the shell command's exit
     status where marks told it, `source` is `marks` or `screen`."""
@@ -65,16 +64,16 @@ class Answered(NamedTuple):
     source: str
 
 
-def answer(
+def cut_answer(
     data: bytes,
-    given: Given,
+    last_input: TypedInput,
     *,
     prompt_before: str | None,
     token: str | None = None,
     profile: Profile | None = None,
-    end: End | None = None,
+    end: TurnEnd | None = None,
     raw: bool = False,
-) -> Answered:
+) -> PrintedAnswer:
     """What was written in answer to an input.
 
     `data` is all that was printed from just before the input until the turn ended; `prompt_before` what stood left of
@@ -82,38 +81,42 @@ def answer(
     unknown. With `raw` the text is all of `data` as it came, echo, prompts and escape sequences too.
     """
     prompts = Prompts(prompt_before, profile, end.kind if end else None)
-    found = marks(data, token) if token else []
-    if any(mark.letter in "CD" for mark in found):
-        pieces, complete, status = _marked(data, found, given, prompts)
+    shell_marks = find_marks(data, token) if token else []
+    if any(mark.letter in "CD" for mark in shell_marks):
+        pieces, complete, status = _cut_by_marks(data, shell_marks, last_input, prompts)
         complete, source = complete or (end is not None and not prompts.asks), "marks"
-    elif end == UNRUN and b"\n" not in given.typed:
+    elif end == UNRUN and b"\n" not in last_input.typed:
         pieces, complete, status, source = [], True, None, "screen"
     else:
-        unseen = not data and given.typed and given.echo != "none"
-        pieces, complete, status = _walked(data, given, prompts), not unseen, None
+        unseen = not data and last_input.typed and last_input.echo != "none"
+        pieces, complete, status = _cut_by_echo(data, last_input, prompts), not unseen, None
         source = "screen"
     if raw:
-        return Answered(data.decode("utf-8", "replace"), complete, status, source)
-    said = [plain(piece, given.cols, given.rows, y=given.y, tmux=given.tmux) for piece in pieces]
-    text = "".join(one.text for one in said).removesuffix("\n")
+        return PrintedAnswer(data.decode("utf-8", "replace"), complete, status, source)
+    texts = [
+        strip_escapes(piece, last_input.cols, last_input.rows, y=last_input.y, tmux=last_input.tmux) for piece in pieces
+    ]
+    text = "".join(text.text for text in texts).removesuffix("\n")
     if profile:
-        text = _mannered(text, profile.answer)
-    return Answered(text, complete and all(one.whole for one in said), status, source)
+        text = _apply_rules(text, profile.answer)
+    return PrintedAnswer(text, complete and all(text.whole for text in texts), status, source)
 
 
-def _marked(data: bytes, found: list[Mark], given: Given, prompts: Prompts) -> tuple[list[bytes], bool, int | None]:
+def _cut_by_marks(
+    data: bytes, shell_marks: list[ShellMark], last_input: TypedInput, prompts: Prompts
+) -> tuple[list[bytes], bool, int | None]:
     """The stretches between C and D, whether the last command has ended, and its exit status."""
     pieces: list[bytes] = []
     status: int | None = None
     begin: int | None = None
     behind = 0
-    for mark in found:
+    for mark in shell_marks:
         if mark.letter == "C":
             begin = mark.end
         elif mark.letter == "D":
             if begin is None:
                 # The shell could not read the line, and said so, or a program it ran before has ended now.
-                pieces += _walked(data[behind : mark.start], given, None)
+                pieces += _cut_by_echo(data[behind : mark.start], last_input, None)
             else:
                 # zsh tells of the end only behind its sign of a missing newline
                 pieces.append(SIGN.sub(b"", data[begin : mark.start]))
@@ -122,17 +125,17 @@ def _marked(data: bytes, found: list[Mark], given: Given, prompts: Prompts) -> t
             behind = mark.end
     if begin is None:
         return pieces, True, status
-    kept = _without_prompt(data[begin:], given, prompts)
+    kept = _remove_prompt(data[begin:], last_input, prompts)
     return [*pieces, kept], len(kept) < len(data) - begin, None
 
 
-def _mannered(text: str, manner: Manner) -> str:
+def _apply_rules(text: str, rules: AnswerRules) -> str:
     """The text between what the profile names as its beginning and its end, without the lines it names."""
-    if manner.begin and (found := re.search(manner.begin, text, re.MULTILINE)):
+    if rules.begin and (found := re.search(rules.begin, text, re.MULTILINE)):
         text = text[found.end() :]
-    if manner.until and manner.until != "prompt" and (found := re.search(manner.until, text, re.MULTILINE)):
+    if rules.until and rules.until != "prompt" and (found := re.search(rules.until, text, re.MULTILINE)):
         text = text[: found.start()]
-    for pattern in manner.strip:
+    for pattern in rules.strip:
         strip = re.compile(pattern)
         if strip.search(""):
             text = text.rstrip("\n")
@@ -178,37 +181,45 @@ MISSED = 8
 """So many typed lines may show no echo (a program read them as its input) before the rest is not looked for."""
 
 
-def _walked(data: bytes, given: Given, prompts: Prompts | None) -> list[bytes]:
+def _cut_by_echo(data: bytes, last_input: TypedInput, prompts: Prompts | None) -> list[bytes]:
     """The stretches of output between the echoes of the typed lines and the last prompt; None: there is none."""
-    lines = re.split(r"\r\n|\r|\n", given.typed.decode("utf-8", "replace"))
-    if given.echo == "none":
-        return [_without_prompt(data, given, prompts)]
+    lines = re.split(r"\r\n|\r|\n", last_input.typed.decode("utf-8", "replace"))
+    if last_input.echo == "none":
+        return [_remove_prompt(data, last_input, prompts)]
     on, off = data.find(ON), data.find(OFF)
-    straight = _straight(data, lines[0])
-    if off >= 0 and not 0 <= on < off and (straight is None or straight >= off or _leads(data, straight, off)):
-        return _bracketed(data, off, lines, given, prompts)
-    return _cooked(data, straight, lines, given, prompts)
+    straight = _find_plain_echo_end(data, lines[0])
+    if (
+        off >= 0
+        and not 0 <= on < off
+        and (straight is None or straight >= off or _only_modes_between(data, straight, off))
+    ):
+        return _cut_bracketed(data, off, lines, last_input, prompts)
+    return _cut_line_by_line(data, straight, lines, last_input, prompts)
 
 
-def output_begins(data: bytes, given: Given, token: str | None = None) -> int:
+def find_output_start(data: bytes, last_input: TypedInput, token: str | None = None) -> int:
     """How many of the bytes printed since an input of one line are its echo; 0 where that is not plain to see.
 
     `token` is that of the shell's marks, if the input was given to a shell that marks its commands.
     """
-    if token and (begun := next((mark for mark in marks(data, token) if mark.letter == "C"), None)):
+    if token and (begun := next((mark for mark in find_marks(data, token) if mark.letter == "C"), None)):
         return begun.end
-    line = given.typed.decode("utf-8", "replace")
-    if not line or given.echo == "none" or re.search(r"[\r\n]", line):
+    line = last_input.typed.decode("utf-8", "replace")
+    if not line or last_input.echo == "none" or re.search(r"[\r\n]", line):
         return 0
-    on, off, straight = data.find(ON), data.find(OFF), _straight(data, line)
-    if off >= 0 and not 0 <= on < off and (straight is None or straight >= off or _leads(data, straight, off)):
-        return _behind(data, 0, off)
+    on, off, straight = data.find(ON), data.find(OFF), _find_plain_echo_end(data, line)
+    if (
+        off >= 0
+        and not 0 <= on < off
+        and (straight is None or straight >= off or _only_modes_between(data, straight, off))
+    ):
+        return _find_output_behind(data, 0, off)
     return straight or 0
 
 
-def _straight(data: bytes, line: str) -> int | None:
+def _find_plain_echo_end(data: bytes, line: str) -> int | None:
     """Where output begins if the echo is nothing but the line itself and a newline."""
-    end = _row(data, 0, line)
+    end = _match_row(data, 0, line)
     if end is None:
         return None
     following = data.find(b"\n", end)
@@ -216,14 +227,14 @@ def _straight(data: bytes, line: str) -> int | None:
     return None if UPWARDS.search(data, end, following if following >= 0 else len(data)) else end
 
 
-def _row(data: bytes, at: int, line: str) -> int | None:
+def _match_row(data: bytes, at: int, line: str) -> int | None:
     """Where the next row begins, if this one is exactly the line."""
     begin = line.encode()
     found = NEWLINE.match(data, at + len(begin)) if data.startswith(begin, at) else None
     return found.end() if found else None
 
 
-def _leads(data: bytes, begin: int, end: int) -> bool:
+def _only_modes_between(data: bytes, begin: int, end: int) -> bool:
     """Whether nothing but switches of the terminal stands between two points."""
     found = MODES.match(data, begin, end)
     return found is not None and found.end() == end
@@ -232,24 +243,26 @@ def _leads(data: bytes, begin: int, end: int) -> bool:
 # Editors that switch bracketed paste off and on
 
 
-def _bracketed(data: bytes, off: int, lines: list[str], given: Given, prompts: Prompts | None) -> list[bytes]:
+def _cut_bracketed(
+    data: bytes, off: int, lines: list[str], last_input: TypedInput, prompts: Prompts | None
+) -> list[bytes]:
     pieces: list[bytes] = []
-    begin = scan = _behind(data, 0, off)
-    left = lines[1:]
-    while left:
+    begin = scan = _find_output_behind(data, 0, off)
+    lines_left = lines[1:]
+    while lines_left:
         on = data.find(ON, scan)
         off = data.find(OFF, on)
         if on < 0 or off < 0:
             break
         scan = off + len(OFF)
-        if _shows(data[on:off], left[0], given):
-            pieces.append(_without_drawn(data[begin:on]))
-            begin = scan = _behind(data, on, off)
-            del left[0]
-    return [*pieces, _without_prompt(data[begin:], given, prompts)]
+        if _ends_with_typed(data[on:off], lines_left[0], last_input):
+            pieces.append(_remove_drawn_prompt(data[begin:on]))
+            begin = scan = _find_output_behind(data, on, off)
+            del lines_left[0]
+    return [*pieces, _remove_prompt(data[begin:], last_input, prompts)]
 
 
-def _behind(data: bytes, start: int, off: int) -> int:
+def _find_output_behind(data: bytes, start: int, off: int) -> int:
     """Where output begins behind the switch at `off`; the newline of the accepted line comes before or behind it."""
     at = off + len(OFF)
     if ACCEPTED.search(data, max(start, off - 200), off):
@@ -259,16 +272,16 @@ def _behind(data: bytes, start: int, off: int) -> int:
     return found.end() if found else at
 
 
-def _shows(stretch: bytes, line: str, given: Given) -> bool:
+def _ends_with_typed(stretch: bytes, line: str, last_input: TypedInput) -> bool:
     """Whether a stretch, drawn by an editor, ends with the typed line."""
     from tmuxctl.reading.text.lines import Lines
 
-    seen = Lines(given.cols, given.rows, tmux=given.tmux)
-    seen.feed(stretch)
-    return _ends_with(seen.text(), _bare(line))
+    lines = Lines(last_input.cols, last_input.rows, tmux=last_input.tmux)
+    lines.feed(stretch)
+    return _ends_with(lines.text(), _strip_invisible(line))
 
 
-def _without_drawn(data: bytes) -> bytes:
+def _remove_drawn_prompt(data: bytes) -> bytes:
     """Output without the prompt an editor drew behind it, as far as the editor's own signs tell."""
     found = [one.start() for one in DRAWN.finditer(data, max(0, len(data) - 4096))]
     while len(found) > 1 and data[found[-2] : found[-1]] == data[found[-1] :]:
@@ -280,19 +293,21 @@ def _without_drawn(data: bytes) -> bytes:
 # Others: line by line
 
 
-def _cooked(data: bytes, at: int | None, lines: list[str], given: Given, prompts: Prompts | None) -> list[bytes]:
+def _cut_line_by_line(
+    data: bytes, at: int | None, lines: list[str], last_input: TypedInput, prompts: Prompts | None
+) -> list[bytes]:
     if at is None:
-        at = _echoed(data, lines[0], given)
+        at = _find_echo_end(data, lines[0], last_input)
     shapes = prompts or Prompts(None, None)
     pieces: list[bytes] = []
     owed = missed = 0
     for line in lines[1:]:
-        typed_ahead = _row(data, at, line) if given.echo == "tty" else None
+        typed_ahead = _match_row(data, at, line) if last_input.echo == "tty" else None
         if typed_ahead:
             # the terminal echoes all that is typed at once, before the program has asked for the second line
             owed, at = owed + 1, typed_ahead
             continue
-        echo = _next_echo(data, at, line, shapes, given)
+        echo = _find_next_echo(data, at, line, shapes, last_input)
         if echo is None:
             missed += 1
             if missed > MISSED:
@@ -300,13 +315,13 @@ def _cooked(data: bytes, at: int | None, lines: list[str], given: Given, prompts
             continue
         pieces.append(data[at : echo.start] + echo.kept.encode())
         at = echo.end
-    last = _without_prompt(data[at:], given, prompts)
+    last = _remove_prompt(data[at:], last_input, prompts)
     if owed:
-        last = shapes.without(last.decode("utf-8", "surrogateescape"), owed).encode("utf-8", "surrogateescape")
+        last = shapes.remove_prompts(last.decode("utf-8", "surrogateescape"), owed).encode("utf-8", "surrogateescape")
     return [*pieces, last]
 
 
-def _echoed(data: bytes, line: str, given: Given) -> int:
+def _find_echo_end(data: bytes, line: str, last_input: TypedInput) -> int:
     """Where output begins: behind the newline that was written when the cursor stood right behind the typed line. 0 if
     the line is not seen.
 
@@ -316,15 +331,15 @@ def _echoed(data: bytes, line: str, given: Given) -> int:
 
     if found := FISH.search(data, 0, 65536):
         return found.end()
-    wanted = _bare(line)
-    lines = Lines(given.cols, given.rows, x=given.x, y=given.y, tmux=given.tmux)
+    wanted = _strip_invisible(line)
+    lines = Lines(last_input.cols, last_input.rows, x=last_input.x, y=last_input.y, tmux=last_input.tmux)
     end = at = loose = 0
-    for number in range(ROWS + 8 * (len(line) // given.cols)):
+    for number in range(ROWS + 8 * (len(line) // last_input.cols)):
         following = data.find(b"\n", at)
         if following < 0 or (end and not UPWARDS.search(data, at, following)):
             break
         lines.feed(data[at:following].rstrip(b"\r"))
-        if _ends_with(lines.left(given.y), wanted):
+        if _ends_with(lines.left(last_input.y), wanted):
             end = following + 1
         elif not number and _ends_with(lines.text(), wanted):
             loose = following + 1
@@ -342,63 +357,65 @@ class _Echo(NamedTuple):
     kept: str
 
 
-def _next_echo(data: bytes, begin: int, line: str, prompts: Prompts, given: Given) -> _Echo | None:
+def _find_next_echo(data: bytes, begin: int, line: str, prompts: Prompts, last_input: TypedInput) -> _Echo | None:
     """The first row from `begin` on that is a prompt and the typed line."""
-    wanted, exact = _bare(line), line.encode()
+    wanted, exact = _strip_invisible(line), line.encode()
     at = begin
     while (following := data.find(b"\n", at)) >= 0:
         row = data[at:following].rstrip(b"\r")
         if exact in row or b"\x1b" in row or b"\r" in row:
-            text = plain(row, given.cols, given.rows, tmux=given.tmux).text
+            text = strip_escapes(row, last_input.cols, last_input.rows, tmux=last_input.tmux).text
             if _ends_with(text, wanted):
-                kept = prompts.before_echo(_before(text, line))
+                kept = prompts.find_output_before_echo(_text_before(text, line))
                 if kept is not None:
                     return _Echo(at, following + 1, kept)
         at = following + 1
     return None
 
 
-def _before(text: str, line: str) -> str:
+def _text_before(text: str, line: str) -> str:
     """What stands before the typed line, blanks not counted where editors show them in their own way."""
     if text.endswith(line):
         return text[: len(text) - len(line)]
-    count, end = len(_bare(line)), len(text)
+    count, end = len(_strip_invisible(line)), len(text)
     while count and end:
         end -= 1
         count -= not text[end].isspace() and text[end].isprintable()
     return text[:end]
 
 
-def _without_prompt(data: bytes, given: Given, prompts: Prompts | None) -> bytes:
+def _remove_prompt(data: bytes, last_input: TypedInput, prompts: Prompts | None) -> bytes:
     """Output without the prompt that ends it."""
     if prompts is None:
         return data
     if prompts.asks:
-        return _without_tail(data, len(data), given, prompts)
+        return _remove_last_prompt(data, len(data), last_input, prompts)
     on = data.rfind(ON)
     waiting = on >= 0 and data.find(OFF, on) < 0
     end = on if waiting else len(data)
-    kept = _without_drawn(data[:end])
-    if len(kept) < end or (waiting and plain(data[on:], given.cols, given.rows, tmux=given.tmux).text.strip()):
+    kept = _remove_drawn_prompt(data[:end])
+    if len(kept) < end or (
+        waiting and strip_escapes(data[on:], last_input.cols, last_input.rows, tmux=last_input.tmux).text.strip()
+    ):
         return kept
-    return _without_tail(data, end, given, prompts)
+    return _remove_last_prompt(data, end, last_input, prompts)
 
 
-def _without_tail(data: bytes, end: int, given: Given, prompts: Prompts) -> bytes:
+def _remove_last_prompt(data: bytes, end: int, last_input: TypedInput, prompts: Prompts) -> bytes:
     """Output up to the prompt that its last row ends with; drawn again, as after a new size, it is the same prompt."""
     row = data.rfind(b"\n", 0, end) + 1
     # a row may be as long as all of the output: no prompt is
-    row = max(row, _character(data, end - LONGEST_ROW))
+    row = max(row, _find_character_start(data, end - LONGEST_ROW))
     tail = QUIET.sub(b"", data[row:end]).decode("utf-8", "replace").lstrip("\r")
     if "\x1b" in tail:
-        tail = plain(data[row:end], given.cols, given.rows, tmux=given.tmux).text
-    before = prompts.before(tail)
-    while before and before.endswith("\r") and (again := prompts.before(before.rstrip("\r"))) is not None:
+        tail = strip_escapes(data[row:end], last_input.cols, last_input.rows, tmux=last_input.tmux).text
+    before = prompts.find_output_before(tail)
+    while before and before.endswith("\r") and (again := prompts.find_output_before(before.rstrip("\r"))) is not None:
         before = again
     return data[:end] if before is None else data[:row] + before.encode()
 
 
-def _character(data: bytes, at: int) -> int:
+def _find_character_start(data: bytes, at: int) -> int:
     """The first character that begins at this offset or behind it."""
     while 0 < at < len(data) and 0x80 <= data[at] < 0xC0:
         at += 1
@@ -408,10 +425,10 @@ def _character(data: bytes, at: int) -> int:
 def _ends_with(text: str, bare: str) -> bool:
     """Whether the text, without blanks, ends so. It may be long, and its end is enough mostly."""
     size = 2 * len(bare) + 256
-    while len(found := _bare(text[-size:])) < len(bare) and size < len(text):
+    while len(found := _strip_invisible(text[-size:])) < len(bare) and size < len(text):
         size *= 4
     return found.endswith(bare)
 
 
-def _bare(line: str) -> str:
+def _strip_invisible(line: str) -> str:
     return "".join(character for character in line if not character.isspace() and character.isprintable())

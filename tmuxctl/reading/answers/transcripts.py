@@ -21,167 +21,175 @@ VALUES_LIMIT = 100_000
 """Values that one path may reach."""
 
 
-KNOWN = 500
+KNOWN_LENGTH = 500
 """A typed text of so many characters may be only the beginning of it."""
 
 
-class Event(NamedTuple):
+class HookEvent(NamedTuple):
     """One event of a program's hooks: what the profile says of it, and its JSON."""
 
-    told: HookEventRule
+    rule: HookEventRule
     data: Any
 
     @property
     def means(self) -> str:
-        return self.told.means
+        return self.rule.means
 
     @property
     def text(self) -> str | None:
         """The answer's text, None if this event carries none."""
-        return _joined(self.data, self.told.text)
+        return _join_texts(self.data, self.rule.text)
 
     @property
     def input(self) -> str | None:
         """The input the event is about, None if it does not say."""
-        return _joined(self.data, self.told.input)
+        return _join_texts(self.data, self.rule.input)
 
     @property
     def transcript(self) -> str | None:
         """The path of the transcript, None if it names none."""
-        return _joined(self.data, self.told.transcript)
+        return _join_texts(self.data, self.rule.transcript)
 
     @property
     def tokens(self) -> int | None:
         """How many tokens the answer took, None if it does not say."""
-        return _number(self.data, self.told.tokens)
+        return _sum_numbers(self.data, self.rule.tokens)
 
 
-class Spoken(NamedTuple):
+class TranscriptAnswer(NamedTuple):
     """An answer out of a transcript, and how many tokens it took, None if that is not told."""
 
     text: str
     tokens: int | None
 
 
-def event(name: str, payload: bytes, hooks: Hooks) -> Event | None:
+def parse_event(name: str, payload: bytes, hooks: Hooks) -> HookEvent | None:
     """The event of this name and JSON; None if the profile says nothing of it."""
-    fitting = [told for told in hooks.events if told.on == name]
+    fitting = [rule for rule in hooks.events if rule.on == name]
     if not fitting:
         return None
     try:
         data = parse_json(payload) if payload.strip() else {}
     except ValueError:
         data = {}
-    return next((Event(told, data) for told in fitting if matches(data, told.where)), None)
+    return next((HookEvent(rule, data) for rule in fitting if matches(data, rule.where)), None)
 
 
-def squeezed(text: str) -> str:
+def remove_blanks(text: str) -> str:
     """Without blanks: programs trim what they are given, and wrap what they show."""
     return "".join(text.split())
 
 
-def alike(said: str, typed: str, *, kept: int = KNOWN) -> bool:
+def is_same_input(said: str, typed: str, *, kept: int = KNOWN_LENGTH) -> bool:
     """Whether a text is what was typed, of which with `kept` characters or more the end may not be known any more."""
-    one, other = squeezed(said), squeezed(typed)
-    return one == other or (len(other) >= kept and one.startswith(other))
+    without_blanks, other = remove_blanks(said), remove_blanks(typed)
+    return without_blanks == other or (len(other) >= kept and without_blanks.startswith(other))
 
 
-def values(data: Any, path: str) -> list[Any]:
+def find_values(data: Any, path: str) -> list[Any]:
     """What stands at a path: `a.b`, `a[].b` for every item of a list, `a[-1]` for its last; empty where there is nothing."""
     found = [data]
     for step in path.split("."):
         name, bracket, index = step.partition("[")
-        found = [one[name] for one in found if isinstance(one, Mapping) and name in one]
+        found = [value[name] for value in found if isinstance(value, Mapping) and name in value]
         if bracket:
-            found = list(_items(found, index.rstrip("]")))
+            found = list(_list_items(found, index.rstrip("]")))
         if len(found) > VALUES_LIMIT:
             return []
     return found
 
 
-def _items(lists: Sequence[Any], index: str) -> Iterator[Any]:
-    for one in lists:
-        if isinstance(one, list) and not index:
-            yield from one
-        elif isinstance(one, list) and -len(one) <= int(index) < len(one):
-            yield one[int(index)]
-        elif isinstance(one, str) and not index:
+def _list_items(lists: Sequence[Any], index: str) -> Iterator[Any]:
+    for value in lists:
+        if isinstance(value, list) and not index:
+            yield from value
+        elif isinstance(value, list) and -len(value) <= int(index) < len(value):
+            yield value[int(index)]
+        elif isinstance(value, str) and not index:
             # what may be one text or a list of parts
-            yield {"text": one, "type": "text"}
+            yield {"text": value, "type": "text"}
 
 
 def matches(data: Any, where: Mapping[str, str]) -> bool:
     """Whether each of these paths leads to a text that its pattern is found in."""
-    return all(_fits(pattern, values(data, path)) for path, pattern in where.items())
+    return all(_matches_any(pattern, find_values(data, path)) for path, pattern in where.items())
 
 
-def _fits(pattern: str, found: Sequence[Any]) -> bool:
-    known = patterns.compiled(pattern)
-    return known is not None and any(known.search(_text(one)) for one in found)
+def _matches_any(pattern: str, found: Sequence[Any]) -> bool:
+    known = patterns.compile_pattern(pattern)
+    return known is not None and any(known.search(_to_text(value)) for value in found)
 
 
-def _text(value: Any) -> str:
+def _to_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-def _joined(data: Any, path: str | None) -> str | None:
-    found = [one for one in values(data, path) if isinstance(one, str)] if path else []
+def _join_texts(data: Any, path: str | None) -> str | None:
+    found = [value for value in find_values(data, path) if isinstance(value, str)] if path else []
     return "\n".join(found) if found else None
 
 
-def _number(data: Any, path: str | None) -> int | None:
-    found = [one for one in values(data, path) if isinstance(one, int) and not isinstance(one, bool)] if path else []
+def _sum_numbers(data: Any, path: str | None) -> int | None:
+    found = (
+        [value for value in find_values(data, path) if isinstance(value, int) and not isinstance(value, bool)]
+        if path
+        else []
+    )
     return sum(found) if found else None
 
 
 # Transcripts
 
 
-def spoken(data: bytes, how: Transcript, typed: str) -> Spoken | None:
+def find_answer(data: bytes, transcript: Transcript, typed: str) -> TranscriptAnswer | None:
     """What the transcript holds in answer to the last input of this text; None if that does not stand there.
 
     The answer is the last message the program wrote to it: those before it lead to its actions.
     """
-    if how.form == "markdown":
-        return _of_markdown(data.decode("utf-8", "replace"), how, typed)
-    entries = _entries(data, how)
-    if how.time:
+    if transcript.form == "markdown":
+        return _find_in_markdown(data.decode("utf-8", "replace"), transcript, typed)
+    entries = _parse_entries(data, transcript)
+    if transcript.time:
         # what was written later may stand before (measured: Claude's first turn)
-        entries.sort(key=lambda one: _joined(one, how.time) or "")
-    asked = [at for at, one in enumerate(entries) if matches(one, how.user) and _said(one, how, typed)]
+        entries.sort(key=lambda entry: _join_texts(entry, transcript.time) or "")
+    asked = [
+        at
+        for at, entry in enumerate(entries)
+        if matches(entry, transcript.user) and _is_typed(entry, transcript, typed)
+    ]
     if not asked:
         return None
     texts: dict[str, list[str]] = {}
     tokens: dict[str, int] = {}
-    for at, one in enumerate(entries[asked[-1] + 1 :]):
-        if how.user and matches(one, how.user) and _joined(one, how.input):
+    for at, entry in enumerate(entries[asked[-1] + 1 :]):
+        if transcript.user and matches(entry, transcript.user) and _join_texts(entry, transcript.input):
             break
-        if not matches(one, how.agent):
+        if not matches(entry, transcript.agent):
             continue
         # one message may stand in several entries
-        key = str(next(iter(values(one, how.id)), at) if how.id else at)
-        text = _joined(one, how.text)
+        key = str(next(iter(find_values(entry, transcript.id)), at) if transcript.id else at)
+        text = _join_texts(entry, transcript.text)
         if text and text not in texts.get(key, ()):
             texts.setdefault(key, []).append(text)
-        if (count := _number(one, how.tokens)) is not None:
+        if (count := _sum_numbers(entry, transcript.tokens)) is not None:
             tokens[key] = count
     if not texts:
         return None
-    return Spoken("\n".join(list(texts.values())[-1]), sum(tokens.values()) if tokens else None)
+    return TranscriptAnswer("\n".join(list(texts.values())[-1]), sum(tokens.values()) if tokens else None)
 
 
-def _said(entry: Any, how: Transcript, typed: str) -> bool:
-    said = _joined(entry, how.input)
-    return said is not None and alike(said, typed)
+def _is_typed(entry: Any, transcript: Transcript, typed: str) -> bool:
+    said = _join_texts(entry, transcript.input)
+    return said is not None and is_same_input(said, typed)
 
 
-def _entries(data: bytes, how: Transcript) -> list[Any]:
-    if how.form == "json":
+def _parse_entries(data: bytes, transcript: Transcript) -> list[Any]:
+    if transcript.form == "json":
         try:
             whole = parse_json(data, limit=len(data))
         except ValueError:
             return []
-        return values(whole, how.items) if how.items else whole if isinstance(whole, list) else []
+        return find_values(whole, transcript.items) if transcript.items else whole if isinstance(whole, list) else []
     found = []
     for line in data.split(b"\n"):
         try:
@@ -193,9 +201,9 @@ def _entries(data: bytes, how: Transcript) -> list[Any]:
     return found
 
 
-def _of_markdown(text: str, how: Transcript, typed: str) -> Spoken | None:
+def _find_in_markdown(text: str, transcript: Transcript, typed: str) -> TranscriptAnswer | None:
     """The lines behind the last input that are neither input nor what the program says of itself."""
-    echo = re.compile(how.user.get("line", r"(?!)"))
+    echo = re.compile(transcript.user.get("line", r"(?!)"))
     turns: list[tuple[list[str], list[str]]] = []
     asking = False
     for line in text.split("\n"):
@@ -207,33 +215,33 @@ def _of_markdown(text: str, how: Transcript, typed: str) -> Spoken | None:
         elif turns:
             turns[-1][1].append(line.removesuffix("\r"))
         asking = found is not None
-    for given, lines in reversed(turns):
-        if alike("\n".join(given), typed):
-            answer = _last_part(lines, how)
-            for pattern in how.drop:
+    for typed_lines, lines in reversed(turns):
+        if is_same_input("\n".join(typed_lines), typed):
+            answer = _cut_last_part(lines, transcript)
+            for pattern in transcript.drop:
                 answer = re.sub(pattern, "", answer)
             answer = answer.strip("\n")
-            return Spoken(answer, _counted(lines, how)) if answer else None
+            return TranscriptAnswer(answer, _count_tokens(lines, transcript)) if answer else None
     return None
 
 
-def _counted(lines: Sequence[str], how: Transcript) -> int | None:
+def _count_tokens(lines: Sequence[str], transcript: Transcript) -> int | None:
     """The tokens that the lines behind the answers tell, as `119` or `1.2k`: the group `tokens` of `until`."""
-    ends = [found for line in lines if how.until and (found := re.search(how.until, line))]
-    counts = [one["tokens"].lower() for one in ends if "tokens" in one.groupdict() and one["tokens"]]
-    if not counts or not all(re.fullmatch(r"\d+(?:\.\d+)?k?", one) for one in counts):
+    ends = [found for line in lines if transcript.until and (found := re.search(transcript.until, line))]
+    counts = [match["tokens"].lower() for match in ends if "tokens" in match.groupdict() and match["tokens"]]
+    if not counts or not all(re.fullmatch(r"\d+(?:\.\d+)?k?", match) for match in counts):
         return None
-    return round(sum(float(one.rstrip("k")) * (1000 if one.endswith("k") else 1) for one in counts))
+    return round(sum(float(match.rstrip("k")) * (1000 if match.endswith("k") else 1) for match in counts))
 
 
-def _last_part(lines: Sequence[str], how: Transcript) -> str:
+def _cut_last_part(lines: Sequence[str], transcript: Transcript) -> str:
     """What was said last, up to what the program writes behind it; its own lines before that are left out."""
-    skipped = [re.compile(one) for one in how.skip]
+    skipped = [re.compile(pattern) for pattern in transcript.skip]
 
     def own(line: str) -> bool:
-        return any(one.search(line) for one in skipped)
+        return any(pattern.search(line) for pattern in skipped)
 
-    ends = [at for at, line in enumerate(lines) if how.until and re.search(how.until, line)]
+    ends = [at for at, line in enumerate(lines) if transcript.until and re.search(transcript.until, line)]
     if not ends:
         return "\n".join(line for line in lines if not own(line))
     begin = ends[-2] + 1 if len(ends) > 1 else 0

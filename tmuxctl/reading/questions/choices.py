@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tmuxctl.reading.questions.menus import decisions, default_of, steps
-from tmuxctl.reading.questions.questions import LABEL_LENGTH, MANY, RULED, slug, undecorated
+from tmuxctl.reading.questions.menus import arrow_keys, find_default, make_decision_ids
+from tmuxctl.reading.questions.questions import LABEL_LENGTH, MANY, RULED, slug, strip_decoration
 from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.lazy_pattern import Pattern
 from tmuxctl.results import Option
@@ -19,7 +19,7 @@ from tmuxctl.vocabulary import InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.program_profile import Rule
-    from tmuxctl.reading.text.patterns import Text
+    from tmuxctl.reading.text.patterns import ScreenText
 
 ITEM = Pattern(r"^[\s│┃║|]*(?P<mark>[❯›➤▶►●◉⦿→➜>*])?[\s○◯☐◻↑↓]*(?P<number>\d{1,2})[.)]\s+(?P<label>\S.*)$")
 """`❯ 1. Yes`, `│ ● 1. Allow once`, `  2) No`."""
@@ -35,14 +35,14 @@ KEYS = {"esc": "Escape", "escape": "Escape", "enter": "Enter", "return": "Enter"
 SPELLED = Pattern(r"[\[(](?P<key>\w)[\])](?P<rest>[\w' -]{1,20})")
 
 
-class _Item(NamedTuple):
+class _ListedOption(NamedTuple):
     label: str
     keys: tuple[str, ...]
     number: str
     marked: bool
 
 
-class Listed(NamedTuple):
+class OptionList(NamedTuple):
     """The options on the screen, the id of the default, and the rows above them that say what is decided."""
 
     options: tuple[Option, ...]
@@ -50,47 +50,50 @@ class Listed(NamedTuple):
     above: str
 
 
-def of_rule(rule: Rule, region: str) -> Listed | None:
+def read_option_list(rule: Rule, region: str) -> OptionList | None:
     """The list of options in a rule's region; None where there is none.
 
     Keys that the rule gives for an option's id count. What widens a permission is no default, and trust has none.
     """
     rows = region.split("\n")
     kind = InputKind.of(rule.kind) or InputKind.QUESTION
-    start, items = _spelled(rows) if rule.menu == "typed" else _numbered(rows, rule.menu or "", kind)
+    start, items = _parse_spelled(rows) if rule.menu == "typed" else _parse_list(rows, rule.menu or "", kind)
     if not items:
         return None
-    ids = decisions([one.label for one in items]) if kind.traits.decides else _plain(items, kind)
+    ids = make_decision_ids([item.label for item in items]) if kind.traits.decides else _make_plain_ids(items, kind)
     options = tuple(
-        Option(name, one.label, tuple(rule.options.get(name, one.keys))) for name, one in zip(ids, items, strict=True)
+        Option(name, item.label, tuple(rule.options.get(name, item.keys)))
+        for name, item in zip(ids, items, strict=True)
     )
-    marked = next((name for name, one in zip(ids, items, strict=True) if one.marked), None)
-    return Listed(options, rule.default or default_of(kind, marked), "\n".join(rows[:start]))
+    marked = next((name for name, item in zip(ids, items, strict=True) if item.marked), None)
+    return OptionList(options, rule.default or find_default(kind, marked), "\n".join(rows[:start]))
 
 
-def _plain(items: Sequence[_Item], kind: InputKind) -> list[str]:
+def _make_plain_ids(items: Sequence[_ListedOption], kind: InputKind) -> list[str]:
     """The ids of other questions: the numbers of a choice, the words of a confirmation."""
     if kind is not InputKind.CONFIRM:
-        return [one.number or slug(one.label) for one in items]
-    known = [slug(one.label).partition("-")[0] for one in items]
+        return [item.number or slug(item.label) for item in items]
+    known = [slug(item.label).partition("-")[0] for item in items]
     return [
-        name if name in ("yes", "no") and known.count(name) == 1 else slug(one.label) or str(at)
-        for at, (name, one) in enumerate(zip(known, items, strict=True), 1)
+        name if name in ("yes", "no") and known.count(name) == 1 else slug(item.label) or str(at)
+        for at, (name, item) in enumerate(zip(known, items, strict=True), 1)
     ]
 
 
-def _spelled(rows: Sequence[str]) -> tuple[int, list[_Item]]:
+def _parse_spelled(rows: Sequence[str]) -> tuple[int, list[_ListedOption]]:
     """`(Y)es/(N)o/(D)on't ask again [Yes]:`: a letter, then Enter. What is decided stands right above."""
     last = max((at for at, row in enumerate(rows) if row.strip()), default=0)
     found = patterns.SPELLED.search(rows[last].rstrip())
     if found is None:
         return 0, []
-    told = (found[1] or "").casefold()
-    labels = [(one["key"].lower(), one["key"] + one["rest"].strip()) for one in SPELLED.finditer(found[0])]
-    return last, [_Item(label, (key, "Enter"), "", bool(told) and label.casefold() == told) for key, label in labels]
+    default = (found[1] or "").casefold()
+    labels = [(match["key"].lower(), match["key"] + match["rest"].strip()) for match in SPELLED.finditer(found[0])]
+    return last, [
+        _ListedOption(label, (key, "Enter"), "", bool(default) and label.casefold() == default) for key, label in labels
+    ]
 
 
-class _Row(NamedTuple):
+class _OptionRow(NamedTuple):
     """An option as it is listed: its words, in the rows they go on in."""
 
     number: str
@@ -98,36 +101,36 @@ class _Row(NamedTuple):
     marked: bool
 
 
-def _numbered(rows: Sequence[str], menu: str, kind: InputKind) -> tuple[int, list[_Item]]:
-    start, found = _listed(rows)
+def _parse_list(rows: Sequence[str], menu: str, kind: InputKind) -> tuple[int, list[_ListedOption]]:
+    start, found = _find_counted_list(rows)
     if not found and menu == "arrows":
-        start, found = _aligned(rows)
+        start, found = _find_aligned_list(rows)
     at = next((index for index, row in enumerate(found) if row.marked), 0)
     items = [
-        _Item(_label(row, kind), _keys(row, index - at, menu), row.number, row.marked)
+        _ListedOption(_option_label(row, kind), _option_keys(row, index - at, menu), row.number, row.marked)
         for index, row in enumerate(found)
     ]
     return start, items[:MANY]
 
 
-def _listed(rows: Sequence[str]) -> tuple[int, list[_Row]]:
+def _find_counted_list(rows: Sequence[str]) -> tuple[int, list[_OptionRow]]:
     """The last list that counts from 1, and its first row; an option goes on in the rows right below it."""
-    found: list[_Row] = []
+    found: list[_OptionRow] = []
     start, going_on = 0, False
     for y, row in enumerate(rows):
         item = ITEM.match(row)
         number = int(item["number"]) if item else 0
         if item and number in (1, len(found) + 1):
-            one = _Row(item["number"], undecorated(item["label"]), item["mark"] is not None)
+            one = _OptionRow(item["number"], strip_decoration(item["label"]), item["mark"] is not None)
             start, found, going_on = (y, [one], True) if number == 1 else (start, [*found, one], True)
         elif RULED.match(row):
             going_on = False
         elif found and going_on:
-            found[-1] = found[-1]._replace(label=f"{found[-1].label}\n{undecorated(row)}")
+            found[-1] = found[-1]._replace(label=f"{found[-1].label}\n{strip_decoration(row)}")
     return (start, found) if len(found) > 1 else (0, [])
 
 
-def _aligned(rows: Sequence[str]) -> tuple[int, list[_Row]]:
+def _find_aligned_list(rows: Sequence[str]) -> tuple[int, list[_OptionRow]]:
     """The list around the last marked row, and its first row: options without numbers, whose words begin below each other."""
     at = next((y for y in range(len(rows) - 1, -1, -1) if MARKED.match(rows[y])), None)
     marked = MARKED.match(rows[at]) if at is not None else None
@@ -143,17 +146,17 @@ def _aligned(rows: Sequence[str]) -> tuple[int, list[_Row]]:
         start -= 1
     while end < len(rows) and belongs(rows[end]):
         end += 1
-    found = [_Row("", undecorated(rows[y][edge:]), y == at) for y in range(start, end)]
+    found = [_OptionRow("", strip_decoration(rows[y][edge:]), y == at) for y in range(start, end)]
     return (start, found) if len(found) > 1 else (0, [])
 
 
-def _label(row: _Row, kind: InputKind) -> str:
+def _option_label(row: _OptionRow, kind: InputKind) -> str:
     """The words of an option without its key: of a choice the first row, for what stands below describes it."""
     label = row.label.partition("\n")[0] if kind.traits.described else row.label.replace("\n", " ")
     return KEY.sub("", label).strip()[:LABEL_LENGTH]
 
 
-def _keys(row: _Row, down: int, menu: str) -> tuple[str, ...]:
+def _option_keys(row: _OptionRow, down: int, menu: str) -> tuple[str, ...]:
     named = KEY.search(row.label.replace("\n", " ")) if menu == "letters" else None
     if named:
         return (KEYS.get(named["key"].lower(), named["key"]),)
@@ -161,15 +164,15 @@ def _keys(row: _Row, down: int, menu: str) -> tuple[str, ...]:
         return (row.number,)
     if menu == "numbers":
         return (*row.number, "Enter")
-    return (*steps(down), "Enter")
+    return (*arrow_keys(down), "Enter")
 
 
-def is_menu(rows: Sequence[str], seen: Text, *, visible: bool) -> bool:
+def is_menu(rows: Sequence[str], screen: ScreenText, *, visible: bool) -> bool:
     """Whether these last rows of the screen begin with a list of options, and are not what a person writes: then the
     cursor stands at the end of one of them, and shows, or has the frame of the input below it."""
     first, second = ITEM.match(rows[0]), next((one for row in rows[1:] if (one := ITEM.match(row))), None)
     if first is None or second is None or int(second["number"]) != int(first["number"]) + 1:
         return False
-    at = seen.y - (len(seen.rows) - len(rows))
-    written = 0 <= at < len(rows) and 0 < len(rows[at].rstrip()) <= seen.x
+    at = screen.y - (len(screen.rows) - len(rows))
+    written = 0 <= at < len(rows) and 0 < len(rows[at].rstrip()) <= screen.x
     return not (written and (visible or at < len(rows) - 1))

@@ -12,7 +12,7 @@ from zlib import crc32
 
 from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.lazy_pattern import Pattern
-from tmuxctl.reading.text.patterns import Match, Text
+from tmuxctl.reading.text.patterns import RuleMatch, ScreenText
 from tmuxctl.results import Asking, Option
 from tmuxctl.value import Value
 from tmuxctl.vocabulary import InputKind
@@ -69,154 +69,180 @@ TRAILING = Pattern(r"(?:\s+[↑↓▲▼▮▒░█✔✓←◀])+\s*$")
 """What programs draw around the words of an option: marks of what is chosen, and the bar that scrolls the list."""
 
 
-def by_rule(match: Match, seen: Text) -> Asking:
+def build_rule_question(match: RuleMatch, screen: ScreenText) -> Asking:
     """The question a profile's rule found."""
     rule = match.rule
     kind = InputKind.of(rule.kind) or InputKind.QUESTION
-    question = _worded(match)
+    question = _extract_question(match)
     options, default = tuple(Option(name, name, tuple(keys)) for name, keys in rule.options.items()), rule.default
     if rule.menu:
         from tmuxctl.reading.questions import choices
 
-        if listed := choices.of_rule(rule, match.region):
+        if listed := choices.read_option_list(rule, match.region):
             options, default = listed.options, listed.default
-            question = question if rule.question else _told_above(_kept(listed.above, rule), question, rule.menu)
+            question = (
+                question if rule.question else _add_rows_above(_strip_rows(listed.above, rule), question, rule.menu)
+            )
     elif kind is InputKind.CHOICE and not options:
-        options, above = numbered(seen, ("Enter",))
+        options, above = find_numbered_options(screen, ("Enter",))
         question = above if above and len(question) < SHORT else question
     rows = match.region.split("\n")
     at = match.region.count("\n", 0, match.found.start())
     near = rows[max(0, at - 2 * CONTEXT) : at + patterns.BOTTOM]
     if rule.where in ("cursor-line", "last-line"):
-        near = [*seen.above(2 * CONTEXT), *near]
-    risk = rule.risk if rule.risk != "unknown" else risk_of([question])
-    name = identity(rule.id, question, near)
+        near = [*screen.above(2 * CONTEXT), *near]
+    risk = rule.risk if rule.risk != "unknown" else assess_risk([question])
+    name = make_question_id(rule.id, question, near)
     return Asking(kind, name, question[:QUESTION_LENGTH], options, default, risk, rule.hidden)
 
 
-def _worded(match: Match) -> str:
+def _extract_question(match: RuleMatch) -> str:
     """The question's text: what its own pattern tells, else the row that fitted."""
-    pattern = patterns.compiled(match.rule.question) if match.rule.question else None
+    pattern = patterns.compile_pattern(match.rule.question) if match.rule.question else None
     if pattern and "q" in pattern.groupindex:
         found = list(pattern.finditer(match.region))
         nearest = [one for one in found if one.start() <= match.found.end()] or found
         if nearest and nearest[-1]["q"]:
-            return _in_a_line(nearest[-1]["q"])
+            return _join_rows(nearest[-1]["q"])
     start = match.region.rfind("\n", 0, match.found.start()) + 1
     end = match.region.find("\n", match.found.end())
     row = match.region[start : end if end >= 0 else None].strip()
-    return unframed(row.split("\n")[0])
+    return strip_frame(row.split("\n")[0])
 
 
-def _kept(above: str, rule: Rule) -> str:
+def _strip_rows(above: str, rule: Rule) -> str:
     """The rows above a list without those that its rule strips."""
     return "\n".join(row for row in above.split("\n") if not any(patterns.fits(one, row) for one in rule.strip))
 
 
-def _told_above(above: str, question: str, menu: str) -> str:
+def _add_rows_above(above: str, question: str, menu: str) -> str:
     """What a list on the screen is about: the rows above it; where the answers stand in the question's own row, that row
     with those right above it."""
     if menu != "typed":
-        return DRAWN.sub("", _in_a_line(above)) or question
+        return DRAWN.sub("", _join_rows(above)) or question
     near: list[str] = []
     for row in reversed(above.split("\n")[-CONTEXT * 2 :]):
         if RULED.match(row):
             break
-        near.insert(0, unframed(row).strip())
+        near.insert(0, strip_frame(row).strip())
     asks = patterns.SPELLED.sub("", question).strip() or question
     return f"{' '.join(near)} \u2014 {asks}" if near else asks
 
 
-def _in_a_line(text: str) -> str:
+def _join_rows(text: str) -> str:
     """A question of several rows, without the box around it; a dash stands where an empty row parted them."""
     if "\n" not in text:
         return text.strip()
-    rows = [unframed(row).strip() for row in text.split("\n")]
+    rows = [strip_frame(row).strip() for row in text.split("\n")]
     parts: list[list[str]] = [[]]
     for row in ("" if RULED.match(row) else row for row in rows):
         parts[-1].append(row) if row else parts.append([])
     return " \u2014 ".join(" ".join(part) for part in parts if part)
 
 
-def at_cursor(seen: Text, mode: InputMode) -> Asking | None:
+def find_question_at_cursor(screen: ScreenText, mode: InputMode) -> Asking | None:
     """The question that stands left of the cursor, or that a pager or a secret's reader stands for."""
-    left = seen.left.rstrip()
+    left = screen.left.rstrip()
     if mode.hides_input:
         # what stands above is output of before: `Password:` needs no words of it, however short it is
-        return asked(InputKind.PASSWORD, seen, unframed(left) or _question(seen, left) or "password")
+        return build_question(
+            InputKind.PASSWORD, screen, strip_frame(left) or _read_question(screen, left) or "password"
+        )
     if mode.pager:
-        return _pager(seen)
-    return _with_answers(seen, left, mode) or _without_answers(seen, left, mode)
+        return _build_pager_question(screen)
+    return _find_with_answers(screen, left, mode) or _find_without_answers(screen, left, mode)
 
 
-def _with_answers(seen: Text, left: str, mode: InputMode) -> Asking | None:
+def _find_with_answers(screen: ScreenText, left: str, mode: InputMode) -> Asking | None:
     """A question that says what may be answered: `[y/N]`, `(y)es (n)o`, or that takes yes or no."""
     if found := patterns.SPELLED.search(left):
-        return asked(InputKind.CONFIRM, seen, _until(seen, left, found), _spelled(left, found, mode), found[1])
+        return build_question(
+            InputKind.CONFIRM,
+            screen,
+            _cut_question(screen, left, found),
+            _parse_spelled_options(left, found, mode),
+            found[1],
+        )
     if found := patterns.LETTERS.search(left):
-        return _letters(seen, left, found, mode)
+        return _build_letters_question(screen, left, found, mode)
     if found := patterns.CONFIRM.search(left):
-        options, default = _yes_or_no(found["answers"], mode)
-        return asked(InputKind.CONFIRM, seen, _until(seen, left, found), options, _told_default(left) or default)
+        options, default = _parse_yes_or_no(found["answers"], mode)
+        return build_question(
+            InputKind.CONFIRM, screen, _cut_question(screen, left, found), options, _find_told_default(left) or default
+        )
     if found := patterns.SLASHED.search(left):
-        return _letters(seen, left, found, mode)
-    if assumed := _assumed(seen, left):
-        return asked(InputKind.CONFIRM, seen, _question(seen, left), _either(mode, words=len(assumed) > 1), assumed)
+        return _build_letters_question(screen, left, found, mode)
+    if assumed := _find_assumed_answer(screen, left):
+        return build_question(
+            InputKind.CONFIRM, screen, _read_question(screen, left), _yes_and_no(mode, words=len(assumed) > 1), assumed
+        )
     return (
-        asked(InputKind.CONFIRM, seen, _question(seen, left), _either(mode)) if patterns.DOTTED.search(left) else None
+        build_question(InputKind.CONFIRM, screen, _read_question(screen, left), _yes_and_no(mode))
+        if patterns.DOTTED.search(left)
+        else None
     )
 
 
-def _without_answers(seen: Text, left: str, mode: InputMode) -> Asking | None:
+def _find_without_answers(screen: ScreenText, left: str, mode: InputMode) -> Asking | None:
     """A pager, a pause for a key, a secret, or a question that any text answers."""
     if patterns.MORE.search(left.strip()) and (mode.raw or left.strip() != ":"):
-        return _pager(seen)
-    if patterns.pauses(left):
-        return asked(
-            InputKind.KEYS, seen, _question(seen, left), (Option("continue", "continue", ("Enter",)),), "continue"
+        return _build_pager_question(screen)
+    if patterns.is_pause(left):
+        return build_question(
+            InputKind.KEYS,
+            screen,
+            _read_question(screen, left),
+            (Option("continue", "continue", ("Enter",)),),
+            "continue",
         )
-    if (mode.raw or mode.single) and patterns.asks_secret(left):
-        return asked(InputKind.PASSWORD, seen, _question(seen, patterns.STARS.sub("", left)))
+    if (mode.raw or mode.single) and patterns.asks_for_secret(left):
+        return build_question(InputKind.PASSWORD, screen, _read_question(screen, patterns.STARS.sub("", left)))
     if not mode.line:
-        return _plain(seen, left) if seen.y >= len(seen.rows) - 1 else None
-    return _numbers(seen, left, mode) or _plain(seen, left)
+        return _plain(screen, left) if screen.y >= len(screen.rows) - 1 else None
+    return _find_numbered_question(screen, left, mode) or _plain(screen, left)
 
 
-def _plain(seen: Text, left: str) -> Asking | None:
+def _plain(screen: ScreenText, left: str) -> Asking | None:
     """A question that wants yes or no, but does not say how: any text is an answer."""
-    return asked(InputKind.QUESTION, seen, _question(seen, left)) if patterns.SURELY.search(left.strip()) else None
+    return (
+        build_question(InputKind.QUESTION, screen, _read_question(screen, left))
+        if patterns.SURELY.search(left.strip())
+        else None
+    )
 
 
-def with_legend(seen: Text) -> Asking | None:
+def find_question_with_legend(screen: ScreenText) -> Asking | None:
     """A question whose answers stand below it, each behind its key, among them some that begin with that letter:
     ` Y Yes` above ` N No           ^C Cancel`."""
-    found = [one for row in seen.below() for one in LEGEND.finditer(row)]
+    found = [one for row in screen.below() for one in LEGEND.finditer(row)]
     letters = [one for one in found if one["letter"] and one["label"].casefold().startswith(one["letter"].casefold())]
-    if len(letters) < 2 or not seen.bare:
+    if len(letters) < 2 or not screen.bare:
         return None
     keys = [one["letter"].lower() if one["letter"] else f"C-{one['control'].lower()}" for one in found]
     options = tuple(Option(slug(one["label"]), one["label"], (key,)) for one, key in zip(found, keys, strict=True))
-    return asked(InputKind.CONFIRM, seen, unframed(seen.left.rstrip()), options)
+    return build_question(InputKind.CONFIRM, screen, strip_frame(screen.left.rstrip()), options)
 
 
 # Options that are typed
 
 
-def _typed(word: str, mode: InputMode) -> tuple[str, ...]:
+def _keys_to_type(word: str, mode: InputMode) -> tuple[str, ...]:
     return (*word,) if mode.single and len(word) == 1 else (*word, "Enter")
 
 
-def _letters(seen: Text, left: str, found: re.Match[str], mode: InputMode) -> Asking:
+def _build_letters_question(screen: ScreenText, left: str, found: re.Match[str], mode: InputMode) -> Asking:
     # where commas part them, a slash is an answer of its own
     letters = list(dict.fromkeys(found[1].split("," if "," in found[1] else "/")))
-    options = tuple(Option(one, one, _typed(one, mode)) for one in letters)
+    options = tuple(Option(one, one, _keys_to_type(one, mode)) for one in letters)
     capital = [one for one in letters if one.isupper()]
     # with both cases among them, a letter and its capital are two answers
     default = capital[0] if len(capital) == 1 and capital[0].lower() not in letters else None
-    return asked(InputKind.APPROVAL, seen, _until(seen, left, found), options, _told_default(left) or default)
+    return build_question(
+        InputKind.APPROVAL, screen, _cut_question(screen, left, found), options, _find_told_default(left) or default
+    )
 
 
-def _yes_or_no(found: str, mode: InputMode) -> tuple[tuple[Option, ...], str | None]:
+def _parse_yes_or_no(found: str, mode: InputMode) -> tuple[tuple[Option, ...], str | None]:
     """The options of `[Y/n]`, `(yes/no/[fingerprint])`, `(y or [n])`, and what Enter alone would say."""
     closed = max(found.rfind(one) for one in "])>")
     inside = found[found[0] in "[(<" : closed if closed >= 0 else None].partition("default")[0]
@@ -234,54 +260,54 @@ def _yes_or_no(found: str, mode: InputMode) -> tuple[tuple[Option, ...], str | N
             default = name if default is None else ""
         # `[fingerprint]` stands for a text of one's own: no key chooses it
         if not (bracketed and len(plain) > 3):
-            keys = ("Escape",) if name == "esc" else _typed(plain if further else plain.lower(), mode)
+            keys = ("Escape",) if name == "esc" else _keys_to_type(plain if further else plain.lower(), mode)
             options.append(Option(name, name, keys))
     return tuple(options), default or None
 
 
-def _spelled(left: str, found: re.Match[str], mode: InputMode) -> tuple[Option, ...]:
+def _parse_spelled_options(left: str, found: re.Match[str], mode: InputMode) -> tuple[Option, ...]:
     pairs = re.findall(r"[\[(](\w)[\])]([\w' -]{1,20})", found[0])
-    return tuple(Option(slug(a + b), (a + b).strip(), _typed(a.lower(), mode)) for a, b in pairs)
+    return tuple(Option(slug(a + b), (a + b).strip(), _keys_to_type(a.lower(), mode)) for a, b in pairs)
 
 
-def _either(mode: InputMode, *, words: bool = False) -> tuple[Option, ...]:
+def _yes_and_no(mode: InputMode, *, words: bool = False) -> tuple[Option, ...]:
     """Yes and no, typed as a letter or as a word."""
-    return tuple(Option(one, one, _typed(one if words else one[0], mode)) for one in ("yes", "no"))
+    return tuple(Option(one, one, _keys_to_type(one if words else one[0], mode)) for one in ("yes", "no"))
 
 
-def _assumed(seen: Text, left: str) -> str | None:
+def _find_assumed_answer(screen: ScreenText, left: str) -> str | None:
     """What Enter alone gives to a question for yes or no that names nothing else: `Is this OK? (yes)`, `[no]:`."""
-    above = seen.above(1)
+    above = screen.above(1)
     alone = ASSUMED_ALONE.search(left) and above and above[0].rstrip().endswith("?")
-    return _told_default(left) if alone or patterns.ASSUMED.search(left) else None
+    return _find_told_default(left) if alone or patterns.ASSUMED.search(left) else None
 
 
-def _told_default(left: str) -> str | None:
+def _find_told_default(left: str) -> str | None:
     found = patterns.DEFAULT.search(left)
     return (found["told"] or found["alone"]) if found else None
 
 
-def _numbers(seen: Text, left: str, mode: InputMode) -> Asking | None:
+def _find_numbered_question(screen: ScreenText, left: str, mode: InputMode) -> Asking | None:
     """A list of numbered answers above, one of which is to be typed."""
     if not CHOOSING.search(left.strip()):
         return None
-    options, above = numbered(seen, () if mode.single else ("Enter",))
+    options, above = find_numbered_options(screen, () if mode.single else ("Enter",))
     if not options:
         return None
-    question = unframed(left)
+    question = strip_frame(left)
     if len(question) < SHORT and above:
         question = f"{above} {question}" if re.search(r"\w", question) else above
-    return asked(InputKind.CHOICE, seen, question, options, _told_default(left))
+    return build_question(InputKind.CHOICE, screen, question, options, _find_told_default(left))
 
 
-def numbered(seen: Text, enter: tuple[str, ...]) -> tuple[tuple[Option, ...], str]:
+def find_numbered_options(screen: ScreenText, enter: tuple[str, ...]) -> tuple[tuple[Option, ...], str]:
     """The numbered answers above the cursor, and the row that introduces them; none where there is no such list."""
     found: dict[int, str] = {}
-    rows = seen.above(patterns.BOTTOM * 2)
+    rows = screen.above(patterns.BOTTOM * 2)
     while rows and 1 not in found:
         row = rows[-1]
         parts = [LISTED.match(part) for part in re.split(r"\s{2,}(?=\d{1,2}\) )", row)]
-        listed = {int(one["number"]): undecorated(one["label"]) for one in parts if one}
+        listed = {int(one["number"]): strip_decoration(one["label"]) for one in parts if one}
         if not listed and found and row.strip():
             break
         found |= listed
@@ -290,33 +316,33 @@ def numbered(seen: Text, enter: tuple[str, ...]) -> tuple[tuple[Option, ...], st
     if len(found) < 2 or numbers[0] not in (0, 1):
         return (), ""
     options = tuple(Option(f"{one}", found[one][:LABEL_LENGTH], (*f"{one}", *enter)) for one in numbers[:MANY])
-    return options, introduction(rows)
+    return options, find_introduction(rows)
 
 
-def introduction(rows: Sequence[str]) -> str:
+def find_introduction(rows: Sequence[str]) -> str:
     """The row right above a question or a list that belongs to it: the nearest that is not empty, if no command line."""
-    row = next((unframed(row) for row in reversed(rows) if unframed(row)), "")
-    return "" if patterns.typed_behind_prompt(row) or patterns.CONTINUED.search(row) else row
+    row = next((strip_frame(row) for row in reversed(rows) if strip_frame(row)), "")
+    return "" if patterns.has_text_behind_prompt(row) or patterns.CONTINUED.search(row) else row
 
 
-def _pager(seen: Text) -> Asking:
+def _build_pager_question(screen: ScreenText) -> Asking:
     options = (Option("more", "more", ("Space",)), Option("quit", "quit", ("q",)))
-    return asked(InputKind.PAGER, seen, unframed(seen.rows[-1]) if seen.rows else "", options, "more")
+    return build_question(InputKind.PAGER, screen, strip_frame(screen.rows[-1]) if screen.rows else "", options, "more")
 
 
 # The question's text, its id, its risk
 
 
-def asked(
-    kind: InputKind, seen: Text, question: str, options: tuple[Option, ...] = (), default: str | None = None
+def build_question(
+    kind: InputKind, screen: ScreenText, question: str, options: tuple[Option, ...] = (), default: str | None = None
 ) -> Asking:
     """A question of this kind; the default counts if it is one of the options, in whatever way it is written."""
-    known = _meant(options, default) if default else None
-    risk = risk_of([question]) if kind.traits.risky else "unknown"
-    return Asking(kind, identity(kind, question, seen.above(patterns.BOTTOM)), question, options, known, risk)
+    known = _match_default(options, default) if default else None
+    risk = assess_risk([question]) if kind.traits.risky else "unknown"
+    return Asking(kind, make_question_id(kind, question, screen.above(patterns.BOTTOM)), question, options, known, risk)
 
 
-def _meant(options: Iterable[Option], default: str) -> str | None:
+def _match_default(options: Iterable[Option], default: str) -> str | None:
     """The option that a default names: by its id or label, or by the letters it begins with."""
     ids = {one.id: (one.id, one.label) for one in options}
     exact = [one for one, names in ids.items() if default in names]
@@ -324,27 +350,27 @@ def _meant(options: Iterable[Option], default: str) -> str | None:
     return exact[0] if exact else begun[0] if len(begun) == 1 else None
 
 
-def _until(seen: Text, left: str, found: re.Match[str]) -> str:
+def _cut_question(screen: ScreenText, left: str, found: re.Match[str]) -> str:
     """The question up to the end of its pattern's brackets: what was typed behind it is no part of it."""
     closed = max(left.rfind(one, found.start()) for one in "])>?:")
-    return _question(seen, left[: closed + 1] if closed >= 0 else left)
+    return _read_question(screen, left[: closed + 1] if closed >= 0 else left)
 
 
-def _question(seen: Text, left: str) -> str:
+def _read_question(screen: ScreenText, left: str) -> str:
     """The text left of the cursor, with the row above where it is too short to be understood."""
-    text = unframed(left)
-    return f"{introduction(seen.above(3))} {text}".strip() if len(text) < SHORT else text
+    text = strip_frame(left)
+    return f"{find_introduction(screen.above(3))} {text}".strip() if len(text) < SHORT else text
 
 
-def unframed(row: str, *, keep_left: bool = False) -> str:
+def strip_frame(row: str, *, keep_left: bool = False) -> str:
     """A row without the box around it."""
     row = FRAME.sub("", row)
     return row if keep_left else row.lstrip(" \t│┃║|")
 
 
-def undecorated(label: str) -> str:
+def strip_decoration(label: str) -> str:
     """An option's words without what is drawn around them."""
-    return TRAILING.sub("", LEADING.sub("", unframed(label))).strip()
+    return TRAILING.sub("", LEADING.sub("", strip_frame(label))).strip()
 
 
 def slug(label: str) -> str:
@@ -353,12 +379,12 @@ def slug(label: str) -> str:
     return "-".join(words)[:24].strip("-")
 
 
-def risk_of(rows: Iterable[str]) -> str:
+def assess_risk(rows: Iterable[str]) -> str:
     """`high` where these rows speak of destruction, else unknown: a hint."""
     return "high" if any(DESTRUCTIVE.search(row) for row in rows) else "unknown"
 
 
-def identity(rule: str, question: str, rows: Iterable[str]) -> str:
+def make_question_id(rule: str, question: str, rows: Iterable[str]) -> str:
     """Eight hexadecimal digits: the same for the same question on the same screen, whatever ticks on it."""
     still = [MOVING.sub("", row).strip() for row in (rule, question, *rows)]
     return f"{crc32(chr(10).join(still).encode(errors='replace')):08x}"

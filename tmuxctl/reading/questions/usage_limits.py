@@ -65,21 +65,21 @@ ABBREVIATION = Pattern(rf"\b(?P<name>{'|'.join(ZONES)})\b")
 UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 
 
-def until(text: str, now: datetime) -> str | None:
+def parse_moment(text: str, now: datetime) -> str | None:
     """The moment these words name, seen from `now` (with a time zone, which counts where the words tell none): ISO-8601 in
     UTC, None if they name none. A time without a day is the next one; a moment that is over counts as such."""
     text = text[:LENGTH]
     from datetime import UTC
 
     try:
-        found = _absolute(text, now) or _after(text, now) or _at_clock(text, now)
+        found = _parse_absolute(text, now) or _parse_span(text, now) or _parse_clock_time(text, now)
         return None if found is None else found.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     except OverflowError:
         # before the first year, or after the last that there can be
         return None
 
 
-def _absolute(text: str, now: datetime) -> datetime | None:
+def _parse_absolute(text: str, now: datetime) -> datetime | None:
     from datetime import UTC, datetime
 
     if iso := ISO.search(text):
@@ -88,13 +88,13 @@ def _absolute(text: str, now: datetime) -> datetime | None:
             found = datetime.fromisoformat(f"{iso['date']}T{iso['time']}{zone}")
         except ValueError:
             return None
-        return found if found.tzinfo else found.replace(tzinfo=_zone(text) or now.tzinfo)
+        return found if found.tzinfo else found.replace(tzinfo=_find_zone(text) or now.tzinfo)
     if epoch := EPOCH.search(text):
         return datetime.fromtimestamp(int(epoch["seconds"]), UTC)
     return None
 
 
-def _after(text: str, now: datetime) -> datetime | None:
+def _parse_span(text: str, now: datetime) -> datetime | None:
     """`in 2 h 5 min`: the parts that follow one another, the first that there are."""
     from datetime import timedelta
 
@@ -109,32 +109,32 @@ def _after(text: str, now: datetime) -> datetime | None:
     return now + timedelta(seconds=seconds)
 
 
-def _at_clock(text: str, now: datetime) -> datetime | None:
+def _parse_clock_time(text: str, now: datetime) -> datetime | None:
     """`3pm`, `15:05`, with or without a day and a time zone."""
     from datetime import timedelta
 
     found = CLOCK.search(text)
-    here = now.astimezone(_zone(text) or now.tzinfo)
-    time = _time(found) if found else None
+    local_now = now.astimezone(_find_zone(text) or now.tzinfo)
+    time = _read_hour_and_minute(found) if found else None
     if time is None and (found or not (DATE.search(text) or WEEKDAY.search(text))):
         return None
     hour, minute = time or (0, 0)
     try:
-        at = here.replace(hour=hour, minute=minute, second=0, microsecond=0)
+        at = local_now.replace(hour=hour, minute=minute, second=0, microsecond=0)
         if date := DATE.search(text) or DATE_FIRST.search(text):
-            return _on_date(at, date, here)
+            return _move_to_date(at, date, local_now)
     except ValueError:
         return None
     if TOMORROW.search(text):
         return at + timedelta(days=1)
     if weekday := WEEKDAY.search(text):
-        days = (DAYS.index(weekday["name"][:3].lower()) - here.weekday()) % 7
+        days = (DAYS.index(weekday["name"][:3].lower()) - local_now.weekday()) % 7
         at += timedelta(days=days)
-        return at if at > here else at + timedelta(days=7)
-    return at if at > here else at + timedelta(days=1)
+        return at if at > local_now else at + timedelta(days=7)
+    return at if at > local_now else at + timedelta(days=1)
 
 
-def _time(found: re.Match[str]) -> tuple[int, int] | None:
+def _read_hour_and_minute(found: re.Match[str]) -> tuple[int, int] | None:
     """Hour and minute, None if there is no such time."""
     if found["half"]:
         hour, minute = int(found["hour"]), int(found["minute"] or 0)
@@ -146,14 +146,14 @@ def _time(found: re.Match[str]) -> tuple[int, int] | None:
     return (hour, minute) if hour < 24 and minute < 60 else None
 
 
-def _on_date(at: datetime, date: re.Match[str], here: datetime) -> datetime:
+def _move_to_date(at: datetime, date: re.Match[str], local_now: datetime) -> datetime:
     """The time on that day; without a year it is the next such day."""
     month = MONTHS.index(date["month"][:3].lower()) + 1
-    found = at.replace(year=int(date["year"] or here.year), month=month, day=int(date["day"]))
-    return found if date["year"] or found > here else found.replace(year=found.year + 1)
+    found = at.replace(year=int(date["year"] or local_now.year), month=month, day=int(date["day"]))
+    return found if date["year"] or found > local_now else found.replace(year=found.year + 1)
 
 
-def _zone(text: str) -> tzinfo | None:
+def _find_zone(text: str) -> tzinfo | None:
     from datetime import timedelta, timezone
 
     if place := PLACE.search(text):

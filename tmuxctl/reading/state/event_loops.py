@@ -104,7 +104,7 @@ def prints_in_steps(situation: Situation) -> bool:
 def is_prompt_redrawn(situation: Situation) -> bool:
     """The last thing it printed was its prompt again, in the same place and with other numbers in it: `[3 jobs] >`."""
     left = situation.text.left
-    if COUNTS.search(left) or not (situation.prompt or patterns.alone_a_prompt(patterns.prompt_of(left) or "")):
+    if COUNTS.search(left) or not (situation.prompt or patterns.is_likely_prompt(patterns.extract_prompt(left) or "")):
         return False
     shape = _screen_shape(situation.look)
     run = list(takewhile(lambda look: _screen_shape(look) == shape, reversed(situation.looks)))
@@ -114,7 +114,7 @@ def is_prompt_redrawn(situation: Situation) -> bool:
 def _screen_shape(look: Look) -> tuple[int, str, tuple[str, ...]]:
     """The screen without its numbers and without what is typed behind the prompt."""
     rows = NUMBER.sub("0", look.screen).split("\n")
-    prompt = NUMBER.sub("0", patterns.prompt_of(look.left) or "")
+    prompt = NUMBER.sub("0", patterns.extract_prompt(look.left) or "")
     return look.y, prompt, tuple(rows[: look.y] + rows[look.y + 1 :])
 
 
@@ -195,10 +195,12 @@ def _asks_without_reader(look: Look) -> bool:
     if foreground is None or foreground.wait != NOT_WAITING:
         return False
     tty = foreground.tty
-    return (tty is not None and not (tty.canonical and tty.echo)) or patterns.alone_a_question(patterns.text(look).left)
+    return (tty is not None and not (tty.canonical and tty.echo)) or patterns.is_likely_question(
+        patterns.read_screen(look).left
+    )
 
 
 def shows_prompt_or_question(situation: Situation) -> bool:
     """A prompt stands there, so that a process which began since may be of any kind."""
     left = situation.text.left
-    return bool(situation.at_prompt) or patterns.ends_like_prompt(left) or patterns.plain_question(left)
+    return bool(situation.at_prompt) or patterns.ends_like_prompt(left) or patterns.names_answers(left)

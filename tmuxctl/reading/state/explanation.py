@@ -103,7 +103,7 @@ def _explain_question(situation: Situation) -> Piece:
 def _explain_busy(situation: Situation) -> Piece:
     if match := screen_rules.find_busy_match(situation):
         return Piece(EvidenceKind.BUSY_MARK, match[0], _output_age(situation), State.BUSY)
-    if sign := patterns.busy_sign(situation.text):
+    if sign := patterns.find_busy_sign(situation.text):
         return Piece(EvidenceKind.BUSY_MARK, _shorten(sign), _output_age(situation), State.BUSY)
     return Piece(EvidenceKind.BUSY_MARK, "no busy sign at the bottom", _output_age(situation), None)
 
@@ -119,7 +119,7 @@ def _explain_prompt(situation: Situation) -> Piece:
         )
     if not left:
         return Piece(EvidenceKind.PROMPT, "nothing stands left of the cursor", _output_age(situation), None)
-    like = patterns.ends_like_prompt(left) or patterns.typed_behind_prompt(left)
+    like = patterns.ends_like_prompt(left) or patterns.has_text_behind_prompt(left)
     return Piece(
         EvidenceKind.PROMPT,
         f"left of the cursor: {_shorten(left)}",

@@ -55,10 +55,10 @@ def find_question(situation: Situation) -> Asking | None:
         return _find_editor_question(situation, mode)
     if situation.at_prompt or _is_at_prompt(situation, name):
         return None
-    if match := patterns.first(situation.profile.asking, situation.text) if situation.profile else None:
+    if match := patterns.find_match(situation.profile.asking, situation.text) if situation.profile else None:
         from tmuxctl.reading.questions import questions
 
-        return questions.by_rule(match, situation.text)
+        return questions.build_rule_question(match, situation.text)
     # an agent that asks shows its question in the place of its prompt
     heard = not _profile_knows_dialogs(situation) or draws_input(situation)
     dialog = _find_dialog(situation, name) if mode.raw and not mode.pager and heard else None
@@ -83,14 +83,14 @@ def _is_on_last_rows(situation: Situation) -> bool:
 def _find_legend_question(situation: Situation) -> Asking | None:
     from tmuxctl.reading.questions import questions
 
-    return questions.with_legend(situation.text) if _is_on_last_rows(situation) else None
+    return questions.find_question_with_legend(situation.text) if _is_on_last_rows(situation) else None
 
 
 def find_question_by_text(situation: Situation) -> Asking | None:
     """The same where nothing but the text tells that it waits."""
     if _is_at_prompt(situation, ""):
         return None
-    if patterns.alone_a_question(situation.text.left):
+    if patterns.is_likely_question(situation.text.left):
         question = _find_question_at_cursor(situation, changed(_find_input_mode(situation), raw=True))
         if question is not None:
             return question
@@ -100,7 +100,7 @@ def find_question_by_text(situation: Situation) -> Asking | None:
 def _find_question_at_cursor(situation: Situation, mode: InputMode) -> Asking | None:
     from tmuxctl.reading.questions import questions
 
-    return questions.at_cursor(situation.text, mode)
+    return questions.find_question_at_cursor(situation.text, mode)
 
 
 def _find_input_mode(situation: Situation) -> InputMode:
@@ -120,11 +120,11 @@ def _is_at_prompt(situation: Situation, name: str) -> bool:
     """A command line is being written: what it says is no question."""
     left = situation.text.left
     if programs.is_shell(name):
-        return bool(situation.raw) and (patterns.ends_like_prompt(left) or patterns.typed_behind_prompt(left))
+        return bool(situation.raw) and (patterns.ends_like_prompt(left) or patterns.has_text_behind_prompt(left))
     # without a line editor the program itself wrote what names answers behind its prompt
-    if situation.raw is False and patterns.plain_question(left):
+    if situation.raw is False and patterns.names_answers(left):
         return False
-    return patterns.typed_behind_prompt(left) and bool(patterns.REPL.search(patterns.prompt_of(left) or ""))
+    return patterns.has_text_behind_prompt(left) and bool(patterns.REPL.search(patterns.extract_prompt(left) or ""))
 
 
 def _find_dialog(situation: Situation, name: str) -> Asking | None:
@@ -135,8 +135,8 @@ def _find_dialog(situation: Situation, name: str) -> Asking | None:
     from tmuxctl.reading.questions import dialogs, menus
 
     if look.visible and patterns.ends_like_prompt(situation.text.left):
-        return menus.below_cursor(situation.text, (look.x, look.y))
-    return dialogs.on_screen(situation.text, (look.x, look.y), visible=look.visible, hides=situation.evidence.hides)
+        return menus.find_menu_below_cursor(situation.text, (look.x, look.y))
+    return dialogs.find_dialog(situation.text, (look.x, look.y), visible=look.visible, hides=situation.evidence.hides)
 
 
 def _profile_knows_dialogs(situation: Situation) -> bool:
@@ -196,9 +196,9 @@ def find_idle_kind(situation: Situation) -> tuple[InputKind, Detail | None]:
     if programs.is_shell(name) and (not situation.look.alternate or patterns.ends_like_prompt(situation.text.left)):
         return _find_shell_kind(situation, name)
     if name and (situation.full_screen or (situation.raw and _is_laid_out(situation))):
-        asks_for_line = not situation.look.alternate and patterns.asks_above(situation.text)
+        asks_for_line = not situation.look.alternate and patterns.has_question_at_bottom(situation.text)
         return (InputKind.LINE if asks_for_line else InputKind.TUI), None
-    if patterns.continued(situation.text, shell=not name):
+    if patterns.is_continued(situation.text, shell=not name):
         return InputKind.CONTINUATION, None
     return _find_kind_by_text(situation, name)
 
@@ -206,19 +206,19 @@ def find_idle_kind(situation: Situation) -> tuple[InputKind, Detail | None]:
 def _is_laid_out(situation: Situation) -> bool:
     """The cursor stands in a box, or in no prompt below one."""
     left = situation.text.left
-    prompt = patterns.ends_like_prompt(left) or patterns.typed_behind_prompt(left)
-    return patterns.boxed(situation.text) or (patterns.framed(situation.text) and not prompt)
+    prompt = patterns.ends_like_prompt(left) or patterns.has_text_behind_prompt(left)
+    return patterns.is_boxed(situation.text) or (patterns.is_framed(situation.text) and not prompt)
 
 
 def _find_shell_kind(situation: Situation, name: str) -> tuple[InputKind, Detail | None]:
     reads_here = situation.foreground is not None and situation.foreground.wait is READING
-    prompt = patterns.ends_like_prompt(situation.text.left) or patterns.typed_behind_prompt(situation.text.left)
+    prompt = patterns.ends_like_prompt(situation.text.left) or patterns.has_text_behind_prompt(situation.text.left)
     if situation.raw:
         # bash edits its command line in pselect: what it blocks for is `read`
         line = reads_here and programs.base_name(name) in ("bash", "rbash") and not prompt
     else:
         line = not SHELL_END.search(situation.text.bare) and not is_continued(situation)
-        line = line or (programs.edits_lines(name) and not patterns.alone_a_prompt(situation.text.left))
+        line = line or (programs.edits_lines(name) and not patterns.is_likely_prompt(situation.text.left))
     if line:
         return InputKind.LINE, None
     return (InputKind.CONTINUATION if is_continued(situation) else InputKind.PROMPT), Detail.SHELL
@@ -227,12 +227,14 @@ def _find_shell_kind(situation: Situation, name: str) -> tuple[InputKind, Detail
 def is_continued(situation: Situation) -> bool:
     """A shell wants more of the same input: behind a second prompt, or below the first one."""
     prompts = situation.profile.prompt if situation.profile else ()
-    return patterns.continued(situation.text, shell=True) or patterns.indented(situation.text, prompts)
+    return patterns.is_continued(situation.text, shell=True) or patterns.is_indented_below_prompt(
+        situation.text, prompts
+    )
 
 
 def _find_kind_by_text(situation: Situation, name: str) -> tuple[InputKind, Detail | None]:
-    prompt = patterns.prompt_of(situation.text.left) or ""
-    if patterns.library_question(situation.text.left):
+    prompt = patterns.extract_prompt(situation.text.left) or ""
+    if patterns.is_library_question(situation.text.left):
         return InputKind.LINE, None
     if patterns.REPL.search(prompt) or (name and patterns.ENDS.search(prompt)):
         return InputKind.PROMPT, Detail.REPL

@@ -169,7 +169,7 @@ def _judge_hook(situation: Situation) -> Verdict | None:
     ):
         return None
     # a hook of the user's own may have told it to go on (Claude, Gemini)
-    if situation.profile and patterns.first(situation.profile.busy, situation.text):
+    if situation.profile and patterns.find_match(situation.profile.busy, situation.text):
         return None
     return idle(
         situation,

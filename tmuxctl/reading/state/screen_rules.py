@@ -10,7 +10,7 @@ from tmuxctl.reading.evidence import programs
 from tmuxctl.reading.evidence.tty_waits import NOT_WAITING, POLLING, READING, RUNNING
 from tmuxctl.reading.state.situation import Situation, Verdict, asking
 from tmuxctl.reading.text import patterns
-from tmuxctl.reading.text.patterns import Match
+from tmuxctl.reading.text.patterns import RuleMatch
 from tmuxctl.vocabulary import Detail, EvidenceKind, InputKind
 
 DRAWN_QUIET = 0.1
@@ -26,7 +26,7 @@ def find_busy_match(situation: Situation) -> tuple[str, Detail | None] | None:
     profile = situation.profile
     if profile is None:
         return None
-    if match := patterns.first(profile.busy, situation.text):
+    if match := patterns.find_match(profile.busy, situation.text):
         return f"busy sign {match.rule.id}", Detail.of(match.rule.detail)
     if patterns.fits(profile.title_busy, situation.look.title):
         return "the title says busy", None
@@ -79,9 +79,9 @@ def judge_busy_by_sign(situation: Situation) -> Verdict | None:
     # without a kernel that sees the program wait for keys, old output above a prompt is no sign; a prompt with a frame or
     # a footer below it is drawn together with what stands around it
     laid_out = any(row.strip() for row in situation.text.below())
-    if not local and not laid_out and patterns.alone_a_prompt(situation.text.left):
+    if not local and not laid_out and patterns.is_likely_prompt(situation.text.left):
         return None
-    sign = patterns.busy_sign(situation.text)
+    sign = patterns.find_busy_sign(situation.text)
     return (
         situation.busy(f'"{sign[:60]}"', Detail.THINKING, by=EvidenceKind.BUSY_MARK, confidence=Confidence.LIKELY)
         if sign
@@ -109,19 +109,19 @@ def _sign_counts(situation: Situation) -> bool:
 def _find_trouble(situation: Situation) -> Detail | None:
     """What an error on the screen says of a busy program: retrying, limited."""
     rules = [rule for rule in situation.profile.errors if rule.detail in TROUBLES] if situation.profile else []
-    match = patterns.first(rules, situation.text)
+    match = patterns.find_match(rules, situation.text)
     return Detail.of(match.rule.detail) if match else None
 
 
-def find_limit_match(situation: Situation) -> Match | None:
+def find_limit_match(situation: Situation) -> RuleMatch | None:
     """The profile's rule for a limit that is used up, if one fits."""
     rules = [rule for rule in situation.profile.errors if rule.detail == Detail.LIMITED] if situation.profile else []
-    return patterns.first(rules, situation.text) if rules else None
+    return patterns.find_match(rules, situation.text) if rules else None
 
 
-def find_asking_match(situation: Situation) -> Match | None:
+def find_asking_match(situation: Situation) -> RuleMatch | None:
     """The profile's rule for a question that fits."""
-    return patterns.first(situation.profile.asking, situation.text) if situation.profile else None
+    return patterns.find_match(situation.profile.asking, situation.text) if situation.profile else None
 
 
 def judge_asking_by_profile(situation: Situation) -> Verdict | None:
@@ -139,7 +139,10 @@ def judge_asking_by_profile(situation: Situation) -> Verdict | None:
     sure = foreground is not None and foreground.wait is READING and foreground.certain
     confidence = Confidence.SURE if sure else Confidence.LIKELY
     return asking(
-        questions.by_rule(match, situation.text), situation.wait_description, confidence=confidence, rule=match.rule.id
+        questions.build_rule_question(match, situation.text),
+        situation.wait_description,
+        confidence=confidence,
+        rule=match.rule.id,
     )
 
 

@@ -11,7 +11,7 @@ from tmuxctl.reading.evidence import programs, tty_waits
 from tmuxctl.reading.evidence.activity import Activity, measure_activity
 from tmuxctl.reading.evidence.tty_waits import NOT_WAITING, POLLING, READING, RUNNING, Foreground
 from tmuxctl.reading.text import patterns
-from tmuxctl.reading.text.patterns import Match, Text
+from tmuxctl.reading.text.patterns import RuleMatch, ScreenText
 from tmuxctl.timing import TIMING
 from tmuxctl.value import Value
 from tmuxctl.vocabulary import Detail, EventKind, EvidenceKind, InputKind
@@ -56,9 +56,9 @@ class Situation(Value):
     earlier_foregrounds: tuple[Foreground | None, ...]
     blinked: bool
     activity: Activity
-    text: Text
-    prompt: Match | None
-    continuation: Match | None
+    text: ScreenText
+    prompt: RuleMatch | None
+    continuation: RuleMatch | None
 
     @property
     def quiet(self) -> float:
@@ -193,7 +193,7 @@ def build_situation(evidence: Evidence, profile: Profile | None) -> Situation:
     looks = _inside(evidence.looks, profile)
     recent = [tty_waits.assess_foreground(look.kernel) for look in looks[:-5:-1]]
     foreground, blinked = _or_blinked(recent, looks)
-    text = patterns.text(looks[-1])
+    text = patterns.read_screen(looks[-1])
     prompts = profile if profile and _prompts(profile, foreground) else None
     return Situation(
         evidence=evidence,
@@ -206,7 +206,7 @@ def build_situation(evidence: Evidence, profile: Profile | None) -> Situation:
         activity=measure_activity(looks),
         text=text,
         prompt=_prompt(prompts, text, visible=looks[-1].visible) if prompts else None,
-        continuation=patterns.first(prompts.continuation, text) if prompts else None,
+        continuation=patterns.find_match(prompts.continuation, text) if prompts else None,
     )
 
 
@@ -217,10 +217,10 @@ def _prompts(profile: Profile, foreground: Foreground | None) -> bool:
     return not any(programs.is_shell(name) for name in profile.foreground)
 
 
-def _prompt(profile: Profile, text: Text, *, visible: bool) -> Match | None:
+def _prompt(profile: Profile, text: ScreenText, *, visible: bool) -> RuleMatch | None:
     """The rule of a prompt that fits; the marked row of a menu is none, though an agent may draw both with one sign."""
-    match = patterns.first(profile.prompt, text)
-    if match is None or match.rule.detail != Detail.AGENT or not patterns.lists(match):
+    match = patterns.find_match(profile.prompt, text)
+    if match is None or match.rule.detail != Detail.AGENT or not patterns.counts_options(match):
         return match
     from tmuxctl.reading.questions import choices
 
@@ -278,7 +278,7 @@ def idle(
     confidence: Confidence = Confidence.LIKELY,
 ) -> Verdict:
     """The program takes input; `how` says how that is known."""
-    prompt = None if kind.traits.whole_screen else patterns.prompt_of(situation.text.left)
+    prompt = None if kind.traits.whole_screen else patterns.extract_prompt(situation.text.left)
     rule = situation.continuation if kind is InputKind.CONTINUATION else situation.prompt
     at_prompt = kind in (InputKind.PROMPT, InputKind.CONTINUATION)
     shown = f'{kind} "{prompt[-60:]}"' if prompt else kind

@@ -61,11 +61,11 @@ def _guess_from_text(situation: Situation, foreground: Foreground) -> Verdict | 
     """The verdict on a thread that sleeps where waiting for the terminal sleeps, too: a question with plain answers, or the
     prompt of a program that is alone there, is then more likely read than not."""
     left = situation.text.left
-    if patterns.plain_question(left) and (question := input_kinds.find_question_by_text(situation)):
+    if patterns.names_answers(left) and (question := input_kinds.find_question_by_text(situation)):
         return input_kinds.judge_question(question, "its answer may be read", GUESS)
-    if foreground.may_wait and patterns.a_name(left):
+    if foreground.may_wait and patterns.asks_for_name(left):
         return input_kinds.judge_idle(situation, "it may be read", by=EvidenceKind.PROMPT, confidence=GUESS)
-    if len(foreground.programs) == 1 and patterns.alone_a_prompt(left):
+    if len(foreground.programs) == 1 and patterns.is_likely_prompt(left):
         return input_kinds.judge_idle(situation, "it may be read", by=EvidenceKind.PROMPT, confidence=GUESS)
     return None
 
@@ -175,11 +175,11 @@ def _looks_like_prompt(situation: Situation) -> bool:
     if situation.at_prompt:
         return True
     left = situation.text.left
-    prompt = patterns.ends_like_prompt(left) or patterns.typed_behind_prompt(left)
+    prompt = patterns.ends_like_prompt(left) or patterns.has_text_behind_prompt(left)
     return (
         prompt
         or input_kinds.find_question(situation) is not None
-        or (patterns.a_label(left) and not patterns.DOING.search(left.strip()))
+        or (patterns.ends_like_label(left) and not patterns.DOING.search(left.strip()))
     )
 
 
@@ -228,7 +228,7 @@ def _is_line_editor(situation: Situation, foreground: Foreground) -> bool:
     # a line editor waits without a timeout: the `read` of a script has one
     if foreground.certain and event_loops.step_seconds(situation, foreground):
         return False
-    at_prompt = patterns.ends_like_prompt(left) or patterns.typed_behind_prompt(left) or situation.prompt is not None
+    at_prompt = patterns.ends_like_prompt(left) or patterns.has_text_behind_prompt(left) or situation.prompt is not None
     # where it cannot be told whether it waits for something else, too, less quiet must do
     needed = SHELL_ODD_QUIET if foreground.certain else RAW_QUIET
     return foreground.alone or at_prompt or input_kinds.is_continued(situation) or situation.waiter_quiet >= needed
@@ -378,7 +378,7 @@ def _judge_missing_prompt(situation: Situation) -> Verdict | None:
     if not has_prompt or input_kinds.find_question(situation) is not None:
         return None
     knows_busy = profile.busy or profile.title_busy
-    if not knows_busy and patterns.alone_a_prompt(situation.text.left):
+    if not knows_busy and patterns.is_likely_prompt(situation.text.left):
         return None
     if input_kinds.is_interpreter(profile) and not _is_only_a_label(situation):
         return None
@@ -391,7 +391,7 @@ def _judge_missing_prompt(situation: Situation) -> Verdict | None:
 def _is_only_a_label(situation: Situation) -> bool:
     """What stands left of the cursor is no more than a label, which work may leave there, too."""
     foreground, left = situation.foreground, situation.text.left
-    if situation.full_screen or patterns.library_question(left):
+    if situation.full_screen or patterns.is_library_question(left):
         return False
     # node keeps timers of its own, for connections that it might use again: behind the label of a field they are no work
     quiet_field = situation.raw and patterns.asks_for(left) and situation.waiter_quiet >= RAW_QUIET
@@ -405,11 +405,11 @@ def _find_quiet_needed(situation: Situation) -> float | None:
     left, foreground = situation.text.left, situation.foreground
     if situation.at_prompt or patterns.ends_like_prompt(left) or input_kinds.find_question(situation) is not None:
         return PROMPT_QUIET
-    if patterns.typed_behind_prompt(left) or patterns.boxed(situation.text):
+    if patterns.has_text_behind_prompt(left) or patterns.is_boxed(situation.text):
         return PROMPT_QUIET
-    if patterns.a_label(left):
+    if patterns.ends_like_label(left):
         return LABEL_QUIET
-    drawn = patterns.framed(situation.text) or (foreground is not None and programs.is_editor(foreground.name))
+    drawn = patterns.is_framed(situation.text) or (foreground is not None and programs.is_editor(foreground.name))
     return RAW_QUIET if situation.raw and drawn else None
 
 
@@ -450,7 +450,7 @@ def _judge_by_pace(situation: Situation, quiet_needed: float, how: str) -> Verdi
 def _find_screen_sign(situation: Situation) -> InputKind | None:
     """What kind of full screen the text shows by itself; None of a program that draws its own input."""
     screen = (situation.full_screen or situation.raw) and not input_kinds.draws_input(situation)
-    return patterns.full_screen_sign(situation.text) if screen else None
+    return patterns.find_full_screen_sign(situation.text) if screen else None
 
 
 def _judge_recent_output(situation: Situation, quiet_needed: float, how: str) -> Verdict | None:
@@ -475,7 +475,7 @@ def _judge_by_prompt_or_question(situation: Situation, shown: str) -> Verdict | 
 def _judge_by_text_without_rule(situation: Situation, shown: str, how: str) -> Verdict:
     """What stands left of the cursor looks like a prompt, the screen like one that waits for keys, or neither."""
     quiet, left, sign = situation.quiet, situation.text.left, _find_screen_sign(situation)
-    if patterns.alone_a_prompt(left) or patterns.alone_a_command_line(left) or patterns.alone_a_question(left):
+    if patterns.is_likely_prompt(left) or patterns.is_likely_command_line(left) or patterns.is_likely_question(left):
         return input_kinds.judge_idle(situation, shown, by=EvidenceKind.PROMPT, confidence=GUESS)
     if sign and quiet >= (SCREEN_QUIET if sign == "tui" else 0.0):
         return idle(situation, sign, None, shown, by=EvidenceKind.PROMPT, confidence=GUESS)

@@ -43,7 +43,7 @@ def find_wanted(verdict: Verdict, *, has_prompt: bool) -> str | None:
 def list_row_prompts(profile: Profile) -> list[re.Pattern[str]]:
     """The prompts of a profile that stand in a row of their own, and are found again in what was printed."""
     rules = [rule for rule in profile.prompt if rule.where in ("cursor-line", "last-line") and rule.title is None]
-    found = [patterns.compiled(rule.re) for rule in rules if rule.kind in (None, InputKind.PROMPT)]
+    found = [patterns.compile_pattern(rule.re) for rule in rules if rule.kind in (None, InputKind.PROMPT)]
     return [pattern for pattern in found if pattern is not None]
 
 

@@ -16,30 +16,34 @@ def without_echo(text: str, typed: bytes, *, first: bool, again: bool) -> str:
     that looks like a prompt.
     Blanks do not count: terminals and editors show tabs and wraps in their own ways.
     """
-    wanted = [bare for bare in (_bare(line) for line in re.split(r"[\r\n]", typed.decode(errors="replace"))) if bare]
+    wanted = [
+        bare
+        for bare in (_strip_invisible(line) for line in re.split(r"[\r\n]", typed.decode(errors="replace")))
+        if bare
+    ]
     lines = text.split("\n")
     at = 0
     if first:
         for bare in wanted:
-            at = _cut(lines, bare, at, prompt=False)
+            at = _cut_line(lines, bare, at, prompt=False)
     if again:
         for bare in wanted:
-            at = _cut(lines, bare, at, prompt=True)
+            at = _cut_line(lines, bare, at, prompt=True)
     return "\n".join(lines)
 
 
-def _cut(lines: list[str], bare: str, start: int, *, prompt: bool) -> int:
+def _cut_line(lines: list[str], bare: str, start: int, *, prompt: bool) -> int:
     """Cut the first line from `start` on that ends with `bare`, with `prompt` behind a prompt; where to go on."""
     for index in range(start, len(lines)):
-        if _bare(lines[index]).endswith(bare):
-            kept = _before(lines[index], len(bare))
+        if _strip_invisible(lines[index]).endswith(bare):
+            kept = _text_before(lines[index], len(bare))
             if not prompt or PROMPT_END.search(kept):
                 lines[index] = kept
                 return index + 1
     return start
 
 
-def _before(line: str, count: int) -> str:
+def _text_before(line: str, count: int) -> str:
     """What stands before the last `count` characters that are not blank."""
     end = len(line)
     while count and end:
@@ -49,6 +53,6 @@ def _before(line: str, count: int) -> str:
     return line[:end]
 
 
-def _bare(line: str) -> str:
+def _strip_invisible(line: str) -> str:
     bare = "".join(line.split())
     return bare if bare.isprintable() else "".join(filter(str.isprintable, bare))

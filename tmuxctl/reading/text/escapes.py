@@ -50,7 +50,7 @@ LONGEST = 8 << 20
 """Characters of the text; movements of the cursor can make much of it from few bytes."""
 
 
-class Plain(NamedTuple):
+class PlainText(NamedTuple):
     """The text, `\n` between lines. `whole` is False for a stretch that ends in the alternate screen: there a program
     keeps what it shows to itself; and for a text that is longer than LONGEST and is cut off there."""
 
@@ -58,7 +58,7 @@ class Plain(NamedTuple):
     whole: bool
 
 
-def plain(data: bytes, cols: int, rows: int, *, y: int = 0, tmux: Version = None) -> Plain:
+def strip_escapes(data: bytes, cols: int, rows: int, *, y: int = 0, tmux: Version = None) -> PlainText:
     """What these bytes say on a terminal of this size, when they begin at the left edge of row `y`.
 
     Exact for every line without cursor movements: blanks, tabs and empty lines stay. A line that was written over is
@@ -67,9 +67,9 @@ def plain(data: bytes, cols: int, rows: int, *, y: int = 0, tmux: Version = None
     shown = None
     if AROUND.search(data):
         shown = _Rendering(cols, rows, y=min(y, rows - 1), tmux=tmux)
-        pieces = shown.of(data)
+        pieces = shown.render(data)
     elif _is_bare(data, 0):
-        pieces = _bare(data, 0)
+        pieces = _remove_quiet(data, 0)
     else:
         pieces = _line_by_line(data, cols, rows, tmux)
     text = ""
@@ -77,10 +77,10 @@ def plain(data: bytes, cols: int, rows: int, *, y: int = 0, tmux: Version = None
         # CPython lengthens a string in place that nothing else refers to: there is never a second one of this size
         text += piece
         if len(text) > LONGEST:
-            return Plain(text[:LONGEST], False)
+            return PlainText(text[:LONGEST], False)
     if shown and shown.lines.alternate:
-        return Plain(shown.lines.text(), False)
-    return Plain(text, True)
+        return PlainText(shown.lines.text(), False)
+    return PlainText(text, True)
 
 
 class _Rendering:
@@ -90,9 +90,9 @@ class _Rendering:
         self.pieces: list[str] = []
         self.lines = Lines(cols, rows, y=y, sink=self.pieces.append, tmux=tmux)
 
-    def of(self, data: bytes) -> Iterator[str]:
+    def render(self, data: bytes) -> Iterator[str]:
         """The text as it leaves the screen; what is in the alternate screen at the end is left there."""
-        for text in _without_strings(data):
+        for text in _decode_without_strings(data):
             self.lines.write(text)
             yield "".join(self.pieces)
             self.pieces.clear()
@@ -101,7 +101,7 @@ class _Rendering:
             yield "".join(self.pieces)
 
 
-def _without_strings(data: bytes) -> Iterator[str]:
+def _decode_without_strings(data: bytes) -> Iterator[str]:
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     kept, at = bytearray(), 0
     for start, behind in chain((found.span() for found in STRING.finditer(data)), [(len(data), len(data))]):
@@ -121,7 +121,7 @@ def _is_bare(data: bytes, at: int) -> bool:
     return at == len(data)
 
 
-def _bare(data: bytes, at: int) -> Iterator[str]:
+def _remove_quiet(data: bytes, at: int) -> Iterator[str]:
     """The same without the quiet."""
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     while found := BARE.match(data, at):
@@ -142,36 +142,36 @@ def _line_by_line(data: bytes, cols: int, rows: int, tmux: Version) -> Iterator[
             at = behind
             continue
         end = data.find(b"\n", at)
-        yield from _line(data[at : end if end >= 0 else len(data)].rstrip(b"\r"), cols, rows, tmux)
+        yield from _render_line(data[at : end if end >= 0 else len(data)].rstrip(b"\r"), cols, rows, tmux)
         if end < 0:
             return
         yield "\n"
         at = end + 1
 
 
-def _line(line: bytes, cols: int, rows: int, tmux: Version) -> Iterator[str]:
+def _render_line(line: bytes, cols: int, rows: int, tmux: Version) -> Iterator[str]:
     """One line as it stood in the end."""
     opening = OPENING.match(line)
     begin = opening.end() if opening else 0
     if _is_bare(line, begin):
-        yield from _bare(line, begin)
-    elif OVERWRITTEN.fullmatch(line) and not _longer(cols).search(line):
-        yield _overwritten(line)
+        yield from _remove_quiet(line, begin)
+    elif OVERWRITTEN.fullmatch(line) and not _longer_than(cols).search(line):
+        yield _apply_overwrites(line)
     else:
         # Erasing counts here, as something may be to the right of the cursor by now.
-        yield from _Rendering(cols, rows, tmux=tmux).of(line)
+        yield from _Rendering(cols, rows, tmux=tmux).render(line)
 
 
 @lru_cache(16)
-def _longer(cols: int) -> re.Pattern[bytes]:
+def _longer_than(cols: int) -> re.Pattern[bytes]:
     return re.compile(rb"[^\r]{%d}" % (cols + 1))
 
 
-def _overwritten(line: bytes) -> str:
+def _apply_overwrites(line: bytes) -> str:
     """What is left when each part was written over the ones before."""
-    seen, end = b"", len(line)
+    shown, end = b"", len(line)
     while end >= 0:
         start = line.rfind(b"\r", 0, end) + 1
-        seen += line[start + len(seen) : end]
+        shown += line[start + len(shown) : end]
         end = start - 1
-    return seen.decode().rstrip()
+    return shown.decode().rstrip()

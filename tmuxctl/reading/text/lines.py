@@ -64,7 +64,7 @@ Row = str | list[str]
 """A text while each of its characters is a cell; else a list of cells, with an empty one behind each wide character."""
 
 
-class _Window(NamedTuple):
+class _SavedScreen(NamedTuple):
     rows: list[Row]
     wrapped: list[bool]
     touched: list[bool]
@@ -77,7 +77,7 @@ class _Window(NamedTuple):
     y: int
 
 
-class Joiner:
+class RowJoiner:
     """Puts a text together from rows, one after the other, and gives it to `sink` as it grows: wrapped rows joined,
     trailing blanks and untouched rows before the first left out, and no newline at the end."""
 
@@ -149,13 +149,13 @@ class Lines:
         self._done_wrapped: list[bool] = []
         self._top, self._x, self._y = 0, x, y
         self._mark = (x, y)
-        self._outer: _Window | None = None
+        self._outer: _SavedScreen | None = None
         self._dropped = self._written = self._graphics = False
         self._last = ""
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._rest = ""
         self._skips: re.Pattern[str] | None = None
-        self._joiner = Joiner(sink) if sink else None
+        self._joiner = RowJoiner(sink) if sink else None
         self._joined = False
 
     @property
@@ -190,8 +190,8 @@ class Lines:
         if self._outer is not None:
             count = len(self._done) + len(self._rows)
             inner = [(self._row_text(at), at > 0 and self._goes_on(at - 1)) for at in range(count)]
-            self._switch(False)
-        self._scroll(len(self._rows))
+            self._switch_screen(False)
+        self._scroll_off(len(self._rows))
         if self._joiner:
             if inner:
                 self._joiner.forget_blank_rows()
@@ -205,7 +205,7 @@ class Lines:
 
     def _text(self, first: int) -> str:
         parts: list[str] = []
-        joiner = Joiner(parts.append)
+        joiner = RowJoiner(parts.append)
         for at in range(first, len(self._done) + len(self._rows)):
             joiner.add(self._row_text(at), joined=at > 0 and self._goes_on(at - 1))
         return "".join(parts)
@@ -229,7 +229,7 @@ class Lines:
 
     def write(self, text: str) -> None:
         """The same with output that is decoded already."""
-        text = self._rest + (self._behind(text) if self._skips else text)
+        text = self._rest + (self._skip_sequence(text) if self._skips else text)
         at = 0
         while at < len(text):
             found = TOKEN.match(text, at)
@@ -245,21 +245,21 @@ class Lines:
                 self._write(found["text"])
             elif kind == "control":
                 for control in found["control"]:
-                    self._control(control)
+                    self._do_control(control)
                 if found["control"][-1] == "\n":
-                    at = self._whole_lines(text, at)
+                    at = self._write_plain_lines(text, at)
             elif kind == "final":
                 if not found["middle"] and found.end("csi") - found.start("csi") <= LONGEST_PARAMETERS:
-                    self._sequence(found["csi"], found["final"])
+                    self._do_sequence(found["csi"], found["final"])
             elif kind == "escape":
-                self._escape(found["escape"])
+                self._do_escape(found["escape"])
         self._rest = text[at:]
         if len(self._rest) >= LONGEST_SEQUENCE:
             self._skips, self._rest = ENDS.get(self._rest[1], END_OF_ESCAPE), ""
         if self._top:
-            self._scroll(self._top)
+            self._scroll_off(self._top)
 
-    def _behind(self, text: str) -> str:
+    def _skip_sequence(self, text: str) -> str:
         """What comes behind the end of the sequence that is skipped."""
         assert self._skips is not None
         found = self._skips.search(text)
@@ -268,11 +268,11 @@ class Lines:
         self._skips = None
         return text[found.start() if found[0] == "\x1b" else found.end() :]
 
-    def _whole_lines(self, text: str, at: int) -> int:
+    def _write_plain_lines(self, text: str, at: int) -> int:
         """Write lines that need no more than a row each, at once where nothing stands yet; where to go on."""
         if self._x or self._graphics or self._y != len(self._rows) - 1 or self._rows[-1]:
             return at
-        found = _plain_lines(self.cols).match(text, at)
+        found = _compile_plain_lines(self.cols).match(text, at)
         if not found:
             return at
         rows = found[0].replace("\r", "").split("\n")
@@ -290,34 +290,34 @@ class Lines:
             text = text.translate(GRAPHICS)
         self._last = text[-1]
         if not WIDE.search(text):
-            self._run(text, joined=not text.isascii() and BEYOND.search(text) is not None)
+            self._write_narrow(text, joined=not text.isascii() and BEYOND.search(text) is not None)
             return
         for part in NARROW_OR_NOT.findall(text):
             if not WIDE.match(part):
-                self._run(part, joined=True)
+                self._write_narrow(part, joined=True)
             elif JOINED.isdisjoint(part) and {*map(self._rules.width, part)} == {2}:
-                self._wide(part)
+                self._write_wide(part)
             else:
                 for character in part:
-                    self._cell(character)
+                    self._write_cell(character)
 
-    def _run(self, text: str, *, joined: bool = False) -> None:
+    def _write_narrow(self, text: str, *, joined: bool = False) -> None:
         """Write characters of one column each."""
         if len(text) <= self.cols - self._x:
-            self._put(text)
+            self._put_piece(text)
             return
         # a shell finds a line's end with blanks that run over the edge (zsh PROMPT_SP, fish): no long line
         size = len(text) if joined else len(text.rstrip())
         at = 0
         while at < len(text):
             if self._x >= self.cols:
-                self._wrap(joined=at < size)
+                self._wrap_row(joined=at < size)
             piece = text[at : at + self.cols - self._x]
-            self._put(piece)
+            self._put_piece(piece)
             at += len(piece)
 
-    def _put(self, piece: str) -> None:
-        row, x = self._row(), self._x
+    def _put_piece(self, piece: str) -> None:
+        row, x = self._touch_row(), self._x
         self._x = end = x + len(piece)
         if isinstance(row, list):
             row.extend(" " * (x - len(row)))
@@ -327,34 +327,34 @@ class Lines:
         else:
             self._rows[self._y] = row[:x] + piece + row[end:]
 
-    def _wide(self, text: str) -> None:
+    def _write_wide(self, text: str) -> None:
         """Write characters of two columns each."""
         while text:
             room = (self.cols - self._x) // 2
             if not room:
-                self._wrap()
+                self._wrap_row()
                 continue
             cells = [cell for character in text[:room] for cell in (character, "")]
-            row, x = self._cells(), self._x
+            row, x = self._row_cells(), self._x
             row.extend(" " * (x - len(row)))
             self._x = x + len(cells)
             row[x : self._x] = cells
             text = text[room:]
 
-    def _cell(self, character: str) -> None:
+    def _write_cell(self, character: str) -> None:
         """Write a character of any width, or add it to the cell before."""
         width = self._rules.width(character)
-        if self._combine(character) or width <= 0:
+        if self._combine_with_cell(character) or width <= 0:
             return
         if width == 1:
-            self._run(character, joined=True)
+            self._write_narrow(character, joined=True)
         else:
-            self._wide(character)
+            self._write_wide(character)
 
-    def _combine(self, character: str) -> bool:
+    def _combine_with_cell(self, character: str) -> bool:
         """Add a character to the cell before the cursor, if it belongs there. Where that cell is full tmux up to 3.3 draws
         nothing; the text has it all the same."""
-        row = self._cells()
+        row = self._row_cells()
         if not row or not 0 < self._x <= len(row):
             return False
         at = self._x - 1
@@ -369,32 +369,32 @@ class Lines:
             self._x += 1
         return True
 
-    def _row(self) -> Row:
+    def _touch_row(self) -> Row:
         self._touched[self._y] = self._written = True
         return self._rows[self._y]
 
-    def _cells(self) -> list[str]:
+    def _row_cells(self) -> list[str]:
         """The cursor's row as cells."""
-        row = self._row()
+        row = self._touch_row()
         if isinstance(row, str):
             self._rows[self._y] = row = list(row)
         return row
 
-    def _wrap(self, *, joined: bool = True) -> None:
+    def _wrap_row(self, *, joined: bool = True) -> None:
         self._wrapped[self._y] = joined
         self._x = 0
-        self._down()
+        self._move_down()
 
-    def _down(self) -> None:
+    def _move_down(self) -> None:
         self._y += 1
         if self._y == len(self._rows):
             self._add_row()
         if self._y - self._top >= self.height:
             self._top = self._y - self.height + 1
             if self._top > SCROLLED:
-                self._scroll(self._top)
+                self._scroll_off(self._top)
 
-    def _go(self, y: int) -> None:
+    def _move_to_row(self, y: int) -> None:
         self._y = min(max(y, self._top), self._top + self.height - 1)
         while self._y >= len(self._rows):
             self._add_row()
@@ -404,7 +404,7 @@ class Lines:
         self._wrapped.append(False)
         self._touched.append(False)
 
-    def _scroll(self, count: int) -> None:
+    def _scroll_off(self, count: int) -> None:
         """Make text of the first `count` rows, above which the cursor cannot go any more."""
         for row, wrapped, touched in zip(self._rows[:count], self._wrapped, self._touched, strict=False):
             text = "".join(row) if touched else None
@@ -422,14 +422,14 @@ class Lines:
             self._dropped = True
             del self._done[:over], self._done_wrapped[:over]
 
-    def _control(self, control: str) -> None:
+    def _do_control(self, control: str) -> None:
         if control == "\r":
             self._x = 0
         elif control in "\n\v\f\x84\x85":
             if control == "\x85":
                 self._x = 0
-            self._row()
-            self._down()
+            self._touch_row()
+            self._move_down()
         elif control == "\b":
             self._x = max(0, min(self._x, self.cols) - 1)
         elif control == "\t":
@@ -437,27 +437,27 @@ class Lines:
         elif control in "\x0e\x0f":
             self._graphics = control == "\x0e"
         elif control == "\x8d":
-            self._go(self._y - 1)
+            self._move_to_row(self._y - 1)
 
-    def _escape(self, escape: str) -> None:
+    def _do_escape(self, escape: str) -> None:
         if escape == "7":
             self._mark = (self._x, self._y - self._top)
         elif escape == "8":
             self._x = self._mark[0]
-            self._go(self._top + self._mark[1])
+            self._move_to_row(self._top + self._mark[1])
         elif escape == "M":
-            self._go(self._y - 1)
+            self._move_to_row(self._y - 1)
         elif escape in ("D", "E"):
-            self._control("\x85" if escape == "E" else "\n")
+            self._do_control("\x85" if escape == "E" else "\n")
         elif escape in ("(0", "(B"):
             self._graphics = escape == "(0"
         elif escape == "c":
-            self._fresh()
+            self._clear_window()
 
-    def _sequence(self, csi: str, final: str) -> None:
+    def _do_sequence(self, csi: str, final: str) -> None:
         if csi.startswith("?"):
             if final in "hl" and {"47", "1047", "1049"} & set(csi[1:].split(";")):
-                self._switch(final == "h")
+                self._switch_screen(final == "h")
             return
         if csi[:1] in ("<", "=", ">") or ":" in csi:
             return
@@ -466,12 +466,12 @@ class Lines:
         if act:
             act(self, numbers[0], numbers)
 
-    def _move(self, final: str, count: int) -> None:
+    def _move_cursor(self, final: str, count: int) -> None:
         step = min(max(1, count), 10_000)
         if final in "AF":
-            self._go(self._y - step)
+            self._move_to_row(self._y - step)
         elif final in "BEe":
-            self._go(self._y + step)
+            self._move_to_row(self._y + step)
         elif final in "Ca":
             self._x = min(self.cols - 1, self._x + step)
         elif final == "D":
@@ -479,27 +479,27 @@ class Lines:
         if final in "EF":
             self._x = 0
 
-    def _column(self, count: int) -> None:
+    def _move_to_column(self, count: int) -> None:
         self._x = min(self.cols, max(1, count)) - 1
 
-    def _place(self, numbers: list[int]) -> None:
-        self._go(self._top + max(1, numbers[0]) - 1)
-        self._column(numbers[1] if len(numbers) > 1 else 1)
+    def _move_to(self, numbers: list[int]) -> None:
+        self._move_to_row(self._top + max(1, numbers[0]) - 1)
+        self._move_to_column(numbers[1] if len(numbers) > 1 else 1)
 
     def _erase_line(self, how: int) -> None:
-        row = self._row()
+        row = self._touch_row()
         if how == 0:
             self._rows[self._y] = row[: self._x]
             self._wrapped[self._y] = False
         elif how == 1:
-            self._overwrite(0, min(len(row), self._x + 1))
+            self._overwrite_cells(0, min(len(row), self._x + 1))
         else:
             self._rows[self._y] = ""
             self._wrapped[self._y] = False
 
-    def _overwrite(self, start: int, end: int) -> None:
+    def _overwrite_cells(self, start: int, end: int) -> None:
         """Put blanks on cells of the cursor's row."""
-        row, blanks = self._row(), " " * (end - start)
+        row, blanks = self._touch_row(), " " * (end - start)
         if isinstance(row, list):
             row[start:end] = blanks
         else:
@@ -507,7 +507,7 @@ class Lines:
 
     def _erase_screen(self, how: int) -> None:
         if how == 2 or (how == 0 and self._y == self._top and self._x == 0 and self._written):
-            self._fresh()
+            self._clear_window()
             return
         if how == 0:
             self._erase_line(0)
@@ -515,16 +515,16 @@ class Lines:
                 self._rows[y] = ""
                 self._wrapped[y] = False
 
-    def _fresh(self) -> None:
+    def _clear_window(self) -> None:
         """A cleared window: what stood in it stays above as lines already seen."""
         row = self._y - self._top
         self._top = len(self._rows)
-        self._go(self._top + row)
+        self._move_to_row(self._top + row)
         if self._top > SCROLLED:
-            self._scroll(self._top)
+            self._scroll_off(self._top)
 
-    def _insert(self, count: int) -> None:
-        row, x = self._row(), self._x
+    def _insert_blanks(self, count: int) -> None:
+        row, x = self._touch_row(), self._x
         if x < len(row):
             blanks = " " * min(self.cols, max(1, count))
             if isinstance(row, list):
@@ -533,30 +533,30 @@ class Lines:
             else:
                 self._rows[self._y] = (row[:x] + blanks + row[x:])[: self.cols]
 
-    def _delete(self, count: int) -> None:
-        row, behind = self._row(), self._x + max(1, count)
+    def _delete_cells(self, count: int) -> None:
+        row, behind = self._touch_row(), self._x + max(1, count)
         if isinstance(row, list):
             del row[self._x : behind]
         else:
             self._rows[self._y] = row[: self._x] + row[behind:]
 
-    def _blank(self, count: int) -> None:
-        end = min(len(self._row()), self._x + max(1, count))
+    def _blank_cells(self, count: int) -> None:
+        end = min(len(self._touch_row()), self._x + max(1, count))
         if end > self._x:
-            self._overwrite(self._x, end)
+            self._overwrite_cells(self._x, end)
 
-    def _repeat(self, count: int) -> None:
+    def _repeat_last(self, count: int) -> None:
         # tmux repeats to the end of the row at most
         if self._last and self._x < self.cols:
             self._write(self._last * min(max(1, count), self.cols - self._x))
 
-    def _switch(self, on: bool) -> None:
+    def _switch_screen(self, on: bool) -> None:
         if on and self._outer is None:
             rows = self._rows, self._wrapped, self._touched, self._done, self._done_wrapped
-            self._outer = _Window(*rows, self._dropped, self._written, self._top, self._x, self._y)
+            self._outer = _SavedScreen(*rows, self._dropped, self._written, self._top, self._x, self._y)
             self._rows, self._wrapped, self._touched, self._done, self._done_wrapped = [""], [False], [False], [], []
             self._dropped, self._written, self._top = False, False, 0
-            self._go(self._outer.y - self._outer.top)
+            self._move_to_row(self._outer.y - self._outer.top)
         elif not on and self._outer is not None:
             kept, self._outer = self._outer, None
             self._rows, self._wrapped, self._touched = kept.rows, kept.wrapped, kept.touched
@@ -565,28 +565,28 @@ class Lines:
 
 
 @lru_cache(16)
-def _plain_lines(cols: int) -> re.Pattern[str]:
+def _compile_plain_lines(cols: int) -> re.Pattern[str]:
     """Lines of nothing but narrow characters, none longer than a row."""
     return re.compile(rf"(?:\n|[{NARROW}]{{0,{cols}}}+\r++\n)++")
 
 
-def _mover(final: str) -> Callable[[Lines, int, list[int]], None]:
-    return lambda lines, count, _: lines._move(final, count)
+def _make_mover(final: str) -> Callable[[Lines, int, list[int]], None]:
+    return lambda lines, count, _: lines._move_cursor(final, count)
 
 
 _SEQUENCES: dict[str, Callable[[Lines, int, list[int]], None]] = {
-    **{final: _mover(final) for final in "ABCDEFae"},
-    "G": lambda lines, count, _: lines._column(count),
-    "`": lambda lines, count, _: lines._column(count),
-    "d": lambda lines, count, _: lines._go(lines._top + max(1, count) - 1),
-    "H": lambda lines, _, numbers: lines._place(numbers),
-    "f": lambda lines, _, numbers: lines._place(numbers),
+    **{final: _make_mover(final) for final in "ABCDEFae"},
+    "G": lambda lines, count, _: lines._move_to_column(count),
+    "`": lambda lines, count, _: lines._move_to_column(count),
+    "d": lambda lines, count, _: lines._move_to_row(lines._top + max(1, count) - 1),
+    "H": lambda lines, _, numbers: lines._move_to(numbers),
+    "f": lambda lines, _, numbers: lines._move_to(numbers),
     "J": lambda lines, count, _: lines._erase_screen(count),
     "K": lambda lines, count, _: lines._erase_line(count),
-    "X": lambda lines, count, _: lines._blank(count),
-    "P": lambda lines, count, _: lines._delete(count),
-    "@": lambda lines, count, _: lines._insert(count),
-    "b": lambda lines, count, _: lines._repeat(count),
-    "s": lambda lines, *_: lines._escape("7"),
-    "u": lambda lines, *_: lines._escape("8"),
+    "X": lambda lines, count, _: lines._blank_cells(count),
+    "P": lambda lines, count, _: lines._delete_cells(count),
+    "@": lambda lines, count, _: lines._insert_blanks(count),
+    "b": lambda lines, count, _: lines._repeat_last(count),
+    "s": lambda lines, *_: lines._do_escape("7"),
+    "u": lambda lines, *_: lines._do_escape("8"),
 }

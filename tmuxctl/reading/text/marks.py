@@ -15,7 +15,7 @@ MARK = re.compile(rb"\x1b\]133;([A-D])((?:;[^\x00-\x1f\x7f]{0,256})?)(?:\x07|\x1
 CUT = re.compile(rb"\x1b(?:\](?:1(?:3(?:3(?:;(?:[A-D](?:;[^\x00-\x1f\x7f]{0,256})?\x1b?)?)?)?)?)?)?\Z")
 
 
-class Mark(NamedTuple):
+class ShellMark(NamedTuple):
     """One mark: its letter, D's exit status, the offsets of its first byte and of the byte behind it, and its token."""
 
     letter: str
@@ -25,27 +25,27 @@ class Mark(NamedTuple):
     token: str | None
 
 
-class Scan(NamedTuple):
+class MarkScan(NamedTuple):
     """The marks found, and the offset at which to go on once more bytes have come."""
 
-    marks: list[Mark]
+    marks: list[ShellMark]
     resume: int
 
 
-def marks(data: bytes, token: str | None = None) -> list[Mark]:
+def find_marks(data: bytes, token: str | None = None) -> list[ShellMark]:
     """The whole marks in `data`, in order; with a token only those that carry it."""
-    return scan(data, token).marks
+    return scan_marks(data, token).marks
 
 
-def scan(data: bytes, token: str | None = None, start: int = 0) -> Scan:
+def scan_marks(data: bytes, token: str | None = None, start: int = 0) -> MarkScan:
     """The whole marks that begin at or after `start`. A mark cut at the end of the data is left for the next call,
     which is given the grown data and `resume` as its start: no byte is searched twice but the cut mark's own."""
-    found = [one for one in map(_mark, MARK.finditer(data, start)) if token is None or one.token == token]
+    found = [mark for mark in map(_parse_mark, MARK.finditer(data, start)) if token is None or mark.token == token]
     cut = CUT.search(data, max(start, len(data) - LONGEST))
-    return Scan(found, cut.start() if cut else len(data))
+    return MarkScan(found, cut.start() if cut else len(data))
 
 
-def output(data: bytes) -> bytes:
+def undo_newlines(data: bytes) -> bytes:
     r"""What a program wrote, from what came out of its terminal: the inverse of ONLCR (termios(3)), `\r\n` to `\n`.
 
     Exact as long as the program left output processing on (OPOST, ONLCR) and every byte came from it: ONLCR puts one
@@ -54,10 +54,10 @@ def output(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n")
 
 
-def _mark(match: re.Match[bytes]) -> Mark:
+def _parse_mark(match: re.Match[bytes]) -> ShellMark:
     """The mark a match stands for."""
     letter = match[1].decode()
     fields = match[2].decode("utf-8", "replace").split(";")[1:]
-    token = next((one[8:] for one in fields if one.startswith("tmuxctl=")), None)
+    token = next((field[8:] for field in fields if field.startswith("tmuxctl=")), None)
     status = int(fields[0]) if letter == "D" and fields and re.fullmatch(r"[0-9]{1,10}", fields[0], re.ASCII) else None
-    return Mark(letter, status, match.start(), match.end(), token)
+    return ShellMark(letter, status, match.start(), match.end(), token)

@@ -25,7 +25,7 @@ BOTTOM = 15
 LONGEST_ROW = 1000
 
 
-class Text(Value):
+class ScreenText(Value):
     """A look's text: the rows, the cursor's column and row, what stands left of it with the rows it wrapped from;
     `tmux` is the version that drew it, None if unknown."""
 
@@ -54,7 +54,7 @@ class Text(Value):
         return list(self.rows[max(0, self.y - count) : self.y])
 
 
-def text(look: Look) -> Text:
+def read_screen(look: Look) -> ScreenText:
     """A look's screen, ready to be searched."""
     rows = [row[:LONGEST_ROW] for row in look.screen.split("\n")]
     while rows and not rows[-1]:
@@ -64,7 +64,7 @@ def text(look: Look) -> Text:
     while 0 < y <= len(rows) and look.y - y < 3 and left.strip() and _goes_on(rows[y - 1], look.cols):
         y -= 1
         left = rows[y] + left
-    return Text(tuple(rows), look.x, look.y, left[-LONGEST_ROW:], look.title, look.tmux)
+    return ScreenText(tuple(rows), look.x, look.y, left[-LONGEST_ROW:], look.title, look.tmux)
 
 
 def _goes_on(row: str, cols: int) -> bool:
@@ -76,7 +76,7 @@ def _goes_on(row: str, cols: int) -> bool:
 
 
 @lru_cache(maxsize=512)
-def compiled(pattern: str) -> re.Pattern[str] | None:
+def compile_pattern(pattern: str) -> re.Pattern[str] | None:
     """A rule's pattern, multi-line; None if it is none."""
     try:
         return re.compile(pattern, re.MULTILINE)
@@ -84,26 +84,26 @@ def compiled(pattern: str) -> re.Pattern[str] | None:
         return None
 
 
-def region(seen: Text, where: str) -> str:
+def select_region(screen: ScreenText, where: str) -> str:
     """The part of the screen a rule looks at: `screen`, `bottom:N`, `cursor-line`, `last-line`, `title`."""
     if where == "title":
-        return seen.title
+        return screen.title
     if where == "cursor-line":
-        return seen.rows[seen.y] if seen.y < len(seen.rows) else ""
+        return screen.rows[screen.y] if screen.y < len(screen.rows) else ""
     if where == "last-line":
-        return seen.rows[-1] if seen.rows else ""
+        return screen.rows[-1] if screen.rows else ""
     name, _, count = where.partition(":")
     if name == "bottom" and count.isdecimal():
-        return "\n".join(seen.bottom(int(count)) if int(count) else [])
-    return "\n".join(seen.rows)
+        return "\n".join(screen.bottom(int(count)) if int(count) else [])
+    return "\n".join(screen.rows)
 
 
-def place(seen: Text, rule: Rule) -> str | None:
+def find_region(screen: ScreenText, rule: Rule) -> str | None:
     """The part of the screen a rule looks at, with what narrows it; None where the rule does not count at all."""
-    if rule.title and not fits(rule.title, seen.title):
+    if rule.title and not fits(rule.title, screen.title):
         return None
-    where = region(seen, rule.where)
-    begin = compiled(rule.begin) if rule.begin else None
+    where = select_region(screen, rule.where)
+    begin = compile_pattern(rule.begin) if rule.begin else None
     if begin is None:
         return where
     rows = where.split("\n")
@@ -111,7 +111,7 @@ def place(seen: Text, rule: Rule) -> str | None:
     return None if at is None else "\n".join(rows[at:])
 
 
-class Match(Value):
+class RuleMatch(Value):
     """A profile's rule that fits, where it was found and what it found."""
 
     rule: Rule
@@ -124,28 +124,28 @@ class Match(Value):
         return self.region.rfind("\n", 0, self.found.start()) + 1
 
 
-def first(rules: Iterable[Rule], seen: Text) -> Match | None:
+def find_match(rules: Iterable[Rule], screen: ScreenText) -> RuleMatch | None:
     """The first of these rules that fits."""
     for rule in rules:
-        pattern = compiled(rule.re)
-        where = place(seen, rule)
+        pattern = compile_pattern(rule.re)
+        where = find_region(screen, rule)
         found = pattern.search(where) if pattern and where is not None else None
         if found and where is not None and not fits(rule.unless, where):
-            return Match(rule, where, found)
+            return RuleMatch(rule, where, found)
     return None
 
 
 NUMBERED_ROW = Pattern(r"\W{0,8}\d{1,2}[.)] ")
 
 
-def lists(match: Match) -> bool:
+def counts_options(match: RuleMatch) -> bool:
     """The row of a match counts something: `❯ 1. Yes`."""
     return NUMBERED_ROW.match(match.region[match.row_start :][:LONGEST_ROW]) is not None
 
 
 def fits(pattern: str | None, where: str) -> bool:
     """Whether a profile's single pattern (of a title) fits."""
-    known = compiled(pattern) if pattern else None
+    known = compile_pattern(pattern) if pattern else None
     return bool(known and known.search(where))
 
 
@@ -275,12 +275,12 @@ def ends_like_prompt(left: str) -> bool:
     return bool(ENDS.search(bare)) and not PROGRESS.search(bare)
 
 
-def typed_behind_prompt(left: str) -> bool:
+def has_text_behind_prompt(left: str) -> bool:
     """The text looks like a prompt with something typed behind it."""
     return bool(MIDDLE.search(left.strip().lstrip("│┃| ")))
 
 
-def alone_a_prompt(left: str) -> bool:
+def is_likely_prompt(left: str) -> bool:
     """The text can be taken for a prompt though nothing but the text says so: short, and no sentence."""
     bare = left.strip().lstrip("│┃| ")
     return (
@@ -288,24 +288,24 @@ def alone_a_prompt(left: str) -> bool:
     )
 
 
-def alone_a_command_line(left: str) -> bool:
+def is_likely_command_line(left: str) -> bool:
     """The same for a prompt with something typed behind it."""
-    prompt = prompt_of(left)
-    return typed_behind_prompt(left) and prompt is not None and alone_a_prompt(prompt)
+    prompt = extract_prompt(left)
+    return has_text_behind_prompt(left) and prompt is not None and is_likely_prompt(prompt)
 
 
-def a_name(left: str) -> bool:
+def asks_for_name(left: str) -> bool:
     """The text asks for a name or secret, in the words that are usual for it."""
     bare = left.strip()
     return bool(NAME.search(bare)) and not DOING.search(bare)
 
 
-def plain_question(left: str) -> bool:
+def names_answers(left: str) -> bool:
     """The text names the answers it wants: nobody writes so who wants none."""
     return any(pattern.search(left.strip()) for pattern in (CONFIRM, LETTERS, SLASHED, SPELLED))
 
 
-def library_question(left: str) -> bool:
+def is_library_question(left: str) -> bool:
     """The text is written as libraries of questions do: `? Package name`."""
     return left.strip().startswith("? ")
 
@@ -316,61 +316,63 @@ def asks_for(left: str) -> bool:
     return bool(ASKED_FOR.search(ASSUMED_TEXT.sub("", bare))) and not DOING.search(bare)
 
 
-def asks_secret(left: str) -> bool:
+def asks_for_secret(left: str) -> bool:
     """The text asks for a secret, or is such a question with stars for what was typed behind it."""
     return bool(SECRET.search(STARS.sub("", left.rstrip())))
 
 
-def pauses(left: str) -> bool:
+def is_pause(left: str) -> bool:
     """The text waits for any key, and for no choice."""
     return bool(KEYS.search(left)) and not CONFIRMS.search(left)
 
 
-def alone_a_question(left: str) -> bool:
+def is_likely_question(left: str) -> bool:
     """The text can be taken for a question though nothing but the text says so."""
     bare = left.strip()
     if DOING.search(bare):
         return False
     return (
-        plain_question(bare)
-        or pauses(bare)
-        or asks_secret(bare)
+        names_answers(bare)
+        or is_pause(bare)
+        or asks_for_secret(bare)
         or any(pattern.search(bare) for pattern in (ASSUMED, SURELY, ASKED_FOR, MORE))
     )
 
 
-def a_label(left: str) -> bool:
+def ends_like_label(left: str) -> bool:
     """The text ends as labels of input do: `Name:`, `[default]`."""
     return bool(LABEL.search(left.strip()))
 
 
-def continued(seen: Text, *, shell: bool) -> bool:
+def is_continued(screen: ScreenText, *, shell: bool) -> bool:
     """A second prompt stands left of the cursor: more of the same input is wanted."""
-    bare = seen.left.strip("│┃|").rstrip()
+    bare = screen.left.strip("│┃|").rstrip()
     if CONTINUED.search(bare):
         return not shell or not bare.startswith("+")
     if not SECOND.search(bare):
         return False
     # a bare `>` is some programs' first prompt: a second one stands below a command line that goes on
-    return shell and any(SHELL_ROW.search(row) for row in seen.above(BOTTOM))
+    return shell and any(SHELL_ROW.search(row) for row in screen.above(BOTTOM))
 
 
 TYPED = re.compile(r" \S")
 """Where a prompt ends and what is typed behind it begins."""
 
 
-def indented(seen: Text, prompts: Iterable[Rule]) -> bool:
+def is_indented_below_prompt(screen: ScreenText, prompts: Iterable[Rule]) -> bool:
     """What is typed goes on below its prompt, at least as far from the edge as that is wide: the continuation of shells
     that show no second prompt. Without any rules a prompt is what ends like one."""
-    left = (seen.rows[seen.y] if seen.y < len(seen.rows) else "")[: seen.x]
-    indent = len(left) - len(left.lstrip()) if left.strip() else seen.x
-    first = next((row for row in reversed(seen.above(BOTTOM)) if row[:2].strip()), "")
-    known = [found for rule in prompts if (found := compiled(rule.re))]
+    left = (screen.rows[screen.y] if screen.y < len(screen.rows) else "")[: screen.x]
+    indent = len(left) - len(left.lstrip()) if left.strip() else screen.x
+    first = next((row for row in reversed(screen.above(BOTTOM)) if row[:2].strip()), "")
+    known = [found for rule in prompts if (found := compile_pattern(rule.re))]
     begins = [first[:width] for width in range(2, indent + 1) if TYPED.match(first, width - 1)]
-    return any(any(one.search(begin) for one in known) if known else ends_like_prompt(begin) for begin in begins)
+    return any(
+        any(pattern.search(begin) for pattern in known) if known else ends_like_prompt(begin) for begin in begins
+    )
 
 
-def prompt_of(left: str) -> str | None:
+def extract_prompt(left: str) -> str | None:
     """The prompt's text alone, without what is typed behind it."""
     bare = left.strip().strip("│┃|").strip()
     if not bare:
@@ -413,41 +415,41 @@ FILLERS = 3
 """Rows of `~` from which on they are an editor's."""
 
 
-def busy_sign(seen: Text) -> str | None:
+def find_busy_sign(screen: ScreenText) -> str | None:
     """The row at the bottom, or the title, that shows that the program works."""
-    if WORKING_TITLE.search(seen.title):
-        return seen.title.strip()
-    return next((row.strip() for row in seen.bottom(WORKING_ROWS) if WORKING.search(row)), None)
+    if WORKING_TITLE.search(screen.title):
+        return screen.title.strip()
+    return next((row.strip() for row in screen.bottom(WORKING_ROWS) if WORKING.search(row)), None)
 
 
-def full_screen_sign(seen: Text) -> InputKind | None:
+def find_full_screen_sign(screen: ScreenText) -> InputKind | None:
     """EDITOR or TUI where the screen itself shows a full-screen program that takes keys."""
-    last = seen.rows[-1] if seen.rows else ""
-    if sum(row == "~" for row in seen.rows) >= FILLERS or RULER.search(last):
+    last = screen.rows[-1] if screen.rows else ""
+    if sum(row == "~" for row in screen.rows) >= FILLERS or RULER.search(last):
         return InputKind.EDITOR
-    legends = [row for row in seen.bottom(3) if len(LEGEND.findall(row)) >= 3]
+    legends = [row for row in screen.bottom(3) if len(LEGEND.findall(row)) >= 3]
     if legends:
         return InputKind.EDITOR if any(SAVES.search(row) for row in legends) else InputKind.TUI
     return None
 
 
-def asks_above(seen: Text) -> bool:
+def has_question_at_bottom(screen: ScreenText) -> bool:
     """A question stands in one of the last rows: what is written for it is drawn, without a cursor."""
-    rows = [row.strip(" \t│┃║|└╰") for row in seen.bottom(5)]
+    rows = [row.strip(" \t│┃║|└╰") for row in screen.bottom(5)]
     return any(row.endswith("?") for row in [row for row in rows if row][-2:])
 
 
-def boxed(seen: Text) -> bool:
+def is_boxed(screen: ScreenText) -> bool:
     """The cursor stands inside a drawn box."""
-    row = seen.rows[seen.y] if seen.y < len(seen.rows) else ""
+    row = screen.rows[screen.y] if screen.y < len(screen.rows) else ""
     if row.lstrip()[:1] in ("│", "┃", "║", "▌"):
         return True
-    above, below = seen.above(4), seen.below()[:4]
-    return any(one.lstrip()[:1] in ("╭", "┌", "╔") for one in above) and any(
-        one.lstrip()[:1] in ("╰", "└", "╚") for one in below
+    above, below = screen.above(4), screen.below()[:4]
+    return any(row.lstrip()[:1] in ("╭", "┌", "╔") for row in above) and any(
+        row.lstrip()[:1] in ("╰", "└", "╚") for row in below
     )
 
 
-def framed(seen: Text) -> bool:
+def is_framed(screen: ScreenText) -> bool:
     """A box is drawn at the bottom, as in programs that lay out their own screen."""
-    return any(row.lstrip()[:1] in ("╭", "╰", "│", "┃", "╔", "╚", "║") for row in seen.bottom(WORKING_ROWS))
+    return any(row.lstrip()[:1] in ("╭", "╰", "│", "┃", "╔", "╚", "║") for row in screen.bottom(WORKING_ROWS))
