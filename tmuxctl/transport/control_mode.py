@@ -102,9 +102,9 @@ class ControlChannel:
         self._readable.register(self._output, select.POLLIN)
         self._both.register(self._output, select.POLLIN)
         self._both.register(self._input, select.POLLOUT)
-        self._greet(timeout)
+        self._wait_until_attached(timeout)
 
-    def _greet(self, timeout: float) -> None:
+    def _wait_until_attached(self, timeout: float) -> None:
         """Wait until the client is attached, or raise what tmux said instead."""
         deadline = time.monotonic() + timeout
         try:
@@ -112,7 +112,7 @@ class ControlChannel:
             while b"\n%session-changed " not in self._received:
                 self._receive(memoryview(b""), deadline, timeout)
         except BaseException as error:
-            self._end()
+            self._end_client()
             if isinstance(error, Unreachable) and error.reason == "no_server":
                 raise error_of_complaint(self._last_words) from None
             raise
@@ -133,11 +133,11 @@ class ControlChannel:
         if not self._lock.acquire(timeout=timeout):
             raise _timeout_error(timeout)
         try:
-            self._drain()
+            self._drop_notifications()
             answer = self._exchange(request, last.encode(), deadline, timeout)
         except BaseException:
             # an answer that was not read to its end would be taken for the next one's
-            self._end()
+            self._end_client()
             raise
         finally:
             self._lock.release()
@@ -148,9 +148,9 @@ class ControlChannel:
         with suppress(ProcessLookupError):
             self._client.kill()
         with self._lock:
-            self._end()
+            self._end_client()
 
-    def _drain(self) -> None:
+    def _drop_notifications(self) -> None:
         """Drop notifications that came since the last call; NeedsSpawn if the client has ended."""
         self._received.clear()
         try:
@@ -193,7 +193,7 @@ class ControlChannel:
         except BrokenPipeError:
             return unsent[:0]
 
-    def _end(self) -> None:
+    def _end_client(self) -> None:
         if self.closed:
             return
         self.closed = True

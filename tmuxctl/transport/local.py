@@ -52,13 +52,13 @@ class LocalTransport:
         self._channel: ControlChannel | None = None
         self._opening = threading.Lock()
         self._spawn_until = 0.0
-        self._given, self._home = home, ""
+        self._given_home, self._home = home, ""
         self._socket_is_safe = False
 
     @property
     def home(self) -> str:
         if not self._home:
-            home = self._given or os.path.join(state_home(), "tmuxctl", self.socket)
+            home = self._given_home or os.path.join(state_home(), "tmuxctl", self.socket)
             refuse_unsafe_parent(os.path.dirname(home))
             try:
                 self.make_folder(os.path.dirname(home))
@@ -82,11 +82,11 @@ class LocalTransport:
         channel = self._ready_channel(timeout)
         noisy = (*NOISY, "capture-pane") if channel and channel.fills_buffers else NOISY
         if buffer or any(command[0] in noisy for command in commands):
-            with self._settled(timeout):
-                return self._run(channel, commands, buffer, timeout)
-        return self._run(channel, commands, buffer, timeout)
+            with self._hold_off_clients(timeout):
+                return self._run_list(channel, commands, buffer, timeout)
+        return self._run_list(channel, commands, buffer, timeout)
 
-    def _run(
+    def _run_list(
         self,
         channel: ControlChannel | None,
         commands: Sequence[Command],
@@ -102,23 +102,23 @@ class LocalTransport:
             commands = [("load-buffer", "-b", buffer[0], "-"), *commands]
         words, stdin = base.format_arguments(commands), buffer[1] if buffer else b""
         try:
-            return self._spawn(words, stdin=stdin, timeout=timeout)
+            return self._spawn_tmux(words, stdin=stdin, timeout=timeout)
         except Unreachable as error:
             # nothing was carried out, and the server may only have lost its socket
-            if error.reason != "no_server" or not self._recover():
+            if error.reason != "no_server" or not self._recover_socket():
                 raise
-        return self._spawn(words, stdin=stdin, timeout=timeout)
+        return self._spawn_tmux(words, stdin=stdin, timeout=timeout)
 
     def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
         try:
-            return self._create(commands, timeout)
+            return self._create_session(commands, timeout)
         except Unreachable as error:
             if error.reason != "no_server":
                 raise
         self._start_server(timeout)
-        return self._create(commands, timeout)
+        return self._create_session(commands, timeout)
 
-    def _create(self, commands: Sequence[Command], timeout: float) -> bytes:
+    def _create_session(self, commands: Sequence[Command], timeout: float) -> bytes:
         self._refuse_unsafe_socket()
         from libtmux import Server, exc
 
@@ -126,7 +126,7 @@ class LocalTransport:
         try:
             # -u: in another locale tmux writes `_` for the tabs in its answers; -N: never the start of a server here, so
             # that a lost socket is not answered with a second one
-            with self._settled(timeout):
+            with self._hold_off_clients(timeout):
                 done = _call_within(timeout, lambda: server.cmd("-u", "-N", *base.format_arguments(commands)))
         except exc.TmuxCommandNotFound:
             raise _no_tmux_error() from None
@@ -146,7 +146,7 @@ class LocalTransport:
         with self._opening:
             if self._channel is None or self._channel.closed:
                 try:
-                    with self._locked(CONTROL_LOCK, timeout):
+                    with self._hold_lock(CONTROL_LOCK, timeout):
                         self._channel = ControlChannel(
                             self.socket, tmux=self._tmux, timeout=min(timeout, TIMING.tmux.open_seconds)
                         )
@@ -164,7 +164,7 @@ class LocalTransport:
             refuse_unsafe_parent(os.path.join(os.environ.get("TMUX_TMPDIR") or "/tmp", "tmux"))
             self._socket_is_safe = True
 
-    def _spawn(self, words: Sequence[str], *, stdin: bytes = b"", timeout: float) -> bytes:
+    def _spawn_tmux(self, words: Sequence[str], *, stdin: bytes = b"", timeout: float) -> bytes:
         self._refuse_unsafe_socket()
         done = _run_program([self._tmux, "-u", "-N", "-L", self.socket, *words], stdin=stdin, timeout=timeout)
         if done.status:
@@ -175,8 +175,8 @@ class LocalTransport:
 
     def _start_server(self, timeout: float) -> None:
         """Start the server unless another process just did, or bring back the socket of one that lost it."""
-        with self._locked("start.lock", timeout):
-            if self._answers() or self._recover():
+        with self._hold_lock("start.lock", timeout):
+            if self._server_answers() or self._recover_socket():
                 return
             words, environment = self._prepare_server()
             assignments = [f"{name}={value}" for name, value in environment.items()]
@@ -185,15 +185,15 @@ class LocalTransport:
                 raise _no_tmux_error()
             if done.status:
                 raise base.error_of_complaint(done.errors.decode(errors="replace").strip())
-            self._record()
+            self._record_server()
 
     def become_server(self, then: Callable[[], None], *, timeout: float = 20.0) -> None:
         """Become the server: this very process, in the foreground, until it ends. Comes back where one runs already.
 
         `then` is called, in another process, as soon as the server answers.
         """
-        with self._locked("start.lock", timeout) as lock:
-            if self._answers() or self._recover():
+        with self._hold_lock("start.lock", timeout) as lock:
+            if self._server_answers() or self._recover_socket():
                 return
             words, environment = self._prepare_server()
             if not self.which(self._tmux, environment.get("PATH", os.defpath), "/"):
@@ -203,8 +203,8 @@ class LocalTransport:
 
             def report_server() -> None:
                 # this process has the lock from the one that becomes the server: until it answers nobody starts another
-                if self._answers_soon(pid, started, timeout):
-                    self._record()
+                if self._wait_for_server(pid, started, timeout):
+                    self._record_server()
                     os.close(lock)
                     then()
 
@@ -214,7 +214,7 @@ class LocalTransport:
     def server_pid(self) -> int | None:
         """The pid of the server that answers, None if none does."""
         try:
-            return self._pid()
+            return self._ask_server_pid()
         except Unreachable as error:
             if error.reason == "backend_timeout":
                 raise
@@ -227,46 +227,46 @@ class LocalTransport:
         environment = {name: value for name, value in os.environ.items() if name in SERVER_ENVIRONMENT}
         return ["sh", "-c", START, "sh", self._tmux, "-u", "-f", conf, "-L", self.socket], environment
 
-    def _answers(self) -> bool:
+    def _server_answers(self) -> bool:
         return self.server_pid() is not None
 
-    def _answers_soon(self, pid: int, started: int, seconds: float) -> bool:
+    def _wait_for_server(self, pid: int, started: int, seconds: float) -> bool:
         """Wait until the server that is this process answers; False if it has ended, or does not answer in time."""
         deadline = time.monotonic() + seconds
         while _is_alive(pid, started) and time.monotonic() < deadline:
-            if self._answers():
+            if self._server_answers():
                 return True
             time.sleep(0.02)
         return False
 
-    def _pid(self) -> int:
-        return int(self._spawn(["display-message", "-p", "#{pid}"], timeout=5.0))
+    def _ask_server_pid(self) -> int:
+        return int(self._spawn_tmux(["display-message", "-p", "#{pid}"], timeout=5.0))
 
-    def _record(self) -> None:
-        self.record_server(self._pid())
+    def _record_server(self) -> None:
+        self.record_server(self._ask_server_pid())
 
     def record_server(self, pid: int) -> None:
         started = next((row.started for row in _read_processes([pid])), 0)
         self.put(os.path.join(self.home, base.SERVER), f"{pid} {started}\n".encode(), durable=True)
 
-    def _recover(self) -> bool:
+    def _recover_socket(self) -> bool:
         """A server whose socket file was deleted makes it anew on SIGUSR1 (tmux(1)); True if it did."""
         with suppress(NotFound, ValueError):
             pid, started = (int(word) for word in self.read(os.path.join(self.home, base.SERVER)).split())
             if not _is_alive(pid, started):
                 return False
             self.signal(list(_read_processes([pid])), "USR1")
-            if self._answers_soon(pid, started, 5.0):
+            if self._wait_for_server(pid, started, 5.0):
                 return True
             if _is_alive(pid, started):
                 try:
-                    return bool(self._pid())
+                    return bool(self._ask_server_pid())
                 except Unreachable as error:
                     raise base.unreachable_server_error(pid, error.message) from None
         return False
 
     @contextmanager
-    def _locked(self, name: str, timeout: float, *, shared: bool = False) -> Iterator[int]:
+    def _hold_lock(self, name: str, timeout: float, *, shared: bool = False) -> Iterator[int]:
         """Hold a lock file of this server's, alone or with others who share it; gives its descriptor."""
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         with explain_write_errors(os.path.join(self.home, name)):
@@ -278,13 +278,13 @@ class LocalTransport:
         finally:
             os.close(lock)
 
-    def _settled(self, timeout: float) -> AbstractContextManager[int]:
+    def _hold_off_clients(self, timeout: float) -> AbstractContextManager[int]:
         """For what tells control clients of sessions that come, go or change their name.
 
         tmux before 3.7 writes that to a client that has said it is one and is not yet set up, through a null pointer:
         the server dies with every session (measured on 3.3a; docs/adr/0008). So no client opens meanwhile.
         """
-        return self._locked(CONTROL_LOCK, timeout, shared=True)
+        return self._hold_lock(CONTROL_LOCK, timeout, shared=True)
 
     # files
 
@@ -295,9 +295,9 @@ class LocalTransport:
     def put(self, path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
         new = f"{path}.{os.getpid()}.{threading.get_ident()}.new"
         with explain_write_errors(path):
-            self._put(path, new, data, mode, durable)
+            self._write_new_file(path, new, data, mode, durable)
 
-    def _put(self, path: str, new: str, data: bytes, mode: int, durable: bool) -> None:
+    def _write_new_file(self, path: str, new: str, data: bytes, mode: int, durable: bool) -> None:
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
         try:
             with os.fdopen(handle, "wb") as file:
@@ -385,7 +385,7 @@ class LocalTransport:
         from tmuxctl.transport import probe, procfs
 
         table = probe.ProcessTree(procfs.LocalKernelFiles())
-        table.walk([pid])
+        table.read_descendants([pid])
         memory, cpu = 0, 0
         for pid_below in table.rows:
             # behind the name, which may hold anything: field 3 and on of proc(5)
@@ -432,7 +432,7 @@ class LocalTransport:
     def close(self) -> None:
         with self._opening:
             if self._channel is not None:
-                with self._settled(5.0):
+                with self._hold_off_clients(5.0):
                     self._channel.close()
                 self._channel = None
 

@@ -46,7 +46,7 @@ if sys.platform == "linux":
             self._rm.argtypes = (c_int, c_int)
             self._inotify: int = library.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
             if self._inotify < 0:
-                raise self._error()
+                raise self._last_error()
             try:
                 self._epoll = select.epoll()
                 self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
@@ -56,7 +56,7 @@ if sys.platform == "linux":
             self._epoll.register(self._inotify, select.EPOLLIN)
             self._epoll.register(self._bell, select.EPOLLIN)
 
-        def _error(self) -> OSError:
+        def _last_error(self) -> OSError:
             number = self._errno()
             return OSError(number, os.strerror(number))
 
@@ -68,14 +68,14 @@ if sys.platform == "linux":
                     for folder in folders:
                         descriptor = self._add(self._inotify, os.fsencode(folder), MASK)
                         if descriptor < 0:
-                            raise self._error()
+                            raise self._last_error()
                         self._folders.setdefault(descriptor, set()).add(watch)
                     if pid is not None:
                         self._add_process(watch, pid)
                     if terminal and (descriptor := self._add(self._inotify, os.fsencode(terminal), ACCESS)) >= 0:
                         self._folders.setdefault(descriptor, set()).add(watch)
                 except OSError:
-                    self._remove(watch)
+                    self._remove_watch(watch)
                     raise
 
         def _add_process(self, watch: FolderWatch, pid: int) -> None:
@@ -90,10 +90,10 @@ if sys.platform == "linux":
         def remove(self, watch: FolderWatch) -> None:
             """Forget `watch`; if a thread sleeps in it, wake that."""
             with self.lock:
-                self._remove(watch)
-                self._tell(watch)
+                self._remove_watch(watch)
+                self._mark_changed(watch)
 
-        def _remove(self, watch: FolderWatch) -> None:
+        def _remove_watch(self, watch: FolderWatch) -> None:
             for descriptor in [number for number, watches in self._folders.items() if watch in watches]:
                 self._folders[descriptor].discard(watch)
                 if not self._folders[descriptor]:
@@ -107,20 +107,20 @@ if sys.platform == "linux":
             self._epoll.unregister(descriptor)
             os.close(descriptor)
 
-        def _tell(self, watch: FolderWatch) -> None:
+        def _mark_changed(self, watch: FolderWatch) -> None:
             watch.changed = True
             if watch is self.leader:  # it sleeps, and whoever reads the event first has taken it from its epoll
                 os.eventfd_write(self._bell, 1)
             elif watch in self.followers:
                 watch.ring()
 
-        def wake(self, watch: FolderWatch) -> None:
+        def stop_sleeping(self, watch: FolderWatch) -> None:
             """Be awake, and no leader, while looking at what happened; with the lock held."""
             self.followers.pop(watch, None)
             if self.leader is watch:
                 self.leader = None
 
-        def enter(self, watch: FolderWatch) -> bool:
+        def start_waiting(self, watch: FolderWatch) -> bool:
             """Become the leader, or a follower where there is one; with the lock held. True for the leader."""
             if self.leader is None:
                 self.leader = watch
@@ -128,26 +128,26 @@ if sys.platform == "linux":
             self.followers[watch] = None
             return False
 
-        def leave(self, watch: FolderWatch) -> None:
+        def stop_waiting(self, watch: FolderWatch) -> None:
             """Stop waiting, whatever the reason; another thread leads when nobody does."""
             with self.lock:
-                self.wake(watch)
+                self.stop_sleeping(watch)
                 if self.leader is None and self.followers:
                     next(iter(self.followers)).ring()
 
-        def collect(self) -> None:
+        def collect_events(self) -> None:
             """Tell every watch what the kernel has for it, without waiting; with the lock held."""
             for descriptor, _ in self._epoll.poll(0):
                 if descriptor == self._inotify:
-                    self._read()
+                    self._read_events()
                 elif descriptor == self._bell:
                     if self.leader is None:  # it rings for a sleeping leader, who may not have heard it yet
                         os.eventfd_read(self._bell)
                 elif descriptor in self._processes:
-                    self._tell(self._processes[descriptor])
+                    self._mark_changed(self._processes[descriptor])
                     self._end_process(descriptor)
 
-        def _read(self) -> None:
+        def _read_events(self) -> None:
             try:
                 events = os.read(self._inotify, 65536)
             except BlockingIOError:
@@ -159,7 +159,7 @@ if sys.platform == "linux":
                 # an overflow (-1) may have been about any of them
                 watched = self._folders.values() if descriptor < 0 else [self._folders.get(descriptor, set())]
                 for watch in {watch for watches in watched for watch in watches}:
-                    self._tell(watch)
+                    self._mark_changed(watch)
                 if mask & IGNORED:
                     self._folders.pop(descriptor, None)
 
@@ -198,21 +198,21 @@ if sys.platform == "linux":
             try:
                 while True:
                     with hub.lock:
-                        hub.wake(self)
-                        hub.collect()
+                        hub.stop_sleeping(self)
+                        hub.collect_events()
                         if self.changed:
                             self.changed = False
                             return True
                         remaining = min(deadline - time.monotonic(), 3600.0)
                         if remaining <= 0:
                             return False
-                        is_leader = hub.enter(self)
+                        is_leader = hub.start_waiting(self)
                     if is_leader:
                         hub.sleep(remaining)
                     else:
                         self._bell.acquire(timeout=remaining)
             finally:
-                hub.leave(self)
+                hub.stop_waiting(self)
 
         def close(self) -> None:
             if self._hub.pid == os.getpid():
@@ -245,15 +245,15 @@ class PollingWatch:
         self._folders = tuple(folders)
         self._pid = pid
         self._closed = threading.Event()
-        self._seen = self._look()
+        self._files = self._read_files()
 
     def wait(self, timeout: float) -> bool:
         deadline = time.monotonic() + timeout
         pause = 0.01
         while True:
-            files = self._look()
-            if files != self._seen or self._ended():
-                self._seen = files
+            files = self._read_files()
+            if files != self._files or self._has_ended():
+                self._files = files
                 return True
             remaining = deadline - time.monotonic()
             if remaining <= 0 or self._closed.wait(min(pause, remaining)):
@@ -263,7 +263,7 @@ class PollingWatch:
     def close(self) -> None:
         self._closed.set()
 
-    def _look(self) -> set[tuple[str, int, int]]:
+    def _read_files(self) -> set[tuple[str, int, int]]:
         files: set[tuple[str, int, int]] = set()
         for folder in self._folders:
             with suppress(OSError), os.scandir(folder) as entries:
@@ -273,7 +273,7 @@ class PollingWatch:
                         files.add((entry.path, status.st_size, status.st_mtime_ns))
         return files
 
-    def _ended(self) -> bool:
+    def _has_ended(self) -> bool:
         """Whether the process has ended; told once."""
         if self._pid is None:
             return False

@@ -65,16 +65,16 @@ class PipeTransport:
         self._shell: RemoteShell | None = None
         self._serial = 0
         self._state_home = ""
-        self._machine = ""
-        self._ahead: float | None = None
+        self._architecture = ""
+        self._clock_offset: float | None = None
         self._home = ""
 
     @property
     def home(self) -> str:
         if not self._home:
-            self._facts()
+            self._has_proc()
             parent = f"{self._state_home}/tmuxctl"
-            self._do("way", self._state_home)
+            self._call_function("way", self._state_home)
             self.make_folder(parent)
             self.make_folder(f"{parent}/{self.socket}")
             self._home = f"{parent}/{self.socket}"
@@ -87,11 +87,11 @@ class PipeTransport:
     ) -> bytes:
         deadline = time.monotonic() + timeout
         try:
-            return self._run(commands, buffer, timeout)
+            return self._run_list(commands, buffer, timeout)
         except Unreachable as error:
-            if error.reason != "no_server" or not self._revived(deadline):
+            if error.reason != "no_server" or not self._revive_server(deadline):
                 raise
-        return self._run(commands, buffer, max(0.1, deadline - time.monotonic()))
+        return self._run_list(commands, buffer, max(0.1, deadline - time.monotonic()))
 
     def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
         deadline = time.monotonic() + timeout
@@ -100,45 +100,45 @@ class PipeTransport:
         except Unreachable as error:
             if error.reason != "no_server":
                 raise
-        with self._starting(deadline):
+        with self._hold_start_lock(deadline):
             try:
                 return self.run(commands, timeout=max(0.1, deadline - time.monotonic()))
             except Unreachable as error:
                 if error.reason != "no_server":
                     raise
-            return self._start(commands, max(0.1, deadline - time.monotonic()))
+            return self._start_server(commands, max(0.1, deadline - time.monotonic()))
 
-    def _run(self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float) -> bytes:
+    def _run_list(self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float) -> bytes:
         if buffer:
             commands = [("load-buffer", "-b", buffer[0], "-"), *commands]
         body = format_call(
             "LC_ALL=C.UTF-8 " + shell_word(self._tmux), "-u", "-N", "-L", self.socket, *base.format_arguments(commands)
         )
-        return _check_status(*self._call(body, data=buffer[1] if buffer else None, timeout=timeout))
+        return _check_status(*self._run_script(body, data=buffer[1] if buffer else None, timeout=timeout))
 
-    def _start(self, commands: Sequence[Command], timeout: float) -> bytes:
+    def _start_server(self, commands: Sequence[Command], timeout: float) -> bytes:
         """Start the server, write down which process it is, and run the list: its words would stay in ps for ever."""
         configuration = f"{self.home}/{base.TMUX_CONF}"
         self.put(configuration, self._config)
         stay = ("set-option", "-s", "exit-empty", "off")
         command = base.format_arguments([("start-server",), stay])
         body = format_call("start", self._tmux, "-u", "-f", configuration, "-L", self.socket, *command)
-        _check_status(*self._call(body, private=True, timeout=timeout))
+        _check_status(*self._run_script(body, private=True, timeout=timeout))
         with suppress(TmuxctlError):
-            pid = self._run([("display-message", "-p", "#{pid}")], None, timeout).decode().strip()
+            pid = self._run_list([("display-message", "-p", "#{pid}")], None, timeout).decode().strip()
             self.record_server(int(pid))
-        return self._run(commands, None, timeout)
+        return self._run_list(commands, None, timeout)
 
     def record_server(self, pid: int) -> None:
-        self._call(format_call("record", self.home, str(pid)))
+        self._run_script(format_call("record", self.home, str(pid)))
 
-    def _revived(self, deadline: float) -> bool:
+    def _revive_server(self, deadline: float) -> bool:
         """A server whose socket file was deleted makes it anew on SIGUSR1 (tmux(1)); True once it answers again."""
-        self._facts()
-        status, pid, _ = self._call(format_call("revive", f"{self._state_home}/tmuxctl/{self.socket}"))
+        self._has_proc()
+        status, pid, _ = self._run_script(format_call("revive", f"{self._state_home}/tmuxctl/{self.socket}"))
         while status == 0:
             try:
-                self._run([("display-message", "-p", "")], None, max(0.1, deadline - time.monotonic()))
+                self._run_list([("display-message", "-p", "")], None, max(0.1, deadline - time.monotonic()))
                 return True
             except Unreachable as error:
                 complaint = error.message
@@ -150,9 +150,9 @@ class PipeTransport:
         return False
 
     @contextmanager
-    def _starting(self, deadline: float) -> Iterator[None]:
+    def _hold_start_lock(self, deadline: float) -> Iterator[None]:
         path = f"{self.home}/create.lock"
-        while (answer := self._call(format_call("lock", path)))[0]:
+        while (answer := self._run_script(format_call("lock", path)))[0]:
             if time.monotonic() > deadline:
                 raise Unreachable("another process is starting the tmux server", reason="backend_timeout", hint="again")
             time.sleep(0.02)
@@ -160,30 +160,30 @@ class PipeTransport:
             yield
         finally:
             with suppress(Unreachable):
-                self._call(format_call("unlock", path, answer[1].decode()))
+                self._run_script(format_call("unlock", path, answer[1].decode()))
 
     # files
 
     def shell(self, script: str, *arguments: str, stdin: bytes = b"", timeout: float = 8.0) -> tuple[int, bytes]:
         body = 'umask "$before"; exec ' + format_call("sh", "-c", script, "sh", *arguments)
-        return self._call(body, data=stdin or None, private=True, timeout=timeout)[:2]
+        return self._run_script(body, data=stdin or None, private=True, timeout=timeout)[:2]
 
     def put(self, path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
-        self._do("put", path, f"{mode:o}", os.urandom(6).hex(), "durable" if durable else "", data=data)
+        self._call_function("put", path, f"{mode:o}", os.urandom(6).hex(), "durable" if durable else "", data=data)
 
     def make_folder(self, path: str) -> None:
-        self._do("folder", path.rstrip("/"))
+        self._call_function("folder", path.rstrip("/"))
 
     def remove(self, path: str) -> None:
         if not path.rstrip("/"):
             raise Usage("refusing to remove everything", reason="bad_path")
-        self._do("rm -rf --", path.rstrip("/"))
+        self._call_function("rm -rf --", path.rstrip("/"))
 
     def rename(self, path: str, to: str) -> None:
-        self._do("move", path.rstrip("/"), to.rstrip("/"))
+        self._call_function("move", path.rstrip("/"), to.rstrip("/"))
 
     def files(self, folder: str) -> dict[str, File]:
-        listing = self._do(f"cd -- {shell_word(folder)} 2>/dev/null || exit 0; look * .* || :")
+        listing = self._call_function(f"cd -- {shell_word(folder)} 2>/dev/null || exit 0; look * .* || :")
         entries = {}
         for kind, size, seconds, precise, name in ENTRY.findall(listing):
             if name not in (b".", b".."):
@@ -198,7 +198,7 @@ class PipeTransport:
         received = 0
         while limit is None or received < limit:
             size = PIECE if limit is None else min(PIECE, limit - received)
-            pieces.append(self._do("piece", path, str(offset + received + 1), str(size)))
+            pieces.append(self._call_function("piece", path, str(offset + received + 1), str(size)))
             received += len(pieces[-1])
             if len(pieces[-1]) < size:
                 break
@@ -209,21 +209,21 @@ class PipeTransport:
     def tty(self, path: str) -> Tty | None:
         from tmuxctl.transport.snapshot import parse_stty
 
-        status, printed, _ = self._call(format_call("settings", path))
+        status, printed, _ = self._run_script(format_call("settings", path))
         return None if status else parse_stty(printed)
 
     def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL, beyond: bool = False) -> list[Probe]:
         from tmuxctl.transport import calls, probe, snapshot
 
         # `beyond`: the shell there prints the processes of the terminals alone
-        proc = self._facts()
+        proc = self._has_proc()
         asked = [word for pid, path in dict.fromkeys(panes) for word in (str(pid), path)]
-        numbers = {name: str(number) for number, name in calls.load_call_names(self._machine).items()}
+        numbers = {name: str(number) for number, name in calls.load_call_names(self._architecture).items()}
         sets = [" ".join(numbers.get(name, "") for name in names) for names in (calls.POLLS, calls.SELECTS)]
         sent = time.monotonic()
-        printed = self._do("probe", level if proc else "tty", *sets, *asked)
-        at = (sent + time.monotonic()) / 2 + (self._ahead or 0.0)
-        files = snapshot.Snapshot(self._machine, printed)
+        printed = self._call_function("probe", level if proc else "tty", *sets, *asked)
+        at = (sent + time.monotonic()) / 2 + (self._clock_offset or 0.0)
+        files = snapshot.Snapshot(self._architecture, printed)
         now = ENTRY.match(printed)
         wall = _parse_time(now[3], now[4]) if now else time.time()
         probes = []
@@ -234,18 +234,18 @@ class PipeTransport:
         return probes
 
     def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
-        if self._facts():
+        if self._has_proc():
             files = "/proc/[0-9]*/stat" if pids is None else " ".join(f"/proc/{int(pid)}/stat" for pid in pids)
-            return parse_table(self._do(f"cat {files} 2>/dev/null || :")) if files else []
-        table = parse_ps(self._do("LC_ALL=C ps -A -o", PS_COLUMNS).decode(errors="replace"))
+            return parse_table(self._call_function(f"cat {files} 2>/dev/null || :")) if files else []
+        table = parse_ps(self._call_function("LC_ALL=C ps -A -o", PS_COLUMNS).decode(errors="replace"))
         return table if pids is None else [row for row in table if row.pid in pids]
 
     def room(self, folder: str, pid: int | None) -> Resources:
-        free, nr, most, used, soft = self._do("room", folder, str(pid or "-")).decode().splitlines()
+        free, nr, most, used, soft = self._call_function("room", folder, str(pid or "-")).decode().splitlines()
         return Resources(int(free) << 10 if free.isdigit() else None, _parse_quota(nr, most), _parse_quota(used, soft))
 
     def load(self, pid: int) -> ProcessLoad:
-        words = self._do("load", str(pid)).split()
+        words = self._call_function("load", str(pid)).split()
         page, ticks, processes, cpu, memory = (int(word) for word in words)
         return ProcessLoad(processes, memory * page, round(cpu / ticks, 2))
 
@@ -254,27 +254,27 @@ class PipeTransport:
             script = f"cd {shell_word(folder)} && [ -x {shell_word(program)} ]"
         else:
             script = f"PATH={shell_word(path)}; command -v {shell_word(program)} >/dev/null"
-        return self._call(f"( {script} )")[0] == 0
+        return self._run_script(f"( {script} )")[0] == 0
 
     def marked(self, session_id: str) -> list[Process]:
-        return parse_table(self._do("marked", session_id))
+        return parse_table(self._call_function("marked", session_id))
 
     def signal(self, processes: Sequence[Process], name: str) -> None:
         if not re.fullmatch(r"[A-Z][A-Z0-9]*", name):
             raise Usage(f"{name!r} is no signal", reason="bad_signal", hint="TERM, KILL, INT, HUP, ...")
         rows = [row for row in processes if row.pid > 1]
-        if self._facts():
-            self._do("send", name, *(f"{row.pid}:{row.started}" for row in rows))
+        if self._has_proc():
+            self._call_function("send", name, *(f"{row.pid}:{row.started}" for row in rows))
         else:
             living = {(row.pid, row.started) for row in self.processes()}
-            self._do("send", name, *(f"{row.pid}:" for row in rows if (row.pid, row.started) in living))
+            self._call_function("send", name, *(f"{row.pid}:" for row in rows if (row.pid, row.started) in living))
 
     def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> PipeWatch:
         return PipeWatch(self, format_call("peek", str(pid or 0), *(folder.rstrip("/") for folder in folders)))
 
     def clock(self) -> float:
-        self._facts()
-        return time.monotonic() + (self._ahead or 0.0)
+        self._has_proc()
+        return time.monotonic() + (self._clock_offset or 0.0)
 
     def close(self) -> None:
         with self._lock:
@@ -284,24 +284,26 @@ class PipeTransport:
 
     # the pipe
 
-    def _facts(self) -> bool:
+    def _has_proc(self) -> bool:
         """Whether there is a /proc, after asking once for what stays the same over there."""
         if not self._state_home:
             sent = time.monotonic()
-            uptime, self._machine, state = self._do("facts").decode(errors="surrogateescape").split("\n", 2)
+            uptime, self._architecture, state = (
+                self._call_function("facts").decode(errors="surrogateescape").split("\n", 2)
+            )
             middle = (sent + time.monotonic()) / 2
-            self._ahead = float(uptime) - middle if uptime != "-" else None
+            self._clock_offset = float(uptime) - middle if uptime != "-" else None
             self._state_home = state
-        return self._ahead is not None
+        return self._clock_offset is not None
 
-    def _do(self, function: str, *arguments: str, data: bytes | None = None) -> bytes:
+    def _call_function(self, function: str, *arguments: str, data: bytes | None = None) -> bytes:
         """What one of the functions over there printed, or its failure as an error."""
-        status, output, complaint = self._call(format_call(function, *arguments), data=data)
+        status, output, complaint = self._run_script(format_call(function, *arguments), data=data)
         if status == 0:
             return output
         raise _script_error(status, complaint.decode(errors="replace").strip())
 
-    def _call(
+    def _run_script(
         self, body: str, *, data: bytes | None = None, private: bool = False, timeout: float = 8.0
     ) -> tuple[int, bytes, bytes]:
         """Run `body` in a subshell there: exit status, output, complaint. `data` is its standard input and in `$T/d`.
@@ -314,7 +316,7 @@ class PipeTransport:
             self._serial += private
             nonce, serial = os.urandom(12).hex(), self._serial if private else 0
             if self._shell is None or self._shell.ended:
-                self._abandon()
+                self._end_shell()
                 self._shell = RemoteShell(self._argv, PRELUDE.encode())
             request = b"" if data is None else format_data(data)
             source = '"$T/d"' if data is not None else "/dev/null"
@@ -325,15 +327,15 @@ class PipeTransport:
             request += call.encode(errors="surrogateescape")
             return self._shell.exchange(request, nonce.encode(), timeout)
         except TimeoutError:
-            self._abandon()
+            self._end_shell()
             raise _timeout_error(self.machine, timeout) from None
         except BaseException:
-            self._abandon()
+            self._end_shell()
             raise
         finally:
             self._lock.release()
 
-    def _abandon(self) -> None:
+    def _end_shell(self) -> None:
         if self._shell:
             self._shell.end()
             self._shell = None
@@ -346,27 +348,27 @@ class PipeWatch:
         self._transport = transport
         self._body = body
         self._closed = threading.Event()
-        self._last = self._look()
+        self._last = self._read_sizes()
         # the end of a process is told once, also when it came before the watch
-        self._news = self._last == b"dead"
+        self._changed = self._last == b"dead"
 
     def wait(self, timeout: float) -> bool:
         deadline, pause = time.monotonic() + timeout, 0.01
-        while not self._news and not self._closed.is_set():
-            now = self._look()
-            self._news, self._last = now != self._last, now
+        while not self._changed and not self._closed.is_set():
+            now = self._read_sizes()
+            self._changed, self._last = now != self._last, now
             remaining = deadline - time.monotonic()
-            if not self._news and remaining <= 0:
+            if not self._changed and remaining <= 0:
                 return False
-            if not self._news:
+            if not self._changed:
                 self._closed.wait(min(pause, remaining))
                 pause = min(pause * 2, 0.2)
-        self._news = False
+        self._changed = False
         return True
 
-    def _look(self) -> bytes:
+    def _read_sizes(self) -> bytes:
         """What is there: the process's start, then a line a file; only `dead` once the process has ended."""
-        _, shown, complaint = self._transport._call(self._body)
+        _, shown, complaint = self._transport._run_script(self._body)
         return b"dead" if complaint.strip() == b"dead" else shown
 
     def close(self) -> None:

@@ -127,7 +127,7 @@ def read_kernel(files: KernelFiles, pid: int, path: str, level: str = FULL, *, b
     root = table.row(pid)
     if root is None or root.ended or not root.tty or (device is not None and device.number != root.tty):
         return Kernel(tty, 0, ())
-    table.walk([pid])
+    table.read_descendants([pid])
     terminal = device or Device(root.tty, None)
     kernel = _read_terminal(files, table, root, terminal, tty, level, DEPTH)
     if beyond and level != NONE:
@@ -151,7 +151,7 @@ class ProcessTree:
             self.rows[pid] = found
         return self.rows.get(pid)
 
-    def walk(self, pids: Iterable[int]) -> None:
+    def read_descendants(self, pids: Iterable[int]) -> None:
         """Take in these processes and all that descends from them, those nearest first."""
         wave = [row for pid in pids if (row := self.row(pid)) and pid not in self.children]
         while wave and len(self.rows) < WALKED:
@@ -160,26 +160,26 @@ class ProcessTree:
                 threads = [row.pid] if row.threads == 1 else self._files.threads(row.pid)[:PARENTS]
                 pids_below = self._files.children(row.pid, threads)
                 if pids_below is None:
-                    self._whole()
+                    self._read_all()
                     return
                 self.children[row.pid] = pids_below
                 below += pids_below
             wave = [row for pid in below[:WALKED] if (row := self.row(pid)) and pid not in self.children]
 
-    def scan(self, group: int, tty: int) -> None:
+    def read_group(self, group: int, tty: int) -> None:
         """Take in the process group of this terminal wherever its processes hang, and what descends from them."""
         for pid in self._files.processes():
             if pid not in self.rows:
                 row = parse_stat(self._files.stat(pid))
                 if row and row.group == group and row.tty == tty:
                     self.rows[pid] = row
-        self.walk([row.pid for row in self.members(group, tty)])
+        self.read_descendants([row.pid for row in self.members(group, tty)])
 
     def members(self, group: int, tty: int) -> list[ProcessStat]:
         """The processes of a process group that have this terminal."""
         return [row for row in self.rows.values() if row.group == group and row.tty == tty]
 
-    def _whole(self) -> None:
+    def _read_all(self) -> None:
         """Every process of the machine, each below its parent: where the kernel keeps no lists of children."""
         for pid in self._files.processes():
             self.row(pid)
@@ -208,7 +208,7 @@ def _read_terminal(
 ) -> Kernel:
     group = root.foreground
     if not table.members(group, root.tty):
-        table.scan(group, root.tty)
+        table.read_group(group, root.tty)
     chosen = [
         (TerminalProcess(files, row, terminal), _in_foreground(row, root)) for row in _choose_processes(table, root)
     ]
@@ -308,7 +308,7 @@ class TerminalProcess:
         self.row = row
         self._terminal = terminal
         self._owner: int | None = None
-        self._linked: tuple[dict[int, str] | None] | None = None
+        self._known_links: tuple[dict[int, str] | None] | None = None
 
     # what calls.py asks
 
@@ -346,8 +346,8 @@ class TerminalProcess:
     def program(self, foreground: bool, level: str) -> Program | None:
         """The process with its threads; None if it ended meanwhile."""
         row = self.row
-        ids = [row.pid] if row.threads == 1 else self._first(self._files.threads(row.pid))
-        pairs = [pair for thread_id in ids if (pair := self._thread(thread_id, level))]
+        ids = [row.pid] if row.threads == 1 else self._select_threads(self._files.threads(row.pid))
+        pairs = [pair for thread_id in ids if (pair := self._read_thread(thread_id, level))]
         if not pairs:
             return None
         # where one thread's call is told, a thread without has ended meanwhile
@@ -356,24 +356,24 @@ class TerminalProcess:
         sockets = holds = None
         if level != NONE:
             if foreground or not with_call or any(thread.tty is None for thread in threads):
-                sockets, holds = self._sockets(), self._holds()
+                sockets, holds = self._count_sockets(), self._holds_terminal()
             if not all(wait.told for _, wait in with_call):
                 level = WCHAN
             elif not with_call:
-                level = self._less(threads)
-            threads = list(self._epolls(threads))
+                level = self._level_without_calls(threads)
+            threads = list(self._add_epoll_waits(threads))
         about = (row.pid, row.parent, row.name, row.state, foreground, row.cpu, row.started)
         return Program(*about, level, sockets, holds, tuple(threads))
 
     def masters(self) -> Iterator[int]:
         """The numbers of the terminals whose masters it holds."""
-        for descriptor, link in (self._links() or {}).items():
+        for descriptor, link in (self._read_links() or {}).items():
             if link.endswith("/ptmx"):
                 for line in self._files.about(self.owner, descriptor).splitlines():
                     if line.startswith(b"tty-index:"):
                         yield int(line.split()[1])
 
-    def _thread(self, thread: int, level: str) -> tuple[Thread, calls.ThreadWait | None] | None:
+    def _read_thread(self, thread: int, level: str) -> tuple[Thread, calls.ThreadWait | None] | None:
         """A thread, and what it waits for where the kernel tells; None if it ended meanwhile."""
         pid = self.row.pid
         status = self._files.read(pid, thread, "status")
@@ -396,7 +396,7 @@ class TerminalProcess:
             call=wait.call, tty=wait.tty, alone=wait.alone, timeout=wait.timeout, inward=wait.inward
         ), wait
 
-    def _first(self, threads: list[int]) -> list[int]:
+    def _select_threads(self, threads: list[int]) -> list[int]:
         """The threads that are told of: the main one, those that sleep where reading sleeps, then by number."""
         main = self.row.pid
         if len(threads) <= THREADS:
@@ -406,40 +406,40 @@ class TerminalProcess:
             :THREADS
         ]
 
-    def _less(self, threads: list[Thread]) -> str:
+    def _level_without_calls(self, threads: list[Thread]) -> str:
         """The level of a process whose calls are not told."""
         if any(thread.wchan for thread in threads):
             return WCHAN
         # what runs sleeps nowhere, and who may see a process's descriptors may see where it sleeps
         running = all(thread.state == "R" for thread in threads)
-        return WCHAN if running and self._links() is not None else NONE
+        return WCHAN if running and self._read_links() is not None else NONE
 
-    def _epolls(self, threads: list[Thread]) -> Iterator[Thread]:
+    def _add_epoll_waits(self, threads: list[Thread]) -> Iterator[Thread]:
         """The threads, with what the process's epoll descriptors tell of those that sleep in epoll without a call."""
         sleeping = [one for one in threads if one.call is None and one.wchan.startswith(EPOLL_SLEEP)]
-        descriptors = [one for one, link in (self._links() or {}).items() if link == EPOLL] if sleeping else []
+        descriptors = [one for one, link in (self._read_links() or {}).items() if link == EPOLL] if sleeping else []
         waits = {calls.epoll_awaits_terminal(one, self) for one in descriptors}
         # which of several it is nobody knows, but that none of them has the terminal is known
         tty = waits.pop() if len(descriptors) == 1 or waits == {False} else None
         for one in threads:
             yield one._replace(tty=tty) if one in sleeping else one
 
-    def _sockets(self) -> int | None:
-        links = self._links()
+    def _count_sockets(self) -> int | None:
+        links = self._read_links()
         return None if links is None else sum(link.startswith("socket:") for link in links.values())
 
-    def _holds(self) -> bool | None:
+    def _holds_terminal(self) -> bool | None:
         """Whether it has the terminal open."""
-        links = self._links()
+        links = self._read_links()
         if links is None:
             return None
         distinct = {link: descriptor for descriptor, link in links.items()}
         return any(self.terminal(descriptor) for descriptor in distinct.values())
 
-    def _links(self) -> dict[int, str] | None:
-        if self._linked is None:
-            self._linked = (self._files.links(self.owner),)
-        return self._linked[0]
+    def _read_links(self) -> dict[int, str] | None:
+        if self._known_links is None:
+            self._known_links = (self._files.links(self.owner),)
+        return self._known_links[0]
 
 
 def _find_status_field(status: bytes, name: bytes) -> str:

@@ -260,7 +260,7 @@ class RemoteShell:
         self._pipes = [pipe for pipe in (self._process.stdin, self._process.stdout, self._process.stderr) if pipe]
         self._input, self._output, self._errors = (pipe.fileno() for pipe in self._pipes)
         self._complaint = b""
-        self._left = memoryview(prelude)
+        self._unsent = memoryview(prelude)
         for pipe in (self._input, self._output, self._errors):
             os.set_blocking(pipe, False)
 
@@ -272,10 +272,10 @@ class RemoteShell:
     def exchange(self, request: bytes, nonce: bytes, timeout: float) -> tuple[int, bytes, bytes]:
         """Send `request`; its exit status, output and complaint as framed behind `nonce`. TimeoutError, Unreachable."""
         deadline = time.monotonic() + timeout
-        self._left = memoryview(bytes(self._left) + request)
+        self._unsent = memoryview(bytes(self._unsent) + request)
         received = bytearray()
         while True:
-            self._sleep(deadline)
+            self._wait_for_pipes(deadline)
             with suppress(BlockingIOError):
                 data = os.read(self._output, 256 * 1024)
                 if not data:
@@ -285,13 +285,13 @@ class RemoteShell:
             if answer := _parse_answer(received, nonce):
                 return answer
 
-    def _sleep(self, deadline: float) -> None:
+    def _wait_for_pipes(self, deadline: float) -> None:
         """Until there is something to read, writing what is left to write."""
         waiting = select.poll()
         waiting.register(self._output, select.POLLIN)
         if self._errors >= 0:
             waiting.register(self._errors, select.POLLIN)
-        if self._left:
+        if self._unsent:
             waiting.register(self._input, select.POLLOUT)
         remaining = deadline - time.monotonic()
         ready = dict(waiting.poll(remaining * 1000)) if remaining > 0 else {}
@@ -299,11 +299,11 @@ class RemoteShell:
             raise TimeoutError
         if self._input in ready:
             try:
-                self._left = self._left[os.write(self._input, self._left) :]
+                self._unsent = self._unsent[os.write(self._input, self._unsent) :]
             except BlockingIOError:
                 pass
             except BrokenPipeError:
-                self._left = self._left[:0]
+                self._unsent = self._unsent[:0]
         if self._errors in ready:
             data = os.read(self._errors, 4096)
             self._complaint = (self._complaint + data)[-4096:]

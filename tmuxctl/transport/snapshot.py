@@ -49,20 +49,20 @@ class Snapshot:
             target = link[3].decode(errors="replace")
             self._links.setdefault(int(link[1]), {}).setdefault(int(link[2]), target)
         self._threads: dict[int, list[int]] = {}
-        self._below: dict[int, list[int]] = {}
+        self._children: dict[int, list[int]] = {}
         for name in self._files:
             words = name.split("/")
             if words[-1] == "status":
                 self._threads.setdefault(int(words[2]), []).append(int(words[4]))
             elif words[-1] == "stat":
-                self._below.setdefault(self._parent(name), []).append(int(words[2]))
+                self._children.setdefault(self._find_parent(name), []).append(int(words[2]))
 
-    def _parent(self, path: str) -> int:
+    def _find_parent(self, path: str) -> int:
         fields = self._files[path].rpartition(b")")[2].split()
         return int(fields[1]) if len(fields) > 1 else 0
 
     def processes(self) -> list[int]:
-        return [pid for below in self._below.values() for pid in below]
+        return [pid for below in self._children.values() for pid in below]
 
     def stat(self, pid: int) -> bytes:
         return self._files.get(f"/proc/{pid}/stat", b"")
@@ -71,7 +71,7 @@ class Snapshot:
         return self._threads.get(pid, [])
 
     def children(self, pid: int, threads: list[int]) -> list[int] | None:
-        return self._below.get(pid, [])
+        return self._children.get(pid, [])
 
     def read(self, pid: int, thread: int, name: str) -> bytes:
         found = self._files.get(f"/proc/{pid}/task/{thread}/{name}", b"")

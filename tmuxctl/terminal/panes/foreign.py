@@ -159,7 +159,7 @@ class ForeignTransport:
         self.inner, self.pane, self.name, self.folder, self.journal = inner, pane, name, folder, journal
         # ours, and told of no one else: what has another first process or server is another pane
         is_same = f"#{{==:#{{pid}}.#{{pane_pid}},{pane.server}.{pane.pid}}}"
-        self._fixed = {
+        self._fixed_values = {
             f"#{{{options.ID}}}": f"#{{?{is_same},{pane.uuid},}}",
             "#{session_name}": "@NAME@",
             # a person who types elsewhere is in nobody's way
@@ -202,24 +202,24 @@ class ForeignTransport:
             return self.inner.watch(folders, pid, terminal=terminal)
         return _ForeignWatch(self.inner.watch([], pid, terminal=terminal), self)
 
-    def changed(self, place: int, rows: str) -> None:
+    def note_change(self, place: int, rows: str) -> None:
         """The screen changed: `rows` is what stands before the cursor, which is at `place`."""
         self._changed = time.monotonic()
         self._places = {**dict(list(self._places.items())[-8:]), place: rows}
 
-    def silent(self) -> float:
+    def seconds_unchanged(self) -> float:
         """For how many seconds nothing changed, as far as it was looked at."""
         return time.monotonic() - self._changed
 
-    def before_input(self) -> str:
+    def rows_before_input(self) -> str:
         """What stood before the cursor when something was last typed; empty if that is not known."""
-        return self._kept().get("before", "")
+        return self._load_options().get("before", "")
 
     def run(
         self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 8.0
     ) -> bytes:
         """As every transport, for this pane alone. Denied `foreign` for what would change more than its input."""
-        self._check(commands)
+        self._refuse_changes(commands)
         if not _sets_options(commands):
             return self._run(commands, buffer, timeout)
         if self.pane.ours:
@@ -228,50 +228,50 @@ class ForeignTransport:
         with hold_lock(f"{self.folder}/{layout.LOCK}", self.name):
             return self._run(commands, buffer, timeout)
 
-    def _check(self, commands: Sequence[Command]) -> None:
+    def _refuse_changes(self, commands: Sequence[Command]) -> None:
         for command in commands:
             harmless = isinstance(command, Guard) or command[0] in HARMLESS or command[:2] in LEFT_OUT
             if not (harmless or _lists_panes(command) or _find_option_set(command)):
                 raise self._denied(command[0])
 
     def _run(self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float) -> bytes:
-        translated = _TranslatedList(self._kept(), self._fixed, self.name, self.pane.id)
-        list_here = translated.commands(commands)
+        translated = _TranslatedList(self._load_options(), self._fixed_values, self.name, self.pane.id)
+        list_here = translated.translate_list(commands)
         if not list_here:
             return b""
         ids = [command[-1].split()[-1] for command in commands if _find_option_set(command) == "ack"]
         if ids:
             # whoever dies or waits in vain from here on does not know whether it was typed: never type it twice
-            self._keep({**translated.kept, "ack": f"{translated.kept.get('ack', '')} {ids[-1]}"})
+            self._save_options({**translated.kept, "ack": f"{translated.kept.get('ack', '')} {ids[-1]}"})
         try:
             printed = self.inner.run(list_here, buffer=buffer, timeout=timeout)
         except TmuxctlError as error:
             if ids and error.reason != "backend_timeout":
-                self._keep(translated.kept)
+                self._save_options(translated.kept)
             raise
-        rest, changed = translated.taken(printed)
+        rest, changed = translated.read_output(printed)
         if "input" in changed:
             changed["before"] = self._places.get(_read_offset(changed["input"]), "")
         if changed or ids:
-            self._keep({**translated.kept, **changed})
+            self._save_options({**translated.kept, **changed})
         return rest
 
-    def _kept(self) -> dict[str, str]:
+    def _load_options(self) -> dict[str, str]:
         """Our options and their values. An input is told of by a point of the kind that counts now, or not at all."""
         kept: dict[str, str] = {}
         with suppress(NotFound, OSError, ValueError):
-            found = read_object(self.inner, self._file)
+            found = read_object(self.inner, self._options_file)
             kept = {name: value for name, value in found.items() if isinstance(value, str)}
         if kept.pop("of", None) != self._about["incarnation"]:
             kept.pop("input", None)
         return {**kept, **self._about}
 
-    def _keep(self, values: Mapping[str, str]) -> None:
+    def _save_options(self, values: Mapping[str, str]) -> None:
         kept = {name: value for name, value in values.items() if value and name not in self._about}
-        self.put(self._file, to_record({**kept, "of": self._about["incarnation"]}))
+        self.put(self._options_file, to_record({**kept, "of": self._about["incarnation"]}))
 
     @property
-    def _file(self) -> str:
+    def _options_file(self) -> str:
         return f"{self.folder}/{layout.SESSIONS}/{self.pane.uuid}/{layout.PANE_OPTIONS}"
 
     def _make_folder(self) -> None:
@@ -357,26 +357,26 @@ class _TranslatedList:
         self.target = f"={name}:"
         self.shown = {f"{self.mark}=name": name}
 
-    def commands(self, commands: Sequence[Command]) -> list[Command]:
+    def translate_list(self, commands: Sequence[Command]) -> list[Command]:
         """The list for this pane."""
-        return [self._command(command) for command in commands if command[:2] not in LEFT_OUT]
+        return [self._translate(command) for command in commands if command[:2] not in LEFT_OUT]
 
-    def _command(self, command: Command) -> Command:
+    def _translate(self, command: Command) -> Command:
         if isinstance(command, Guard):
-            return Guard(self.pane, self._filled(command.condition), self._filled(command.told))
+            return Guard(self.pane, self._substitute(command.condition), self._substitute(command.told))
         if _lists_panes(command):
-            return ("display-message", "-p", "-t", self.pane, self._filled(command[-1]))
+            return ("display-message", "-p", "-t", self.pane, self._substitute(command[-1]))
         if name := _find_option_set(command):
-            value = "" if "-u" in command else self._filled(command[-1])
+            value = "" if "-u" in command else self._substitute(command[-1])
             return ("display-message", "-p", "-t", self.pane, f"{self.mark} {name} {value}")
-        return tuple(self.pane if word == self.target else self._filled(word) for word in command)
+        return tuple(self.pane if word == self.target else self._substitute(word) for word in command)
 
-    def _filled(self, word: str) -> str:
+    def _substitute(self, word: str) -> str:
         for placeholder, replacement in self.fixed.items():
             word = word.replace(placeholder, replacement.replace("@NAME@", f"{self.mark}=name"))
-        return OPTION.sub(self._value, word)
+        return OPTION.sub(self._format_value, word)
 
-    def _value(self, found: re.Match[str]) -> str:
+    def _format_value(self, found: re.Match[str]) -> str:
         value = self.kept.get(found[2], "")
         if found[1]:
             size = int(found[1])
@@ -387,7 +387,7 @@ class _TranslatedList:
         self.shown[f"{self.mark}={found[2]}"] = value
         return f"{self.mark}={found[2]}"
 
-    def taken(self, printed: bytes) -> tuple[bytes, dict[str, str]]:
+    def read_output(self, printed: bytes) -> tuple[bytes, dict[str, str]]:
         """What was printed, and the options that were set."""
         changed: dict[str, str] = {}
         rest = []
@@ -412,7 +412,8 @@ class _ForeignWatch:
     def wait(self, timeout: float) -> bool:
         """Sleep for a moment only; something may always have changed."""
         pause = min(
-            TIMING.tmux.foreign_rare_pause_seconds, max(TIMING.tmux.foreign_pause_seconds, self._pane.silent() / 10)
+            TIMING.tmux.foreign_rare_pause_seconds,
+            max(TIMING.tmux.foreign_pause_seconds, self._pane.seconds_unchanged() / 10),
         )
         self._watch.wait(min(timeout, pause))
         return True

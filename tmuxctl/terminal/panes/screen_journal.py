@@ -77,52 +77,52 @@ class ScreenJournal(Journal):
         super().__init__(transport, folder)
         self.pane, self.tmux = pane.target, cast("ForeignTransport", transport)
         self._version = pane.tmux
-        self._seen = b""
-        self._place = ScreenPosition(0, 0, 0, 0, 0, 0)
-        self._gone: int | None = 0
-        self._end, self._told = 0, -1
+        self._screen = b""
+        self._position = ScreenPosition(0, 0, 0, 0, 0, 0)
+        self._dropped_rows: int | None = 0
+        self._end, self._read_end = 0, -1
         self._grown = 0.0
 
     def extent(self) -> JournalExtent:
         """How far it came by now. When it last grew is known from the second look on; at the first tmux tells it of the whole
         window, to the second."""
-        screen = self._look()
-        if screen != self._seen:
-            first = not self._seen
-            self._seen, self._place = screen, ScreenPosition.parse(screen)
-            self._gone = self._dropped()
-            offset = (self._place.row + (self._gone or 0)) * ROW + self._place.x * COLUMN
+        screen = self._read_screen()
+        if screen != self._screen:
+            first = not self._screen
+            self._screen, self._position = screen, ScreenPosition.parse(screen)
+            self._dropped_rows = self._count_dropped()
+            offset = (self._position.row + (self._dropped_rows or 0)) * ROW + self._position.x * COLUMN
             self._end = offset if first else max(offset, self._end + 1)
-            self._grown = self._active() if first else time.time()
-            self.tmux.changed(self._end, self._before())
+            self._grown = self._read_last_activity() if first else time.time()
+            self.tmux.note_change(self._end, self._rows_before_cursor())
         return JournalExtent(0, self._end, False, self._grown)
 
-    def _active(self) -> float:
+    def _read_last_activity(self) -> float:
         """When the pane's window last printed, at the latest, by the wall clock; 0.0 if that was only just now."""
         printed = self.tmux.run([("display-message", "-p", "-t", self.pane, ACTIVITY)]).strip()
         latest = float(printed or 0) + 1.0
         return latest if 1.0 < latest <= time.time() - ACTIVITY_QUIET else 0.0
 
-    def _look(self) -> bytes:
+    def _read_screen(self) -> bytes:
         return self.tmux.run(
             [("display-message", "-p", "-t", self.pane, PLACE), ("capture-pane", "-p", "-t", self.pane)]
         )
 
-    def _before(self) -> str:
+    def _rows_before_cursor(self) -> str:
         """The rows up to the cursor, with what tells where they are looked for later."""
-        position = self._place
-        rows = self._seen.decode(errors="replace").split("\n")[1:][: position.y + 1][-ABOVE:]
+        position = self._position
+        rows = self._screen.decode(errors="replace").split("\n")[1:][: position.y + 1][-ABOVE:]
         if not rows:
             return ""
         rows[-1] = widths.left(rows[-1], position.x, self._version)
-        return json.dumps([position.row, self._gone or 0, position.cols, rows])
+        return json.dumps([position.row, self._dropped_rows or 0, position.cols, rows])
 
-    def _dropped(self) -> int | None:
+    def _count_dropped(self) -> int | None:
         """How many rows were dropped by now; None if that cannot be told."""
-        position = self._place
+        position = self._position
         if not position.full:
             return 0
-        remembered = self.tmux.before_input()
+        remembered = self.tmux.rows_before_input()
         if not remembered:
             return None
         try:
@@ -132,12 +132,12 @@ class ScreenJournal(Journal):
         if position.alternate or cols != position.cols or position.dropped < ABOVE:
             return None
         starts = [start for start in range(row, -1, -position.dropped) if len(rows) - 1 <= start <= position.row]
-        grabs = [self._grab(start - len(rows) + 1, start) for start in starts]
+        grabs = [self._capture_command(start - len(rows) + 1, start) for start in starts]
         printed = self.tmux.run([("display-message", "-p", "-t", self.pane, PLACE), *grabs]).decode(errors="replace")
         first, *lines = printed.split("\n")
         if ScreenPosition.parse(first.encode()).history != position.history:
             # it goes on: the next look tells
-            return self._gone
+            return self._dropped_rows
         blocks = [lines[index : index + len(rows)] for index in range(0, len(starts) * len(rows), len(rows))]
         alike = [
             # what was typed stands behind it: without, it is more likely the same prompt once more
@@ -147,27 +147,32 @@ class ScreenJournal(Journal):
         ]
         return min(alike)[1] if alike else None
 
-    def _grab(self, first: int, last: int, *options: str) -> tuple[str, ...]:
+    def _capture_command(self, first: int, last: int, *options: str) -> tuple[str, ...]:
         """The command that prints rows, counted from the oldest that is kept."""
-        top = self._place.history
+        top = self._position.history
         return ("capture-pane", "-p", *options, "-t", self.pane, "-S", str(first - top), "-E", str(last - top))
 
     def read(self, offset: int, limit: int | None = None) -> JournalSlice:
         """The rows from a place on, as lines; all that is visible where that place is not known any more, or the screen is
         an alternate one. `limit` is of no use: an offset counts no bytes, and what is shown is not much."""
         end = self.extent().end
-        if offset == end == self._told:
+        if offset == end == self._read_end:
             return JournalSlice(b"", offset, end, False)
-        self._told = end
-        position = self._place
+        self._read_end = end
+        position = self._position
         # rows may have been dropped and the screen look as before
-        self._gone = self._dropped()
+        self._dropped_rows = self._count_dropped()
         row, column = divmod(max(0, offset), ROW)
-        row -= self._gone or 0
+        row -= self._dropped_rows or 0
         before_oldest = row < 0 or (row == 0 and position.full)
-        lost = position.alternate or row > position.row or (position.full and self._gone is None and offset > 0)
+        lost = position.alternate or row > position.row or (position.full and self._dropped_rows is None and offset > 0)
         first, column = (position.history, 0) if lost else (max(0, row), 0 if before_oldest else column // COLUMN)
-        rows = self.tmux.run([self._grab(first, position.row, "-J")]).decode(errors="replace").rstrip("\n").split("\n")
+        rows = (
+            self.tmux.run([self._capture_command(first, position.row, "-J")])
+            .decode(errors="replace")
+            .rstrip("\n")
+            .split("\n")
+        )
         rows[0] = rows[0].removeprefix(widths.left(rows[0], column, self._version))
         data = "\r\n".join(line.rstrip() for line in rows).encode()
         return JournalSlice(data, offset, end, bool(lost or before_oldest))
@@ -175,5 +180,5 @@ class ScreenJournal(Journal):
     def tail(self, limit: int) -> JournalSlice:
         """The last of what is shown."""
         self.extent()
-        first = max(0, self._place.history - limit // 80) + (self._gone or 0)
+        first = max(0, self._position.history - limit // 80) + (self._dropped_rows or 0)
         return self.read(first * ROW, limit)

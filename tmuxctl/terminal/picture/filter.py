@@ -95,7 +95,7 @@ class OutputFilter:
 
     def __init__(self, grid: Grid) -> None:
         self.grid = grid
-        self.state: Callable[[bytes, int], int] = self._ground
+        self.state: Callable[[bytes, int], int] = self._read_ground
         self.collected = bytearray()
         self.partial = b""
         self.styles: dict[tuple[object, bytes], object] = {}
@@ -108,90 +108,90 @@ class OutputFilter:
 
     # --- states: each takes what it can from `position` on and returns the place behind it
 
-    def _ground(self, data: bytes, position: int) -> int:
+    def _read_ground(self, data: bytes, position: int) -> int:
         match, size = _TOKEN.match, len(data)
         while position < size:
             found = match(data, position)
             if not found:
-                return self._start(self._escape, position + 1)
+                return self._enter_state(self._read_escape, position + 1)
             position = found.end()
             kind = found.lastindex
             if kind == 1:
-                self._text(found[1])
+                self._draw_text(found[1])
             elif kind == 2:
-                self._style(found[2])
+                self._act_on_style(found[2])
             elif kind == 3:
-                self._control(data[position - 1])
+                self._act_on_control(data[position - 1])
             elif kind == 4:
-                self._csi(found[4])
+                self._act_on_csi(found[4])
             else:
-                self._escaped(found[5])
+                self._act_on_escape(found[5])
         return position
 
-    def _start(self, state: Callable[[bytes, int], int], position: int) -> int:
+    def _enter_state(self, state: Callable[[bytes, int], int], position: int) -> int:
         self.state = state
         self.collected.clear()
         return position
 
-    def _interrupted(self, byte: int) -> bool:
+    def _interrupts(self, byte: int) -> bool:
         """Whether a byte ends any sequence (CAN, SUB) or starts another (ESC); other controls act within it."""
         if byte in (0x18, 0x1A):
-            self._control(byte)
-            self._start(self._ground, 0)
+            self._act_on_control(byte)
+            self._enter_state(self._read_ground, 0)
             return True
         if byte == 0x1B:
-            self._start(self._escape, 0)
+            self._enter_state(self._read_escape, 0)
             return True
         return False
 
-    def _escape(self, data: bytes, position: int) -> int:
+    def _read_escape(self, data: bytes, position: int) -> int:
         while position < len(data):
             byte = data[position]
             position += 1
-            if self._interrupted(byte):
+            if self._interrupts(byte):
                 return position
             if byte < 0x20:
-                self._control(byte)
+                self._act_on_control(byte)
             elif byte < 0x30:
                 self.collected.append(byte)
             elif byte < 0x7F:
-                return self._introduced(byte, position)
+                return self._read_introducer(byte, position)
         return position
 
-    def _introduced(self, byte: int, position: int) -> int:
-        introducers = {ord("["): self._csi_bytes, ord("]"): self._command, ord("P"): self._device}
-        introducers.update(dict.fromkeys(b"X^_k", self._ignored))
+    def _read_introducer(self, byte: int, position: int) -> int:
+        introducers = {ord("["): self._read_csi, ord("]"): self._skip_command, ord("P"): self._read_device_header}
+        introducers.update(dict.fromkeys(b"X^_k", self._skip_string))
         if byte in introducers and not self.collected:
             if byte != ord("["):
                 self.grid.last = ""
-            return self._start(introducers[byte], position)
+            return self._enter_state(introducers[byte], position)
         sequence = bytes([*self.collected, byte])
-        self._start(self._ground, position)
-        self._escaped(sequence)
+        self._enter_state(self._read_ground, position)
+        self._act_on_escape(sequence)
         return position
 
-    def _csi_bytes(self, data: bytes, position: int) -> int:
+    def _read_csi(self, data: bytes, position: int) -> int:
         while position < len(data):
             byte = data[position]
             position += 1
-            if self._interrupted(byte):
+            if self._interrupts(byte):
                 return position
             if byte < 0x20:
-                self._control(byte)
+                self._act_on_control(byte)
             elif byte < 0x7F:
                 self.collected.append(byte)
                 if byte >= 0x40:
                     sequence = bytes(self.collected)
-                    self._start(self._ground, position)
-                    self._csi(sequence)
+                    self._enter_state(self._read_ground, position)
+                    self._act_on_csi(sequence)
                     return position
         return position
 
-    def _command(self, data: bytes, position: int) -> int:
+    def _skip_command(self, data: bytes, position: int) -> int:
         """OSC: to BEL, or to what ends any sequence."""
         return self._skip(data, position, _END_OF_COMMAND)
 
-    def _ignored(self, data: bytes, position: int) -> int:
+    def _skip_string(self, data: bytes, position: int) -> int:
         """SOS, PM, APC, a window title: to what ends any sequence; BEL is part of it."""
         return self._skip(data, position, _END_OF_STRING)
 
@@ -199,31 +199,31 @@ class OutputFilter:
         found = end.search(data, position)
         if not found:
             return len(data)
-        if not self._interrupted(found[0][0]):
-            self._start(self._ground, 0)
+        if not self._interrupts(found[0][0]):
+            self._enter_state(self._read_ground, 0)
         return found.end()
 
-    def _device(self, data: bytes, position: int) -> int:
+    def _read_device_header(self, data: bytes, position: int) -> int:
         """DCS up to its final byte."""
         while position < len(data):
             byte = data[position]
             position += 1
-            if self._interrupted(byte):
+            if self._interrupts(byte):
                 return position
             if 0x20 <= byte < 0x7F:
                 self.collected.append(byte)
                 if byte >= 0x40:
                     known = _DCS_HEADER.fullmatch(bytes(self.collected))
-                    return self._start(self._device_data if known else self._ignored, position)
+                    return self._enter_state(self._skip_device_data if known else self._skip_string, position)
         return position
 
-    def _device_data(self, data: bytes, position: int) -> int:
+    def _skip_device_data(self, data: bytes, position: int) -> int:
         """The data of a DCS: only ESC \\ ends it."""
         while position < len(data):
             if self.collected:
                 self.collected.clear()
                 if data[position] == ord("\\"):
-                    return self._start(self._ground, position + 1)
+                    return self._enter_state(self._read_ground, position + 1)
                 position += 1
                 continue
             at = data.find(b"\x1b", position)
@@ -235,25 +235,25 @@ class OutputFilter:
 
     # --- what was found
 
-    def _text(self, run: bytes) -> None:
+    def _draw_text(self, run: bytes) -> None:
         if self.partial:
             run, self.partial = (self.partial + run if run[0] >= 0x80 else run), b""
         try:
             text = run.decode()
         except UnicodeDecodeError:
-            text = self._mended(run)
+            text = self._mend_text(run)
         self.grid.last = text[-1:] if run[-1] < 0x80 else ""
         if text:
             self.grid.draw(text)
 
-    def _mended(self, run: bytes) -> str:
+    def _mend_text(self, run: bytes) -> str:
         """The valid characters of a run; an unfinished one at its end waits for the next bytes."""
         parts = _CHARACTERS.findall(run)
         if parts and run[-1] >= 0x80 and len(parts[-1]) < _character_length(parts[-1][0]):
             self.partial = parts.pop()
         return "".join(map(_decode_character, parts))
 
-    def _control(self, byte: int) -> None:
+    def _act_on_control(self, byte: int) -> None:
         if byte != 0x7F:
             self.partial = b""
             self.grid.last = ""
@@ -261,16 +261,16 @@ class OutputFilter:
             if action:
                 action(self.grid)
 
-    def _escaped(self, sequence: bytes) -> None:
+    def _act_on_escape(self, sequence: bytes) -> None:
         action = _ESCAPES.get(sequence)
         if action:
             action(self.grid)
             self.grid.last = ""
 
-    def _csi(self, sequence: bytes) -> None:
+    def _act_on_csi(self, sequence: bytes) -> None:
         style = _SGR.fullmatch(sequence)
         if style:
-            self._style(style[1])
+            self._act_on_style(style[1])
             return
         steps = _plan_steps(sequence)
         if steps is not None:
@@ -278,7 +278,7 @@ class OutputFilter:
                 action(self.grid, *arguments)
             self.grid.last = ""
 
-    def _style(self, text: bytes) -> None:
+    def _act_on_style(self, text: bytes) -> None:
         self.grid.last = ""
         cursor = self.grid.cursor
         key = (cursor.attrs, text)

@@ -59,25 +59,25 @@ class Grid(TerminalPage):
         drawing = (self.g1_charset if self.charset else self.g0_charset) is charsets.VT100_MAP
         if drawing or IRM in self.mode or DECAWM not in self.mode:
             for character in data:
-                self._put(character.translate(LINE_DRAWING) if drawing else character)
+                self._write_character(character.translate(LINE_DRAWING) if drawing else character)
         elif data.isascii():
-            self._run(data)
+            self._write_ascii(data)
         else:
             for run in _PLAIN_OR_NOT.findall(data):
                 if run.isascii():
-                    self._run(run)
+                    self._write_ascii(run)
                 else:
-                    self._other_run(run)
+                    self._write_unicode(run)
 
-    def _run(self, text: str) -> None:
+    def _write_ascii(self, text: str) -> None:
         """Write characters of one column each."""
-        glyphs = self._glyphs()
+        glyphs = self._find_glyphs()
         cells = [glyphs[character] for character in text]
         cursor = self.cursor
         while cells:
             x = cursor.x
             if x >= self.columns:
-                self._wrap()
+                self._wrap_line()
                 x = 0
             room = self.columns - x
             part = cells if len(cells) <= room else cells[:room]
@@ -85,7 +85,7 @@ class Grid(TerminalPage):
             cursor.x = x + len(part)
             cells = cells[room:]
 
-    def _glyphs(self) -> Glyphs:
+    def _find_glyphs(self) -> Glyphs:
         style = self.cursor.attrs
         found = self.glyphs.get(style)
         if found is None:
@@ -94,24 +94,24 @@ class Grid(TerminalPage):
             self.glyphs[style] = found = Glyphs(style)
         return found
 
-    def _other_run(self, text: str) -> None:
+    def _write_unicode(self, text: str) -> None:
         """Write characters that are not ASCII: at once if all are of one width and fit, else one by one."""
         widths = {*map(RULES.width, text)}
         cursor = self.cursor
         row = self.rows[cursor.y]
         if not self.joining and widths == {1} and not row.wide and cursor.x + len(text) <= self.columns:
-            self._run(text)
+            self._write_ascii(text)
         elif not self.joining and widths == {2} and cursor.x + 2 * len(text) <= self.columns:
-            glyphs = self._glyphs()
+            glyphs = self._find_glyphs()
             row.overwrite(cursor.x, 2 * len(text))
             row.wide = True
             row.place(cursor.x, [cell for character in text for cell in (glyphs[character], PADDING)])
             cursor.x += 2 * len(text)
         else:
             for character in text:
-                self._put(character)
+                self._write_character(character)
 
-    def _put(self, character: str) -> None:
+    def _write_character(self, character: str) -> None:
         """Write one character of any width, or add it to the cell on the left."""
         width = RULES.width(character)
         if width < 0:
@@ -131,7 +131,7 @@ class Grid(TerminalPage):
         if IRM in self.mode:
             self.rows[self.cursor.y].insert(x, width, columns, BLANK)
         if wrapping and x > columns - width:
-            self._wrap()
+            self._wrap_line()
             x = 0
         if x > columns - width:
             return
@@ -141,7 +141,7 @@ class Grid(TerminalPage):
         if width > 1:
             row.wide = True
             row.set(x + 1, PADDING)
-        cell = self._glyphs()[character]
+        cell = self._find_glyphs()[character]
         # where nothing would change tmux writes nothing, and the row counts as not used there
         if IRM in self.mode or cell != BLANK or not row.untouched(x, columns):
             row.set(x, cell)
@@ -157,7 +157,7 @@ class Grid(TerminalPage):
             if len((cell.data + character).encode()) <= RULES.cell_bytes:
                 row.set(x, cell._replace(data=cell.data + character))
 
-    def _wrap(self) -> None:
+    def _wrap_line(self) -> None:
         self.rows[self.cursor.y].wrapped = True
         self._line_down(BLANK)
         self.cursor.x = 0
@@ -256,26 +256,26 @@ class Grid(TerminalPage):
     def restore_cursor(self) -> None:
         x, y, self.cursor.attrs, origin, drawing = self.saved_cursor
         self.charset, self.g0_charset, self.g1_charset = drawing
-        self._switch(DECOM, origin)
+        self._switch_mode(DECOM, origin)
         self.cursor.x, self.cursor.y = min(x, self.columns - 1), min(y, self.lines - 1)
 
     # --- modes
 
     def set_mode(self, *modes: int, **kwargs: object) -> None:
-        self._modes(True, bool(kwargs.get("private")), modes)
+        self._set_modes(True, bool(kwargs.get("private")), modes)
 
     def reset_mode(self, *modes: int, **kwargs: object) -> None:
-        self._modes(False, bool(kwargs.get("private")), modes)
+        self._set_modes(False, bool(kwargs.get("private")), modes)
 
-    def _modes(self, on: bool, private: bool, modes: tuple[int, ...]) -> None:
+    def _set_modes(self, on: bool, private: bool, modes: tuple[int, ...]) -> None:
         for mode in modes:
             # pyte keeps private modes beside the others, shifted out of their way
             code = mode << 5
             if not private:
                 if mode == IRM:
-                    self._switch(IRM, on)
+                    self._switch_mode(IRM, on)
             elif code in (DECAWM, DECOM):
-                self._switch(code, on)
+                self._switch_mode(code, on)
                 if code == DECOM:
                     self.cursor_position()
             elif code == DECTCEM:
@@ -286,7 +286,7 @@ class Grid(TerminalPage):
             elif mode in (47, 1047, 1049):
                 (self.alternate_on if on else self.alternate_off)(mode == 1049)
 
-    def _switch(self, code: int, on: bool) -> None:
+    def _switch_mode(self, code: int, on: bool) -> None:
         if on:
             self.mode.add(code)
         else:

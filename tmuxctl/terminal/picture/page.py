@@ -85,13 +85,13 @@ class TerminalPage(pyte.Screen):
         if self.saved:
             self._move_rows(self.top, self.top + 1, self.bottom - self.top, blank)
             return
-        self._keep(self.rows.pop(self.top))
+        self._append_history(self.rows.pop(self.top))
         self.rows.insert(self.bottom, GridRow(self.columns, blank))
 
     def _scroll_down(self, blank: Char) -> None:
         self._move_rows(self.top + 1, self.top, self.bottom - self.top, blank)
 
-    def _keep(self, row: GridRow) -> None:
+    def _append_history(self, row: GridRow) -> None:
         if not self.limit:
             return
         if len(self.history) >= self.limit:
@@ -158,15 +158,15 @@ class TerminalPage(pyte.Screen):
         if self.cursor.x < self.columns:
             wanted = min(count or 1, self.columns - self.cursor.x)
             if wanted == self.columns:
-                self._clear(0, wanted)
+                self._clear_cells(0, wanted)
             else:
                 self.rows[self.cursor.y].delete(self.cursor.x, wanted, self.columns, self.blank)
 
     def erase_characters(self, count: int | None = None) -> None:
         if self.cursor.x < self.columns:
-            self._clear(self.cursor.x, min(count or 1, self.columns - self.cursor.x))
+            self._clear_cells(self.cursor.x, min(count or 1, self.columns - self.cursor.x))
 
-    def _clear(self, x: int, count: int) -> None:
+    def _clear_cells(self, x: int, count: int) -> None:
         if count == self.columns:
             self._clear_rows(self.cursor.y, 1, self.blank)
         else:
@@ -176,11 +176,11 @@ class TerminalPage(pyte.Screen):
         x, cells = self.cursor.x, self.rows[self.cursor.y].cells
         if how == 2 or (how == 0 and x == 0) or (how == 1 and x >= self.columns - 1):
             if cells or self.blank is not BLANK:
-                self._clear(0, self.columns)
+                self._clear_cells(0, self.columns)
         elif how == 1:
-            self._clear(0, x + 1)
+            self._clear_cells(0, x + 1)
         elif how == 0 and x < self.columns:
-            self._clear(x, self.columns - x)
+            self._clear_cells(x, self.columns - x)
 
     def erase_in_display(self, how: int = 0, *args: object, **kwargs: object) -> None:
         x, y, lines = self.cursor.x, self.cursor.y, self.lines
@@ -191,11 +191,11 @@ class TerminalPage(pyte.Screen):
                 self._clear_into_history()
         elif how == 0:
             if x < self.columns:
-                self._clear(x, self.columns - x)
+                self._clear_cells(x, self.columns - x)
             self._clear_rows(y + 1, lines - y - 1, self.blank)
         elif how == 1:
             self._clear_rows(0, y, self.blank)
-            self._clear(0, min(x + 1, self.columns))
+            self._clear_cells(0, min(x + 1, self.columns))
         elif how == 3:
             self.history.clear()
             self.scrolled = 0
@@ -203,7 +203,7 @@ class TerminalPage(pyte.Screen):
     def _clear_into_history(self) -> None:
         written = max((y + 1 for y, row in enumerate(self.rows) if row.used), default=0)
         for row in self.rows[:written]:
-            self._keep(row)
+            self._append_history(row)
         self.rows = [GridRow(self.columns, self.blank) for _ in range(self.lines)]
         if not written:
             self._end_line(-1)

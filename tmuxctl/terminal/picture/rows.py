@@ -47,7 +47,7 @@ class GridRow:
         """Put cells at `x` as they are."""
         end = x + len(cells)
         if x > len(self.cells):
-            self._extend(x)
+            self._extend_to(x)
         self.cells[x:end] = cells
         if end > self.used:
             self.used = end
@@ -89,7 +89,7 @@ class GridRow:
     def set(self, x: int, cell: Char) -> None:
         """Put one cell as it is."""
         if x >= len(self.cells):
-            self._extend(x + 1)
+            self._extend_to(x + 1)
         self.cells[x] = cell
         if x >= self.used:
             self.used = x + 1
@@ -105,7 +105,7 @@ class GridRow:
         if blank is BLANK:
             end = min(end, len(self.cells))
         else:
-            self._extend(end)
+            self._extend_to(end)
         if end > x:
             self.cells[x:end] = [blank] * (end - x)
 
@@ -126,14 +126,14 @@ class GridRow:
     def _move(self, to: int, start: int, count: int, blank: Char) -> None:
         if count <= 0:
             return
-        self._extend(max(to, start) + count)
+        self._extend_to(max(to, start) + count)
         cells = self.cells
         cells[to : to + count] = cells[start : start + count]
         self.used = max(self.used, to + count)
         first, last = (max(start, to + count), start + count) if start > to else (start, min(start + count, to))
         cells[first:last] = [blank] * (last - first)
 
-    def _extend(self, length: int) -> None:
+    def _extend_to(self, length: int) -> None:
         missing = length - len(self.cells)
         if missing > 0:
             self.cells.extend([BLANK] * missing)

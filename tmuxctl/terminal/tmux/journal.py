@@ -222,17 +222,17 @@ class Journal:
         position = begin = max(offset, 0)
         pieces: list[bytes] = []
         truncated, misses = False, 0
-        spans = self._spans(position)
+        spans = self._list_spans(position)
         while spans and remaining > 0:
             first, behind = spans[0]
             if first > position:
                 truncated, position = True, first
                 begin = begin if pieces else first
             try:
-                data = self._read(first, position, min(remaining, behind - position))
+                data = self._read_segment(first, position, min(remaining, behind - position))
             except NotFound:
                 # The writer removes the oldest first: after a second miss, stay ahead of it.
-                spans = self._spans(position)
+                spans = self._list_spans(position)
                 del spans[: min(misses, len(spans) - 1)]
                 truncated, misses = True, misses + 1
                 continue
@@ -247,13 +247,13 @@ class Journal:
         extent = self.extent()
         return self.read(max(extent.start, extent.end - limit), limit)
 
-    def _spans(self, offset: int) -> list[tuple[int, int]]:
+    def _list_spans(self, offset: int) -> list[tuple[int, int]]:
         """The segments that reach beyond `offset`: each one's start and the next one's, the last without bound."""
         starts = _list_starts(self.transport.files(self.folder))
         spans = zip(starts, [*starts[1:], sys.maxsize], strict=False)
         return [(first, behind) for first, behind in spans if behind > offset]
 
-    def _read(self, segment: int, position: int, limit: int) -> bytes:
+    def _read_segment(self, segment: int, position: int, limit: int) -> bytes:
         path = f"{self.folder}/{_segment_name(segment)}"
         return self.transport.read(path, position - segment, limit if limit < sys.maxsize >> 1 else None)
 
