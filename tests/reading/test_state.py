@@ -28,7 +28,8 @@ from tmuxctl.evidence import NONE, Evidence, Hook, Kernel, Look, Program, Thread
 from tmuxctl.model import Confidence, State
 from tmuxctl.program_profile import Profile, Rule
 from tmuxctl.reading.state.event_loops import is_unanswered
-from tmuxctl.reading.state.judging import Verdict, arguments, judge
+from tmuxctl.reading.state.explanation import list_arguments
+from tmuxctl.reading.state.judging import Verdict, judge
 
 PROMPT = "user@host:~$ "
 BASH = kernel(program("bash", thread("pselect6", alone=True)), tty=KEYS)
@@ -1092,7 +1093,7 @@ def test_the_end_of_a_turn_that_a_program_tells_supports_what_the_kernel_sees() 
 
 
 def test_every_piece_of_evidence_is_told_in_the_order_of_the_rules() -> None:
-    found = arguments(steady("Overwrite? [y/N] ", kernel(program("python3", "read")), title="work"))
+    found = list_arguments(steady("Overwrite? [y/N] ", kernel(program("python3", "read")), title="work"))
     assert [one.source for one in found] == [
         *(
             "exit",
@@ -1117,7 +1118,7 @@ def test_every_piece_of_evidence_is_told_in_the_order_of_the_rules() -> None:
 
 
 def test_what_argued_against_the_verdict_is_told_too() -> None:
-    about = {one.source: one for one in arguments(steady(PROMPT, SLEEP, mark=marked("B"), quiet=5.0))}
+    about = {one.source: one for one in list_arguments(steady(PROMPT, SLEEP, mark=marked("B"), quiet=5.0))}
     assert (about["shell-mark"].state, about["shell-mark"].used) == ("idle", False)
     assert (about["prompt"].state, about["settle"].state) == ("idle", "unknown")
     assert (about["kernel"].state, about["kernel"].used) == ("busy", True)
@@ -1126,7 +1127,7 @@ def test_what_argued_against_the_verdict_is_told_too() -> None:
 def test_any_evidence_can_be_explained() -> None:
     for seen in (SLEEP, BASH, AGENT, SSH, unreadable("su"), None, Kernel(None, 0, ()), by_place(BASH)):
         for text in ("", PROMPT, "a\nb\nc"):
-            assert len(arguments(steady(text, seen), QUIET_AGENT)) == 11
+            assert len(list_arguments(steady(text, seen), QUIET_AGENT)) == 11
 
 
 def test_without_a_look_there_is_nothing_to_judge() -> None:

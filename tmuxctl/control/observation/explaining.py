@@ -11,7 +11,8 @@ from tmuxctl.control.sessions import summaries
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.evidence import NONE, Evidence, Look
 from tmuxctl.program_profile import Profile
-from tmuxctl.reading.state.judging import Verdict, arguments, judge
+from tmuxctl.reading.state.explanation import list_arguments
+from tmuxctl.reading.state.judging import Verdict, judge
 from tmuxctl.results import Explained, Reason
 from tmuxctl.untrusted import parse_json
 
@@ -115,7 +116,7 @@ def _build_explained(
         why=verdict.why,
         profile=profile.name if profile else None,
         proc=evidence_seen.proc,
-        reasons=tuple(Reason(*argument) for argument in arguments(evidence_seen, profile)),
+        reasons=tuple(Reason(*argument) for argument in list_arguments(evidence_seen, profile)),
         answer=answer,
         evidence=tuple(evidences.to_json(evidence_seen)) if evidence else None,
     )

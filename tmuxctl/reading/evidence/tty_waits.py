@@ -50,7 +50,7 @@ TICKS = 100.0
 """Clock ticks a second: USER_HZ is 100 on every machine Linux runs on today, but for alpha."""
 
 
-class Waiter(Value):
+class WaitingThread(Value):
     """A program and the thread of it that waits for the terminal."""
 
     program: Program
@@ -70,7 +70,7 @@ class Foreground(Value):
     waits only for what its own process writes; `clock` is as `Program.started`, None if unknown."""
 
     wait: TtyWait
-    waiters: tuple[Waiter, ...]
+    waiters: tuple[WaitingThread, ...]
     alone: bool
     certain: bool
     remote_wrapper: str | None
@@ -130,19 +130,21 @@ def assess_foreground(kernel: Kernel | None) -> Foreground | None:
     )
 
 
-def _sort_threads(kernel: Kernel) -> dict[TtyWait, list[Waiter]]:
+def _sort_threads(kernel: Kernel) -> dict[TtyWait, list[WaitingThread]]:
     """The threads of the foreground by how they wait; those that wait for something else only where they sleep."""
-    sorted_threads: dict[TtyWait, list[Waiter]] = {
+    sorted_threads: dict[TtyWait, list[WaitingThread]] = {
         wait: [] for wait in (READING, POLLING, RUNNING, UNREADABLE, NOT_WAITING)
     }
     for program in kernel.programs:
         for thread in program.threads or (_make_only_thread(program),):
             if (wait := _classify_thread(program, thread, kernel.tty)) != NOT_WAITING or thread.state == "S":
-                sorted_threads[wait].append(Waiter(program, thread))
+                sorted_threads[wait].append(WaitingThread(program, thread))
     return sorted_threads
 
 
-def _find_waiters(kernel: Kernel, threads: Mapping[TtyWait, list[Waiter]]) -> tuple[TtyWait, list[Waiter], str | None]:
+def _find_waiters(
+    kernel: Kernel, threads: Mapping[TtyWait, list[WaitingThread]]
+) -> tuple[TtyWait, list[WaitingThread], str | None]:
     """How a terminal is waited for whose threads were sorted, the threads that wait, and the remote wrapper among them."""
     reads, polls = threads[READING], threads[POLLING]
     # a remote wrapper may block in a read of the keyboard for as long as the program behind it works
@@ -310,7 +312,7 @@ def main_thread_works(foreground: Foreground) -> bool:
     return main.state in ("R", "D") or not sleep_place(main).startswith(("?", *EVENT_LOOPS))
 
 
-def count_switches(kernel: Kernel | None, waiter: Waiter) -> int | None:
+def count_switches(kernel: Kernel | None, waiter: WaitingThread) -> int | None:
     """How often the waiter had slept at another look; None if it was not seen there."""
     for program in kernel.programs if kernel else ():
         if program.pid == waiter.program.pid:

@@ -7,7 +7,7 @@ call a waiting program busy costs time, to call a working one idle loses what is
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tmuxctl.evidence import Evidence
 from tmuxctl.model import Confidence, State
@@ -22,42 +22,19 @@ from tmuxctl.vocabulary import Detail, EventKind, EvidenceKind, InputKind
 if TYPE_CHECKING:
     from tmuxctl.program_profile import Profile
 
-__all__ = ["Argument", "Verdict", "arguments", "judge"]
+__all__ = ["Verdict", "decide", "judge"]
 
 MARKED_QUIET = 0.06
 """Seconds after which a shell that began with its prompt has drawn it."""
 
 
-class Argument(NamedTuple):
-    """One piece of evidence: what it is, what was seen, how many seconds ago, the state it argues for (None: for nothing),
-    and whether the verdict rests on it."""
-
-    source: str
-    seen: str
-    age: float | None
-    state: State | None
-    used: bool
-
-
 def judge(evidence: Evidence, profile: Profile | None = None) -> Verdict:
     """The state the evidence argues for; it needs at least one look. A profile refines it and never overrides what is
     certain: an end, typed input that nobody took, a kernel that says nobody listens."""
-    return _decide(build_situation(evidence, profile))[1]
+    return decide(build_situation(evidence, profile))[1]
 
 
-def arguments(evidence: Evidence, profile: Profile | None = None) -> tuple[Argument, ...]:
-    """Every piece of evidence and what it argues for, in the order of the rules."""
-    from tmuxctl.reading.state.explanation import pieces
-
-    situation = build_situation(evidence, profile)
-    rule, verdict = _decide(situation)
-    return tuple(
-        Argument(one.source, one.seen, one.age, one.state, one.source in (rule, verdict.by))
-        for one in pieces(situation)
-    )
-
-
-def _decide(situation: Situation) -> tuple[EvidenceKind, Verdict]:
+def decide(situation: Situation) -> tuple[EvidenceKind, Verdict]:
     """The name of the evidence that decided, and the verdict."""
     source, verdict = next((name, found) for name, rule in RULES if (found := rule(situation)) is not None)
     return source, _mark_limited(situation, _confirm_by_hook(situation, _mark_starting(situation, verdict)))
