@@ -60,6 +60,23 @@ class AnswerTiming(Value):
     """The pause between two looks for it."""
 
 
+class SearchTiming(Value):
+    """Searching output with a user's pattern."""
+
+    longest_seconds: float = 5.0
+    """How long a search may take."""
+    least_seconds: float = 0.05
+    """How long a search may take though its deadline is nearer."""
+    shared_seconds: float = 0.05
+    """How long a search in the main thread may hold up the others: after that it is a worker's."""
+    worker_start_seconds: float = 10.0
+    """How long a worker may take to start."""
+    worker_grace_seconds: float = 1.0
+    """How long after the deadline a worker ends itself."""
+    worker_retry_seconds: float = 60.0
+    """How long no other worker is tried after one that did not start: it may have taken `worker_start_seconds`."""
+
+
 class InputTiming(Value):
     """Typing keys and answering questions."""
 
@@ -180,12 +197,40 @@ class PluginTiming(Value):
     """How long one test of a plugin may take."""
 
 
+class PageTiming(Value):
+    """What a person sees: `top`, and the line that tells what a command waits for."""
+
+    table_seconds: float = 1.0
+    """How often the table of `top` is made anew."""
+    together_seconds: float = 0.1
+    """Changes this close together are looked at together."""
+    quiet_seconds: float = 5.0
+    """How rarely sessions and their processes are listed where nothing was printed and no state changed."""
+    load_seconds: float = 0.5
+    """Processor time is told as a share of at least this long."""
+    note_seconds: float = 10.0
+    """How long what was said stands in place of the keys."""
+    escape_seconds: float = 0.05
+    """An escape that nothing follows for this long is the key of that name."""
+    line_seconds: float = 1.0
+    """When a person may begin to wonder what is waited for; how often the line is written again."""
+    rare_pause_seconds: float = 5.0
+    """The longest pause between two looks at what is waited for; the longer it lasts the rarer they are."""
+    grace_seconds: float = 3.0
+    """How long an orderly end may take after SIGTERM."""
+    service_start_seconds: int = 300
+    """How long a service's server and all that is restored may take to start."""
+    service_stop_seconds: int = 10
+    """How long programs may take to end when a service tells them to."""
+
+
 class Timing(Value):
     """Every duration, by what it is for."""
 
     observation: ObservationTiming = ObservationTiming()
     events: EventTiming = EventTiming()
     answer: AnswerTiming = AnswerTiming()
+    search: SearchTiming = SearchTiming()
     input: InputTiming = InputTiming()
     submission: SubmissionTiming = SubmissionTiming()
     session: SessionTiming = SessionTiming()
@@ -193,6 +238,7 @@ class Timing(Value):
     judging: JudgingTiming = JudgingTiming()
     profile: ProfileTiming = ProfileTiming()
     plugin: PluginTiming = PluginTiming()
+    page: PageTiming = PageTiming()
 
 
 class Limits(Value):

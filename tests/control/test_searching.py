@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from tmuxctl.control.waiting import search_pool, search_worker, searching
-from tmuxctl.control.waiting.search_pool import Pool
+from tmuxctl.control.waiting.search_pool import POOL, Pool
 from tmuxctl.control.waiting.searching import Found, Search
 from tmuxctl.errors import Timeout, TmuxctlError, Usage
 
@@ -104,19 +104,19 @@ TEXTS = (
 
 
 @pytest.fixture(autouse=True)
-def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
+def pool() -> Iterator[Pool]:
     """Workers of the test's own; none is left behind it."""
-    fresh = Pool()
-    monkeypatch.setattr(search_pool, "POOL", fresh)
-    yield fresh
-    fresh.end()
+    POOL.close()
+    yield POOL
+    POOL.end()
     assert not workers()
+    # an ended pool starts none, nor does one that could not, for a while
+    POOL._start_after = 0.0
 
 
-@pytest.fixture
-def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No search is short enough to be done here."""
-    monkeypatch.setattr(searching, "SHORT_STEPS", -1)
+def elsewhere(pattern: str) -> Search:
+    """A search that is never short enough to be done here."""
+    return Search(pattern, short_steps=-1)
 
 
 def workers(pid: int | None = None) -> list[psutil.Process]:
@@ -182,10 +182,9 @@ def test_a_search_here_finds_what_re_finds(pattern: str) -> None:
             assert search.find(text, start=start) == expected(pattern, text, start), (text, start)
 
 
-@pytest.mark.usefixtures("elsewhere")
 def test_a_search_elsewhere_finds_what_re_finds() -> None:
     for pattern in PATTERNS:
-        search = Search(pattern)
+        search = elsewhere(pattern)
         for text in TEXTS:
             for start in (0, 1, 3, len(text)):
                 assert search.find(text, start=start) == expected(pattern, text, start), (pattern, text, start)
@@ -261,15 +260,14 @@ def test_twenty_at_once() -> None:
     assert len(workers()) <= search_pool.KEPT
 
 
-@pytest.mark.usefixtures("elsewhere")
 def test_workers_killed_between_two_searches_are_replaced() -> None:
     text = "b" * 150_000
     while len(workers()) < 2:
-        both = [in_thread(lambda: Search("b+$").find(text)) for _ in range(2)]
+        both = [in_thread(lambda: elsewhere("b+$").find(text)) for _ in range(2)]
         assert {one().text for one in both} == {text}
     for worker in workers():
         worker.kill()
-    assert in_thread(lambda: Search("b+").find("abb"))() == Found("bb", ())
+    assert in_thread(lambda: elsewhere("b+").find("abb"))() == Found("bb", ())
 
 
 def test_a_worker_killed_while_it_searches_is_replaced(until: Callable[[Callable[[], Any]], Any]) -> None:
@@ -281,28 +279,26 @@ def test_a_worker_killed_while_it_searches_is_replaced(until: Callable[[Callable
     assert late().reason == "pattern_timeout"
 
 
-@pytest.mark.usefixtures("elsewhere")
 def test_a_worker_that_was_stopped_costs_an_error_and_no_more() -> None:
-    assert in_thread(lambda: Search("b+").find("abb"))()
+    assert in_thread(lambda: elsewhere("b+").find("abb"))()
     [worker] = workers()
     worker.suspend()
     long = "b" * 150_000
-    late = in_thread(lambda: Search("b+").find(long, deadline=time.monotonic() + 0.2))
+    late = in_thread(lambda: elsewhere("b+").find(long, deadline=time.monotonic() + 0.2))
     assert late().reason == "pattern_timeout"
-    assert in_thread(lambda: Search("b+").find(long))() == Found(long, ())
+    assert in_thread(lambda: elsewhere("b+").find(long))() == Found(long, ())
     assert worker not in workers()
 
 
-@pytest.mark.usefixtures("elsewhere")
 def test_a_forked_child_has_workers_of_its_own(until: Callable[[Callable[[], Any]], Any]) -> None:
-    assert in_thread(lambda: Search("b+").find("abb"))()
+    assert in_thread(lambda: elsewhere("b+").find("abb"))()
     [ours] = workers()
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         status = 1
         try:
-            found = in_thread(lambda: Search("c+").find("acc"))()
+            found = in_thread(lambda: elsewhere("c+").find("acc"))()
             os.write(writing, f"{workers()[0].pid}\n".encode())
             late = in_thread(lambda: bomb("(a+)+$"))()
             status = 0 if (found, late.reason) == (Found("cc", ()), "pattern_timeout") else 2
@@ -311,7 +307,7 @@ def test_a_forked_child_has_workers_of_its_own(until: Callable[[Callable[[], Any
     os.close(writing)
     theirs = int(os.read(reading, 100))
     os.close(reading)
-    assert in_thread(lambda: Search("b+").find("abb"))() == Found("bb", ())
+    assert in_thread(lambda: elsewhere("b+").find("abb"))() == Found("bb", ())
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert theirs != ours.pid
     assert workers() == [ours]

@@ -42,7 +42,11 @@ from tmuxctl.surfaces.cli import app
 from tmuxctl.surfaces.cli.commands import services
 from tmuxctl.surfaces.cli.manual import reference
 from tmuxctl.surfaces.cli.printing import cells, output, progress, show, table
+from tmuxctl.timing import PageTiming
 from tmuxctl.vocabulary import InputKind
+
+HASTY = PageTiming(line_seconds=0.01)
+"""The line that tells what is waited for comes at once."""
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -639,9 +643,8 @@ def test_a_status_line_comes_and_goes(monkeypatch):
 
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(progress, "FIRST", 0.01)
     monkeypatch.setenv("TERM", "xterm")
-    with progress.waiting(find(Control, "wait"), {"session": "build", "exit": True}, output.Options()):
+    with progress.waiting(find(Control, "wait"), {"session": "build", "exit": True}, output.Options(), timing=HASTY):
         deadline = time.monotonic() + 5
         while "build" not in terminal.text and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -649,11 +652,12 @@ def test_a_status_line_comes_and_goes(monkeypatch):
     assert terminal.text.endswith("\r\x1b[K")
 
 
-def test_no_status_line_in_a_pipe(line, monkeypatch):
-    monkeypatch.setattr(progress, "FIRST", 0.0)
-    line.answers["wait"] = Wait("db", "text", "text: 'a'")
-    line("wait", "db")
-    assert line.err == ""
+def test_no_status_line_in_a_pipe(capsys):
+    with progress.waiting(
+        find(Control, "wait"), {"session": "db", "exit": True}, output.Options(), timing=PageTiming(line_seconds=0.0)
+    ):
+        pass
+    assert capsys.readouterr().err == ""
 
 
 def test_an_unknown_result_is_still_shown(line):

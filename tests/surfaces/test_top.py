@@ -36,6 +36,7 @@ from tmuxctl.surfaces.cli.top.pages import (
     question_page,
 )
 from tmuxctl.surfaces.cli.top.selection import Selection
+from tmuxctl.timing import TIMING, PageTiming, Timing
 from tmuxctl.transport.base import Process
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import InputKind
@@ -349,11 +350,10 @@ def processes() -> list[Process]:
 BURN = "import time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass"
 
 
-def test_a_load_is_that_of_the_whole_tree(until, monkeypatch):
-    monkeypatch.setattr(top_meter, "APART_SECONDS", 0.0)
+def test_a_load_is_that_of_the_whole_tree(until):
     script = f"read go; {sys.executable} -c '{BURN}'; echo done; sleep 60 & read more"
     with subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as shell:
-        meter = top_meter.Meter(processes)
+        meter = top_meter.Meter(processes, 0.0)
         roots = {"s": shell.pid, "nobody": 2**22 + 1}
         before = meter.measure(roots, anew=True)
         assert before.keys() == {"s"}
@@ -388,8 +388,8 @@ def test_without_psutil_no_load_is_known(monkeypatch):
 class Told:
     """A Control whose `ls` and `watch` say what the test wants."""
 
-    def __init__(self) -> None:
-        self.machine = self.transport = self
+    def __init__(self, timing: Timing = TIMING) -> None:
+        self.machine, self.transport, self.timing = self, self, timing
         self.home, self.sessions, self.events, self.listed = "/nowhere", [], [], 0
 
     def processes(self, pids: Any = None) -> list[Process]:
@@ -436,9 +436,9 @@ def test_what_watch_told_last_counts_more_than_a_list(fed, until):
     until(lambda: [one.session.state for one in feed.rows()] == [State.BUSY, State.EXITED])
 
 
-def test_a_change_lists_the_sessions_anew(fed, until, monkeypatch):
-    told, feed = fed
-    monkeypatch.setattr(top_feed, "QUIET_SECONDS", 1e9)
+def test_a_change_lists_the_sessions_anew(until):
+    told = Told(Timing(page=PageTiming(quiet_seconds=1e9)))
+    feed = top_feed.Feed(told, lambda: None)
     told.wait = lambda seconds: False
     told.files = lambda folder: {"seg": 1}
     told.sessions = [row("web", incarnation="a.1").session]
@@ -447,6 +447,7 @@ def test_a_change_lists_the_sessions_anew(fed, until, monkeypatch):
     told.sessions = [*told.sessions, row("new", incarnation="n.1").session]
     told.events = [event(State.IDLE, "n.1")]
     until(lambda: len(feed.rows()) == 2)
+    feed.close()
 
 
 def test_a_table_that_is_not_fresh_says_why_and_a_bug_is_not_hidden(fed, until):

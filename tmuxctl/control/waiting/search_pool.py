@@ -17,6 +17,7 @@ from math import inf
 
 from tmuxctl.control.waiting import search_worker
 from tmuxctl.control.waiting.search_worker import ANSWER, MATCH, NOTHING, READY, REQUEST
+from tmuxctl.timing import TIMING
 from tmuxctl.transport.spawn import DEFAULT_SIGNALS
 
 MOST = 32
@@ -24,11 +25,6 @@ MOST = 32
 
 KEPT = 2
 """Workers without work that stay; each takes some 10 MB."""
-
-START_SECONDS = 10.0
-GRACE_SECONDS = 1.0
-AGAIN_SECONDS = 60.0
-"""After a failed start no other is tried for so long: it may have taken START_SECONDS."""
 
 SIGKILL = 9
 DEFAULTS = (2, 14, 15, *DEFAULT_SIGNALS)
@@ -72,7 +68,7 @@ class Worker:
             raise Unavailable(f"{command[0]}: {error}") from None
         os.set_blocking(self._to, False)
         try:
-            if self._read(len(READY), time.monotonic() + START_SECONDS) != READY:
+            if self._read(len(READY), time.monotonic() + TIMING.search.worker_start_seconds) != READY:
                 raise _Gone
         except (Late, _Gone):
             self.end()
@@ -87,7 +83,7 @@ class Worker:
 
     def ask(self, query: Query, deadline: float) -> list[int] | None:
         """The spans of the match, if there is one. Raises Late at the deadline (monotonic seconds), _Gone."""
-        self._write(query.request(max(0.0, deadline - time.monotonic()) + GRACE_SECONDS), deadline)
+        self._write(query.request(max(0.0, deadline - time.monotonic()) + TIMING.search.worker_grace_seconds), deadline)
         word, count = ANSWER.unpack(self._read(ANSWER.size, deadline))
         if word == MATCH:
             return list(struct.unpack(f"<{count}i", self._read(4 * count, deadline)))
@@ -262,7 +258,7 @@ class Pool:
         try:
             worker = Worker()
         except Unavailable:
-            self._start_after = time.monotonic() + AGAIN_SECONDS
+            self._start_after = time.monotonic() + TIMING.search.worker_retry_seconds
             raise
         with self._lock:
             self._all.add(worker)

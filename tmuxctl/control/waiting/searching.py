@@ -12,15 +12,15 @@ import threading
 import time
 import warnings
 from contextlib import suppress
+from math import inf
 from typing import NamedTuple
 
 from tmuxctl import alarm
 from tmuxctl.errors import Timeout, Usage
 from tmuxctl.search_cost import search_steps
+from tmuxctl.timing import TIMING
 
 FLAGS = re.MULTILINE
-SEARCH_SECONDS = 5.0
-LEAST_SECONDS = 0.05
 LONGEST = 10_000
 """Characters a pattern may have."""
 
@@ -29,9 +29,6 @@ SHORT_STEPS = 50_000_000
 
 TOLERABLE_STEPS = 1_000_000_000
 """Steps that are put up with where there is neither an alarm nor a worker: about a second at worst."""
-
-SHARED_SECONDS = 0.05
-"""How long a search in the main thread may hold up the others: after that it is a worker's."""
 
 ALARM_HEARD = 20_000
 """Characters up to which an alarm comes in time: `re` listens at every 4,096th place only, and a place may cost as many
@@ -54,9 +51,9 @@ class Found(NamedTuple):
 class Search:
     """One pattern, and how to look for it without going astray."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, *, short_steps: int = SHORT_STEPS) -> None:
         """`pattern` is a Python regular expression, read with MULTILINE. Raises Usage for a bad one."""
-        self.pattern = pattern
+        self.pattern, self.short_steps = pattern, short_steps
         if len(pattern) > LONGEST:
             raise _bad(pattern, f"it has {len(pattern)} characters, {LONGEST} are allowed")
         try:
@@ -78,15 +75,16 @@ class Search:
         but a search has 50 ms.
         """
         start = min(start, len(text))
-        if search_steps(self.pattern, text, start) <= SHORT_STEPS:
+        if search_steps(self.pattern, text, start) <= self.short_steps:
             return self._here(text, start)
-        left = SEARCH_SECONDS if deadline is None else min(SEARCH_SECONDS, deadline - time.monotonic())
-        seconds = max(LEAST_SECONDS, left)
+        timing = TIMING.search
+        left = inf if deadline is None else deadline - time.monotonic()
+        seconds = max(timing.least_seconds, min(timing.longest_seconds, left))
         if len(text) - start <= ALARM_HEARD and alarm.possible():
             if threading.active_count() == 1:
                 return self._alarmed(text, start, seconds)
             with suppress(Timeout):
-                return self._alarmed(text, start, SHARED_SECONDS)
+                return self._alarmed(text, start, timing.shared_seconds)
         return self._elsewhere(text, start, seconds)
 
     def _here(self, text: str, start: int) -> Found | None:

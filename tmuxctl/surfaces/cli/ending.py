@@ -9,8 +9,7 @@ import time
 from contextlib import suppress
 from types import FrameType
 
-GRACE_SECONDS = 3.0
-"""How long an orderly end may take after SIGTERM."""
+from tmuxctl.timing import TIMING
 
 
 class Terminated(BaseException):
@@ -36,5 +35,5 @@ def on_term(status: int) -> None:
 
 
 def _end_soon(status: int) -> None:
-    time.sleep(GRACE_SECONDS)
+    time.sleep(TIMING.page.grace_seconds)
     os._exit(status)

@@ -12,12 +12,7 @@ from typing import Any
 
 from tmuxctl.operations import Operation
 from tmuxctl.surfaces.cli.printing.output import Options, flat
-
-FIRST = 1.0
-"""Seconds after which a person may wonder; so often the line is written again."""
-
-RARELY = 5.0
-"""The longest pause between two looks at what is waited for; the longer it lasts the rarer they are."""
+from tmuxctl.timing import TIMING, PageTiming
 
 NAMES_MOST = 4
 """So many of several sessions are looked at."""
@@ -27,7 +22,12 @@ ERASE = "\r\x1b[K"
 
 @contextmanager
 def waiting(
-    operation: Operation, arguments: Mapping[str, Any], options: Options, service: Any = None
+    operation: Operation,
+    arguments: Mapping[str, Any],
+    options: Options,
+    service: Any = None,
+    *,
+    timing: PageTiming = TIMING.page,
 ) -> Iterator[None]:
     """Show what is waited for, its state and how long it lasts, if this command waits and a person looks on.
 
@@ -38,7 +38,7 @@ def waiting(
         yield
         return
     stop = "Ctrl-C ends it" if about.transient else "Ctrl-C stops waiting"
-    line = _Line(_what(operation, arguments), stop, _names(operation, arguments), service)
+    line = _Line(_what(operation, arguments), stop, _names(operation, arguments), service, timing)
     line.start()
     try:
         yield
@@ -91,9 +91,9 @@ def _names(operation: Operation, arguments: Mapping[str, Any]) -> Sequence[str]:
 class _Line:
     """The line, written by a thread of its own; another one asks for the states, and may hang without harm."""
 
-    def __init__(self, what: str, stop: str, names: Sequence[str], service: Any) -> None:
+    def __init__(self, what: str, stop: str, names: Sequence[str], service: Any, timing: PageTiming) -> None:
         self.what, self.stop, self.names, self.service = what, stop, names[:NAMES_MOST], service
-        self.began = time.monotonic()
+        self.timing, self.began = timing, time.monotonic()
         self.done = threading.Event()
         self.states: dict[str, str] = {}
 
@@ -108,13 +108,13 @@ class _Line:
         self.writer.join()
 
     def _write(self) -> None:
-        if self.done.wait(FIRST):
+        if self.done.wait(self.timing.line_seconds):
             return
         if self.service is not None:
             threading.Thread(target=self._look, daemon=True).start()
         while True:
             _put(ERASE + self._text())
-            if self.done.wait(FIRST):
+            if self.done.wait(self.timing.line_seconds):
                 _put(ERASE)
                 return
 
@@ -134,7 +134,9 @@ class _Line:
             began = time.monotonic()
             for name in self.names:
                 self._ask(name)
-            self.done.wait(min(RARELY, max(FIRST, (began - self.began) / 10)))
+            self.done.wait(
+                min(self.timing.rare_pause_seconds, max(self.timing.line_seconds, (began - self.began) / 10))
+            )
 
     def _ask(self, name: str) -> None:
         from tmuxctl.surfaces.cli.printing import table

@@ -11,17 +11,12 @@ from typing import NamedTuple, Protocol
 
 from tmuxctl import config
 from tmuxctl.errors import Failed, Unreachable
+from tmuxctl.timing import TIMING
 
 SEAL = "0" * 64
 """Stands in a text where its checksum will."""
 
 MADE = "Made by `tmuxctl service install`: do that again rather than edit this. sha256"
-
-STOP_SECONDS = 10
-"""How long programs may take to end when they are told to."""
-
-START_SECONDS = 300
-"""How long the server and all that is restored may take to start."""
 
 
 class Job(NamedTuple):
@@ -135,12 +130,12 @@ Type=notify
 NotifyAccess=all
 ExecStart={{run}}
 ExecStartPost={{restore}}
-TimeoutStartSec={START_SECONDS}
+TimeoutStartSec={TIMING.page.service_start_seconds}
 Restart=on-failure
 RestartSec=1
 # a stop, and what a crash left over, ends all of the sessions; programs that run out of memory end alone
 KillMode=control-group
-TimeoutStopSec={STOP_SECONDS}
+TimeoutStopSec={TIMING.page.service_stop_seconds}
 OOMPolicy=continue
 # each session gets a control group of its own
 Delegate=yes
@@ -215,7 +210,7 @@ class Systemd:
             raise Failed(f"loginctl: {said}", reason="no_linger", hint=f"sudo loginctl enable-linger {_user()}")
 
     def _call(self, *words: str) -> tuple[int, str]:
-        return _call(["systemctl", "--user", *words], START_SECONDS + 30.0)
+        return _call(["systemctl", "--user", *words], TIMING.page.service_start_seconds + 30.0)
 
     def _tell(self, *words: str) -> None:
         status, said = self._call(*words)
@@ -278,7 +273,7 @@ class Launchd:
             "EnvironmentVariables": dict(job.environment),
             "RunAtLoad": True,
             "KeepAlive": {"SuccessfulExit": False},
-            "ExitTimeOut": STOP_SECONDS,
+            "ExitTimeOut": TIMING.page.service_stop_seconds,
             **({} if soft is None else {"SoftResourceLimits": {"NumberOfFiles": soft}}),
             **({} if hard is None else {"HardResourceLimits": {"NumberOfFiles": hard}}),
             "Umask": job.umask,

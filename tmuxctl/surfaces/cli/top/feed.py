@@ -21,22 +21,13 @@ if TYPE_CHECKING:
     from tmuxctl.results import Event
     from tmuxctl.transport.base import Watch
 
-SECONDS = 1.0
-"""So often the table is made anew."""
-
-TOGETHER_SECONDS = 0.1
-"""Changes so close together are looked at together."""
-
-QUIET_SECONDS = 5.0
-"""Where nothing was printed and no state changed, sessions and their processes are listed this rarely."""
-
 
 class Feed:
     """All sessions, kept fresh by two threads. `ring` is called whenever there is something new to show."""
 
     def __init__(self, control: Control, ring: Callable[[], None]) -> None:
-        self._control, self._ring = control, ring
-        self._meter = Meter(control.machine.transport.processes)
+        self._control, self._ring, self._timing = control, ring, control.machine.timing.page
+        self._meter = Meter(control.machine.transport.processes, self._timing.load_seconds)
         self._over, self._poked = threading.Event(), threading.Event()
         self._sessions: tuple[Session, ...] = ()
         self._told: dict[str, Event] = {}
@@ -84,8 +75,8 @@ class Feed:
 
     def _list(self) -> None:
         while not self._over.is_set():
-            if self._poked.wait(SECONDS):
-                self._over.wait(TOGETHER_SECONDS)
+            if self._poked.wait(self._timing.table_seconds):
+                self._over.wait(self._timing.together_seconds)
             try:
                 self._renew()
                 self.problem = ""
@@ -108,7 +99,7 @@ class Feed:
         poked = self._poked.is_set()
         self._poked.clear()
         printed = self._printed is not None and self._printed.wait(0.0)
-        return poked or printed or self._deaf or time.monotonic() - self._listed >= QUIET_SECONDS
+        return poked or printed or self._deaf or time.monotonic() - self._listed >= self._timing.quiet_seconds
 
     def _listen(self) -> None:
         """Hear of everything the sessions print from now on."""
@@ -136,7 +127,7 @@ class Feed:
             with suppress(TmuxctlError):
                 for event in self._control.call("watch", {}, cancelled=self._over):
                     self._hear(event)
-            self._over.wait(SECONDS)
+            self._over.wait(self._timing.table_seconds)
 
     def _hear(self, event: Event) -> None:
         if event.cursor:

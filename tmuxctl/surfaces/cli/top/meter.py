@@ -8,23 +8,24 @@ from typing import Any
 
 from tmuxctl.surfaces.cli.top.pages import Load
 from tmuxctl.terminal.processes.process import find_tree
+from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Process
-
-APART_SECONDS = 0.5
-"""Processor time is told as a share of at least so long."""
 
 
 class Meter:
-    """Measures trees of processes. `table` gives all processes there are: one look at it serves every session."""
+    """Measures trees of processes. `table` gives all processes there are: one look at it serves every session.
 
-    def __init__(self, table: Callable[[], list[Process]]) -> None:
-        self._table = table
+    A load is told as a share of at least so many `seconds`.
+    """
+
+    def __init__(self, table: Callable[[], list[Process]], seconds: float = TIMING.page.load_seconds) -> None:
+        self._table, self._seconds = table, seconds
         self._psutil = _psutil()
         self._trees: dict[str, list[tuple[int, int]]] = {}
         self._known: dict[tuple[int, int], Any] = {}
         self._before: dict[str, float] = {}
         self._loads: dict[str, Load] = {}
-        self._at = -APART_SECONDS
+        self._at = -seconds
         self._anew = True
 
     def measure(self, roots: Mapping[str, int], *, anew: bool) -> dict[str, Load]:
@@ -35,7 +36,7 @@ class Meter:
         """
         now = time.monotonic()
         self._anew = self._anew or anew
-        if self._psutil is None or now - self._at < APART_SECONDS:
+        if self._psutil is None or now - self._at < self._seconds:
             return self._loads
         if self._anew or roots.keys() != self._trees.keys():
             self._anew = False

@@ -16,6 +16,7 @@ from typing import Any
 from tmuxctl.surfaces.cli.printing import color
 from tmuxctl.surfaces.cli.printing.output import clean, unicode_out
 from tmuxctl.surfaces.cli.top.pages import Line
+from tmuxctl.timing import TIMING
 
 ESCAPE = "\x1b"
 
@@ -37,9 +38,6 @@ SEQUENCES = {
 """The keys that terminals send as sequences, behind their escape (xterm, and the console's Home and End)."""
 
 CONTROLS = {"\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspace", "\x0c": "redraw", "\x15": "clear"}
-
-ESCAPE_SECONDS = 0.05
-"""An escape that nothing follows for so long is the key of that name."""
 
 
 class Terminal:
@@ -133,7 +131,7 @@ class Terminal:
             found += names
             if not self._rest:
                 return found
-            if not select.select([self._input], [], [], ESCAPE_SECONDS)[0]:
+            if not select.select([self._input], [], [], TIMING.page.escape_seconds)[0]:
                 found += ["escape"] if self._rest == ESCAPE else []
                 self._rest = ""
                 return found

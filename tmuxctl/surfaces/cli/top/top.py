@@ -36,15 +36,13 @@ from tmuxctl.surfaces.cli.top.pages import (
 )
 from tmuxctl.surfaces.cli.top.selection import Selection
 from tmuxctl.surfaces.cli.top.terminal import Terminal
+from tmuxctl.timing import TIMING
 
 if TYPE_CHECKING:
     from tmuxctl.control import Control
 
 TEXT_LIMIT = 1000
 """Characters a person may write into a line here."""
-
-NOTE_SECONDS = 10.0
-"""So long what was said stands in place of the keys."""
 
 
 def check(options: Options) -> None:
@@ -123,7 +121,7 @@ class Top:
 
     def footer(self) -> Line | None:
         """What stands in place of the keys, if anything is to be said."""
-        if self.note and time.monotonic() - self._noted < NOTE_SECONDS:
+        if self.note and time.monotonic() - self._noted < TIMING.page.note_seconds:
             return [Piece(f" {self.note}", "error" if self.wrong else "bold")]
         if self.feed.problem:
             return [Piece(f" not fresh: {flat(self.feed.problem)}", "error")]
