@@ -39,7 +39,7 @@ from tmuxctl.operations import (
 )
 from tmuxctl.results import Answer, Check, Doctor, End, Killed, Output, Ran, Screen, Sessions, Submitted, Wait, Written
 from tmuxctl.surfaces.cli import app
-from tmuxctl.surfaces.cli.commands import services
+from tmuxctl.surfaces.cli.commands.services import Service
 from tmuxctl.surfaces.cli.manual import reference
 from tmuxctl.surfaces.cli.printing import cells, output, progress, show, table
 from tmuxctl.timing import PageTiming
@@ -181,7 +181,7 @@ class Line:
             return Stand(self.answers, self.calls, options)
 
         self.calls.clear()
-        self.status = app.run(words, app.App(lambda: [services.Service(Stand, connect)]))
+        self.status = app.run(words, app.App(lambda: [Service(Stand, connect)]))
         self.out, self.err = self.capsys.readouterr()
         assert "Traceback" not in self.err
         return self.status
@@ -507,7 +507,7 @@ def test_exec_and_run_pass_the_exit_status_through(line, verb, answer, status):
 
 def test_exec_prints_the_bytes_as_they_were(capsysbinary):
     answers = {"exec": ran(data=b"\xff\0\r\n")}
-    app.run(["exec", "db", "--", "x"], app.App(lambda: [services.Service(Stand, lambda o: Stand(answers, [], o))]))
+    app.run(["exec", "db", "--", "x"], app.App(lambda: [Service(Stand, lambda o: Stand(answers, [], o))]))
     assert capsysbinary.readouterr().out == b"\xff\0\r\n"
 
 
@@ -551,7 +551,7 @@ def test_a_bug_is_told_without_a_traceback(line, monkeypatch):
 
 
 def test_a_bug_shows_where_when_asked(capsys):
-    stand = app.App(lambda: [services.Service(Stand, lambda o: Stand({"show": ZeroDivisionError("oh")}, [], o))])
+    stand = app.App(lambda: [Service(Stand, lambda o: Stand({"show": ZeroDivisionError("oh")}, [], o))])
     assert app.run(["-v", "show", "db"], stand) == 1
     assert "Traceback" in capsys.readouterr().err
 

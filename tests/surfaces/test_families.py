@@ -12,7 +12,7 @@ from click.shell_completion import ShellComplete
 from tmuxctl.operations import Meta, SessionName, invoke, operation
 from tmuxctl.results import ProfileLine, Profiles, ProfilesTested, ProfileTested
 from tmuxctl.surfaces.cli import app
-from tmuxctl.surfaces.cli.commands import services
+from tmuxctl.surfaces.cli.commands.services import Service
 from tmuxctl.surfaces.cli.manual import reference
 
 LINE = ProfileLine("shop", "user", "the shop's console", "/p/shop.yaml", ("shop", "shop-*"))
@@ -58,7 +58,7 @@ def line(capsys):
 
     def run(*words):
         Shop.called = []
-        status = app.run(words, app.App(lambda: [services.Service(Shop, lambda options: Shop())]))
+        status = app.run(words, app.App(lambda: [Service(Shop, lambda options: Shop())]))
         found = capsys.readouterr()
         assert "Traceback" not in found.err
         return status, found.out, found.err
@@ -145,7 +145,7 @@ def test_the_reference_has_both_words():
     ],
 )
 def test_the_shell_completes_the_second_word(typed, start, offered):
-    made = app.App(lambda: [services.Service(Shop, lambda options: Shop())])
+    made = app.App(lambda: [Service(Shop, lambda options: Shop())])
     assert [one.value for one in ShellComplete(made, {}, "tmuxctl", "_X").get_completions(typed, start)] == offered
 
 

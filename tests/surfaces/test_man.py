@@ -132,7 +132,7 @@ def expected(command: OperationCommand | None) -> list[str]:
     if command is None:
         rows = [*help.globals_of_app(), *reference.ENVIRONMENT, *reference.FILES]
         return [*map(help.example_line, help.FIRST), *(word for row in rows for word in row)]
-    rows = help.options(command)
+    rows = help.options(command.operation)
     examples = [f"           {help.example_line(one)}" for one in command.operation.meta.examples]
     return [*examples, *(word for row in rows for word in row), f"tmuxctl {help.synopsis(command.operation)}"]
 

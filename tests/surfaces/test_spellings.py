@@ -14,7 +14,8 @@ from tmuxctl.control import Control
 from tmuxctl.errors import NotFound
 from tmuxctl.operations import find
 from tmuxctl.surfaces.cli import app
-from tmuxctl.surfaces.cli.commands import help, services, spellings
+from tmuxctl.surfaces.cli.commands import help, spellings
+from tmuxctl.surfaces.cli.commands.services import Service
 from tmuxctl.surfaces.cli.here import Here
 
 Typed = Callable[[str], tuple[int, list[Any], str]]
@@ -41,7 +42,7 @@ def typed(capsys: pytest.CaptureFixture[str], place: Any) -> Iterator[Typed]:
     def run(line: str) -> tuple[int, list[Any], str]:
         calls: list[Any] = []
         services = [
-            services.Service(kind, lambda options, kind=kind: Recorder(kind, calls))  # type: ignore[misc]
+            Service(kind, lambda options, kind=kind: Recorder(kind, calls))  # type: ignore[misc]
             for kind in (Control, Here)
         ]
         status = app.run(shlex.split(line), app.App(lambda: services))
@@ -194,7 +195,7 @@ def test_each_answer_names_a_command_that_there_is() -> None:
 
 
 def test_the_list_of_commands_holds_no_spelling_of_another_tool() -> None:
-    listed = {typed for _, lines in help.groups(app.App()) for typed, _ in lines}
+    listed = {typed for _, lines in help.groups(app.App().listed()) for typed, _ in lines}
     assert {"send", "wait", "read"} <= listed
     assert not {"write", "wait-idle", "get-answer"} & listed
     assert "As niia spells them: write, wait-idle, get-answer." in help.page(app.App(), ())
