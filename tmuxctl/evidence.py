@@ -19,7 +19,7 @@ sleeps (an ordinary user under ptrace restrictions); nothing (no /proc, or anoth
 class Tty(NamedTuple):
     """How a terminal treats input: whole lines or not, echoed or not, how many typed bytes wait unread, and how many
     printed bytes its reader has not taken. Where it takes no lines, a read waits for `vmin` bytes and gives up after
-    `vtime` seconds (termios(3)). `size` is columns and rows, 0 and 0 if nobody ever set it, None if unknown."""
+    `vtime` seconds (termios(3)). `size` is columns and rows, 0 and 0 if it was never set, None if unknown."""
 
     canonical: bool
     echo: bool
@@ -102,7 +102,7 @@ class Look(NamedTuple):
     """One instant of a session.
 
     `at` is the machine's monotonic clock in seconds; `journal` the offset behind the last byte that was printed; `quiet`
-    how many seconds ago that was, None if nobody knows. `x`, `y`, `visible` are the cursor's, `alternate` the alternate
+    how many seconds ago that was, None if unknown. `x`, `y`, `visible` are the cursor's, `alternate` the alternate
     screen's; `title` and `screen` (rows without trailing blanks) are text of the program: data. `mark` is the last shell
     mark, `hook` the last event the program told of itself; `kernel` is None where there is no /proc. `tmux` is
     the major and minor version of the server that drew it, None if unknown.

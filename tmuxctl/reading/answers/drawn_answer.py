@@ -1,6 +1,6 @@
 """An answer read off what a program drew: the rows between the echo of the input and where the next input goes.
 
-Programs that draw a composer show an answer as blocks: a mark at the edge, and the rows below it as far from the edge as
+Programs that draw an input box show an answer as blocks: a mark at the edge, and the rows below it as far from the edge as
 the mark is wide. What is drawn around that is told by the profile.
 """
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from tmuxctl.program_profile import AnswerRules, Profile
 
 ECHO_LENGTH = 30
-"""So many characters of the input's first line are looked for."""
+"""Characters of the input's first line that are looked for."""
 
 PROMPT = 14
-"""So many may stand before them, where the profile's rules do not tell the prompt."""
+"""Characters that may stand before them, where the profile's rules do not match a prompt."""
 
 ABOVE, BELOW = 20, 3
-"""How far from the row on which the text was typed its echo may stand: the composer moves when it is sent."""
+"""How far from the row on which the text was typed its echo may stand, in rows: the input box moves when it is sent."""
 
 
 MARKDOWN = re.compile(r"[`*_]")

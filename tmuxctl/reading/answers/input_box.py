@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from tmuxctl.program_profile import Profile
 
 FRAME = Pattern(r"^\s*[╭┌─━═▄▀▔▁╌┄-]{3,}")
-"""A drawn line above or below a composer."""
+"""A drawn line above or below an input box."""
 
 SIDES = Pattern(r"[│┃║]")
-"""What a composer in a box has beside its text."""
+"""What is drawn beside the text of an input box."""
 
 LONGEST, LONGEST_TEXT = 40, 1 << 14
-"""So many rows of a text that stands in a composer are looked through, and so many bytes of the text are looked for."""
+"""Rows of an input box that are looked through, and bytes of a text that are looked for in it."""
 
 NUMBERS = Pattern(r"\d+")
 
 SCROLLED = 5
-"""A composer that shows so many rows may have more of the text above them."""
+"""Rows from which on an input box may have more of its text above those it shows."""
 
 TAIL = 16
-"""So many of the last characters of a text tell that it is there."""
+"""Last characters of a text by which it is recognised."""
 
 
 def is_empty(look: Look, profile: Profile) -> bool | None:
     """Whether nothing stands behind the prompt; None if there is no prompt to be seen. A hint that a program shows in an
-    empty composer stands behind the cursor, and is no text. A cursor that is hidden counts unless it is parked at
+    empty input box stands behind the cursor, and is no text. A cursor that is hidden counts unless it is parked at
     the edge (Claude hides it where it writes, others park it; measured)."""
     end = _find_prompt_end(look.left.ljust(look.x), profile)
     if end is not None:
@@ -52,7 +52,7 @@ def is_at_prompt(look: Look, profile: Profile) -> bool:
 
 
 def read_prompt_sign(look: Look, profile: Profile) -> str:
-    """The prompt of the composer that the cursor stands in, without blanks; empty if it is not to be seen."""
+    """The prompt of the input box that the cursor stands in, without blanks; empty if it is not to be seen."""
     rows = look.screen.split("\n")[: look.y + 1]
     at = find_prompt_row(rows[-LONGEST:], profile)
     row = "" if at is None else rows[-LONGEST:][at]

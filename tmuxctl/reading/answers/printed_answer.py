@@ -175,10 +175,10 @@ LONGEST_ROW = 1 << 16
 """Bytes of a row's end that are looked at for a prompt."""
 
 ROWS = 64
-"""An echo is looked for in so many rows, and a few for each row the typed text takes."""
+"""Rows in which an echo is looked for; a few more for each row the typed text takes."""
 
 MISSED = 8
-"""So many typed lines may show no echo (a program read them as its input) before the rest is not looked for."""
+"""Typed lines without an echo (a program read them as its input) after which the rest is not looked for."""
 
 
 def _cut_by_echo(data: bytes, last_input: TypedInput, prompts: Prompts | None) -> list[bytes]:

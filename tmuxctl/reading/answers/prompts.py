@@ -52,7 +52,7 @@ class Prompts:
         return line[self._find_known_start(line) or 0 :]
 
     def _find_known_start(self, line: str) -> int | None:
-        """From where on a line is a prompt by the profile's rules, or one that everybody knows."""
+        """From where on a line is a prompt by the profile's rules, or one of the well-known."""
         return _find_famous_start(line, _find_rule_start(self._rules, line))
 
     def find_output_before(self, line: str) -> str | None:
@@ -142,7 +142,7 @@ def _find_rule_start(rules: list[re.Pattern[str]], line: str) -> int | None:
 
 
 def _find_famous_start(line: str, at: int | None) -> int | None:
-    """From where on the line is a prompt that everybody knows, where another begins behind that or not at all."""
+    """From where on the line is a well-known prompt, where another begins behind that or not at all."""
     found = FAMOUS.search(line)
     return found.start() if found and (at is None or found.start() < at) else at
 

@@ -22,7 +22,7 @@ VALUES_LIMIT = 100_000
 
 
 KNOWN_LENGTH = 500
-"""A typed text of so many characters may be only the beginning of it."""
+"""Characters from which on a kept input may be only the beginning of what was typed."""
 
 
 class HookEvent(NamedTuple):

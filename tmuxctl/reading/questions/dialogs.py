@@ -85,7 +85,7 @@ class _ListEntry(NamedTuple):
 
 
 class _EntryList(NamedTuple):
-    """`here` is the entry with the cursor, None where that stays on the buttons."""
+    """`current` is the entry with the cursor, None where that stays on the buttons."""
 
     entries: tuple[_ListEntry, ...]
     current: int | None

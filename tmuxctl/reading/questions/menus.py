@@ -243,7 +243,7 @@ def _find_question_above(above: Sequence[str]) -> str:
 
 
 def arrow_keys(count: int) -> tuple[str, ...]:
-    """The keys that move the mark so many options down, or up."""
+    """The keys that move the mark `count` options down, or up where it is negative."""
     return ("Down",) * count if count > 0 else ("Up",) * -count
 
 
@@ -291,6 +291,6 @@ def _classify_label(label: str) -> str | None:
 
 
 def find_default(kind: InputKind, marked: str | None) -> str | None:
-    """What Enter alone chooses, where nobody has to think twice: what widens a permission is no default, trust has none."""
+    """The option that Enter alone may choose: none that widens a permission, and none at all where trust is decided."""
     widens = marked is None or marked.startswith(ALWAYS)
     return None if kind.traits.explicit or widens else marked

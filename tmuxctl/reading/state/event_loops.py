@@ -161,7 +161,7 @@ def find_sleeping_child(foreground: Foreground) -> str | None:
 
 
 def only_input_wakes(foreground: Foreground) -> bool:
-    """Nothing but input can wake it: no timeout, nobody else writes to what it waits for, and no thread of it works."""
+    """Nothing but input can wake it: no timeout, no other process writes to what it waits for, and no thread of it works."""
     return foreground.inward and only_input_or_timer_wakes(foreground)
 
 

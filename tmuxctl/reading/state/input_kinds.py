@@ -70,7 +70,7 @@ def _find_editor_question(situation: Situation, mode: InputMode) -> Asking | Non
     the rows below."""
     left = situation.text.left.rstrip()
     spelled = _is_on_last_rows(situation) and patterns.SPELLED.search(left)
-    # above its last row text of anybody's may stand
+    # above its last row is the text that is edited
     if spelled or (situation.look.y == situation.look.rows - 1 and patterns.CONFIRM.search(left)):
         return _find_question_at_cursor(situation, changed(mode, raw=True, single=True, line=False))
     return _find_legend_question(situation)

@@ -30,7 +30,7 @@ MARKED_QUIET = 0.06
 
 def judge(evidence: Evidence, profile: Profile | None = None) -> Verdict:
     """The state the evidence argues for; it needs at least one look. A profile refines it and never overrides what is
-    certain: an end, typed input that nobody took, a kernel that says nobody listens."""
+    certain: an end, typed input that no program took, a kernel that says that no thread waits."""
     return decide(build_situation(evidence, profile))[1]
 
 
@@ -41,7 +41,7 @@ def decide(situation: Situation) -> tuple[EvidenceKind, Verdict]:
 
 
 def _mark_starting(situation: Situation, verdict: Verdict) -> Verdict:
-    """A program that works and was given nothing yet is starting, for a while."""
+    """A program that works is starting while it is new and nothing was typed into it."""
     evidence = situation.evidence
     limit = (situation.profile and situation.profile.start_timeout) or TIMING.judging.start_seconds
     works = verdict.state is State.BUSY and verdict.detail != Detail.STOPPED
@@ -51,7 +51,7 @@ def _mark_starting(situation: Situation, verdict: Verdict) -> Verdict:
 
 
 def _confirm_by_hook(situation: Situation, verdict: Verdict) -> Verdict:
-    """A program that told the end of its turn, and seems to wait for the next, does."""
+    """A program whose hook reported the end of its turn, and that seems to wait for the next, surely does."""
     told = situation.turn_ended or (
         situation.look.hook is not None
         and situation.look.hook.means == EventKind.ATTENTION
@@ -75,7 +75,7 @@ def _mark_limited(situation: Situation, verdict: Verdict) -> Verdict:
     return verdict._replace(detail=Detail.LIMITED, why=why, until=until.strip() if until else None)
 
 
-# The rules, in order. Each takes the scene and returns a verdict, or None where it has nothing to say.
+# The rules, in order. Each takes the situation and returns a verdict, or None where it has nothing to say.
 
 
 def _judge_end(situation: Situation) -> Verdict | None:
@@ -108,7 +108,7 @@ def _judge_stopped(situation: Situation) -> Verdict | None:
 
 
 def _judge_unread_input(situation: Situation) -> Verdict | None:
-    """Typed input that two looks in a row saw waiting: nobody takes it."""
+    """Typed input was unread at two looks in a row: no program takes it."""
     if not all(tty is not None and tty.unread for tty in situation.ttys):
         return None
     count = situation.ttys[0].unread if situation.ttys[0] else 0
@@ -136,7 +136,7 @@ def _judge_shell_mark(situation: Situation) -> Verdict | None:
 
 
 def _judge_hook(situation: Situation) -> Verdict | None:
-    """The program just told the end of its turn; it may not have drawn it yet."""
+    """A hook has just reported the end of the turn; the program may not have drawn it yet."""
     hook = situation.look.hook
     if (
         hook is None
@@ -159,10 +159,10 @@ def _judge_hook(situation: Situation) -> Verdict | None:
 
 
 def _judge_marked_command(situation: Situation) -> Verdict | None:
-    """A command has begun and not ended: what it does is busy, unless it is seen to take input itself."""
+    """A command has begun and not ended: it is busy, unless it is seen to take input itself."""
     foreground = situation.foreground
     if foreground is not None and foreground.wait in (READING, POLLING, UNREADABLE):
-        # marks that came through a carrier are of the shell on its other side, which the kernel here says nothing of
+        # marks that came through a remote wrapper are of the shell on its other side, which the kernel here says nothing of
         far = foreground.remote_wrapper is not None and programs.is_remote_wrapper(situation.evidence.program)
         if not far:
             return None

@@ -1,6 +1,6 @@
 """The rules that read signs off the screen: a profile's patterns for busy and asking, and the signs many programs share.
 
-They are heard only where the kernel leaves room: somebody waits for the terminal, or nothing is told.
+They count only where the kernel leaves room: a program waits for the terminal, or nothing is known of it.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def judge_busy_by_sign(situation: Situation) -> Verdict | None:
 
 
 def _shows_quoted_text(situation: Situation) -> bool:
-    """What stands on the screen of an editor, a pager or a list is anybody's text."""
+    """Whether an editor, a pager or a list is on the screen: the text there is not the program's own."""
     name = situation.foreground.name if situation.foreground is not None else ""
     drawn = situation.prompt is not None and situation.prompt.rule.kind in (InputKind.EDITOR, InputKind.TUI)
     return drawn or programs.is_editor(name) or programs.is_pager(name)
@@ -125,7 +125,7 @@ def find_asking_match(situation: Situation) -> RuleMatch | None:
 
 
 def judge_asking_by_profile(situation: Situation) -> Verdict | None:
-    """A question of the profile counts where somebody waits for the answer, or nobody knows."""
+    """A question of the profile counts where a program waits for the answer, or the kernel does not tell."""
     foreground = situation.foreground
     match = find_asking_match(situation)
     if match is None or situation.kernel_lost:

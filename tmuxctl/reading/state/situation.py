@@ -239,7 +239,7 @@ def _inside(looks: tuple[Look, ...], profile: Profile | None) -> tuple[Look, ...
 
 def _or_blinked(recent: Sequence[Foreground | None], looks: Sequence[Look]) -> tuple[Foreground | None, bool]:
     """What the kernel says now. An event loop that waited in two of the three looks before still does, though it has just
-    woken: unless it waited without a timeout for nothing else, or a process is new. On a screen of its own a program that
+    woken: unless it waited without a timeout for nothing else, or a process is new. On the alternate screen a program that
     reads may wake to draw, too."""
     foreground, before = recent[0], recent[1:]
     if foreground is None or foreground.wait not in (RUNNING, NOT_WAITING):

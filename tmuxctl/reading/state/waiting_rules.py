@@ -1,6 +1,6 @@
-"""The rules about waiting: who waits for the terminal, how, and what kind of input that is.
+"""The rules about waiting: which program waits for the terminal, how, and for what kind of input.
 
-From what is certain (nobody listens, a blocked read) over event loops, which listen while they work too, to what is
+From what is certain (no thread waits, a blocked read) over event loops, which listen while they work too, to what is
 guessed from text where the kernel tells nothing of the program.
 """
 

@@ -32,7 +32,7 @@ repetitions are possessive: one that may be given back is remembered step by ste
 
 UNFINISHED = re.compile(r"\x1b(?:\[[0-?]*+[ -/]*+|[\]PX^_][^\x07\x9c]*+|[ -/]*+)\Z")
 LONGEST_SEQUENCE = 1 << 16
-"""Characters of an unfinished sequence that are kept. What comes behind so many is skipped up to the sequence's end."""
+"""Characters of an unfinished sequence that are kept. What follows them is skipped up to the sequence's end."""
 
 ENDS = {"[": re.compile(r"[^ -?]"), **dict.fromkeys("]PX^_", re.compile(r"[\x07\x1b\x9c]"))}
 END_OF_ESCAPE = re.compile(r"[^ -/]")
@@ -58,7 +58,7 @@ FEED = 1 << 18
 """Bytes decoded at once: a character outside Latin-1 takes up to four times as much decoded."""
 
 SCROLLED = 256
-"""So many rows scroll away before they are made text."""
+"""Rows that scroll away before they are made text."""
 
 Row = str | list[str]
 """A text while each of its characters is a cell; else a list of cells, with an empty one behind each wide character."""
@@ -172,7 +172,7 @@ class Lines:
         return self._text(0)
 
     def newest(self, count: int) -> tuple[str, bool]:
-        """The last lines of the text, with at least so many characters; and whether they are all that were ever written."""
+        """The last lines of the text, with at least `count` characters; and whether they are all that were ever written."""
         first = len(self._done) + len(self._rows)
         while first and (count > 0 or self._goes_on(first - 1)):
             first -= 1

@@ -301,7 +301,7 @@ def asks_for_name(left: str) -> bool:
 
 
 def names_answers(left: str) -> bool:
-    """The text names the answers it wants: nobody writes so who wants none."""
+    """The text names the answers it takes, as only a text that asks does."""
     return any(pattern.search(left.strip()) for pattern in (CONFIRM, LETTERS, SLASHED, SPELLED))
 
 
