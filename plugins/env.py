@@ -67,19 +67,19 @@ def transform(
 
     Usage `bad_env` names the file and line of what is no value, Failed `secret_missing` the secret that cannot be had.
     """
-    left = _left(spec, allow, unset)
-    path = _path(file, spec) if file else ""
-    singles = dict(map(_single, set))
-    values = {**(_from_file(path) if file else {}), **singles}
-    references = dict(_reference(pair, spec) for pair in secret)
+    left = _inherited_variables(spec, allow, unset)
+    path = _absolute_path(file, spec) if file else ""
+    singles = dict(map(_parse_single, set))
+    values = {**(_parse_file(path) if file else {}), **singles}
+    references = dict(_parse_reference(pair, spec) for pair in secret)
     here = "/" if spec.machine else spec.cwd
     planned = bool(spec.notes.get("dry_run"))
-    secrets = {name: "" if planned else _resolved(name, where, here) for name, where in references.items()}
+    secrets = {name: "" if planned else _read_secret(name, where, here) for name, where in references.items()}
     env = {**left, **values, **secrets}
     before = {
         name: where for name, where in spec.notes.get("secrets", {}).items() if name in left.keys() - values.keys()
     }
-    references = {**before, **_sources(references, env, secrets), **references}
+    references = {**before, **_source_variables(references, env, secrets), **references}
     files = {name: f"dotenv:{path}" for name in values if name not in singles}
     places = {name: where for name, where in spec.notes.get("places", {}).items() if name not in values} | files
     ours = {"given": sorted({*spec.notes.get("given", ()), *values}), "places": places, "secrets": references}
@@ -87,7 +87,7 @@ def transform(
     return replace(spec, env=env, notes=others | {name: note for name, note in ours.items() if note})
 
 
-def _left(spec: SessionSpec, allow: Sequence[str], unset: Sequence[str]) -> dict[str, str]:
+def _inherited_variables(spec: SessionSpec, allow: Sequence[str], unset: Sequence[str]) -> dict[str, str]:
     """What is left of the variables. One is the caller's if the caller has it with the same value, and nobody gave it."""
     given = spec.notes.get("given", ())
     for glob in (*allow, *unset):
@@ -98,23 +98,23 @@ def _left(spec: SessionSpec, allow: Sequence[str], unset: Sequence[str]) -> dict
     return {
         name: value
         for name, value in spec.env.items()
-        if not _fits(name, unset)
-        and (not allow or name in given or os.environ.get(name) != value or _fits(name, allow))
+        if not _matches_any(name, unset)
+        and (not allow or name in given or os.environ.get(name) != value or _matches_any(name, allow))
     }
 
 
-def _fits(name: str, globs: Sequence[str]) -> bool:
+def _matches_any(name: str, globs: Sequence[str]) -> bool:
     return any(fnmatchcase(name, glob) for glob in globs)
 
 
-def _single(pair: str) -> tuple[str, str]:
-    name, value = _pair(pair, "set", "KEY=value")
+def _parse_single(pair: str) -> tuple[str, str]:
+    name, value = _split_pair(pair, "set", "KEY=value")
     if "\0" in value:
         raise Usage(f"the value of {name} holds a NUL", reason="bad_env", hint="no variable can")
     return name, value
 
 
-def _pair(pair: str, option: str, form: str) -> tuple[str, str]:
+def _split_pair(pair: str, option: str, form: str) -> tuple[str, str]:
     """A name and what it is to be; nothing of what is neither is told: it may be the value."""
     name, equals, value = pair.partition("=")
     if not equals or not re.fullmatch(NAME, name):
@@ -126,51 +126,53 @@ def _pair(pair: str, option: str, form: str) -> tuple[str, str]:
 # secrets
 
 
-def _reference(pair: str, spec: SessionSpec) -> tuple[str, str]:
+def _parse_reference(pair: str, spec: SessionSpec) -> tuple[str, str]:
     """A variable with where its value is, which is as good from another folder."""
-    name, reference = _pair(pair, "secret", "NAME=file:PATH")
+    name, reference = _split_pair(pair, "secret", "NAME=file:PATH")
     kind, _, where = reference.partition(":")
     if kind not in SOURCES or not where or "\0" in where:
         # what it is instead may be the secret itself
         message = f"secret {name}: its place begins with none of env:, file:, dotenv: and command:"
         raise Usage(message, reason="bad_env", hint=f"secret={name}=file:PATH; a value is never written here")
-    return name, f"{kind}:{_path(where, spec)}" if kind in ("file", "dotenv") else reference
+    return name, f"{kind}:{_absolute_path(where, spec)}" if kind in ("file", "dotenv") else reference
 
 
-def _sources(references: Mapping[str, str], env: Mapping[str, str], secrets: Mapping[str, str]) -> dict[str, str]:
+def _source_variables(
+    references: Mapping[str, str], env: Mapping[str, str], secrets: Mapping[str, str]
+) -> dict[str, str]:
     """The caller's variables from which secrets were taken, if they are left to the program: they hold secrets too."""
     sources = {where.partition(":")[2]: name for name, where in references.items() if where.startswith("env:")}
     return {source: f"env:{source}" for source, name in sources.items() if env.get(source) == secrets[name]}
 
 
-def _resolved(name: str, reference: str, folder: str) -> str:
+def _read_secret(name: str, reference: str, folder: str) -> str:
     kind, _, where = reference.partition(":")
-    value = SOURCES[kind](name, where, folder, lambda what: _missing(name, reference, what))
+    value = SOURCES[kind](name, where, folder, lambda what: _secret_missing(name, reference, what))
     for wrong, what in (
         (not value, "is empty"),
         (len(value) > SECRET_LIMIT, LARGE),
         (b"\0" in value, "holds a NUL"),
     ):
         if wrong:
-            raise _missing(name, reference, what)
+            raise _secret_missing(name, reference, what)
     return value.decode("utf-8", "surrogateescape")
 
 
-def _missing(name: str, reference: str, what: str) -> Failed:
+def _secret_missing(name: str, reference: str, what: str) -> Failed:
     message = f"secret {name}: {ascii(reference[:200])[1:-1]} {what}"
     return Failed(message, reason="secret_missing", hint="mend that, or name another place", variable=name)
 
 
-def _of_variable(name: str, variable: str, folder: str, missing: Missing) -> bytes:
+def _read_variable(name: str, variable: str, folder: str, missing: Missing) -> bytes:
     if variable not in os.environ:
         raise missing("is not set")
     return os.fsencode(os.environ[variable])
 
 
-def _of_dotenv(name: str, path: str, folder: str, missing: Missing) -> bytes:
+def _read_dotenv(name: str, path: str, folder: str, missing: Missing) -> bytes:
     """The variable of this very name in a file of KEY=value lines."""
     try:
-        found = _from_file(path)
+        found = _parse_file(path)
     except TmuxctlError as error:
         raise missing(f"cannot be read: {error.message}") from None
     if name not in found:
@@ -178,19 +180,19 @@ def _of_dotenv(name: str, path: str, folder: str, missing: Missing) -> bytes:
     return found[name].encode()
 
 
-def _of_file(name: str, path: str, folder: str, missing: Missing) -> bytes:
+def _read_secret_file(name: str, path: str, folder: str, missing: Missing) -> bytes:
     """All of a file but the newline that ends it: a key of several lines is one secret."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
-            return _without_newline(_all(handle, time.monotonic() + SECONDS, missing))
+            return _without_newline(_read_all(handle, time.monotonic() + SECONDS, missing))
         finally:
             os.close(handle)
     except OSError as error:
         raise missing(f"cannot be read: {error.strerror}") from None
 
 
-def _of_command(name: str, command: str, folder: str, missing: Missing) -> bytes:
+def _read_command(name: str, command: str, folder: str, missing: Missing) -> bytes:
     """What a command prints but for the newline that ends it. It has no terminal to ask at; nobody sees its complaints."""
     import signal
     import subprocess
@@ -201,7 +203,7 @@ def _of_command(name: str, command: str, folder: str, missing: Missing) -> bytes
     )
     assert process.stdout
     try:
-        printed = _all(process.stdout.fileno(), deadline, missing)
+        printed = _read_all(process.stdout.fileno(), deadline, missing)
         status = process.wait(max(0.0, deadline - time.monotonic()))
     except BaseException as error:
         with suppress(ProcessLookupError):
@@ -217,7 +219,7 @@ def _of_command(name: str, command: str, folder: str, missing: Missing) -> bytes
     return _without_newline(printed)
 
 
-def _all(handle: int, deadline: float, missing: Callable[[str], Exception], limit: int = SECRET_LIMIT) -> bytes:
+def _read_all(handle: int, deadline: float, missing: Callable[[str], Exception], limit: int = SECRET_LIMIT) -> bytes:
     """All that comes until the end, unless that is more than `limit` bytes or too late."""
     os.set_blocking(handle, False)
     waiting = select.poll()
@@ -238,10 +240,10 @@ def _without_newline(data: bytes) -> bytes:
 
 
 SOURCES: Mapping[str, Callable[[str, str, str, Missing], bytes]] = {
-    "env": _of_variable,
-    "file": _of_file,
-    "dotenv": _of_dotenv,
-    "command": _of_command,
+    "env": _read_variable,
+    "file": _read_secret_file,
+    "dotenv": _read_dotenv,
+    "command": _read_command,
 }
 """Where a secret may be: by the word before the colon, what reads it."""
 
@@ -249,7 +251,7 @@ SOURCES: Mapping[str, Callable[[str, str, str, Missing], bytes]] = {
 # files of KEY=value lines
 
 
-def _path(file: str, spec: SessionSpec) -> str:
+def _absolute_path(file: str, spec: SessionSpec) -> str:
     path = os.path.expanduser(file)
     if spec.machine and not os.path.isabs(path):
         hint = "the file is read here, the session's folder is elsewhere: write the whole path"
@@ -257,11 +259,11 @@ def _path(file: str, spec: SessionSpec) -> str:
     return os.path.join(spec.cwd, path)
 
 
-def _from_file(path: str) -> dict[str, str]:
-    return dict(_lines(path, _read(path)))
+def _parse_file(path: str) -> dict[str, str]:
+    return dict(_parse_lines(path, _read_text(path)))
 
 
-def _lines(path: str, text: str) -> Iterator[tuple[str, str]]:
+def _parse_lines(path: str, text: str) -> Iterator[tuple[str, str]]:
     at = 0
     while at < len(text):
         if nothing := NOTHING.match(text, at):
@@ -270,12 +272,12 @@ def _lines(path: str, text: str) -> Iterator[tuple[str, str]]:
         found = LINE.match(text, at)
         if not found:
             line, rest = text.count("\n", 0, at) + 1, text[at:].partition("\n")[0]
-            raise Usage(f"{ascii(path)} line {line}: {_complaint(rest)}", reason="bad_env", hint="write KEY=value")
-        yield found["name"], _value(found)
+            raise Usage(f"{ascii(path)} line {line}: {_describe_line(rest)}", reason="bad_env", hint="write KEY=value")
+        yield found["name"], _unquote(found)
         at = found.end()
 
 
-def _read(path: str) -> str:
+def _read_text(path: str) -> str:
     def wrong_file(what: str) -> Usage:
         return Usage(f"{ascii(path)} {what}", reason="bad_env", hint="is it the right file?")
 
@@ -283,19 +285,19 @@ def _read(path: str) -> str:
         # a shell's `<(...)` is a pipe; one that a program put into the folder has no writer, and is waited for no longer
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
         try:
-            data = _all(handle, time.monotonic() + SECONDS, wrong_file, LIMIT)
+            data = _read_all(handle, time.monotonic() + SECONDS, wrong_file, LIMIT)
         finally:
             os.close(handle)
     except OSError as error:
         raise Usage(f"{ascii(path)}: {error.strerror}", reason="bad_env", hint="--with env=FILE") from None
-    for wrong, what in ((data.find(b"\0"), "holds a NUL"), (_undecodable(data), "not UTF-8")):
+    for wrong, what in ((data.find(b"\0"), "holds a NUL"), (_find_undecodable(data), "not UTF-8")):
         if wrong >= 0:
             line = data.count(b"\n", 0, wrong) + 1
             raise Usage(f"{ascii(path)} line {line}: {what}", reason="bad_env", hint="is it the right file?")
     return data.decode("utf-8-sig").replace("\r\n", "\n")
 
 
-def _undecodable(data: bytes) -> int:
+def _find_undecodable(data: bytes) -> int:
     try:
         data.decode()
     except UnicodeDecodeError as error:
@@ -303,17 +305,19 @@ def _undecodable(data: bytes) -> int:
     return -1
 
 
-def _value(found: re.Match[str]) -> str:
+def _unquote(found: re.Match[str]) -> str:
     if found["double"] is not None:
-        return re.sub(r"\\(.)", lambda escape: ESCAPES.get(escape[1], _kept(escape)), found["double"], flags=re.DOTALL)
+        return re.sub(
+            r"\\(.)", lambda escape: ESCAPES.get(escape[1], _unescape(escape)), found["double"], flags=re.DOTALL
+        )
     return found["bare"].rstrip() if found["single"] is None else found["single"]
 
 
-def _kept(escape: re.Match[str]) -> str:
+def _unescape(escape: re.Match[str]) -> str:
     return escape[1] if escape[1] in "\"\\$`'" else escape[0]
 
 
-def _complaint(line: str) -> str:
+def _describe_line(line: str) -> str:
     """What is wrong, and nothing of the line: it may go on with the value of the one before."""
     name, equals, value = line.partition("=")
     if not equals:

@@ -57,14 +57,14 @@ def transform(
         raise Usage(f"{ascii(name[:40])} is no name for a scratchpad", reason="bad_name", hint=hint)
     if spec.machine:
         raise Usage("a scratchpad is on this machine only", reason="bad_option", hint="start without it")
-    group, link = _group(name), os.path.join(spec.cwd, LINK)
+    group, link = _make_group(name), os.path.join(spec.cwd, LINK)
     if spec.notes.get("dry_run"):
         return replace(spec, env={**spec.env, "TMUXCTL_SCRATCHPAD": group.folder})
-    with _alone(group):
-        made = _link(group, link)
+    with _lock(group):
+        made = _make_link(group, link)
         try:
             _hide_from_git(spec.cwd)
-            _note(group, link, spec)
+            _write_note(group, link, spec)
         except BaseException:
             if made:
                 os.unlink(link)
@@ -90,13 +90,13 @@ def cleanup(spec: SessionSpec, ended: Any) -> str | None:
         return None
     group, link = Group(about["path"], about["users"]), about["link"]
     try:
-        with _alone(group):
+        with _lock(group):
             with suppress(FileNotFoundError):
-                os.unlink(_note_file(group, spec))
+                os.unlink(_note_path(group, spec))
             if not _is_used(group, link):
-                _unlink(group, link)
+                _remove_link(group, link)
     except FileNotFoundError:  # somebody removed the scratchpad, and the notes with it
-        _unlink(group, link)
+        _remove_link(group, link)
     except (Conflict, OSError) as error:
         return f"{link} stays: {error}"
     return None
@@ -105,7 +105,7 @@ def cleanup(spec: SessionSpec, ended: Any) -> str | None:
 # the group's folder
 
 
-def _group(name: str) -> Group:
+def _make_group(name: str) -> Group:
     state = state_home()
     os.makedirs(state, mode=0o700, exist_ok=True)
     pads = os.path.join(state, "tmuxctl", "scratchpads")
@@ -117,7 +117,7 @@ def _group(name: str) -> Group:
 
 
 @contextmanager
-def _alone(group: Group) -> Iterator[None]:
+def _lock(group: Group) -> Iterator[None]:
     """Nobody else makes or removes a link to this scratchpad meanwhile."""
     handle = os.open(group.users, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -131,9 +131,9 @@ def _alone(group: Group) -> Iterator[None]:
 # the link, and who has it
 
 
-def _link(group: Group, link: str) -> bool:
+def _make_link(group: Group, link: str) -> bool:
     """Have the link lead to the group's folder; True if it was made now."""
-    there = _leads_to(link)
+    there = _link_target(link)
     if there == group.folder:
         return False
     if there and os.path.dirname(there) == os.path.dirname(group.folder):
@@ -153,25 +153,25 @@ def _link(group: Group, link: str) -> bool:
     return True
 
 
-def _unlink(group: Group, link: str) -> None:
-    if _leads_to(link) == group.folder:
+def _remove_link(group: Group, link: str) -> None:
+    if _link_target(link) == group.folder:
         os.unlink(link)
 
 
-def _leads_to(link: str) -> str | None:
+def _link_target(link: str) -> str | None:
     """Where a link leads, None for whatever is no link."""
     with suppress(OSError):
         return os.readlink(link)
     return None
 
 
-def _note_file(group: Group, spec: SessionSpec) -> str:
+def _note_path(group: Group, spec: SessionSpec) -> str:
     return os.path.join(group.users, os.path.basename(spec.notes["folder"]))
 
 
-def _note(group: Group, link: str, spec: SessionSpec) -> None:
+def _write_note(group: Group, link: str, spec: SessionSpec) -> None:
     note = {"workspace": os.path.realpath(os.path.dirname(link)), "folder": spec.notes["folder"], "pid": os.getpid()}
-    write_record(_note_file(group, spec), note | {"since": time.time()})
+    write_record(_note_path(group, spec), note | {"since": time.time()})
 
 
 def _is_used(group: Group, link: str) -> bool:
@@ -179,7 +179,7 @@ def _is_used(group: Group, link: str) -> bool:
     here, used = os.path.realpath(os.path.dirname(link)), False
     for name in os.listdir(group.users) if os.path.isdir(group.users) else ():
         path = os.path.join(group.users, name)
-        note = _read(path)
+        note = _read_note(path)
         if not _is_living(note):
             with suppress(OSError):
                 os.unlink(path)
@@ -188,7 +188,7 @@ def _is_used(group: Group, link: str) -> bool:
     return used
 
 
-def _read(path: str) -> dict[str, Any]:
+def _read_note(path: str) -> dict[str, Any]:
     with suppress(OSError, ValueError):
         note = parse_record(read_file(path, NOTE_LIMIT), path)
         if {"workspace", "folder", "pid", "since"} <= note.keys():
@@ -210,20 +210,20 @@ def _hide_from_git(folder: str) -> None:
     """Have git overlook the link, by the repository's own list that is never committed."""
     if not shutil.which("git"):
         return
-    inside = _git(folder, "rev-parse", "--is-inside-work-tree")
+    inside = _run_git(folder, "rev-parse", "--is-inside-work-tree")
     if "not a git repository" in inside.stderr or inside.stdout == "false\n":
         return
     if inside.returncode:
-        raise _no_git(inside.stderr)
-    ignored = _git(folder, "check-ignore", "--quiet", "--no-index", LINK)
+        raise _git_failed(inside.stderr)
+    ignored = _run_git(folder, "check-ignore", "--quiet", "--no-index", LINK)
     if ignored.returncode == 1:
-        path = _git(folder, "rev-parse", "--git-path", "info/exclude").stdout.removesuffix("\n")
-        _exclude(os.path.join(folder, path))
+        path = _run_git(folder, "rev-parse", "--git-path", "info/exclude").stdout.removesuffix("\n")
+        _add_to_exclude(os.path.join(folder, path))
     elif ignored.returncode:
-        raise _no_git(ignored.stderr)
+        raise _git_failed(ignored.stderr)
 
 
-def _exclude(path: str) -> None:
+def _add_to_exclude(path: str) -> None:
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -239,7 +239,7 @@ def _exclude(path: str) -> None:
         raise Failed(f"{path}: {error.strerror}", reason="bad_exclude", hint=hint) from None
 
 
-def _git(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
+def _run_git(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
     env = {name: value for name, value in os.environ.items() if not LOCATION.fullmatch(name)}
     env |= {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     command = ["git", "-c", "core.fsmonitor=false", *words]
@@ -260,7 +260,7 @@ def _git(folder: str, *words: str) -> subprocess.CompletedProcess[str]:
         raise Failed(message, reason="timeout", hint="is the disk or the network slow?") from None
 
 
-def _no_git(said: str) -> Failed:
+def _git_failed(said: str) -> Failed:
     words = " ".join(line.strip() for line in said.splitlines() if line.strip())
     shown = "".join(letter if letter.isprintable() else "?" for letter in words)
     return Failed(f"git: {shown[:1000]}", reason="git", hint="look at it: git status")

@@ -29,11 +29,11 @@ def transform(
         raise Usage("seconds or idle has to be given", reason="bad_option", hint="timeout=2h, or timeout:idle=30m")
     notes: dict[str, Any] = dict(spec.notes)
     if seconds:
-        notes["lifetime"] = _shorter(_limit(seconds, "lifetime"), notes.get("lifetime"))
+        notes["lifetime"] = _shorter_limit(_parse_limit(seconds, "lifetime"), notes.get("lifetime"))
     if idle:
-        notes["idle"] = _shorter(_limit(idle, "idle time"), notes.get("idle"))
+        notes["idle"] = _shorter_limit(_parse_limit(idle, "idle time"), notes.get("idle"))
     if grace:
-        notes["grace"] = max(_grace(grace), notes.get("grace", 0.0))
+        notes["grace"] = max(_parse_grace(grace), notes.get("grace", 0.0))
     return replace(spec, notes=notes)
 
 
@@ -42,19 +42,19 @@ def example(folder: str) -> dict[str, str]:
     return {"seconds": "1h", "idle": "30m", "grace": "5s"}
 
 
-def _limit(text: str, what: str) -> float:
+def _parse_limit(text: str, what: str) -> float:
     limit = parse_seconds(text)
     if not limit or limit > LONGEST:
         raise Usage(f"{ascii(text[:40])} is no {what}", reason="bad_duration", hint="more than 0, at most 365d")
     return limit
 
 
-def _grace(text: str) -> float:
+def _parse_grace(text: str) -> float:
     grace = parse_seconds(text)
     if grace is None or grace > LONGEST:
         raise Usage(f"{ascii(text[:40])} is no grace", reason="bad_duration", hint="0 to 365d; it is 3s if not given")
     return grace
 
 
-def _shorter(limit: float, before: float | None) -> float:
+def _shorter_limit(limit: float, before: float | None) -> float:
     return limit if before is None else min(limit, before)

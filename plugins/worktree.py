@@ -106,7 +106,7 @@ class Git(NamedTuple):
         while True:
             command = ("git", "-c", "core.fsmonitor=false", *words)
             left = min(seconds, max(0.1, self.until - time.monotonic()))
-            ran = _run(command, self.folder, {**env, **UNATTENDED, **self.variables}, stdin=stdin, seconds=left)
+            ran = _run_command(command, self.folder, {**env, **UNATTENDED, **self.variables}, stdin=stdin, seconds=left)
             if not ran.status or not LOCKED.search(ran.error) or time.monotonic() > deadline:
                 return ran
             time.sleep(0.1)
@@ -116,7 +116,7 @@ class Git(NamedTuple):
         ran = self.ask(*words, stdin=stdin, seconds=seconds)
         if ran.status:
             hint = "look at it: git worktree list"
-            raise Failed(f"git {words[0]}: {_words(ran) or f'status {ran.status}'}", reason="git", hint=hint)
+            raise Failed(f"git {words[0]}: {_error_words(ran) or f'status {ran.status}'}", reason="git", hint=hint)
         return ran.out.removesuffix("\n")
 
 
@@ -163,24 +163,24 @@ def transform(
     if spec.machine:
         raise Usage("a worktree can be made on this machine only", reason="bad_option", hint="start without it")
     spec = replace(spec, env={name: value for name, value in spec.env.items() if not LOCATION.fullmatch(name)})
-    repository = _repository(spec.cwd)
+    repository = _find_checkout(spec.cwd)
     _check_branch(branch, repository)
-    files = _files(repository, branch)
+    files = _make_paths(repository, branch)
     if spec.notes.get("dry_run"):
-        where = _absolute(path, spec.cwd) if path else files.tree
+        where = _absolute_path(path, spec.cwd) if path else files.tree
         return replace(spec, cwd=os.path.normpath(os.path.join(where, repository.inside)))
-    with _alone(files.lock):
-        record = _read(files.record)
+    with _lock(files.lock):
+        record = _read_record(files.record)
         if record and not record["ready"]:  # whoever made it died over it: nothing was ever started there
-            _take_back(repository.git, record, files.record)
+            _undo_worktree(repository.git, record, files.record)
             record = {}
         _refuse_used(record, spec)
-        where = _absolute(path, spec.cwd) if path else record.get("path", files.tree)
+        where = _absolute_path(path, spec.cwd) if path else record.get("path", files.tree)
         made = not _is_there(repository, branch, where, record, files, spec)
         if made:
-            record = _make(repository, branch, base, where, setup, spec, files)
-        cwd = _start_folder(where, repository)
-        write_record(files.record, {**record, "owner": _owner(spec, record, made)}, durable=True)
+            record = _make_worktree(repository, branch, base, where, setup, spec, files)
+        cwd = _find_start_folder(where, repository)
+        write_record(files.record, {**record, "owner": _new_owner(spec, record, made)}, durable=True)
     about = {"path": where, "branch": branch, "repository": repository.common, "keep": keep, "record": files.record}
     return replace(spec, cwd=cwd, notes={**spec.notes, "worktree": about})
 
@@ -207,16 +207,16 @@ def cleanup(spec: SessionSpec, ended: Any) -> str | None:
     path, record_file = about["path"], about["record"]
     kept = f"worktree {path} of branch {about['branch']} kept"
     try:
-        with _alone(record_file.removesuffix(".json") + ".lock"):
-            unsaved = _clean_up(about, record_file, spec.notes["folder"], ended)
+        with _lock(record_file.removesuffix(".json") + ".lock"):
+            unsaved = _remove_unless_lost(about, record_file, spec.notes["folder"], ended)
     except (Conflict, Denied, Failed, OSError) as error:
         return f"{kept}: {getattr(error, 'message', error)}" if os.path.lexists(path) else None
     return f"{kept}: {', '.join(unsaved)}" if unsaved else None
 
 
-def _clean_up(about: Mapping[str, Any], record_file: str, folder: str, ended: Any) -> list[str]:
+def _remove_unless_lost(about: Mapping[str, Any], record_file: str, folder: str, ended: Any) -> list[str]:
     """What holds the worktree back, nothing if it is gone or is not for this session to remove."""
-    path, record = about["path"], _read(record_file)
+    path, record = about["path"], _read_record(record_file)
     owner = record.get("owner") or {}
     if owner and owner["folder"] != folder:
         return []
@@ -229,9 +229,9 @@ def _clean_up(about: Mapping[str, Any], record_file: str, folder: str, ended: An
     if os.path.lexists(path) and not ended.force:
         if about["keep"] == "always" and not undone:
             return []
-        if unsaved := _unsaved(about, record):
+        if unsaved := _list_unsaved(about, record):
             return unsaved
-    _remove(about["repository"], path, force=ended.force)
+    _remove_worktree(about["repository"], path, force=ended.force)
     if undone:
         _drop_branch(about["repository"], record)
     with suppress(FileNotFoundError):
@@ -242,7 +242,7 @@ def _clean_up(about: Mapping[str, Any], record_file: str, folder: str, ended: An
 # the repository and its names
 
 
-def _repository(folder: str) -> Checkout:
+def _find_checkout(folder: str) -> Checkout:
     git = Git(folder)
     ran = git.ask("rev-parse", "--is-bare-repository", "--is-inside-work-tree")
     if ran.status and "not a git repository" in ran.error:
@@ -250,7 +250,7 @@ def _repository(folder: str) -> Checkout:
         raise Failed(f"{ascii(folder)} is in no git repository", reason="no_repository", hint=hint)
     if ran.status:
         hint = "as its owner it would work" if "dubious ownership" in ran.error else "look at it: git status"
-        raise Failed(f"git: {_words(ran)}", reason="git", hint=hint)
+        raise Failed(f"git: {_error_words(ran)}", reason="git", hint=hint)
     bare, inside = ran.out.split()
     if "true" not in (bare, inside):
         raise Failed(f"{ascii(folder)} is inside a .git folder", reason="no_repository", hint="start in the checkout")
@@ -271,7 +271,7 @@ def _check_branch(branch: str, repository: Checkout) -> None:
     raise Usage(f"{ascii(branch[:60])} is no name for a branch", reason="bad_branch", hint=hint)
 
 
-def _files(repository: Checkout, branch: str) -> WorktreePaths:
+def _make_paths(repository: Checkout, branch: str) -> WorktreePaths:
     """The paths for a branch, in a folder of the repository's that is there, is ours and lies outside of it."""
     state = state_home()
     work = os.path.dirname(repository.common) if os.path.basename(repository.common) == ".git" else repository.common
@@ -281,14 +281,14 @@ def _files(repository: Checkout, branch: str) -> WorktreePaths:
             raise Failed(message, reason="bad_path", hint="set XDG_STATE_HOME to a folder outside of it")
     os.makedirs(state, mode=0o700, exist_ok=True)
     folder = state
-    for name in ("tmuxctl", "worktrees", _name(os.path.basename(work), repository.common)):
+    for name in ("tmuxctl", "worktrees", _folder_name(os.path.basename(work), repository.common)):
         folder = os.path.join(folder, name)
         make_private_folder(folder)
-    tree = os.path.join(folder, _name(branch))
+    tree = os.path.join(folder, _folder_name(branch))
     return WorktreePaths(tree, f"{tree}.json", f"{tree}.lock")
 
 
-def _name(text: str, key: str = "") -> str:
+def _folder_name(text: str, key: str = "") -> str:
     """A folder's name that tells the text, and only it: what had to be changed is told apart by its hash."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:60]
     if plain == text and not key:
@@ -297,7 +297,7 @@ def _name(text: str, key: str = "") -> str:
     return f"{plain}~{hashlib.sha256((key or text).encode(errors='surrogateescape')).hexdigest()[:10]}"
 
 
-def _absolute(path: str, folder: str) -> str:
+def _absolute_path(path: str, folder: str) -> str:
     return os.path.normpath(os.path.join(folder, os.path.expanduser(path)))
 
 
@@ -309,10 +309,10 @@ def _is_within(path: str, folder: str) -> bool:
 
 
 @contextmanager
-def _alone(lock: str) -> Iterator[None]:
+def _lock(lock: str) -> Iterator[None]:
     """Nobody else makes, takes or removes this worktree meanwhile. The lock's file goes away with it."""
     deadline = time.monotonic() + LOCK_SECONDS
-    while (handle := _take(lock)) is None:
+    while (handle := _try_lock(lock)) is None:
         if time.monotonic() > deadline:
             message = f"another tmuxctl is making or removing the worktree {lock.removesuffix('.lock')}"
             raise Conflict(message, reason="busy", hint="try again when it is done, or take another branch")
@@ -325,7 +325,7 @@ def _alone(lock: str) -> Iterator[None]:
         os.close(handle)
 
 
-def _take(lock: str) -> int | None:
+def _try_lock(lock: str) -> int | None:
     try:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -341,7 +341,7 @@ def _take(lock: str) -> int | None:
     return None
 
 
-def _read(path: str) -> Record:
+def _read_record(path: str) -> Record:
     try:
         record = parse_record(read_file(path, JSON_LIMIT + 1), path)
         return {"path": str(record["path"]), "ready": bool(record["ready"]), **record}
@@ -352,7 +352,7 @@ def _read(path: str) -> Record:
         raise Failed(f"{path} cannot be read: {error}", reason="bad_record", hint=hint) from None
 
 
-def _owner(spec: SessionSpec, record: Record, made: bool) -> Record:
+def _new_owner(spec: SessionSpec, record: Record, made: bool) -> Record:
     """Whose the worktree is from now on, and whether it is there for this session's start alone."""
     folder, before = spec.notes["folder"], record.get("owner") or {}
     again = before.get("folder") == folder and before["made"] and not os.path.isdir(folder)
@@ -383,34 +383,34 @@ def _is_there(
     repository: Checkout, branch: str, where: str, record: Record, files: WorktreePaths, spec: SessionSpec
 ) -> bool:
     """True if the branch has its worktree at this place, False if one can be made; else why neither is so."""
-    checked_out = _checked_out(repository, branch)
+    checked_out = _find_worktree(repository, branch)
     same = bool(checked_out) and os.path.realpath(where) == os.path.realpath(checked_out or "")
     if not os.path.lexists(where):
         if same:  # somebody removed it by hand
             repository.git("worktree", "remove", "--force", where)
         elif checked_out:
-            raise _elsewhere(branch, checked_out)
+            raise _checked_out_elsewhere(branch, checked_out)
         return False
     ours = not os.path.islink(where) and where in (record.get("path"), files.tree)
     mine = (record.get("owner") or {}).get("folder") == spec.notes["folder"]
     if ours and (same or mine):
-        _own_folder(where, repository.common)
+        _git_folder(where, repository.common)
         return True
     if checked_out and not os.path.islink(where):
-        raise _elsewhere(branch, checked_out)
+        raise _checked_out_elsewhere(branch, checked_out)
     if _is_empty(where):
         return False
     raise Failed(f"{where} is in the way", reason="exists", hint="look at it, then move it or choose another: path=DIR")
 
 
-def _checked_out(repository: Checkout, branch: str) -> str | None:
+def _find_worktree(repository: Checkout, branch: str) -> str | None:
     """Where the branch is checked out: "" if nowhere, None if there is no such branch."""
     ref = f"refs/heads/{branch}"
     name, _, path = repository.git("for-each-ref", "--format=%(refname)%00%(worktreepath)", ref).partition("\0")
     return path if name == ref else None
 
 
-def _elsewhere(branch: str, path: str) -> Conflict:
+def _checked_out_elsewhere(branch: str, path: str) -> Conflict:
     hint = f"take another branch, or start there: --cwd {path}"
     if not os.path.lexists(path):
         hint = "it is not there any more? git worktree prune"
@@ -421,7 +421,7 @@ def _is_empty(path: str) -> bool:
     return not os.path.islink(path) and os.path.isdir(path) and not os.listdir(path)
 
 
-def _own_folder(tree: str, common: str) -> str:
+def _git_folder(tree: str, common: str) -> str:
     """The folder git keeps for this worktree; Failed unless it, the worktree and the repository name each other."""
     with suppress(OSError, ValueError):
         word, _, path = _first_line(f"{tree}/.git").partition(": ")
@@ -441,7 +441,7 @@ def _first_line(path: str) -> str:
     return os.fsdecode(read_file(path, 8192)).removesuffix("\n")
 
 
-def _make(
+def _make_worktree(
     repository: Checkout, branch: str, base: str, where: str, setup: str, spec: SessionSpec, files: WorktreePaths
 ) -> Record:
     """A new worktree, ready; nothing of it is left if that fails."""
@@ -449,7 +449,7 @@ def _make(
         hint = "give a folder that does not exist yet, in one that does"
         raise Usage(f"path: no worktree can be made at {ascii(where)}", reason="bad_path", hint=hint)
     record: Record = {"path": where, "branch": branch, "ready": False, "owner": None, "start": None, "stamps": {}}
-    start = _start(repository, branch, base, Git(spec.cwd))
+    start = _find_start(repository, branch, base, Git(spec.cwd))
     with suppress(FileNotFoundError):
         os.rmdir(where)
     os.mkdir(where, 0o700)
@@ -461,26 +461,26 @@ def _make(
             if start.upstream:
                 repository.git("branch", f"--set-upstream-to={start.upstream}", "--", branch)
         repository.git("worktree", "add", "--", where, branch, seconds=CHECKOUT_SECONDS)
-        copied = _copy(repository, where)
-        cwd = _start_folder(where, repository)
+        copied = _copy_ignored(repository, where)
+        cwd = _find_start_folder(where, repository)
         if setup:
-            _set_up(setup, cwd, spec.env)
-        tree = _tree(where, repository.common)
-        record |= {"ready": True, "stamps": _stamps(where, [*copied, *_changed(tree)]), "copied": copied}
+            _run_setup(setup, cwd, spec.env)
+        tree = _worktree_git(where, repository.common)
+        record |= {"ready": True, "stamps": _stamp_files(where, [*copied, *_list_changes(tree)]), "copied": copied}
         write_record(files.record, record, durable=True)
     except BaseException:
         # what cannot be taken back now is by the next `new` of this branch: the record says that it is not ready
         with suppress(Failed, OSError):
-            _take_back(repository.git, record, files.record)
+            _undo_worktree(repository.git, record, files.record)
         raise
     return record
 
 
-def _start(repository: Checkout, branch: str, base: str, here: Git) -> Start | None:
+def _find_start(repository: Checkout, branch: str, base: str, here: Git) -> Start | None:
     """Where a new branch begins; None if there is one of this name."""
-    if _checked_out(repository, branch) is not None:
+    if _find_worktree(repository, branch) is not None:
         return None
-    upstream = "" if base else _upstream(repository, branch)
+    upstream = "" if base else _find_upstream(repository, branch)
     commit = f"{upstream or base or 'HEAD'}^{{commit}}"
     ran = here.ask("rev-parse", "--verify", "--quiet", "--end-of-options", commit)
     if not ran.status:
@@ -491,7 +491,7 @@ def _start(repository: Checkout, branch: str, base: str, here: Git) -> Start | N
     raise Failed("the repository has no commit to start a branch from", reason="no_commit", hint=hint)
 
 
-def _upstream(repository: Checkout, branch: str) -> str:
+def _find_upstream(repository: Checkout, branch: str) -> str:
     """The ref of the only remote that has the branch; "" if none has."""
     refs = [f"refs/remotes/{name}/{branch}" for name in repository.git("remote").split("\n") if name]
     found = [ref for ref in refs if not repository.git.ask("show-ref", "--verify", "--quiet", ref).status]
@@ -508,13 +508,13 @@ def _make_branch(repository: Checkout, branch: str, start: Start) -> None:
         raise Conflict(error.message, reason="git", hint="look at them: git branch --list; or take another") from None
 
 
-def _tree(path: str, common: str) -> Git:
+def _worktree_git(path: str, common: str) -> Git:
     """Git for a worktree, by the folder that git itself keeps for it."""
-    own = _own_folder(path, common)
+    own = _git_folder(path, common)
     return Git(path, {"GIT_DIR": own, "GIT_COMMON_DIR": common, "GIT_WORK_TREE": path})
 
 
-def _start_folder(tree: str, repository: Checkout) -> str:
+def _find_start_folder(tree: str, repository: Checkout) -> str:
     folder = os.path.normpath(os.path.join(tree, repository.inside))
     if os.path.isdir(folder) and _is_within(os.path.realpath(folder), os.path.realpath(tree)):
         return folder
@@ -522,9 +522,9 @@ def _start_folder(tree: str, repository: Checkout) -> str:
     raise Failed(f"the branch has no folder {ascii(repository.inside)}", reason="bad_cwd", hint=hint)
 
 
-def _set_up(command: str, cwd: str, env: Mapping[str, str]) -> None:
+def _run_setup(command: str, cwd: str, env: Mapping[str, str]) -> None:
     try:
-        ran = _run(("sh", "-c", f"exec 2>&1\n{command}"), cwd, env, seconds=SETUP_SECONDS)
+        ran = _run_command(("sh", "-c", f"exec 2>&1\n{command}"), cwd, env, seconds=SETUP_SECONDS)
         message = f"ended with status {ran.status}; its last lines: {_last_lines(ran.out)}" if ran.status else ""
     except Failed as error:
         message = error.message.removeprefix("sh ")
@@ -534,21 +534,23 @@ def _set_up(command: str, cwd: str, env: Mapping[str, str]) -> None:
         ) from None
 
 
-def _take_back(git: Git, record: Record, record_file: str) -> None:
-    _remove(git.folder, record["path"], force=True)
+def _undo_worktree(git: Git, record: Record, record_file: str) -> None:
+    _remove_worktree(git.folder, record["path"], force=True)
     _drop_branch(git.folder, record)
     with suppress(FileNotFoundError):
         os.unlink(record_file)
 
 
-def _remove(common: str, path: str, *, force: bool) -> None:
+def _remove_worktree(common: str, path: str, *, force: bool) -> None:
     """Take a worktree away, from git's list too; `force`: also one that git does not take for its own."""
     words = ("worktree", "remove", "--force", "--force", "--", path)
     ran = Git(common, {"GIT_DIR": common}).ask(*words, seconds=CHECKOUT_SECONDS) if os.path.isdir(common) else None
     if not os.path.lexists(path):
         return
     if not force:
-        raise Failed(f"git worktree remove: {_words(ran)}" if ran else f"its repository {common} is gone", reason="git")
+        raise Failed(
+            f"git worktree remove: {_error_words(ran)}" if ran else f"its repository {common} is gone", reason="git"
+        )
     remove_tree(path)
     if ran:
         Git(common, {"GIT_DIR": common}).ask(*words)
@@ -565,7 +567,7 @@ def _drop_branch(common: str, record: Record) -> None:
 # files that git ignores, and the worktree needs
 
 
-def _copy(repository: Checkout, tree: str) -> list[str]:
+def _copy_ignored(repository: Checkout, tree: str) -> list[str]:
     """Copy what `.worktreeinclude` names and git ignores; their paths in the tree."""
     top = repository.top
     if top is None or not os.path.isfile(f"{top}/{INCLUDE}"):
@@ -573,7 +575,7 @@ def _copy(repository: Checkout, tree: str) -> list[str]:
     named = Git(top)("ls-files", "--others", "--ignored", f"--exclude-from={INCLUDE}", "-z")
     ignored = Git(top).ask("check-ignore", "-z", "--stdin", stdin=named)
     if ignored.status > 1:
-        raise Failed(f"git check-ignore: {_words(ignored)}", reason="git", hint=f"look at {top}/{INCLUDE}")
+        raise Failed(f"git check-ignore: {_error_words(ignored)}", reason="git", hint=f"look at {top}/{INCLUDE}")
     paths = [path for path in ignored.out.split("\0") if path and not path.endswith("/")]
     size = sum(os.lstat(f"{top}/{path}").st_size for path in paths[: MOST_FILES + 1])
     if len(paths) > MOST_FILES or size > MOST_BYTES:
@@ -581,10 +583,10 @@ def _copy(repository: Checkout, tree: str) -> list[str]:
             f"{INCLUDE} names {len(paths)} files, {size >> 20} MiB; {MOST_FILES} and {MOST_BYTES >> 20} are allowed"
         )
         raise Failed(message, reason="too_large", hint="narrow its patterns, or fetch them with setup=COMMAND")
-    return [path for path in paths if _copy_one(top, tree, path)]
+    return [path for path in paths if _copy_file(top, tree, path)]
 
 
-def _copy_one(top: str, tree: str, path: str) -> bool:
+def _copy_file(top: str, tree: str, path: str) -> bool:
     """Copy a file or a link that stays within the repository; True if it is there now and was not before."""
     source, target = os.path.join(top, path), os.path.join(tree, path)
     folder = os.path.dirname(target)
@@ -617,31 +619,33 @@ def _copy_link(top: str, source: str, target: str) -> bool:
 # what would be lost
 
 
-def _unsaved(about: Mapping[str, Any], record: Record) -> list[str]:
+def _list_unsaved(about: Mapping[str, Any], record: Record) -> list[str]:
     """What speaks against removing the worktree, each in words."""
-    git = _tree(about["path"], about["repository"])._replace(until=time.monotonic() + UNSAVED_SECONDS)
+    git = _worktree_git(about["path"], about["repository"])._replace(until=time.monotonic() + UNSAVED_SECONDS)
     own = git.variables["GIT_DIR"]
-    changed, stamps = _changed(git), record.get("stamps", {})
-    touched = {path for path, known in changed.items() if stamps.get(path, "") != _stamp(about["path"], path)}
-    copies = [path for path in record.get("copied", ()) if _stamp(about["path"], path) not in (None, stamps.get(path))]
+    changed, stamps = _list_changes(git), record.get("stamps", {})
+    touched = {path for path, known in changed.items() if stamps.get(path, "") != _stamp_file(about["path"], path)}
+    copies = [
+        path for path in record.get("copied", ()) if _stamp_file(about["path"], path) not in (None, stamps.get(path))
+    ]
     return [
-        *_some(sum(changed[path] for path in touched), "changed file", "not committed"),
-        *_some(sum(not changed[path] for path in touched), "new file", "not committed"),
-        *_some(len(copies), "copied file", "changed"),
-        *_some(_commits_of_its_own(git, about["branch"]), "commit", "on no remote and no other branch"),
-        *_some(_logged_commits(git), "commit", "known only to its own log (git reflog)"),
+        *_count_phrase(sum(changed[path] for path in touched), "changed file", "not committed"),
+        *_count_phrase(sum(not changed[path] for path in touched), "new file", "not committed"),
+        *_count_phrase(len(copies), "copied file", "changed"),
+        *_count_phrase(_count_own_commits(git, about["branch"]), "commit", "on no remote and no other branch"),
+        *_count_phrase(_count_logged_commits(git), "commit", "known only to its own log (git reflog)"),
         *(f"{what} is not finished" for name, what in UNDER_WAY.items() if os.path.lexists(f"{own}/{name}")),
-        *_some(_submodules(git), "submodule", "checked out in it"),
-        *(f"{name} is a repository of its own" for name in _repositories(about["path"], own)),
+        *_count_phrase(_count_submodules(git), "submodule", "checked out in it"),
+        *(f"{name} is a repository of its own" for name in _list_repositories(about["path"], own)),
         *(["it is locked"] if os.path.lexists(f"{own}/locked") else []),
     ]
 
 
-def _some(number: int, noun: str, what: str) -> list[str]:
+def _count_phrase(number: int, noun: str, what: str) -> list[str]:
     return [f"{number} {noun}{' is' if number == 1 else 's are'} {what}"] if number else []
 
 
-def _changed(tree: Git) -> dict[str, bool]:
+def _list_changes(tree: Git) -> dict[str, bool]:
     """What differs from the last commit, with whether git knows the file. Submodules are not entered: git would follow
     what their own files say."""
     words = ("--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=dirty")
@@ -649,12 +653,12 @@ def _changed(tree: Git) -> dict[str, bool]:
     return {entry[3:]: not entry.startswith("?") for entry in entries if entry}
 
 
-def _stamps(tree: str, paths: list[str]) -> dict[str, list[int] | None]:
+def _stamp_files(tree: str, paths: list[str]) -> dict[str, list[int] | None]:
     """How files were before the program started: what nobody touched since is nobody's work."""
-    return {path: _stamp(tree, path) for path in paths[:MOST_FILES] if not path.endswith("/")}
+    return {path: _stamp_file(tree, path) for path in paths[:MOST_FILES] if not path.endswith("/")}
 
 
-def _stamp(tree: str, path: str) -> list[int] | None:
+def _stamp_file(tree: str, path: str) -> list[int] | None:
     try:
         found = os.lstat(os.path.join(tree, path))
     except (FileNotFoundError, NotADirectoryError):
@@ -662,7 +666,7 @@ def _stamp(tree: str, path: str) -> list[int] | None:
     return [found.st_size, found.st_ctime_ns]
 
 
-def _commits_of_its_own(tree: Git, branch: str) -> int:
+def _count_own_commits(tree: Git, branch: str) -> int:
     """How many commits of the branch, and of whatever is checked out now, nothing but these holds."""
     head = tree.ask("symbolic-ref", "--quiet", "HEAD").out.removesuffix("\n").removeprefix("refs/heads/")
     refs = [ref for ref in ("HEAD", f"refs/heads/{branch}") if not tree.ask("rev-parse", "--verify", "-q", ref).status]
@@ -670,10 +674,10 @@ def _commits_of_its_own(tree: Git, branch: str) -> int:
     return int(tree("rev-list", "--count", *refs, "--not", "--remotes", *others, "--branches")) if refs else 0
 
 
-def _logged_commits(tree: Git) -> int:
+def _count_logged_commits(tree: Git) -> int:
     """How many commits only the worktree's own log knows, which goes with it: made on a HEAD that was detached, or on a branch
     that is deleted. What a branch was before, as before `commit --amend`, is in the log of the branch, which stays."""
-    logged = dict.fromkeys(_logged(f"{tree.variables['GIT_DIR']}/logs/HEAD"))
+    logged = dict.fromkeys(_read_log(f"{tree.variables['GIT_DIR']}/logs/HEAD"))
     known = tree.ask("rev-list", "--walk-reflogs", "--branches").out.split()
     commits = "\n".join((*logged, *(f"^{commit}" for commit in known)))
     own = ("worktree", "bisect", "rewritten")
@@ -682,7 +686,7 @@ def _logged_commits(tree: Git) -> int:
     return int(tree("rev-list", *words, stdin=f"{commits}\n"))
 
 
-def _logged(path: str) -> Iterator[str]:
+def _read_log(path: str) -> Iterator[str]:
     """The commits of a log, none if there is no log."""
     try:
         text = read_file(path, LOG_BYTES + 1)
@@ -695,16 +699,16 @@ def _logged(path: str) -> Iterator[str]:
             yield commit.decode()
 
 
-def _repositories(tree: str, own: str) -> list[str]:
+def _list_repositories(tree: str, own: str) -> list[str]:
     """Where repositories lie that would go with the worktree, whether git ignores the folder or not, and those of submodules.
     They are known by their shape: git would do what their settings say."""
     deadline = time.monotonic() + SEARCH_SECONDS
-    inside = [os.path.relpath(path, tree).removesuffix("/.git") for path in _git_folders(tree, deadline)]
+    inside = [os.path.relpath(path, tree).removesuffix("/.git") for path in _find_git_folders(tree, deadline)]
     modules = f"{own}/modules"
-    return [*inside, *(f"submodule {os.path.relpath(path, modules)}" for path in _git_folders(modules, deadline))]
+    return [*inside, *(f"submodule {os.path.relpath(path, modules)}" for path in _find_git_folders(modules, deadline))]
 
 
-def _git_folders(top: str, deadline: float) -> Iterator[str]:
+def _find_git_folders(top: str, deadline: float) -> Iterator[str]:
     """The folders below that are repositories with something in them; links are not followed, and no file is opened."""
     folders = [top]
     while folders:
@@ -730,7 +734,7 @@ def _has_objects(folder: str) -> bool:
         return True
 
 
-def _submodules(tree: Git) -> int:
+def _count_submodules(tree: Git) -> int:
     entries = (entry.partition("\t") for entry in tree("ls-files", "--stage", "-z").split("\0"))
     paths = [path for about, _, path in entries if about.startswith("160000 ")]
     return sum(os.path.lexists(os.path.join(tree.folder, path, ".git")) for path in paths)
@@ -739,7 +743,7 @@ def _submodules(tree: Git) -> int:
 # running
 
 
-def _run(
+def _run_command(
     command: tuple[str, ...], cwd: str, env: Mapping[str, str], *, stdin: str = "", seconds: float
 ) -> CommandResult:
     """Run a command without a terminal, with all that it starts, and end it all when its time is over."""
@@ -756,27 +760,27 @@ def _run(
             process.wait()
             if not isinstance(reason, subprocess.TimeoutExpired):
                 raise
-            said = "; its last lines: " + _last_lines(_text(out)) if os.fstat(out.fileno()).st_size else ""
+            said = "; its last lines: " + _last_lines(_read_text(out)) if os.fstat(out.fileno()).st_size else ""
             message = f"did not end within {seconds:.3g} s{said}"
             hint = "is the disk or the network slow, or is there a FIFO where git reads a file? find DIR -type p"
             raise Failed(f"{command[0]} {message}", reason="timeout", hint=hint) from None
-        return CommandResult(status, _text(out), _text(error))
+        return CommandResult(status, _read_text(out), _read_text(error))
 
 
-def _text(file: Any) -> str:
+def _read_text(file: Any) -> str:
     file.seek(0)
     return str(file.read().decode(errors="surrogateescape"))
 
 
-def _words(ran: CommandResult) -> str:
+def _error_words(ran: CommandResult) -> str:
     """What git complained of, in one line fit to be shown."""
-    return " ".join(_lines(ran.error))[:1000]
+    return " ".join(_printable_lines(ran.error))[:1000]
 
 
 def _last_lines(text: str) -> str:
-    return " | ".join(line[:300] for line in _lines(text)[-10:])
+    return " | ".join(line[:300] for line in _printable_lines(text)[-10:])
 
 
-def _lines(text: str) -> list[str]:
+def _printable_lines(text: str) -> list[str]:
     lines = (line.strip() for line in text.splitlines())
     return ["".join(letter if letter.isprintable() else "?" for letter in line) for line in lines if line]

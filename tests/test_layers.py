@@ -123,8 +123,8 @@ COLD = (
 """Modules in those parts that only a slow command loads, inside a function."""
 
 OPENED_ELSEWHERE = {
-    "tmuxctl.config.read": "the user's own settings; /dev/null stands for none",
-    "tmuxctl.contract._outcomes": "a file in a folder made for the trial of a plugin",
+    "tmuxctl.config.read_file": "the user's own settings; /dev/null stands for none",
+    "tmuxctl.contract._run_tests": "a file in a folder made for the trial of a plugin",
     "tmuxctl.contract.child.main": "a file in a folder made for the trial of a plugin",
     "tmuxctl.control.observation.explaining._read_screen": "a file the caller names: a pipe is waited for, as cat(1) does",
     "tmuxctl.control.setup.first_profile._write": "makes a new file",
@@ -145,17 +145,17 @@ OPENED_ELSEWHERE = {
     "tmuxctl.transport.spawn._open_input": "/dev/null",
     "tmuxctl.untrusted": "the reader itself",
     "plugins.sandbox.bubblewrap.takes_descriptors": "a folder",
-    "plugins.sandbox.clone._alone": "a lock in our state folder; opening a FIFO to read and write does not wait (fifo(7))",
-    "plugins.sandbox.clone._put": "makes a new file",
+    "plugins.sandbox.clone._lock": "a lock in our state folder; opening a FIFO to read and write does not wait (fifo(7))",
+    "plugins.sandbox.clone._write_file": "makes a new file",
     "plugins.sandbox.repository._make_folders": "folders",
-    "plugins.sandbox.start.opened": "what there is at a path, without opening it (O_PATH)",
+    "plugins.sandbox.start.open_without_links": "what there is at a path, without opening it (O_PATH)",
     "plugins.sandbox.view.remember_written": "makes a new file",
-    "plugins.worktree._copy_one": "makes a new file",
-    "plugins.env._of_file": "a file the caller names, a pipe too: read with a deadline",
-    "plugins.env._read": "a file the caller names, a pipe too: read with a deadline",
-    "plugins.scratchpad._alone": "a folder",
-    "plugins.scratchpad._exclude": "appends: opened without waiting, regular or refused",
-    "plugins.worktree._take": "a lock in our state folder; opening a FIFO to read and write does not wait (fifo(7))",
+    "plugins.worktree._copy_file": "makes a new file",
+    "plugins.env._read_secret_file": "a file the caller names, a pipe too: read with a deadline",
+    "plugins.env._read_text": "a file the caller names, a pipe too: read with a deadline",
+    "plugins.scratchpad._lock": "a folder",
+    "plugins.scratchpad._add_to_exclude": "appends: opened without waiting, regular or refused",
+    "plugins.worktree._try_lock": "a lock in our state folder; opening a FIFO to read and write does not wait (fifo(7))",
 }
 """Functions and modules that open files themselves, and why they may; all others use `untrusted.open_file`."""
 
@@ -169,16 +169,16 @@ PARSED_ELSEWHERE = {
 """Functions and modules that parse JSON themselves, and why they may; all others use `untrusted.parse_json`."""
 
 ENDLESS = {
-    "tmuxctl.contract._started": "each line of it is waited for with a deadline",
+    "tmuxctl.contract._start_child": "each line of it is waited for with a deadline",
     "tmuxctl.extensions.run_program": "communicates with a deadline",
     "tmuxctl.surfaces.cli.printing.show._react": "a command the caller gives, to be run to its end",
     "tmuxctl.surfaces.cli.top.top._attached": "a terminal that a person attaches, until they leave",
     "tmuxctl.transport.control_mode._open": "one client for many calls, each with a deadline",
     "tmuxctl.transport.shell.__init__": "one shell for many calls, each with a deadline",
     "tmuxctl.control.lifecycle.login_shell._ask": "read and waited for with a deadline",
-    "plugins.env._of_command": "read and waited for with a deadline",
-    "plugins.sandbox.bubblewrap._ended": "waited for with a deadline",
-    "plugins.worktree._run": "waited for with a deadline",
+    "plugins.env._read_command": "read and waited for with a deadline",
+    "plugins.sandbox.bubblewrap._wait_for": "waited for with a deadline",
+    "plugins.worktree._run_command": "waited for with a deadline",
 }
 """Functions that run a program without a deadline in the call, and why they may."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tmuxctl.errors import Usage
-from tmuxctl.model import natural, parse_seconds
+from tmuxctl.model import natural_key, parse_seconds
 
 
 @pytest.mark.parametrize(
@@ -34,13 +34,13 @@ def test_anything_else_is_refused_with_examples(text):
 
 def test_names_stand_in_the_order_in_which_people_count():
     names = ["ask10", "ask2", "Ask3", "ask1", "a", "2b", "10b", "ask02", "web-9", "web-10", "9"]
-    assert sorted(names, key=natural) == [
+    assert sorted(names, key=natural_key) == [
         "2b", "9", "10b", "a", "ask1", "ask02", "ask2", "Ask3", "ask10", "web-9", "web-10",
     ]  # fmt: skip
 
 
 def test_names_of_which_one_begins_another_are_sorted_too():
-    assert sorted(["x2", "x", "x10", "x-2", "2", "x2a", "X", "1x"], key=natural) == [
+    assert sorted(["x2", "x", "x10", "x-2", "2", "x2a", "X", "1x"], key=natural_key) == [
         "1x",
         "2",
         "X",

@@ -19,9 +19,9 @@ from tmuxctl.operations import (
     current,
     find,
     invoke,
-    names,
+    list_names,
     operation,
-    plain,
+    to_json,
 )
 from tmuxctl.surfaces.cli.app import App
 from tmuxctl.value import Value
@@ -60,7 +60,7 @@ class Service:
 
 
 def test_only_what_is_declared_is_an_operation() -> None:
-    assert names(Service) == ["say", "look"]
+    assert list_names(Service) == ["say", "look"]
     with pytest.raises(Usage, match="no operation 'helper'"):
         find(Service, "helper")
 
@@ -122,20 +122,20 @@ def test_the_first_argument_is_reached_where_its_type_is_that_of_a_session() -> 
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_what_is_called_a_session_has_the_type_of_one(service: type) -> None:
-    parameters = [one for name in names(service) for one in find(service, name).parameters]
+    parameters = [one for name in list_names(service) for one in find(service, name).parameters]
     assert [one for one in parameters if one.name == "session" and not one.kind.target] == []
 
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_what_ends_a_wait_at_once_is_a_parameter_with_a_default(service: type) -> None:
-    for one in (find(service, name) for name in names(service)):
+    for one in (find(service, name) for name in list_names(service)):
         defaults = {parameter.name for parameter in one.parameters if not parameter.required}
         assert set(one.meta.waiting.unless if one.meta.waiting else ()) <= defaults, one.name
 
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_value_that_may_be_left_out_is_told_from_the_next_word(service: type) -> None:
-    flags = [one.flag for name in names(service) for one in find(service, name).parameters]
+    flags = [one.flag for name in list_names(service) for one in find(service, name).parameters]
     assert [one for one in flags if bool(one.bare) != bool(one.value)] == []
 
 
@@ -153,7 +153,7 @@ def test_a_cancelled_call_ends() -> None:
 
 
 def test_a_result_becomes_json_without_its_raw_bytes() -> None:
-    assert plain(Result("seen")) == {"text": "seen"}
+    assert to_json(Result("seen")) == {"text": "seen"}
 
 
 def test_the_schema_names_types_defaults_and_what_is_required() -> None:
@@ -164,7 +164,7 @@ def test_the_schema_names_types_defaults_and_what_is_required() -> None:
 
 def test_a_default_that_is_a_setting_is_told_as_the_setting_has_it():
     told = {}
-    for name in names(Control):
+    for name in list_names(Control):
         for one in find(Control, name).parameters:
             if found := re.search(r"\(default: (\S+), the setting ([\w.]+)\)", one.help):
                 assert found[1] == str(RULES[found[2]].default), f"{name} --{one.name}"

@@ -287,7 +287,7 @@ def test_the_users_folder_then_the_path_then_ours(user, monkeypatch):
     assert applied(("timeout", "")).argv[0] == "from-path"
     user("timeout", wrapper("from-user"))
     assert applied(("timeout", "")).argv[0] == "from-user"
-    assert {found.name: found.source for found in extensions.plugins()} == {
+    assert {found.name: found.source for found in extensions.list_plugins()} == {
         **{path.stem: "shipped" for path in (ROOT / "plugins").iterdir() if path.stem[0] != "_"},
         "timeout": "user",
         "second": "path",
@@ -413,8 +413,8 @@ def test_plugins_and_profiles_work_from_one_zipped_file(user):
         from tmuxctl.model import SessionSpec
         spec, _ = plugin.apply(SessionSpec(("make",), "/"), [plugin.parse_with("env:set=A=1"), ("timeout", "1m")])
         print(extensions.__file__, dict(spec.env), dict(spec.notes))
-        print([found.name for found in extensions.plugins()], [found.name for found in extensions.profiles()])
-        print(extensions.read(extensions.find_profile("demo")))
+        print([found.name for found in extensions.list_plugins()], [found.name for found in extensions.list_profiles()])
+        print(extensions.read_extension(extensions.find_profile("demo")))
     """
     environment = {"HOME": str(user.home), "PATH": os.environ["PATH"], "PYTHONPATH": str(archive)}
     ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
@@ -433,8 +433,10 @@ def test_profiles_are_found_by_the_same_rules(user, monkeypatch):
         (folder / "demo.yaml").write_text(f"name: {folder.name}\n")
     (other / "more.yaml").write_text("name: more\n")
     monkeypatch.setenv("TMUXCTL_PROFILE_PATH", str(other))
-    assert extensions.read(extensions.find_profile("demo")) == b"name: profiles\n"
-    assert {"demo": "user", "more": "path"}.items() <= {one.name: one.source for one in extensions.profiles()}.items()
+    assert extensions.read_extension(extensions.find_profile("demo")) == b"name: profiles\n"
+    assert {"demo": "user", "more": "path"}.items() <= {
+        one.name: one.source for one in extensions.list_profiles()
+    }.items()
     (own / "demo.yaml").chmod(0o666)
     with pytest.raises(Denied):
         extensions.find_profile("demo")

@@ -125,7 +125,7 @@ def either_parser(request, monkeypatch):
 
 
 def parse(text: str, name: str = "shop") -> Profile:
-    return resolved.profile(schema.parse(text.encode(), "shop.yaml", name, keys=tmux_keys).given)
+    return resolved.build_profile(schema.parse(text.encode(), "shop.yaml", name, keys=tmux_keys).given)
 
 
 def wrong(text: str) -> Usage:
@@ -261,18 +261,18 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line(either_parser, text, lin
 )
 @pytest.mark.timeout(60, method="thread")  # leaves the alarm to what is tried
 def test_a_pattern_that_would_take_years_is_refused(pattern):
-    assert "it can take too long" in (patterns.problem(pattern) or "")
+    assert "it can take too long" in (patterns.find_problem(pattern) or "")
 
 
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|a)*b", "^Error: (?:a+)+$", "a*a*a*a*a*a*b"])
 def test_where_there_is_no_alarm_such_a_pattern_is_refused_as_well(pattern):
     with ThreadPoolExecutor(1) as thread:
-        assert "it can take too long" in (thread.submit(patterns.problem, pattern).result() or "")
+        assert "it can take too long" in (thread.submit(patterns.find_problem, pattern).result() or "")
 
 
 @pytest.mark.parametrize("pattern", [r"(?:\w+ )*\w+$", r".*a.*b.*c$", r"(\w+)\s*=\s*(\d+)", r"(?:\d+\.)+\d+ (?:a|b)+"])
 def test_a_pattern_of_several_repetitions_is_none_that_takes_too_long(pattern):
-    assert patterns.problem(pattern) is None
+    assert patterns.find_problem(pattern) is None
 
 
 def test_a_file_without_schema_or_content_is_refused(either_parser):
@@ -378,7 +378,7 @@ def test_a_profile_shown_as_a_file_says_the_same(place, own, name):
     own("shop", WHOLE)
     found = library.load(name)
     text = resolved.as_yaml(found)
-    assert resolved.profile(schema.parse(text.encode(), "again", name, keys=tmux_keys).given) == found
+    assert resolved.build_profile(schema.parse(text.encode(), "again", name, keys=tmux_keys).given) == found
 
 
 @pytest.mark.parametrize(
@@ -466,7 +466,7 @@ def test_no_pattern_of_ours_needs_a_blank_at_the_end_of_a_row(place):
 
 
 def test_every_profile_of_ours_has_a_place_in_the_list_and_says_what_it_is(place):
-    assert {one.name for one in extensions.profiles()} == set(SHIPPED)
+    assert {one.name for one in extensions.list_profiles()} == set(SHIPPED)
     assert all(library.load(name, keys=tmux_keys).notes for name in SHIPPED)
     assert all(library.read(extensions.find_profile(name)).tests for name in SHIPPED)
 

@@ -12,7 +12,7 @@ import pytest
 
 from tmuxctl import vocabulary
 from tmuxctl.model import Session, Status
-from tmuxctl.operations import plain
+from tmuxctl.operations import to_json
 from tmuxctl.profile_files.schema import ASKING_KINDS, PROMPT_KINDS
 from tmuxctl.reading.state.judging import RULES
 from tmuxctl.reading.state.wanted import INPUT, PROMPT
@@ -113,10 +113,10 @@ def test_a_word_is_compared_with_its_member() -> None:
     ids=lambda found: type(found).__name__,
 )
 def test_a_status_is_told_as_the_results_own(result: Session, keys: str) -> None:
-    assert list(plain(result))[: len(keys.split())] == keys.split()
+    assert list(to_json(result))[: len(keys.split())] == keys.split()
     assert (result.kind, result.status.kind) == (None, None)
 
 
 def test_where_nobody_looked_a_wait_tells_no_state_and_the_others_unknown() -> None:
-    assert plain(Wait("s", None, "w"))["state"] is None
-    assert plain(Event("t", "s", Status()))["state"] == "unknown"
+    assert to_json(Wait("s", None, "w"))["state"] is None
+    assert to_json(Event("t", "s", Status()))["state"] == "unknown"

@@ -15,7 +15,7 @@ class TimeUp(BaseException):
     """The time is up. No Exception: the code that takes too long may catch all of those."""
 
 
-def possible() -> bool:
+def is_possible() -> bool:
     """True in a main thread whose alarm nobody uses and which would hear it: signals reach no other (signal(7))."""
     return (
         threading.current_thread() is threading.main_thread()
@@ -25,7 +25,7 @@ def possible() -> bool:
     )
 
 
-def within(seconds: float, work: Callable[[], T]) -> T:
+def run_within(seconds: float, work: Callable[[], T]) -> T:
     """What `work` returns; raises TimeUp if it takes longer. Only where an alarm is `possible`."""
     working = True
 

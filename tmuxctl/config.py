@@ -77,23 +77,26 @@ def load(options: Mapping[str, Any] | None = None, environment: Mapping[str, str
     file that somebody else could change, or a folder on the way to it. The whole file is checked, overridden or not.
     """
     environment = os.environ if environment is None else environment
-    return _settings(*read(environment), options or {}, environment)
+    return _merge_settings(*read_file(environment), options or {}, environment)
 
 
-def listed(options: Mapping[str, Any] | None = None) -> tuple[Setting, ...]:
+def list_settings(options: Mapping[str, Any] | None = None) -> tuple[Setting, ...]:
     """What `config show` shows: the settings of this call as `Settings.listed` has them, then the aliases. The file, which
     may be a pipe, is read once."""
-    path, text = read()
-    aliases = _aliases(path, text, _tables(path, text).get(ALIAS, {})) if text else {}
-    settings = _settings(path, text, options or {}, os.environ)
-    return (*settings.listed(), *(Setting(f"{ALIAS}.{name}", one, path, one) for name, one in aliases.items()))
+    path, text = read_file()
+    aliases = _check_aliases(path, text, _parse_toml(path, text).get(ALIAS, {})) if text else {}
+    settings = _merge_settings(path, text, options or {}, os.environ)
+    return (
+        *settings.listed(),
+        *(Setting(f"{ALIAS}.{name}", command, path, command) for name, command in aliases.items()),
+    )
 
 
-def _settings(path: str, text: str, options: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
+def _merge_settings(path: str, text: str, options: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
     origins: dict[str, Origin] = {}
     values = {name: rule.check(rule.default) for name, rule in RULES.items()}
     for source, given in (
-        (path, _parse(path, text) if text else {}),
+        (path, _parse_settings(path, text) if text else {}),
         ("environment", _from_environment(environment)),
         ("option", options),
     ):
@@ -102,7 +105,7 @@ def _settings(path: str, text: str, options: Mapping[str, Any], environment: Map
                 origins[name] = Origin(source, str(value))
             elif value is not None:
                 place = RULES[name].variable if source == "environment" else source
-                values[name] = _checked(name, value, place, text)
+                values[name] = _check_setting(name, value, place, text)
                 origins[name] = Origin(place, str(value))
     sources = {name: Origin("default", str(rule.default)) for name, rule in RULES.items()}
     return Settings._make((*values.values(), sources | origins))
@@ -129,7 +132,7 @@ def config_path(environment: Mapping[str, str] | None = None) -> str:
     return chosen or os.path.join(config_folder(environment), "config.toml")
 
 
-def near(name: str, choices: Iterable[str]) -> str:
+def suggest(name: str, choices: Iterable[str]) -> str:
     """`did you mean 'x'?` for the names closest to a misspelt one, or nothing."""
     from difflib import get_close_matches
 
@@ -137,7 +140,7 @@ def near(name: str, choices: Iterable[str]) -> str:
     return f"did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
-def read(environment: Mapping[str, str] | None = None) -> tuple[str, str]:
+def read_file(environment: Mapping[str, str] | None = None) -> tuple[str, str]:
     """The file and its text, empty if there is none; Usage `bad_config`, Denied `unsafe_file`."""
     environment = os.environ if environment is None else environment
     path = config_path(environment)
@@ -162,10 +165,10 @@ def read(environment: Mapping[str, str] | None = None) -> tuple[str, str]:
         raise Usage(f"{ascii(path)} line {line}: not UTF-8", reason="bad_config", hint="save it as UTF-8") from None
 
 
-def aliases(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+def load_aliases(environment: Mapping[str, str] | None = None) -> dict[str, str]:
     """What each alias of the file stands for; errors as `load`, but for settings, which are not looked at."""
-    path, text = read(environment)
-    return _aliases(path, text, _tables(path, text).get(ALIAS, {})) if text else {}
+    path, text = read_file(environment)
+    return _check_aliases(path, text, _parse_toml(path, text).get(ALIAS, {})) if text else {}
 
 
 def alias_words(name: str, stands_for: object) -> list[str]:
@@ -192,19 +195,19 @@ def alias_words(name: str, stands_for: object) -> list[str]:
     return words
 
 
-def _aliases(path: str, text: str, content: object) -> dict[str, str]:
+def _check_aliases(path: str, text: str, content: object) -> dict[str, str]:
     if not isinstance(content, dict):
-        at = f"{ascii(path)}{_line(text, ALIAS)}"
+        at = f"{ascii(path)}{_find_line(text, ALIAS)}"
         raise Usage(f"{at}: alias is not a table", reason="bad_config", hint='[alias] and NAME = "COMMAND" do')
     for name, stands_for in content.items():
         if not isinstance(stands_for, str) or not NAME.fullmatch(name):
-            at = f"{ascii(path)}{_line(text, f'{ALIAS}.{name}')}"
+            at = f"{ascii(path)}{_find_line(text, f'{ALIAS}.{name}')}"
             what = "is not text" if NAME.fullmatch(name) else "is not a valid alias name"
             raise Usage(f"{at}: alias.{ascii(name)[1:-1]} {what}", reason="bad_config", hint='py = "new -- python3"')
     return content
 
 
-def _tables(path: str, text: str) -> dict[str, Any]:
+def _parse_toml(path: str, text: str) -> dict[str, Any]:
     import tomllib
 
     try:
@@ -220,46 +223,48 @@ def _tables(path: str, text: str) -> dict[str, Any]:
         ) from None
 
 
-def _parse(path: str, text: str) -> dict[str, Any]:
+def _parse_settings(path: str, text: str) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for table, content in _tables(path, text).items():
+    for table, content in _parse_toml(path, text).items():
         if table == ALIAS:
-            _aliases(path, text, content)
+            _check_aliases(path, text, content)
             continue
         known = isinstance(content, dict) and any(name.startswith(f"{table}.") for name in (*RULES, *UNUSED))
         entries = {f"{table}.{key}": value for key, value in content.items()} if known else {table: content}
         for name in entries:
             if name not in (*RULES, *UNUSED):
-                raise _unknown(name, f"{ascii(path)}{_line(text, name)}")
+                raise _unknown_setting(name, f"{ascii(path)}{_find_line(text, name)}")
         found |= entries
     return found
 
 
-def rule(name: str) -> SettingRule:
+def find_rule(name: str) -> SettingRule:
     """What a setting of this name may be; Usage `bad_config` if there is none."""
     if name not in RULES:
-        raise _unknown(name, "config")
+        raise _unknown_setting(name, "config")
     return RULES[name]
 
 
-def _unknown(name: str, place: str) -> Usage:
+def _unknown_setting(name: str, place: str) -> Usage:
     known = f"there are: {', '.join(RULES)}"
-    return Usage(f"{place}: no setting {ascii(name[:80])}", reason="bad_config", hint=near(name, RULES) or known)
+    return Usage(f"{place}: no setting {ascii(name[:80])}", reason="bad_config", hint=suggest(name, RULES) or known)
 
 
 def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: environment[rule.variable] for name, rule in RULES.items() if environment.get(rule.variable)}
 
 
-def _checked(name: str, value: object, source: str, text: str) -> Any:
+def _check_setting(name: str, value: object, source: str, text: str) -> Any:
     try:
         return RULES[name].check(value)
     except Usage as error:
-        at = {"option": "", RULES[name].variable: f"{source}: "}.get(source, f"{ascii(source)}{_line(text, name)}: ")
+        at = {"option": "", RULES[name].variable: f"{source}: "}.get(
+            source, f"{ascii(source)}{_find_line(text, name)}: "
+        )
         raise Usage(f"{at}{name}: {error.message}", reason="bad_config", hint=error.hint) from None
 
 
-def _line(text: str, name: str) -> str:
+def _find_line(text: str, name: str) -> str:
     """` line 7` where the file sets this name, as far as a look without parsing can tell."""
     table = ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -272,55 +277,55 @@ def _line(text: str, name: str) -> str:
     return ""
 
 
-def _wrong(value: object, what: str, hint: str) -> Usage:
+def _invalid_value(value: object, what: str, hint: str) -> Usage:
     return Usage(f"{ascii(str(value)[:40])} is not a valid {what}", reason="bad_config", hint=hint)
 
 
-def _socket(value: object) -> str:
+def _check_socket(value: object) -> str:
     if isinstance(value, str) and NAME.fullmatch(value):
         return value
-    raise _wrong(
+    raise _invalid_value(
         value, "socket name", "letters, digits, _ and -, starting with a letter or digit, at most 63 characters"
     )
 
 
-def _program(value: object) -> str:
+def _check_program(value: object) -> str:
     fits = isinstance(value, str) and value.isprintable() and ("/" not in value or os.path.isabs(value))
     if fits and value not in ("", ".", ".."):
         return str(value)
-    raise _wrong(value, "program", "a name found through PATH, or an absolute path")
+    raise _invalid_value(value, "program", "a name found through PATH, or an absolute path")
 
 
-def _size(value: object) -> Size:
+def _check_size(value: object) -> Size:
     return parse_size(value if isinstance(value, str) else str(value))
 
 
-def _whole(low: int, high: int) -> Callable[[object], int]:
+def _check_whole(low: int, high: int) -> Callable[[object], int]:
     def check(value: object) -> int:
         number = int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value) else value
         if isinstance(number, int) and not isinstance(number, bool) and low <= number <= high:
             return number
-        raise _wrong(value, "number", f"a whole number from {low} to {high}")
+        raise _invalid_value(value, "number", f"a whole number from {low} to {high}")
 
     return check
 
 
-def _seconds(low: float, high: float, *, never: bool = False) -> Callable[[Any], float | None]:
+def _check_seconds(low: float, high: float, *, never: bool = False) -> Callable[[Any], float | None]:
     def check(value: Any) -> float | None:
         seconds = parse_seconds(value)
         if (seconds is None and never) or (seconds is not None and low <= seconds <= high):
             return seconds
         also = ", or none" if never else ""
-        raise _wrong(value, "duration", f"from {low:g} to {high:g} seconds, as in 500ms, 30s, 5m, 2h, 7d{also}")
+        raise _invalid_value(value, "duration", f"from {low:g} to {high:g} seconds, as in 500ms, 30s, 5m, 2h, 7d{also}")
 
     return check
 
 
-def _bytes(low: int, high: int) -> Callable[[Any], int]:
+def _check_bytes(low: int, high: int) -> Callable[[Any], int]:
     def check(value: Any) -> int:
         if low <= (number := parse_bytes(value)) <= high:
             return number
-        raise _wrong(value, "number of bytes", f"from {low >> 10}k to {high >> 30}G")
+        raise _invalid_value(value, "number of bytes", f"from {low >> 10}k to {high >> 30}G")
 
     return check
 
@@ -328,17 +333,17 @@ def _bytes(low: int, high: int) -> Callable[[Any], int]:
 DAY = 86400.0
 
 RULES: Mapping[str, SettingRule] = {
-    "tmux.socket": SettingRule("tmuxctl", _socket, "TMUXCTL_SOCKET"),
-    "tmux.binary": SettingRule("tmux", _program),
-    "tmux.size": SettingRule("120x40", _size, "TMUXCTL_SIZE"),
-    "tmux.history": SettingRule(20000, _whole(0, 10_000_000)),
-    "wait.timeout": SettingRule("30s", _seconds(0, 30 * DAY), "TMUXCTL_TIMEOUT"),
-    "wait.ask_timeout": SettingRule("120s", _seconds(0, 30 * DAY)),
-    "wait.exec_timeout": SettingRule("60s", _seconds(0, 30 * DAY)),
-    "limits.sessions": SettingRule(200, _whole(1, 100_000)),
-    "limits.idle_kill": SettingRule("none", _seconds(1, 3650 * DAY, never=True)),
-    "journal.limit": SettingRule("64M", _bytes(64 << 10, 1 << 40)),
-    "journal.keep": SettingRule("7d", _seconds(0, 3650 * DAY, never=True)),
+    "tmux.socket": SettingRule("tmuxctl", _check_socket, "TMUXCTL_SOCKET"),
+    "tmux.binary": SettingRule("tmux", _check_program),
+    "tmux.size": SettingRule("120x40", _check_size, "TMUXCTL_SIZE"),
+    "tmux.history": SettingRule(20000, _check_whole(0, 10_000_000)),
+    "wait.timeout": SettingRule("30s", _check_seconds(0, 30 * DAY), "TMUXCTL_TIMEOUT"),
+    "wait.ask_timeout": SettingRule("120s", _check_seconds(0, 30 * DAY)),
+    "wait.exec_timeout": SettingRule("60s", _check_seconds(0, 30 * DAY)),
+    "limits.sessions": SettingRule(200, _check_whole(1, 100_000)),
+    "limits.idle_kill": SettingRule("none", _check_seconds(1, 3650 * DAY, never=True)),
+    "journal.limit": SettingRule("64M", _check_bytes(64 << 10, 1 << 40)),
+    "journal.keep": SettingRule("7d", _check_seconds(0, 3650 * DAY, never=True)),
 }
 """Every setting of the documented configuration, in its order, which is also that of Settings."""
 

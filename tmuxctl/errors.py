@@ -106,6 +106,6 @@ CLASSES: tuple[type[TmuxctlError], ...] = (
 
 def from_json(error: Mapping[str, Any]) -> TmuxctlError:
     """The error a remote call reported, as the class it was raised with there."""
-    kind = next((one for one in CLASSES if one.code == error.get("code")), Failed)
+    kind = next((kind for kind in CLASSES if kind.code == error.get("code")), Failed)
     details = error.get("details") or {}
     return kind(error["message"], reason=error.get("reason", ""), hint=error.get("hint") or "", **details)

@@ -132,7 +132,7 @@ class Look(NamedTuple):
         """The text left of the cursor, on its row."""
         rows = self.screen.split("\n")
         row = rows[self.y] if self.y < len(rows) else ""
-        return row[: self.x] if row.isascii() else widths.left(row, self.x, self.tmux)
+        return row[: self.x] if row.isascii() else widths.first_columns(row, self.x, self.tmux)
 
 
 class Evidence(NamedTuple):

@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from tmuxctl.config import config_folder, near
+from tmuxctl.config import config_folder, suggest
 from tmuxctl.errors import Denied, Failed, NotFound, Usage
 from tmuxctl.model import NAME
 from tmuxctl.ownership import refuse_unsafe
@@ -45,23 +45,23 @@ class Extension(NamedTuple):
 def find_plugin(name: str) -> Extension:
     """The plugin of this name. NotFound `no_plugin`, Usage `bad_name`, Denied `unsafe_file` if others may write it."""
     _check_name(name, "plugin")
-    for source, folder in _folders("plugins"):
-        if found := _plugin_in(folder, source, name):
+    for source, folder in _search_folders("plugins"):
+        if found := _find_plugin_in(folder, source, name):
             return found
-    if package := _packages().get(name):
+    if package := _installed_plugins().get(name):
         _refuse_shadow(package)
         return package
-    raise _not_found("plugin", name, plugins())
+    raise _not_found("plugin", name, list_plugins())
 
 
-def plugins() -> tuple[Extension, ...]:
+def list_plugins() -> tuple[Extension, ...]:
     """Every plugin that can be had by its name, sorted; those refused are left out, and none is run."""
-    found = _packages()
-    for source, folder in reversed(_folders("plugins")):
-        names = {entry.removesuffix(".py") for entry in _entries(folder, source)}
+    found = _installed_plugins()
+    for source, folder in reversed(_search_folders("plugins")):
+        names = {entry.removesuffix(".py") for entry in _list_entries(folder, source)}
         for name in filter(NAME.fullmatch, names):
             with suppress(Denied):
-                if one := _plugin_in(folder, source, name):
+                if one := _find_plugin_in(folder, source, name):
                     found[name] = one
     return tuple(found[name] for name in sorted(found))
 
@@ -69,25 +69,25 @@ def plugins() -> tuple[Extension, ...]:
 def find_profile(name: str) -> Extension:
     """The profile of this name. NotFound `no_profile`, Usage `bad_name`, or Denied `unsafe_file`."""
     _check_name(name, "profile")
-    for source, folder in _folders("profiles"):
-        if f"{name}.yaml" in _entries(folder, source):
-            return _profile(folder, source, name)
-    raise _not_found("profile", name, profiles())
+    for source, folder in _search_folders("profiles"):
+        if f"{name}.yaml" in _list_entries(folder, source):
+            return _profile_in(folder, source, name)
+    raise _not_found("profile", name, list_profiles())
 
 
-def profiles() -> tuple[Extension, ...]:
+def list_profiles() -> tuple[Extension, ...]:
     """Every profile that can be had by its name, sorted; those refused are left out."""
     found: dict[str, Extension] = {}
-    for source, folder in reversed(_folders("profiles")):
-        for entry in _entries(folder, source):
+    for source, folder in reversed(_search_folders("profiles")):
+        for entry in _list_entries(folder, source):
             name, suffix = os.path.splitext(entry)
             if suffix == ".yaml" and NAME.fullmatch(name):
                 with suppress(Denied):
-                    found[name] = _profile(folder, source, name)
+                    found[name] = _profile_in(folder, source, name)
     return tuple(found[name] for name in sorted(found))
 
 
-def read(found: Extension) -> bytes:
+def read_extension(found: Extension) -> bytes:
     """The content of a profile or plugin file, from inside a one-file application too."""
     if found.source == "shipped" and (loader := _zip_loader()):
         data: bytes = loader.get_data(found.path)
@@ -102,7 +102,7 @@ def load_module(found: Extension) -> ModuleType:
 
     if found.source == "package":
         return import_module(found.path)
-    spec = _spec(found.folder, found.name)
+    spec = _find_spec(found.folder, found.name)
     if spec is None or spec.loader is None:
         raise NotFound(f"plugin {found.name!r} is gone from {ascii(found.folder)}", reason="no_plugin")
     known = sys.modules.get(spec.name)
@@ -150,17 +150,17 @@ def run_program(
     return printed
 
 
-def _folders(kind: str) -> list[tuple[str, str]]:
+def _search_folders(kind: str) -> list[tuple[str, str]]:
     """(source, folder) in the order of search; those of the user's are there and safe."""
     own = [("user", os.path.join(config_folder(), kind))]
-    own += [("path", element) for element in _elements(VARIABLES[kind])]
+    own += [("path", element) for element in _path_folders(VARIABLES[kind])]
     existing = [(source, folder) for source, folder in own if os.path.isdir(folder)]
     for _, folder in existing:
         refuse_unsafe(folder)
-    return [*existing, ("shipped", _shipped(kind))]
+    return [*existing, ("shipped", _shipped_folder(kind))]
 
 
-def _elements(variable: str) -> Iterator[str]:
+def _path_folders(variable: str) -> Iterator[str]:
     for element in filter(None, os.environ.get(variable, "").split(":")):
         if not os.path.isabs(element):
             hint = "each folder is written from / on; nothing is taken from the current directory"
@@ -168,7 +168,7 @@ def _elements(variable: str) -> Iterator[str]:
         yield element
 
 
-def _shipped(kind: str) -> str:
+def _shipped_folder(kind: str) -> str:
     """Inside the package in a wheel or a one-file application, beside it in a checkout."""
     package = os.path.dirname(os.path.abspath(__file__))
     inside = os.path.join(package, kind)
@@ -180,7 +180,7 @@ def _zip_loader() -> Any:
     return loader if hasattr(loader, "archive") else None
 
 
-def _entries(folder: str, source: str) -> list[str]:
+def _list_entries(folder: str, source: str) -> list[str]:
     loader = _zip_loader() if source == "shipped" else None
     if loader is None:
         return os.listdir(folder) if os.path.isdir(folder) else []
@@ -192,22 +192,22 @@ def _entries(folder: str, source: str) -> list[str]:
         return sorted({name.partition("/")[0] for name in below} - {""})
 
 
-def _plugin_in(folder: str, source: str, name: str) -> Extension | None:
-    spec = _spec(folder, name)
+def _find_plugin_in(folder: str, source: str, name: str) -> Extension | None:
+    spec = _find_spec(folder, name)
     if spec and spec.loader and spec.origin:
         cached = spec.cached or spec.origin
-        _check_files(source, os.path.dirname(spec.origin), spec.origin, os.path.dirname(cached), cached)
+        _refuse_unsafe_files(source, os.path.dirname(spec.origin), spec.origin, os.path.dirname(cached), cached)
         for folder_ in spec.submodule_search_locations or () if source != "shipped" else ():
-            _check_files(source, *(entry.path for entry in os.scandir(folder_)))
+            _refuse_unsafe_files(source, *(entry.path for entry in os.scandir(folder_)))
         return Extension(name, source, "module", spec.origin, folder)
     path = os.path.join(folder, name)
     if os.path.isfile(path) and os.access(path, os.X_OK):
-        _check_files(source, path)
+        _refuse_unsafe_files(source, path)
         return Extension(name, source, "executable", path, folder)
     return None
 
 
-def _spec(folder: str, name: str) -> Any:
+def _find_spec(folder: str, name: str) -> Any:
     from pkgutil import get_importer
 
     # what Python remembers of a folder can be older than the file just put there
@@ -216,22 +216,22 @@ def _spec(folder: str, name: str) -> Any:
     return importer.find_spec(f"{GROUP}.{name}", None) if importer else None
 
 
-def _profile(folder: str, source: str, name: str) -> Extension:
+def _profile_in(folder: str, source: str, name: str) -> Extension:
     path = os.path.join(folder, f"{name}.yaml")
-    _check_files(source, path)
+    _refuse_unsafe_files(source, path)
     if source != "shipped" and not os.path.isfile(path):
         # a pipe of that name would be waited for, whatever session is looked at
         raise Denied(f"{path} is no file", reason="unsafe_file", hint=f"look at it: ls -l {path}")
     return Extension(name, source, "profile", path, folder)
 
 
-def _check_files(source: str, *paths: str) -> None:
+def _refuse_unsafe_files(source: str, *paths: str) -> None:
     """Ours were installed as the code that runs here was; anybody else's are looked at."""
     for path in paths if source != "shipped" else ():
         refuse_unsafe(path)
 
 
-def _packages() -> dict[str, Extension]:
+def _installed_plugins() -> dict[str, Extension]:
     from importlib.metadata import distributions
 
     found: dict[str, Extension] = {}
@@ -249,27 +249,29 @@ def _refuse_shadow(found: Extension) -> None:
 
     spec = find_spec(found.path.partition(".")[0])
     places = [spec.origin or "", *(spec.submodule_search_locations or ())] if spec else []
-    if any(os.path.isabs(place) and not _is_trusted(place) for place in places):
+    if any(os.path.isabs(place) and not _is_on_trusted_path(place) for place in places):
         hint = "go to another directory, or start tmuxctl by its command"
         message = f"plugin {found.name!r}: the current directory holds a module {found.path!r} of its own"
         raise Denied(message, reason="unsafe_file", hint=hint)
     # what lies beside our own code was installed as that was
     beside = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-    _check_files("package", *(place for place in places if os.path.isabs(place) and not place.startswith(beside)))
+    _refuse_unsafe_files(
+        "package", *(place for place in places if os.path.isabs(place) and not place.startswith(beside))
+    )
 
 
 def trusted_path() -> list[str]:
     """`sys.path` without the entry that Python makes of the current directory (`python -m`, `python -c`)."""
-    start = 1 if sys.path and _is_here(sys.path[0]) else 0
+    start = 1 if sys.path and _is_current_folder(sys.path[0]) else 0
     return [entry for entry in sys.path[start:] if os.path.isabs(entry)]
 
 
-def _is_trusted(place: str) -> bool:
+def _is_on_trusted_path(place: str) -> bool:
     here = os.path.dirname(place)
-    return not _is_here(here) or here in trusted_path()
+    return not _is_current_folder(here) or here in trusted_path()
 
 
-def _is_here(folder: str) -> bool:
+def _is_current_folder(folder: str) -> bool:
     try:
         return folder == "" or os.path.samefile(folder, os.getcwd())
     except OSError:
@@ -285,4 +287,4 @@ def _check_name(name: str, what: str) -> None:
 def _not_found(what: str, name: str, there: Iterable[Extension]) -> NotFound:
     names = tuple(found.name for found in there)
     message = f"no {what} named {name!r}; there are: {', '.join(names)}"
-    return NotFound(message, reason=f"no_{what}", hint=near(name, names) or f"tmuxctl {what} ls")
+    return NotFound(message, reason=f"no_{what}", hint=suggest(name, names) or f"tmuxctl {what} ls")

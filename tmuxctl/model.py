@@ -187,7 +187,7 @@ class Session(WithState):
 T = TypeVar("T", bound=WithStatus)
 
 
-def restated(result: T, **fields: Any) -> T:
+def with_status(result: T, **fields: Any) -> T:
     """The result with other fields in its status."""
     return changed(result, status=changed(result.status, **fields))
 
@@ -196,7 +196,7 @@ LABEL = re.compile(r"tmux(?:@[A-Za-z0-9._-]{1,64})?:(?:[A-Za-z0-9_-]+:[0-9]+\.[0
 """What a pane of another tmux server is called: `tmux:SESSION:WINDOW.PANE`, `tmux@SOCKET:%ID`."""
 
 
-def addressable(name: str) -> bool:
+def is_addressable(name: str) -> bool:
     """True for what may be a session's name or id, or a pane's: nothing in it means anything to tmux."""
     return bool(NAME.fullmatch(name) or LABEL.fullmatch(name))
 
@@ -238,7 +238,7 @@ def parse_size(text: str) -> Size:
     )
 
 
-def natural(name: str) -> tuple[object, ...]:
+def natural_key(name: str) -> tuple[object, ...]:
     """The key that sorts names as people count: `job2` before `job10`, upper and lower case together."""
     words = re.split(r"([0-9]+)", name.casefold())
     # the name itself in a place of its own: numbers and texts, which cannot be compared, stand in turn

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args
 
 from tmuxctl.errors import Denied, TmuxctlError, Usage
 from tmuxctl.model import parse_bytes, parse_seconds, parse_size
-from tmuxctl.value import Value, items
+from tmuxctl.value import Value, told_values
 
 RIGHTS = ("read", "write", "create", "kill")
 
@@ -70,7 +70,7 @@ class Meta(Value):
     """They lead its help."""
 
     def __call__(self, function: F) -> F:
-        function = _reaching(function)
+        function = _reach_first(function)
         function.__operation__ = self  # type: ignore[attr-defined]
         return function
 
@@ -82,7 +82,7 @@ class Meta(Value):
 operation = Meta
 
 
-def _reaching(function: F) -> F:
+def _reach_first(function: F) -> F:
     """The method, carried out by the service that drives the session it is called with."""
 
     @wraps(function)
@@ -104,7 +104,7 @@ def _session_argument(function: Callable[..., Any]) -> str:
     """The name of the argument that is the session to work on: the first one, or none."""
     code = function.__code__
     for name in code.co_varnames[1 : code.co_argcount][:1]:
-        kind = _kind(_evaluated(function.__annotations__[name], function))
+        kind = _find_kind(_evaluate_annotation(function.__annotations__[name], function))
         return name if kind and kind.target and not kind.many else ""
     return ""
 
@@ -150,7 +150,7 @@ class Until(NamedTuple):
     phrase: str
 
 
-def _text(value: Any) -> str:
+def _parse_text(value: Any) -> str:
     if not isinstance(value, str):
         raise Usage(f"{ascii(value)[:40]} is not text", reason="bad_type")
     if any("\ud800" <= character <= "\udfff" for character in value):
@@ -162,10 +162,10 @@ def _text(value: Any) -> str:
     return value
 
 
-def _input(value: Any) -> bytes:
+def _parse_input(value: Any) -> bytes:
     if isinstance(value, bytes):
         return value
-    text = _text(value)
+    text = _parse_text(value)
     if "\0" in text:
         raise Usage(
             "the text holds NUL", reason="bad_text", hint="give raw bytes on standard input: tmuxctl send NAME -"
@@ -173,7 +173,7 @@ def _input(value: Any) -> bytes:
     return text.encode()
 
 
-def _whole(value: Any) -> int:
+def _parse_whole(value: Any) -> int:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if isinstance(value, str) and value.lstrip("-").isdecimal() and len(value) < 16:
@@ -181,53 +181,53 @@ def _whole(value: Any) -> int:
     raise Usage(f"{ascii(value)[:40]} is not a whole number", reason="bad_number")
 
 
-def _truth(value: Any) -> bool:
+def _parse_truth(value: Any) -> bool:
     if isinstance(value, bool):
         return value
     raise Usage(f"{ascii(value)[:40]} is neither true nor false", reason="bad_type")
 
 
-def _texts(value: Any) -> tuple[str, ...]:
+def _parse_texts(value: Any) -> tuple[str, ...]:
     if isinstance(value, (list, tuple)):
-        return tuple(_text(one) for one in value)
-    return (_text(value),)
+        return tuple(_parse_text(text) for text in value)
+    return (_parse_text(value),)
 
 
-def _pairs(value: Any) -> dict[str, str]:
+def _parse_pairs(value: Any) -> dict[str, str]:
     if isinstance(value, Mapping):
-        return {_text(name): _text(one) for name, one in value.items()}
-    pairs = [_text(one).partition("=") for one in value]
+        return {_parse_text(name): _parse_text(text) for name, text in value.items()}
+    pairs = [_parse_text(text).partition("=") for text in value]
     for name, equals, _ in pairs:
         if not equals or not name:
             raise Usage(f"{ascii(name)[:40]} is not NAME=VALUE", reason="bad_env", hint="write -e NAME=VALUE")
-    return {name: one for name, _, one in pairs}
+    return {name: text for name, _, text in pairs}
 
 
-def _names(value: Any) -> tuple[str, ...]:
-    return tuple(_text(value).split(",")) if isinstance(value, str) else _texts(value)
+def _parse_names(value: Any) -> tuple[str, ...]:
+    return tuple(_parse_text(value).split(",")) if isinstance(value, str) else _parse_texts(value)
 
 
-TEXT = ValueKind("text", {"type": "string"}, _text)
-WHOLE = ValueKind("number", {"type": "integer"}, _whole)
-TRUTH = ValueKind("", {"type": "boolean"}, _truth)
-TEXTS = ValueKind("text", {"type": "array", "items": {"type": "string"}}, _texts)
-NAMES = ValueKind("names", {"type": ["array", "string"], "items": {"type": "string"}}, _names)
-PAIRS = ValueKind("name=value", {"type": "object", "additionalProperties": {"type": "string"}}, _pairs)
+TEXT = ValueKind("text", {"type": "string"}, _parse_text)
+WHOLE = ValueKind("number", {"type": "integer"}, _parse_whole)
+TRUTH = ValueKind("", {"type": "boolean"}, _parse_truth)
+TEXTS = ValueKind("text", {"type": "array", "items": {"type": "string"}}, _parse_texts)
+NAMES = ValueKind("names", {"type": ["array", "string"], "items": {"type": "string"}}, _parse_names)
+PAIRS = ValueKind("name=value", {"type": "object", "additionalProperties": {"type": "string"}}, _parse_pairs)
 KINDS: dict[Any, ValueKind] = {str: TEXT, int: WHOLE, bool: TRUTH, tuple[str, ...]: TEXTS, dict[str, str]: PAIRS}
 
-SessionName = Annotated[str, ValueKind("name", TEXT.schema, _text, target=True), "name or id of the session"]
-SessionNames = Annotated[tuple[str, ...], ValueKind("name", TEXTS.schema, _texts, target=True)]
-NewName = Annotated[str, ValueKind("newname", {"type": "string"}, _text)]
-Input = Annotated[bytes, ValueKind("input", {"type": "string"}, _input)]
+SessionName = Annotated[str, ValueKind("name", TEXT.schema, _parse_text, target=True), "name or id of the session"]
+SessionNames = Annotated[tuple[str, ...], ValueKind("name", TEXTS.schema, _parse_texts, target=True)]
+NewName = Annotated[str, ValueKind("newname", {"type": "string"}, _parse_text)]
+Input = Annotated[bytes, ValueKind("input", {"type": "string"}, _parse_input)]
 Seconds = Annotated[float, ValueKind("duration", {"type": ["number", "string"]}, parse_seconds)]
-SizeText = Annotated[str, ValueKind("colsxrows", {"type": "string"}, lambda value: str(parse_size(_text(value))))]
+SizeText = Annotated[str, ValueKind("colsxrows", {"type": "string"}, lambda value: str(parse_size(_parse_text(value))))]
 Bytes = Annotated[int, ValueKind("bytes", {"type": ["integer", "string"]}, parse_bytes)]
-Pattern = Annotated[str, ValueKind("re", {"type": "string"}, _text)]
-CursorText = Annotated[str, ValueKind("cursor", {"type": "string"}, _text)]
+Pattern = Annotated[str, ValueKind("re", {"type": "string"}, _parse_text)]
+CursorText = Annotated[str, ValueKind("cursor", {"type": "string"}, _parse_text)]
 Names = Annotated[tuple[str, ...], NAMES]
-Key = Annotated[tuple[str, ...], ValueKind("key", {"type": "array", "items": {"type": "string"}}, _texts)]
-FolderName = Annotated[str, ValueKind("dir", {"type": "string"}, _text)]
-FileName = Annotated[str, ValueKind("file", {"type": "string"}, _text)]
+Key = Annotated[tuple[str, ...], ValueKind("key", {"type": "array", "items": {"type": "string"}}, _parse_texts)]
+FolderName = Annotated[str, ValueKind("dir", {"type": "string"}, _parse_text)]
+FileName = Annotated[str, ValueKind("file", {"type": "string"}, _parse_text)]
 
 
 class Parameter(NamedTuple):
@@ -259,7 +259,7 @@ class Parameter(NamedTuple):
             hint = error.hint or "see the command's --help"
             raise Usage(f"{called(self)}: {error.message}", reason=error.reason, hint=hint) from None
         if self.choices and found not in self.choices:
-            hint = _nearest(found, list(self.choices))
+            hint = _suggest(found, list(self.choices))
             raise Usage(f"{called(self)}: {ascii(found)} is none of its choices", reason="bad_choice", hint=hint)
         return found
 
@@ -288,7 +288,7 @@ class Operation(NamedTuple):
             raise Usage(
                 f"{self.spoken} does not take {ascii(name)}",
                 reason="bad_parameter",
-                hint=_nearest(name, list(known)),
+                hint=_suggest(name, list(known)),
             )
         for parameter in self.parameters:
             if parameter.required and parameter.name not in given:
@@ -299,29 +299,31 @@ class Operation(NamedTuple):
     def schema(self) -> dict[str, Any]:
         """The JSON schema of its arguments."""
         properties: dict[str, Any] = {}
-        for one in self.parameters:
-            about: dict[str, Any] = dict(one.kind.schema)
-            if one.help:
-                about["description"] = one.help
-            if one.choices:
-                about["enum"] = list(one.choices)
-            if not one.required and one.default is not None:
-                about["default"] = list(one.default) if isinstance(one.default, tuple) else one.default
-            properties[one.name] = about
-        required = [one.name for one in self.parameters if one.required]
+        for parameter in self.parameters:
+            about: dict[str, Any] = dict(parameter.kind.schema)
+            if parameter.help:
+                about["description"] = parameter.help
+            if parameter.choices:
+                about["enum"] = list(parameter.choices)
+            if not parameter.required and parameter.default is not None:
+                about["default"] = (
+                    list(parameter.default) if isinstance(parameter.default, tuple) else parameter.default
+                )
+            properties[parameter.name] = about
+        required = [parameter.name for parameter in self.parameters if parameter.required]
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def _nearest(word: str, known: list[str]) -> str:
+def _suggest(word: str, known: list[str]) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(word, known, 1)
     return f"did you mean {near[0]}?" if near else "it takes " + ", ".join(known)
 
 
-def names(service: type) -> list[str]:
+def list_names(service: type) -> list[str]:
     """The names of a service's operations, in the order they are declared."""
-    return [name for base in service.__mro__ for name, one in vars(base).items() if hasattr(one, "__operation__")]
+    return [name for base in service.__mro__ for name, member in vars(base).items() if hasattr(member, "__operation__")]
 
 
 @lru_cache(maxsize=256)
@@ -330,34 +332,38 @@ def find(service: type, name: str) -> Operation:
     function = getattr(service, name, None)
     meta = getattr(function, "__operation__", None)
     if function is None or meta is None:
-        raise Usage(f"no operation {ascii(name)[:40]}", reason="bad_operation", hint=_nearest(name, names(service)))
+        raise Usage(
+            f"no operation {ascii(name)[:40]}", reason="bad_operation", hint=_suggest(name, list_names(service))
+        )
     signature = list(inspect.signature(function).parameters.values())[1:]
-    parameters = tuple(_parameter(one, _evaluated(one.annotation, function)) for one in signature)
+    parameters = tuple(
+        _to_parameter(parameter, _evaluate_annotation(parameter.annotation, function)) for parameter in signature
+    )
     return Operation(name, inspect.getdoc(function) or "", parameters, meta, function)
 
 
-def _evaluated(annotation: Any, function: Callable[..., Any]) -> Any:
+def _evaluate_annotation(annotation: Any, function: Callable[..., Any]) -> Any:
     # only the parameters': a result's type is imported where it is made, so that a quick verb loads no other
     return eval(annotation, inspect.unwrap(function).__globals__) if isinstance(annotation, str) else annotation
 
 
-def _kind(hint: Any) -> ValueKind | None:
-    plain, extras, _ = _unwrap(hint)
+def _find_kind(hint: Any) -> ValueKind | None:
+    plain, extras, _ = _unwrap_annotation(hint)
     found = next((extra for extra in extras if isinstance(extra, ValueKind)), None)
     return found or KINDS.get(str if get_origin(plain) is Literal else plain)
 
 
-def _parameter(one: inspect.Parameter, hint: Any) -> Parameter:
-    plain, extras, optional = _unwrap(hint)
-    kind = _kind(hint)
+def _to_parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
+    plain, extras, optional = _unwrap_annotation(hint)
+    kind = _find_kind(hint)
     if kind is None:
-        raise TypeError(f"{one.name}: no kind for {hint}")
+        raise TypeError(f"{parameter.name}: no kind for {hint}")
     return Parameter(
-        name=one.name,
+        name=parameter.name,
         kind=kind,
         help=next((extra for extra in reversed(extras) if isinstance(extra, str)), ""),
-        default=one.default,
-        positional=one.kind is not inspect.Parameter.KEYWORD_ONLY,
+        default=parameter.default,
+        positional=parameter.kind is not inspect.Parameter.KEYWORD_ONLY,
         many=kind.many,
         optional=optional,
         choices=tuple(get_args(plain)) if get_origin(plain) is Literal else (),
@@ -366,7 +372,7 @@ def _parameter(one: inspect.Parameter, hint: Any) -> Parameter:
     )
 
 
-def _unwrap(hint: Any) -> tuple[Any, list[Any], bool]:
+def _unwrap_annotation(hint: Any) -> tuple[Any, list[Any], bool]:
     """The plain type, what Annotated says about it (nested, outermost last), and whether None is allowed."""
     extras: list[Any] = []
     optional = False
@@ -376,7 +382,7 @@ def _unwrap(hint: Any) -> tuple[Any, list[Any], bool]:
             extras = [*found, *extras]
         elif get_origin(hint) in (Union, types.UnionType) and type(None) in get_args(hint):
             optional = True
-            hint = next(one for one in get_args(hint) if one is not type(None))
+            hint = next(choice for choice in get_args(hint) if choice is not type(None))
         else:
             return hint, extras, optional
 
@@ -443,18 +449,18 @@ def under(call: Call) -> Iterator[Call]:
         _current.reset(token)
 
 
-_PIECES: ContextVar[str | None] = ContextVar("pieces", default=None)
+_pieces: ContextVar[str | None] = ContextVar("pieces", default=None)
 
 
 @contextmanager
 def in_pieces(what: str) -> Iterator[None]:
     """A caller that takes a long output in pieces (`results.Pieces`): each with its `text`, or its `data` where raw bytes are
     asked for."""
-    before = _PIECES.set(what)
+    before = _pieces.set(what)
     try:
         yield
     finally:
-        _PIECES.reset(before)
+        _pieces.reset(before)
 
 
 def invoke(
@@ -475,19 +481,19 @@ def invoke(
     checked = found.arguments(arguments)
     deadline = None if timeout is None else time.monotonic() + timeout
     with under(
-        Call(request_id or os.urandom(8).hex(), deadline, cancelled, request_id is not None, rights, _PIECES.get())
+        Call(request_id or os.urandom(8).hex(), deadline, cancelled, request_id is not None, rights, _pieces.get())
     ):
         return found.function(service, **checked)
 
 
-def plain(result: Any) -> Any:
+def to_json(result: Any) -> Any:
     """A result as JSON's own types: values as objects, enums as their words, bytes left out."""
     if isinstance(result, Enum):
         return result.value
-    if (values := items(result)) is not None:
-        return {name: plain(value) for name, value in values.items() if not isinstance(value, bytes)}
+    if (values := told_values(result)) is not None:
+        return {name: to_json(value) for name, value in values.items() if not isinstance(value, bytes)}
     if isinstance(result, Mapping):
-        return {str(name): plain(value) for name, value in result.items()}
+        return {str(name): to_json(value) for name, value in result.items()}
     if isinstance(result, (list, tuple)):
-        return [plain(one) for one in result]
+        return [to_json(item) for item in result]
     return result

@@ -20,7 +20,7 @@ from types import ModuleType, NoneType, UnionType
 from typing import Annotated, Any, NamedTuple, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 from tmuxctl import alarm
-from tmuxctl.config import near
+from tmuxctl.config import suggest
 from tmuxctl.errors import Failed, TmuxctlError, Usage
 from tmuxctl.extensions import Extension, find_plugin, load_module, run_program
 from tmuxctl.model import NAME, SessionSpec, Size, parse_size
@@ -48,7 +48,7 @@ ORDER = 50
 """Where a plugin without an `ORDER` of its own stands within its kind; of two wrappers the higher is the outer one."""
 
 Wanted = tuple[str, Any]
-_loading: dict[str, threading.RLock] = {}
+_load_locks: dict[str, threading.RLock] = {}
 """A lock for each name: the code of a plugin that never ends loading holds up no other."""
 
 
@@ -128,12 +128,14 @@ def load(name: str) -> Plugin:
     found = find_plugin(name)
     if found.form == "executable":
         return _load_executable(found)
-    with _loading.setdefault(name, threading.RLock()):
-        module = _guard(name, lambda: load_module(found))
+    with _load_locks.setdefault(name, threading.RLock()):
+        module = _call_plugin(name, lambda: load_module(found))
     transform, kind, order = (getattr(module, word, ORDER) for word in ("transform", "KIND", "ORDER"))
     if not callable(transform) or not _is_kind(kind) or not isinstance(order, int):
-        raise _failed(name, f"needs a function transform, a KIND ({', '.join(KINDS)}), and ORDER, if any, a number")
-    options = _guard(name, lambda: _options_of(transform))
+        raise _plugin_failed(
+            name, f"needs a function transform, a KIND ({', '.join(KINDS)}), and ORDER, if any, a number"
+        )
+    options = _call_plugin(name, lambda: _read_options(transform))
     text = inspect.cleandoc(module.__doc__ or "")
     clean_env, confines = (bool(getattr(module, word, False)) for word in ("CLEAN_ENV", "CONFINES"))
     run_seconds = getattr(module, "RUN_SECONDS", None)
@@ -143,20 +145,20 @@ def load(name: str) -> Plugin:
     )  # fmt: skip
 
 
-def why_not(plugin: Plugin) -> str | None:
+def find_obstacle(plugin: Plugin) -> str | None:
     """Why the plugin cannot work here, in its own words, or None."""
     check = getattr(plugin.module, "check", None)
-    return plugin.problem if check is None else _guard(plugin.name, check)
+    return plugin.problem if check is None else _call_plugin(plugin.name, check)
 
 
-def example(plugin: Plugin, folder: str) -> dict[str, Any] | None:
+def example_options(plugin: Plugin, folder: str) -> dict[str, Any] | None:
     """The options that the plugin says it is to be tried with, after it made `folder` one it can work in; None if it does
     not say. Failed `plugin` if that went wrong."""
     prepare = getattr(plugin.module, "example", None)
-    given = plugin.tried_with if prepare is None else _guard(plugin.name, lambda: prepare(folder))
+    given = plugin.tried_with if prepare is None else _call_plugin(plugin.name, lambda: prepare(folder))
     if given is None or isinstance(given, Mapping):
         return None if given is None else dict(given)
-    raise _failed(plugin.name, f"example gave no options by name but {ascii(given)[:60]}")
+    raise _plugin_failed(plugin.name, f"example gave no options by name but {ascii(given)[:60]}")
 
 
 def apply(
@@ -174,10 +176,10 @@ def apply(
     Raises NotFound, Usage `bad_option`, and Failed `plugin` after those already applied were cleaned up.
     """
     applied: list[AppliedPlugin] = []
-    for plugin, options in _prepared(wanted):
+    for plugin, options in _load_all(wanted):
         try:
             watch(plugin, spec)
-            spec = _transform(plugin, options, spec, folder)
+            spec = _run_transform(plugin, options, spec, folder)
         except BaseException as error:
             left = cleanup(spec, applied, SessionEnd(None, kept=False), folder=folder)
             if left and isinstance(error, TmuxctlError):
@@ -196,9 +198,9 @@ def cleanup(
     """Let each applied plugin clean up, the last one first; in words what they left behind and what went wrong. It raises
     nothing, and may be called again: what was left then may be gone by now."""
     left = []
-    for one in reversed(applied):
+    for plugin in reversed(applied):
         try:
-            left.append(_clean_up(spec, one, ended, folder))
+            left.append(_run_cleanup(spec, plugin, ended, folder))
         except TmuxctlError as error:
             left.append(error.message)
     return tuple(filter(None, left))
@@ -207,12 +209,14 @@ def cleanup(
 def sync(spec: SessionSpec, applied: Sequence[AppliedPlugin]) -> tuple[str, ...] | None:
     """Let each applied plugin that has a function `sync` bring what its session made to where it belongs; in words what it
     did. None if none has one. Failed `plugin` if one cannot."""
-    modules = [(one.name, load(one.name).module) for one in applied if find_plugin(one.name).form == "module"]
+    modules = [
+        (plugin.name, load(plugin.name).module) for plugin in applied if find_plugin(plugin.name).form == "module"
+    ]
     able = [(name, module) for name, module in modules if hasattr(module, "sync")]
     if not able:
         return None
-    told = [_guard(name, partial(getattr(module, "sync"), spec), _deadline(module)) for name, module in able]  # noqa: B009
-    return tuple(str(one) for one in told if one)
+    told = [_call_plugin(name, partial(getattr(module, "sync"), spec), _read_deadline(module)) for name, module in able]  # noqa: B009
+    return tuple(str(plugin) for plugin in told if plugin)
 
 
 def spec_to_json(spec: SessionSpec) -> dict[str, Any]:
@@ -232,10 +236,10 @@ def spec_to_json(spec: SessionSpec) -> dict[str, Any]:
 def spec_from_json(data: object) -> SessionSpec:
     """The spec that `spec_to_json` wrote; Usage `bad_spec` for a missing, unknown or wrong field."""
     if not isinstance(data, dict):
-        raise _wrong("a spec", "an object")
+        raise _bad_spec("a spec", "an object")
     for field in data:
         if field not in SessionSpec.__dataclass_fields__:
-            hint = near(str(field), SessionSpec.__dataclass_fields__)
+            hint = suggest(str(field), SessionSpec.__dataclass_fields__)
             raise Usage(f"spec has no field {ascii(field)[:40]}", reason="bad_spec", hint=hint)
     argv = data.get("argv")
     fields = {"cwd": None, **data, "argv": tuple(argv) if isinstance(argv, list) else argv}
@@ -249,7 +253,7 @@ def spec_from_json(data: object) -> SessionSpec:
 def check_spec(spec: object) -> None:
     """Usage `bad_spec` naming the field unless every one holds what the launcher can work with."""
     if not isinstance(spec, SessionSpec):
-        raise _wrong("what came back", f"a SessionSpec, not {type(spec).__name__}")
+        raise _bad_spec("what came back", f"a SessionSpec, not {type(spec).__name__}")
     size = spec.size
     fits: Sequence[tuple[bool, str, str]] = (
         (isinstance(spec.argv, tuple) and all(map(_is_text, spec.argv)), "argv", "a tuple of text without NUL"),
@@ -257,7 +261,7 @@ def check_spec(spec: object) -> None:
         (spec.machine is None or _is_text(spec.machine), "machine", "a name or None"),
         (_is_text(spec.cwd) and (bool(spec.machine) or os.path.isabs(spec.cwd)), "cwd", "an absolute path without NUL"),
         (
-            isinstance(spec.env, Mapping) and all(map(_is_variable, spec.env.items())),
+            isinstance(spec.env, Mapping) and all(map(_is_variable_pair, spec.env.items())),
             "env",
             "names with text without NUL",
         ),
@@ -272,16 +276,16 @@ def check_spec(spec: object) -> None:
     )
     for right, field, what in fits:
         if not right:
-            raise _wrong(f"spec.{field}", what)
+            raise _bad_spec(f"spec.{field}", what)
 
 
-def _prepared(wanted: Sequence[Wanted]) -> list[tuple[Plugin, dict[str, Any]]]:
+def _load_all(wanted: Sequence[Wanted]) -> list[tuple[Plugin, dict[str, Any]]]:
     plugins = [load(name) for name, _ in wanted]
-    prepared = [(plugin, _options(plugin, given)) for plugin, (_, given) in zip(plugins, wanted, strict=True)]
+    prepared = [(plugin, _convert_options(plugin, given)) for plugin, (_, given) in zip(plugins, wanted, strict=True)]
     for plugin in plugins:
-        if reason := why_not(plugin):
-            raise _failed(plugin.name, f"cannot work here: {reason}")
-    return sorted(prepared, key=lambda one: (list(KINDS).index(one[0].kind), one[0].order))
+        if reason := find_obstacle(plugin):
+            raise _plugin_failed(plugin.name, f"cannot work here: {reason}")
+    return sorted(prepared, key=lambda pair: (list(KINDS).index(pair[0].kind), pair[0].order))
 
 
 def _load_executable(found: Extension) -> Plugin:
@@ -291,13 +295,13 @@ def _load_executable(found: Extension) -> Plugin:
         said = run_program(found, {"op": "check", "options": {}, "spec": None}, "/")
     except Failed as error:
         problem = error.details.get("said") or error.message
-    about = _parse(found.name, said) if said.strip() else {}
+    about = _parse_printed(found.name, said) if said.strip() else {}
     kind, order, text = (about.get(key, default) for key, default in (("kind", "wrap"), ("order", ORDER), ("help", "")))
     takes, tried_with = about.get("options"), about.get("example")
     objects = isinstance(takes, (dict, NoneType)) and isinstance(tried_with, (dict, NoneType))
     if not _is_kind(kind) or not isinstance(order, int) or not isinstance(text, str) or not objects:
         what = f"kind ({', '.join(KINDS)}), order (a number), help (text), options and example (objects)"
-        raise _failed(found.name, f"check printed no {what}")
+        raise _plugin_failed(found.name, f"check printed no {what}")
     options = None if takes is None else tuple(TransformOption(name, str, str(words)) for name, words in takes.items())
     help = _first_line(text) or f"The program {found.path}"
     confines = about.get("confines") is True
@@ -315,7 +319,7 @@ def _first_line(text: str) -> str:
     return text.partition("\n")[0]
 
 
-def _options_of(transform: Callable[..., Any]) -> tuple[TransformOption, ...]:
+def _read_options(transform: Callable[..., Any]) -> tuple[TransformOption, ...]:
     hints = get_type_hints(transform, include_extras=True)
     options = []
     for parameter in list(inspect.signature(transform).parameters.values())[1:]:
@@ -323,7 +327,7 @@ def _options_of(transform: Callable[..., Any]) -> tuple[TransformOption, ...]:
         if get_origin(wanted) is Annotated:
             wanted, *notes = get_args(wanted)
         if get_origin(wanted) in (Union, UnionType):
-            wanted = next(one for one in get_args(wanted) if one is not NoneType)
+            wanted = next(choice for choice in get_args(wanted) if choice is not NoneType)
         if wanted not in CONVERTERS or parameter.kind not in (parameter.KEYWORD_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             raise TypeError(f"option {parameter.name}: its type is not one of int, float, bool, str, tuple[str, ...]")
         required = parameter.default is parameter.empty
@@ -333,7 +337,7 @@ def _options_of(transform: Callable[..., Any]) -> tuple[TransformOption, ...]:
     return tuple(options)
 
 
-def _options(plugin: Plugin, given: Any) -> dict[str, Any]:
+def _convert_options(plugin: Plugin, given: Any) -> dict[str, Any]:
     """The given options by name, converted to what `transform` declares, or Usage `bad_option`."""
     if not isinstance(given, Mapping):
         first = plugin.options[0].name if plugin.options else "value"
@@ -347,8 +351,8 @@ def _options(plugin: Plugin, given: Any) -> dict[str, Any]:
         if option is None:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
             message = f"plugin {plugin.name!r} has no option {ascii(str(name)[:40])}"
-            raise Usage(message, reason="bad_option", hint=near(str(name), known) or takes)
-        values[option.name] = _converted(plugin, option, value)
+            raise Usage(message, reason="bad_option", hint=suggest(str(name), known) or takes)
+        values[option.name] = _convert_option(plugin, option, value)
     for option in plugin.options:
         if option.required and option.name not in values:
             message = f"plugin {plugin.name!r} needs {option.name}: {option.help}"
@@ -356,7 +360,7 @@ def _options(plugin: Plugin, given: Any) -> dict[str, Any]:
     return values
 
 
-def _converted(plugin: Plugin, option: TransformOption, value: Any) -> Any:
+def _convert_option(plugin: Plugin, option: TransformOption, value: Any) -> Any:
     convert, what = CONVERTERS[option.type]
     try:
         return convert(value)
@@ -366,27 +370,27 @@ def _converted(plugin: Plugin, option: TransformOption, value: Any) -> Any:
         raise Usage(message, reason="bad_option", hint=option.help or f"write {what}") from None
 
 
-def _transform(plugin: Plugin, options: dict[str, Any], spec: SessionSpec, folder: str) -> SessionSpec:
+def _run_transform(plugin: Plugin, options: dict[str, Any], spec: SessionSpec, folder: str) -> SessionSpec:
     name = plugin.name
     if plugin.module:
         transform = plugin.module.transform
-        made = _guard(name, lambda: transform(spec, **options), _deadline(plugin.module))
+        made = _call_plugin(name, lambda: transform(spec, **options), _read_deadline(plugin.module))
     else:
         request = {"op": "transform", "options": options, "spec": spec_to_json(spec)}
-        said = _parse(name, run_program(plugin.found, request, folder))
-        made = _guard(name, lambda: spec_from_json(said))
-    _guard(name, lambda: check_spec(made))
+        said = _parse_printed(name, run_program(plugin.found, request, folder))
+        made = _call_plugin(name, lambda: spec_from_json(said))
+    _call_plugin(name, lambda: check_spec(made))
     if (made.name, made.machine) != (spec.name, spec.machine):
-        raise _failed(name, "a plugin may not change the session's name or machine")
+        raise _plugin_failed(name, "a plugin may not change the session's name or machine")
     return made  # type: ignore[no-any-return]
 
 
-def _deadline(module: ModuleType | None) -> float:
+def _read_deadline(module: ModuleType | None) -> float:
     seconds = getattr(module, "DEADLINE", TIMING.plugin.function_seconds)
     return float(seconds) if isinstance(seconds, (int, float)) and 0 < seconds < 1e6 else TIMING.plugin.function_seconds
 
 
-def _clean_up(spec: SessionSpec, applied: AppliedPlugin, ended: SessionEnd, folder: str) -> str:
+def _run_cleanup(spec: SessionSpec, applied: AppliedPlugin, ended: SessionEnd, folder: str) -> str:
     """What the plugin left behind, in its own words; nothing if it left nothing."""
     found = find_plugin(applied.name)
     if found.form == "executable":
@@ -397,46 +401,48 @@ def _clean_up(spec: SessionSpec, applied: AppliedPlugin, ended: SessionEnd, fold
             "ended": ended._asdict(),
         }
         said = run_program(found, request, folder)
-        return str(_parse(applied.name, said).get("left") or "") if said.strip() else ""
+        return str(_parse_printed(applied.name, said).get("left") or "") if said.strip() else ""
     module = load(applied.name).module
     if function := getattr(module, "cleanup", None):
-        return str(_guard(applied.name, lambda: function(spec, ended), _deadline(module)) or "")
+        return str(_call_plugin(applied.name, lambda: function(spec, ended), _read_deadline(module)) or "")
     return ""
 
 
-def _parse(name: str, printed: bytes) -> dict[str, Any]:
+def _parse_printed(name: str, printed: bytes) -> dict[str, Any]:
     try:
         parsed = parse_json(printed)
     except ValueError:
         parsed = None
     if isinstance(parsed, dict):
         return parsed
-    raise _failed(name, f"printed no JSON object but {ascii(printed[:60].decode(errors='replace'))}")
+    raise _plugin_failed(name, f"printed no JSON object but {ascii(printed[:60].decode(errors='replace'))}")
 
 
-def _guard(name: str, act: Callable[[], Any], seconds: float = TIMING.plugin.function_seconds) -> Any:
+def _call_plugin(name: str, act: Callable[[], Any], seconds: float = TIMING.plugin.function_seconds) -> Any:
     """What `act` returns; what a plugin's code raises, even an exit, becomes Failed naming the plugin and the cause, and so
     does taking longer than `seconds`, where an alarm is possible. What it prints goes to standard error: standard output
     is the command's result."""
-    alarmed = alarm.possible()
+    alarmed = alarm.is_possible()
     try:
-        with _printing_aside():
-            return alarm.within(seconds, act) if alarmed else act()
+        with _print_to_stderr():
+            return alarm.run_within(seconds, act) if alarmed else act()
     except alarm.TimeUp:
         if not alarmed:
             raise
         hint = "mend the plugin, start without it, or let it say how long it may take: DEADLINE = SECONDS"
-        raise _failed(name, f"it did not end within {seconds:g} s", hint=hint, cause="timeout") from None
+        raise _plugin_failed(name, f"it did not end within {seconds:g} s", hint=hint, cause="timeout") from None
     except TmuxctlError as error:
-        raise _failed(name, error.message, hint=error.hint, cause=error.reason) from error
+        raise _plugin_failed(name, error.message, hint=error.hint, cause=error.reason) from error
     except (Exception, SystemExit) as error:
         from traceback import extract_tb
 
         last, cause = extract_tb(error.__traceback__)[-1], f"{type(error).__name__}: {error}"
-        raise _failed(name, f"{cause} ({os.path.basename(last.filename)} line {last.lineno})", cause=cause) from error
+        raise _plugin_failed(
+            name, f"{cause} ({os.path.basename(last.filename)} line {last.lineno})", cause=cause
+        ) from error
 
 
-class _Aside:
+class _StdoutAside:
     """Stands in for standard output while plugins' code runs: what its threads print goes to standard error."""
 
     def __init__(self, stdout: Any) -> None:
@@ -446,29 +452,29 @@ class _Aside:
         return getattr(sys.stderr if threading.get_ident() in self.threads else self.stdout, name)
 
 
-_changing = threading.Lock()
+_stdout_lock = threading.Lock()
 
 
 @contextmanager
-def _printing_aside() -> Iterator[None]:
+def _print_to_stderr() -> Iterator[None]:
     """What this thread prints goes to standard error. contextlib.redirect_stdout is for one thread: of two at once, the one
     that ends last leaves its own redirection behind."""
     mine = threading.get_ident()
-    with _changing:
-        if not isinstance(sys.stdout, _Aside):
-            sys.stdout = _Aside(sys.stdout)
+    with _stdout_lock:
+        if not isinstance(sys.stdout, _StdoutAside):
+            sys.stdout = _StdoutAside(sys.stdout)
         aside = sys.stdout
         aside.threads.append(mine)
     try:
         yield
     finally:
-        with _changing:
+        with _stdout_lock:
             aside.threads.remove(mine)
             if not aside.threads and sys.stdout is aside:
                 sys.stdout = aside.stdout
 
 
-def _failed(name: str, what: str, *, hint: str = "", **details: Any) -> Failed:
+def _plugin_failed(name: str, what: str, *, hint: str = "", **details: Any) -> Failed:
     return Failed(
         f"plugin {name!r}: {what}",
         reason="plugin",
@@ -478,7 +484,7 @@ def _failed(name: str, what: str, *, hint: str = "", **details: Any) -> Failed:
     )
 
 
-def _wrong(what: str, right: str) -> Usage:
+def _bad_spec(what: str, right: str) -> Usage:
     return Usage(f"{what} has to be {right}", reason="bad_spec")
 
 
@@ -489,7 +495,7 @@ def _is_text(value: object) -> bool:
         return False
 
 
-def _is_variable(pair: tuple[object, object]) -> bool:
+def _is_variable_pair(pair: tuple[object, object]) -> bool:
     name, value = pair
     return isinstance(name, str) and bool(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name)) and _is_text(value)
 
@@ -506,33 +512,33 @@ def _is_json(notes: Mapping[Any, Any]) -> bool:
     return all(isinstance(name, str) for name in notes)
 
 
-def _plain(value: Any, *types: type) -> Any:
+def _require_type(value: Any, *types: type) -> Any:
     if isinstance(value, bool) or not isinstance(value, types):
         raise TypeError
     return value
 
 
-def _number(value: Any) -> float:
-    number = float(_plain(value, int, float, str))
+def _to_number(value: Any) -> float:
+    number = float(_require_type(value, int, float, str))
     if not math.isfinite(number):
         raise ValueError
     return number
 
 
-def _truth(value: Any) -> bool:
+def _to_truth(value: Any) -> bool:
     words = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
     return words[str(value).lower()]
 
 
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(str(_plain(one, str)) for one in (value if isinstance(value, (list, tuple)) else [value]))
+def _to_texts(value: Any) -> tuple[str, ...]:
+    return tuple(str(_require_type(text, str)) for text in (value if isinstance(value, (list, tuple)) else [value]))
 
 
 CONVERTERS: Mapping[Any, tuple[Callable[[Any], Any], str]] = {
-    int: (lambda value: int(_plain(value, int, str)), "a whole number"),
-    float: (_number, "a number"),
-    bool: (_truth, "yes or no"),
-    str: (lambda value: str(_plain(value, str, int, float)), "a single text"),
-    tuple[str, ...]: (_texts, "a list of text"),
+    int: (lambda value: int(_require_type(value, int, str)), "a whole number"),
+    float: (_to_number, "a number"),
+    bool: (_to_truth, "yes or no"),
+    str: (lambda value: str(_require_type(value, str, int, float)), "a single text"),
+    tuple[str, ...]: (_to_texts, "a list of text"),
 }
 """How text or JSON becomes an option of each type, and the words for that type."""

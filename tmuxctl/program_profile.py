@@ -298,7 +298,7 @@ RULES = tuple(name for name, kind in RECORDS.items() if kind is Rule)
 def to_json(profile: Profile | None) -> bytes:
     """The profile as it is kept in a session's folder, so that no command has to read YAML: what differs from the
     defaults. None, where there is no profile, is kept as that."""
-    kept = {} if profile is None else {"format": FORMAT, **plain(profile)}
+    kept = {} if profile is None else {"format": FORMAT, **to_plain(profile)}
     return json.dumps(kept, ensure_ascii=False).encode()
 
 
@@ -307,31 +307,35 @@ def from_json(data: bytes | str, path: str = "a profile") -> Profile | None:
     without it. NewerFormat if a later release wrote it."""
     try:
         kept = parse_record(data, path)
-        return _record(Profile, kept) if kept.pop("format", None) else None
+        return _record_from_json(Profile, kept) if kept.pop("format", None) else None
     except (ValueError, TypeError, AttributeError):
         return None
 
 
-def _record(kind: type[Value], kept: Mapping[str, Any]) -> Any:
+def _record_from_json(kind: type[Value], kept: Mapping[str, Any]) -> Any:
     if unknown := kept.keys() - set(kind._names):
         raise TypeError(f"{kind.__name__} has no {unknown}")
-    return kind(**{name: _value(RECORDS.get(name), value) for name, value in kept.items()})
+    return kind(**{name: _value_from_json(RECORDS.get(name), value) for name, value in kept.items()})
 
 
-def _value(kind: type[Value] | None, kept: Any) -> Any:
+def _value_from_json(kind: type[Value] | None, kept: Any) -> Any:
     if isinstance(kept, list):
-        return tuple(_value(kind, one) for one in kept)
+        return tuple(_value_from_json(kind, item) for item in kept)
     if isinstance(kept, dict):
-        return _record(kind, kept) if kind else {name: _value(None, one) for name, one in kept.items()}
+        return (
+            _record_from_json(kind, kept)
+            if kind
+            else {name: _value_from_json(None, item) for name, item in kept.items()}
+        )
     return kept
 
 
-def plain(value: Any, key: Callable[[type[Value], str], str] = lambda kind, name: name) -> Any:
+def to_plain(value: Any, key: Callable[[type[Value], str], str] = lambda kind, name: name) -> Any:
     """A value as JSON and YAML have it: of a record the fields that differ from their defaults, under the `key` of each."""
     if isinstance(value, Value):
         kind, missing = type(value), object()
         changed = (name for name in kind._names if kind._defaults.get(name, missing) != getattr(value, name))
-        return {key(kind, name): plain(getattr(value, name), key) for name in changed}
+        return {key(kind, name): to_plain(getattr(value, name), key) for name in changed}
     if isinstance(value, Mapping):
-        return {name: plain(one, key) for name, one in value.items()}
-    return [plain(one, key) for one in value] if isinstance(value, tuple) else value
+        return {name: to_plain(item, key) for name, item in value.items()}
+    return [to_plain(item, key) for item in value] if isinstance(value, tuple) else value

@@ -94,7 +94,7 @@ def parse_json(text: bytes | str, *, limit: int = JSON_LIMIT, **hooks: Any) -> A
         raise TooDeep("JSON is nested too deeply") from None
     inner = [value]
     for _ in range(JSON_DEPTH):
-        inner = [part for one in inner for part in _parts(one) if isinstance(part, (dict, list))]
+        inner = [part for outer in inner for part in _inner_values(outer) if isinstance(part, (dict, list))]
         if not inner:
             return value
     raise TooDeep("JSON is nested too deeply")
@@ -132,13 +132,13 @@ def fits(value: Any, shape: Any) -> bool:
     if isinstance(shape, dict):
         if not isinstance(value, dict):
             return False
-        names = {name.rstrip("!"): one for name, one in shape.items()}
+        names = {name.rstrip("!"): inner for name, inner in shape.items()}
         there = all(name.rstrip("!") in value for name in shape if name.endswith("!"))
-        return there and all(fits(value[name], one) for name, one in names.items() if name in value)
+        return there and all(fits(value[name], inner) for name, inner in names.items() if name in value)
     if isinstance(shape, list):
-        return isinstance(value, list) and all(fits(one, shape[0]) for one in value)
+        return isinstance(value, list) and all(fits(inner, shape[0]) for inner in value)
     return isinstance(value, shape)
 
 
-def _parts(value: Any) -> Any:
+def _inner_values(value: Any) -> Any:
     return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()

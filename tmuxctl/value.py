@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     return value
 
 
-class _Fields:
+class _DataclassFields:
     """`__dataclass_fields__`, made when somebody asks for it."""
 
     def __get__(self, instance: object, owner: type[Value]) -> dict[str, Any]:
@@ -24,7 +24,7 @@ class _Fields:
         fields = []
         for name, annotation in owner.__annotations__.items():
             default = owner.__dict__.get(name, missing)
-            made = field() if default is missing else field(default_factory=partial(_same, default))
+            made = field() if default is missing else field(default_factory=partial(_identity, default))
             fields.append((name, annotation, made))
         found: dict[str, Any] = make_dataclass(owner.__name__, fields, kw_only=True).__dataclass_fields__  # type: ignore[attr-defined]
         owner.__dataclass_fields__ = found
@@ -35,7 +35,7 @@ class _Fields:
 class Value:
     """A frozen value: its annotations are its fields, in order, class attributes their defaults; equal if all are equal."""
 
-    __dataclass_fields__: ClassVar[dict[str, Any]] = _Fields()  # type: ignore[assignment]
+    __dataclass_fields__: ClassVar[dict[str, Any]] = _DataclassFields()  # type: ignore[assignment]
     _names: ClassVar[tuple[str, ...]] = ()
     _told: ClassVar[tuple[str, ...]] = ()
     _defaults: ClassVar[dict[str, Any]] = {}
@@ -72,7 +72,7 @@ class Value:
         return f"{type(self).__name__}({', '.join(f'{name}={self.__dict__[name]!r}' for name in self._names)})"
 
 
-def items(value: object) -> dict[str, Any] | None:
+def told_values(value: object) -> dict[str, Any] | None:
     """What a value tells by name, which is its fields unless its class says otherwise; None for anything else."""
     return {name: getattr(value, name) for name in value._told} if isinstance(value, Value) else None
 

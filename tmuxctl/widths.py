@@ -21,21 +21,21 @@ REPLAYED = (3, 3)
 """The version whose rules count where none is known: looks were recorded, and replays are drawn, by this one."""
 
 
-def _points(ranges: str) -> frozenset[str]:
+def _code_points(ranges: str) -> frozenset[str]:
     """The characters of ranges of code points in hexadecimal."""
-    bounds = [[int(bound, 16) for bound in one.split("-")] for one in ranges.split()]
+    bounds = [[int(bound, 16) for bound in text.split("-")] for text in ranges.split()]
     return frozenset(chr(point) for ends in bounds for point in range(ends[0], ends[-1] + 1))
 
 
-FLAG_LETTERS = _points("1F1E6-1F1FF")
-SKIN_TONES = _points("1F3FB-1F3FF")
+FLAG_LETTERS = _code_points("1F1E6-1F1FF")
+SKIN_TONES = _code_points("1F3FB-1F3FF")
 
 ALWAYS_WIDE = (
-    _points("261D 26F9 270A-270D 1F3CB-1F3CC 1F574-1F575 1F590 1F90C 1F977 1FAC3-1FAC5 1FAF0-1FAF8") | SKIN_TONES
+    _code_points("261D 26F9 270A-270D 1F3CB-1F3CC 1F574-1F575 1F590 1F90C 1F977 1FAC3-1FAC5 1FAF0-1FAF8") | SKIN_TONES
 )
 """Two columns wide since tmux 3.4, whatever the C library says: those of its list that a library may take for narrow."""
 
-TAKES_SKIN_TONE = _points(
+TAKES_SKIN_TONE = _code_points(
     "1F44B-1F450 1F466-1F469 1F46E 1F470-1F478 1F47C 1F481-1F483 1F485-1F487 1F4AA 1F575 1F57A 1F590 1F595-1F596 "
     "1F645-1F647 1F64B-1F64F 1F6B4-1F6B6 1F926 1F937-1F939 1F93D-1F93E 1F9B5-1F9B6 1F9B8-1F9B9 1F9CD-1F9CF 1F9D1-1F9DF"
 )
@@ -64,7 +64,7 @@ class WidthRules(NamedTuple):
             return None
         if len((cell + character).encode("utf-8", "replace")) > self.cell_bytes:
             return None
-        return 2 if self._widens(character) else width
+        return 2 if self._becomes_wide(character) else width
 
     def joins(self, cell: str, character: str) -> bool:
         """Whether a character belongs to the cell before it, if there is room."""
@@ -85,7 +85,7 @@ class WidthRules(NamedTuple):
         """Whether a character is not drawn at all if a cell that it belongs to is full."""
         return self.joins(cell, character) and (self.version < (3, 4) or self.width(character) <= 0)
 
-    def _widens(self, character: str) -> bool:
+    def _becomes_wide(self, character: str) -> bool:
         widening = character == WIDENING or character in FLAG_LETTERS or character in SKIN_TONES
         # 3.4 leaves a blank in the second column (a mistake mended in 3.5), which is then a part of the row's text
         return widening and self.version > (3, 4)
@@ -133,7 +133,7 @@ def columns(text: str, version: Version = None) -> int:
     return len(text) if text.isascii() else sum(width for _, width in cells(text, version))
 
 
-def left(text: str, count: int, version: Version = None) -> str:
+def first_columns(text: str, count: int, version: Version = None) -> str:
     """What stands in the first `count` columns of a row; a wide cell that only begins there is not part of it."""
     if text.isascii():
         return text[:count]
@@ -146,7 +146,7 @@ def left(text: str, count: int, version: Version = None) -> str:
     return text[:at]
 
 
-def _libc() -> Callable[[int], int] | None:
+def _libc_width() -> Callable[[int], int] | None:
     """The C library's wcwidth(3), which tmux asks too (utf8.c); None where it knows no Unicode (LC_ALL=POSIX)."""
     import ctypes
 
@@ -163,7 +163,7 @@ def _libc() -> Callable[[int], int] | None:
 _NARROW = (range(0x1F1E6, 0x1F200), range(0x2630, 0x2638), range(0x268A, 0x2690), range(0x1D300, 0x1D377))
 
 
-def _table(point: int) -> int:
+def _table_width(point: int) -> int:
     """wcwidth's table where the C library's (glibc 2.36) is not to be had, with what differs for text in use."""
     import unicodedata
 
@@ -185,7 +185,7 @@ class Widths(dict[str, int]):
     def __missing__(self, character: str) -> int:
         if self.measure is None:
             # loading this takes 3 ms, which a screen of ASCII need not pay
-            self.measure = _libc() or _table
+            self.measure = _libc_width() or _table_width
         self[character] = width = self.measure(ord(character))
         return width
 

@@ -60,13 +60,16 @@ def transform(
         raise Usage("a sandbox is made on this machine only", reason="bad_option", hint="start it without one there")
     if not spec.notes.get("dry_run"):  # what is remembered there is hidden from the first time on
         os.makedirs(view.state_folder(), mode=0o700, exist_ok=True)
-    spec = replace(spec, cwd=view.physical(spec.cwd))
+    spec = replace(spec, cwd=view.resolve_links(spec.cwd))
     found = repository.find(spec.cwd)
-    if found and found.top in (*view.private(), *view.homes()):  # it is hidden with the home that it keeps
+    if found and found.top in (
+        *view.private_folders(),
+        *view.home_folders(),
+    ):  # it is hidden with the home that it keeps
         found = None
-    seen = _view(spec, found, level, bind)
-    _see_program(spec, seen)
-    env, inside = _environment(spec, seen)
+    seen = _make_view(spec, found, level, bind)
+    _refuse_hidden_program(spec, seen)
+    env, inside = _split_environment(spec, seen)
     env = {**(found.author() if found else {}), **env}
     if sys.platform == "darwin":
         return replace(spec, argv=macos.command(spec, seen, level == NETWORK, inside), env=env)
@@ -74,8 +77,8 @@ def transform(
         view.remember_written(seen)
     # last, as it is the only step that leaves something behind
     if found and level != LEVELS[0]:
-        spec = replace(spec, notes={**spec.notes, "sandbox": clone.about(found, spec)})
-        seen |= clone.prepared(found, spec)
+        spec = replace(spec, notes={**spec.notes, "sandbox": clone.describe_copy(found, spec)})
+        seen |= clone.prepare(found, spec)
     carried = {f"{CARRIER}{number}": value for number, value in enumerate(inside.values())}
     variables = dict(zip(inside, carried, strict=True))
     argv = bubblewrap.command(seen, spec.cwd, spec.argv, network=level == NETWORK, variables=variables)
@@ -90,29 +93,29 @@ def check() -> str | None:
         return f"no sandbox is known for {sys.platform}"
     if os.uname().machine not in MACHINES:
         return f"no filter of system calls is known for {os.uname().machine}"
-    if what := bubblewrap.missing():
+    if what := bubblewrap.find_missing():
         return what
-    said = bubblewrap.trial()
+    said = bubblewrap.try_sandbox()
     return f"bubblewrap can make none: {said}" if said else None
 
 
 def sync(spec: SessionSpec) -> str | None:
     """Bring what was committed in the sandbox to the repository; in words what was brought, and what was not."""
     about = spec.notes.get("sandbox")
-    return clone.synced(about, spec) if about else None
+    return clone.bring_back(about, spec) if about else None
 
 
 def cleanup(spec: SessionSpec, ended: Any) -> str | None:
     """Bring what was committed to the repository, and remove the private copy once nothing of it would be lost."""
     about = spec.notes.get("sandbox")
-    return clone.ended(about, spec, force=ended.force) if about else None
+    return clone.end_copy(about, spec, force=ended.force) if about else None
 
 
-def _view(spec: SessionSpec, found: repository.Repository | None, level: str, bind: tuple[str, ...]) -> View:
+def _make_view(spec: SessionSpec, found: repository.Repository | None, level: str, bind: tuple[str, ...]) -> View:
     """Everything that differs from reading the machine as it is, but for the private copy of the repository."""
-    workspace, hiding, kept = spec.cwd, list(view.homes()), view.secrets(spec)
-    seen = view.machine(spec)
-    if reason := view.refusal(workspace, [*view.private(), *hiding], kept):
+    workspace, hiding, kept = spec.cwd, list(view.home_folders()), view.secret_view(spec)
+    seen = view.machine_view(spec)
+    if reason := view.refuse_reason(workspace, [*view.private_folders(), *hiding], kept):
         hint = "work in a folder of its own: --cwd DIR"
         raise Usage(f"{ascii(workspace)} cannot be the folder of a sandbox: {reason}", reason="bad_cwd", hint=hint)
     if found:
@@ -122,25 +125,25 @@ def _view(spec: SessionSpec, found: repository.Repository | None, level: str, bi
             else {found.top: READ}
         )
     seen[workspace] = READ if level == LEVELS[0] else WRITE
-    seen |= {view.physical(path): WRITE for path in spec.notes.get("binds", ())}
+    seen |= {view.resolve_links(path): WRITE for path in spec.notes.get("binds", ())}
     for text in bind:
-        path, part = view.bound(text, spec)
-        if reason := view.refusal(path, hiding, kept):
+        path, part = view.parse_bind(text, spec)
+        if reason := view.refuse_reason(path, hiding, kept):
             hint = "bind the part of it that is needed"
             raise Usage(f"{ascii(text)} is not given to a sandbox: {reason}", reason="bad_option", hint=hint)
         seen[path] = part
     if level != LEVELS[0]:
         for path in [path for path, part in seen.items() if part == WRITE]:
-            seen |= {place: part for place, part in repository.guarded(path, found).items() if place not in seen}
+            seen |= {place: part for place, part in repository.guarded_view(path, found).items() if place not in seen}
     resolver = os.path.realpath("/etc/resolv.conf")
     if level == NETWORK and hidden(seen, resolver):
         seen[resolver] = Part(Access.READ, optional=True)
     seen |= view.home_inside(spec, seen) | kept
-    seen |= view.sockets(seen)
-    return seen | _session(spec, seen)
+    seen |= view.socket_view(seen)
+    return seen | _session_view(spec, seen)
 
 
-def _session(spec: SessionSpec, seen: View) -> View:
+def _session_view(spec: SessionSpec, seen: View) -> View:
     """What the program has of its session's folder: the events that it writes, and what its shell reads."""
     folder = spec.notes.get("folder")
     if not folder:
@@ -153,7 +156,7 @@ def _session(spec: SessionSpec, seen: View) -> View:
     }
 
 
-def _see_program(spec: SessionSpec, seen: View) -> None:
+def _refuse_hidden_program(spec: SessionSpec, seen: View) -> None:
     """Failed if the program lies where the sandbox hides it: better said here than by a screen that ends at once."""
     word = spec.argv[0]
     found = os.path.join(spec.cwd, word) if "/" in word else shutil.which(word, path=spec.env.get("PATH")) or ""
@@ -163,7 +166,7 @@ def _see_program(spec: SessionSpec, seen: View) -> None:
             raise Failed(f"{ascii(word)} is {ascii(place)}, which the sandbox hides", reason="hidden", hint=hint)
 
 
-def _environment(spec: SessionSpec, seen: View) -> tuple[dict[str, str], dict[str, str]]:
+def _split_environment(spec: SessionSpec, seen: View) -> tuple[dict[str, str], dict[str, str]]:
     """The variables, without those that name what is hidden; and those that are set inside only."""
     env = {
         name: value
@@ -173,12 +176,12 @@ def _environment(spec: SessionSpec, seen: View) -> tuple[dict[str, str], dict[st
     inside = {name: env.pop(name) for name in list(env) if LOADED.fullmatch(name)}
     if "PATH" in env:
         entries = env["PATH"].split(":")
-        safe = [entry for entry in entries if os.path.isabs(entry) and not _planted(seen, entry)]
+        safe = [entry for entry in entries if os.path.isabs(entry) and not _is_writable_inside(seen, entry)]
         if safe != entries:
             inside["PATH"], env["PATH"] = env["PATH"], ":".join(safe) or os.defpath
     return env, inside
 
 
-def _planted(seen: View, folder: str) -> bool:
+def _is_writable_inside(seen: View, folder: str) -> bool:
     """True for a folder into which the program could put one that is then run outside."""
     return any(access(seen, path) is Access.WRITE for path in (os.path.normpath(folder), os.path.realpath(folder)))

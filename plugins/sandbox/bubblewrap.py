@@ -51,18 +51,18 @@ class SandboxedResult(NamedTuple):
     error: str
 
 
-def trusted(name: str) -> str:
+def system_program(name: str) -> str:
     """The path of a program of the machine's own; "" if there is none."""
     return shutil.which(name, path=SYSTEM) or ""
 
 
-def missing() -> str | None:
+def find_missing() -> str | None:
     """What has to be installed before a sandbox can be made, in words; None if all is there."""
-    if not trusted("bwrap"):
+    if not system_program("bwrap"):
         return "there is no bwrap in the folders of the system: apt install bubblewrap (dnf, pacman, apk and zypper call it so too)"
-    if not trusted("python3"):
+    if not system_program("python3"):
         return "there is no python3 in the folders of the system: apt install python3"
-    if not _restoring():
+    if not _signal_restorer():
         return "Ctrl-C could not work in it: there is neither env of GNU coreutils 8.31 nor perl in /usr/bin"
     return None
 
@@ -79,17 +79,17 @@ def command(
     """The words that start a program in a sandbox. `variables` are set inside only: by name, that of the variable outside
     which carries the value. `limits` are those of setrlimit(2), by name."""
     plan = {
-        "bwrap": trusted("bwrap"),
+        "bwrap": system_program("bwrap"),
         "flags": [*FLAGS.split(), *(() if network else ("--unshare-net",))],
-        "mounts": [_mount(path, view[path]) for path in sorted(view, key=lambda path: path.split("/"))],
+        "mounts": [_plan_mount(path, view[path]) for path in sorted(view, key=lambda path: path.split("/"))],
         "descriptors": takes_descriptors(),
         "folder": folder,
         "filter": filter_for(os.uname().machine).hex(),
         "variables": dict(variables or {}),
         "limits": dict(limits or {}),
-        "before": [*_restoring(), *(AS_IT_IS if "=" in argv[0] else ())],
+        "before": [*_signal_restorer(), *(AS_IT_IS if "=" in argv[0] else ())],
     }
-    return (trusted("python3"), "-I", "-S", "-c", _source(), json.dumps(plan), *argv)
+    return (system_program("python3"), "-I", "-S", "-c", _start_source(), json.dumps(plan), *argv)
 
 
 def run(
@@ -108,7 +108,7 @@ def run(
         if stdin is not subprocess.DEVNULL:
             stdin.seek(0)
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
-            status = _ended(words, env, seconds, stdin, out, error)
+            status = _wait_for(words, env, seconds, stdin, out, error)
             if os.fstat(out.fileno()).st_size >= most:
                 raise Failed(f"git wrote more than {most >> 20} MiB", reason="too_large", hint="fetch it by hand")
             for file in (out, error):
@@ -119,7 +119,7 @@ def run(
     return ran
 
 
-def _ended(words: Sequence[str], env: Mapping[str, str], seconds: float, stdin: Any, out: Any, error: Any) -> int:
+def _wait_for(words: Sequence[str], env: Mapping[str, str], seconds: float, stdin: Any, out: Any, error: Any) -> int:
     process = subprocess.Popen(
         words, env=dict(env), cwd="/", stdin=stdin, stdout=out, stderr=error, start_new_session=True
     )
@@ -134,7 +134,7 @@ def _ended(words: Sequence[str], env: Mapping[str, str], seconds: float, stdin: 
         raise Failed(message, reason="timeout", hint="is a file of the repository a pipe, or the disk slow?") from None
 
 
-def trial() -> str | None:
+def try_sandbox() -> str | None:
     """Why bubblewrap can make no sandbox here, in its own words: found out by making one."""
     done = subprocess.run(
         command({}, "/", ("true",), network=True),
@@ -149,7 +149,7 @@ def takes_descriptors() -> bool:
     """True if bubblewrap mounts what a descriptor stands for: tried, as distributions have it in versions that did not."""
     folder = os.open("/", os.O_PATH | os.O_CLOEXEC)
     try:
-        words = [trusted("bwrap"), "--ro-bind", "/", "/", "--ro-bind-fd", str(folder), "/", "true"]
+        words = [system_program("bwrap"), "--ro-bind", "/", "/", "--ro-bind-fd", str(folder), "/", "true"]
         done = subprocess.run(
             words, pass_fds=[folder], stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=60
         )
@@ -160,7 +160,7 @@ def takes_descriptors() -> bool:
         os.close(folder)
 
 
-def _mount(path: str, part: Part) -> list[Any]:
+def _plan_mount(path: str, part: Part) -> list[Any]:
     """One mount, as `start` takes it: a path that was looked at is known by its device and inode."""
     if part == EMPTY:
         return ["--tmpfs", path, None, None, False, True]
@@ -169,7 +169,7 @@ def _mount(path: str, part: Part) -> list[Any]:
     identity = None
     if not part.source:
         with suppress(OSError, start.PlanRefused):
-            descriptor, found = start.opened(source)
+            descriptor, found = start.open_without_links(source)
             os.close(descriptor)
             identity = [found.st_dev, found.st_ino]
     # what is hidden lies in folders of the system, where useradd(8) may replace it just now (measured)
@@ -177,7 +177,7 @@ def _mount(path: str, part: Part) -> list[Any]:
 
 
 @functools.cache
-def _restoring() -> tuple[str, ...]:
+def _signal_restorer() -> tuple[str, ...]:
     """What starts a program with the signals that were ignored as they were before, of the ways that work here."""
     for words in RESTORING:
         with suppress(OSError, subprocess.TimeoutExpired):
@@ -190,7 +190,7 @@ def _restoring() -> tuple[str, ...]:
 
 
 @functools.cache
-def _source() -> str:
+def _start_source() -> str:
     loader: Any = start.__loader__
     text: str = loader.get_source(start.__name__)
     return text

@@ -25,8 +25,8 @@ from tmuxctl.state_files import take_lock, write_record
 from tmuxctl.untrusted import JSON_LIMIT, parse_record, read_file, remove_tree
 
 from . import bubblewrap
-from .repository import Repository, unfinished
-from .view import Access, Part, View, machine, state_folder
+from .repository import Repository, find_unfinished
+from .view import Access, Part, View, machine_view, state_folder
 
 QUERY_SECONDS, MAKE_SECONDS, SYNC_SECONDS, LOCK_SECONDS = 10.0, 60.0, 60.0, 30.0
 MOST_REFERENCES, MOST_LIST_BYTES, MOST_PACK_BYTES = 1000, 1 << 26, 1 << 30
@@ -128,7 +128,7 @@ class Heads(NamedTuple):
     places: Mapping[str, str]
 
 
-def about(repository: Repository, spec: SessionSpec) -> dict[str, Any]:
+def describe_copy(repository: Repository, spec: SessionSpec) -> dict[str, Any]:
     """Where the copy is and what it is a copy of, as notes of a spec."""
     base = re.sub(r"[^A-Za-z0-9_-]+", "-", os.path.basename(repository.top))[:60] or "top"
     name = f"{base}~{hashlib.sha256(os.fsencode(repository.top)).hexdigest()[:12]}"
@@ -141,23 +141,23 @@ def about(repository: Repository, spec: SessionSpec) -> dict[str, Any]:
     }
 
 
-def prepared(repository: Repository, spec: SessionSpec) -> View:
+def prepare(repository: Repository, spec: SessionSpec) -> View:
     """Make the copy, or take the one that another session in the same working tree commits to; what the program sees of it.
 
     Raises Failed `under_way` in the middle of a rebase, whose end could not be brought back, and `git` where git fails.
     """
     known = spec.notes["sandbox"]
     copy, folder, common = known["copy"], repository.folder, repository.common
-    with _alone(copy):
-        record = _read(copy)
-        users = [one for one in record.get("users", ()) if os.path.isdir(one)]
+    with _lock(copy):
+        record = _read_record(copy)
+        users = [user for user in record.get("users", ()) if os.path.isdir(user)]
         if record and not users:
             # what a session that died left is brought back first; what cannot be stays as it is, and is gone on with
             with suppress(TmuxctlError):
-                _bring(record, spec)
-                record = _forget(copy)
+                _bring_back(record, spec)
+                record = _remove_copy(copy)
         if not record:
-            record = _make(repository, copy, known, spec)
+            record = _make_copy(repository, copy, known, spec)
         own = [spec.notes["folder"]] if "folder" in spec.notes else []
         write_record(f"{copy}.json", {**record, "users": list(dict.fromkeys([*users, *own]))})
     borrowed = {f"{folder}/borrowed": Part(Access.READ, f"{common}/objects")}
@@ -167,35 +167,35 @@ def prepared(repository: Repository, spec: SessionSpec) -> View:
     return {folder: Part(Access.WRITE, copy), **borrowed}
 
 
-def synced(known: Mapping[str, Any], spec: SessionSpec) -> str | None:
+def bring_back(known: Mapping[str, Any], spec: SessionSpec) -> str | None:
     """Bring what was committed to the repository; in words what was brought, and what was not. Failed if that fails."""
-    with _alone(known["copy"]):
-        record = _read(known["copy"])
-        told: list[str] = _bring(record, spec) if record else []
+    with _lock(known["copy"]):
+        record = _read_record(known["copy"])
+        told: list[str] = _bring_back(record, spec) if record else []
         return "; ".join(told) or None
 
 
-def ended(known: Mapping[str, Any], spec: SessionSpec, *, force: bool) -> str | None:
+def end_copy(known: Mapping[str, Any], spec: SessionSpec, *, force: bool) -> str | None:
     """Bring what was committed to the repository, and remove the copy unless another session uses it; in words what was not
     brought, or why the copy is kept."""
     copy, own = known["copy"], spec.notes.get("folder")
     try:
-        with _alone(copy):
-            record = _read(copy)
+        with _lock(copy):
+            record = _read_record(copy)
             if not record:
                 return None
-            users = [one for one in record.get("users", ()) if one != own and os.path.isdir(one)]
+            users = [entry for entry in record.get("users", ()) if entry != own and os.path.isdir(entry)]
             try:
-                told = _bring(record, spec)
+                told = _bring_back(record, spec)
             except TmuxctlError as error:
                 if not force:
                     raise
                 told = [error.message]
             if users:
-                write_record(f"{copy}.json", {**_read(copy), "users": users})
+                write_record(f"{copy}.json", {**_read_record(copy), "users": users})
             else:
-                _forget(copy)
-            return "; ".join(one for one in told if not one.startswith("brought")) or None
+                _remove_copy(copy)
+            return "; ".join(entry for entry in told if not entry.startswith("brought")) or None
     except (TmuxctlError, OSError) as error:
         return f"what was committed in the sandbox is kept in {copy}: {getattr(error, 'message', error)}"
 
@@ -203,28 +203,28 @@ def ended(known: Mapping[str, Any], spec: SessionSpec, *, force: bool) -> str | 
 # making it
 
 
-def _make(repository: Repository, copy: str, known: Mapping[str, Any], spec: SessionSpec) -> dict[str, Any]:
-    if what := unfinished(repository):
+def _make_copy(repository: Repository, copy: str, known: Mapping[str, Any], spec: SessionSpec) -> dict[str, Any]:
+    if what := find_unfinished(repository):
         hint = "finish it or abort it first, or work in a worktree: --worktree BRANCH"
         raise Failed(f"{what} is under way in {repository.top}", reason="under_way", hint=hint)
-    _forget(copy)
+    _remove_copy(copy)
     os.makedirs(copy, mode=0o700)
-    seen = machine(spec) | {
+    seen = machine_view(spec) | {
         f"{PLACE}/common": Part(Access.READ, repository.common),
         f"{PLACE}/copy": Part(Access.WRITE, copy),
     }
     try:
-        ran = _git(seen, GIT + MAKE, MAKE_SECONDS, folder=_inside(known), most=MOST_LIST_BYTES)
+        ran = _run_git(seen, GIT + MAKE, MAKE_SECONDS, folder=_relative_folder(known), most=MOST_LIST_BYTES)
         references, lines = {}, []
         for line in ran.out.decode(errors="surrogateescape").splitlines():
             oid, name, symbolic = line.split(" ", 2)
             if symbolic:
-                _put(copy, name, f"ref: {symbolic}\n")
+                _write_file(copy, name, f"ref: {symbolic}\n")
             else:
                 references[name] = oid
                 lines.append(f"{oid} {name}\n")
-        _put(copy, "packed-refs", "# pack-refs with: sorted \n" + "".join(lines))
-        _put(os.path.dirname(copy), os.path.basename(copy) + ".refs", "".join(lines))
+        _write_file(copy, "packed-refs", "# pack-refs with: sorted \n" + "".join(lines))
+        _write_file(os.path.dirname(copy), os.path.basename(copy) + ".refs", "".join(lines))
         head = read_file(f"{copy}/HEAD", 4096).decode(errors="replace").strip().removeprefix("ref: ")
     except BaseException:
         remove_tree(copy)
@@ -232,7 +232,7 @@ def _make(repository: Repository, copy: str, known: Mapping[str, Any], spec: Ses
     return {**known, "head": head, "users": []}
 
 
-def _put(folder: str, name: str, text: str) -> None:
+def _write_file(folder: str, name: str, text: str) -> None:
     """Write a file of the copy before any program can see it."""
     path = os.path.join(folder, name)
     if not re.fullmatch(r"[^\0]+", name) or ".." in name.split("/") or name.startswith("/"):
@@ -245,63 +245,63 @@ def _put(folder: str, name: str, text: str) -> None:
 # bringing back
 
 
-def _bring(record: Mapping[str, Any], spec: SessionSpec) -> list[str]:
+def _bring_back(record: Mapping[str, Any], spec: SessionSpec) -> list[str]:
     """Bring what is new in the copy to the repository; in words what was brought, and what could not be.
 
     The branch that was checked out moves to where the program moved it, and new branches and tags are made. Whatever else
     it changed (another branch, one that moved outside too, the stash) is kept under a name that nobody else uses.
     """
-    copy, base = record["copy"], _base(record["copy"])
+    copy, base = record["copy"], _read_base(record["copy"])
     if not os.path.isdir(copy):
         return []
-    _git(_copied(record, spec, Access.WRITE), REGULAR, QUERY_SECONDS, most=1 << 20)
-    new = _heads(_copied(record, spec))
+    _run_git(_copy_view(record, spec, Access.WRITE), REGULAR, QUERY_SECONDS, most=1 << 20)
+    new = _read_heads(_copy_view(record, spec))
     changed = {name: oid for name, oid in new.references.items() if REFERENCE.fullmatch(name) and base.get(name) != oid}
     if not changed and new.head == record["head"]:
         return []
-    real = _heads(_outside(record, spec, Access.READ), _inside(record))
+    real = _read_heads(_repository_view(record, spec, Access.READ), _relative_folder(record))
     changed = {name: oid for name, oid in changed.items() if real.references.get(name) != oid}
     detached = new.head if OBJECT.fullmatch(new.head) and new.head != record["head"] else ""
     if len(changed) > MOST_REFERENCES:
         raise Failed(f"{len(changed)} references changed; {MOST_REFERENCES} come back", reason="too_large")
     tips = [*changed.values(), *([detached] if detached else [])]
     if tips:
-        _fetch(record, spec, base, tips)
-    taken = {name: oid for name, oid in changed.items() if _is_own(name, record, base, real)}
+        _fetch_objects(record, spec, base, tips)
+    taken = {name: oid for name, oid in changed.items() if _may_move(name, record, base, real)}
     # a tag and a branch of one name: git would take the tag for the branch
-    taken = {name: oid for name, oid in taken.items() if f"refs/heads/{_short(name)[4:]}" not in taken}
+    taken = {name: oid for name, oid in taken.items() if f"refs/heads/{_short_name(name)[4:]}" not in taken}
     parked = {name: oid for name, oid in changed.items() if name not in taken}
-    words, moved, told = _orders(record, base, real, new, taken, detached)
+    words, moved, told = _take_orders(record, base, real, new, taken, detached)
     if detached and not moved:
         parked["HEAD"] = detached
     for name, oid in parked.items():
         place = f"{record['parked']}/{name.removeprefix('refs/')}"
         words += ["reference", place, oid, real.references.get(place, "")]
-    lines = _take(record, spec, words) if words else []
+    lines = _run_orders(record, spec, words) if words else []
     rewritten = {line.removeprefix("rewritten ") for line in lines if line.startswith("rewritten ")}
     failed = [line for line in lines if not line.startswith("rewritten ")]
     told += [
-        f"brought {_short(name)}" + (f", rewritten: it was {base[name][:12]}" if name in rewritten else "")
+        f"brought {_short_name(name)}" + (f", rewritten: it was {base[name][:12]}" if name in rewritten else "")
         for name in taken
         if name not in failed
     ]
-    told += [f"{_short(name)} is kept as {record['parked']}/{name.removeprefix('refs/')}" for name in parked]
-    told += [f"{_short(name)} could not be written" for name in failed]
+    told += [f"{_short_name(name)} is kept as {record['parked']}/{name.removeprefix('refs/')}" for name in parked]
+    told += [f"{_short_name(name)} could not be written" for name in failed]
     if not failed:
-        _put(os.path.dirname(copy), os.path.basename(copy) + ".refs", _listed({**base, **changed}))
+        _write_file(os.path.dirname(copy), os.path.basename(copy) + ".refs", _format_references({**base, **changed}))
         write_record(f"{copy}.json", {**record, "head": new.head if moved else record["head"]})
         return told
     raise Failed("; ".join(told), reason="git", hint="look at it: git status; then tmuxctl sync")
 
 
-def _is_own(name: str, record: Mapping[str, Any], base: Mapping[str, str], real: Heads) -> bool:
+def _may_move(name: str, record: Mapping[str, Any], base: Mapping[str, str], real: Heads) -> bool:
     """True for a reference that the program may move: what it had checked out, and what nobody else has made."""
     if name == record["head"]:
-        return real.references.get(name) == base.get(name) and not _is_elsewhere(name, record, real)
-    return name not in base and _is_plain(name, real)
+        return real.references.get(name) == base.get(name) and not _is_checked_out_elsewhere(name, record, real)
+    return name not in base and _is_new_and_plain(name, real)
 
 
-def _is_plain(name: str, real: Heads) -> bool:
+def _is_new_and_plain(name: str, real: Heads) -> bool:
     """True for a new branch or tag whose short name means nothing yet: git looks for tags before branches, and some names
     are revisions or options (gitrevisions(7))."""
     short = re.sub(r"^refs/(heads|tags)/", "", name)
@@ -310,18 +310,18 @@ def _is_plain(name: str, real: Heads) -> bool:
     first = short.partition("/")[0]
     places = ("refs", "refs/heads", "refs/tags", "refs/remotes")
     known = {f"{place}/{short}" for place in places} | {f"refs/remotes/{short}/HEAD"}
-    remotes = {one.split("/")[2] for one in real.references if one.startswith("refs/remotes/")}
+    remotes = {reference.split("/")[2] for reference in real.references if reference.startswith("refs/remotes/")}
     return not known & real.references.keys() and first not in remotes
 
 
-def _is_elsewhere(name: str, record: Mapping[str, Any], real: Heads) -> bool:
+def _is_checked_out_elsewhere(name: str, record: Mapping[str, Any], real: Heads) -> bool:
     """True for a branch that another working tree has checked out. The one that the repository was made with stands there
     as the folder in which our git found it."""
     own = record["top"] if record["folder"] != record["common"] else f"{PLACE}/common"
     return real.places.get(name, "") not in ("", own)
 
 
-def _orders(
+def _take_orders(
     record: Mapping[str, Any],
     base: Mapping[str, str],
     real: Heads,
@@ -339,11 +339,15 @@ def _orders(
     branch = new.head if REFERENCE.fullmatch(new.head) else ""
     same = branch in new.references and real.references.get(branch) == new.references[branch]
     there = branch in taken or same
-    elsewhere = _is_elsewhere(branch, record, real)
+    elsewhere = _is_checked_out_elsewhere(branch, record, real)
     if new.head != before and (detached or (there and not elsewhere)):
         words += ["commit", detached] if detached else ["branch", branch]
     elif new.head != before:
-        return words, False, [f"{_short(branch) or 'nothing'} is checked out in the sandbox, and not in the repository"]
+        return (
+            words,
+            False,
+            [f"{_short_name(branch) or 'nothing'} is checked out in the sandbox, and not in the repository"],
+        )
     old = base.get(before, "") if before.startswith("refs/") else before
     now = detached or new.references.get(branch, "")
     if now and now != old and (detached or there):
@@ -355,8 +359,8 @@ def _orders(
     return words, True, told
 
 
-def _heads(seen: View, folder: str = ".") -> Heads:
-    ran = _git(seen, GIT + HEADS, QUERY_SECONDS, folder=folder, most=MOST_LIST_BYTES)
+def _read_heads(seen: View, folder: str = ".") -> Heads:
+    ran = _run_git(seen, GIT + HEADS, QUERY_SECONDS, folder=folder, most=MOST_LIST_BYTES)
     lines = ran.out.decode(errors="surrogateescape").splitlines()
     head, *rest = lines or [""]
     under_way = tuple(line.removeprefix("under way: ") for line in rest if line.startswith("under way: "))
@@ -370,43 +374,43 @@ def _heads(seen: View, folder: str = ".") -> Heads:
     return Heads(head.strip(), under_way, references, places)
 
 
-def _fetch(record: Mapping[str, Any], spec: SessionSpec, base: Mapping[str, str], tips: list[str]) -> None:
+def _fetch_objects(record: Mapping[str, Any], spec: SessionSpec, base: Mapping[str, str], tips: list[str]) -> None:
     """Put the objects of these commits into the repository, after git has checked them and that none is missing."""
     with tempfile.TemporaryFile() as wanted, tempfile.TemporaryFile() as pack:
         wanted.write("".join([*(f"{tip}\n" for tip in tips), *(f"^{oid}\n" for oid in set(base.values()))]).encode())
-        made = _git(_copied(record, spec), GIT + PACK, SYNC_SECONDS, stdin=wanted, most=MOST_PACK_BYTES)
+        made = _run_git(_copy_view(record, spec), GIT + PACK, SYNC_SECONDS, stdin=wanted, most=MOST_PACK_BYTES)
         pack.write(made.out)
-        _git(
-            _outside(record, spec, Access.WRITE),
+        _run_git(
+            _repository_view(record, spec, Access.WRITE),
             GIT + UNPACK, SYNC_SECONDS, str(MOST_PACK_BYTES), *tips, stdin=pack, most=MOST_PACK_BYTES,
         )  # fmt: skip
 
 
-def _take(record: Mapping[str, Any], spec: SessionSpec, words: list[str]) -> list[str]:
-    seen = _outside(record, spec, Access.WRITE)
-    ran = _git(seen, GIT + TAKE, SYNC_SECONDS, *words, folder=_inside(record), most=1 << 20)
+def _run_orders(record: Mapping[str, Any], spec: SessionSpec, words: list[str]) -> list[str]:
+    seen = _repository_view(record, spec, Access.WRITE)
+    ran = _run_git(seen, GIT + TAKE, SYNC_SECONDS, *words, folder=_relative_folder(record), most=1 << 20)
     return ran.out.decode(errors="surrogateescape").splitlines()
 
 
-def _inside(known: Mapping[str, Any]) -> str:
+def _relative_folder(known: Mapping[str, Any]) -> str:
     """The way from the repository to the folder of the working tree's facts."""
     return str(os.path.relpath(known["folder"], known["common"]))
 
 
-def _outside(record: Mapping[str, Any], spec: SessionSpec, access: Access) -> View:
+def _repository_view(record: Mapping[str, Any], spec: SessionSpec, access: Access) -> View:
     """The view of a command that works on the repository itself."""
-    return machine(spec) | {f"{PLACE}/common": Part(access, record["common"])}
+    return machine_view(spec) | {f"{PLACE}/common": Part(access, record["common"])}
 
 
-def _copied(record: Mapping[str, Any], spec: SessionSpec, access: Access = Access.READ) -> View:
+def _copy_view(record: Mapping[str, Any], spec: SessionSpec, access: Access = Access.READ) -> View:
     """The view of a command that works on the copy."""
-    return machine(spec) | {
+    return machine_view(spec) | {
         f"{PLACE}/common": Part(access, record["copy"]),
         f"{PLACE}/objects": Part(Access.READ, f"{record['common']}/objects"),
     }
 
 
-def _git(
+def _run_git(
     seen: View, script: str, seconds: float, *words: str, folder: str = ".", **how: Any
 ) -> bubblewrap.SandboxedResult:
     """Run a script with git in a sandbox, in a repository's `folder` of a working tree's facts; Failed `git` with its words."""
@@ -428,7 +432,7 @@ def _git(
     return ran
 
 
-def _short(name: str) -> str:
+def _short_name(name: str) -> str:
     """A reference as it is told."""
     return re.sub(r"^refs/heads/", "", re.sub(r"^refs/tags/", "tag ", name))
 
@@ -436,17 +440,17 @@ def _short(name: str) -> str:
 # what is known of it
 
 
-def _base(copy: str) -> dict[str, str]:
+def _read_base(copy: str) -> dict[str, str]:
     """The references that the copy began with, or that came back since."""
     lines = read_file(copy + ".refs", MOST_LIST_BYTES).decode(errors="surrogateescape").splitlines()
     return {name: oid for oid, _, name in (line.partition(" ") for line in lines)}
 
 
-def _listed(references: Mapping[str, str]) -> str:
+def _format_references(references: Mapping[str, str]) -> str:
     return "".join(f"{oid} {name}\n" for name, oid in references.items())
 
 
-def _read(copy: str) -> dict[str, Any]:
+def _read_record(copy: str) -> dict[str, Any]:
     try:
         return parse_record(read_file(copy + ".json", JSON_LIMIT), copy + ".json")
     except FileNotFoundError:
@@ -456,7 +460,7 @@ def _read(copy: str) -> dict[str, Any]:
         raise Failed(f"{copy}.json cannot be read: {error}", reason="bad_record", hint=hint) from None
 
 
-def _forget(copy: str) -> dict[str, Any]:
+def _remove_copy(copy: str) -> dict[str, Any]:
     """Remove the copy and what is known of it; no record."""
     with suppress(FileNotFoundError):
         remove_tree(copy)
@@ -467,7 +471,7 @@ def _forget(copy: str) -> dict[str, Any]:
 
 
 @contextmanager
-def _alone(copy: str) -> Iterator[None]:
+def _lock(copy: str) -> Iterator[None]:
     """Nobody else makes, reads or removes this copy meanwhile."""
     os.makedirs(os.path.dirname(copy), mode=0o700, exist_ok=True)
     handle = os.open(copy + ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)

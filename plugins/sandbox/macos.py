@@ -30,7 +30,7 @@ def command(spec: SessionSpec, view: View, network: bool, inside: Mapping[str, s
     return (
         SANDBOX_EXEC,
         "-p",
-        _profile(view, network),
+        _write_profile(view, network),
         "/usr/bin/env",
         "-u",
         "TMUX",
@@ -41,29 +41,29 @@ def command(spec: SessionSpec, view: View, network: bool, inside: Mapping[str, s
     )
 
 
-def _profile(view: View, network: bool) -> str:
+def _write_profile(view: View, network: bool) -> str:
     """The view as rules. A hidden folder cannot be read at all there, where on Linux the program has an empty one."""
     lines = ["(deny network*)"]
     if network:
         lines = ["(deny network* (remote unix-socket))", '(allow network* (literal "/private/var/run/mDNSResponder"))']
     for path in sorted(view, key=lambda path: path.split("/")):
-        place = f'(subpath "{_quoted(path)}")'
+        place = f'(subpath "{_quote(path)}")'
         if view[path].access is Access.WRITE:
             lines += [f"(allow file-read* file-write* {place})", f"(allow network* (remote unix-socket {place}))"]
         elif hidden(view, path):
             lines.append(f"(deny file-read* file-write* {place})")
         else:
             lines += [f"(allow file-read* {place})", f"(deny file-write* {place})"]
-    ways = sorted({way for path in view if not hidden(view, path) for way in _ways(path)})
-    lines += [f'(allow file-read-metadata (literal "{_quoted(way)}"))' for way in ways]
+    ways = sorted({way for path in view if not hidden(view, path) for way in _path_rules(path)})
+    lines += [f'(allow file-read-metadata (literal "{_quote(way)}"))' for way in ways]
     return PROFILE + "\n".join(lines) + "\n"
 
 
-def _ways(path: str) -> Iterator[str]:
+def _path_rules(path: str) -> Iterator[str]:
     while path != "/":
         path = os.path.dirname(path)
         yield path
 
 
-def _quoted(path: str) -> str:
+def _quote(path: str) -> str:
     return path.replace("\\", "\\\\").replace('"', '\\"')

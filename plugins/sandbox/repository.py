@@ -14,8 +14,8 @@ from typing import NamedTuple
 from tmuxctl.errors import Failed
 from tmuxctl.untrusted import read_file
 
-from .bubblewrap import trusted
-from .view import READ, WRITE, View, within
+from .bubblewrap import system_program
+from .view import READ, WRITE, View, is_within
 
 SETTINGS_SECONDS = 10.0
 SEARCH_SECONDS, MOST_REPOSITORIES = 20.0, 300
@@ -65,30 +65,32 @@ def find(folder: str) -> Repository | None:
     while True:
         dot = os.path.join(folder, ".git")
         if not os.path.islink(dot) and os.path.isfile(dot):
-            found = _named(folder, dot)
-            return _with_settings(found) if found and _is_common(found.common) else None
-        if _is_common(dot):
-            return _with_settings(Repository(folder, dot, dot))
+            found = _read_git_file(folder, dot)
+            return _read_settings(found) if found and _is_repository_folder(found.common) else None
+        if _is_repository_folder(dot):
+            return _read_settings(Repository(folder, dot, dot))
         if folder == "/":
             return None
         folder = os.path.dirname(folder)
 
 
-def _named(top: str, dot: str) -> Repository | None:
+def _read_git_file(top: str, dot: str) -> Repository | None:
     """The repository that a `.git` file names: of a worktree if that is registered there, of a submodule if it says so."""
-    folder = os.path.realpath(os.path.join(top, _text(dot).removeprefix("gitdir:").strip()))
-    if within(folder, top):  # whoever writes there could name any folder
+    folder = os.path.realpath(os.path.join(top, _read_beginning(dot).removeprefix("gitdir:").strip()))
+    if is_within(folder, top):  # whoever writes there could name any folder
         return None
     if os.path.basename(os.path.dirname(folder)) == "worktrees":
-        back = _text(os.path.join(folder, "gitdir")).strip()
+        back = _read_beginning(os.path.join(folder, "gitdir")).strip()
         common = os.path.dirname(os.path.dirname(folder))
         return Repository(top, folder, common) if back and os.path.realpath(back) == dot else None
-    back = "".join(re.findall(r'(?m)^\s*worktree\s*=\s*"?(.*?)"?\s*$', _text(os.path.join(folder, "config")))[-1:])
+    back = "".join(
+        re.findall(r'(?m)^\s*worktree\s*=\s*"?(.*?)"?\s*$', _read_beginning(os.path.join(folder, "config")))[-1:]
+    )
     right = back and os.path.realpath(os.path.join(folder, back)) == top
     return Repository(top, folder, folder) if right else None
 
 
-def _is_common(folder: str) -> bool:
+def _is_repository_folder(folder: str) -> bool:
     """True if the folder itself, and not what a link in it leads to, is one that git takes for a repository."""
     kinds = [(f"{folder}/{name}", stat.S_ISREG) for name in ("HEAD", "config")]
     kinds += [(f"{folder}/{name}", stat.S_ISDIR) for name in (".", "objects", "refs")]
@@ -98,7 +100,7 @@ def _is_common(folder: str) -> bool:
         return False
 
 
-def _text(path: str) -> str:
+def _read_beginning(path: str) -> str:
     """The beginning of a file that a program may have put there."""
     try:
         return os.fsdecode(read_file(path, 1 << 16))
@@ -106,10 +108,10 @@ def _text(path: str) -> str:
         return ""
 
 
-def _with_settings(repository: Repository) -> Repository:
+def _read_settings(repository: Repository) -> Repository:
     """The repository with its settings as git reads them; that runs nothing of the repository's."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    command = [trusted("git"), "-C", repository.top, "config", "--list", "--show-origin", "-z"]
+    command = [system_program("git"), "-C", repository.top, "config", "--list", "--show-origin", "-z"]
     try:
         done = subprocess.run(
             command, env=env, stdin=subprocess.DEVNULL, capture_output=True, timeout=SETTINGS_SECONDS, check=True
@@ -118,7 +120,7 @@ def _with_settings(repository: Repository) -> Repository:
         if not command[0]:
             return repository
         words = getattr(error, "stderr", None) or str(error).encode()
-        message = f"the settings of the repository {ascii(repository.top)} cannot be read: {_line(words)}"
+        message = f"the settings of the repository {ascii(repository.top)} cannot be read: {_last_line(words)}"
         hint = f"look at it: git -C {repository.top} config --list --show-origin"
         raise Failed(message, reason="git", hint=hint) from None
     words = os.fsdecode(done.stdout).split("\0")
@@ -128,7 +130,7 @@ def _with_settings(repository: Repository) -> Repository:
     )
 
 
-def _line(words: bytes) -> str:
+def _last_line(words: bytes) -> str:
     text = words.decode(errors="replace").strip().rpartition("\n")[2]
     return "".join(letter if letter.isprintable() else "?" for letter in text)[:200]
 
@@ -136,55 +138,55 @@ def _line(words: bytes) -> str:
 # what git outside obeys and the program could write
 
 
-def guarded(workspace: str, repository: Repository | None) -> View:
+def guarded_view(workspace: str, repository: Repository | None) -> View:
     """What of a workspace the program may only read, though it writes there: files and folders that git outside takes
     settings or programs from, and the repositories below.
 
     A mount keeps its own place from being renamed, and not the folders above it: each of these is mounted on itself.
     Failed if a file that the settings name is not there: whoever made it would be obeyed.
     """
-    paths = {path for path in _nested(workspace) if not repository or path != f"{repository.top}/.git"}
+    paths = {path for path in _find_nested(workspace) if not repository or path != f"{repository.top}/.git"}
     below = (find(os.path.dirname(path)) for path in list(paths) if os.path.basename(path) == ".git")
-    for one in (repository, *below):
-        paths |= set(_obeyed(one, workspace)) if one else set()
+    for other in (repository, *below):
+        paths |= set(_list_obeyed(other, workspace)) if other else set()
     if repository and (repository.linked or not os.path.isdir(f"{repository.top}/.git")):
         paths |= {f"{repository.top}/.git"}
-    outermost = {path for path in paths if not any(within(path, one) and path != one for one in paths)}
+    outermost = {path for path in paths if not any(is_within(path, other) and path != other for other in paths)}
     view: View = {}
     for path in outermost:
         above = os.path.dirname(path)
-        while within(above, workspace) and above != workspace:
+        while is_within(above, workspace) and above != workspace:
             view.setdefault(above, WRITE)
             above = os.path.dirname(above)
     return view | dict.fromkeys(outermost, READ)
 
 
-def _obeyed(repository: Repository, workspace: str) -> Iterator[str]:
+def _list_obeyed(repository: Repository, workspace: str) -> Iterator[str]:
     """Files and folders of the workspace that the settings name: more settings, hooks, programs."""
     top = repository.top
     with suppress(OSError):
-        yield from _inside(workspace, os.path.realpath(f"{repository.common}/hooks"))
+        yield from _within_workspace(workspace, os.path.realpath(f"{repository.common}/hooks"))
         for entry in os.scandir(f"{repository.common}/hooks"):
-            yield from _inside(workspace, os.path.realpath(entry.path))
+            yield from _within_workspace(workspace, os.path.realpath(entry.path))
     for file, key, value in repository.settings:
         beside = os.path.dirname(os.path.join(top, file))
-        yield from _inside(workspace, os.path.join(top, file))
+        yield from _within_workspace(workspace, os.path.join(top, file))
         if key == "core.hookspath":
-            yield from _inside(workspace, os.path.join(top, os.path.expanduser(value)), make=True)
+            yield from _within_workspace(workspace, os.path.join(top, os.path.expanduser(value)), make=True)
         elif key == "include.path" or (key.startswith("includeif.") and key.endswith(".path")):
-            yield from _inside(workspace, os.path.join(beside, os.path.expanduser(value)), wanted=key)
+            yield from _within_workspace(workspace, os.path.join(beside, os.path.expanduser(value)), wanted=key)
         elif len(value) < 4096 and "/" in value:
             for word in {value, *WORDS.findall(value.replace("$PWD/", "./"))}:
                 path = os.path.join(top, os.path.expanduser(word.lstrip("-")))
-                yield from _inside(workspace, path, only_file="PATH=" not in value)
+                yield from _within_workspace(workspace, path, only_file="PATH=" not in value)
 
 
-def _inside(
+def _within_workspace(
     workspace: str, path: str, *, make: bool = False, wanted: str = "", only_file: bool = False
 ) -> Iterator[str]:
     """The path, if it lies in the workspace and no link leads elsewhere."""
     path = os.path.normpath(path)
-    if not within(path, workspace) or path == workspace or within(path, f"{workspace}/.git"):
+    if not is_within(path, workspace) or path == workspace or is_within(path, f"{workspace}/.git"):
         return
     if not os.path.lexists(path):
         if wanted:
@@ -214,7 +216,7 @@ def _make_folders(top: str, path: str) -> None:
         os.close(descriptor)
 
 
-def _nested(workspace: str) -> list[str]:
+def _find_nested(workspace: str) -> list[str]:
     """The `.git` of each repository below a folder. Failed if they are too many, or the folder too large to look at."""
     found: list[str] = []
     folders, until = [workspace], time.monotonic() + SEARCH_SECONDS
@@ -229,17 +231,17 @@ def _nested(workspace: str) -> list[str]:
             continue
         dots = [entry for entry in entries if entry.name == ".git" and not entry.is_symlink()]
         found += [entry.path for entry in dots if folder != workspace or not entry.is_dir(follow_symlinks=False)]
-        found += _bare(folder, entries) if folder != workspace else []
+        found += _bare_repository(folder, entries) if folder != workspace else []
         folders += [entry.path for entry in entries if entry.name != ".git" and entry.is_dir(follow_symlinks=False)]
     return found
 
 
-def _bare(folder: str, entries: list[os.DirEntry[str]]) -> list[str]:
+def _bare_repository(folder: str, entries: list[os.DirEntry[str]]) -> list[str]:
     """The folder itself, if it is a repository without a working tree."""
     return [folder] if {"HEAD", "objects", "refs", "config"} <= {entry.name for entry in entries} else []
 
 
-def unfinished(repository: Repository) -> str | None:
+def find_unfinished(repository: Repository) -> str | None:
     """What is under way in the working tree whose end could not be brought back, in words."""
     found = (what for name, what in UNFINISHED.items() if os.path.lexists(os.path.join(repository.folder, name)))
     return next(found, None)

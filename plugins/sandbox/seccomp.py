@@ -59,13 +59,13 @@ def filter_for(machine: str) -> bytes:
     for name, error in REFUSED.items():
         code += [(EQUAL, 0, 1, kind.calls[name]), (RETURN, 0, 0, FAIL | error)]
     for name in ("clone", "unshare"):
-        code += _judged(kind.calls[name], FIRST, ANY_BIT, (CLONE_NEWUSER,), FAIL | errno.EPERM, ALLOW)
-    code += _judged(kind.calls["ioctl"], SECOND, EQUAL, (TIOCSTI, TIOCLINUX), FAIL | errno.EPERM, ALLOW)
-    code += _judged(kind.calls["socket"], FIRST, EQUAL, FAMILIES, ALLOW, FAIL | errno.EAFNOSUPPORT)
+        code += _judge_calls(kind.calls[name], FIRST, ANY_BIT, (CLONE_NEWUSER,), FAIL | errno.EPERM, ALLOW)
+    code += _judge_calls(kind.calls["ioctl"], SECOND, EQUAL, (TIOCSTI, TIOCLINUX), FAIL | errno.EPERM, ALLOW)
+    code += _judge_calls(kind.calls["socket"], FIRST, EQUAL, FAMILIES, ALLOW, FAIL | errno.EAFNOSUPPORT)
     return b"".join(struct.pack("<HBBI", *one) for one in [*code, (RETURN, 0, 0, ALLOW)])
 
 
-def _judged(
+def _judge_calls(
     number: int, argument: int, compare: int, values: tuple[int, ...], match: int, otherwise: int
 ) -> list[tuple[int, int, int, int]]:
     """One system call by the value of an argument."""

@@ -54,7 +54,7 @@ class PlanRefused(Exception):
 def main(plan: dict[str, Any], program: list[str]) -> None:
     """Replace this process by bubblewrap."""
     try:
-        command, sources = arguments(plan, program)
+        command, sources = make_arguments(plan, program)
     except (PlanRefused, OSError) as error:
         sys.stderr.write(f"tmuxctl: the sandbox cannot be made: {error}\n")
         sys.exit(REFUSED)
@@ -65,11 +65,11 @@ def main(plan: dict[str, Any], program: list[str]) -> None:
         signal.signal(number, signal.SIG_IGN)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
         signal.signal(number, signal.SIG_DFL)
-    limit(plan["limits"])
+    set_limits(plan["limits"])
     os.execv(plan["bwrap"], [plan["bwrap"], *command])
 
 
-def arguments(plan: dict[str, Any], program: list[str]) -> tuple[list[str], list[int]]:
+def make_arguments(plan: dict[str, Any], program: list[str]) -> tuple[list[str], list[int]]:
     """The arguments of bubblewrap and the descriptors they name; most of the arguments wait in one of those."""
     options: list[str] = list(plan["flags"])
     sources: list[int] = []
@@ -80,7 +80,7 @@ def arguments(plan: dict[str, Any], program: list[str]) -> tuple[list[str], list
             checks.append((path, "rw", None))
             continue
         try:
-            descriptor, found = opened(source)
+            descriptor, found = open_without_links(source)
         except FileNotFoundError:
             if optional:
                 continue
@@ -88,7 +88,7 @@ def arguments(plan: dict[str, Any], program: list[str]) -> tuple[list[str], list
         if identity is not None and [found.st_dev, found.st_ino] != identity:
             raise PlanRefused(f"{ascii(source)} is not what it was")
         # above those that have a fixed number
-        descriptor = beyond(descriptor)
+        descriptor = move_above_fixed(descriptor)
         sources.append(descriptor)
         place = [kind + "-fd", str(descriptor)] if plan["descriptors"] else [kind, f"/proc/self/fd/{descriptor}"]
         options += [*place, path]
@@ -96,19 +96,19 @@ def arguments(plan: dict[str, Any], program: list[str]) -> tuple[list[str], list
         if checked:
             checks.append((path, "rw" if writable else "ro", found))
     options += ["--chdir", plan["folder"], "--seccomp", str(FILTER)]
-    script = CHECK + "".join(lines(plan, checks)) + f'exec {SCRIPT}<&-\nexec "$@"\n'
-    kept("\0".join(options).encode("utf-8", "surrogateescape"), ARGUMENTS)
-    kept(bytes.fromhex(plan["filter"]), FILTER)
-    kept(script.encode("utf-8", "surrogateescape"), SCRIPT)
+    script = CHECK + "".join(script_lines(plan, checks)) + f'exec {SCRIPT}<&-\nexec "$@"\n'
+    put_at("\0".join(options).encode("utf-8", "surrogateescape"), ARGUMENTS)
+    put_at(bytes.fromhex(plan["filter"]), FILTER)
+    put_at(script.encode("utf-8", "surrogateescape"), SCRIPT)
     inside = ["/bin/sh", f"/proc/self/fd/{SCRIPT}", *plan["before"], *program]
     return ["--args", str(ARGUMENTS), "--", *inside], sources
 
 
-def lines(plan: dict[str, Any], checks: list[tuple[str, str, os.stat_result | None]]) -> Iterator[str]:
+def script_lines(plan: dict[str, Any], checks: list[tuple[str, str, os.stat_result | None]]) -> Iterator[str]:
     """The lines of the script that compare what is mounted (`checks`: the destination of each mount, the options it has to
     have, and what lies there, if that is known), and that set the variables which are for the program alone."""
     for path, options, _ in checks:
-        yield f"mounted {shlex.quote(escaped(path))} {options}\n"
+        yield f"mounted {shlex.quote(escape_path(path))} {options}\n"
     same = [(path, f"{found.st_dev}:{found.st_ino}") for path, _, found in checks if found is not None]
     if same:
         paths = " ".join(shlex.quote(path) for path, _ in same)
@@ -120,12 +120,12 @@ def lines(plan: dict[str, Any], checks: list[tuple[str, str, os.stat_result | No
         yield f"export {name}={shlex.quote(os.environ.get(carried, ''))}; unset {carried}\n"
 
 
-def escaped(path: str) -> str:
+def escape_path(path: str) -> str:
     """A path as /proc/PID/mountinfo writes it: proc(5)."""
     return "".join(f"\\{ord(letter):03o}" if letter in " \t\n\\#" else letter for letter in path)
 
 
-def opened(path: str) -> tuple[int, os.stat_result]:
+def open_without_links(path: str) -> tuple[int, os.stat_result]:
     """A descriptor of what lies at a path, reached without following any link, and what it is."""
     descriptor = os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     for name in path.split("/"):
@@ -138,7 +138,7 @@ def opened(path: str) -> tuple[int, os.stat_result]:
     return descriptor, os.fstat(descriptor)
 
 
-def beyond(descriptor: int) -> int:
+def move_above_fixed(descriptor: int) -> int:
     """The same descriptor, with a number above those that are fixed."""
     import fcntl
 
@@ -147,7 +147,7 @@ def beyond(descriptor: int) -> int:
     return above
 
 
-def limit(limits: dict[str, int]) -> None:
+def set_limits(limits: dict[str, int]) -> None:
     """Lower limits of this process and of all that it becomes and starts."""
     if limits:
         import resource
@@ -158,7 +158,7 @@ def limit(limits: dict[str, int]) -> None:
             resource.setrlimit(number, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
-def kept(data: bytes, number: int) -> None:
+def put_at(data: bytes, number: int) -> None:
     """Let the next program read these bytes at this descriptor."""
     made = os.memfd_create("tmuxctl", 0)
     os.write(made, data)

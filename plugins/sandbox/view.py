@@ -60,27 +60,27 @@ View = dict[str, Part]
 """By physical path: of several that hold a path the longest counts, and where there is none the program may read."""
 
 
-def machine(spec: SessionSpec) -> View:
+def machine_view(spec: SessionSpec) -> View:
     """What every program in a sandbox has: no homes, no temporary files, no passwords, nothing of tmux."""
     # the whole folder of tmux's folder: made anew outside, that one would be seen again (a mount goes with its place)
-    view = dict.fromkeys([*private(), *homes(), *_temporary()], EMPTY) | _unreadable()
-    return view | home_inside(spec, view) | secrets(spec)
+    view = dict.fromkeys([*private_folders(), *home_folders(), *_tmux_folder()], EMPTY) | _secret_files()
+    return view | home_inside(spec, view) | secret_view(spec)
 
 
-def private() -> Iterator[str]:
+def private_folders() -> Iterator[str]:
     """The folders that are hidden, as far as they are there."""
     places = [*PRIVATE, *(os.environ.get(f"XDG_{word}_HOME", "") for word in ("CONFIG", "DATA", "CACHE", "STATE"))]
     yield from (os.path.realpath(path) for path in places if os.path.isabs(path) and os.path.isdir(path))
 
 
-def _temporary() -> Iterator[str]:
+def _tmux_folder() -> Iterator[str]:
     """Where tmux keeps its sockets, if you say so."""
     path = os.path.realpath(os.environ.get("TMUX_TMPDIR") or "/tmp")
     if path != "/" and os.path.isdir(path):
         yield path
 
 
-def homes() -> Iterator[str]:
+def home_folders() -> Iterator[str]:
     """Your home, as you call it and as the machine does."""
     named = [os.path.expanduser("~")]
     with suppress(KeyError):
@@ -101,7 +101,7 @@ def state_folder() -> str:
     return os.path.realpath(os.path.join(state_home(), "tmuxctl"))
 
 
-def secrets(spec: SessionSpec) -> View:
+def secret_view(spec: SessionSpec) -> View:
     """What nobody may be given: whoever reaches a socket of tmux is out of the sandbox."""
     temporary, states = os.environ.get("TMUX_TMPDIR") or "/tmp", [state_folder()]
     if folder := spec.notes.get("folder"):
@@ -114,17 +114,17 @@ def secrets(spec: SessionSpec) -> View:
     return asking | dict.fromkeys(paths, EMPTY)
 
 
-def _unreadable() -> View:
+def _secret_files() -> View:
     paths = [path for pattern in SECRET for path in glob.glob(pattern) if os.access(path, os.R_OK)]
     return {path: EMPTY if os.path.isdir(path) else NOTHING for path in paths}
 
 
-def sockets(view: View) -> View:
+def socket_view(view: View) -> View:
     """What hides the sockets of services, as far as the view shows them for reading."""
-    return {path: NOTHING for path in _sockets() if access(view, path) is Access.READ}
+    return {path: NOTHING for path in _listening_sockets() if access(view, path) is Access.READ}
 
 
-def _sockets() -> Iterator[str]:
+def _listening_sockets() -> Iterator[str]:
     """Where something listens that could be told to do things. One that has just come may go before it is hidden, and then
     nothing would start: only those that stay."""
     with suppress(OSError), open("/proc/net/unix", errors="surrogateescape") as table:
@@ -138,30 +138,30 @@ def _sockets() -> Iterator[str]:
 # what may be given
 
 
-def refusal(path: str, hiding: Iterable[str], kept: Iterable[str]) -> str | None:
+def refuse_reason(path: str, hiding: Iterable[str], kept: Iterable[str]) -> str | None:
     """Why a path cannot be given as it is, or None. `hiding` are hidden folders, `kept` those that hold what is tmuxctl's."""
     if path == "/":
         return "it is the whole machine"
-    if any(within(path, folder) for folder in KERNEL):
+    if any(is_within(path, folder) for folder in KERNEL):
         return "it is the kernel's"
     if path in hiding:
         return "it holds what a sandbox hides"
-    if any(within(path, folder) and not within(path, f"{folder}/worktrees") for folder in kept):
+    if any(is_within(path, folder) and not is_within(path, f"{folder}/worktrees") for folder in kept):
         return "tmuxctl keeps its own there"
     return None
 
 
-def bound(text: str, spec: SessionSpec) -> tuple[str, Part]:
+def parse_bind(text: str, spec: SessionSpec) -> tuple[str, Part]:
     """A path and what is given of it, from `PATH` or `ro:PATH`. Usage if it is not there, or a program may have chosen it."""
     given = text.removeprefix("ro:")
     path = os.path.join(spec.cwd, os.path.expanduser(given))
     if not given or not os.path.exists(path):
         hint = "write PATH or ro:PATH; a path that begins with ro: as ./ro:"
         raise Usage(f"there is no {ascii(given)} to bind", reason="bad_option", hint=hint)
-    return physical(path), WRITE if given == text else READ
+    return resolve_links(path), WRITE if given == text else READ
 
 
-def physical(path: str) -> str:
+def resolve_links(path: str) -> str:
     """The path without links. Usage `bad_path` for a link that lies where a program in a sandbox can write, or could once:
     it chose where that leads."""
     written = None
@@ -177,9 +177,9 @@ def physical(path: str) -> str:
         if not os.path.islink(step):
             done = step
             continue
-        written = _written() if written is None else written
+        written = _read_written() if written is None else written
         followed += 1
-        if followed > 40 or any(within(done, folder) for folder in written):
+        if followed > 40 or any(is_within(done, folder) for folder in written):
             hint = f"look at it: ls -l {step}; then name where it leads"
             message = f"{ascii(step)} is a link in a folder that programs in a sandbox can write"
             raise Usage(message, reason="bad_path", hint=hint)
@@ -190,11 +190,11 @@ def physical(path: str) -> str:
 
 def remember_written(view: View) -> None:
     """Write down which folders a program in a sandbox may write, for `physical`."""
-    known = set(_written())
+    known = set(_read_written())
     paths = [path for path, part in view.items() if part.access is Access.WRITE and not part.source]
     folder = os.path.join(state_folder(), "sandboxes")
     for path in paths:
-        if not any(within(path, one) for one in known) and os.path.isdir(path):
+        if not any(is_within(path, other) for other in known) and os.path.isdir(path):
             os.makedirs(folder, mode=0o700, exist_ok=True)
             known.add(path)
             # a name that two who start at once choose alike
@@ -205,7 +205,7 @@ def remember_written(view: View) -> None:
                 file.write(path)
 
 
-def _written() -> list[str]:
+def _read_written() -> list[str]:
     """The folders that programs in a sandbox could ever write, as far as they are still there."""
     folder, paths = os.path.join(state_folder(), "sandboxes"), []
     with suppress(FileNotFoundError):
@@ -223,7 +223,7 @@ def _written() -> list[str]:
 
 def access(view: View, path: str) -> Access:
     """What the program has of a path."""
-    holding = [one for one in view if within(path, one)]
+    holding = [place for place in view if is_within(path, place)]
     return view[max(holding, key=len)].access if holding else Access.READ
 
 
@@ -232,6 +232,6 @@ def hidden(view: View, path: str) -> bool:
     return access(view, path) in (Access.PRIVATE, Access.NOTHING)
 
 
-def within(path: str, folder: str) -> bool:
+def is_within(path: str, folder: str) -> bool:
     """True if the path is the folder or below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")

@@ -17,7 +17,7 @@ from tmuxctl.control.setup.first_profile import guessed
 from tmuxctl.errors import Conflict, Exited, NotFound, Usage
 from tmuxctl.model import Confidence, State
 from tmuxctl.profile_files import library, schema
-from tmuxctl.profile_files.yaml_tree import tree
+from tmuxctl.profile_files.yaml_tree import parse_yaml
 from tmuxctl.program_profile import from_json
 from tmuxctl.reading.state.judging import judge
 from tmuxctl.terminal.input.keys import tmux_keys
@@ -29,8 +29,8 @@ HEAD = "schema: tmuxctl/profile@1\n"
 
 def cases():
     for file in sorted(SCREENS.glob("*/expected.yaml")):
-        lines = tree(file.read_bytes(), str(file))
-        for case in schema.cases(lines, str(file)):
+        lines = parse_yaml(file.read_bytes(), str(file))
+        for case in schema.parse_tests(lines, str(file)):
             yield pytest.param(file.parent, case, id=f"{file.parent.name}-{case.file}")
 
 
@@ -65,7 +65,7 @@ def test_without_its_profile_no_screen_is_surely_idle_that_is_not(place, folder,
     "folder", sorted(path.parent for path in SCREENS.glob("*/expected.yaml")), ids=lambda path: path.name
 )
 def test_a_profile_has_three_real_screens_of_each_state_it_knows(place, folder):
-    listed = schema.cases(tree((folder / "expected.yaml").read_bytes(), folder.name), folder.name)
+    listed = schema.parse_tests(parse_yaml((folder / "expected.yaml").read_bytes(), folder.name), folder.name)
     states = [case.state or "busy" for case in listed]
     profile = library.load(folder.name, keys=tmux_keys)
     known = {"idle": profile.prompt or profile.continuation, "asking": profile.asking, "busy": profile.busy}

@@ -12,7 +12,7 @@ from programs import LINES, program
 
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, Usage
-from tmuxctl.operations import plain
+from tmuxctl.operations import to_json
 
 SECRET = "s3cret-but-long"
 
@@ -29,7 +29,7 @@ def test_a_secret_is_typed_from_the_environment(asking: Control, monkeypatch: py
     monkeypatch.setenv("PASSWORD", SECRET)
     written = asking.send("login", secret_from_env="PASSWORD")
     assert asking.wait("login", text=r"it has (\d+) bytes").groups == (str(len(SECRET)),)
-    assert SECRET not in repr(written) + repr(plain(written))
+    assert SECRET not in repr(written) + repr(to_json(written))
 
 
 @pytest.mark.on("memory", "tmux")

@@ -33,7 +33,7 @@ GIT = ("git", "-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "
 def home(control: Control, place: Path, needs: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with a key and a repository, and in it `work`, in which a sandbox may write."""
     needs("bwrap", "git")
-    if reason := plugin.why_not(plugin.load("sandbox")):
+    if reason := plugin.find_obstacle(plugin.load("sandbox")):
         pytest.skip(reason)
     home = place / "home"
     for folder in (home / "work", home / ".ssh"):

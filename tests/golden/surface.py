@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from golden.scenario import indented
 from tmuxctl import errors
-from tmuxctl.operations import Operation, Parameter, plain
+from tmuxctl.operations import Operation, Parameter, to_json
 from tmuxctl.surfaces.cli import app
 from tmuxctl.surfaces.cli.app import App
 from tmuxctl.surfaces.cli.manual import reference
@@ -85,7 +85,7 @@ def _types(kind: type) -> str:
     """A line for each key. All of the first sample is there; of the others nothing that may be missing, from a depth on."""
     found: dict[str, set[str]] = {}
     for depth in range(DEPTH, -1, -1):
-        for path, word in _walk(plain(_sample(kind, depth))):
+        for path, word in _walk(to_json(_sample(kind, depth))):
             found.setdefault(path, set()).add(word)
     return "".join(f"  {path}: {' or '.join(sorted(words))}\n" for path, words in found.items() if path)
 

@@ -15,7 +15,7 @@ from tmuxctl import plugin
 from tmuxctl.control import Control
 from tmuxctl.errors import Failed
 from tmuxctl.model import SessionSpec
-from tmuxctl.operations import plain
+from tmuxctl.operations import to_json
 
 VALUE = "wq7-the-value-itself"
 
@@ -216,7 +216,7 @@ def test_a_secret_reaches_the_program_and_is_kept_nowhere(
     assert {given["DEPLOY"], given["COPY"], given["MADE"], given["VAULT"]} == {VALUE}
 
     told = [plan, made, control.show("t"), control.ls(), control.screen("t"), control.log("t")]
-    assert VALUE not in json.dumps([plain(one) for one in told])
+    assert VALUE not in json.dumps([to_json(one) for one in told])
     kept = [one for one in place.rglob("*") if one.is_file() and VALUE.encode() in one.read_bytes()]
     assert kept == [token]
     assert not [one for one in Path("/proc").glob("[0-9]*/cmdline") if VALUE.encode() in contents(one)]

@@ -29,7 +29,7 @@ pytestmark = [
 def workspace(control: Control, place: Path, needs: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to work in, below the home that the sandbox hides."""
     needs("bwrap", "bash")
-    if reason := plugin.why_not(plugin.load("sandbox")):
+    if reason := plugin.find_obstacle(plugin.load("sandbox")):
         pytest.skip(reason)
     folder = place / "work"
     folder.mkdir()

@@ -15,7 +15,7 @@ from tmuxctl.control.observation.explaining import evidence_of_screen
 from tmuxctl.model import Confidence, State
 from tmuxctl.profile_files import library, schema
 from tmuxctl.profile_files.schema import ScreenTest
-from tmuxctl.profile_files.yaml_tree import tree
+from tmuxctl.profile_files.yaml_tree import parse_yaml
 from tmuxctl.program_profile import Profile
 from tmuxctl.reading.state.judging import Verdict, judge
 from tmuxctl.terminal.input.keys import tmux_keys
@@ -28,7 +28,7 @@ SHORT = 20
 
 def cases() -> Iterator[tuple[str, ScreenTest]]:
     for file in sorted(UNSEEN.glob("*/expected.yaml")):
-        for case in schema.cases(tree(file.read_bytes(), str(file)), str(file)):
+        for case in schema.parse_tests(parse_yaml(file.read_bytes(), str(file)), str(file)):
             yield file.parent.name, case
 
 

@@ -34,7 +34,7 @@ from tmuxctl.operations import (
     SessionNames,
     find,
     invoke,
-    names,
+    list_names,
     operation,
 )
 from tmuxctl.results import Answer, Check, Doctor, End, Killed, Output, Ran, Screen, Sessions, Submitted, Wait, Written
@@ -675,7 +675,7 @@ def test_the_moment_of_a_time():
 
 @pytest.mark.parametrize("service", [one.operations for one in app.App().services()])
 def test_every_operation_has_a_printer_of_its_result(service):
-    for one in (find(service, name) for name in names(service)):
+    for one in (find(service, name) for name in list_names(service)):
         shown = [one.meta.view] if one.meta.view else reference.result_classes(one)
         assert shown or one.function.__annotations__["return"] == "None", one.name
         assert [each for each in shown if each not in show.PRINTERS] == [], one.name

@@ -136,7 +136,7 @@ def test_the_script_tells_from_inside_a_sandbox(
     control: Control, place: Path, until: Until, needs: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     needs("bwrap")
-    if reason := plugin.why_not(plugin.load("sandbox")):
+    if reason := plugin.find_obstacle(plugin.load("sandbox")):
         pytest.skip(reason)
     monkeypatch.setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
     (place / "work").mkdir()

@@ -21,7 +21,7 @@ from programs import LINES, SHELL
 from tmuxctl.control import Control
 from tmuxctl.errors import Usage
 from tmuxctl.model import Asking, Confidence, Option, Session, State, Status
-from tmuxctl.operations import find, plain
+from tmuxctl.operations import find, to_json
 from tmuxctl.surfaces.cli.manual import reference
 from tmuxctl.surfaces.cli.printing import cells, color, output, progress, table
 from tmuxctl.vocabulary import EvidenceKind, InputKind
@@ -176,7 +176,7 @@ def test_a_format_knows_every_field_and_leaves_out_what_is_unknown(form: str, te
     else:
         with pytest.raises(Usage) as error:
             table.check_form(form)
-        assert all(f"{field}" in error.value.hint for field in plain(FIX))
+        assert all(f"{field}" in error.value.hint for field in to_json(FIX))
         assert table.formed(form.replace(":.<3", ":<3"), FIX) == "fix-the-very-long-name||web\nasking\\t"
 
 

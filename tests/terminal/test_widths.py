@@ -91,7 +91,7 @@ def tmux() -> Iterator[Tmux]:
 def test_a_text_is_as_wide_as_tmux_draws_it(tmux: Tmux, name: str) -> None:
     drawn = tmux.drawn[name]
     assert widths.columns(drawn.text, tmux.version) == drawn.columns, ascii(drawn.text)
-    assert widths.left(drawn.text + END, drawn.columns, tmux.version) == drawn.text
+    assert widths.first_columns(drawn.text + END, drawn.columns, tmux.version) == drawn.text
 
 
 def test_the_table_is_large() -> None:

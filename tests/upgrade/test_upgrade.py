@@ -30,7 +30,7 @@ def kept(request: Any, control: Control, place: Path, needs: Callable[..., None]
     found = Kept(request.param, place)
     if platform.machine() != found.about["machine"]:
         pytest.skip(f"what was recorded runs on {found.about['machine']}: the filter of a sandbox is of its machine")
-    if reason := plugin.why_not(plugin.load("sandbox")):
+    if reason := plugin.find_obstacle(plugin.load("sandbox")):
         pytest.skip(reason)
     found.lay_out()
     return found

@@ -30,7 +30,7 @@ START = "from tmuxctl.contract.child import main; main()"
 
 def failures(name: str, options: Mapping[str, Any] | None = None) -> tuple[str, ...]:
     """What the plugin of this name does not keep to, in words; none if it keeps to all."""
-    return tuple(f"{one.test}: {one.why}" for one in run(name, options) if one.outcome == "failed")
+    return tuple(f"{test.test}: {test.why}" for test in run(name, options) if test.outcome == "failed")
 
 
 def run(
@@ -43,17 +43,17 @@ def run(
     find_plugin(name)
     folder = os.path.realpath(tempfile.mkdtemp(prefix="tmuxctl-plugin-"))
     try:
-        return tuple(_outcomes(name, dict(options or {}), folder, timing.test_seconds))
+        return tuple(_run_tests(name, dict(options or {}), folder, timing.test_seconds))
     finally:
         rmtree(folder, ignore_errors=True)
 
 
-def _outcomes(name: str, options: Mapping[str, Any], folder: str, seconds: float) -> Iterator[PluginTested]:
-    with open(f"{folder}/said", "w+b") as said, _started(folder, said) as process:
+def _run_tests(name: str, options: Mapping[str, Any], folder: str, seconds: float) -> Iterator[PluginTested]:
+    with open(f"{folder}/said", "w+b") as said, _start_child(folder, said) as process:
         test = "loads"
         try:
-            _ask(process, {"name": name, "options": options, "folder": folder})
-            for line in _lines(process, seconds):
+            _send_request(process, {"name": name, "options": options, "folder": folder})
+            for line in _read_lines(process, seconds):
                 told = parse_json(line)
                 if "refused" in told:
                     raise from_json(told["refused"])
@@ -63,7 +63,7 @@ def _outcomes(name: str, options: Mapping[str, Any], folder: str, seconds: float
                 yield PluginTested(name, test, outcome, told["why"])
                 test = ""
             process.wait(seconds)
-            why = f"it ended the process that tried it, with status {process.returncode}: {_last_line(said)}"
+            why = f"it ended the process that tried it, with status {process.returncode}: {_last_words(said)}"
         except subprocess.TimeoutExpired:
             why = f"it did not end within {seconds:g} s"
         finally:
@@ -73,7 +73,7 @@ def _outcomes(name: str, options: Mapping[str, Any], folder: str, seconds: float
             yield PluginTested(name, test or "ends", "failed", why)
 
 
-def _started(folder: str, said: IO[bytes]) -> subprocess.Popen[bytes]:
+def _start_child(folder: str, said: IO[bytes]) -> subprocess.Popen[bytes]:
     """The process that tries it: with our packages, and a home and state folder of its own."""
     own = {name: f"{folder}/{name.lower()}" for name in ("HOME", "TMPDIR", "XDG_STATE_HOME", "XDG_CACHE_HOME")}
     for path in own.values():
@@ -92,13 +92,13 @@ def _started(folder: str, said: IO[bytes]) -> subprocess.Popen[bytes]:
     )
 
 
-def _ask(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> None:
+def _send_request(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> None:
     assert process.stdin is not None
     with suppress(BrokenPipeError), process.stdin as stdin:
         stdin.write(json.dumps(request).encode())
 
 
-def _lines(process: subprocess.Popen[bytes], seconds: float) -> Iterator[bytes]:
+def _read_lines(process: subprocess.Popen[bytes], seconds: float) -> Iterator[bytes]:
     """The lines it prints; TimeoutExpired if the next one does not come in time."""
     assert process.stdout is not None
     source, read = process.stdout.fileno(), b""
@@ -113,7 +113,7 @@ def _lines(process: subprocess.Popen[bytes], seconds: float) -> Iterator[bytes]:
     raise subprocess.TimeoutExpired(START, seconds)
 
 
-def _last_line(said: IO[bytes]) -> str:
+def _last_words(said: IO[bytes]) -> str:
     said.seek(0)
     lines = said.read().decode(errors="replace").strip().split("\n")
     return lines[-1].strip()[:200] or "it said nothing"

@@ -23,7 +23,7 @@ def main() -> None:
 
     trial = Trial(request["name"], request["options"], request["folder"])
     try:
-        for title, test in tests.of(trial):
+        for title, test in tests.tests_for(trial):
             tell(test=title)
             outcome, why = tests.outcome(test, trial)
             tell(outcome=outcome, why=why)

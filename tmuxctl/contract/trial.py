@@ -51,7 +51,7 @@ class Trial:
     def __init__(self, name: str, given: Mapping[str, Any], folder: str) -> None:
         self.name, self.given, self.folder = name, given, folder
         self.made: list[Attempt] = []
-        self._known: dict[str, Attempt | TmuxctlError] = {}
+        self._results: dict[str, Attempt | TmuxctlError] = {}
         self.load_seconds = 0.0
 
     @cached_property
@@ -67,7 +67,7 @@ class Trial:
         """The plugin, if it can be tried here; else Skipped."""
         try:
             found = self.plugin
-            reason = plugin.why_not(found)
+            reason = plugin.find_obstacle(found)
         except TmuxctlError as error:
             raise Skipped(f"it cannot be used: {error.message}") from None
         if reason:
@@ -76,12 +76,12 @@ class Trial:
 
     def attempt(self, sort: str) -> Attempt:
         """What it makes of a spec of this sort, tried once; raises what it raised."""
-        if sort not in self._known:
+        if sort not in self._results:
             try:
-                self._known[sort] = self.fresh(sort, sort)
+                self._results[sort] = self.fresh(sort, sort)
             except TmuxctlError as error:
-                self._known[sort] = error
-        found = self._known[sort]
+                self._results[sort] = error
+        found = self._results[sort]
         if isinstance(found, TmuxctlError):
             raise found
         return found
@@ -93,7 +93,7 @@ class Trial:
                 self.attempt(sort)
             except TmuxctlError:
                 continue
-        found = [one for one in self._known.values() if isinstance(one, Attempt)]
+        found = [result for result in self._results.values() if isinstance(result, Attempt)]
         if not found:
             raise Skipped("it took no spec")
         return found
@@ -101,7 +101,7 @@ class Trial:
     def fresh(self, label: str, sort: str = PLAIN, others: Sequence[str] = (), **options: Any) -> Attempt:
         """What it makes, together with these others, of a spec of this sort in a folder of its own."""
         found = self.ready()
-        before = self._spec(label, sort)
+        before = self._make_spec(label, sort)
         place = f"{self.folder}/{label}" if before.machine else before.cwd
         wanted = [(name, self.options(plugin.load(name), place)) for name in others]
         wanted.append((self.name, {**self.options(found, place), **options}))
@@ -118,23 +118,25 @@ class Trial:
     def options(self, found: Plugin, place: str) -> dict[str, Any]:
         """The options to try a plugin with in this folder, which it may prepare; Skipped if it needs one that nobody gave."""
         given = self.given if found.name == self.name else {}
-        options = {**(plugin.example(found, place) or {}), **given}
+        options = {**(plugin.example_options(found, place) or {}), **given}
         for option in found.options or ():
             if option.required and option.name not in options:
                 raise Skipped(f"{found.name} needs {option.name}: give it with --option, or let its `example` name one")
         return options
 
-    def complaints(self, one: Attempt, ended: SessionEnd) -> list[str]:
+    def complaints(self, attempt: Attempt, ended: SessionEnd) -> list[str]:
         """What goes wrong when the plugins clean up; what they say they leave behind is none of it."""
-        said = plugin.cleanup(one.stored, one.applied, ended, folder=self.folder)
+        said = plugin.cleanup(attempt.stored, attempt.applied, ended, folder=self.folder)
         return [words for words in said if words.startswith("plugin '")]
 
     def close(self) -> None:
         """Let go of all that was made."""
-        for one in self.made:
-            plugin.cleanup(one.stored, one.applied, SessionEnd(None, kept=False, force=True), folder=self.folder)
+        for attempt in self.made:
+            plugin.cleanup(
+                attempt.stored, attempt.applied, SessionEnd(None, kept=False, force=True), folder=self.folder
+            )
 
-    def _spec(self, label: str, sort: str) -> SessionSpec:
+    def _make_spec(self, label: str, sort: str) -> SessionSpec:
         place = f"{self.folder}/{NAME_OF_FOLDER if sort == STRANGE else label}"
         os.makedirs(f"{self.folder}/{label}", exist_ok=True)
         os.makedirs(place, exist_ok=True)

@@ -59,8 +59,8 @@ class KnownProfiles:
         from tmuxctl.profile_files import library
 
         self._checked = time.monotonic()
-        found = extensions.profiles()
-        key = [tmuxctl.__version__, *([one.path, *library.stamp_of(one.path)] for one in found)]
+        found = extensions.list_profiles()
+        key = [tmuxctl.__version__, *([one.path, *library.file_stamp(one.path)] for one in found)]
         if key == self._key:
             return
         self._key, self._found = key, {}

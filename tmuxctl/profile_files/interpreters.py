@@ -56,38 +56,38 @@ INTERPRETERS: Mapping[str, Interpreter] = {
 
 def is_interpreter(program: str) -> bool:
     """True for a program that is known more by what it runs than by its own name."""
-    return _words_of(program) is not None
+    return _find_interpreter(program) is not None
 
 
-def script(words: Sequence[str]) -> str:
+def script_name(words: Sequence[str]) -> str:
     """The name of the script, module or tool that an interpreter runs (`mush.py` of `python3 -q ~/mush.py`, `http.server`
     of `python3 -m http.server`), without folder and version. `words` begin with the interpreter. Empty where it runs none."""
-    how = _words_of(os.path.basename(words[0])) if words else None
-    rest = list(words[1:]) if how else []
-    while how and rest:
+    interpreter = _find_interpreter(os.path.basename(words[0])) if words else None
+    rest = list(words[1:]) if interpreter else []
+    while interpreter and rest:
         word = rest.pop(0)
-        if word in how.commands:
+        if word in interpreter.commands:
             continue
         if word == "--" or not word.startswith(("-", "+")):
             found = (rest or [""])[0] if word == "--" else word
-            return _name(found)
-        option, attached = _option(word, how)
-        if option in how.inline or option == "-":
+            return _bare_name(found)
+        option, attached = _split_option(word, interpreter)
+        if option in interpreter.inline or option == "-":
             return ""
-        if option in (*how.module, *how.valued) and not attached:
+        if option in (*interpreter.module, *interpreter.valued) and not attached:
             attached = rest.pop(0) if rest else ""
-        if option in how.module:
-            return _name(attached)
+        if option in interpreter.module:
+            return _bare_name(attached)
     return ""
 
 
-def _words_of(program: str) -> Interpreter | None:
-    return next((how for pattern, how in INTERPRETERS.items() if fnmatchcase(program, pattern)), None)
+def _find_interpreter(program: str) -> Interpreter | None:
+    return next((interpreter for pattern, interpreter in INTERPRETERS.items() if fnmatchcase(program, pattern)), None)
 
 
-def _option(word: str, how: Interpreter) -> tuple[str, str]:
+def _split_option(word: str, interpreter: Interpreter) -> tuple[str, str]:
     """The option that a word gives, of several letters in one the one that counts, and the value that stands in the same word."""
-    known = (*how.inline, *how.module, *how.valued)
+    known = (*interpreter.inline, *interpreter.module, *interpreter.valued)
     name, equals, value = word.partition("=")
     if word.startswith("--") or name in known:
         return name, value if equals else ""
@@ -97,7 +97,7 @@ def _option(word: str, how: Interpreter) -> tuple[str, str]:
     return word, ""
 
 
-def _name(word: str) -> str:
+def _bare_name(word: str) -> str:
     """A path or package without folder and version: `@scope/tool@latest` is `tool`."""
     name = os.path.basename(word)
     return name.partition("@")[0].partition("==")[0] or name

@@ -58,10 +58,10 @@ def load(name: str, *, keys: Keys | None = None) -> Profile:
 
     NotFound `no_profile`; Usage `bad_profile` for a file with something wrong in it, `bad_name`; Denied `unsafe_file`.
     """
-    return load_found(found(name), keys=keys)
+    return load_found(find_file(name), keys=keys)
 
 
-def found(name: str) -> Extension:
+def find_file(name: str) -> Extension:
     """Where the profile of this name is, or the file of this path; errors as `load`."""
     if "/" not in name and not name.endswith(".yaml"):
         return extensions.find_profile(name)
@@ -80,42 +80,42 @@ def found(name: str) -> Extension:
     return Extension(stem, "file", "profile", path, os.path.dirname(path))
 
 
-def load_found(one: Extension, *, keys: Keys | None = None) -> Profile:
+def load_found(extension: Extension, *, keys: Keys | None = None) -> Profile:
     """As `load`, of a profile that was found before."""
-    kept = _profiles.get(one.path)
-    if kept and all(stamp_of(path) == was for path, was in kept[0]):
+    kept = _profiles.get(extension.path)
+    if kept and all(file_stamp(path) == was for path, was in kept[0]):
         return kept[1]
     from tmuxctl.profile_files import resolved
 
-    chain = list(_chain(one, keys))
+    chain = list(_read_chain(extension, keys))
     given: Mapping[str, Any] = {}
     for _, _, document in reversed(chain):
-        given = resolved.merged(document.given, given)
+        given = resolved.merge(document.given, given)
     hooks = given.get("hooks")
     if isinstance(hooks, str):
-        others, named = _hooks_of(hooks, chain[0][2].where, keys)
+        others, named = _load_hooks(hooks, chain[0][2].where, keys)
         chain += others
         given = {**given, "hooks": named}
-    made = resolved.profile(given)
-    _profiles[one.path] = tuple((path, stamp) for path, stamp, _ in chain), made
+    made = resolved.build_profile(given)
+    _profiles[extension.path] = tuple((path, stamp) for path, stamp, _ in chain), made
     return made
 
 
-def _chain(one: Extension, keys: Keys | None) -> Iterator[tuple[str, Stamp, ProfileDocument]]:
+def _read_chain(extension: Extension, keys: Keys | None) -> Iterator[tuple[str, Stamp, ProfileDocument]]:
     """A file and those it is built on, nearest first."""
     names: list[str] = []
-    following: Extension | None = one
+    following: Extension | None = extension
     while following is not None:
         names.append(following.name)
-        stamp, document = _read(following, keys)
+        stamp, document = _read_document(following, keys)
         yield following.path, stamp, document
-        following = _extended(document, names)
+        following = _find_parent(document, names)
 
 
-def _hooks_of(name: str, where: str, keys: Keys | None) -> tuple[list[tuple[str, Stamp, ProfileDocument]], Hooks]:
+def _load_hooks(name: str, where: str, keys: Keys | None) -> tuple[list[tuple[str, Stamp, ProfileDocument]], Hooks]:
     """What another profile says of its program's hooks, and the files that say it."""
     try:
-        chain = list(_chain(extensions.find_profile(name), keys))
+        chain = list(_read_chain(extensions.find_profile(name), keys))
     except NotFound as error:
         raise Usage(f"{where}: hooks: {error.message}", reason="bad_profile", hint=error.hint) from None
     hooks = next((said for _, _, document in chain if (said := document.given.get("hooks"))), None)
@@ -124,19 +124,19 @@ def _hooks_of(name: str, where: str, keys: Keys | None) -> tuple[list[tuple[str,
     return chain, hooks
 
 
-def read(one: Extension, *, keys: Keys | None = None) -> ProfileDocument:
+def read(extension: Extension, *, keys: Keys | None = None) -> ProfileDocument:
     """One file, as it stands; errors as `load`."""
-    return _read(one, keys)[1]
+    return _read_document(extension, keys)[1]
 
 
-def _read(one: Extension, keys: Keys | None) -> tuple[Stamp, ProfileDocument]:
-    stamp = stamp_of(one.path)
-    kept = _documents.get(one.path)
+def _read_document(extension: Extension, keys: Keys | None) -> tuple[Stamp, ProfileDocument]:
+    stamp = file_stamp(extension.path)
+    kept = _documents.get(extension.path)
     if kept is None or kept[0] != stamp:
         from tmuxctl.profile_files.schema import parse
 
-        kept = stamp, parse(_content(one), ascii(one.path), one.name, keys=keys)
-        _documents[one.path] = kept
+        kept = stamp, parse(_read_content(extension), ascii(extension.path), extension.name, keys=keys)
+        _documents[extension.path] = kept
     return kept
 
 
@@ -146,27 +146,27 @@ def detect(argv: Sequence[str], *, keys: Keys | None = None) -> str | None:
     A script comes before the interpreter that runs it, a user's own before ours, a name written out before one with `*`.
     Only files whose text seems to name the program are parsed; Usage `bad_profile` if one of these has something wrong in it.
     """
-    program = program_of(argv)
+    program = program_name(argv)
     # a script with a `#!` line is a program of its own, too
-    wanted = (("script", script_of(argv)), ("script", program), ("argv0", program))
-    return next((found for key, name in wanted if name and (found := _for(name, key, keys))), None)
+    wanted = (("script", script_name(argv)), ("script", program), ("argv0", program))
+    return next((found for key, name in wanted if name and (found := _find_profile_for(name, key, keys))), None)
 
 
-def _for(program: str, key: str, keys: Keys | None) -> str | None:
+def _find_profile_for(program: str, key: str, keys: Keys | None) -> str | None:
     """The name of the profile whose `detect` names this program under the key."""
-    likely = [one for one in extensions.profiles() if _may_fit(one, program)]
+    likely = [extension for extension in extensions.list_profiles() if _may_fit(extension, program)]
     for source in SOURCES:
         fitting = []
-        for one in (one for one in likely if one.source == source):
-            names = _detected(read(one, keys=keys), key)
+        for extension in (extension for extension in likely if extension.source == source):
+            names = _detected_programs(read(extension, keys=keys), key)
             if any(fnmatchcase(program, pattern) for pattern in names):
-                fitting.append((program not in names, one.name != program, one.name))
+                fitting.append((program not in names, extension.name != program, extension.name))
         if fitting:
             return min(fitting)[2]
     return None
 
 
-def _detected(document: ProfileDocument, key: str) -> tuple[str, ...]:
+def _detected_programs(document: ProfileDocument, key: str) -> tuple[str, ...]:
     """The programs one file is for: those it names itself, else the one of its own name; never its parent's."""
     given = document.given.get("detect", {})
     own = (document.given["name"],) if key == "argv0" and "script" not in given else ()
@@ -174,21 +174,21 @@ def _detected(document: ProfileDocument, key: str) -> tuple[str, ...]:
     return found
 
 
-def program_of(argv: Sequence[str]) -> str:
+def program_name(argv: Sequence[str]) -> str:
     """The name of the program that a command is about, past `env`, `sudo -u X`, `timeout 5` and the like; may be empty."""
-    place = place_of(argv)
+    place = program_index(argv)
     return "" if place is None else os.path.basename(argv[place])
 
 
-def script_of(argv: Sequence[str]) -> str:
+def script_name(argv: Sequence[str]) -> str:
     """The name of the script, module or tool that a command runs by an interpreter; empty if it runs none."""
     from tmuxctl.profile_files import interpreters
 
-    place = place_of(argv)
-    return "" if place is None else interpreters.script(argv[place:])
+    place = program_index(argv)
+    return "" if place is None else interpreters.script_name(argv[place:])
 
 
-def place_of(argv: Sequence[str]) -> int | None:
+def program_index(argv: Sequence[str]) -> int | None:
     """Which word of a command is the program that it is about, as `program_of`; None if none is."""
     words = list(argv)
     while words:
@@ -218,7 +218,7 @@ def _takes_value(option: str, wrapper: Wrapper) -> bool:
     return option.startswith("-") and valued[:1] == [len(option) - 1]
 
 
-def _extended(document: ProfileDocument, names: list[str]) -> Extension | None:
+def _find_parent(document: ProfileDocument, names: list[str]) -> Extension | None:
     name = document.given.get("extends")
     if name is None:
         return None
@@ -231,14 +231,14 @@ def _extended(document: ProfileDocument, names: list[str]) -> Extension | None:
         raise Usage(f"{document.where}: extends: {error.message}", reason="bad_profile", hint=error.hint) from None
 
 
-def _content(one: Extension) -> bytes:
+def _read_content(extension: Extension) -> bytes:
     try:
-        return extensions.read(one)
+        return extensions.read_extension(extension)
     except OSError as error:
-        raise Usage(f"{ascii(one.path)}: {error.strerror}", reason="bad_profile") from None
+        raise Usage(f"{ascii(extension.path)}: {error.strerror}", reason="bad_profile") from None
 
 
-def stamp_of(path: str) -> Stamp:
+def file_stamp(path: str) -> Stamp:
     """What changes with a file's content. Inside a one-file application nothing does."""
     try:
         status = os.stat(path)
@@ -251,20 +251,20 @@ DETECT = re.compile(rb"^detect:.*(?:\n(?:[ \t#].*)?)*", re.MULTILINE)
 NAMES = re.compile(rb"(?:argv0|script)['\"]?\s*:\s*(\[[^\]]*\]|[^,}\n]*(?:\n\s*-.*)*)")
 
 
-def _may_fit(one: Extension, program: str) -> bool:
+def _may_fit(extension: Extension, program: str) -> bool:
     """Whether a file may be for this program, by its text alone: parsing all of them would take 20 times as long."""
-    stamp = stamp_of(one.path)
-    kept = _patterns.get(one.path)
+    stamp = file_stamp(extension.path)
+    kept = _patterns.get(extension.path)
     if kept is None or kept[0] != stamp:
-        kept = _patterns[one.path] = stamp, _seen_patterns(one)
+        kept = _patterns[extension.path] = stamp, _scan_patterns(extension)
     return kept[1] is None or any(fnmatchcase(program, pattern) for pattern in kept[1])
 
 
-def _seen_patterns(one: Extension) -> tuple[str, ...] | None:
+def _scan_patterns(extension: Extension) -> tuple[str, ...] | None:
     """The names that `detect` seems to hold; None if only parsing can tell."""
-    data = _content(one)
+    data = _read_content(extension)
     section = DETECT.search(data)
     listed = NAMES.findall(section[0]) if section else None
     if listed:
         return tuple(re.findall(r"[\w.+@*?-]+", b" ".join(listed).decode(errors="replace")))
-    return None if section or b"detect" in data else (one.name,)
+    return None if section or b"detect" in data else (extension.name,)

@@ -22,7 +22,7 @@ LENGTHS = (*range(4, 65, 4), len(ROW))
 """Characters of the rows tried where no alarm can end a search: what doubles with each of them is seen before it takes long."""
 
 
-def problem(pattern: str) -> str | None:
+def find_problem(pattern: str) -> str | None:
     """Why this pattern is refused, in words, or None.
 
     `(a+)+` or `(a|a)*b` can take a time that doubles with every character of a screen.
@@ -38,7 +38,7 @@ def problem(pattern: str) -> str | None:
     return None
 
 
-def _parts(pattern: str) -> Iterator[str]:
+def _split_pattern(pattern: str) -> Iterator[str]:
     """The pattern, and the rest of it behind its plain beginning and from each group on: a row of one character gets there."""
     starts = {0, BEGINNING.match(pattern).end(), *(place.start() for place in re.finditer(r"\(", pattern))}  # type: ignore[union-attr]
     for start in sorted(starts):
@@ -53,19 +53,19 @@ def _parts(pattern: str) -> Iterator[str]:
 
 def _takes_long(pattern: str) -> bool:
     """Whether it takes long to find that a row of one character fits in none of the ways of a part."""
-    alarmed = alarm.possible()
+    alarmed = alarm.is_possible()
     lengths = LENGTHS[-1:] if alarmed else LENGTHS
 
     def trial() -> bool:
-        return any(_slow(part, lengths) for part in _parts(pattern))
+        return any(_is_slow(part, lengths) for part in _split_pattern(pattern))
 
     try:
-        return alarm.within(TIMING.profile.trial_seconds, trial) if alarmed else trial()
+        return alarm.run_within(TIMING.profile.trial_seconds, trial) if alarmed else trial()
     except alarm.TimeUp:
         return True
 
 
-def _slow(part: str, lengths: Sequence[int]) -> bool:
+def _is_slow(part: str, lengths: Sequence[int]) -> bool:
     try:
         search = re.compile(f"(?:{part})(?!)", re.MULTILINE).search
     except re.error:
@@ -80,6 +80,6 @@ def _slow(part: str, lengths: Sequence[int]) -> bool:
     return False
 
 
-def matches_nothing(pattern: str) -> bool:
+def matches_empty_line(pattern: str) -> bool:
     """True for a pattern that an empty line fulfils, and so nearly every screen."""
     return re.search(pattern, "", re.MULTILINE) is not None

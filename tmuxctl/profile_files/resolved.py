@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tmuxctl.profile_files.schema import SCHEMA, key_of, named
-from tmuxctl.program_profile import RECORDS, RULES, Profile, plain
+from tmuxctl.profile_files.schema import SCHEMA, by_field_name, key_of
+from tmuxctl.program_profile import RECORDS, RULES, Profile, to_plain
 
 OWN = ("name", "extends", "notes")
 """Keys that speak of their own file: they are not taken from the one it extends."""
 
 
-def merged(child: Mapping[str, Any], parent: Mapping[str, Any]) -> dict[str, Any]:
+def merge(child: Mapping[str, Any], parent: Mapping[str, Any]) -> dict[str, Any]:
     """What a file says together with what it extends.
 
     The child's value wins; maps are joined key by key; rules of the child come first, then those rules of the parent
@@ -32,14 +32,14 @@ def merged(child: Mapping[str, Any], parent: Mapping[str, Any]) -> dict[str, Any
     return found
 
 
-def profile(given: Mapping[str, Any]) -> Profile:
+def build_profile(given: Mapping[str, Any]) -> Profile:
     """The Profile of what was said. A file that names no program is for the program of its own name."""
     maps = ((key, value) for key, value in given.items() if isinstance(value, dict))
-    flat = {**given, **{f"{key}.{inner}": one for key, value in maps for inner, one in value.items()}}
-    fields = named(Profile, flat)
+    flat = {**given, **{f"{key}.{inner}": entry for key, value in maps for inner, entry in value.items()}}
+    fields = by_field_name(Profile, flat)
     for name in ("submit", "answer"):
         if name in fields:
-            fields[name] = RECORDS[name](**named(RECORDS[name], fields[name]))
+            fields[name] = RECORDS[name](**by_field_name(RECORDS[name], fields[name]))
     if "script" not in fields:
         fields.setdefault("argv0", (given["name"],))
     if isinstance(fields.get("hooks"), str):
@@ -47,10 +47,10 @@ def profile(given: Mapping[str, Any]) -> Profile:
     return Profile(**fields)
 
 
-def written(found: Profile) -> dict[str, Any]:
+def to_document(found: Profile) -> dict[str, Any]:
     """The Profile as the content of a file, in plain values: what differs from the defaults."""
     given: dict[str, Any] = {"schema": SCHEMA}
-    for key, value in plain(found, key_of).items():
+    for key, value in to_plain(found, key_of).items():
         outer, _, inner = key.partition(".")
         if inner:
             given.setdefault(outer, {})[inner] = value
@@ -63,5 +63,7 @@ def as_yaml(found: Profile) -> str:
     """The Profile as a file's text."""
     import yaml
 
-    text: str = yaml.safe_dump(written(found), sort_keys=False, allow_unicode=True, default_flow_style=None, width=118)
+    text: str = yaml.safe_dump(
+        to_document(found), sort_keys=False, allow_unicode=True, default_flow_style=None, width=118
+    )
     return text

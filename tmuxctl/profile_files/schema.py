@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from tmuxctl.config import near
+from tmuxctl.config import suggest
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.model import NAME, State, parse_seconds, parse_size
-from tmuxctl.profile_files.patterns import matches_nothing, problem
-from tmuxctl.profile_files.yaml_tree import YamlNode, bad, tree
+from tmuxctl.profile_files.patterns import find_problem, matches_empty_line
+from tmuxctl.profile_files.yaml_tree import YamlNode, parse_yaml, profile_error
 from tmuxctl.program_profile import (
     RECORDS,
     AnswerRules,
@@ -74,21 +74,23 @@ def parse(data: bytes, where: str, name: str, *, keys: Keys | None = None) -> Pr
     Usage `bad_profile` names the line, what is wrong there, and what would be right.
     """
     reader = _Reader(where, keys)
-    root = tree(data, where)
+    root = parse_yaml(data, where)
     entries = reader.entries(root, "the profile", KEYS)
     said = entries.pop("schema", None)
     if said is None or said.value != SCHEMA:
         what = "no `schema`" if said is None else f"schema {ascii(said.value)[:60]} is not known"
-        raise bad(where, said.line if said else 1, what, f"schema: {SCHEMA}")
+        raise profile_error(where, said.line if said else 1, what, f"schema: {SCHEMA}")
     tests = reader.tests(entries.pop("tests", YamlNode(1, [])))
     given = {key: KEYS[key](reader, node, key) for key, node in entries.items()}
     if given.setdefault("name", name) != name:
         line = entries["name"].line
-        raise bad(where, line, f"name {given['name']!r} is not the file's", f"name: {name}, or rename the file")
+        raise profile_error(
+            where, line, f"name {given['name']!r} is not the file's", f"name: {name}, or rename the file"
+        )
     return ProfileDocument(where, given, tests)
 
 
-def cases(root: YamlNode, where: str) -> tuple[ScreenTest, ...]:
+def parse_tests(root: YamlNode, where: str) -> tuple[ScreenTest, ...]:
     """A list of saved screens, as it stands under `tests` or in a file of its own."""
     return _Reader(where, None).tests(root)
 
@@ -101,7 +103,7 @@ class _Reader:
         self.check_keys = keys
 
     def wrong(self, node: YamlNode, what: str, message: str, hint: str = "") -> Usage:
-        return bad(self.where, node.line, f"{what}: {message}", hint)
+        return profile_error(self.where, node.line, f"{what}: {message}", hint)
 
     def entries(self, node: YamlNode, what: str, known: Mapping[str, Any] | Sequence[str]) -> dict[str, YamlNode]:
         """A map whose keys are all known and not empty."""
@@ -109,7 +111,7 @@ class _Reader:
             raise self.wrong(node, what, f"a map of key: value is wanted here, not {node.kind}")
         for key, value in node.value.items():
             if known and key not in known:
-                hint = near(key, known) or f"there are: {', '.join(known)}"
+                hint = suggest(key, known) or f"there are: {', '.join(known)}"
                 raise self.wrong(value, what, f"no key {ascii(key[:40])}", hint)
             if value.value is None:
                 raise self.wrong(value, key, "is empty", "leave it out")
@@ -125,12 +127,12 @@ class _Reader:
     def texts(self, node: YamlNode, what: str) -> tuple[str, ...]:
         """A list of texts; a single one may stand for itself."""
         items = node.value if isinstance(node.value, list) else [node]
-        return tuple(self.text(one, what) for one in items)
+        return tuple(self.text(item, what) for item in items)
 
     def one_of(self, node: YamlNode, what: str, choices: Sequence[str]) -> str:
         found = self.text(node, what)
         if found not in choices:
-            hint = near(found, choices) or f"there are: {', '.join(choices)}"
+            hint = suggest(found, choices) or f"there are: {', '.join(choices)}"
             raise self.wrong(node, what, f"{ascii(found[:40])} is none of its values", hint)
         return found
 
@@ -179,14 +181,14 @@ class _Reader:
 
     def pattern(self, node: YamlNode, what: str) -> str:
         found = self.text(node, what)
-        if wrong := problem(found):
+        if wrong := find_problem(found):
             raise self.wrong(node, what, wrong, "Python's syntax, ^ and $ match at lines; put it into '...'")
         return found
 
     def sign(self, node: YamlNode, what: str) -> str:
         """A pattern that says something by being found: it may not be found everywhere."""
         found = self.pattern(node, what)
-        if matches_nothing(found):
+        if matches_empty_line(found):
             raise self.wrong(node, what, "this matches an empty line, so it would always hold")
         return found
 
@@ -206,19 +208,19 @@ class _Reader:
         found = self.text(node, what)
         if not re.fullmatch(r"screen|cursor-line|last-line|title|bottom:[1-9][0-9]{0,2}", found):
             known = ("screen", "bottom:6", "cursor-line", "last-line", "title")
-            raise self.wrong(node, what, f"{ascii(found[:40])} is no place", near(found, known) or ", ".join(known))
+            raise self.wrong(node, what, f"{ascii(found[:40])} is no place", suggest(found, known) or ", ".join(known))
         return found
 
     def programs(self, node: YamlNode, what: str) -> tuple[str, ...]:
         found = self.texts(node, what)
-        for one in found:
-            if not PROGRAM.fullmatch(one):
+        for program in found:
+            if not PROGRAM.fullmatch(program):
                 hint = "the name without its folder; * and ? stand for anything, as in python3*"
-                raise self.wrong(node, what, f"{ascii(one[:40])} is no name of a program", hint)
+                raise self.wrong(node, what, f"{ascii(program[:40])} is no name of a program", hint)
         return found
 
     def variables(self, node: YamlNode, what: str) -> dict[str, str]:
-        found = {key: self.text(one, key) for key, one in self.entries(node, what, ()).items()}
+        found = {key: self.text(entry, key) for key, entry in self.entries(node, what, ()).items()}
         for name in found:
             if not VARIABLE.fullmatch(name):
                 raise self.wrong(node, what, f"{ascii(name[:40])} is no name of a variable")
@@ -226,7 +228,7 @@ class _Reader:
 
     def options(self, node: YamlNode, what: str) -> dict[str, tuple[str, ...]]:
         entries = self.entries(node, what, ())
-        found = {self.word(one._replace(value=key), what): self.keys(one, what) for key, one in entries.items()}
+        found = {self.word(entry._replace(value=key), what): self.keys(entry, what) for key, entry in entries.items()}
         if empty := next((key for key, keys in found.items() if not keys), None):
             raise self.wrong(entries[empty], what, f"{empty!r} has no keys", "an answer that is a text has no option")
         return found
@@ -234,15 +236,15 @@ class _Reader:
     def record(self, node: YamlNode, what: str, readers: Mapping[str, Reader]) -> dict[str, Any]:
         """A map with these keys."""
         found = self.entries(node, what, readers)
-        return {key: readers[key](self, one, f"{what}.{key}") for key, one in found.items()}
+        return {key: readers[key](self, entry, f"{what}.{key}") for key, entry in found.items()}
 
     def rules(self, node: YamlNode, what: str, readers: Mapping[str, Reader]) -> tuple[Rule, ...]:
         """Rules; a single one may stand without a list."""
         rules: dict[str, Rule] = {}
-        for one in node.value if isinstance(node.value, list) else [node]:
-            rule = self._rule(one, what, readers)
+        for item in node.value if isinstance(node.value, list) else [node]:
+            rule = self._rule(item, what, readers)
             if rule.id in rules:
-                raise self.wrong(one, what, f"two rules with the id {rule.id!r}")
+                raise self.wrong(item, what, f"two rules with the id {rule.id!r}")
             rules[rule.id] = rule
         return tuple(rules.values())
 
@@ -263,7 +265,7 @@ class _Reader:
         """How the program tells of its turns; a name is that of another profile that says it."""
         if isinstance(node.value, str):
             return self.word(node, what)
-        found = self.record(node, what, _readers(Hooks))
+        found = self.record(node, what, _readers_by_key(Hooks))
         for name in found.get("files", {}):
             if not FILE.fullmatch(name):
                 raise self.wrong(node, "hooks.files", f"{ascii(name[:40])} is no plain name of a file")
@@ -288,15 +290,15 @@ class _Reader:
     def matches(self, node: YamlNode, what: str) -> dict[str, str]:
         """Paths with the patterns of their values."""
         found = self.entries(node, what, ())
-        return {self.path(one._replace(value=key), what): self.pattern(one, what) for key, one in found.items()}
+        return {self.path(entry._replace(value=key), what): self.pattern(entry, what) for key, entry in found.items()}
 
     def texts_by_name(self, node: YamlNode, what: str) -> dict[str, str]:
-        return {key: self.text(one, key) for key, one in self.entries(node, what, ()).items()}
+        return {key: self.text(entry, key) for key, entry in self.entries(node, what, ()).items()}
 
     def tests(self, node: YamlNode) -> tuple[ScreenTest, ...]:
         if not isinstance(node.value, list):
             raise self.wrong(node, "tests", f"a list is wanted here, not {node.kind}")
-        return tuple(self._test(one) for one in node.value)
+        return tuple(self._test(item) for item in node.value)
 
     def _test(self, node: YamlNode) -> ScreenTest:
         found = self.record(node, "tests", TEST)
@@ -328,85 +330,87 @@ class Field(NamedTuple):
     read: Reader
 
 
-def _fields(kind: type[Value]) -> Iterator[Field]:
+def _read_declarations(kind: type[Value]) -> Iterator[Field]:
     """The fields of a record, by the declarations of their class."""
     for name, annotation in kind.__annotations__.items():
         keyed = re.fullmatch(r"Annotated\[(.+), '([a-z0-9.]+)'\]", annotation)
         wanted, key = keyed.groups() if keyed else (annotation, name)
         wanted = wanted.removesuffix(" | None")
         choices = re.findall(r"'(\w+)'", wanted) if wanted.startswith("Literal[") else ()
-        yield Field(name, key, _one_of(*choices) if choices else READERS[wanted])
+        yield Field(name, key, _one_of_reader(*choices) if choices else READERS[wanted])
 
 
 def key_of(kind: type[Value], name: str) -> str:
     """The key of a record's field in a file."""
-    return next(one.key for one in FIELDS[kind] if one.name == name)
+    return next(field.key for field in FIELDS[kind] if field.name == name)
 
 
-def named(kind: type[Value], found: Mapping[str, Any]) -> dict[str, Any]:
+def by_field_name(kind: type[Value], found: Mapping[str, Any]) -> dict[str, Any]:
     """What was read of a record, by the names of its fields."""
-    return {one.name: found[one.key] for one in FIELDS[kind] if one.key in found}
+    return {field.name: found[field.key] for field in FIELDS[kind] if field.key in found}
 
 
-def _readers(kind: type[Value]) -> dict[str, Reader]:
-    return {one.key: one.read for one in FIELDS[kind]}
+def _readers_by_key(kind: type[Value]) -> dict[str, Reader]:
+    return {field.key: field.read for field in FIELDS[kind]}
 
 
-def _keys() -> dict[str, Reader]:
+def _readers_of_file() -> dict[str, Reader]:
     found: dict[str, Any] = {"schema": _Reader.text, "name": _Reader.word, "extends": _Reader.word}
-    for key, read in _readers(Profile).items():
+    for key, read in _readers_by_key(Profile).items():
         outer, _, inner = key.partition(".")
         if inner:
             found.setdefault(outer, {})[inner] = read
         else:
             found[outer] = read
-    return {key: _record(one) if isinstance(one, dict) else one for key, one in found.items()} | {"tests": _Reader.text}
+    return {key: _record_reader(reader) if isinstance(reader, dict) else reader for key, reader in found.items()} | {
+        "tests": _Reader.text
+    }
 
 
-def _one_of(*choices: str) -> Reader:
+def _one_of_reader(*choices: str) -> Reader:
     return lambda reader, node, what: reader.one_of(node, what, choices)
 
 
-def _details(rules: str) -> tuple[str, ...]:
+def _details_of_rules(rules: str) -> tuple[str, ...]:
     """The details that rules of this kind may give."""
     return tuple(detail for detail in Detail if rules in detail.traits.rules)
 
 
-def _record(readers: Mapping[str, Reader]) -> Reader:
+def _record_reader(readers: Mapping[str, Reader]) -> Reader:
     return lambda reader, node, what: reader.record(node, what, readers)
 
 
-def _many(read: Reader) -> Reader:
+def _list_reader(read: Reader) -> Reader:
     """Reads a list; a single one may stand for itself."""
     return lambda reader, node, what: tuple(
-        read(reader, one, what) for one in (node.value if isinstance(node.value, list) else [node])
+        read(reader, item, what) for item in (node.value if isinstance(node.value, list) else [node])
     )
 
 
-def _whole(kind: type[Value], noun: str = "it", hint: str = "") -> Reader:
+def _whole_record_reader(kind: type[Value], noun: str = "it", hint: str = "") -> Reader:
     """Reads a record in which every field without a default has to stand."""
 
     def read(reader: _Reader, node: YamlNode, what: str) -> Value:
-        found = reader.record(node, what, _readers(kind))
-        needed = [one.key for one in FIELDS[kind] if one.name not in kind._defaults]
+        found = reader.record(node, what, _readers_by_key(kind))
+        needed = [field.key for field in FIELDS[kind] if field.name not in kind._defaults]
         if not found.keys() >= set(needed):
             raise reader.wrong(node, what, f"{noun} needs {' and '.join(f'`{key}`' for key in needed)}", hint)
-        return kind(**named(kind, found))
+        return kind(**by_field_name(kind, found))
 
     return read
 
 
-def _map_of(kind: type[Value]) -> Reader:
+def _partial_record_reader(kind: type[Value]) -> Reader:
     """Reads a record of which a file that extends another may give some keys: a map it stays until they are joined."""
-    return lambda reader, node, what: reader.record(node, what, _readers(kind))
+    return lambda reader, node, what: reader.record(node, what, _readers_by_key(kind))
 
 
-def _rules(*names: str, **choices: Sequence[str]) -> Reader:
+def _rules_reader(*names: str, **choices: Sequence[str]) -> Reader:
     """Reads rules with the fields that all have, these besides, and those that take only some of their words."""
 
     def read(reader: _Reader, node: YamlNode, what: str) -> tuple[Rule, ...]:
-        known = _readers(Rule)
-        narrowed = {name: _one_of(*words) for name, words in choices.items()}
+        known = _readers_by_key(Rule)
+        narrowed = {name: _one_of_reader(*words) for name, words in choices.items()}
         return reader.rules(node, what, {name: known[name] for name in (*EVERY_RULE, *names)} | narrowed)
 
     return read
@@ -421,16 +425,16 @@ READERS: Mapping[str, Reader] = {
     "float": _Reader.number,
     "tuple[str, ...]": _Reader.texts,
     "Dimensions": _Reader.size,
-    "EventWord": _one_of(*EventKind),
+    "EventWord": _one_of_reader(*EventKind),
     "Gutter": _Reader.gutter,
     "JsonObject": _Reader.json_object,
     "Keys": _Reader.keys,
-    "Kind": _one_of(*ASKING_KINDS),
+    "Kind": _one_of_reader(*ASKING_KINDS),
     "Matches": _Reader.matches,
     "Options": _Reader.options,
     "Path": _Reader.path,
     "Pattern": _Reader.pattern,
-    "Patterns": _many(_Reader.pattern),
+    "Patterns": _list_reader(_Reader.pattern),
     "Pause": _Reader.pause,
     "Place": _Reader.where_,
     "Programs": _Reader.programs,
@@ -441,26 +445,28 @@ READERS: Mapping[str, Reader] = {
     "Texts": _Reader.texts_by_name,
     "Variables": _Reader.variables,
     "Word": _Reader.word,
-    "PromptRules": _rules(detail=_details("prompt"), kind=PROMPT_KINDS),
-    "ContinuationRules": _rules(detail=_details("continuation")),
-    "BusyRules": _rules(detail=_details("busy")),
-    "AskingRules": _rules("kind", "question", "options", "menu", "strip", "default", "risk", "hidden"),
-    "ErrorRules": _rules("retry", detail=_details("errors")),
-    "Submit": _map_of(Submit),
-    "AnswerRules": _map_of(AnswerRules),
+    "PromptRules": _rules_reader(detail=_details_of_rules("prompt"), kind=PROMPT_KINDS),
+    "ContinuationRules": _rules_reader(detail=_details_of_rules("continuation")),
+    "BusyRules": _rules_reader(detail=_details_of_rules("busy")),
+    "AskingRules": _rules_reader("kind", "question", "options", "menu", "strip", "default", "risk", "hidden"),
+    "ErrorRules": _rules_reader("retry", detail=_details_of_rules("errors")),
+    "Submit": _partial_record_reader(Submit),
+    "AnswerRules": _partial_record_reader(AnswerRules),
     "Hooks": _Reader.hooks,
-    "tuple[HookEventRule, ...]": _many(_whole(HookEventRule, "an event", "- {on: Stop, is: stop}")),
-    "Transcript": _whole(Transcript),
-    "SettingsFile": _whole(SettingsFile, hint="settings: {folder: ~/.shop, file: settings.json}"),
+    "tuple[HookEventRule, ...]": _list_reader(
+        _whole_record_reader(HookEventRule, "an event", "- {on: Stop, is: stop}")
+    ),
+    "Transcript": _whole_record_reader(Transcript),
+    "SettingsFile": _whole_record_reader(SettingsFile, hint="settings: {folder: ~/.shop, file: settings.json}"),
 }
 """What reads a field, by its type in `tmuxctl.program_profile`."""
 
 _KINDS: tuple[type[Value], ...] = (Profile, *RECORDS.values())
 
-FIELDS: Mapping[type[Value], tuple[Field, ...]] = {kind: tuple(_fields(kind)) for kind in _KINDS}
+FIELDS: Mapping[type[Value], tuple[Field, ...]] = {kind: tuple(_read_declarations(kind)) for kind in _KINDS}
 """The fields of each class of which a file says something."""
 
-KEYS: Mapping[str, Reader] = _keys()
+KEYS: Mapping[str, Reader] = _readers_of_file()
 """Every key of a file in the order of the documentation, and what reads it."""
 
 TEST: Mapping[str, Reader] = {
@@ -468,9 +474,9 @@ TEST: Mapping[str, Reader] = {
     "screen_file": _Reader.text,
     "title": _Reader.text,
     "cursor": _Reader.cursor,
-    "state": _one_of(*STATES),
-    "kind": _one_of(*InputKind),
+    "state": _one_of_reader(*STATES),
+    "kind": _one_of_reader(*InputKind),
     "detail": _Reader.text,
     "asking": _Reader.word,
-    "not": _many(_one_of(*STATES)),
+    "not": _list_reader(_one_of_reader(*STATES)),
 }

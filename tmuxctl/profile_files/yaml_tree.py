@@ -31,37 +31,39 @@ class YamlNode(NamedTuple):
         return next((name for kind, name in kinds if isinstance(self.value, kind)), "empty")
 
 
-def bad(where: str, line: int, message: str, hint: str = "") -> Usage:
+def profile_error(where: str, line: int, message: str, hint: str = "") -> Usage:
     """The error for a line of a file."""
     hint = hint or "docs/profiles.md lists every field"
     return Usage(f"{where} line {line}: {message}", reason="bad_profile", hint=hint)
 
 
-def tree(data: bytes, where: str) -> YamlNode:
+def parse_yaml(data: bytes, where: str) -> YamlNode:
     """The file's content; Usage `bad_profile` with `where` and the line for anything that is not plain YAML."""
     if len(data) > SIZE_LIMIT:
-        raise bad(where, 1, f"the file is larger than {SIZE_LIMIT >> 10} KB", "a profile has a few hundred lines")
+        raise profile_error(
+            where, 1, f"the file is larger than {SIZE_LIMIT >> 10} KB", "a profile has a few hundred lines"
+        )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise bad(where, data.count(b"\n", 0, error.start) + 1, "not UTF-8", "save it as UTF-8") from None
+        raise profile_error(where, data.count(b"\n", 0, error.start) + 1, "not UTF-8", "save it as UTF-8") from None
     import yaml
 
     if found := yaml.reader.Reader.NON_PRINTABLE.search(text):
         line = text.count("\n", 0, found.start()) + 1
-        raise bad(where, line, f"the character U+{ord(found[0]):04X} is not allowed in YAML")
+        raise profile_error(where, line, f"the character U+{ord(found[0]):04X} is not allowed in YAML")
     try:
-        return _document(_events(text, where), where)
+        return _build_document(_parse_events(text, where), where)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         said = error.problem or error.context or "no YAML"
         line = mark.line if mark else 0
         tab = "\t" in "".join(text.split("\n")[line : line + 1])
         hint = "indent with blanks, not with tabs" if tab else "text with : # or quotes in it goes into '...'"
-        raise bad(where, line + 1, said, hint) from None
+        raise profile_error(where, line + 1, said, hint) from None
 
 
-def _events(text: str, where: str) -> Iterator[Any]:
+def _parse_events(text: str, where: str) -> Iterator[Any]:
     """What YAML's parser finds, one thing after the other, without what could stand for something else."""
     import yaml
 
@@ -71,13 +73,17 @@ def _events(text: str, where: str) -> Iterator[Any]:
     for event in yaml.parse(text, Loader=loader):
         line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise bad(where, line, "aliases (*) and anchors (&) are not taken", "write it out, or use `extends`")
+            raise profile_error(
+                where, line, "aliases (*) and anchors (&) are not taken", "write it out, or use `extends`"
+            )
         if getattr(event, "tag", None) is not None:
-            raise bad(where, line, f"tags ({event.tag}) are not taken", "text that begins with ! goes into '...'")
+            raise profile_error(
+                where, line, f"tags ({event.tag}) are not taken", "text that begins with ! goes into '...'"
+            )
         yield event
 
 
-def _document(events: Iterator[Any], where: str) -> YamlNode:
+def _build_document(events: Iterator[Any], where: str) -> YamlNode:
     import yaml
 
     found: YamlNode | None = None
@@ -85,14 +91,14 @@ def _document(events: Iterator[Any], where: str) -> YamlNode:
         line = event.start_mark.line + 1
         if isinstance(event, yaml.DocumentStartEvent):
             if found is not None:
-                raise bad(where, line, "a second document (---) in one file")
-            found = _node(next(events), events, where, 0)
+                raise profile_error(where, line, "a second document (---) in one file")
+            found = _build_node(next(events), events, where, 0)
     if found is None:
-        raise bad(where, 1, "the file is empty", "it begins with: schema: tmuxctl/profile@1")
+        raise profile_error(where, 1, "the file is empty", "it begins with: schema: tmuxctl/profile@1")
     return found
 
 
-def _node(event: Any, events: Iterator[Any], where: str, depth: int) -> YamlNode:
+def _build_node(event: Any, events: Iterator[Any], where: str, depth: int) -> YamlNode:
     import yaml
 
     line = event.start_mark.line + 1
@@ -100,18 +106,18 @@ def _node(event: Any, events: Iterator[Any], where: str, depth: int) -> YamlNode
         empty = not event.style and event.value in ("", "~", "null")
         return YamlNode(line, None if empty else event.value)
     if depth >= DEPTH_LIMIT:
-        raise bad(where, line, "nested too deeply")
+        raise profile_error(where, line, "nested too deeply")
     if isinstance(event, yaml.SequenceStartEvent):
         items = []
         while not isinstance(event := next(events), yaml.SequenceEndEvent):
-            items.append(_node(event, events, where, depth + 1))
+            items.append(_build_node(event, events, where, depth + 1))
         return YamlNode(line, items)
     entries: dict[str, YamlNode] = {}
     while not isinstance(event := next(events), yaml.MappingEndEvent):
-        key, at = _node(event, events, where, depth + 1), event.start_mark.line + 1
+        key, at = _build_node(event, events, where, depth + 1), event.start_mark.line + 1
         if not isinstance(key.value, str):
-            raise bad(where, at, f"a key is text, not {key.kind}")
+            raise profile_error(where, at, f"a key is text, not {key.kind}")
         if key.value in entries:
-            raise bad(where, at, f"{ascii(key.value)} was given before, on line {entries[key.value].line}")
-        entries[key.value] = _node(next(events), events, where, depth + 1)._replace(line=at)
+            raise profile_error(where, at, f"{ascii(key.value)} was given before, on line {entries[key.value].line}")
+        entries[key.value] = _build_node(next(events), events, where, depth + 1)._replace(line=at)
     return YamlNode(line, entries)

@@ -18,7 +18,7 @@ from tmuxctl.control.lifecycle import listing
 from tmuxctl.control.observation import observing
 from tmuxctl.control.sessions import finding, records
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.model import NAME, Session, State, Status, check_name, natural
+from tmuxctl.model import NAME, Session, State, Status, check_name, natural_key
 from tmuxctl.terminal.panes import foreign
 from tmuxctl.terminal.panes.foreign import ForeignPane, ForeignTransport
 from tmuxctl.terminal.tmux import layout, screen
@@ -74,7 +74,7 @@ def _home(machine: Machine) -> str:
 def names(machine: Machine) -> list[str]:
     """What is adopted, by name."""
     found = (name for name in machine.transport.files(_home(machine)) if NAME.fullmatch(name))
-    return sorted((name for name in found if _readable(machine, name) is not False), key=natural)
+    return sorted((name for name in found if _readable(machine, name) is not False), key=natural_key)
 
 
 def _readable(machine: Machine, name: str) -> bool | None:

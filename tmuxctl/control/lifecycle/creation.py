@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tmuxctl.control.secret_values import without_secrets
 from tmuxctl.control.sessions import capacity, finding, kept_environment, records, summaries
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.model import Session, SessionSpec, State, check_name, check_tag, parse_seconds, parse_size, restated
+from tmuxctl.model import Session, SessionSpec, State, check_name, check_tag, parse_seconds, parse_size, with_status
 from tmuxctl.program_profile import Profile, to_json
 from tmuxctl.terminal.launch import hooks, launch
 from tmuxctl.terminal.tmux import layout, server
@@ -117,7 +117,7 @@ def _new(machine: Machine, wanted: SessionRequest) -> Session:
         undo(machine, made, error)
         raise
     _bury_namesakes(machine, made, taken)
-    return restated(summaries.summary(pane, finding.cursor(pane, 0)), state=State.STARTING)
+    return with_status(summaries.summary(pane, finding.cursor(pane, 0)), state=State.STARTING)
 
 
 def _bury_namesakes(machine: Machine, made: PreparedSession, taken: Mapping[str, server.NameOwner]) -> None:

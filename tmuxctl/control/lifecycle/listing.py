@@ -8,7 +8,7 @@ from tmuxctl.control.sessions.finding import FOLDER_GONE, GONE, find_with_input,
 from tmuxctl.control.sessions.records import buried, lost
 from tmuxctl.control.sessions.summaries import describe, summary
 from tmuxctl.errors import Exited, Unreachable
-from tmuxctl.model import Session, check_tag, restated
+from tmuxctl.model import Session, check_tag, with_status
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.untrusted import FORMAT, NEWER, NewerFormat
@@ -92,7 +92,7 @@ def _seen(machine: Machine, panes: list[Pane]) -> list[Session]:
             except NewerFormat as newer:
                 unseen[pane.id] = newer.reason
     found = (observing.session_with_state(seen[pane.id]) if pane.id in seen else summary(pane) for pane in panes)
-    return [restated(one, detail=unseen[one.id]) if one.id in unseen else one for one in found]
+    return [with_status(one, detail=unseen[one.id]) if one.id in unseen else one for one in found]
 
 
 def _why_unseen(machine: Machine, pane: Pane) -> str | None:

@@ -27,7 +27,7 @@ def with_hooks(spec: SessionSpec, profile: Profile, folder: str) -> tuple[Sessio
     from tmuxctl.profile_files import library
 
     hooks_of_profile = profile.hooks
-    program_index = library.place_of(spec.argv)
+    program_index = library.program_index(spec.argv)
     if (
         hooks_of_profile is None
         or program_index is None

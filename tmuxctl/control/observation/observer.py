@@ -235,7 +235,7 @@ class Observer:
         from tmuxctl.control.observation import hook_launch
         from tmuxctl.profile_files import library
 
-        program_index = library.place_of(argv)
+        program_index = library.program_index(argv)
         return (
             hooks is not None
             and self.session_profile is not None

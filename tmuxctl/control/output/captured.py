@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tmuxctl.control.sessions import finding
 from tmuxctl.errors import NotFound, Unreachable, Usage
-from tmuxctl.model import State, addressable
+from tmuxctl.model import State, is_addressable
 from tmuxctl.results import CursorPosition, Screen
 from tmuxctl.terminal.panes import captures
 from tmuxctl.terminal.panes.captures import Capture
@@ -81,7 +81,7 @@ def capture(
 ) -> Capture:
     """A session's facts, title, visible rows and rows that scrolled away, as tmux draws them (capture-pane -e)."""
     try:
-        if addressable(session):
+        if is_addressable(session):
             before = machine.panes.get(session) if machine.panes else None
             return captures.capture_session(
                 machine.transport, session, before, scrollback=scrollback, trim=trim, wide=wide

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tmuxctl.control.sessions.records import buried, folder, lost, spec
 from tmuxctl.errors import Exited, Failed, NotFound, Unreachable
-from tmuxctl.model import State, addressable
+from tmuxctl.model import State, is_addressable
 from tmuxctl.terminal.panes import journals
 from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.terminal.tmux.journal import Cursor, Journal, format_cursor, pipe_command
@@ -36,7 +36,7 @@ def find(machine: Machine, session: str, *, whole: bool = True) -> Pane:
     Failed `folder_gone` if its files are gone, unless it need not be `whole`: then nothing it prints is kept, and what it
     printed cannot be told.
     """
-    if not addressable(session):
+    if not is_addressable(session):
         exact = "a name is matched exactly; several: tmuxctl wait --any A,B, tmuxctl kill A B, tmuxctl ls --tag TAG"
         hint = exact if re.search(r"[*?\[,]", session) else "tmuxctl ls"
         raise NotFound(f"no session {ascii(session[:60])}", reason="no_session", hint=hint)
@@ -84,7 +84,7 @@ def resume(machine: Machine, pane: Pane) -> Pane:
 
 def find_with_input(machine: Machine, session: str) -> tuple[Pane, str]:
     """`find`, together with what was last sent to the session."""
-    if addressable(session):
+    if is_addressable(session):
         try:
             before = machine.panes.get(session) if machine.panes else None
             pane, given = server.read_pane_and_input(machine.transport, session, before)

@@ -9,7 +9,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.errors import Denied, NotFound, TmuxctlError, Unreachable
-from tmuxctl.model import NAME, Confidence, Session, State, Status, natural
+from tmuxctl.model import NAME, Confidence, Session, State, Status, natural_key
 from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import read_object
@@ -91,7 +91,7 @@ def lost(machine: Machine, panes: list[Pane]) -> list[Session]:
         return []
     now = _server(machine)
     found = [one for name in missing if (one := _lost(machine, name, now))]
-    return sorted(found, key=lambda one: natural(one.name))
+    return sorted(found, key=lambda one: natural_key(one.name))
 
 
 def _server(machine: Machine) -> bytes:
@@ -110,7 +110,7 @@ def buried(machine: Machine) -> list[Session]:
     """Sessions that were ended and of which the words are kept, by name."""
     home = machine.transport.home
     found = (_buried(machine, name) for name in machine.transport.files(f"{home}/{layout.ENDED_SESSIONS}"))
-    return sorted((one for one in found if one), key=lambda one: natural(one.name))
+    return sorted((one for one in found if one), key=lambda one: natural_key(one.name))
 
 
 def _buried(machine: Machine, session_id: str) -> Session | None:

@@ -18,7 +18,7 @@ from tmuxctl.model import NAME
 from tmuxctl.operations import current
 from tmuxctl.ownership import make_parents
 from tmuxctl.profile_files import resolved
-from tmuxctl.profile_files.library import detect, program_of, script_of
+from tmuxctl.profile_files.library import detect, program_name, script_name
 from tmuxctl.profile_files.schema import ASKING_KINDS, PROGRAM, SCHEMA, parse
 from tmuxctl.results import ProfileFile, Screen
 from tmuxctl.terminal.input.keys import tmux_keys
@@ -122,7 +122,7 @@ def new(
     notes = _notes(name, command, document.given.get("detect", {}))
     if not print_only:
         _write(path, text)
-    made = resolved.written(resolved.profile(document.given))
+    made = resolved.to_document(resolved.build_profile(document.given))
     return ProfileFile(name, "new", None if print_only else path, text, made, notes)
 
 
@@ -141,7 +141,7 @@ def _detect(command: Sequence[str]) -> str:
     from tmuxctl.profile_files.interpreters import is_interpreter
     from tmuxctl.reading.evidence import programs
 
-    program, script = program_of(command), script_of(command)
+    program, script = program_name(command), script_name(command)
     shared = is_interpreter(program) or programs.is_shell(program) or programs.is_remote_wrapper(program)
     name, form = (script, DETECT_SCRIPT) if shared else (program, DETECT)
     usable = PROGRAM.fullmatch(name) and name.partition(".")[0] not in COMMON
@@ -154,10 +154,10 @@ def _notes(name: str, command: Sequence[str], detected: Mapping[str, Any]) -> tu
         return (
             f"it is for commands that run {detected['script'][0]}; for others: tmuxctl new --profile {name} -- CMD",
         )
-    if not detected and program_of(command) != name:
+    if not detected and program_name(command) != name:
         return (f"no command finds it by itself: tmuxctl new --profile {name} -- CMD",)
     before = _known(command)
-    return (f"{program_of(command)} had the profile {before} until now",) if before not in (None, name) else ()
+    return (f"{program_name(command)} had the profile {before} until now",) if before not in (None, name) else ()
 
 
 def _known(command: Sequence[str]) -> str | None:

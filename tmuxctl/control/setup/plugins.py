@@ -24,7 +24,7 @@ def ls(timing: PluginTiming = TIMING.plugin) -> Plugins:
     """Every plugin there is, by name; why one cannot be used is told beside it."""
     from tmuxctl.results import Plugins
 
-    return Plugins(tuple(_line(found, timing) for found in extensions.plugins()))
+    return Plugins(tuple(_line(found, timing) for found in extensions.list_plugins()))
 
 
 def _line(found: Extension, timing: PluginTiming) -> PluginLine:
@@ -43,18 +43,18 @@ def _line(found: Extension, timing: PluginTiming) -> PluginLine:
 def _problem(one: Plugin, timing: PluginTiming) -> str | None:
     """Why the plugin cannot work here, or could not say."""
     try:
-        return _in_time(one.name, lambda: plugin.why_not(one), timing)
+        return _in_time(one.name, lambda: plugin.find_obstacle(one), timing)
     except TmuxctlError as error:
         return error.message
 
 
 def _in_time(name: str, work: Callable[[], T], timing: PluginTiming) -> T:
     """What the plugin's code returns; Failed `plugin` if it takes too long, as far as there is an alarm here."""
-    if not alarm.possible():
+    if not alarm.is_possible():
         return work()
     late = Failed(f"plugin {name!r}: it did not answer within {timing.program_seconds:g} s", reason="plugin")
     try:
-        return alarm.within(timing.program_seconds, work)
+        return alarm.run_within(timing.program_seconds, work)
     except alarm.TimeUp:
         raise late from None
 
@@ -107,7 +107,7 @@ def test(names: Sequence[str], options: Sequence[str]) -> PluginsTested:
     from tmuxctl.results import PluginsTested
 
     given = _given(names, options)
-    wanted = names or [found.name for found in extensions.plugins()]
+    wanted = names or [found.name for found in extensions.list_plugins()]
     tests = tuple(one for name in wanted for one in contract.run(name, given))
     passed, failed, skipped = (sum(one.outcome == word for one in tests) for word in ("ok", "failed", "skipped"))
     return PluginsTested(not failed, passed, failed, skipped, tests)

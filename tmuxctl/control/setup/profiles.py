@@ -31,7 +31,7 @@ def ls() -> Profiles:
     """Every profile there is, by name; what is wrong with one is told beside it."""
     from tmuxctl.results import Profiles
 
-    return Profiles(tuple(_line(found) for found in extensions.profiles()))
+    return Profiles(tuple(_line(found) for found in extensions.list_profiles()))
 
 
 def _line(found: Extension) -> ProfileLine:
@@ -49,16 +49,16 @@ def show(name: str) -> ProfileFile:
     from tmuxctl.profile_files import resolved
     from tmuxctl.results import ProfileFile
 
-    found = library.found(name)
+    found = library.find_file(name)
     profile = library.load_found(found, keys=tmux_keys)
-    return ProfileFile(found.name, found.source, found.path, resolved.as_yaml(profile), resolved.written(profile))
+    return ProfileFile(found.name, found.source, found.path, resolved.as_yaml(profile), resolved.to_document(profile))
 
 
 def test(names: Sequence[str]) -> ProfilesTested:
     """Judge the saved screens of these profiles (default: all) and tell which are taken for something else."""
     from tmuxctl.results import ProfilesTested
 
-    wanted = [library.found(name) for name in names] or list(extensions.profiles())
+    wanted = [library.find_file(name) for name in names] or list(extensions.list_profiles())
     tests = tuple(one for found in wanted for one in _tests(found))
     failed = sum(not one.ok for one in tests)
     return ProfilesTested(not failed, len(tests) - failed, failed, tests)

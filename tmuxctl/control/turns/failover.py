@@ -17,7 +17,7 @@ from tmuxctl.control.output import captured
 from tmuxctl.control.sessions import finding, records, summaries
 from tmuxctl.control.turns import turn
 from tmuxctl.errors import Conflict, Exited, Failed, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.model import State, restated
+from tmuxctl.model import State, with_status
 from tmuxctl.operations import current
 from tmuxctl.results import Answer, Passed
 from tmuxctl.value import changed
@@ -293,7 +293,7 @@ class _Failover:
             seen = self._seen(there)
             if seen.verdict.detail != Detail.LIMITED or _told(answer, seen.look):
                 return _failed(there, answer)
-            answer = restated(answer, detail=Detail.LIMITED)
+            answer = with_status(answer, detail=Detail.LIMITED)
             until = _until(words, profile) or summaries.until(seen.verdict)
         reason = spent(answer, profile, captured.screen(self.machine, there.name).text, self.text)
         if reason is None:

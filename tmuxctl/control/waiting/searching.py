@@ -80,7 +80,7 @@ class Search:
         timing = TIMING.search
         left = inf if deadline is None else deadline - time.monotonic()
         seconds = max(timing.least_seconds, min(timing.longest_seconds, left))
-        if len(text) - start <= ALARM_HEARD and alarm.possible():
+        if len(text) - start <= ALARM_HEARD and alarm.is_possible():
             if threading.active_count() == 1:
                 return self._alarmed(text, start, seconds)
             with suppress(Timeout):
@@ -93,7 +93,7 @@ class Search:
 
     def _alarmed(self, text: str, start: int, seconds: float) -> Found | None:
         try:
-            return alarm.within(seconds, lambda: self._here(text, start))
+            return alarm.run_within(seconds, lambda: self._here(text, start))
         except (alarm.TimeUp, MemoryError):
             raise _late() from None
 
@@ -118,7 +118,7 @@ class Search:
         return Found(whole or "", tuple(groups))
 
     def _without_worker(self, text: str, start: int, seconds: float) -> Found | None:
-        if alarm.possible():
+        if alarm.is_possible():
             return self._alarmed(text, start, seconds)
         if search_steps(self.pattern, text, start) <= TOLERABLE_STEPS:
             return self._here(text, start)

@@ -628,13 +628,13 @@ def asks(name: str, verdict: Verdict) -> DecisionNeeded:
     )
     if kind and kind.traits.hidden:
         answer = f"answer: tmuxctl decide {name} --secret-from-env VARIABLE; or leave it: tmuxctl keys {name} C-c"
-    from tmuxctl.operations import plain
+    from tmuxctl.operations import to_json
 
     return DecisionNeeded(
         f"{name} is asking ({kind}): {question}",
         reason=kind or "question",
         hint=answer or f"answer: tmuxctl decide {name} TEXT",
-        asking=plain(asking) if asking else None,
+        asking=to_json(asking) if asking else None,
     )
 
 

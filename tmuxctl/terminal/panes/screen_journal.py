@@ -114,7 +114,7 @@ class ScreenJournal(Journal):
         rows = self._screen.decode(errors="replace").split("\n")[1:][: position.y + 1][-ABOVE:]
         if not rows:
             return ""
-        rows[-1] = widths.left(rows[-1], position.x, self._version)
+        rows[-1] = widths.first_columns(rows[-1], position.x, self._version)
         return json.dumps([position.row, self._dropped_rows or 0, position.cols, rows])
 
     def _count_dropped(self) -> int | None:
@@ -173,7 +173,7 @@ class ScreenJournal(Journal):
             .rstrip("\n")
             .split("\n")
         )
-        rows[0] = rows[0].removeprefix(widths.left(rows[0], column, self._version))
+        rows[0] = rows[0].removeprefix(widths.first_columns(rows[0], column, self._version))
         data = "\r\n".join(line.rstrip() for line in rows).encode()
         return JournalSlice(data, offset, end, bool(lost or before_oldest))
 

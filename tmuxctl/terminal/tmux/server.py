@@ -9,7 +9,7 @@ from types import NoneType
 from typing import Any, NamedTuple
 
 from tmuxctl.errors import NotFound, Unreachable
-from tmuxctl.model import natural
+from tmuxctl.model import natural_key
 from tmuxctl.terminal.tmux import options
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Command, Transport
@@ -258,7 +258,7 @@ def list_panes(transport: Transport, *, timeout: float = 8.0) -> list[Pane]:
         nudge_tmux(transport)
         panes = [parse_pane(line) for line in _run_listing(transport, [listing], timeout)]
     return sorted(
-        (pane for pane in panes if pane and not pane.name.startswith("_")), key=lambda pane: natural(pane.name)
+        (pane for pane in panes if pane and not pane.name.startswith("_")), key=lambda pane: natural_key(pane.name)
     )
 
 

@@ -37,7 +37,7 @@ def resolved(app: click.Group, ctx: click.Context, words: Sequence[str]) -> tupl
 
     Raises Usage as `expanded`, or `bad_config` where the file cannot be read.
     """
-    known = config.aliases()
+    known = config.load_aliases()
     if words[0] not in known:
         return None
     if words[1:2] and words[1] in HELP and not known[words[0]].startswith("!"):
@@ -53,7 +53,11 @@ def resolved(app: click.Group, ctx: click.Context, words: Sequence[str]) -> tupl
 
 def describe(app: click.Group, ctx: click.Context, words: Sequence[str]) -> str | None:
     """What help says of an alias; None if these words are none."""
-    if len(words) == 1 and app.get_command(ctx, words[0]) is None and (stands_for := config.aliases().get(words[0])):
+    if (
+        len(words) == 1
+        and app.get_command(ctx, words[0]) is None
+        and (stands_for := config.load_aliases().get(words[0]))
+    ):
         return _sentence(words[0], stands_for)
     return None
 

@@ -63,7 +63,7 @@ def values(ctx: click.Context, one: Parameter, words: Sequence[str], incomplete:
 def aliases(incomplete: str) -> list[Item]:
     """The user's aliases; none if the settings cannot be read."""
     try:
-        found = config.aliases()
+        found = config.load_aliases()
     except TmuxctlError:
         return []
     return [CompletionItem(name, help=flat(one)) for name, one in sorted(found.items()) if name.startswith(incomplete)]
@@ -84,11 +84,11 @@ def _known(ctx: click.Context, one: Parameter, words: Sequence[str], incomplete:
         app = ctx.find_root().command
         return ((name, "") for name in (app.list_commands(ctx) if isinstance(app, click.Group) else ()))
     if word == "setting":
-        return ((found.name, flat(found.written)) for found in config.listed())
+        return ((found.name, flat(found.written)) for found in config.list_settings())
     if word in ("profile", "profiles"):
-        return ((found.name, "") for found in extensions.profiles())
+        return ((found.name, "") for found in extensions.list_profiles())
     if word == "plugin":
-        return ((found.name, "") for found in extensions.plugins())
+        return ((found.name, "") for found in extensions.list_plugins())
     return ()
 
 

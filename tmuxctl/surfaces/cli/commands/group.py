@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 import click
 
 from tmuxctl import operations
-from tmuxctl.config import near
+from tmuxctl.config import suggest
 from tmuxctl.errors import Usage
 from tmuxctl.surfaces.cli.commands.command import OperationCommand
 from tmuxctl.surfaces.cli.commands.options import SETTINGS, global_options, has_options, help_option, merged
@@ -32,7 +32,7 @@ class OperationGroup(click.Group):
 
     def hint(self, words: Sequence[str], ctx: click.Context) -> str:
         """What to say of a command that there is not: ours for another tool's, else what was perhaps mistyped."""
-        return near(words[0], self.harmless(ctx))
+        return suggest(words[0], self.harmless(ctx))
 
     def harmless(self, ctx: click.Context) -> list[str]:
         """The words of commands that end and remove nothing: a typo is never answered with another one."""

@@ -86,7 +86,7 @@ def _aliases(listed: Iterable[Listed]) -> Iterator[tuple[str, str]]:
     """Each alias that is not hidden by a command, with what it stands for; none if the settings cannot be read."""
     with suppress(TmuxctlError):
         there = {one.typed.partition(" ")[0] for one in listed}
-        yield from ((name, one) for name, one in sorted(config.aliases().items()) if name not in there)
+        yield from ((name, one) for name, one in sorted(config.load_aliases().items()) if name not in there)
 
 
 def _of_other_tools(listed: Iterable[Listed]) -> Iterator[str]:

@@ -44,7 +44,7 @@ class Listed(NamedTuple):
 def list_operations(services: Iterable[Service]) -> Iterator[Listed]:
     """Each operation of these classes."""
     for service in services:
-        for name in operations.names(service.operations):
+        for name in operations.list_names(service.operations):
             yield Listed(getattr(service.operations, name).__operation__.spoken(name), name, service)
 
 

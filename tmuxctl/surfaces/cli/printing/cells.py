@@ -19,7 +19,7 @@ def cut(text: str, size: int) -> str:
     """The text in at most so many columns; what is left out is shown by an ellipsis."""
     if columns(text) <= size:
         return text
-    return (widths.left(text, size - 1) + ("…" if unicode_out() else "~"))[: max(0, size)]
+    return (widths.first_columns(text, size - 1) + ("…" if unicode_out() else "~"))[: max(0, size)]
 
 
 def fit(text: str, size: int, *, right: bool = False) -> str:

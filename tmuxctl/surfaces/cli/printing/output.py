@@ -135,9 +135,9 @@ def with_socket(text: str, options: Options) -> str:
 def report(error: TmuxctlError, options: Options) -> None:
     """Tell an error: what happened, and below it what would work. With --json as the documented object."""
     if options.json:
-        from tmuxctl.operations import plain
+        from tmuxctl.operations import to_json
 
-        tell(as_json({"error": plain(error.to_json())}))
+        tell(as_json({"error": to_json(error.to_json())}))
         return
     head = "tmuxctl:"
     if sys.stderr is not None and colorful(sys.stderr, options):

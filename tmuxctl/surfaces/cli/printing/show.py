@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from tmuxctl import results
 from tmuxctl.model import NOTHING, Session
-from tmuxctl.operations import Meta, plain
+from tmuxctl.operations import Meta, to_json
 from tmuxctl.surfaces.cli.printing.output import (
     Options,
     as_json,
@@ -78,7 +78,7 @@ class Printer:
             for word in dict.fromkeys((result.state.value, result.wants)):
                 self._react(word, result)
         if self.options.json and self.form is None:
-            write_json(plain(result))
+            write_json(to_json(result))
         else:
             PRINTERS.get(self.meta.view or type(result), Printer.print_details)(self, result)
         if last:
@@ -88,7 +88,7 @@ class Printer:
     def show_pieces(self, pieces: results.Pieces) -> int:
         """Print one result that comes in pieces, each as it comes."""
         if self.options.json and self.form is None:
-            write_pieces("text", map(plain, pieces))
+            write_pieces("text", map(to_json, pieces))
         else:
             for piece in pieces:
                 self.show(piece, last=False)
@@ -108,7 +108,7 @@ class Printer:
         told = {
             "TMUXCTL_SESSION": event.session,
             "TMUXCTL_STATE": event.state.value,
-            "TMUXCTL_EVENT": as_json(plain(event)),
+            "TMUXCTL_EVENT": as_json(to_json(event)),
         }
         # its output must not stand between the lines of this command
         done = subprocess.run(
@@ -325,7 +325,7 @@ class Printer:
         else:
             from tmuxctl.surfaces.cli.printing import table
 
-            found = {name: value for name, value in plain(result).items() if name != "passed"}
+            found = {name: value for name, value in to_json(result).items() if name != "passed"}
             self._lines(*table.pairs(found.items()))
             self._passed(result.passed)
 
@@ -426,7 +426,7 @@ class Printer:
     def print_denylist(self, result: Any) -> None:
         import json
 
-        write(json.dumps(plain(result), indent=2) + "\n")
+        write(json.dumps(to_json(result), indent=2) + "\n")
 
     @prints("text")
     def print_help(self, result: Any) -> None:
@@ -473,7 +473,7 @@ class Printer:
     def print_details(self, result: Any) -> None:
         from tmuxctl.surfaces.cli.printing import table
 
-        found = plain(result)
+        found = to_json(result)
         self._lines(*(table.pairs(found.items()) if isinstance(found, dict) else [flat(str(found))]))
 
 

@@ -321,9 +321,9 @@ def check_form(form: str) -> None:
 
 def formed(form: str, one: Session) -> str:
     """One session as the text of `-F`; what is not known is empty."""
-    from tmuxctl.operations import plain
+    from tmuxctl.operations import to_json
 
-    fields = {**plain(one), "asking": ": ".join(filter(None, asked(one)))}
+    fields = {**to_json(one), "asking": ": ".join(filter(None, asked(one)))}
 
     def field(found: re.Match[str]) -> str:
         if not found["name"]:

@@ -53,7 +53,7 @@ class Configuring(CommandLineOperations):
     def config_get(self, name: SettingName) -> Any:
         """Print the value of one setting, as it was written."""
         if not _is_alias(name):
-            config.rule(name)
+            config.find_rule(name)
             settings = config.load({"tmux.socket": self.options.socket})
             self._note_unused(settings.unused())
             value = getattr(settings, name.replace(".", "_"))
@@ -62,7 +62,7 @@ class Configuring(CommandLineOperations):
         listed = self._listed()
         found = next((one for one in listed if one.name == name), None)
         if found is None:
-            known = config.near(name, [one.name for one in listed])
+            known = config.suggest(name, [one.name for one in listed])
             raise Usage(f"no alias {ascii(name[6:46])}", reason="bad_alias", hint=known or "tmuxctl config show")
         return found._asdict()
 
@@ -87,7 +87,7 @@ class Configuring(CommandLineOperations):
         if _is_alias(name):
             self._check_alias(name, value)
         else:
-            rule = config.rule(name)
+            rule = config.find_rule(name)
             try:
                 rule.check(value)
             except Usage as error:
@@ -102,13 +102,13 @@ class Configuring(CommandLineOperations):
     def config_unset(self, name: SettingName) -> None:
         """Take one setting, or an alias, out of config.toml: the default holds again."""
         if not _is_alias(name) and name not in config.UNUSED:
-            config.rule(name)
+            config.find_rule(name)
         path, before = _text()
         if before is not None:
             _replace(path, before, toml_lines.without(before, name, path))
 
     def _listed(self) -> tuple[config.Setting, ...]:
-        return config.listed({"tmux.socket": self.options.socket})
+        return config.list_settings({"tmux.socket": self.options.socket})
 
     def _note_unused(self, names: Iterable[str]) -> None:
         for name in names:
@@ -129,7 +129,7 @@ def _is_alias(name: str) -> bool:
 def _text() -> tuple[str, str | None]:
     """The file and its text, None if it is not there."""
     path = config.config_path()
-    return (path, config.read()[1]) if os.path.lexists(path) else (path, None)
+    return (path, config.read_file()[1]) if os.path.lexists(path) else (path, None)
 
 
 def _replace(path: str, before: str | None, after: str) -> None:

@@ -120,7 +120,7 @@ def _settable(name: str) -> _Settable:
     """What the profile of this name says of the program's own settings."""
     from tmuxctl import extensions
 
-    every = extensions.profiles()
+    every = extensions.list_profiles()
     if found := next((about for one in every if one.name == name and (about := _said(one))), None):
         return found
     raise NotFound(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tmuxctl.model import Asking, Option, Session, State, natural
+from tmuxctl.model import Asking, Option, Session, State, natural_key
 from tmuxctl.surfaces.cli.printing.cells import age, columns, cut, fit
 from tmuxctl.surfaces.cli.printing.output import flat
 from tmuxctl.surfaces.cli.printing.table import INPUT, asked, command, moment, state, state_and_kind
@@ -168,7 +168,7 @@ def arranged(rows: Iterable[Row], words: str, order: str) -> list[Row]:
     """The rows that hold every word of the filter, sorted."""
     wanted = words.casefold().split()
     found = [row for row in rows if _holds(row.session, wanted)] if wanted else rows
-    return sorted(found, key=lambda row: (ORDERS[order](row), natural(row.session.name), row.session.id))
+    return sorted(found, key=lambda row: (ORDERS[order](row), natural_key(row.session.name), row.session.id))
 
 
 def _holds(one: Session, words: Sequence[str]) -> bool:
