@@ -80,9 +80,8 @@ def build_rule_question(match: RuleMatch, screen: ScreenText) -> Asking:
 
         if listed := choices.read_option_list(rule, match.region):
             options, default = listed.options, listed.default
-            question = (
-                question if rule.question else _add_rows_above(_strip_rows(listed.above, rule), question, rule.menu)
-            )
+            if not rule.question:
+                question = _add_rows_above(_strip_rows(listed.above, rule), question, rule.menu)
     elif kind is InputKind.CHOICE and not options:
         options, above = find_numbered_options(screen, ("Enter",))
         question = above if above and len(question) < SHORT else question
@@ -145,9 +144,8 @@ def find_question_at_cursor(screen: ScreenText, mode: InputMode) -> Asking | Non
     left = screen.left.rstrip()
     if mode.hides_input:
         # what stands above is output of before: `Password:` needs no words of it, however short it is
-        return build_question(
-            InputKind.PASSWORD, screen, strip_frame(left) or _read_question(screen, left) or "password"
-        )
+        question = strip_frame(left) or _read_question(screen, left) or "password"
+        return build_question(InputKind.PASSWORD, screen, question)
     if mode.pager:
         return _build_pager_question(screen)
     return _find_with_answers(screen, left, mode) or _find_without_answers(screen, left, mode)
@@ -155,32 +153,24 @@ def find_question_at_cursor(screen: ScreenText, mode: InputMode) -> Asking | Non
 
 def _find_with_answers(screen: ScreenText, left: str, mode: InputMode) -> Asking | None:
     """A question that says what may be answered: `[y/N]`, `(y)es (n)o`, or that takes yes or no."""
+    default: str | None
     if found := patterns.SPELLED.search(left):
-        return build_question(
-            InputKind.CONFIRM,
-            screen,
-            _cut_question(screen, left, found),
-            _parse_spelled_options(left, found, mode),
-            found[1],
-        )
-    if found := patterns.LETTERS.search(left):
+        options, default = _parse_spelled_options(left, found, mode), found[1]
+    elif found := patterns.LETTERS.search(left):
         return _build_letters_question(screen, left, found, mode)
-    if found := patterns.CONFIRM.search(left):
+    elif found := patterns.CONFIRM.search(left):
         options, default = _parse_yes_or_no(found["answers"], mode)
-        return build_question(
-            InputKind.CONFIRM, screen, _cut_question(screen, left, found), options, _find_told_default(left) or default
-        )
-    if found := patterns.SLASHED.search(left):
+        default = _find_told_default(left) or default
+    elif found := patterns.SLASHED.search(left):
         return _build_letters_question(screen, left, found, mode)
-    if assumed := _find_assumed_answer(screen, left):
-        return build_question(
-            InputKind.CONFIRM, screen, _read_question(screen, left), _yes_and_no(mode, words=len(assumed) > 1), assumed
-        )
-    return (
-        build_question(InputKind.CONFIRM, screen, _read_question(screen, left), _yes_and_no(mode))
-        if patterns.DOTTED.search(left)
-        else None
-    )
+    elif default := _find_assumed_answer(screen, left):
+        options = _yes_and_no(mode, words=len(default) > 1)
+    elif patterns.DOTTED.search(left):
+        options = _yes_and_no(mode)
+    else:
+        return None
+    question = _cut_question(screen, left, found) if found else _read_question(screen, left)
+    return build_question(InputKind.CONFIRM, screen, question, options, default)
 
 
 def _find_without_answers(screen: ScreenText, left: str, mode: InputMode) -> Asking | None:
@@ -188,38 +178,33 @@ def _find_without_answers(screen: ScreenText, left: str, mode: InputMode) -> Ask
     if patterns.MORE.search(left.strip()) and (mode.raw or left.strip() != ":"):
         return _build_pager_question(screen)
     if patterns.is_pause(left):
-        return build_question(
-            InputKind.KEYS,
-            screen,
-            _read_question(screen, left),
-            (Option("continue", "continue", ("Enter",)),),
-            "continue",
-        )
+        options = (Option("continue", "continue", ("Enter",)),)
+        return build_question(InputKind.KEYS, screen, _read_question(screen, left), options, "continue")
     if (mode.raw or mode.single) and patterns.asks_for_secret(left):
         return build_question(InputKind.PASSWORD, screen, _read_question(screen, patterns.STARS.sub("", left)))
     if not mode.line:
-        return _plain(screen, left) if screen.y >= len(screen.rows) - 1 else None
-    return _find_numbered_question(screen, left, mode) or _plain(screen, left)
+        return _find_open_question(screen, left) if screen.y >= len(screen.rows) - 1 else None
+    return _find_numbered_question(screen, left, mode) or _find_open_question(screen, left)
 
 
-def _plain(screen: ScreenText, left: str) -> Asking | None:
+def _find_open_question(screen: ScreenText, left: str) -> Asking | None:
     """A question that wants yes or no, but does not say how: any text is an answer."""
-    return (
-        build_question(InputKind.QUESTION, screen, _read_question(screen, left))
-        if patterns.SURELY.search(left.strip())
-        else None
-    )
+    if not patterns.SURELY.search(left.strip()):
+        return None
+    return build_question(InputKind.QUESTION, screen, _read_question(screen, left))
 
 
 def find_question_with_legend(screen: ScreenText) -> Asking | None:
     """A question whose answers stand below it, each behind its key, among them some that begin with that letter:
     ` Y Yes` above ` N No           ^C Cancel`."""
-    found = [one for row in screen.below() for one in LEGEND.finditer(row)]
-    letters = [one for one in found if one["letter"] and one["label"].casefold().startswith(one["letter"].casefold())]
+    found = [(m["label"], m["letter"], m["control"]) for row in screen.below() for m in LEGEND.finditer(row)]
+    letters = [letter for label, letter, _ in found if letter and label.casefold().startswith(letter.casefold())]
     if len(letters) < 2 or not screen.bare:
         return None
-    keys = [one["letter"].lower() if one["letter"] else f"C-{one['control'].lower()}" for one in found]
-    options = tuple(Option(slug(one["label"]), one["label"], (key,)) for one, key in zip(found, keys, strict=True))
+    options = tuple(
+        Option(slug(label), label, (letter.lower() if letter else f"C-{control.lower()}",))
+        for label, letter, control in found
+    )
     return build_question(InputKind.CONFIRM, screen, strip_frame(screen.left.rstrip()), options)
 
 
@@ -233,22 +218,21 @@ def _keys_to_type(word: str, mode: InputMode) -> tuple[str, ...]:
 def _build_letters_question(screen: ScreenText, left: str, found: re.Match[str], mode: InputMode) -> Asking:
     # where commas part them, a slash is an answer of its own
     letters = list(dict.fromkeys(found[1].split("," if "," in found[1] else "/")))
-    options = tuple(Option(one, one, _keys_to_type(one, mode)) for one in letters)
-    capital = [one for one in letters if one.isupper()]
+    options = tuple(Option(letter, letter, _keys_to_type(letter, mode)) for letter in letters)
+    capital = [letter for letter in letters if letter.isupper()]
     # with both cases among them, a letter and its capital are two answers
     default = capital[0] if len(capital) == 1 and capital[0].lower() not in letters else None
-    return build_question(
-        InputKind.APPROVAL, screen, _cut_question(screen, left, found), options, _find_told_default(left) or default
-    )
+    question = _cut_question(screen, left, found)
+    return build_question(InputKind.APPROVAL, screen, question, options, _find_told_default(left) or default)
 
 
 def _parse_yes_or_no(found: str, mode: InputMode) -> tuple[tuple[Option, ...], str | None]:
     """The options of `[Y/n]`, `(yes/no/[fingerprint])`, `(y or [n])`, and what Enter alone would say."""
-    closed = max(found.rfind(one) for one in "])>")
+    closed = max(found.rfind(part) for part in "])>")
     inside = found[found[0] in "[(<" : closed if closed >= 0 else None].partition("default")[0]
-    parts = [one.strip() for one in re.split(r"[/|,]|\bor\b", inside)]
+    parts = [part.strip() for part in re.split(r"[/|,]|\bor\b", inside)]
     # what is no word is a key that a terminal need not send: `^C`, `C-r`, `!`
-    words = [(one, one.strip("[]")) for one in parts if re.fullmatch(r"\[?\w+\]?", one)]
+    words = [(part, part.strip("[]")) for part in parts if re.fullmatch(r"\[?\w+\]?", part)]
     options = []
     default = None
     for word, plain in words:
@@ -307,7 +291,7 @@ def find_numbered_options(screen: ScreenText, enter: tuple[str, ...]) -> tuple[t
     while rows and 1 not in found:
         row = rows[-1]
         parts = [LISTED.match(part) for part in re.split(r"\s{2,}(?=\d{1,2}\) )", row)]
-        listed = {int(one["number"]): strip_decoration(one["label"]) for one in parts if one}
+        listed = {int(match["number"]): strip_decoration(match["label"]) for match in parts if match}
         if not listed and found and row.strip():
             break
         found |= listed
@@ -315,7 +299,9 @@ def find_numbered_options(screen: ScreenText, enter: tuple[str, ...]) -> tuple[t
     numbers = sorted(found)
     if len(found) < 2 or numbers[0] not in (0, 1):
         return (), ""
-    options = tuple(Option(f"{one}", found[one][:LABEL_LENGTH], (*f"{one}", *enter)) for one in numbers[:MANY])
+    options = tuple(
+        Option(f"{number}", found[number][:LABEL_LENGTH], (*f"{number}", *enter)) for number in numbers[:MANY]
+    )
     return options, find_introduction(rows)
 
 
@@ -344,9 +330,9 @@ def build_question(
 
 def _match_default(options: Iterable[Option], default: str) -> str | None:
     """The option that a default names: by its id or label, or by the letters it begins with."""
-    ids = {one.id: (one.id, one.label) for one in options}
-    exact = [one for one, names in ids.items() if default in names]
-    begun = [one for one in ids if default.isalpha() and one.casefold().startswith(default.casefold())]
+    ids = {option.id: (option.id, option.label) for option in options}
+    exact = [name for name, names in ids.items() if default in names]
+    begun = [name for name in ids if default.isalpha() and name.casefold().startswith(default.casefold())]
     return exact[0] if exact else begun[0] if len(begun) == 1 else None
 
 
