@@ -1,7 +1,7 @@
 """What every transport offers: everything tmuxctl does on a machine goes through these few calls.
 
 A machine is a place with tmux, a POSIX shell and files: this one (local.py), or one at the other end of a pipe with
-nothing of ours installed (pipe.py; over ssh the same). Above this line nobody asks which.
+nothing of ours installed (pipe.py; over ssh the same). Callers do not distinguish them.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Guard(tuple[str, ...]):
     told: str
 
     def __new__(cls, target: str, condition: str, told: str = "") -> Guard:
-        """`condition` is a format; where it is empty or 0 for `target`, the list ends. `told` is a format for what is said
-        then, and holds neither commas outside of its braces nor `[`."""
+        """`condition` is a format; where it is empty or 0 for `target`, the list ends. `told` is a format for the answer that
+        GuardRefused then carries, and holds neither commas outside of its braces nor `[`."""
         words = ("show-options", "-v", "-t", target, f"#{{?{condition},{UNSET},{REFUSED} {told}}}")
         made = super().__new__(cls, words)
         made.target, made.condition, made.told = target, condition, told
@@ -224,7 +224,7 @@ class Transport(Protocol):
 
     def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> Watch:
         """A wake-up for changes of files in these folders and, if given, the end of a process and, where the kernel tells of
-        it, each read of a terminal: a program took what was typed, by whomever."""
+        it, each read of a terminal, by which a program takes what was typed."""
 
     def clock(self) -> float:
         """The machine's monotonic clock in seconds, the same for every process there."""
@@ -235,7 +235,7 @@ class Transport(Protocol):
 
 def read_object(transport: Reader, path: str) -> dict[str, Any]:
     """The JSON object in a file of ours. NotFound if there is no file, NewerFormat if a later release wrote it, ValueError for
-    any other content or kind of file: a damaged file is to cost no more than what it told."""
+    any other content or kind of file: of a damaged file only what it held is lost."""
     try:
         return parse_record(transport.read(path, 0, JSON_LIMIT + 1), path)
     except Denied as error:
@@ -251,8 +251,8 @@ DESKTOP = (
     "XDG_SESSION_CLASS XDG_SESSION_DESKTOP XDG_SESSION_ID XDG_SESSION_TYPE XDG_STATE_HOME XDG_VTNR"
 )
 BASICS = tuple(f"PATH HOME USER LOGNAME SHELL LANG TZ TMPDIR {LOCALE} {DESKTOP}".split())
-"""Variables that say who and where one is. Each by its name: what is carried through ssh is often called `LC_...`, also a
-token."""
+"""Variables that say who the user is and where. Each by its name: what is carried through ssh is often called `LC_...`, also
+a token."""
 
 SAFE = re.compile(r"[A-Za-z0-9_./@=:+,-]+").fullmatch
 ESCAPES = {code: f"\\{code:03o}" for code in (*range(0x20), 0x7F)} | {ord(one): f"\\{one}" for one in '\\"$~'}

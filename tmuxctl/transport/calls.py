@@ -228,7 +228,7 @@ def _read_epoll_list(descriptor: int, process: ProcessView) -> list[tuple[int, b
 
 
 def _judge_descriptors(entries: Iterable[tuple[int, bool]], process: ProcessView, depth: int) -> AwaitedDescriptors:
-    """What is waited for among these (of none at all it is true that there is nothing else)."""
+    """What is waited for among these; an empty set is `alone` and `inward`."""
     verdicts = [
         _judge_descriptor(descriptor, process, depth) if descriptor >= 0 and reads else OTHER
         for descriptor, reads in entries

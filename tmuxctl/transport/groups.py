@@ -12,7 +12,7 @@ while read -r id parent device root point rest; do
     case $rest in *' - cgroup2 '*) [ "$root" != / ] || tree=$point ;; esac
 done </proc/self/mountinfo
 """
-"""Sets `tree`, where version 2 is mounted, and `own`, the group of who asks, in it."""
+"""Sets `tree`, where version 2 is mounted, and `own`, the asking process's group in it."""
 
 LEAVE = rf"""{{ {FIND.strip()}
 case $own in */{PREFIX}*) [ -z "$tree" ] || echo $$ >"$tree${{own%%/{PREFIX}*}}/cgroup.procs" ;; esac

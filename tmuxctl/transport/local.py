@@ -64,7 +64,7 @@ class LocalTransport:
                 self.make_folder(os.path.dirname(home))
                 self.make_folder(home)
             except OSError as error:
-                # such as /proc, where nobody can make anything
+                # such as /proc, where no folder can be made
                 raise _unwritable_error(home, error) from None
             self._home = home
         return self._home
@@ -78,7 +78,7 @@ class LocalTransport:
     def run(
         self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 8.0
     ) -> bytes:
-        # opened before the lock is shared: opening wants it alone
+        # opening takes the lock exclusively: the client opens before this call shares it
         channel = self._ready_channel(timeout)
         noisy = (*NOISY, "capture-pane") if channel and channel.fills_buffers else NOISY
         if buffer or any(command[0] in noisy for command in commands):
@@ -202,7 +202,7 @@ class LocalTransport:
             started = next(row.started for row in _read_processes([pid]))
 
             def report_server() -> None:
-                # this process has the lock from the one that becomes the server: until it answers nobody starts another
+                # this process inherits the lock and keeps it until the server answers: no other one is started
                 if self._wait_for_server(pid, started, timeout):
                     self._record_server()
                     os.close(lock)
@@ -279,7 +279,7 @@ class LocalTransport:
             os.close(lock)
 
     def _hold_off_clients(self, timeout: float) -> AbstractContextManager[int]:
-        """For what tells control clients of sessions that come, go or change their name.
+        """Keep control clients from opening while a command tells them of sessions that come, go or change their name.
 
         tmux before 3.7 writes that to a client that has said it is one and is not yet set up, through a null pointer:
         the server dies with every session (measured on 3.3a; docs/adr/0008). So no client opens meanwhile.
@@ -439,7 +439,7 @@ class LocalTransport:
 
 @contextmanager
 def explain_write_errors(path: str) -> Iterator[None]:
-    """What keeps us from writing, as an error that says what to do."""
+    """Turn the reasons for which a file cannot be written into errors that say what to do."""
     try:
         yield
     except OSError as error:
@@ -459,8 +459,8 @@ def _unwritable_error(path: str, error: OSError) -> Denied:
 
 @contextmanager
 def _hold_process(pid: int) -> Iterator[Callable[[int], None]]:
-    """What signals the process that has this pid now: through a descriptor, where the kernel has such, no other one can
-    have got the pid meanwhile (pidfd_open(2))."""
+    """A function that signals the process that has this pid now: through a descriptor where the kernel has such, so that
+    another process cannot have got the pid meanwhile (pidfd_open(2))."""
     import signal
 
     try:
@@ -478,7 +478,7 @@ def _hold_process(pid: int) -> Iterator[Callable[[int], None]]:
 
 
 def _run_detached(work: Callable[[], None]) -> None:
-    """Do the work in a process of its own, which nobody waits for; it has what this one has open."""
+    """Do the work in a process of its own that is not waited for and inherits the open descriptors."""
     if child := os.fork():
         os.waitpid(child, 0)
         return

@@ -22,7 +22,7 @@ from tmuxctl.transport.base import Watch
 
 if sys.platform == "linux":
     MASK = 0x2 | 0x8 | 0x80 | 0x100 | 0x200  # modify, close_write, moved_to, create, delete (inotify(7))
-    ACCESS = 0x1  # somebody read it: of a terminal, a program took what was typed
+    ACCESS = 0x1  # it was read: of a terminal, a program took what was typed
     IGNORED = 0x8000
     EVENT = struct.Struct("iIII")  # watch descriptor, mask, cookie, length of the name behind it
 
@@ -109,13 +109,13 @@ if sys.platform == "linux":
 
         def _mark_changed(self, watch: FolderWatch) -> None:
             watch.changed = True
-            if watch is self.leader:  # it sleeps, and whoever reads the event first has taken it from its epoll
+            if watch is self.leader:  # it sleeps, and its epoll has lost an event that another thread read first
                 os.eventfd_write(self._bell, 1)
             elif watch in self.followers:
                 watch.ring()
 
         def stop_sleeping(self, watch: FolderWatch) -> None:
-            """Be awake, and no leader, while looking at what happened; with the lock held."""
+            """Wait no more, as leader or follower, to look at what happened; with the lock held."""
             self.followers.pop(watch, None)
             if self.leader is watch:
                 self.leader = None
@@ -129,7 +129,7 @@ if sys.platform == "linux":
             return False
 
         def stop_waiting(self, watch: FolderWatch) -> None:
-            """Stop waiting, whatever the reason; another thread leads when nobody does."""
+            """Stop waiting, whatever the reason; one of the followers is woken to lead where there is no leader."""
             with self.lock:
                 self.stop_sleeping(watch)
                 if self.leader is None and self.followers:
@@ -301,7 +301,7 @@ REFUSED = (
 
 def watch(folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> Watch:
     """A wake-up for changed, new and removed files right in `folders`, for the end of the process `pid`, and, on Linux, for
-    each time somebody reads the terminal of this path.
+    each read of the terminal of this path.
 
     What happens after this call is seen by the next `wait`, however late that comes. Each watch is for one thread at a
     time; `close` from another thread ends its wait. A folder that is not there is looked for again and again.

@@ -54,7 +54,7 @@ class ProcessStat(NamedTuple):
 
     @property
     def ended(self) -> bool:
-        """It has ended, and not only its first thread."""
+        """True if all its threads have ended, not only the first."""
         return self.state in "ZX" and self.threads <= 1
 
 
@@ -119,8 +119,7 @@ def read_kernel(files: KernelFiles, pid: int, path: str, level: str = FULL, *, b
     """What is told of the terminal at `path`, whose first process is `pid`, up to `level`; with `beyond` also of processes
     that wait for it though they belong to no session of this terminal.
 
-    Without programs where that process has ended, or has another terminal. Ended processes that nobody has waited for
-    yet are left out.
+    Without programs where that process has ended, or has another terminal. Zombies are left out.
     """
     tty, device = files.tty(path), files.terminal(path)
     table = ProcessTree(files)
@@ -419,7 +418,7 @@ class TerminalProcess:
         sleeping = [one for one in threads if one.call is None and one.wchan.startswith(EPOLL_SLEEP)]
         descriptors = [one for one, link in (self._read_links() or {}).items() if link == EPOLL] if sleeping else []
         waits = {calls.epoll_awaits_terminal(one, self) for one in descriptors}
-        # which of several it is nobody knows, but that none of them has the terminal is known
+        # which of several it waits for is not known; that none of them has the terminal may be
         tty = waits.pop() if len(descriptors) == 1 or waits == {False} else None
         for one in threads:
             yield one._replace(tty=tty) if one in sleeping else one

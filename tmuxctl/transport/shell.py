@@ -286,7 +286,7 @@ class RemoteShell:
                 return answer
 
     def _wait_for_pipes(self, deadline: float) -> None:
-        """Until there is something to read, writing what is left to write."""
+        """Wait until there is something to read, sending what is not sent yet; TimeoutError at the deadline."""
         waiting = select.poll()
         waiting.register(self._output, select.POLLIN)
         if self._errors >= 0:
@@ -329,7 +329,7 @@ class RemoteShell:
 
 
 def _parse_answer(received: bytearray, nonce: bytes) -> tuple[int, bytes, bytes] | None:
-    """The answer behind `nonce`, as soon as all of it is there; what stood before it was nobody's answer."""
+    """The answer behind `nonce`, as soon as all of it is there; what came before belongs to no call."""
     start = received.find(b"\n" + nonce + b" ")
     if start < 0:
         return None

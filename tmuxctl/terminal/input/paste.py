@@ -162,7 +162,7 @@ def carry_out(
 
 
 def _run_write(transport: Transport, commands: Sequence[Command], write: Write, timeout: float) -> str | None:
-    """None if it was carried out, else what its guard told; its text is then still in the paste buffer."""
+    """None if it was carried out, else its guard's answer; the text is then still in the paste buffer."""
     data = write.data + b"\r" if write.enter and write.data and not write.bracketed else write.data
     buffer = (BUFFER + write.id, data) if data else None
     try:
@@ -176,7 +176,7 @@ def _run_write(transport: Transport, commands: Sequence[Command], write: Write, 
 
 
 def _build_short_list(pane: Pane, write: Write, remember: str) -> list[Command]:
-    """The write where nothing at all stands against it: one comparison, a third of the time of looking at each reason."""
+    """The list for a write that nothing forbids: one comparison, a third of the time that testing each reason takes."""
     state = f"#{{{options.ID}}} #{{pane_dead}}#{{pane_input_off}}#{{pane_in_mode}} #{{session_attached}} #{{{options.LEASE}}}"
     clear = f"#{{==:{state},{pane.id} 000 0 }}"
     if _presses_keys(write):
@@ -185,7 +185,7 @@ def _build_short_list(pane: Pane, write: Write, remember: str) -> list[Command]:
 
 
 def _build_typing(pane: Pane, write: Write, remember: str) -> list[Command]:
-    """What acknowledges, remembers and types: the typing last, for the program wakes at once and wants the processor."""
+    """The commands that acknowledge, remember and type: typing last, as the program wakes at once and takes the processor."""
     target = pane.target
     typing: list[Command] = []
     if write.data:
@@ -211,7 +211,7 @@ def _presses_keys(write: Write) -> bool:
 def _build_guarded_list(
     transport: Transport, holder: lease.LeaseHolder, pane: Pane, write: Write, remember: str
 ) -> list[Command]:
-    """One guard: whatever forbids the write is told in one line, else it is typed, acknowledged and remembered."""
+    """The list with one guard that answers all that forbids the write, else types, acknowledges and remembers it."""
     target = pane.target
     facts = {
         "other": f"#{{!=:#{{{options.ID}}},{pane.id}}}",
@@ -229,7 +229,7 @@ def _build_guarded_list(
         forbidden = f"#{{||:{condition},{forbidden}}}"
     answer = " ".join(f"{name}=#{{?{condition},1,0}}" for name, condition in facts.items())
     guard = Guard(target, f"#{{?{forbidden},0,1}}", answer)
-    # nobody is reading it (else refused): leave copy mode, which would swallow the input
+    # no person reads the history (else the guard refuses): leave copy mode, which would swallow the input
     return [guard, ("copy-mode", "-q", "-t", target), *_build_typing(pane, write, remember)]
 
 

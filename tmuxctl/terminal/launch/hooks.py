@@ -27,13 +27,14 @@ mv -f "$d/.$e" "$d/$e"; [ $# -gt 1 ] || [ -t 0 ] || {{ read -r e && cat; }}'
 
 SCRIPT = f"#!/bin/sh\n{_NAME}\n{_WRITE}\n"
 """`sh events/hook EVENT [JSON]`: writes what comes with the event, the second argument or else its input, into
-EVENT.PID.NUMBER beside itself, by a rename: who sees the name sees it whole. A name with a dot in front is being written.
-The number, of the machine's uptime or the time, only tells two of one pid apart: when it was is the file's own time.
+EVENT.PID.NUMBER beside itself, by a rename: a reader that sees the name sees the whole file. A name with a dot in front is
+being written. The number, of the machine's uptime or the time, only tells two of one pid apart: when it was is the file's
+own time.
 
 It never disturbs the program that calls it. It prints nothing (Claude reads what a hook prints). It ends with 0 whatever
 fails: 2 stops the turn in Claude and Gemini, and is what dash ends with where it cannot fork. It does not wait for a
-terminal's input, and reads to its end what is too long to be kept, so that nobody's write fails. As few processes as can
-be: one costs a millisecond, and the program waits for them.
+terminal's input, and reads to its end what is too long to be kept, so that the program's write does not fail. It starts
+as few processes as can be: one costs a millisecond, and the program waits for them.
 """
 
 

@@ -102,7 +102,7 @@ function __tmuxctl_history {
 }
 """
 
-# The prompt is wrapped again whenever somebody has defined it anew. Its lines are printed as fish itself would take
+# The prompt is wrapped again whenever it was defined anew. Its lines are printed as fish itself would take
 # them: a last newline does not count. A and B must come out of the prompt, because fish writes its `⏎` before it.
 FISH_RC = r"""function __tmuxctl_wrap --on-event fish_prompt
     set -l code $status

@@ -1,8 +1,8 @@
-"""A pane of somebody else's tmux server, reached as if it were a session of ours.
+"""A pane of another tmux server, reached as if it were a session of ours.
 
 Everything above asks a transport for a session's options, screen and input. This one answers for one pane of another
 server: what we would keep in options of the session stands in a file of ours, and no command that changes anything but
-the program's input is let through. So nothing above asks whose pane it is, and nothing of theirs changes.
+the program's input is let through. So callers need not know whose pane it is, and the other server stays as it is.
 """
 
 from __future__ import annotations
@@ -157,12 +157,12 @@ class ForeignTransport:
         self, inner: Transport, pane: ForeignPane, name: str, folder: str, spec: Mapping[str, Any], *, journal: bool
     ) -> None:
         self.inner, self.pane, self.name, self.folder, self.journal = inner, pane, name, folder, journal
-        # ours, and told of no one else: what has another first process or server is another pane
+        # the id is that of this server and first process alone: a pane with other ones is another pane
         is_same = f"#{{==:#{{pid}}.#{{pane_pid}},{pane.server}.{pane.pid}}}"
         self._fixed_values = {
             f"#{{{options.ID}}}": f"#{{?{is_same},{pane.uuid},}}",
             "#{session_name}": "@NAME@",
-            # a person who types elsewhere is in nobody's way
+            # a person who types into another pane does not disturb this one
             field_format("session_activity"): f"#{{?{TYPED_INTO},#{{session_activity}},0}}",
             # a mode is theirs, whether they look or not
             PERSON_READS_HISTORY: "#{pane_in_mode}",
@@ -193,7 +193,7 @@ class ForeignTransport:
             self.inner.put(path, data, mode=mode, durable=durable)
 
     def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
-        """Nothing is created on somebody else's server."""
+        """Denied: nothing is created on another's server."""
         raise self._denied("new-session")
 
     def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> Watch:
@@ -241,7 +241,7 @@ class ForeignTransport:
             return b""
         ids = [command[-1].split()[-1] for command in commands if _find_option_set(command) == "ack"]
         if ids:
-            # whoever dies or waits in vain from here on does not know whether it was typed: never type it twice
+            # a process that ends or times out from here on cannot know whether it was typed: record it before, never type it twice
             self._save_options({**translated.kept, "ack": f"{translated.kept.get('ack', '')} {ids[-1]}"})
         try:
             printed = self.inner.run(list_here, buffer=buffer, timeout=timeout)
@@ -303,7 +303,7 @@ def hold_lock(path: str, name: str) -> Iterator[None]:
             pause=0.005,
         )
         with explain_write_errors(path):
-            # for those who wait in vain
+            # the holder's pid, for the message of a process that times out
             os.pwrite(lock, b"%-19d" % os.getpid(), 0)
         yield
     finally:
@@ -320,7 +320,7 @@ def _lock_error(name: str, pid: str) -> Conflict:
 
 
 def own_session_error(name: str, socket: str) -> Conflict:
-    """The error for writing to a session of a tmuxctl as if it were somebody else's pane."""
+    """The error for writing to a session of a tmuxctl as if it were a foreign pane."""
     return Conflict(
         f"{name} is a session of tmuxctl's own",
         reason="ours",
@@ -349,7 +349,7 @@ def _lists_panes(command: Command) -> bool:
 
 class _TranslatedList:
     """One command list as it is said to another's server: our options stand in it as the values they have, and those it
-    sets are printed, marked by a word that nobody else can print."""
+    sets are printed, marked by a word that no program can guess."""
 
     def __init__(self, kept: Mapping[str, str], fixed: Mapping[str, str], name: str, pane: str) -> None:
         self.kept, self.fixed, self.pane = kept, fixed, pane
@@ -383,7 +383,7 @@ class _TranslatedList:
             value = value[:size] if size > 0 else value[size:]
         if SAFE.fullmatch(value):
             return value
-        # tmux would read more into it: it is put in when tmux has printed the rest
+        # tmux would interpret it: it is put in after tmux has printed the rest
         self.shown[f"{self.mark}={found[2]}"] = value
         return f"{self.mark}={found[2]}"
 
@@ -404,7 +404,7 @@ class _TranslatedList:
 
 
 class _ForeignWatch:
-    """A wake-up that does not wait to be told, but looks less often the longer nothing changes."""
+    """A wake-up by time, because nothing tells of output: the rarer, the longer nothing changes."""
 
     def __init__(self, watch: Watch, pane: ForeignTransport) -> None:
         self._watch, self._pane = watch, pane

@@ -29,7 +29,7 @@ ACTIVITY_QUIET = 1.0
 """Seconds of quiet from which tmux's whole seconds tell it."""
 
 ABOVE = 6
-"""So many rows up to the cursor's tell where it stood, when rows above them are gone."""
+"""How many rows, up to the cursor's, identify its place after rows above them were dropped."""
 
 
 class ScreenPosition(NamedTuple):
@@ -136,11 +136,11 @@ class ScreenJournal(Journal):
         printed = self.tmux.run([("display-message", "-p", "-t", self.pane, PLACE), *grabs]).decode(errors="replace")
         first, *lines = printed.split("\n")
         if ScreenPosition.parse(first.encode()).history != position.history:
-            # it goes on: the next look tells
+            # the program goes on printing: the next look tells
             return self._dropped_rows
         blocks = [lines[index : index + len(rows)] for index in range(0, len(starts) * len(rows), len(rows))]
         alike = [
-            # what was typed stands behind it: without, it is more likely the same prompt once more
+            # what was typed stands behind the prompt: a row without it is more likely the same prompt printed again
             (block[-1] == rows[-1], int(dropped_before + row - start))
             for start, block in zip(starts, blocks, strict=True)
             if block[:-1] == rows[:-1] and block[-1].startswith(rows[-1])

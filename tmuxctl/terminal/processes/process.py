@@ -15,7 +15,7 @@ from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Process, Transport
 
 MARKER = b"TMUXCTL_SESSION="
-"""In the environment at its start of every process that a session started, unless somebody took it out."""
+"""In the environment at its start of every process that a session started, unless a program removed it."""
 
 LIST_STREAMS = r"""ls -ln /proc/[0-9]*/fd/[012] 2>/dev/null; :"""
 """The standard input, output and error of every process, as links: `... /proc/PID/fd/0 -> /dev/pts/3`."""
@@ -223,7 +223,7 @@ def end_processes(
     """Signal the processes of these sessions, wait `grace` seconds, then KILL until none is left, for three seconds at most;
     how each session's ended, by its id.
 
-    What may have got away from a session without a control group is told, and left alone.
+    What may have escaped from a session without a control group is reported as `strays` and not ended.
     """
     groups = cgroup.find_groups(transport, {target.id: target.folder for target in targets})
     before = transport.processes() if len(groups) < len(targets) else []
@@ -232,7 +232,7 @@ def end_processes(
     living = [row for rows in first.values() for row in rows]
     transport.signal(living, signal)
     if signal == "TERM":
-        # what a closing terminal sends: an interactive shell ignores TERM and ends on this
+        # the signal of a closing terminal: an interactive shell ignores TERM and ends on this one
         transport.signal(_find_ignoring_term(transport, living), "HUP")
     transport.signal(living, "CONT")
     living = _wait_for_end(transport, living, grace / 2)
@@ -243,10 +243,10 @@ def end_processes(
     deadline = time.monotonic() + TIMING.session.kill_seconds
     while living := _select_living(transport, [*living, *_find_new(transport, targets, owners)]):
         session_ids = {owners[row.pid, row.started] for row in living}
-        # one that holds what is not to be ended is left to the signals
+        # a group that holds a protected process is left to the signals
         mixed = _find_mixed_groups(transport, targets)
         cgroup.kill_groups(transport, [groups[name] for name in session_ids - mixed if name in groups])
-        # what stands still starts nothing new while the rest is looked for
+        # a stopped process starts nothing new while the rest is looked for
         transport.signal(living, "STOP")
         living = _select_living(transport, [*living, *_find_new(transport, targets, owners)])
         transport.signal(living, "KILL")

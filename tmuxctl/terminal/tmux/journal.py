@@ -25,7 +25,7 @@ BLOCK = 16384
 
 # tmux runs this in `pipe-pane`: standard input is a socket on which the pane's bytes come.
 # - Offsets carry a 1 in front of their 15 digits, because the shell would read leading zeros as octal.
-# - dd writes what one read gave it, so a byte is in the file at once; it ends after so many reads for the sizes to be
+# - dd writes what one read gave it, so a byte is in the file at once; it ends after COUNT reads for the sizes to be
 #   looked at, and starts again while the next bytes wait in the socket.
 # - A pane that stays after its program's end keeps the pipe open, and tmux from 3.3 on refuses to close it. So
 #   `journal.sh end` signals the writer, which reads without waiting from then on: what is left, then "unavailable".

@@ -1,4 +1,4 @@
-"""Who may type: a lease in the session's own options, tested and taken inside tmux, so that two writers never mix."""
+"""The right to type: a lease in the session's own options, tested and taken inside tmux, so that two writers never mix."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def is_broken(pane: Pane, machine: str | None) -> bool:
 def held_by_other(
     holder: LeaseHolder, pane: Pane, *, now: float, machine: str | None, name: str = options.LEASE
 ) -> str:
-    """A tmux condition: somebody else holds a lease that has neither run out nor lost its holder."""
+    """A tmux condition: another writer holds a lease that has neither run out nor lost its holder."""
     others = [f"#{{!=:#{{{name}}},{holder}}}"]
     if is_broken(pane, machine):
         others.append(f"#{{!=:#{{{name}}},{pane.lease}}}")
@@ -105,7 +105,7 @@ def release_lease(
 
 
 def leased_error(name: str) -> Conflict:
-    """The error for a session somebody else is typing into."""
+    """The error for a session that another writer is typing into."""
     return Conflict(
         f"another writer is typing into {name}",
         reason="leased",

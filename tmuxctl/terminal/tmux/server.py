@@ -182,7 +182,7 @@ def parse_pane(line: str) -> Pane | None:
 
 
 def _parse_spec(text: str) -> dict[str, Any]:
-    """What `launch.format_facts` wrote; nothing if whoever may use this tmux put something else there."""
+    """What `launch.format_facts` wrote; empty if another user of this tmux put something else there."""
     with suppress(ValueError):
         found: dict[str, Any] = parse_json(text or "{}")
         return found if fits(found, FACTS) else {}
