@@ -309,11 +309,11 @@ def test_a_guard_ends_its_list_unless_its_condition_holds(session: Transport) ->
         session.run(
             [("display-message", "-p", "before"), Guard("=db:", other, "is=#{?#{@id},1,0} at #{session_name}"), change]
         )
-    assert refused.value.told == "is=1 at db"
+    assert refused.value.answer == "is=1 at db"
     for target, condition in (("=db:", "0"), ("=db:", ""), ("=db:", "#{@none}"), ("=gone:", same), ("=db:", other)):
         with pytest.raises(GuardRefused) as refused:
             session.run([Guard(target, condition or "#{@none}"), change])
-        assert refused.value.told == ""
+        assert refused.value.answer == ""
     assert session.run([("show-options", "-gqv", "@changed")]) == b""
     say = ("display-message", "-p", "said")
     assert session.run([Guard("=db:", same), say, Guard("=db:", same), change, say]) == b"said\nsaid\n"

@@ -32,14 +32,14 @@ class Guard(tuple[str, ...]):
 
     target: str
     condition: str
-    told: str
+    answer: str
 
-    def __new__(cls, target: str, condition: str, told: str = "") -> Guard:
-        """`condition` is a format; where it is empty or 0 for `target`, the list ends. `told` is a format for the answer that
+    def __new__(cls, target: str, condition: str, answer: str = "") -> Guard:
+        """`condition` is a format; where it is empty or 0 for `target`, the list ends. `answer` is a format for the answer that
         GuardRefused then carries, and holds neither commas outside of its braces nor `[`."""
-        words = ("show-options", "-v", "-t", target, f"#{{?{condition},{UNSET},{REFUSED} {told}}}")
+        words = ("show-options", "-v", "-t", target, f"#{{?{condition},{UNSET},{REFUSED} {answer}}}")
         made = super().__new__(cls, words)
-        made.target, made.condition, made.told = target, condition, told
+        made.target, made.condition, made.answer = target, condition, answer
         return made
 
 
@@ -50,11 +50,11 @@ REFUSED = "refused"
 
 
 class GuardRefused(Failed):
-    """A Guard ended a command list; `told` is what its format made."""
+    """A Guard ended a command list; `answer` is what its format made."""
 
-    def __init__(self, told: str) -> None:
+    def __init__(self, answer: str) -> None:
         super().__init__("something changed meanwhile", reason="refused", hint="look, then repeat it")
-        self.told = told
+        self.answer = answer
 
 
 class File(NamedTuple):

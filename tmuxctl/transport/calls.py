@@ -79,13 +79,13 @@ class ProcessView(Protocol):
 
 
 class ThreadWait(NamedTuple):
-    """`call`, `tty`, `alone`, `timeout` and `inward` as evidence.Thread has them; `told` is False where the set of
+    """`call`, `tty`, `alone`, `timeout` and `inward` as evidence.Thread has them; `readable` is False where the set of
     descriptors it waits for was not to be read."""
 
     call: str | None
     tty: bool | None
     alone: bool = False
-    told: bool = True
+    readable: bool = True
     timeout: float | None = None
     inward: bool = False
 
@@ -131,7 +131,7 @@ def parse_wait(line: bytes, process: ProcessView, machine: str) -> ThreadWait:
     try:
         entries = _list_awaited(call, arguments, process)
     except _Unreadable:
-        return ThreadWait(call, None, told=False)
+        return ThreadWait(call, None, readable=False)
     awaited = _judge_descriptors(entries, process, NESTED)
     if not awaited.tty:
         return ThreadWait(call, awaited.tty)

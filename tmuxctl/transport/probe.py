@@ -356,7 +356,7 @@ class TerminalProcess:
         if level != NONE:
             if foreground or not with_call or any(thread.tty is None for thread in threads):
                 sockets, holds = self._count_sockets(), self._holds_terminal()
-            if not all(wait.told for _, wait in with_call):
+            if not all(wait.readable for _, wait in with_call):
                 level = WCHAN
             elif not with_call:
                 level = self._level_without_calls(threads)
@@ -390,7 +390,7 @@ class TerminalProcess:
         wait = calls.parse_wait(line, self, self._files.machine)
         if state in "TtZX" or (wait.call is None and wchan.startswith("io_")):
             # stopped or ended, or a worker of io_uring without work: whatever it was in, it waits for no input
-            wait = calls.ThreadWait(wait.call, False, told=wait.told)
+            wait = calls.ThreadWait(wait.call, False, readable=wait.readable)
         return evidence._replace(
             call=wait.call, tty=wait.tty, alone=wait.alone, timeout=wait.timeout, inward=wait.inward
         ), wait

@@ -155,7 +155,7 @@ def _kill_sessions(machine: Machine, panes: Sequence[Pane]) -> None:
             left = left[AT_ONCE:]
         except GuardRefused as gone:
             # those before it were ended, and it is not there any more
-            left = left[1 + next(index for index, pane in enumerate(left) if pane.id == gone.told) :]
+            left = left[1 + next(index for index, pane in enumerate(left) if pane.id == gone.answer) :]
         except (NotFound, Unreachable) as error:
             if error.reason == "backend_timeout":
                 raise
@@ -187,7 +187,7 @@ def _told(
     signal: str | None = None,
     left: Sequence[str] = (),
 ) -> End:
-    strays = tuple(Stray(row.pid, row.name) for row in ending.strays)
+    strays = tuple(Stray(row.pid, row.name) for row in ending.leftovers)
     return End(name, session_id, status, signal, ending.ended, ending.left, strays, tuple(left))
 
 

@@ -143,10 +143,10 @@ class Observer:
         """The newest event of the program's hooks since the last input."""
         if self.events is None:
             return None
-        last_input = LastInput.parse(capture.given)
+        last_input = LastInput.parse(capture.last_input)
         if last_input is None:
             return self.events.newest_hook(probe.wall, 0.0, b"", False)
-        cut = len(capture.given) >= FACTS_SIZE
+        cut = len(capture.last_input) >= FACTS_SIZE
         return self.events.newest_hook(probe.wall, probe.wall - (probe.at - last_input.at), last_input.typed, cut)
 
     def add_earlier(self, looks: Sequence[Look]) -> None:
@@ -164,7 +164,7 @@ class Observer:
             hooks=self.events is not None,
             program=os.path.basename(next(iter(self.pane.spec.get("argv") or ()), "")),
             age=max(0.0, self._clock - self.pane.created) if self.pane.created else None,
-            typed=bool(self._capture and self._capture.given),
+            typed=bool(self._capture and self._capture.last_input),
             hides=self._hides_input(profile) if profile and profile.password_argv else None,
         )
 

@@ -100,7 +100,7 @@ def _judge_one_look(
     machine: Machine, observer: Observer, extent: JournalExtent, probe: Probe, capture: Capture
 ) -> tuple[Verdict, Look]:
     """The state by one look, whose parts were asked for elsewhere; what was just typed must have been taken here too."""
-    tracker = StabilityTracker(machine, observer, LastInput.parse(capture.given))
+    tracker = StabilityTracker(machine, observer, LastInput.parse(capture.last_input))
     look = observer.add_look(extent, probe, capture)
     verdict = observer.verdict()
     return (verdict if verdict.state not in SETTLED or tracker.has_arrived(look) else TAKING), look

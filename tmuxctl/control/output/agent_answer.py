@@ -228,7 +228,10 @@ def read_screen(machine: Machine, observer: Observer, given: GivenText, *, limit
         now = captures.capture_session(machine.transport, name, scrollback=reach, wide=True)
     except NotFound:
         return AgentAnswer("", False, "screen")
-    rows = [*(screens.plain_text(now.back).split("\n") if now.back else []), *screens.plain_text(now.rows).split("\n")]
+    rows = [
+        *(screens.plain_text(now.scrollback).split("\n") if now.scrollback else []),
+        *screens.plain_text(now.rows).split("\n"),
+    ]
     # a screen of its own has no history: what stands on it is all there is, wherever its composer is
     known = since >= 0 and not now.pane.alternate
     anchor = _anchor(since, given.input.y, now.pane.history) if known else None

@@ -168,7 +168,7 @@ def _run_write(transport: Transport, commands: Sequence[Command], write: Write, 
     try:
         printed = transport.run(commands, buffer=buffer, timeout=timeout)
     except GuardRefused as refused:
-        return refused.told
+        return refused.answer
     if printed.strip():
         name = ascii(printed[:80].decode(errors="replace"))
         raise Failed(f"tmux answered {name} to a write", reason="tmux")

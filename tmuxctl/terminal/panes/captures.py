@@ -22,8 +22,8 @@ class Capture(NamedTuple):
     pane: Pane
     title: str
     rows: bytes
-    back: bytes = b""
-    given: str = ""
+    scrollback: bytes = b""
+    last_input: str = ""
     """The last input, as `paste.LastInput.parse` reads it, without its text; empty if nothing was ever typed."""
 
 
@@ -87,8 +87,8 @@ def capture_sessions(transport: Transport, panes: Sequence[Pane]) -> list[Captur
             printed = transport.run(commands).split(f"{end}{end}\n".encode())[:-1]
         except GuardRefused as gone:
             # asked again without it: what was printed before it is lost with the list
-            found |= {pane.id: Capture(pane, "", b"") for pane in remaining if pane.id == gone.told}
-            remaining = [pane for pane in remaining if pane.id != gone.told]
+            found |= {pane.id: Capture(pane, "", b"") for pane in remaining if pane.id == gone.answer}
+            remaining = [pane for pane in remaining if pane.id != gone.answer]
             continue
         for pane, part in zip(remaining[:count], printed, strict=True):
             found[pane.id] = _parse_capture(pane, part, end.encode())

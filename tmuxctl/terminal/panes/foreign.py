@@ -363,7 +363,7 @@ class _TranslatedList:
 
     def _translate(self, command: Command) -> Command:
         if isinstance(command, Guard):
-            return Guard(self.pane, self._substitute(command.condition), self._substitute(command.told))
+            return Guard(self.pane, self._substitute(command.condition), self._substitute(command.answer))
         if _lists_panes(command):
             return ("display-message", "-p", "-t", self.pane, self._substitute(command[-1]))
         if name := _find_option_set(command):

@@ -56,12 +56,12 @@ program put into its own variables may look like another's line, but never stand
 
 
 class Ending(NamedTuple):
-    """How many processes were ended, the pids of those that are still there, and `strays`: what may have been the
+    """How many processes were ended, the pids of those that are still there, and `leftovers`: what may have been the
     session's and was left alone, because nothing proves it."""
 
     ended: int
     left: tuple[int, ...]
-    strays: tuple[Process, ...] = ()
+    leftovers: tuple[Process, ...] = ()
 
 
 def find_tree(table: Iterable[Process], root: int) -> list[Process]:
@@ -223,7 +223,7 @@ def end_processes(
     """Signal the processes of these sessions, wait `grace` seconds, then KILL until none is left, for three seconds at most;
     how each session's ended, by its id.
 
-    What may have escaped from a session without a control group is reported as `strays` and not ended.
+    What may have escaped from a session without a control group is reported as `leftovers` and not ended.
     """
     groups = cgroup.find_groups(transport, {target.id: target.folder for target in targets})
     before = transport.processes() if len(groups) < len(targets) else []
