@@ -44,7 +44,6 @@ def test_few_functions_take_the_whole_control():
     assert len(takes) + methods <= FUNCTIONS_WITH_CONTROL, wrong
 
 
-@pytest.mark.xfail(strict=True, reason="some names stand for several things")
 def test_a_class_name_stands_once():
     repeated = measured().repeated_classes
     assert not repeated, "\n".join(f"{name}: {', '.join(places)}" for name, places in repeated.items())

@@ -66,7 +66,12 @@ def test_a_command_is_never_hidden(tmuxctl: Tmuxctl) -> None:
 
 def test_words_in_quotes_belong_together() -> None:
     known = {"quo": "send db 'two words'"}
-    assert aliases.expanded(["quo", "x y"], known, lambda word: word == "send") == ["send", "db", "two words", "x y"]
+    assert aliases.expand_alias(["quo", "x y"], known, lambda word: word == "send") == [
+        "send",
+        "db",
+        "two words",
+        "x y",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -121,6 +126,6 @@ def test_a_wrong_file_is_told_where_it_is_needed_only(tmuxctl: Tmuxctl, place: P
 
 @pytest.mark.parametrize("words", [[""], ["a"]])
 def test_what_is_no_alias_stays(words: list[str]) -> None:
-    assert aliases.expanded(words, {}, lambda word: False) == words
+    assert aliases.expand_alias(words, {}, lambda word: False) == words
     with pytest.raises(Usage):
-        aliases.expanded(["e"], {"e": "  "}, lambda word: False)
+        aliases.expand_alias(["e"], {"e": "  "}, lambda word: False)

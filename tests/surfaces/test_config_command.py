@@ -188,7 +188,7 @@ def test_a_line_is_changed_or_the_whole_is_refused(text: str, value: str | int) 
     assert tomllib.loads(after) == {**before, "wait": wait}
     kept = [line for line in text.splitlines() if "timeout" not in line]
     assert [line for line in after.splitlines() if line in kept or "timeout" not in line][: len(kept)] == kept
-    back = toml_lines.without(after, "wait.timeout", "FILE")
+    back = toml_lines.without_value(after, "wait.timeout", "FILE")
     assert "timeout" not in tomllib.loads(back).get("wait", {})
 
 

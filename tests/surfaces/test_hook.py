@@ -68,7 +68,7 @@ def test_what_comes_with_it_may_be_a_word(control: Control, place: Path, until: 
 @pytest.fixture
 def outside(place: Path) -> None:
     """Skips where the tests themselves run in a session: it would be told."""
-    if hook_command.events() is not None:
+    if hook_command.find_events_folder() is not None:
         pytest.skip("the tests run in a session")
 
 

@@ -30,10 +30,10 @@ HOSTILE = (".TH x", "'\\\" comment", "\\fBbold\\n[x]", '--long-option\'s "value"
 
 def test_pages_that_need_them_tell_what_exit_statuses_mean() -> None:
     written = reference.text()
-    for typed in exits.commands():
+    for typed in exits.list_commands():
         name = f"tmuxctl-{typed.replace(' ', '-')}"
-        rows = exits.of(COMMANDS[name].operation)
-        page = help.page(App(), typed.split())
+        rows = exits.list_statuses(COMMANDS[name].operation)
+        page = help.format_page(App(), typed.split())
         for status, meaning in rows:
             assert meaning, (typed, status)
             assert roff.bold(status) in PAGES[f"{name}.1"].split("\n"), (typed, status)
@@ -42,12 +42,12 @@ def test_pages_that_need_them_tell_what_exit_statuses_mean() -> None:
                 status,
             )
             assert f"| `{status}` | {meaning} |" in written
-    assert {"wait", "exec", "ask", "run", "decide", "send", "doctor"} <= set(exits.commands())
+    assert {"wait", "exec", "ask", "run", "decide", "send", "doctor"} <= set(exits.list_commands())
 
 
 def test_what_watch_runs_for_a_state_stands_in_its_help_and_its_page() -> None:
     for option in ("--on-asking CMD", "--on-idle CMD"):
-        assert option in help.page(App(), ["watch"])
+        assert option in help.format_page(App(), ["watch"])
         assert option in reference.text()
     assert roff.escape("--on-asking") in PAGES["tmuxctl-watch.1"]
 
@@ -130,11 +130,11 @@ def test_a_reader_sees_all_that_help_says(name: str, folder: Path, needs: Callab
 def expected(command: OperationCommand | None) -> list[str]:
     """What must stand in a command's page, or in the first one."""
     if command is None:
-        rows = [*help.globals_of_app(), *reference.ENVIRONMENT, *reference.FILES]
-        return [*map(help.example_line, help.FIRST), *(word for row in rows for word in row)]
-    rows = help.options(command.operation)
-    examples = [f"           {help.example_line(one)}" for one in command.operation.meta.examples]
-    return [*examples, *(word for row in rows for word in row), f"tmuxctl {help.synopsis(command.operation)}"]
+        rows = [*help.list_global_options(), *reference.ENVIRONMENT, *reference.FILES]
+        return [*map(help.format_example, help.FIRST), *(word for row in rows for word in row)]
+    rows = help.list_options(command.operation)
+    examples = [f"           {help.format_example(one)}" for one in command.operation.meta.examples]
+    return [*examples, *(word for row in rows for word in row), f"tmuxctl {help.format_synopsis(command.operation)}"]
 
 
 @pytest.mark.parametrize("text", [text for text in HOSTILE if text.strip() != "."])

@@ -294,8 +294,8 @@ def test_a_file_of_launchd_starts_the_same_server(place: Path) -> None:
     made = Launchd("other")
     assert made.path == f"{place}/Library/LaunchAgents/tmuxctl-other.plist"
     text = made.text(JOB)
-    assert managers.untouched(text)
-    assert not managers.untouched(text.replace("RunAtLoad", "RunNever"))
+    assert managers.is_untouched(text)
+    assert not managers.is_untouched(text.replace("RunAtLoad", "RunNever"))
     found = plistlib.loads(text.encode())
     assert found == {
         "Label": "tmuxctl-other",

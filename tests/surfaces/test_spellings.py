@@ -16,7 +16,7 @@ from tmuxctl.operations import find
 from tmuxctl.surfaces.cli import app
 from tmuxctl.surfaces.cli.commands import help, spellings
 from tmuxctl.surfaces.cli.commands.services import Service
-from tmuxctl.surfaces.cli.here import Here
+from tmuxctl.surfaces.cli.here import TerminalOperations
 
 Typed = Callable[[str], tuple[int, list[Any], str]]
 
@@ -43,7 +43,7 @@ def typed(capsys: pytest.CaptureFixture[str], place: Any) -> Iterator[Typed]:
         calls: list[Any] = []
         services = [
             Service(kind, lambda options, kind=kind: Recorder(kind, calls))  # type: ignore[misc]
-            for kind in (Control, Here)
+            for kind in (Control, TerminalOperations)
         ]
         status = app.run(shlex.split(line), app.App(lambda: services))
         found = capsys.readouterr()
@@ -185,8 +185,8 @@ def test_another_tools_verb_is_answered_with_ours_and_nothing_is_run(typed: Type
 
 def test_each_answer_names_a_command_that_there_is() -> None:
     there = app.App().list_commands(None)  # type: ignore[arg-type]
-    for theirs in spellings.verbs():
-        ours = spellings.ours([theirs])
+    for theirs in spellings.list_foreign_verbs():
+        ours = spellings.find_our_command([theirs])
         assert ours is not None
         assert theirs not in there, f"{theirs} is a command"
         for one in ours.split("tmuxctl ")[1:]:
@@ -195,11 +195,11 @@ def test_each_answer_names_a_command_that_there_is() -> None:
 
 
 def test_the_list_of_commands_holds_no_spelling_of_another_tool() -> None:
-    listed = {typed for _, lines in help.groups(app.App().listed()) for typed, _ in lines}
+    listed = {typed for _, lines in help.group_commands(app.App().listed()) for typed, _ in lines}
     assert {"send", "wait", "read"} <= listed
     assert not {"write", "wait-idle", "get-answer"} & listed
-    assert "As niia spells them: write, wait-idle, get-answer." in help.page(app.App(), ())
-    assert "tmuxctl write [OPTIONS]" in help.page(app.App(), ("write",))
+    assert "As niia spells them: write, wait-idle, get-answer." in help.format_page(app.App(), ())
+    assert "tmuxctl write [OPTIONS]" in help.format_page(app.App(), ("write",))
 
 
 def test_a_pattern_is_answered_with_what_names_several(place: Any) -> None:
@@ -227,7 +227,7 @@ def test_a_typo_never_hints_at_something_destructive(typed: Typed) -> None:
     commands = app.App()
     words = {one for word in (*commands.list_commands(None), "press", "stop", "to") for one in typos(word)}  # type: ignore[arg-type]
     for word in sorted(words):
-        if not word or commands.get_command(None, word) or spellings.ours([word]):  # type: ignore[arg-type]
+        if not word or commands.get_command(None, word) or spellings.find_our_command([word]):  # type: ignore[arg-type]
             continue
         status, calls, said = typed(word)
         assert (status, calls) == (2, []), word

@@ -12,7 +12,7 @@ def main() -> int:
         # a program waits for it twice a turn: a quarter of the time without the machinery of commands (measured)
         from tmuxctl.surfaces.cli.setup import hook
 
-        hook.tell(words[1], None)
+        hook.report_event(words[1], None)
         return 0
     from tmuxctl.surfaces.cli import app
 

@@ -14,9 +14,9 @@ from tmuxctl import config
 from tmuxctl.control.service import Control
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.surfaces.cli.commands.group import Family, OperationGroup, find_command
-from tmuxctl.surfaces.cli.commands.options import SETTINGS, global_options, has_options, help_option, merged
+from tmuxctl.surfaces.cli.commands.options import SETTINGS, global_options, has_options, help_option, merge_options
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations, Service
-from tmuxctl.surfaces.cli.ending import Terminated, on_term
+from tmuxctl.surfaces.cli.ending import Terminated, raise_on_sigterm
 from tmuxctl.surfaces.cli.printing.output import Options, ReaderGone, report, tell
 
 INTERRUPTED, TERMINATED, READER_GONE = 130, 143, 141
@@ -30,7 +30,7 @@ class App(OperationGroup):
 
     def __init__(self, services: Callable[[], Iterable[Service]] | None = None) -> None:
         super().__init__("tmuxctl", context_settings=SETTINGS)
-        self.services = services or (lambda: _services(self))
+        self.services = services or (lambda: _list_services(self))
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(dict.fromkeys(one.typed.partition(" ")[0] for one in self.listed()))
@@ -41,76 +41,76 @@ class App(OperationGroup):
         family = Family(cmd_name, self.services)
         return family if family.list_commands(ctx) else None
 
-    def alias(self, ctx: click.Context, words: list[str]) -> tuple[str, click.Command, list[str]] | None:
+    def resolve_alias(self, ctx: click.Context, words: list[str]) -> tuple[str, click.Command, list[str]] | None:
         from tmuxctl.surfaces.cli.commands import aliases
 
         try:
-            return aliases.resolved(self, ctx, words)
+            return aliases.resolve_alias(self, ctx, words)
         except TmuxctlError:
             if ctx.resilient_parsing:
                 return None
             raise
 
-    def hint(self, words: Sequence[str], ctx: click.Context) -> str:
+    def suggest_command(self, words: Sequence[str], ctx: click.Context) -> str:
         from tmuxctl.surfaces.cli.commands import spellings
 
-        ours = spellings.ours(words)
-        return f"here that is: {ours}" if ours else super().hint(words, ctx)
+        ours = spellings.find_our_command(words)
+        return f"here that is: {ours}" if ours else super().suggest_command(words, ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing or has_options(args[:1]):
             self.params += [*global_options(), help_option(self, ctx)]
         rest = super().parse_args(ctx, args)
         if not ctx.resilient_parsing:
-            ctx.obj = merged(Options(), ctx)
+            ctx.obj = merge_options(Options(), ctx)
         return rest
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         from tmuxctl.surfaces.cli.commands import completion
 
-        return [*super().shell_complete(ctx, incomplete), *completion.aliases(incomplete)]
+        return [*super().shell_complete(ctx, incomplete), *completion.complete_aliases(incomplete)]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from tmuxctl.surfaces.cli.commands import help
 
-        help.of_app(self.listed(), formatter)
+        help.write_app_help(self.listed(), formatter)
 
 
-def _services(app: App) -> Iterator[Service]:
+def _list_services(app: App) -> Iterator[Service]:
     """Every class of operations; the module of each is loaded only for a command that none before it has."""
-    yield Service(Control, _connect)
-    from tmuxctl.surfaces.cli.here import Here
+    yield Service(Control, _connect_control)
+    from tmuxctl.surfaces.cli.here import TerminalOperations
 
-    yield _of_command_line(Here, app)
-    from tmuxctl.surfaces.cli.setup.configuring import Configuring
+    yield _command_line_service(TerminalOperations, app)
+    from tmuxctl.surfaces.cli.setup.configuring import SettingsOperations
 
-    yield _of_command_line(Configuring, app)
-    from tmuxctl.surfaces.cli.setup.service import Keeper
+    yield _command_line_service(SettingsOperations, app)
+    from tmuxctl.surfaces.cli.setup.service import ServiceOperations
 
-    yield _of_command_line(Keeper, app)
-    from tmuxctl.surfaces.cli.setup.hooks import Hooks
+    yield _command_line_service(ServiceOperations, app)
+    from tmuxctl.surfaces.cli.setup.hooks import HookOperations
 
-    yield _of_command_line(Hooks, app)
+    yield _command_line_service(HookOperations, app)
     from tmuxctl.surfaces.adapters.niia import Niia
 
-    yield Service(Niia, lambda options: Niia(_connect(options)))
+    yield Service(Niia, lambda options: Niia(_connect_control(options)))
 
 
-def _of_command_line(operations: type[CommandLineOperations], app: App) -> Service:
-    return Service(operations, lambda options: operations(_connect, options, app))
+def _command_line_service(operations: type[CommandLineOperations], app: App) -> Service:
+    return Service(operations, lambda options: operations(_connect_control, options, app))
 
 
-def _connect(options: Options) -> Control:
+def _connect_control(options: Options) -> Control:
     return Control(settings=config.load({"tmux.socket": options.socket}))
 
 
 def run(words: Sequence[str], app: App | None = None) -> int:
     """Run one command; returns the exit status."""
-    on_term(TERMINATED)
+    raise_on_sigterm(TERMINATED)
     head = words[: words.index("--")] if "--" in words else words
     options = Options(json="--json" in head, verbose="-v" in head or "--verbose" in head)
     try:
-        return _run(_checked(words), app or App())
+        return _invoke(_decode_words(words), app or App())
     except TmuxctlError as error:
         report(error, options)
         return error.exit
@@ -118,34 +118,34 @@ def run(words: Sequence[str], app: App | None = None) -> int:
         tell(error.message)
         return 2
     except click.ClickException as error:
-        from tmuxctl.surfaces.cli.commands.usage_errors import usage
+        from tmuxctl.surfaces.cli.commands.usage_errors import to_usage_error
 
-        found = usage(error)
+        found = to_usage_error(error)
         report(found, options)
         return found.exit
     except click.exceptions.Exit as error:
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        report(_Ended("interrupted", reason="interrupted"), options)
+        report(_Interrupted("interrupted", reason="interrupted"), options)
         return INTERRUPTED
     except Terminated as told:
         return told.status
     except ReaderGone:
         return READER_GONE
     except Exception as error:
-        return _bug(error, options)
+        return _report_bug(error, options)
 
 
-def _run(words: list[str], app: App) -> int:
+def _invoke(words: list[str], app: App) -> int:
     if COMPLETE in os.environ:
         from tmuxctl.surfaces.cli.commands import completion
 
-        return completion.answer(app, os.environ[COMPLETE])
+        return completion.print_completions(app, os.environ[COMPLETE])
     with app.make_context("tmuxctl", words) as context:
         return int(app.invoke(context) or 0)
 
 
-def _checked(words: Sequence[str]) -> list[str]:
+def _decode_words(words: Sequence[str]) -> list[str]:
     """The arguments as the bytes they were, read as UTF-8 whatever the locale; Usage if they are none."""
     if sys.getfilesystemencoding() != "utf-8":
         words = [os.fsencode(word).decode("utf-8", "surrogateescape") for word in words]
@@ -162,13 +162,13 @@ def _checked(words: Sequence[str]) -> list[str]:
     return list(words)
 
 
-class _Ended(TmuxctlError):
+class _Interrupted(TmuxctlError):
     """We were told to stop."""
 
     exit = INTERRUPTED
 
 
-def _bug(error: Exception, options: Options) -> int:
+def _report_bug(error: Exception, options: Options) -> int:
     what = f"internal error: {type(error).__name__}: {error}"
     hint = "tmuxctl -v shows where; please report it"
     report(TmuxctlError(what[:500], reason="internal", hint=hint), options)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tmuxctl.control import Control
 
 
-def client(control: Control, session: str, *, read_only: bool = False, keep_size: bool = False) -> list[str]:
+def attach_command(control: Control, session: str, *, read_only: bool = False, keep_size: bool = False) -> list[str]:
     """The tmux command that brings a session to this terminal, which it fits from now on unless `keep_size`.
 
     Usage `no_terminal` if this is none, Denied `foreign` for a pane of another server.
@@ -39,11 +39,11 @@ def client(control: Control, session: str, *, read_only: bool = False, keep_size
     return [*words, "-r"] if read_only else words
 
 
-def outside() -> dict[str, str]:
+def environment_outside_tmux() -> dict[str, str]:
     """Our environment as it is outside of any tmux: a session may be shown inside another one."""
     return {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
 
 
-def no_client(tmux: str, error: OSError) -> Unreachable:
+def missing_client_error(tmux: str, error: OSError) -> Unreachable:
     """The error where tmux cannot be executed."""
     return Unreachable(f"{ascii(tmux)}: {error.strerror}", reason="no_tmux", hint="tmuxctl doctor")

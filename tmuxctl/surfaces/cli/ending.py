@@ -21,19 +21,19 @@ class Terminated(BaseException):
         self.status = status
 
 
-def on_term(status: int) -> None:
+def raise_on_sigterm(status: int) -> None:
     """From now on SIGTERM raises Terminated in the main thread; a second one ends the process at once."""
 
     def end(number: int, frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         # an exception that is raised while an object is finalized is printed and ignored, and what is cleaned up may hang
         with suppress(RuntimeError):
-            threading.Thread(target=_end_soon, args=(status,), daemon=True).start()
+            threading.Thread(target=_exit_after_grace, args=(status,), daemon=True).start()
         raise Terminated(status)
 
     signal.signal(signal.SIGTERM, end)
 
 
-def _end_soon(status: int) -> None:
+def _exit_after_grace(status: int) -> None:
     time.sleep(TIMING.page.grace_seconds)
     os._exit(status)

@@ -11,7 +11,7 @@ from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
 from tmuxctl.surfaces.cli.printing.output import tell
 
 
-class Here(CommandLineOperations):
+class TerminalOperations(CommandLineOperations):
     """Operations of this terminal."""
 
     @operation(right="write", group="Sessions", examples=("attach db", "attach db --read-only"))
@@ -27,13 +27,13 @@ class Here(CommandLineOperations):
         While you are there it has your terminal's size, and its own again afterwards.
         """
         with self.connect(self.options) as control:
-            words = attaching.client(control, session, read_only=read_only, keep_size=keep_size)
+            words = attaching.attach_command(control, session, read_only=read_only, keep_size=keep_size)
         if self.options.verbose:
             tell("tmuxctl: C-b d leaves; the program goes on")
         try:
-            os.execvpe(words[0], words, attaching.outside())
+            os.execvpe(words[0], words, attaching.environment_outside_tmux())
         except OSError as error:
-            raise attaching.no_client(words[0], error) from None
+            raise attaching.missing_client_error(words[0], error) from None
 
     @operation(right="kill", group="Look", examples=("top",))
     def top(self) -> None:
@@ -63,7 +63,7 @@ class Here(CommandLineOperations):
         """Print the shell code that completes commands, options, keys and the names of sessions."""
         from tmuxctl.surfaces.cli.commands import completion
 
-        return {"shell": shell, "script": completion.script(shell)}
+        return {"shell": shell, "script": completion.shell_script(shell)}
 
     @operation(right="read", group="Set up", view="text", examples=("help", "help ask", "help profile test"))
     def help(
@@ -73,4 +73,4 @@ class Here(CommandLineOperations):
         """Print what a command is for, with examples: the same as COMMAND --help. The long form is `man tmuxctl-COMMAND`."""
         from tmuxctl.surfaces.cli.commands import help
 
-        return {"command": " ".join(command) or None, "text": help.page(self.app, command)}
+        return {"command": " ".join(command) or None, "text": help.format_page(self.app, command)}

@@ -15,7 +15,7 @@ from tmuxctl.surfaces.cli.printing.output import write
 HELP = ("-h", "--help")
 
 
-def expanded(words: Sequence[str], known: Mapping[str, str], is_command: Callable[[str], bool]) -> list[str]:
+def expand_alias(words: Sequence[str], known: Mapping[str, str], is_command: Callable[[str], bool]) -> list[str]:
     """The words with what their first one stands for; a shell command is one word that begins with `!`, before the rest.
 
     Usage `bad_alias` for one that leads back to itself, is empty, or begins with an option.
@@ -24,7 +24,9 @@ def expanded(words: Sequence[str], known: Mapping[str, str], is_command: Callabl
     while words[0] in known and not is_command(words[0]):
         if words[0] in way:
             round_ = " -> ".join([*way, words[0]])
-            raise Usage(f"alias {words[0]} leads back to itself: {round_}", reason="bad_alias", hint=_where())
+            raise Usage(
+                f"alias {words[0]} leads back to itself: {round_}", reason="bad_alias", hint=_name_config_file()
+            )
         way.append(words[0])
         stands_for = known[words[0]]
         shell = stands_for.startswith("!")
@@ -32,26 +34,30 @@ def expanded(words: Sequence[str], known: Mapping[str, str], is_command: Callabl
     return list(words)
 
 
-def resolved(app: click.Group, ctx: click.Context, words: Sequence[str]) -> tuple[str, click.Command, list[str]] | None:
+def resolve_alias(
+    app: click.Group, ctx: click.Context, words: Sequence[str]
+) -> tuple[str, click.Command, list[str]] | None:
     """What an alias leads to: the command's name, the command and its words; None if the first word is no alias.
 
-    Raises Usage as `expanded`, or `bad_config` where the file cannot be read.
+    Raises Usage as `expand_alias`, or `bad_config` where the file cannot be read.
     """
     known = config.load_aliases()
     if words[0] not in known:
         return None
     if words[1:2] and words[1] in HELP and not known[words[0]].startswith("!"):
-        return words[0], About(words[0], known[words[0]]), []
-    found = expanded(words, known, lambda word: app.get_command(ctx, word) is not None)
+        return words[0], AliasHelp(words[0], known[words[0]]), []
+    found = expand_alias(words, known, lambda word: app.get_command(ctx, word) is not None)
     if found[0].startswith("!"):
-        return words[0], Shell(words[0], found[0][1:]), found[1:]
+        return words[0], ShellAlias(words[0], found[0][1:]), found[1:]
     command = app.get_command(ctx, found[0])
     if command is None:
-        raise Usage(f"alias {words[0]}: no command {ascii(found[0][:40])}", reason="no_command", hint=_where())
+        raise Usage(
+            f"alias {words[0]}: no command {ascii(found[0][:40])}", reason="no_command", hint=_name_config_file()
+        )
     return found[0], command, found[1:]
 
 
-def describe(app: click.Group, ctx: click.Context, words: Sequence[str]) -> str | None:
+def describe_alias(app: click.Group, ctx: click.Context, words: Sequence[str]) -> str | None:
     """What help says of an alias; None if these words are none."""
     if (
         len(words) == 1
@@ -66,11 +72,11 @@ def _sentence(name: str, stands_for: str) -> str:
     return f"{name} is an alias of: {stands_for}"
 
 
-def _where() -> str:
+def _name_config_file() -> str:
     return f"it stands in {config.config_path()}"
 
 
-class About(click.Command):
+class AliasHelp(click.Command):
     """Prints what an alias stands for."""
 
     def __init__(self, name: str, stands_for: str) -> None:
@@ -82,7 +88,7 @@ class About(click.Command):
         return 0
 
 
-class Shell(click.Command):
+class ShellAlias(click.Command):
     """A shell command in place of this process: it gets the words behind the alias, and its exit status is ours."""
 
     def __init__(self, name: str, text: str) -> None:

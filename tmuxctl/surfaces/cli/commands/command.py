@@ -16,14 +16,14 @@ from tmuxctl.results import Pieces
 from tmuxctl.surfaces.cli.commands.options import (
     REACTIONS,
     SETTINGS,
-    given,
     global_options,
     has_options,
     help_option,
+    is_given,
     make_option,
-    merged,
+    merge_options,
+    option_name,
     own_options,
-    spelling,
 )
 from tmuxctl.surfaces.cli.printing import progress, show
 from tmuxctl.surfaces.cli.printing.output import Options, note, report, write
@@ -35,7 +35,7 @@ INPUT_LIMIT = 16 << 20
 
 WORDS = "words_"
 
-OF_OTHERS = "as_elsewhere_"
+FOREIGN_OPTION = "as_elsewhere_"
 """What the names of options begin with that only other tools have."""
 
 
@@ -60,16 +60,16 @@ class OperationCommand(click.Command):
         of_operation = (one for one in self.operation.parameters if not one.positional)
         return [*(make_option(one, self._complete_choice(one)) for one in of_operation), *own_options(self.operation)]
 
-    def _options_of_others(self) -> list[click.Option]:
+    def _foreign_options(self) -> list[click.Option]:
         """Options that other tools have for what is an argument here, or another option."""
         from tmuxctl.surfaces.cli.commands import spellings
 
         found = []
-        for number, one in enumerate(spellings.taken(self.operation)):
+        for number, one in enumerate(spellings.list_foreign_options(self.operation)):
             of = next((each for each in self.operation.parameters if each.name == one.parameter), None)
             much = {"multiple": True, "type": click.UNPROCESSED} if one.takes_value else {"count": True}
             complete = self._complete_choice(of) if of else None
-            declared = [f"{OF_OTHERS}{number}", *one.flags]
+            declared = [f"{FOREIGN_OPTION}{number}", *one.flags]
             found.append(click.Option(declared, **much, hidden=True, shell_complete=complete))
         return found
 
@@ -84,24 +84,24 @@ class OperationCommand(click.Command):
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from tmuxctl.surfaces.cli.commands import help
 
-        help.of_command(self.operation, formatter)
+        help.write_command_help(self.operation, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         head, tail = (args[: args.index("--")], args[args.index("--") + 1 :]) if "--" in args else (args, None)
         if ctx.resilient_parsing or has_options(head):
-            self.params += [*self.options(), *self._options_of_others()]
+            self.params += [*self.options(), *self._foreign_options()]
             self.params += [*global_options(hidden=True), help_option(self, ctx)]
         try:
-            rest = super().parse_args(ctx, self._with_values(head))
+            rest = super().parse_args(ctx, self._fill_bare_options(head))
         except click.UsageError as error:
             error.ctx = error.ctx or ctx  # the parser does not say whose option lacks its value
             raise
         ctx.meta["tmuxctl.tail"] = tail
         return rest
 
-    def _with_values(self, head: Sequence[str]) -> list[str]:
+    def _fill_bare_options(self, head: Sequence[str]) -> list[str]:
         """The words, and after each option whose value was left out what it is then."""
-        bare = {f"--{spelling(one.name)}": one.flag for one in self.operation.parameters if one.flag.bare}
+        bare = {f"--{option_name(one.name)}": one.flag for one in self.operation.parameters if one.flag.bare}
         words = []
         for word, after in zip(head, [*head[1:], ""], strict=False):
             flag = bare.get(word)
@@ -109,27 +109,27 @@ class OperationCommand(click.Command):
         return words
 
     def invoke(self, ctx: click.Context) -> int:
-        options = merged(ctx.obj, ctx)
-        ctx.params[WORDS], others = self._given_as_elsewhere(ctx)
-        arguments = self._positional(ctx.params[WORDS], ctx.meta["tmuxctl.tail"]) | others
+        options = merge_options(ctx.obj, ctx)
+        ctx.params[WORDS], others = self._read_foreign_options(ctx)
+        arguments = self._assign_words(ctx.params[WORDS], ctx.meta["tmuxctl.tail"]) | others
         files: dict[str, str] = {}
         for one in (one for one in self.operation.parameters if not one.positional):
-            if given(ctx, one.name):
+            if is_given(ctx, one.name):
                 arguments[one.name] = ctx.params[one.name]
                 if one.flag.to_file:
                     files[one.name], arguments[one.name] = ctx.params[one.name], True
-            if one.flag.own_input and arguments.get(one.name, "-") == "-" and (path := own_input()):
+            if one.flag.own_input and arguments.get(one.name, "-") == "-" and (path := find_own_input()):
                 arguments[one.name] = path
         self._read_input(arguments, ctx, options)
-        self.operation.arguments(arguments, self._called)
+        self.operation.arguments(arguments, self._name_parameter)
         reactions = {name.removeprefix("on_"): ctx.params[name] for name, *_ in REACTIONS if ctx.params.get(name)}
         form = ctx.params.get("format_")
-        return perform(self.operation, self.connect, arguments, options, files, form, reactions)
+        return run_operation(self.operation, self.connect, arguments, options, files, form, reactions)
 
     def typed_words(self, ctx: click.Context) -> tuple[str, ...]:
         """The words before `--` so far, those too that an option of another tool stands for."""
         try:
-            return self._given_as_elsewhere(ctx)[0]
+            return self._read_foreign_options(ctx)[0]
         except Usage:
             return ()
 
@@ -137,7 +137,7 @@ class OperationCommand(click.Command):
         def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
             from tmuxctl.surfaces.cli.commands import completion
 
-            return completion.values(ctx, one, self.typed_words(ctx), incomplete)
+            return completion.complete_value(ctx, one, self.typed_words(ctx), incomplete)
 
         return complete
 
@@ -147,7 +147,7 @@ class OperationCommand(click.Command):
 
         before, tail = self.typed_words(ctx), ctx.meta.get("tmuxctl.tail")
         if tail is not None and self.tail_only:
-            return completion.program(len(tail), incomplete)
+            return completion.complete_program(len(tail), incomplete)
         number = len(before) + len(tail or ())
         if number < len(self.positional):
             one = self.positional[number]
@@ -156,45 +156,45 @@ class OperationCommand(click.Command):
         else:
             return []
         if one.many and one.kind.word == "text":
-            return completion.program(number - len(self.positional) + 1, incomplete)
-        return completion.values(ctx, one, before, incomplete)
+            return completion.complete_program(number - len(self.positional) + 1, incomplete)
+        return completion.complete_value(ctx, one, before, incomplete)
 
-    def _given_as_elsewhere(self, ctx: click.Context) -> tuple[tuple[str, ...], dict[str, Any]]:
+    def _read_foreign_options(self, ctx: click.Context) -> tuple[tuple[str, ...], dict[str, Any]]:
         """The words, before them what options of other tools say of the first, and the arguments that others give."""
         words: tuple[str, ...] = ctx.params.get(WORDS) or ()
-        if not any(name.startswith(OF_OTHERS) for name in ctx.params):
+        if not any(name.startswith(FOREIGN_OPTION) for name in ctx.params):
             return words, {}
         from tmuxctl.surfaces.cli.commands import spellings
 
         found: dict[str, Any] = {}
-        for number, one in enumerate(spellings.taken(self.operation)):
-            given = ctx.params.get(f"{OF_OTHERS}{number}")
+        for number, one in enumerate(spellings.list_foreign_options(self.operation)):
+            given = ctx.params.get(f"{FOREIGN_OPTION}{number}")
             if not given or one.parameter is None:
                 continue
             if self.positional and one.parameter == self.positional[0].name:
-                words = (*spellings.targets(self.operation, given), *words)
+                words = (*spellings.parse_targets(self.operation, given), *words)
             elif one.parameter in found or (len(given) if one.takes_value else given) > 1:
                 # -77 is -7 twice
-                hint = f"--{spelling(one.parameter)} takes one: {self._help()}"
+                hint = f"--{option_name(one.parameter)} takes one: {self._help_hint()}"
                 raise Usage(f"{self.name}: one {one.parameter} only", reason="bad_usage", hint=hint)
             else:
                 found[one.parameter] = given[0] if one.takes_value else one.value
         return words, found
 
-    def _called(self, one: Parameter) -> str:
+    def _name_parameter(self, one: Parameter) -> str:
         """A parameter as the help of the command calls it."""
         from tmuxctl.surfaces.cli.commands import help
 
-        return help.called(self.operation, one)
+        return help.name_parameter(self.operation, one)
 
-    def _positional(self, head: Sequence[str], tail: Sequence[str] | None) -> dict[str, Any]:
+    def _assign_words(self, head: Sequence[str], tail: Sequence[str] | None) -> dict[str, Any]:
         """The words as arguments. Where a single one may be left out, those that many take stand behind `--` only."""
         words = [*head] if self.tail_only else [*head, *(tail or ())]
         rest = words[len(self.singles) :]
         if rest and (self.many is None or self.tail_only):
-            raise self._too_many(words, rest)
+            raise self._extra_word_error(words, rest)
         if self.tail_only and tail == []:
-            raise Usage(f"{self.name}: nothing after --", reason="missing", hint=self._help())
+            raise Usage(f"{self.name}: nothing after --", reason="missing", hint=self._help_hint())
         found: dict[str, Any] = {one.name: word for one, word in zip(self.singles, words, strict=False)}
         plenty = tail if self.tail_only else rest
         if self.many is not None and plenty:
@@ -203,18 +203,18 @@ class OperationCommand(click.Command):
             if one.required and one.name not in found:
                 from tmuxctl.surfaces.cli.commands import help
 
-                hint = f"tmuxctl {help.synopsis(self.operation)}"
-                raise Usage(f"{self.name} needs {self._called(one)}", reason="missing", hint=hint)
+                hint = f"tmuxctl {help.format_synopsis(self.operation)}"
+                raise Usage(f"{self.name} needs {self._name_parameter(one)}", reason="missing", hint=hint)
         return found
 
-    def _too_many(self, words: Sequence[str], rest: Sequence[str]) -> Usage:
+    def _extra_word_error(self, words: Sequence[str], rest: Sequence[str]) -> Usage:
         from tmuxctl.surfaces.cli.commands import spellings
 
         given = click.get_current_context().params
-        hint = spellings.too_many(self.operation, words, rest, given.get("any") or given.get("all"))
+        hint = spellings.suggest_for_extra_words(self.operation, words, rest, given.get("any") or given.get("all"))
         return Usage(f"{self.name}: unexpected argument {ascii(rest[0][:40])}", reason="bad_usage", hint=hint)
 
-    def _help(self) -> str:
+    def _help_hint(self) -> str:
         return f"tmuxctl {self.name} --help"
 
     def _read_input(self, arguments: dict[str, Any], ctx: click.Context, options: Options) -> None:
@@ -239,7 +239,7 @@ def read_input(options: Options) -> bytes:
         raise Usage(f"standard input: {error.strerror}", reason="bad_file") from None
 
 
-def own_input() -> str | None:
+def find_own_input() -> str | None:
     """The path by which another process opens our standard input: of a pipe, or of a file of which nothing was read yet.
     None for a terminal and all else.
 
@@ -264,7 +264,7 @@ def own_input() -> str | None:
     return f"/proc/{os.getpid()}/fd/0" if stat.S_ISFIFO(mode) or stat.S_ISREG(mode) else None
 
 
-def perform(
+def run_operation(
     operation: Operation,
     connect: Callable[[Options], Any],
     arguments: dict[str, Any],
@@ -289,7 +289,7 @@ def perform(
                     printer.show(one, last=False)
                 printer.end()
                 return 0
-            return printer.show(to_files(result, files, options))
+            return printer.show(write_to_files(result, files, options))
         finally:
             service.close()
     except TmuxctlError as error:
@@ -301,7 +301,7 @@ def perform(
         return NOT_FOUND if error.reason in ("command_not_found", "not_executable") else OWN_FAILURE
 
 
-def to_files(result: Any, files: dict[str, str], options: Options) -> Any:
+def write_to_files(result: Any, files: dict[str, str], options: Options) -> Any:
     """Write these fields of a result to their files (`-` is standard output); the result without what was written."""
     for field, path in files.items():
         text = getattr(result, field) or ""

@@ -31,7 +31,7 @@ _CHANGES = {
 }
 
 
-def script(shell: str) -> str:
+def shell_script(shell: str) -> str:
     """The code for this shell, to be evaluated in its start-up file."""
     found = get_completion_class(shell)
     assert found is not None
@@ -39,7 +39,7 @@ def script(shell: str) -> str:
     return (completer.source_template % completer.source_vars()).replace(*_CHANGES.get(shell, ("", "")))
 
 
-def answer(app: click.Group, instruction: str) -> int:
+def print_completions(app: click.Group, instruction: str) -> int:
     """Print what a shell asks for; it never sees an error."""
     try:
         return int(shell_complete(app, {}, "tmuxctl", VARIABLE, instruction))
@@ -47,7 +47,7 @@ def answer(app: click.Group, instruction: str) -> int:
         return 1
 
 
-def values(ctx: click.Context, one: Parameter, words: Sequence[str], incomplete: str) -> list[Item]:
+def complete_value(ctx: click.Context, one: Parameter, words: Sequence[str], incomplete: str) -> list[Item]:
     """What a parameter's value may be, as far as that is known; `words` are those of the command so far."""
     if one.kind.word in ("file", "dir"):
         return [CompletionItem(incomplete, type=one.kind.word)]
@@ -55,12 +55,12 @@ def values(ctx: click.Context, one: Parameter, words: Sequence[str], incomplete:
     there = head.split(",") if comma else []
     return [
         CompletionItem(f"{head}{comma}{name}", help=about or None)
-        for name, about in _known(ctx, one, words, incomplete)
+        for name, about in _known_values(ctx, one, words, incomplete)
         if name.startswith(last) and name not in there
     ]
 
 
-def aliases(incomplete: str) -> list[Item]:
+def complete_aliases(incomplete: str) -> list[Item]:
     """The user's aliases; none if the settings cannot be read."""
     try:
         found = config.load_aliases()
@@ -69,17 +69,19 @@ def aliases(incomplete: str) -> list[Item]:
     return [CompletionItem(name, help=flat(one)) for name, one in sorted(found.items()) if name.startswith(incomplete)]
 
 
-def _known(ctx: click.Context, one: Parameter, words: Sequence[str], incomplete: str) -> Iterable[tuple[str, str]]:
+def _known_values(
+    ctx: click.Context, one: Parameter, words: Sequence[str], incomplete: str
+) -> Iterable[tuple[str, str]]:
     """Values that are known, each with a description or an empty one."""
     word = one.kind.completes or one.kind.word
     if one.choices:
         return ((choice, "") for choice in one.choices)
     if word in ("name", "names"):
-        return _sessions(ctx)
+        return _list_sessions(ctx)
     if word == "option":
-        return _answers(ctx, words)
+        return _list_answers(ctx, words)
     if word == "key":
-        return ((name, "") for name in _keys(incomplete))
+        return ((name, "") for name in _key_names(incomplete))
     if word == "command":
         app = ctx.find_root().command
         return ((name, "") for name in (app.list_commands(ctx) if isinstance(app, click.Group) else ()))
@@ -92,7 +94,7 @@ def _known(ctx: click.Context, one: Parameter, words: Sequence[str], incomplete:
     return ()
 
 
-def _keys(incomplete: str) -> Iterator[str]:
+def _key_names(incomplete: str) -> Iterator[str]:
     """The names of keys as tmux spells them, and what begins as it is typed in ptyai's spelling."""
     from tmuxctl.terminal.input.keys import key_names, tmux_keys
 
@@ -103,14 +105,14 @@ def _keys(incomplete: str) -> Iterator[str]:
         yield from (name for name in names if "\\" not in name)
 
 
-def program(number: int, incomplete: str) -> list[Item]:
+def complete_program(number: int, incomplete: str) -> list[Item]:
     """A word of a command: the first is a program, by its name or its path; the others may be files."""
     if number or "/" in incomplete:
         return [CompletionItem(incomplete, type="file")]
-    return [CompletionItem(name) for name in sorted(set(_programs(incomplete)))]
+    return [CompletionItem(name) for name in sorted(set(_find_programs(incomplete)))]
 
 
-def _programs(prefix: str) -> Iterator[str]:
+def _find_programs(prefix: str) -> Iterator[str]:
     for folder in filter(os.path.isabs, os.environ.get("PATH", "").split(":")):
         try:
             names = os.listdir(folder)
@@ -121,25 +123,25 @@ def _programs(prefix: str) -> Iterator[str]:
                 yield name
 
 
-def _sessions(ctx: click.Context) -> list[tuple[str, str]]:
-    found = _call(ctx, "ls", {})
-    return [] if found is None else [(one.name, _about(one, table.asked(one)[0])) for one in found.sessions]
+def _list_sessions(ctx: click.Context) -> list[tuple[str, str]]:
+    found = _call_operation(ctx, "ls", {})
+    return [] if found is None else [(one.name, _describe_session(one, table.asked(one)[0])) for one in found.sessions]
 
 
-def _about(one: Any, question: str) -> str:
+def _describe_session(one: Any, question: str) -> str:
     program = one.profile or (os.path.basename(one.argv[0]) if one.argv else "")
     return ", ".join(flat(word) for word in (one.state.value, question or program) if word)
 
 
-def _answers(ctx: click.Context, words: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _list_answers(ctx: click.Context, words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """What the question of the session that is named takes for an answer; a number where a word would have to be quoted."""
-    found = _call(ctx, "show", {"session": words[0]}) if words else None
+    found = _call_operation(ctx, "show", {"session": words[0]}) if words else None
     for number, option in enumerate(found.asking.options if found and found.asking else (), 1):
         usable = _WHOLE.fullmatch(option.id)
         yield option.id if usable else str(number), flat(option.label if option.label != option.id else "")
 
 
-def _call(ctx: click.Context, name: str, arguments: dict[str, Any]) -> Any:
+def _call_operation(ctx: click.Context, name: str, arguments: dict[str, Any]) -> Any:
     """What an operation gives, with the options that were typed; None if it fails."""
     app = ctx.find_root().command
     if not isinstance(app, OperationGroup):

@@ -10,7 +10,7 @@ from tmuxctl import operations
 from tmuxctl.config import suggest
 from tmuxctl.errors import Usage
 from tmuxctl.surfaces.cli.commands.command import OperationCommand
-from tmuxctl.surfaces.cli.commands.options import SETTINGS, global_options, has_options, help_option, merged
+from tmuxctl.surfaces.cli.commands.options import SETTINGS, global_options, has_options, help_option, merge_options
 from tmuxctl.surfaces.cli.commands.services import Listed, Service, list_operations
 
 
@@ -26,15 +26,15 @@ class OperationGroup(click.Group):
         """The operations that its commands are made of."""
         return list(list_operations(self.services()))
 
-    def alias(self, ctx: click.Context, words: list[str]) -> tuple[str, click.Command, list[str]] | None:
+    def resolve_alias(self, ctx: click.Context, words: list[str]) -> tuple[str, click.Command, list[str]] | None:
         """What the first word is an alias of: the name, the command and its words; None if it is none."""
         return None
 
-    def hint(self, words: Sequence[str], ctx: click.Context) -> str:
+    def suggest_command(self, words: Sequence[str], ctx: click.Context) -> str:
         """What to say of a command that there is not: ours for another tool's, else what was perhaps mistyped."""
-        return suggest(words[0], self.harmless(ctx))
+        return suggest(words[0], self.list_harmless_words(ctx))
 
-    def harmless(self, ctx: click.Context) -> list[str]:
+    def list_harmless_words(self, ctx: click.Context) -> list[str]:
         """The words of commands that end and remove nothing: a typo is never answered with another one."""
         kills = {one.typed.rpartition(" ")[2] for one in self.listed() if one.meta.right == "kill"}
         return [word for word in self.list_commands(ctx) if word not in kills]
@@ -43,10 +43,10 @@ class OperationGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         command = self.get_command(ctx, args[0])
-        if command is None and (alias := self.alias(ctx, args)) is not None:
+        if command is None and (alias := self.resolve_alias(ctx, args)) is not None:
             return alias
         if command is None and not ctx.resilient_parsing:
-            hint = self.hint(args, ctx) or f"{ctx.command_path} --help lists them"
+            hint = self.suggest_command(args, ctx) or f"{ctx.command_path} --help lists them"
             raise Usage(f"no command {ascii(args[0][:40])}", reason="no_command", hint=hint)
         # of a word that is nothing to us the shell knows nothing either, not what commands there are
         return args[0], command or click.Command(args[0], add_help_option=False), args[1:]
@@ -71,24 +71,24 @@ class Family(OperationGroup):
     def get_short_help_str(self, limit: int = 0) -> str:
         return ", ".join(self.list_commands(click.Context(self)))
 
-    def hint(self, words: Sequence[str], ctx: click.Context) -> str:
+    def suggest_command(self, words: Sequence[str], ctx: click.Context) -> str:
         from tmuxctl.surfaces.cli.commands import spellings
 
-        ours = spellings.ours_in_family(str(self.name), words[0], self.list_commands(ctx))
-        return f"here that is: {ours}" if ours else super().hint(words, ctx)
+        ours = spellings.find_our_family_command(str(self.name), words[0], self.list_commands(ctx))
+        return f"here that is: {ours}" if ours else super().suggest_command(words, ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing or has_options(args[:1]):
             self.params += [*global_options(hidden=True), help_option(self, ctx)]
         rest = super().parse_args(ctx, args)
         if not ctx.resilient_parsing:
-            ctx.obj = merged(ctx.obj, ctx)
+            ctx.obj = merge_options(ctx.obj, ctx)
         return rest
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from tmuxctl.surfaces.cli.commands import help
 
-        help.of_family(str(self.name), self.listed(), formatter)
+        help.write_family_help(str(self.name), self.listed(), formatter)
 
 
 def find_command(services: Iterable[Service], typed: str) -> OperationCommand | None:

@@ -27,7 +27,7 @@ REACTIONS = (
 FORMAT_HELP = r"each session as this text: {name}, {state}, any field of `ls --json`, \t and \n"
 
 
-def spelling(name: str) -> str:
+def option_name(name: str) -> str:
     """A parameter's name as an option's: `max_bytes` is `max-bytes`, `with_` is `with`."""
     return name.rstrip("_").replace("_", "-")
 
@@ -44,7 +44,7 @@ def own_options(operation: Operation) -> list[click.Option]:
 
 def make_option(one: Parameter, complete: Callable[..., list[Any]]) -> click.Option:
     """A parameter as an option; `complete` gives what its value may be."""
-    spelled = spelling(one.name)
+    spelled = option_name(one.name)
     declared = [one.name, *one.flag.names, f"--{spelled}"]
     if not one.flag.to_file and one.kind.schema.get("type") == "boolean":
         if one.default is True:
@@ -71,7 +71,7 @@ def global_options(*, hidden: bool = False) -> list[click.Option]:
     return [
         click.Option(["global_socket", "--socket"], metavar="NAME", help=place, hidden=hidden),
         *(
-            click.Option([_stored(names), *names.split()], is_flag=True, help=about, hidden=hidden)
+            click.Option([_parameter_name(names), *names.split()], is_flag=True, help=about, hidden=hidden)
             for names, about in flags
         ),
         click.Option(
@@ -79,18 +79,18 @@ def global_options(*, hidden: bool = False) -> list[click.Option]:
             is_flag=True,
             expose_value=False,
             is_eager=True,
-            callback=_version,
+            callback=_print_version,
             help="print the version",
             hidden=hidden,
         ),
     ]
 
 
-def _stored(names: str) -> str:
+def _parameter_name(names: str) -> str:
     return "global_" + names.rpartition("--")[2].replace("-", "_")
 
 
-def _version(ctx: click.Context, option: click.Parameter, value: bool) -> None:
+def _print_version(ctx: click.Context, option: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
         write(f"tmuxctl {__version__}\n")
         ctx.exit()
@@ -103,15 +103,15 @@ def help_option(command: click.Command, ctx: click.Context) -> click.Parameter:
     return option
 
 
-def given(ctx: click.Context, name: str) -> bool:
+def is_given(ctx: click.Context, name: str) -> bool:
     """True if the words of the command line say something of this option."""
     return ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
-def merged(options: Options, ctx: click.Context) -> Options:
+def merge_options(options: Options, ctx: click.Context) -> Options:
     """The options with what these words add."""
     values = ctx.params
-    if given(ctx, "global_socket"):
+    if is_given(ctx, "global_socket"):
         options = options._replace(socket=values["global_socket"])
     return options._replace(
         json=options.json or bool(values.get("global_json")),

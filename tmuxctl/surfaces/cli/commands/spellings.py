@@ -72,26 +72,26 @@ _FAMILIES: Mapping[str, str] = {
 """The same for the second words of `profile ls` and its like."""
 
 
-def verbs() -> Iterator[str]:
+def list_foreign_verbs() -> Iterator[str]:
     """Every verb of another tool that is answered."""
     return (theirs for words in _OURS.values() for theirs in words.split())
 
 
-def ours(words: Sequence[str]) -> str | None:
+def find_our_command(words: Sequence[str]) -> str | None:
     """The command that does what this one does elsewhere, with the session's name if it is there; None if it is unknown."""
     found = next((one for one, theirs in _OURS.items() if words[0] in theirs.split()), None)
     if found is None:
         return None
-    return "tmuxctl " + re.sub(r"(?<![\[-])\bNAME\b", _name(words[1:]) or "NAME", found)
+    return "tmuxctl " + re.sub(r"(?<![\[-])\bNAME\b", _guess_session_name(words[1:]) or "NAME", found)
 
 
-def ours_in_family(family: str, word: str, there: Sequence[str]) -> str | None:
+def find_our_family_command(family: str, word: str, there: Sequence[str]) -> str | None:
     """The same for the second word of a family that has these commands."""
     found = (one for one, theirs in _FAMILIES.items() if word in theirs.split() and one in there)
     return next((f"tmuxctl {family} {one}" for one in found), None)
 
 
-def _name(words: Sequence[str]) -> str | None:
+def _guess_session_name(words: Sequence[str]) -> str | None:
     """What of the words after a verb is probably the session's name."""
     named = (after for word, after in pairwise(words) if word == "-t")
     plain = (word for word in words if not word.isdecimal())
@@ -101,7 +101,7 @@ def _name(words: Sequence[str]) -> str | None:
 # Options that are taken
 
 
-class Spelling(NamedTuple):
+class ForeignOption(NamedTuple):
     """An option that other tools have: which parameter it fills, with its value or, if it takes none, with `value`.
 
     A parameter of None is filled with nothing: the option says what is so anyway.
@@ -117,24 +117,24 @@ TARGET = "-t"
 """tmux's option for the session."""
 
 
-def taken(operation: Operation) -> Iterator[Spelling]:
+def list_foreign_options(operation: Operation) -> Iterator[ForeignOption]:
     """The options of other tools that this command takes."""
     first = next((one for one in operation.parameters if one.positional), None)
     if first is not None and first.kind.target:
-        yield Spelling((TARGET,), first.name)
+        yield ForeignOption((TARGET,), first.name)
     if operation.name == "new":
-        yield Spelling(("-s",), "name")
+        yield ForeignOption(("-s",), "name")
         # a session of ours is always started detached
-        yield Spelling(("-d",), None, takes_value=False)
+        yield ForeignOption(("-d",), None, takes_value=False)
     if operation.name == "kill":
-        yield Spelling(("-s",), "signal")
+        yield ForeignOption(("-s",), "signal")
         for one in Signals:
             word = one.name.removeprefix("SIG")
             flags = (f"-{one.value}", f"-{word}", f"-SIG{word}")
-            yield Spelling(flags, "signal", word, takes_value=False)
+            yield ForeignOption(flags, "signal", word, takes_value=False)
 
 
-def targets(operation: Operation, given: Sequence[str]) -> tuple[str, ...]:
+def parse_targets(operation: Operation, given: Sequence[str]) -> tuple[str, ...]:
     """The sessions that `-t` names: tmux's `=NAME` and `NAME:` are NAME. Usage for a time, which others give so."""
     times = any(one.name == "timeout" for one in operation.parameters)
     for one in given:
@@ -220,7 +220,7 @@ _MEANT: Mapping[tuple[str, str], str] = {
 }  # fmt: skip
 
 
-def meant(operation: Operation, verb: str, option: str, near: str) -> str:
+def suggest_option(operation: Operation, verb: str, option: str, near: str) -> str:
     """What to say of an option that a command does not have: the one that was meant, those that are `near`, or where they
     are listed."""
     if known := _MEANT.get((verb, option)):
@@ -238,7 +238,9 @@ def meant(operation: Operation, verb: str, option: str, near: str) -> str:
 # Words that are too many
 
 
-def too_many(operation: Operation, words: Sequence[str], rest: Sequence[str], several: str | None = None) -> str:
+def suggest_for_extra_words(
+    operation: Operation, words: Sequence[str], rest: Sequence[str], several: str | None = None
+) -> str:
     """What to say of words that a command has no place for; `words` are all of them, `several` the names given to --any."""
     verb = operation.spoken
     if verb == "wait":

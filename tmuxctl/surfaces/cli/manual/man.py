@@ -76,7 +76,7 @@ def _of_app(groups: list[tuple[str, list[OperationCommand]]]) -> Iterator[str]:
         for command in commands:
             yield from roff.tagged(f"{roff.bold(title(command))}(1)", _first_line(command))
     yield roff.section("OPTIONS")
-    yield from _table(help.globals_of_app())
+    yield from _table(help.list_global_options())
     yield roff.section("WORDS AND RESULTS")
     for rule in reference.RULES:
         yield from roff.item(rule)
@@ -91,7 +91,7 @@ def _of_app(groups: list[tuple[str, list[OperationCommand]]]) -> Iterator[str]:
     for name, about in reference.FILES:
         yield from roff.tagged(roff.italic(name), about)
     yield roff.section("EXAMPLES")
-    yield from roff.literal(help.example_line(one) for one in help.FIRST)
+    yield from roff.literal(help.format_example(one) for one in help.FIRST)
     yield from _see("tmux")
 
 
@@ -99,17 +99,17 @@ def _of_command(command: OperationCommand) -> Iterator[str]:
     operation = command.operation
     yield from _head(title(command), _first_line(command))
     yield roff.section("SYNOPSIS")
-    words = help.synopsis(operation).removeprefix(_typed(command)).strip()
+    words = help.format_synopsis(operation).removeprefix(_typed(command)).strip()
     yield from _synopsis(f"tmuxctl {_typed(command)}", words)
     yield roff.section("DESCRIPTION")
     for text in operation.help.split("\n\n"):
         yield from roff.paragraph(text)
-    if arguments := [(help.metavar(operation, one), one.help) for one in operation.parameters if one.positional]:
+    if arguments := [(help.format_metavar(operation, one), one.help) for one in operation.parameters if one.positional]:
         yield roff.section("WORDS")
         for name, about in arguments:
             yield from roff.tagged(roff.italic(name), about)
     yield roff.section("OPTIONS")
-    yield from _table(help.options(operation))
+    yield from _table(help.list_options(operation))
     yield from roff.paragraph("The options of every command are in `tmuxctl`(1).")
     if results := list(reference.results_of(operation)):
         yield roff.section("RESULT")
@@ -119,9 +119,9 @@ def _of_command(command: OperationCommand) -> Iterator[str]:
             )
     if operation.meta.examples:
         yield roff.section("EXAMPLES")
-        yield from roff.literal(help.example_line(one) for one in operation.meta.examples)
+        yield from roff.literal(help.format_example(one) for one in operation.meta.examples)
     yield roff.section("EXIT STATUS")
-    own = exits.of(operation)
+    own = exits.list_statuses(operation)
     for status, meaning in own:
         yield from roff.tagged(roff.bold(status), meaning)
     yield from roff.paragraph(f"{'' if own else '0 if it was done; '}the others are in `tmuxctl`(1).".capitalize())

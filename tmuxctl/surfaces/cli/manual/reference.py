@@ -82,7 +82,11 @@ def main() -> int:
 def text() -> str:
     """The whole page."""
     app = App()
-    parts = [INTRODUCTION, *map(_rule, RULES), _rows("\n## Options of every command", "option", help.globals_of_app())]
+    parts = [
+        INTRODUCTION,
+        *map(_rule, RULES),
+        _rows("\n## Options of every command", "option", help.list_global_options()),
+    ]
     for group, found in commands(app):
         parts += [f"## {group}\n", *(_command(one) for one in found)]
     parts += [_exits(), _rows("## Environment", "variable", ENVIRONMENT), _rows("## Files", "file", FILES), _reasons()]
@@ -111,15 +115,15 @@ def _exits() -> str:
 
 def _command(command: OperationCommand) -> str:
     operation = command.operation
-    examples = "\n".join(f"    {help.example_line(one)}" for one in operation.meta.examples)
-    arguments = [(help.metavar(operation, one), one.help) for one in operation.parameters if one.positional]
+    examples = "\n".join(f"    {help.format_example(one)}" for one in operation.meta.examples)
+    arguments = [(help.format_metavar(operation, one), one.help) for one in operation.parameters if one.positional]
     parts = [
-        f"### {command.name}\n\n    tmuxctl {help.synopsis(operation)}\n",
+        f"### {command.name}\n\n    tmuxctl {help.format_synopsis(operation)}\n",
         operation.help + "\n",
         f"Examples:\n\n{examples}\n",
         _rows("", "word", arguments),
-        _rows("", "option", help.options(operation)),
-        _rows("", "exit status", exits.of(operation)),
+        _rows("", "option", help.list_options(operation)),
+        _rows("", "exit status", exits.list_statuses(operation)),
         f"Needs the right to {operation.meta.right}{_traits(operation)}.\n",
         *_result(operation),
     ]

@@ -21,7 +21,7 @@ SettingName = Annotated[
 ]
 
 
-class Configuring(CommandLineOperations):
+class SettingsOperations(CommandLineOperations):
     """Operations of the user's settings."""
 
     @operation(
@@ -33,7 +33,7 @@ class Configuring(CommandLineOperations):
     )
     def config_show(self) -> Any:
         """Show every setting with its value and where that came from: option, variable, file or default."""
-        listed = self._listed()
+        listed = self._list_settings()
         self._note_unused(one.name for one in listed if one.name in config.UNUSED)
         return {"path": config.config_path(), "settings": [one._asdict() for one in listed]}
 
@@ -59,7 +59,7 @@ class Configuring(CommandLineOperations):
             value = getattr(settings, name.replace(".", "_"))
             value = value if isinstance(value, int | float | None) else str(value)
             return config.Setting(name, value, *settings.origins[name])._asdict()
-        listed = self._listed()
+        listed = self._list_settings()
         found = next((one for one in listed if one.name == name), None)
         if found is None:
             known = config.suggest(name, [one.name for one in listed])
@@ -93,8 +93,8 @@ class Configuring(CommandLineOperations):
             except Usage as error:
                 raise Usage(f"{name}: {error.message}", reason="bad_config", hint=error.hint) from None
             written = int(value) if isinstance(rule.default, int) else value
-        path, before = _text()
-        _replace(path, before, toml_lines.with_value(before or "", name, written, path))
+        path, before = _read_config()
+        _write_if_changed(path, before, toml_lines.with_value(before or "", name, written, path))
         if not _is_alias(name) and (variable := config.RULES[name].variable) and os.environ.get(variable):
             note(f"{variable} is set, and comes before it", self.options)
 
@@ -103,11 +103,11 @@ class Configuring(CommandLineOperations):
         """Take one setting, or an alias, out of config.toml: the default holds again."""
         if not _is_alias(name) and name not in config.UNUSED:
             config.find_rule(name)
-        path, before = _text()
+        path, before = _read_config()
         if before is not None:
-            _replace(path, before, toml_lines.without(before, name, path))
+            _write_if_changed(path, before, toml_lines.without_value(before, name, path))
 
-    def _listed(self) -> tuple[config.Setting, ...]:
+    def _list_settings(self) -> tuple[config.Setting, ...]:
         return config.list_settings({"tmux.socket": self.options.socket})
 
     def _note_unused(self, names: Iterable[str]) -> None:
@@ -126,12 +126,12 @@ def _is_alias(name: str) -> bool:
     return name.startswith(f"{config.ALIAS}.")
 
 
-def _text() -> tuple[str, str | None]:
+def _read_config() -> tuple[str, str | None]:
     """The file and its text, None if it is not there."""
     path = config.config_path()
     return (path, config.read_file()[1]) if os.path.lexists(path) else (path, None)
 
 
-def _replace(path: str, before: str | None, after: str) -> None:
+def _write_if_changed(path: str, before: str | None, after: str) -> None:
     if before != after:
         replace_text(path, after)

@@ -24,39 +24,41 @@ GENERATIONS = 64
 DRAINED = 1 << 16
 
 
-def tell(event: str, payload: bytes | None) -> str:
+def report_event(event: str, payload: bytes | None) -> str:
     """Tell the session that this process runs in of an event, with what comes with it, None: what standard input holds.
     Returns what was done. Nothing that fails is an error: the program that waits for this must not be disturbed."""
     if payload is None:
-        payload = _given()
-    folder = events()
+        payload = _read_payload()
+    folder = find_events_folder()
     if folder is None:
         return "this is no session: nobody to tell"
     try:
-        return f"{folder}/{_write(folder, event, payload)}"
+        return f"{folder}/{_write_event(folder, event, payload)}"
     except OSError as error:
         return f"{folder}: {error.strerror}"
 
 
-def events() -> str | None:
+def find_events_folder() -> str | None:
     """The `events` folder of the session that this process runs in; None outside of any.
 
     A wrapper may have taken our variables away (`env -i`): a parent may have them still, the folder can be found by the
     session's id, and by the pid of its program, which is one of our parents.
     """
-    near = [(os.getpid(), dict(os.environ)), *_parents()]
+    near = [(os.getpid(), dict(os.environ)), *_list_parents()]
     named = (values.get("TMUXCTL_EVENTS", "") for _, values in near)
     ids = {values.get("TMUXCTL_SESSION", "") for _, values in near}
-    return next((path for path in (*named, *_kept(near, ids)) if path and _believed(path)), None)
+    return next(
+        (path for path in (*named, *_find_session_folders(near, ids)) if path and _is_events_folder(path)), None
+    )
 
 
-def _parents() -> Iterator[tuple[int, Mapping[str, str]]]:
+def _list_parents() -> Iterator[tuple[int, Mapping[str, str]]]:
     """The processes above us, next first, and the environment of each that is ours too."""
     pid = os.getppid()
     for _ in range(GENERATIONS):
         if pid <= 1:
             return
-        yield pid, _environment(pid)
+        yield pid, _read_environment(pid)
         try:
             with open(f"/proc/{pid}/stat", "rb") as file:
                 # the name may hold anything, a bracket too
@@ -65,7 +67,7 @@ def _parents() -> Iterator[tuple[int, Mapping[str, str]]]:
             return
 
 
-def _environment(pid: int) -> Mapping[str, str]:
+def _read_environment(pid: int) -> Mapping[str, str]:
     try:
         if os.stat(f"/proc/{pid}").st_uid != os.getuid():
             return {}
@@ -76,17 +78,17 @@ def _environment(pid: int) -> Mapping[str, str]:
         return {}
 
 
-def _kept(near: list[tuple[int, Mapping[str, str]]], ids: set[str]) -> Iterator[str]:
+def _find_session_folders(near: list[tuple[int, Mapping[str, str]]], ids: set[str]) -> Iterator[str]:
     """Folders of sessions of this user that have one of these ids, or one of these processes for their program."""
     pids = {str(pid) for pid, _ in near}
-    for socket in _folders(_states(values for _, values in near)):
-        for session in _names(f"{socket}/{SESSIONS}"):
+    for socket in _socket_folders(_state_folders(values for _, values in near)):
+        for session in _list_folder(f"{socket}/{SESSIONS}"):
             folder = f"{socket}/{SESSIONS}/{session}"
-            if session in ids or _read(f"{folder}/{layout.STARTED}") in pids:
+            if session in ids or _read_word(f"{folder}/{layout.STARTED}") in pids:
                 yield f"{folder}/{layout.EVENTS}"
 
 
-def _states(environments: Iterator[Mapping[str, str]]) -> dict[str, None]:
+def _state_folders(environments: Iterator[Mapping[str, str]]) -> dict[str, None]:
     """Where this user's tmuxctl may keep its sessions, by each of these environments, and by none."""
     found: dict[str, None] = {}
     for values in environments:
@@ -95,10 +97,10 @@ def _states(environments: Iterator[Mapping[str, str]]) -> dict[str, None]:
             found[state] = None
         if home.startswith("/"):
             found[f"{home}/.local/state"] = None
-    return found | {os.path.expanduser(f"~{_user()}/.local/state"): None}
+    return found | {os.path.expanduser(f"~{_user_name()}/.local/state"): None}
 
 
-def _user() -> str:
+def _user_name() -> str:
     import pwd
 
     try:
@@ -107,34 +109,40 @@ def _user() -> str:
         return ""
 
 
-def _folders(states: Mapping[str, None]) -> Iterator[str]:
+def _socket_folders(states: Mapping[str, None]) -> Iterator[str]:
     for state in states:
-        yield from (f"{state}/tmuxctl/{socket}" for socket in _names(f"{state}/tmuxctl"))
+        yield from (f"{state}/tmuxctl/{socket}" for socket in _list_folder(f"{state}/tmuxctl"))
 
 
-def _names(folder: str) -> list[str]:
+def _list_folder(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
     except OSError:
         return []
 
 
-def _read(path: str) -> str:
+def _read_word(path: str) -> str:
     try:
         return read_file(path, 32).decode("ascii", "replace").strip()
     except OSError:
         return ""
 
 
-def _believed(path: str) -> bool:
+def _is_events_folder(path: str) -> bool:
     """Whether this is the `events` folder of a session of this user's: a variable may say anything."""
     folder, name = os.path.split(path)
     sessions, session = os.path.split(folder)
     shaped = name == layout.EVENTS and SESSION.fullmatch(session) and os.path.basename(sessions) == SESSIONS
-    return bool(shaped) and os.path.isabs(path) and os.path.normpath(path) == path and _own(folder) and _own(path)
+    return (
+        bool(shaped)
+        and os.path.isabs(path)
+        and os.path.normpath(path) == path
+        and _is_own_folder(folder)
+        and _is_own_folder(path)
+    )
 
 
-def _own(path: str) -> bool:
+def _is_own_folder(path: str) -> bool:
     """A folder, no link to one, of this user, that nobody else may write in."""
     try:
         found = os.lstat(path)
@@ -143,7 +151,7 @@ def _own(path: str) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
 
 
-def _write(folder: str, event: str, payload: bytes) -> str:
+def _write_event(folder: str, event: str, payload: bytes) -> str:
     """Put an event's file there, whole or not at all; returns its name."""
     import time
 
@@ -163,7 +171,7 @@ def _write(folder: str, event: str, payload: bytes) -> str:
     return name
 
 
-def _given() -> bytes:
+def _read_payload() -> bytes:
     """What comes with an event on standard input, as far as it is kept; nothing from a terminal.
 
     It is read to its end: a program whose hook does not read what it is told may fail.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tmuxctl.results import DenyList, HooksChanged
 
 
-class Hooks(CommandLineOperations):
+class HookOperations(CommandLineOperations):
     """Operations of a program's own hooks."""
 
     @operation(right="write", group="Set up", examples=("hook Stop </dev/null", """hook idle '{"text": "done"}'"""))
@@ -43,7 +43,7 @@ class Hooks(CommandLineOperations):
         """
         from tmuxctl.surfaces.cli.setup import hook
 
-        said = hook.tell(event, None if text is None else text.encode())
+        said = hook.report_event(event, None if text is None else text.encode())
         if self.options.verbose:
             tell(f"tmuxctl: {said}")
 
@@ -72,7 +72,7 @@ class Hooks(CommandLineOperations):
         """
         from tmuxctl.results import DenyList
 
-        about = _settable(program)
+        about = _find_settable(program)
         if deny_list:
             if not about.settings.deny:
                 raise Usage(f"there are no such rules for {program}", reason="no_deny_list")
@@ -80,12 +80,12 @@ class Hooks(CommandLineOperations):
         more = parse_json(about.settings.hook)
         events = (one.on for one in about.events)
         hooks = {one: {"type": "command", "command": f"tmuxctl hook {one} || :", **more} for one in events}
-        path = _path(about.settings, settings)
-        before = _read(path)
+        path = _settings_path(about.settings, settings)
+        before = _read_settings(path)
         after = settings_file.with_hooks(before or "", hooks, path)
-        if not dry_run and not _on_path():
+        if not dry_run and not _is_tmuxctl_on_path():
             note("tmuxctl is not on your PATH: until it is, the hooks do nothing", self.options)
-        return _changed(program, path, before, after, dry_run)
+        return _apply_change(program, path, before, after, dry_run)
 
     @operation(
         right="write",
@@ -102,11 +102,11 @@ class Hooks(CommandLineOperations):
         settings: Annotated[str | None, "the file, if it is not the program's usual one"] = None,
     ) -> HooksChanged:
         """Take tmuxctl's hooks out of a program's settings: those whose command is `tmuxctl hook`, nothing else."""
-        about = _settable(program)
-        path = _path(about.settings, settings)
-        before = _read(path)
+        about = _find_settable(program)
+        path = _settings_path(about.settings, settings)
+        before = _read_settings(path)
         after = settings_file.without_hooks(before, path) if before else before
-        return _changed(program, path, before, after, dry_run)
+        return _apply_change(program, path, before, after, dry_run)
 
 
 class _Settable(NamedTuple):
@@ -116,21 +116,21 @@ class _Settable(NamedTuple):
     events: tuple[HookEventRule, ...]
 
 
-def _settable(name: str) -> _Settable:
+def _find_settable(name: str) -> _Settable:
     """What the profile of this name says of the program's own settings."""
     from tmuxctl import extensions
 
     every = extensions.list_profiles()
-    if found := next((about for one in every if one.name == name and (about := _said(one))), None):
+    if found := next((about for one in every if one.name == name and (about := _read_settable(one))), None):
         return found
     raise NotFound(
-        f"no hooks for {ascii(name[:40])}; there are: {', '.join(one.name for one in every if _said(one))}",
+        f"no hooks for {ascii(name[:40])}; there are: {', '.join(one.name for one in every if _read_settable(one))}",
         reason="no_program",
         hint="other programs get theirs when a session is started: tmuxctl profile show NAME",
     )
 
 
-def _said(one: Extension) -> _Settable | None:
+def _read_settable(one: Extension) -> _Settable | None:
     from tmuxctl.profile_files import library
 
     with suppress(TmuxctlError):
@@ -139,18 +139,18 @@ def _said(one: Extension) -> _Settable | None:
     return None
 
 
-def _path(about: SettingsFile, given: str | None) -> str:
+def _settings_path(about: SettingsFile, given: str | None) -> str:
     folder = (about.variable and os.environ.get(about.variable)) or os.path.expanduser(about.folder)
     return os.path.abspath(os.path.expanduser(given) if given else os.path.join(folder, about.file))
 
 
-def _on_path() -> bool:
+def _is_tmuxctl_on_path() -> bool:
     import shutil
 
     return shutil.which("tmuxctl") is not None
 
 
-def _read(path: str) -> str | None:
+def _read_settings(path: str) -> str | None:
     """The text of the settings, None if there are none."""
     try:
         with explain_write_errors(path):
@@ -161,41 +161,41 @@ def _read(path: str) -> str | None:
         what = "is a folder" if os.path.isdir(path) else f"cannot be read: {error.strerror}"
         raise Usage(f"{path} {what}", reason="bad_file", hint="name a file: --settings FILE") from None
     except UnicodeDecodeError as error:
-        raise settings_file.wrong(path, f"byte {error.start + 1} is not UTF-8") from None
+        raise settings_file.settings_error(path, f"byte {error.start + 1} is not UTF-8") from None
 
 
-def _changed(program: str, path: str, before: str | None, after: str | None, dry_run: bool) -> HooksChanged:
+def _apply_change(program: str, path: str, before: str | None, after: str | None, dry_run: bool) -> HooksChanged:
     """Write the settings, if they are to change and this is no dry run; what was done."""
     from tmuxctl.results import HooksChanged
 
-    diff = _diff(path, before or "", after or "")
+    diff = _make_diff(path, before or "", after or "")
     if before == after or after is None:
         return HooksChanged(program, path, False, dry_run=dry_run)
-    backup = None if dry_run else _replaced(path, before, after)
+    backup = None if dry_run else _replace_settings(path, before, after)
     return HooksChanged(program, path, True, diff, backup, dry_run)
 
 
-def _diff(path: str, before: str, after: str) -> str:
+def _make_diff(path: str, before: str, after: str) -> str:
     import difflib
 
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), path, path, lineterm="")
     return "".join(f"{line}\n" for line in lines)
 
 
-def _replaced(path: str, before: str | None, after: str) -> str | None:
+def _replace_settings(path: str, before: str | None, after: str) -> str | None:
     """Put the new text where the old one was. Returns the path of the copy of the old one, None if there was none."""
     backup = None
     if before is not None:
         with explain_write_errors(path):
-            backup = _copied(path, before, stat.S_IMODE(os.stat(path).st_mode))
-        if _read(path) != before:
+            backup = _write_backup(path, before, stat.S_IMODE(os.stat(path).st_mode))
+        if _read_settings(path) != before:
             # programs write their settings while they run
             raise Conflict(f"{path} was changed by another program meanwhile", reason="edited", hint="do it again")
     replace_text(path, after)
     return backup
 
 
-def _copied(path: str, text: str, mode: int) -> str:
+def _write_backup(path: str, text: str, mode: int) -> str:
     """Keep the text beside a file, named after it and the time."""
     stamp = time.strftime("%Y%m%d-%H%M%S")
     for number in range(100):

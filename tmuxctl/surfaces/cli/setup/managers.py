@@ -32,7 +32,7 @@ class Job(NamedTuple):
     umask: int
 
 
-class State(NamedTuple):
+class ServiceState(NamedTuple):
     """What a manager says of a service; all None where no manager answers."""
 
     enabled: bool | None = None
@@ -68,7 +68,7 @@ class Manager(Protocol):
     def reload(self) -> None:
         """Notice that the file is gone."""
 
-    def state(self) -> State:
+    def state(self) -> ServiceState:
         """What the manager says of the service."""
 
     def linger(self) -> bool | None:
@@ -78,12 +78,12 @@ class Manager(Protocol):
         """Have the user's services start with the machine, and stay when the user leaves."""
 
 
-def manager(socket: str) -> Manager:
+def find_manager(socket: str) -> Manager:
     """The service of a socket, with the manager that this system has."""
     return Launchd(socket) if sys.platform == "darwin" else Systemd(socket)
 
 
-def sealed(text: str) -> str:
+def seal(text: str) -> str:
     """A text with its checksum where SEAL stands."""
     from hashlib import sha256
 
@@ -95,17 +95,17 @@ def made_by_us(text: str) -> bool:
     return re.search(f"{re.escape(MADE)} [0-9a-f]{{64}}", text) is not None
 
 
-def untouched(text: str) -> bool:
+def is_untouched(text: str) -> bool:
     """True if `service install` made this, and nobody changed it since."""
     found = re.search(f"{re.escape(MADE)} ([0-9a-f]{{64}})", text)
-    return found is not None and sealed(text.replace(found[1], SEAL)) == text
+    return found is not None and seal(text.replace(found[1], SEAL)) == text
 
 
-def _name(socket: str) -> str:
+def _service_name(socket: str) -> str:
     return "tmuxctl" if socket == config.RULES["tmux.socket"].default else f"tmuxctl-{socket}"
 
 
-def _call(words: Sequence[str], seconds: float = 20.0) -> tuple[int, str]:
+def _run_program(words: Sequence[str], seconds: float = 20.0) -> tuple[int, str]:
     """The exit status of a program and what it said, errors and all; 127 if there is no such program."""
     from tmuxctl.transport import spawn
 
@@ -154,7 +154,7 @@ class Systemd:
     word = "systemd"
 
     def __init__(self, socket: str) -> None:
-        self.name = f"{_name(socket)}.service"
+        self.name = f"{_service_name(socket)}.service"
         self.path = os.path.join(os.path.dirname(config.config_folder()), "systemd", "user", self.name)
 
     def text(self, job: Job) -> str:
@@ -168,52 +168,52 @@ class Systemd:
             umask=job.umask,
             environment="".join([*given, *unset]),
         )
-        return sealed(text)
+        return seal(text)
 
     def start(self) -> None:
-        status, said = self._call("daemon-reload")
+        status, said = self._run_systemctl("daemon-reload")
         if status:
             raise Unreachable(
                 f"{self.path} is written, but no systemd of this user answers: {said}",
                 reason="no_manager",
-                hint=self._next(),
+                hint=self._suggest_start(),
                 file=self.path,
             )
-        self._tell("enable", "--now", self.name)
+        self._run_or_raise("enable", "--now", self.name)
 
     def stop(self) -> None:
-        self._tell("stop", self.name)
+        self._run_or_raise("stop", self.name)
 
     def forget(self) -> None:
-        self._tell("disable", self.name)
+        self._run_or_raise("disable", self.name)
 
     def reload(self) -> None:
-        self._tell("daemon-reload")
+        self._run_or_raise("daemon-reload")
 
-    def state(self) -> State:
-        status, said = self._call("show", self.name, "--property=UnitFileState,ActiveState,MainPID")
+    def state(self) -> ServiceState:
+        status, said = self._run_systemctl("show", self.name, "--property=UnitFileState,ActiveState,MainPID")
         facts = dict(line.partition("=")[::2] for line in said.splitlines())
         if status or "ActiveState" not in facts:
-            return State()
+            return ServiceState()
         pid = facts.get("MainPID", "")
         running = facts["ActiveState"] in ("active", "activating", "reloading")
         enabled = facts.get("UnitFileState", "").startswith("enabled")
-        return State(enabled, running, int(pid) if pid.isdecimal() and int(pid) else None)
+        return ServiceState(enabled, running, int(pid) if pid.isdecimal() and int(pid) else None)
 
     def linger(self) -> bool | None:
-        status, said = _call(["loginctl", "show-user", _user(), "--property=Linger"])
+        status, said = _run_program(["loginctl", "show-user", _user_name(), "--property=Linger"])
         return None if status else said == "Linger=yes"
 
     def enable_linger(self) -> None:
-        status, said = _call(["loginctl", "--no-ask-password", "enable-linger", _user()])
+        status, said = _run_program(["loginctl", "--no-ask-password", "enable-linger", _user_name()])
         if status:
-            raise Failed(f"loginctl: {said}", reason="no_linger", hint=f"sudo loginctl enable-linger {_user()}")
+            raise Failed(f"loginctl: {said}", reason="no_linger", hint=f"sudo loginctl enable-linger {_user_name()}")
 
-    def _call(self, *words: str) -> tuple[int, str]:
-        return _call(["systemctl", "--user", *words], TIMING.page.service_start_seconds + 30.0)
+    def _run_systemctl(self, *words: str) -> tuple[int, str]:
+        return _run_program(["systemctl", "--user", *words], TIMING.page.service_start_seconds + 30.0)
 
-    def _tell(self, *words: str) -> None:
-        status, said = self._call(*words)
+    def _run_or_raise(self, *words: str) -> None:
+        status, said = self._run_systemctl(*words)
         if status:
             raise Failed(
                 f"systemctl {words[0]}: {said}",
@@ -222,7 +222,7 @@ class Systemd:
                 file=self.path,
             )
 
-    def _next(self) -> str:
+    def _suggest_start(self) -> str:
         """What would work where no systemd of the user answers."""
         if not os.path.isdir("/run/systemd/system"):
             return "where systemd does not run, another manager may run: tmuxctl service run --restore"
@@ -230,7 +230,7 @@ class Systemd:
         return f"log in, or loginctl enable-linger; then: {first}systemctl --user enable --now {self.name}"
 
 
-def _user() -> str:
+def _user_name() -> str:
     import pwd
 
     try:
@@ -260,7 +260,7 @@ class Launchd:
     word = "launchd"
 
     def __init__(self, socket: str) -> None:
-        self.name = _name(socket)
+        self.name = _service_name(socket)
         self.path = os.path.expanduser(f"~/Library/LaunchAgents/{self.name}.plist")
 
     def text(self, job: Job) -> str:
@@ -279,15 +279,15 @@ class Launchd:
             "Umask": job.umask,
         }
         first, rest = plistlib.dumps(content, sort_keys=False).decode().split("\n", 1)
-        return sealed(f"{first}\n<!-- {MADE} {SEAL} -->\n{rest}")
+        return seal(f"{first}\n<!-- {MADE} {SEAL} -->\n{rest}")
 
     def start(self) -> None:
         if self.state().running is None:
-            self._tell("bootstrap", self._domain, self.path)
-        self._tell("enable", self._target)
+            self._run_or_raise("bootstrap", self._domain, self.path)
+        self._run_or_raise("enable", self._target)
 
     def stop(self) -> None:
-        self._tell("bootout", self._target)
+        self._run_or_raise("bootout", self._target)
 
     def forget(self) -> None:
         """Without its file launchd does not start it at the next login."""
@@ -295,12 +295,12 @@ class Launchd:
     def reload(self) -> None:
         """launchd reads the folder at the next login."""
 
-    def state(self) -> State:
-        status, said = _call(["launchctl", "print", self._target])
+    def state(self) -> ServiceState:
+        status, said = _run_program(["launchctl", "print", self._target])
         if status:
-            return State()
+            return ServiceState()
         pid = re.search(r"^\s*pid = (\d+)", said, re.MULTILINE)
-        return State(True, pid is not None, int(pid[1]) if pid else None)
+        return ServiceState(True, pid is not None, int(pid[1]) if pid else None)
 
     def linger(self) -> bool | None:
         return None
@@ -316,8 +316,8 @@ class Launchd:
     def _target(self) -> str:
         return f"{self._domain}/{self.name}"
 
-    def _tell(self, *words: str) -> None:
-        status, said = _call(["launchctl", *words])
+    def _run_or_raise(self, *words: str) -> None:
+        status, said = _run_program(["launchctl", *words])
         if status:
             raise Unreachable(
                 f"{self.path} is written, but launchctl {words[0]} failed: {said}",

@@ -11,7 +11,7 @@ from tmuxctl.transport.local import LocalTransport, explain_write_errors
 
 
 def replace_text(path: str, text: str) -> None:
-    """Put the text where the file's is; a file that is not there is made, with its folders. Denied and Failed as `told`."""
+    """Put the text where the file's is; a file that is not there is made, with its folders. Raises as `explain_write_errors`."""
     target = os.path.realpath(path)
     transport = LocalTransport("")
     with explain_write_errors(path):

@@ -14,7 +14,7 @@ from tmuxctl.errors import Conflict, Failed, TmuxctlError, Unreachable
 from tmuxctl.operations import operation
 from tmuxctl.ownership import make_parents
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
-from tmuxctl.surfaces.cli.ending import Terminated, on_term
+from tmuxctl.surfaces.cli.ending import Terminated, raise_on_sigterm
 from tmuxctl.surfaces.cli.printing.output import note, report
 from tmuxctl.surfaces.cli.setup import managers
 from tmuxctl.surfaces.cli.setup.managers import Job, Manager
@@ -41,7 +41,7 @@ GIVEN = ("PATH", "LANG", "LC_ALL", "LC_CTYPE")
 """Variables that the server gets too, where they are set."""
 
 
-class Keeper(CommandLineOperations):
+class ServiceOperations(CommandLineOperations):
     """Operations of the service that keeps the server."""
 
     @operation(
@@ -71,19 +71,19 @@ class Keeper(CommandLineOperations):
         """
         from tmuxctl.results import ServiceInstalled
 
-        manager, job = self._manager(), _job(self._socket())
-        text, before = manager.text(job), _text(manager.path)
+        manager, job = self._manager(), _make_job(self._socket())
+        text, before = manager.text(job), _read_unit(manager.path)
         if dry_run:
             return ServiceInstalled(manager.name, manager.path, text, before != text, dry_run=True)
-        if before not in (None, text) and not force and not managers.untouched(before or ""):
-            raise _edited(manager.path)
-        _try_out(job)
+        if before not in (None, text) and not force and not managers.is_untouched(before or ""):
+            raise _edited_error(manager.path)
+        _check_command_starts(job)
         if before != text:
-            _write(manager.path, text)
+            _write_unit(manager.path, text)
         if linger:
             manager.enable_linger()
         manager.start()
-        server = self._server()
+        server = self._server_pid()
         foreign = server if server != manager.state().pid else None
         return ServiceInstalled(manager.name, manager.path, text, before != text, manager.linger(), foreign)
 
@@ -104,9 +104,9 @@ class Keeper(CommandLineOperations):
         from tmuxctl.results import ServiceRemoved
 
         manager = self._manager()
-        there, state = _text(manager.path), manager.state()
+        there, state = _read_unit(manager.path), manager.state()
         if there is not None and not managers.made_by_us(there):
-            raise _edited(manager.path, hint=f"if it is to go: rm {manager.path}")
+            raise _edited_error(manager.path, hint=f"if it is to go: rm {manager.path}")
         answers = state.running is not None
         if stop and state.running:
             manager.stop()
@@ -132,11 +132,11 @@ class Keeper(CommandLineOperations):
             service=manager.name,
             manager=manager.word,
             file=manager.path,
-            installed=_text(manager.path) is not None,
+            installed=_read_unit(manager.path) is not None,
             enabled=state.enabled,
             running=state.running,
             pid=state.pid,
-            server=self._server(),
+            server=self._server_pid(),
             linger=manager.linger(),
         )
 
@@ -151,22 +151,24 @@ class Keeper(CommandLineOperations):
         Where a server runs already this waits for its end, takes its place, and starts again what was lost with it.
         There is never a second one. Ended while it waits (SIGTERM), it ends with status 0.
         """
-        on_term(0)
+        raise_on_sigterm(0)
         with self.connect(self.options) as control:
             transport: LocalTransport = control.machine.transport
             while True:
-                transport.become_server(partial(self._ready, restore))
+                transport.become_server(partial(self._announce_ready, restore))
                 if (server := transport.server_pid()) is not None:
-                    _notify(f"READY=1\nSTATUS=Waiting for the end of the server that a command started, pid {server}")
+                    _notify_manager(
+                        f"READY=1\nSTATUS=Waiting for the end of the server that a command started, pid {server}"
+                    )
                     note(f"waiting for the end of the server that runs: pid {server}", self.options)
                     _wait_for_end(transport, server)
                 restore = True
 
-    def _ready(self, restore: bool) -> None:
+    def _announce_ready(self, restore: bool) -> None:
         """What is done when the server answers, by another process than the server."""
         from tmuxctl.surfaces.cli.printing.show import Printer
 
-        _notify("READY=1\nSTATUS=Serving")
+        _notify_manager("READY=1\nSTATUS=Serving")
         if restore:
             try:
                 with self.connect(self.options) as control:
@@ -180,9 +182,9 @@ class Keeper(CommandLineOperations):
         return config.load({"tmux.socket": self.options.socket}).tmux_socket
 
     def _manager(self) -> Manager:
-        return managers.manager(self._socket())
+        return managers.find_manager(self._socket())
 
-    def _server(self) -> int | None:
+    def _server_pid(self) -> int | None:
         """The pid of the server that runs, as far as it answers."""
         server: int | None = None
         with self.connect(self.options) as control, suppress(Unreachable):
@@ -190,7 +192,7 @@ class Keeper(CommandLineOperations):
         return server
 
 
-def _job(socket: str) -> Job:
+def _make_job(socket: str) -> Job:
     """The server of a socket as a service: found where the commands of this shell look for it."""
     import resource
 
@@ -199,10 +201,10 @@ def _job(socket: str) -> Job:
     os.umask(umask := os.umask(0o077))
     given = {name: os.environ[name] for name in (*GIVEN, *PLACES) if os.environ.get(name)}
     unset = tuple(name for name in PLACES if name not in given)
-    return Job(socket, (*_tmuxctl(), "--socket", socket), given, unset, (soft, hard), umask)
+    return Job(socket, (*_find_tmuxctl(), "--socket", socket), given, unset, (soft, hard), umask)
 
 
-def _tmuxctl() -> tuple[str, ...]:
+def _find_tmuxctl() -> tuple[str, ...]:
     """The words that start from anywhere the tmuxctl that runs now."""
     import shutil
 
@@ -212,7 +214,7 @@ def _tmuxctl() -> tuple[str, ...]:
     return (program,) if os.access(program, os.X_OK) else (sys.executable, program)
 
 
-def _try_out(job: Job) -> None:
+def _check_command_starts(job: Job) -> None:
     """Failed if the service could not start this tmuxctl: from another folder, with another environment."""
     from tmuxctl.transport import spawn
 
@@ -228,7 +230,7 @@ def _try_out(job: Job) -> None:
         )
 
 
-def _text(path: str) -> str | None:
+def _read_unit(path: str) -> str | None:
     """What stands in a file, None if there is none."""
     try:
         with explain_write_errors(path):
@@ -237,14 +239,16 @@ def _text(path: str) -> str | None:
         return None
 
 
-def _write(path: str, text: str) -> None:
+def _write_unit(path: str, text: str) -> None:
     with explain_write_errors(path):
         make_parents(path)
         LocalTransport("").put(path, text.encode(errors="surrogateescape"), durable=True)
         os.chmod(path, 0o644)
 
 
-def _edited(path: str, hint: str = "compare: tmuxctl service install --dry-run; write over it: --force") -> Conflict:
+def _edited_error(
+    path: str, hint: str = "compare: tmuxctl service install --dry-run; write over it: --force"
+) -> Conflict:
     return Conflict(f"{path} was changed by hand, or somebody else made it", reason="edited", hint=hint)
 
 
@@ -258,7 +262,7 @@ def _wait_for_end(transport: LocalTransport, pid: int) -> None:
         watch.close()
 
 
-def _notify(text: str) -> None:
+def _notify_manager(text: str) -> None:
     """Tell the manager that started us, if it wants to know, and wait until it has heard (sd_notify(3)): a process that has
     ended before is not believed."""
     import select

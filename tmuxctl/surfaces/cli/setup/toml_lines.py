@@ -25,17 +25,17 @@ def with_value(text: str, name: str, value: str | int, path: str) -> str:
     holder = tables.setdefault(table, {})
     if isinstance(holder, dict):
         holder[key] = value
-    return _first_right(_set(text, table, key, _literal(value)), tables, name, path)
+    return _first_that_reads_as(_candidates_with_value(text, table, key, _to_literal(value)), tables, name, path)
 
 
-def without(text: str, name: str, path: str) -> str:
+def without_value(text: str, name: str, path: str) -> str:
     """The text without a setting, as it is if it has none. Failed as `with_value`."""
     tables = parse(text, path)
     table, _, key = name.partition(".")
     if key not in tables.get(table, {}):
         return text
     del tables[table][key]
-    return _first_right(_taken_out(text, table, key), tables, name, path)
+    return _first_that_reads_as(_candidates_without_value(text, table, key), tables, name, path)
 
 
 def parse(text: str, path: str) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def parse(text: str, path: str) -> dict[str, Any]:
         raise Usage(f"{path}: {error}", reason="bad_config", hint="mend it; nothing was changed") from None
 
 
-def _first_right(candidates: Iterator[str], wanted: dict[str, Any], name: str, path: str) -> str:
+def _first_that_reads_as(candidates: Iterator[str], wanted: dict[str, Any], name: str, path: str) -> str:
     """The first candidate that reads as it should; a table that became empty may be gone."""
     for one in candidates:
         try:
@@ -60,14 +60,14 @@ def _first_right(candidates: Iterator[str], wanted: dict[str, Any], name: str, p
     raise Failed(f"{path}: no line for {name} was found that can be changed alone", reason="bad_settings", hint=hint)
 
 
-def _set(text: str, table: str, key: str, literal: str) -> Iterator[str]:
+def _candidates_with_value(text: str, table: str, key: str, literal: str) -> Iterator[str]:
     """Texts that may set the value: in its line, behind the last of its table, in a table of its own."""
     lines = text.splitlines(keepends=True)
     end = "\r\n" if "\r\n" in text else "\n"
-    for number, found in _lines_of(lines, table, key):
+    for number, found in _find_key_lines(lines, table, key):
         line = lines[number][: found.start(1)] + literal + lines[number][found.end(1) :]
         yield "".join([*lines[:number], line, *lines[number + 1 :]])
-    last = _last_of(lines, table)
+    last = _find_last_line(lines, table)
     if last is not None:
         number, prefix = last
         before = [*lines[:number], lines[number].rstrip("\r\n") + end]
@@ -76,13 +76,13 @@ def _set(text: str, table: str, key: str, literal: str) -> Iterator[str]:
     yield f"{body}{end if body else ''}[{table}]{end}{key} = {literal}{end}"
 
 
-def _taken_out(text: str, table: str, key: str) -> Iterator[str]:
+def _candidates_without_value(text: str, table: str, key: str) -> Iterator[str]:
     lines = text.splitlines(keepends=True)
-    for number, _ in _lines_of(lines, table, key):
+    for number, _ in _find_key_lines(lines, table, key):
         yield "".join([*lines[:number], *lines[number + 1 :]])
 
 
-def _tables(lines: list[str]) -> Iterator[tuple[int, str, str | None]]:
+def _lines_with_tables(lines: list[str]) -> Iterator[tuple[int, str, str | None]]:
     """Each line with its number and the table it stands in: empty before the first, None in one of another form."""
     table: str | None = ""
     for number, line in enumerate(lines):
@@ -92,20 +92,20 @@ def _tables(lines: list[str]) -> Iterator[tuple[int, str, str | None]]:
         yield number, line, table
 
 
-def _lines_of(lines: list[str], table: str, key: str) -> Iterator[tuple[int, re.Match[str]]]:
+def _find_key_lines(lines: list[str], table: str, key: str) -> Iterator[tuple[int, re.Match[str]]]:
     """The lines that may set this key, with where the value stands (group 1)."""
     inside = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*=\s*{_VALUE}""")
     dotted = re.compile(rf"""\s*["']?{re.escape(table)}["']?\s*\.\s*["']?{re.escape(key)}["']?\s*=\s*{_VALUE}""")
-    for number, line, within in _tables(lines):
+    for number, line, within in _lines_with_tables(lines):
         pattern = inside if within == table else dotted if within == "" else None
         if pattern is not None and (found := pattern.match(line.rstrip("\r\n"))):
             yield number, found
 
 
-def _last_of(lines: list[str], table: str) -> tuple[int, str] | None:
+def _find_last_line(lines: list[str], table: str) -> tuple[int, str] | None:
     """The last line of a table that is no comment, and what a key of it begins with there; None if there is no such table."""
     found = None
-    for number, line, within in _tables(lines):
+    for number, line, within in _lines_with_tables(lines):
         if within == table and line.strip() and not line.lstrip().startswith("#"):
             margin = line[: len(line) - len(line.lstrip())] if not _ANY_HEADER.match(line) else ""
             found = number, margin
@@ -114,6 +114,6 @@ def _last_of(lines: list[str], table: str) -> tuple[int, str] | None:
     return found
 
 
-def _literal(value: str | int) -> str:
+def _to_literal(value: str | int) -> str:
     """A value as TOML writes it; a basic string has JSON's escapes, but DEL must be escaped too."""
     return str(value) if isinstance(value, int) else json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -198,7 +198,7 @@ class Top:
             return
         self.unseen = True
         try:
-            words = attaching.client(self.control, one.id)
+            words = attaching.attach_command(self.control, one.id)
             with self.terminal.away():
                 status, said = _attached(words)
         except TmuxctlError as error:
@@ -214,9 +214,9 @@ class Top:
 def _attached(words: list[str]) -> tuple[int, str]:
     """Run tmux on this terminal; its exit status and what it complained about."""
     try:
-        client = subprocess.Popen(words, env=attaching.outside(), stderr=subprocess.PIPE)
+        client = subprocess.Popen(words, env=attaching.environment_outside_tmux(), stderr=subprocess.PIPE)
     except OSError as error:
-        raise attaching.no_client(words[0], error) from None
+        raise attaching.missing_client_error(words[0], error) from None
     try:
         _, said = client.communicate()
     except BaseException:
