@@ -60,6 +60,25 @@ class AnswerTiming(Value):
     """The pause between two looks for it."""
 
 
+class WaitTiming(Value):
+    """Waiting until something holds."""
+
+    sessions_seconds: float = 1.0
+    """How often `watch` checks whether sessions came or went."""
+    last_search_seconds: float = 1.0
+    """How long the newest output may be searched after the time is over."""
+    alive_seconds: float = 5.0
+    """How often tmux is asked whether the session is still there when nothing is heard: its end is heard of otherwise."""
+    nap_seconds: float = 3.0
+    """How often a wait checks whether the caller still wants it, if nothing else wakes it."""
+    under_way_seconds: float = 2.0
+    """How long after a program's last output more of it may come, though the program has ended."""
+    moment_seconds: float = 0.5
+    """How long `--now` looks at a state before it says that it does not hold."""
+    follow_seconds: float = 1.0
+    """How often reading along checks whether the session is still there, if nothing is printed."""
+
+
 class SearchTiming(Value):
     """Searching output with a user's pattern."""
 
@@ -110,6 +129,41 @@ class SubmissionTiming(Value):
     """How often a lease is renewed while a text is sent."""
     pause_seconds: float = 0.02
     """The pause between two looks."""
+
+
+class TurnTiming(Value):
+    """A turn of `ask`: from a program that is ready to the end of its answer."""
+
+    ready_seconds: float = 1.0
+    """How long a program that is just finishing something is waited for before a turn is refused."""
+    starting_seconds: float = 10.0
+    """How long a program that has only been started is waited for."""
+    stop_seconds: float = 5.0
+    """How long a turn that was interrupted may take to end."""
+    renew_seconds: float = 4.0
+    """How often a turn under way says that it still is."""
+    unbegun_seconds: float = 1.5
+    """After this long in silence a program that was given a text and shows its prompt has had its turn, though nothing of it
+    was seen."""
+    signed_seconds: float = 5.0
+    """The same for a program whose signs of work are known and have not come: a loaded machine may take this long."""
+    unseen_seconds: float = 10.0
+    """After this long it has had its turn though it goes on printing, such as a clock: nobody knows of what."""
+
+
+class CommandTiming(Value):
+    """A command of `exec` or `run`."""
+
+    start_seconds: float = 10.0
+    """How long a shell may take to begin with a command it was given."""
+    prompt_seconds: float = 0.25
+    """How long the end of a prompt is waited for once it has begun."""
+    ready_seconds: float = 10.0
+    """How long a shell that is still starting is waited for."""
+    silent_seconds: float = 0.5
+    """After this long without output it is checked whether the program waits for an answer."""
+    answer_seconds: float = 3.0
+    """How long somebody else may take to answer a program that is run to its end, before it is ended."""
 
 
 class SessionTiming(Value):
@@ -230,9 +284,12 @@ class Timing(Value):
     observation: ObservationTiming = ObservationTiming()
     events: EventTiming = EventTiming()
     answer: AnswerTiming = AnswerTiming()
+    wait: WaitTiming = WaitTiming()
     search: SearchTiming = SearchTiming()
     input: InputTiming = InputTiming()
     submission: SubmissionTiming = SubmissionTiming()
+    turn: TurnTiming = TurnTiming()
+    command: CommandTiming = CommandTiming()
     session: SessionTiming = SessionTiming()
     tmux: TmuxTiming = TmuxTiming()
     judging: JudgingTiming = JudgingTiming()
@@ -257,7 +314,7 @@ class Limits(Value):
 
 
 class Clock(Value):
-    """What tells the time and sleeps."""
+    """What tells the time and sleeps. `monotonic` stays near the machine's own: the kernel and workers keep the same deadlines."""
 
     monotonic: Callable[[], float] = time.monotonic
     wall: Callable[[], float] = time.time

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from control.agent import Agent
 
 from tmuxctl.control import Control
-from tmuxctl.control.turns import turn
 from tmuxctl.model import State
+from tmuxctl.timing import TIMING, Timing, TurnTiming
 
 pytestmark = pytest.mark.on("tmux")
 
@@ -54,9 +55,9 @@ def clock(control: Control, place: Path) -> Agent:
 
 
 def test_a_turn_of_which_nothing_shows_ends_though_the_screen_moves_on(
-    clock: Agent, monkeypatch: pytest.MonkeyPatch
+    clock: Agent, another: Callable[..., Control]
 ) -> None:
-    monkeypatch.setattr(turn, "UNSEEN_SECONDS", 3.0)
+    clock.control = another(timing=Timing(turn=TurnTiming(unseen_seconds=3.0)))
     found = clock.start().ask("/compact")
     assert (found.state, found.timed_out, found.submitted.ok) == (State.IDLE, False, True)
 
@@ -64,5 +65,5 @@ def test_a_turn_of_which_nothing_shows_ends_though_the_screen_moves_on(
 def test_a_quick_answer_ends_the_turn_where_no_sign_tells_that_it_is_one(clock: Agent) -> None:
     clock.start("hello", changed={"answer": "{until: '^(?:❯|─{10,})'}"})
     # in less time than a program may go on printing of which nothing else shows
-    found = clock.ask("greet me", timeout=turn.UNSEEN_SECONDS - 1.0)
+    found = clock.ask("greet me", timeout=TIMING.turn.unseen_seconds - 1.0)
     assert (found.answer, found.state, found.timed_out) == ("hello", State.IDLE, False)

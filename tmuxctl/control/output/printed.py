@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
 
 
-FOLLOW_SECONDS = 1.0
-
 ECHO_BYTES = 1 << 14
 """So much of the output after an input is looked through for its echo."""
 
@@ -226,7 +224,7 @@ def _following(machine: Machine, pane: Pane, journal: Journal, start: int, raw: 
             if last and not begun:
                 return
             call.check()
-            if not watch.wait(FOLLOW_SECONDS) and _gone(machine, pane):
+            if not watch.wait(machine.timing.wait.follow_seconds) and _gone(machine, pane):
                 return
     finally:
         watch.close()

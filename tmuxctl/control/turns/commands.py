@@ -29,21 +29,6 @@ if TYPE_CHECKING:
     from tmuxctl.control.observation.observing import StabilityTracker
     from tmuxctl.transport.base import Process
 
-START_SECONDS = 10.0
-"""How long a shell may take to begin with a command it was given."""
-
-PROMPT_SECONDS = 0.25
-"""How long the end of a prompt is waited for once it has begun."""
-
-READY_SECONDS = 10.0
-"""How long a shell that is still starting is waited for."""
-
-SILENT_SECONDS = 0.5
-"""After so long without output it is looked whether the program waits for an answer."""
-
-ANSWER_SECONDS = 3.0
-"""How long somebody else may take to answer a program that is run to its end, before it is ended."""
-
 WAITING = (
     "wait_woken",
     "n_tty_read",
@@ -152,7 +137,8 @@ def _ready(machine: Machine, pane: Pane, journal: Journal, deadline: float | Non
     """The shell that waits at its prompt; one that is just starting is given a moment, anything else is a conflict."""
     token = pane.spec.get("marks", "")
     began = time.monotonic()
-    until = began + READY_SECONDS
+    timing = machine.timing.command
+    until = began + timing.ready_seconds
     if deadline is not None:
         until = min(until, deadline)
     watch = machine.transport.watch([journal.folder], pane.pid)
@@ -164,7 +150,7 @@ def _ready(machine: Machine, pane: Pane, journal: Journal, deadline: float | Non
                 letter, entered = _last_mark(journal, token)
                 starting = letter is None
                 # B ends the prompt; a prompt may leave it out, then a moment without it says the same
-                drawn = letter == "B" or (letter in ("A", "D") and time.monotonic() > began + PROMPT_SECONDS)
+                drawn = letter == "B" or (letter in ("A", "D") and time.monotonic() > began + timing.prompt_seconds)
                 if drawn and _waits(machine, shell.process):
                     if entered:
                         _refuse_read(machine, pane)
@@ -270,7 +256,9 @@ class _Wants:
 
     def due(self) -> float:
         """Seconds until the next look, if nothing is heard before."""
-        return self.steady.seconds_until_due() if self.steady and self.steady.observer.looks else SILENT_SECONDS
+        if self.steady and self.steady.observer.looks:
+            return self.steady.seconds_until_due()
+        return self.machine.timing.command.silent_seconds
 
     def heard(self) -> None:
         """It printed something: it is silent anew from now on."""
@@ -362,7 +350,7 @@ class _Run:
         """Take in output until the command's end, or only its beginning. Raises DecisionNeeded if it wants an answer."""
         if self.result:
             return self.result
-        begin_by = time.monotonic() + START_SECONDS
+        begin_by = time.monotonic() + self.machine.timing.command.start_seconds
         wants = _Wants(self.machine, self.pane)
         watch = self.machine.transport.watch([self.journal.folder], self.pane.pid)
         try:
@@ -378,7 +366,7 @@ class _Run:
                 if not self.begun and now >= begin_by:
                     raise self._not_begun()
                 left = [max(0.001, deadline - now)] if deadline is not None else []
-                if watch.wait(min(SILENT_SECONDS, wants.due(), *left)):
+                if watch.wait(min(self.machine.timing.command.silent_seconds, wants.due(), *left)):
                     wants.heard()
                 elif self.begun and not until_begun and (asking := wants.look()) and not self._grow():
                     raise self._asking(asking)
@@ -552,7 +540,7 @@ def _to_end(machine: Machine, pane: Pane, began: float, timeout: float | None, m
     limit = current().left(timeout)
     journal = finding.journal(machine, pane)
     watch = machine.transport.watch([journal.folder], pane.pid or None)
-    wants = _Wants(machine, pane, ANSWER_SECONDS)
+    wants = _Wants(machine, pane, machine.timing.command.answer_seconds)
     timed_out = False
     try:
         while not journal.finished():

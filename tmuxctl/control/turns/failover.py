@@ -7,7 +7,6 @@ it at all, or plainly ended the turn with its limit, an error or its death inste
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -165,7 +164,7 @@ class _Failover:
         self.fallback = candidates.known(fallback)
         self.passed: list[Passed] = []
         self.first: Session | None = None
-        began = time.monotonic()
+        began = machine.clock.monotonic()
         limit = current().left(machine.settings.wait_ask_timeout if asked.timeout is None else asked.timeout)
         self.deadline = None if limit is None else began + limit
 
@@ -312,7 +311,7 @@ class _Failover:
         return observing.observe(self.machine, pane, LastInput.parse(given))
 
     def _left(self) -> float | None:
-        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+        return None if self.deadline is None else max(0.0, self.deadline - self.machine.clock.monotonic())
 
     # the session beside
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -42,35 +41,12 @@ if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
     from tmuxctl.reading.state.judging import Verdict
     from tmuxctl.terminal.tmux.server import Pane
-    from tmuxctl.transport.base import Transport
-
-READY_SECONDS = 1.0
-"""How long a program that is just finishing something is waited for before a turn is refused."""
-
-STARTING_SECONDS = 10.0
-"""How long a program that has only been started is waited for."""
-
-STOP_SECONDS = 5.0
-"""How long a turn that was interrupted may take to end."""
 
 INTERRUPTS = 3
 """How often one is, where a question stands in between."""
 
-RENEW_SECONDS = 4.0
-"""So often a turn under way says that it still is."""
-
 LINES_LIMIT = 500
 """Lines of one turn, where each is typed when the program is ready for it."""
-
-UNBEGUN_SECONDS = 1.5
-"""After so long in silence a program that was given a text and shows its prompt has had its turn, though nothing of it was
-seen."""
-
-SIGNED_SECONDS = 5.0
-"""The same for one whose signs of work are known, and have not come: a loaded machine may take so long."""
-
-UNSEEN_SECONDS = 10.0
-"""After so long it has had it though it goes on printing, such as a clock: nobody knows of what."""
 
 DECISIONS_LIMIT = 50
 """Questions answered by a policy in one turn."""
@@ -109,7 +85,7 @@ def ask(machine: Machine, session: str, text: bytes, asked: Asked, *, new: str |
     """
     if new is not None:
         create(machine, session, new)
-    began = time.monotonic()
+    began = machine.clock.monotonic()
     limit = current().left(machine.settings.wait_ask_timeout if asked.timeout is None else asked.timeout)
     pane, given = finding.find_with_input(machine, session)
     if pane.dead:
@@ -214,8 +190,8 @@ def answer_to(machine: Machine, session: str, holding: str) -> Output:
 class _Leases:
     """The leases of one turn: the one that keeps out other turns until it ends, and the one that lets it alone type."""
 
-    def __init__(self, transport: Transport) -> None:
-        self.transport = transport
+    def __init__(self, machine: Machine) -> None:
+        self.transport, self.timing, self.clock = machine.transport, machine.timing.turn, machine.clock
         # two threads of one process are two askers
         self.holder = lease.LeaseHolder.new()
         self.renewed = 0.0
@@ -223,13 +199,13 @@ class _Leases:
 
     def take_turn(self, pane: Pane) -> bool:
         """Take or renew the lease of the turn; False while another turn has it."""
-        self.renewed = time.monotonic()
+        self.renewed = self.clock.monotonic()
         self._has_turn = lease.take_turn(self.transport, self.holder, pane)
         return self._has_turn
 
     def keep_turn(self, pane: Pane, *, writing: bool = False) -> None:
         """Renew it where that is due, and with `writing` the other one too."""
-        if time.monotonic() - self.renewed > RENEW_SECONDS:
+        if self.clock.monotonic() - self.renewed > self.timing.renew_seconds:
             self.take_turn(pane)
             if writing:
                 lease.take_lease(self.transport, self.holder, pane)
@@ -263,9 +239,10 @@ class _Turn:
         self, machine: Machine, pane: Pane, given: LastInput | None, asked: Asked, deadline: float | None
     ) -> None:
         self.machine, self.pane, self.asked, self.deadline = machine, pane, asked, deadline
+        self.timing, self.clock = machine.timing.turn, machine.clock
         self.steady = StabilityTracker(machine, Observer(machine, pane), given)
         self.steady.load_looks()
-        self.leases = _Leases(machine.transport)
+        self.leases = _Leases(machine)
         self.decided = 0
         self.answered = "", 0.0
         self.interrupted = False
@@ -282,20 +259,21 @@ class _Turn:
 
     def begin(self) -> None:
         """Be the only turn of this session: wait for another one, stop it, or refuse, as asked."""
-        pause, until = 0.05, time.monotonic() + STOP_SECONDS
+        pause, until = 0.05, self.clock.monotonic() + self.timing.stop_seconds
         while not self.leases.take_turn(self.pane):
             current().check()
             left = self._left()
-            if self.asked.interrupt and not self.interrupted and time.monotonic() - self.pressed > READY_SECONDS:
+            waited = self.clock.monotonic() - self.pressed
+            if self.asked.interrupt and not self.interrupted and waited > self.timing.ready_seconds:
                 self._interrupt()
-            patient = self.asked.queue or (self.interrupts and time.monotonic() < until)
+            patient = self.asked.queue or (self.interrupts and self.clock.monotonic() < until)
             if not patient or (left is not None and left <= 0):
                 raise Conflict(
                     f"another turn is under way in {self.pane.name}",
                     reason="busy",
                     hint="wait for yours with --queue, or stop the other with --interrupt",
                 )
-            time.sleep(pause)
+            self.clock.sleep(pause)
             pause = min(0.5, pause * 1.5)
             self.pane = finding.find(self.machine, self.pane.name)
         # that was the other turn; what it left may still run
@@ -307,12 +285,13 @@ class _Turn:
         """Wait for the program to wait for the next thing, as long as that may reasonably be, else refuse; what then
         stands left of the cursor."""
         watch = self.machine.transport.watch(self.steady.observer.folders, self.pane.pid)
-        began = time.monotonic()
+        began = self.clock.monotonic()
         try:
-            while not (self._may_type(time.monotonic() - began) and self._alone()):
+            while not (self._may_type(self.clock.monotonic() - began) and self._alone()):
                 self.leases.keep_turn(self.pane)
                 # what the last interrupt came to is seen before there is another
-                patient = self.steady.is_stable or time.monotonic() - max(began, self.pressed) > READY_SECONDS
+                waited = self.clock.monotonic() - max(began, self.pressed)
+                patient = self.steady.is_stable or waited > self.timing.ready_seconds
                 if self.asked.interrupt and patient and not self.interrupted:
                     self._interrupt()
                 current().check()
@@ -320,7 +299,7 @@ class _Turn:
                 if left is not None and left <= 0:
                     raise self._busy()
                 watch.wait(min(self.steady.seconds_until_due(), 1.0 if left is None else left, 1.0))
-                time.sleep(self.steady.seconds_to_rest())
+                self.clock.sleep(self.steady.seconds_to_rest())
         finally:
             watch.close()
         # what the turn begins from: the look before the first key
@@ -342,7 +321,11 @@ class _Turn:
             if not self._decide(verdict) and (self.interrupted or not self.asked.interrupt):
                 raise asks(self.pane.name, verdict)
             return False
-        if verdict.state is State.UNKNOWN and waited > READY_SECONDS and not (self.pastes or self._recovering()):
+        if (
+            verdict.state is State.UNKNOWN
+            and waited > self.timing.ready_seconds
+            and not (self.pastes or self._recovering())
+        ):
             return True
         if waited > self._patience(verdict) and not self.asked.patient:
             raise self._busy()
@@ -352,15 +335,16 @@ class _Turn:
         """How long a program that works is waited for."""
         # who shows a prompt and no sign of work is only finishing something, however long a loaded machine takes for it
         finishing = self.pastes and verdict.by is EvidenceKind.KERNEL and self._shows_prompt()
-        return STARTING_SECONDS if verdict.state is State.STARTING or finishing else READY_SECONDS
+        patient = verdict.state is State.STARTING or finishing
+        return self.timing.starting_seconds if patient else self.timing.ready_seconds
 
     def _may_type_idle(self, verdict: Verdict, waited: float) -> bool:
         """Whether a program that waits takes the text, and not a command that it runs."""
         if not self._others_read(verdict):
             # what has told the end of its turn may still be drawing it
             drawn = not self.pastes or verdict.by is not EvidenceKind.HOOK or self._shows_prompt()
-            return drawn or waited > READY_SECONDS
-        if waited > READY_SECONDS and not self.asked.patient:
+            return drawn or waited > self.timing.ready_seconds
+        if waited > self.timing.ready_seconds and not self.asked.patient:
             raise wanting.not_at_prompt(self.pane.name, verdict)
         return False
 
@@ -388,7 +372,7 @@ class _Turn:
     def _interrupt(self) -> None:
         # what only denied a question has not stopped the turn
         self.interrupts += 1
-        self.pressed = time.monotonic()
+        self.pressed = self.clock.monotonic()
         self.interrupted = self.steady.verdict.state is not State.ASKING or self.interrupts >= INTERRUPTS
         watched = self.steady.observer
         pressed = sending.press(self.machine, self.pane, watched.interrupt_keys, self.leases.holder, apart=True)
@@ -464,7 +448,7 @@ class _Turn:
             current().check()
             if (left := self._left()) is not None and left <= 0:
                 raise lease.leased_error(self.pane.name)
-            time.sleep(0.03)
+            self.clock.sleep(0.03)
             self.pane = finding.find(self.machine, self.pane.name)
 
     def wait_for_end(self, typed: TurnInput | None) -> Wait:
@@ -480,7 +464,7 @@ class _Turn:
                 if (left := self._left()) is not None and left <= 0:
                     return changed(end, matched=None, timed_out=True, why="timeout: nothing of the turn was seen")
                 self.leases.keep_turn(self.pane)
-                time.sleep(self.machine.timing.observation.pause_seconds)
+                self.clock.sleep(self.machine.timing.observation.pause_seconds)
                 continue
             if end.matched is not WaitCondition.ASKING or not self._decide(self.steady.verdict):
                 return end
@@ -501,10 +485,11 @@ class _Turn:
     def _was_silent(self) -> bool:
         """Whether nothing was seen of a turn for so long that nothing will be."""
         look, given, profile = self.steady.newest, self.steady.last_input, self.steady.observer.session_profile
-        waited = UNSEEN_SECONDS if given is None else look.at - given.at
-        silent = min(waited, UNSEEN_SECONDS if look.quiet is None else look.quiet)
+        waited = self.timing.unseen_seconds if given is None else look.at - given.at
+        silent = min(waited, self.timing.unseen_seconds if look.quiet is None else look.quiet)
         signs = profile is not None and (profile.busy or profile.title_busy)
-        return silent > (SIGNED_SECONDS if signs else UNBEGUN_SECONDS) or waited >= UNSEEN_SECONDS
+        needed = self.timing.signed_seconds if signs else self.timing.unbegun_seconds
+        return silent > needed or waited >= self.timing.unseen_seconds
 
     def _wait(self, wanted: Conditions) -> Wait:
         given = self.steady.last_input
@@ -512,7 +497,8 @@ class _Turn:
             while True:
                 left = self._left()
                 try:
-                    end = waiter.until(RENEW_SECONDS if left is None else min(left, RENEW_SECONDS), anew=True)
+                    renew = self.timing.renew_seconds
+                    end = waiter.until(renew if left is None else min(left, renew), anew=True)
                 except Exited:
                     end = waiter.result(WaitCondition.EXIT, "exit")
                 self.pane = waiter.pane
@@ -529,23 +515,23 @@ class _Turn:
         asked = verdict.asking.id if verdict.asking else ""
         if (
             asked == self.answered[0]
-            and time.monotonic() - self.answered[1] < self.machine.timing.input.question_gone_seconds
+            and self.clock.monotonic() - self.answered[1] < self.machine.timing.input.question_gone_seconds
         ):
             # it was answered and still stands: pressed again, the key would go into what comes next
-            time.sleep(self.machine.timing.observation.pause_seconds)
+            self.clock.sleep(self.machine.timing.observation.pause_seconds)
             return True
         self.decided += 1
         if not self._alone():
             return True
         kernel = self.steady.newest.kernel
-        self.answered = asked, time.monotonic()
+        self.answered = asked, self.clock.monotonic()
         self.steady.note_input(
             sending.press(self.machine, self.pane, option.keys, self.leases.holder), count_switches(kernel)
         )
         return True
 
     def _left(self) -> float | None:
-        return None if self.deadline is None else self.deadline - time.monotonic()
+        return None if self.deadline is None else self.deadline - self.clock.monotonic()
 
     def count(self, typed: TurnInput) -> TurnCount:
         """Number the turn, and take back what an earlier timeout noted."""

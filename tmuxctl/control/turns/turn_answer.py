@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -87,7 +86,7 @@ def read_answer(turn: EndedTurn) -> Answer:
         turn=turn.counted.number,
         submitted=turn.given.taken or _find_sign_of_input(turn.steady, first),
         complete=found.complete and turn.waits and end.kind is not InputKind.CONTINUATION,
-        elapsed=round(time.monotonic() - turn.began, 3),
+        elapsed=round(turn.machine.clock.monotonic() - turn.began, 3),
         cursor=finding.cursor(turn.pane, stop),
         truncated=found.cut,
         exit_status=end.exit_status if end.matched is WaitCondition.EXIT else found.status,

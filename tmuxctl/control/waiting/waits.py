@@ -4,7 +4,6 @@ input and never in its echo; silence ends none but `settle`."""
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,24 +29,8 @@ if TYPE_CHECKING:
     from tmuxctl.reading.state.judging import Verdict
     from tmuxctl.transport.base import Watch
 
-LAST_SECONDS = 1.0
-"""How long the newest output may be searched after the time is over."""
-
-ASK_SECONDS = 5.0
-"""So often tmux is asked whether the session is still there when nothing is heard: its end is heard of otherwise."""
-
-NAP_SECONDS = 3.0
-"""So often it is looked whether the caller still wants it, if nothing else wakes the wait."""
-
-UNDER_WAY_SECONDS = 2.0
-"""How long after a program's last output more of it may come, though the program has ended."""
-
 SHOWN_ROWS = 12
 """How many rows of the screen a wait that ran out of time tells."""
-
-MOMENT_SECONDS = 0.5
-"""How long `--now` looks at a state before it says that it does not hold."""
-
 
 SETTLED = Status(by=EvidenceKind.SETTLE, confidence=Confidence.GUESS)
 """What silence alone says of a program."""
@@ -250,7 +233,8 @@ class Waiter:
         steady: StabilityTracker | None = None,
     ) -> None:
         self.machine, self.pane, self.wanted = machine, pane, wanted
-        self.began = self.changed = self.asked = time.monotonic()
+        self.timing, self.clock = machine.timing.wait, machine.clock
+        self.began = self.changed = self.asked = machine.clock.monotonic()
         self.journal: Journal = finding.journal(machine, pane)
         self.seen: Seen | None = None
         self.text, self.gone = _search(wanted.text), _search(wanted.gone)
@@ -287,7 +271,7 @@ class Waiter:
     def _under_way(self) -> bool:
         """True if the last that a program printed before its end is not read yet, or not even in the journal."""
         extent = self.journal.extent()
-        late = not extent.finished and self.changed + UNDER_WAY_SECONDS > time.monotonic()
+        late = not extent.finished and self.changed + self.timing.under_way_seconds > self.clock.monotonic()
         return late or extent.end > self.offset
 
     def __enter__(self) -> Waiter:
@@ -308,7 +292,7 @@ class Waiter:
         """Whether it holds now."""
         if self.wanted.settle is not None:
             newest = self.journal.extent().grown or self.pane.created
-            self.changed -= max(0.0, time.time() - newest)
+            self.changed -= max(0.0, self.clock.wall() - newest)
         end = self.journal.end() if self.behind else self.offset
         while not (found := self.holds(None)):
             if self.behind and self.offset < end:
@@ -319,26 +303,26 @@ class Waiter:
                 self.pane.dead
                 or self.steady is None
                 or self.steady.is_stable
-                or time.monotonic() - self.began > MOMENT_SECONDS
+                or self.clock.monotonic() - self.began > self.timing.moment_seconds
             ):
                 return self.result(None, "it does not hold now")
-            time.sleep(self.steady.seconds_until_due())
+            self.clock.sleep(self.steady.seconds_until_due())
         return found
 
     def until(self, limit: float | None, *, anew: bool = False) -> Wait:
         """Sleep until it holds; `limit` in seconds since the wait began, or with `anew` since now."""
-        deadline = None if limit is None else limit + (time.monotonic() if anew else self.began)
+        deadline = None if limit is None else limit + (self.clock.monotonic() if anew else self.began)
         if found := self.holds(deadline):
             return found
         watch, heard = self._open_watch(), True
-        self.asked = time.monotonic()
+        self.asked = self.clock.monotonic()
         while True:
             wake = self._take_in(heard)
             if found := self.holds(deadline):
                 return found
             if self.pane.dead and not self.behind:
                 return self._at_end(deadline)
-            moment = time.monotonic()
+            moment = self.clock.monotonic()
             if self._finds_end(wake):
                 continue
             current().check()
@@ -377,7 +361,7 @@ class Waiter:
 
     def _asks_again(self, wake: _Wake, moment: float) -> bool:
         """Ask tmux where that is due, or where the program may have ended; True if it has."""
-        due = moment - self.asked >= ASK_SECONDS or wake.finished or (wake.heard and not self._alive())
+        due = moment - self.asked >= self.timing.alive_seconds or wake.finished or (wake.heard and not self._alive())
         if due:
             self.asked = moment
         return due and self._ask()
@@ -388,7 +372,7 @@ class Waiter:
         if heard and self.steady and not self.seen:
             # output may come without end: looking at each piece of it would cost more than it tells
             rest = self.steady.seconds_to_rest()
-            time.sleep(rest if deadline is None else max(0.0, min(rest, deadline - time.monotonic())))
+            self.clock.sleep(rest if deadline is None else max(0.0, min(rest, deadline - self.clock.monotonic())))
         return heard
 
     def _search_newest(self, moment: float) -> Wait | None:
@@ -396,7 +380,7 @@ class Waiter:
         if self.seen is None or not self.seen.behind:
             return None
         self.seen.skip()
-        return self.holds(moment + LAST_SECONDS)
+        return self.holds(moment + self.timing.last_search_seconds)
 
     def holds(self, deadline: float | None) -> Wait | None:
         """The result if a condition holds at this moment."""
@@ -413,7 +397,7 @@ class Waiter:
         if self.gone and (gone := self._gone(self.gone, deadline)):
             return gone
         settle = self.wanted.settle
-        if settle is not None and time.monotonic() - self.changed >= settle:
+        if settle is not None and self.clock.monotonic() - self.changed >= settle:
             return self.result(WaitCondition.SETTLE, f"settle: nothing printed for {settle:g} s")
         return self._state()
 
@@ -480,7 +464,7 @@ class Waiter:
         end = self.seen.feed() if self.seen else self.journal.end()
         grown = end != self.offset
         if grown:
-            self.offset, self.changed = end, time.monotonic()
+            self.offset, self.changed = end, self.clock.monotonic()
         return grown
 
     def _unheard(self) -> bool:
@@ -546,11 +530,11 @@ class Waiter:
         error = ended_error(self.pane)
         if self.gone_session:
             error.hint = f"what it printed is still there: tmuxctl log {self.pane.name}"
-        error.details["elapsed"] = round(time.monotonic() - self.began, 3)
+        error.details["elapsed"] = round(self.clock.monotonic() - self.began, 3)
         return error
 
     def _nap(self, moment: float, deadline: float | None) -> float:
-        left = [NAP_SECONDS]
+        left = [self.timing.nap_seconds]
         if deadline is not None:
             left.append(deadline - moment)
         if self.wanted.settle is not None:
@@ -587,7 +571,7 @@ class Waiter:
             groups=groups,
             status=status,
             wants=self._wants(verdict) if verdict else None,
-            elapsed=round(time.monotonic() - self.began, 3),
+            elapsed=round(self.clock.monotonic() - self.began, 3),
             cursor=finding.cursor(self.pane, self.offset),
             timed_out=timed_out,
             exit_status=self.pane.status if dead else None,

@@ -26,9 +26,6 @@ from tmuxctl.vocabulary import EvidenceKind
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
 
-LIST_SECONDS = 1.0
-"""So often it is looked whether sessions came or went."""
-
 
 def watch(machine: Machine, names: tuple[str, ...], state: str | None = None) -> Iterator[Event]:
     """The present state of each session, then every change; of all sessions, new ones too, if none is named. With `state`
@@ -64,7 +61,9 @@ class _Watching:
                 self._start()
                 over = bool(self.places) and not any(thread.is_alive() for thread in self.threads.values())
                 try:
-                    found = self.seen.get(timeout=0.0 if over else self.call.left(LIST_SECONDS))
+                    found = self.seen.get(
+                        timeout=0.0 if over else self.call.left(self.machine.timing.wait.sessions_seconds)
+                    )
                 except queue.Empty:
                     if over:
                         return
@@ -134,7 +133,7 @@ class _One:
             while not self.watching.over.is_set():
                 if not self._look():
                     return
-                if watch.wait(min(LIST_SECONDS, self.steady.seconds_until_due())):
+                if watch.wait(min(self.machine.timing.wait.sessions_seconds, self.steady.seconds_until_due())):
                     self.steady.note_activity()
                 time.sleep(self.steady.seconds_to_rest())
         finally:
