@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from functools import lru_cache
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from tools import house
 PRODUCT = house.ROOT / "tmuxctl"
 PARTS = ("tmuxctl", "plugins", "tools", "bench", "tests", "examples")
 
+TESTS = Path(__file__).resolve().parent
 PACKAGE_MODULES = 10
 RING_MODULES = 3
 FUNCTIONS_WITH_CONTROL = 40
@@ -103,3 +105,32 @@ def test_complexity_is_counted_as_ruff_counts_it(body: str, expected: int):
     function = ast.parse(f"def outer():\n{lines}").body[0]
     assert isinstance(function, ast.FunctionDef)
     assert house.complexity(function) == expected
+
+
+PATCHED = {
+    "plugins/test_env.py": "a plugin's own constants, as a user who copies it would change them",
+    "plugins/test_sandbox.py": "a plugin's own constants, as a user who copies it would change them",
+    "plugins/test_sandbox_sessions.py": "RUN_SECONDS is what a plugin says of itself",
+    "plugins/test_worktree.py": "a plugin's own constants, as a user who copies it would change them",
+    "control/test_typing.py": "the version of the terminal in memory, which belongs to the tests",
+}
+"""Tests that replace a constant of a module, each with its reason; all others pass what they want in, as a Timing or Limits."""
+
+
+def test_durations_of_the_product_are_values():
+    """A plugin stands alone: it is a file that a user copies and changes, and takes no Timing."""
+    constants = [name for name in measured().seconds_constants if not name.startswith("plugins.")]
+    assert not constants, f"move them into a group of tmuxctl/timing.py: {', '.join(constants)}"
+
+
+def test_no_test_replaces_a_constant_of_a_module():
+    replaced = {}
+    for path in TESTS.rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("setattr"):
+                words = [
+                    word.value for word in call.args if isinstance(word, ast.Constant) and isinstance(word.value, str)
+                ]
+                if any(word.rpartition(".")[2].isupper() for word in words):
+                    replaced[str(path.relative_to(TESTS))] = ast.unparse(call)
+    assert replaced.keys() == PATCHED.keys(), f"pass it in: {replaced}"

@@ -72,8 +72,8 @@ class House(NamedTuple):
     """Places that assign it, loop over it or take it as a parameter."""
     uses_of_one: int
     """Those, and the places that use it."""
-    seconds_constants: int
-    """Constants of modules that are called `*_SECONDS`."""
+    seconds_constants: tuple[str, ...]
+    """Constants of modules that are called `SECONDS` or `*_SECONDS`."""
 
     @property
     def takes_control_in_control(self) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ def measure(root: Path = ROOT) -> House:
         complex_functions={name: found for name, node in functions if (found := complexity(node)) > COMPLEX},
         variables_called_one=sum(_binds(node, "one") for node in nodes),
         uses_of_one=sum(_binds(node, "one") or (isinstance(node, ast.Name) and node.id == "one") for node in nodes),
-        seconds_constants=sum(_is_seconds_constant(node) for module in modules for node in module.tree.body),
+        seconds_constants=tuple(name for module in modules for name in _seconds_constants(module)),
     )
 
 
@@ -230,10 +230,13 @@ def _binds(node: ast.AST, name: str) -> bool:
     )
 
 
-def _is_seconds_constant(node: ast.stmt) -> bool:
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    names = (name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
-    return any(name.id.endswith("_SECONDS") for name in names)
+def _seconds_constants(module: Module) -> Iterator[str]:
+    for node in module.tree.body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            names = (
+                name.id for name in ast.walk(node) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+            )
+            yield from (f"{module.name}.{name}" for name in names if name.split("_")[-1] == "SECONDS")
 
 
 def complexity(node: Function) -> int:
@@ -276,7 +279,7 @@ def report(house: House) -> str:
         (f"functions over complexity {COMPLEX}", len(house.complex_functions)),
         ("variables called `one`", house.variables_called_one),
         ("  with their uses", house.uses_of_one),
-        ("constants *_SECONDS", house.seconds_constants),
+        ("constants *_SECONDS", len(house.seconds_constants)),
     ]
     lists = (
         ("modules per package", (f"{count:3} {name}" for name, count in house.packages.items())),

@@ -15,8 +15,9 @@ from faults.command import Command
 from programs import LINES
 
 from tmuxctl.control import Control
+from tmuxctl.control.setup import doctor
 from tmuxctl.errors import TmuxctlError, Unreachable
-from tmuxctl.results import Check
+from tmuxctl.transport import versions
 
 pytestmark = pytest.mark.on("tmux")
 
@@ -92,20 +93,15 @@ def test_a_server_that_does_not_understand_the_installed_tmux_is_told_and_not_to
     assert [one.name for one in another().ls().sessions] == ["t"]
 
 
-def test_doctor_tells_a_server_of_a_version_that_was_never_tried(
-    control: Control, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_doctor_tells_a_server_of_a_version_that_was_never_tried(control: Control) -> None:
     """A server goes on as it is when the program is replaced."""
     control.new("t", LINES)
     version = control.machine.transport.run([("display-message", "-p", "#{version}")]).decode().strip()
-
-    def server() -> Check:
-        return next(one for one in control.doctor().checks if one.name == "server")
-
-    monkeypatch.setattr("tmuxctl.transport.versions.TRIED", (version.removeprefix("next-"),))
-    assert server().ok is (None if version.startswith("next-") else True)
-    monkeypatch.setattr("tmuxctl.transport.versions.TRIED", ("3.0",))
-    assert (server().ok, "3.0" in (server().hint or "")) == (None, True)
+    server = next(one for one in control.doctor().checks if one.name == "server")
+    assert (server.ok, server.hint) == doctor._judged(version)
+    assert doctor._judged(versions.TRIED[-1]) == (True, None)
+    ok, hint = doctor._judged("99.9")
+    assert (ok, versions.TRIED[-1] in (hint or "")) == (None, True)
 
 
 @pytest.mark.on("resident")
