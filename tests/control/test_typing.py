@@ -13,6 +13,7 @@ from programs import LINES, SHELL, program
 
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, Exited, Usage
+from tmuxctl.timing import Clock, InputTiming, Timing
 
 TEXTS = (
     b"ls;", b"select 1;", b";", b"\\;", b";;", b"#{pid}", b"#S", b"%H", b"#(touch x)", b"-R", b"--help", b"-", b"Enter", b"C-c",
@@ -218,6 +219,14 @@ def test_an_escape_pressed_many_times_is_no_meta_key(control: Control) -> None:
     control.keys("m", ("Escape",), repeat=3)
     control.keys("m", ("b",))
     assert control.wait("m", text=re.escape("[Escape][Escape][Escape][b]"), since="screen").matched
+
+
+def test_a_pause_follows_each_escape(control: Control, another: Callable[..., Control]) -> None:
+    control.new("t", LINES)
+    pauses: list[float] = []
+    timing, clock = Timing(input=InputTiming(escape_seconds=7.0)), Clock(sleep=pauses.append)
+    another(timing=timing, clock=clock).keys("t", ("Escape",), repeat=2)
+    assert pauses == [7.0, 7.0]
 
 
 @pytest.mark.on("tmux")
