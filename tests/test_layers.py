@@ -129,7 +129,7 @@ OPENED_ELSEWHERE = {
     "tmuxctl.control.observation.explaining._read_screen": "a file the caller names: a pipe is waited for, as cat(1) does",
     "tmuxctl.control.setup.first_profile._write": "makes a new file",
     "tmuxctl.control.turns.turn.text": "a file the caller names: a pipe is waited for, as cat(1) does",
-    "tmuxctl.control.input.sending.secret": "a file the caller names: a pipe is waited for, as cat(1) does",
+    "tmuxctl.control.input.sending.read_secret": "a file the caller names: a pipe is waited for, as cat(1) does",
     "tmuxctl.surfaces.cli.commands.command.write_to_files": "writes where the caller says",
     "tmuxctl.surfaces.cli.setup.hook._write_event": "makes a new file",
     "tmuxctl.surfaces.cli.setup.hooks._write_backup": "makes a new file",

@@ -256,9 +256,9 @@ def test_what_a_program_wants_shows_not_that_it_took_a_text(agent: Agent, place:
 
 def test_a_question_that_comes_late_is_of_the_text_before_it(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     def late(self: submitting.Submission, shown: Look) -> None:
-        self._until(lambda: self._verdict().state is State.ASKING, 10.0)
+        self._observe_until(lambda: self._verdict().state is State.ASKING, 10.0)
 
-    monkeypatch.setattr(submitting.Submission, "_proof", late)
+    monkeypatch.setattr(submitting.Submission, "_await_proof", late)
     agent.start()
     found = agent.ask("tool ls; say done", decide=("tool=allow",))
     assert (found.answer, found.submitted) == ("done", Submitted(True, "asking"))
@@ -346,7 +346,7 @@ def test_a_question_that_is_open_is_not_typed_into(agent: Agent) -> None:
 @pytest.fixture
 def unseen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The program is so quick that it is never seen at work."""
-    monkeypatch.setattr(submitting.Submission, "_works", lambda self, verdict: False)
+    monkeypatch.setattr(submitting.Submission, "_is_busy", lambda self, verdict: False)
 
 
 @pytest.mark.usefixtures("unseen")

@@ -13,7 +13,7 @@ from programs import SHELL, program
 
 from tmuxctl import errors
 from tmuxctl.control import Control
-from tmuxctl.control.input.deciding import find, parse_policies
+from tmuxctl.control.input.deciding import find_option, parse_policies
 from tmuxctl.errors import Conflict, Exited, Usage
 from tmuxctl.model import State
 from tmuxctl.results import Asking, Option
@@ -412,7 +412,7 @@ def test_a_box_that_hides_what_is_typed_asks_for_a_password(
 def test_answers_that_differ_by_case_alone_are_two() -> None:
     options = tuple(Option(one, one, (one, "Enter")) for one in ("y", "j", "J"))
     asking = Asking(InputKind.CHOICE, "0", "?", options)
-    assert [found and found.id for found in map(partial(find, asking), ("j", "J", "Y", "3", "yes"))] == [
+    assert [found and found.id for found in map(partial(find_option, asking), ("j", "J", "Y", "3", "yes"))] == [
         "j",
         "J",
         "y",
@@ -425,7 +425,7 @@ def test_a_single_key_is_the_answer_it_chooses() -> None:
     asking = Asking(
         InputKind.CHOICE, "0", "?", (Option("edit-anyway", "Edit anyway", ("e",)), Option("quit", "Quit", ("q",)))
     )
-    found = find(asking, "q")
+    found = find_option(asking, "q")
     assert found is not None
     assert found.id == "quit"
 
@@ -480,12 +480,12 @@ def test_an_empty_answer_is_what_enter_means(control: Control) -> None:
 def test_allow_is_not_an_answer_that_the_program_advises_against() -> None:
     options = tuple(Option(one, one, (one, "Enter")) for one in "YINODZ")
     asking = Asking(InputKind.APPROVAL, "0", "keep your file?", options, "N")
-    assert find(asking, "allow") is None
-    assert [find(asking, word) for word in ("Y", "deny", "N")] == [options[0], options[2], options[2]]
+    assert find_option(asking, "allow") is None
+    assert [find_option(asking, word) for word in ("Y", "deny", "N")] == [options[0], options[2], options[2]]
     plain = Asking(
         InputKind.CONFIRM, "0", "continue?", (Option("yes", "yes", ("y",)), Option("no", "no", ("n",))), "no"
     )
-    assert find(plain, "allow") == plain.options[0]
+    assert find_option(plain, "allow") == plain.options[0]
 
 
 @pytest.mark.on("tmux")

@@ -63,7 +63,7 @@ def _parameter(operation: Operation, parameter: Parameter) -> dict[str, Any]:
     return {
         "kind": parameter.kind.word,
         "traits": [trait for trait in ("positional", "many", "optional", "required") if getattr(parameter, trait)],
-        "flags": list(parameter.flags),
+        "flags": list(parameter.flag.names),
         "schema": schema,
     }
 

@@ -187,7 +187,7 @@ class Control:
         """
         from tmuxctl.control.input import sending
 
-        secret = sending.secret(secret_from_env, secret_from_file, secret_from_fd)
+        secret = sending.read_secret(secret_from_env, secret_from_file, secret_from_fd)
         return sending.send(
             self.machine,
             session,
@@ -216,7 +216,7 @@ class Control:
         """
         from tmuxctl.control.input import sending
 
-        return sending.keys(self.machine, session, keys, repeat=repeat, insecure=insecure, write_id=id)
+        return sending.press_named(self.machine, session, keys, repeat=repeat, insecure=insecure, write_id=id)
 
     @operation(
         right="write",
@@ -341,7 +341,7 @@ class Control:
         """
         from tmuxctl.control.input import deciding, sending
 
-        secret = sending.secret(secret_from_env, secret_from_file, secret_from_fd)
+        secret = sending.read_secret(secret_from_env, secret_from_file, secret_from_fd)
         return deciding.decide(self.machine, session, option, id=id, secret=secret, wait=wait, timeout=timeout)
 
     @operation(

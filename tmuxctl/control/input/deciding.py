@@ -1,4 +1,4 @@
-"""Questions a program asks: which stands now, how it is answered, and what a policy says to it."""
+"""Questions a program asks: which one stands now, how it is answered, and which option a policy chooses."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def decide(
     wait: bool = False,
     timeout: float | None = None,
 ) -> Decided:
-    """Answer the question that stands, or tell it if no answer is given. With `wait` the state told is the one in which the
-    program wants the next thing, or has ended; else that in which the answer was taken.
+    """Answer the question that stands; without an answer return it. With `wait` the state returned is the one in which the
+    program wants input again, or has ended; else the one in which it took the answer.
 
     Raises Conflict `no_question`, `other_question` if another has taken its place, `secret_wanted` if a secret would show,
     Usage `bad_option` for an answer it does not know, Exited if the program has ended.
@@ -48,41 +48,43 @@ def decide(
     from tmuxctl.control.observation.observer import Observer
     from tmuxctl.control.observation.observing import StabilityTracker
 
-    pane, given = finding.find_with_input(machine, session)
+    pane, remembered = finding.find_with_input(machine, session)
     if pane.dead:
         raise ended_error(pane)
-    steady = StabilityTracker(machine, Observer(machine, pane), LastInput.parse(given))
-    steady.load_looks()
-    asking = _standing(steady, id)
+    tracker = StabilityTracker(machine, Observer(machine, pane), LastInput.parse(remembered))
+    tracker.load_looks()
+    asking = _await_question(tracker, id)
     if option is None and secret is None:
-        return _decided(steady.observer.pane.name, steady.verdict, asking, None)
-    # each decision is a writer of its own: of two at once the second has to look again
+        return _build_decided(tracker.observer.pane.name, tracker.verdict, asking, None)
+    # each decision is a writer of its own: of two at once the second observes again before it answers
     holder = lease.LeaseHolder.new()
-    with sending.leased(machine, steady.observer.pane, holder):
-        while not sending.untouched(machine, steady):
-            asking = _standing(steady, id or asking.id)
-        chosen = _answer(machine, steady.observer.pane, asking, option, secret, holder)
-    _, given = finding.find_with_input(machine, steady.observer.pane.name)
-    steady.note_input(LastInput.parse(given), None)
-    return _next(machine, steady, asking, chosen, timeout) if wait else _after(steady, asking, chosen)
+    with sending.hold_lease(machine, tracker.observer.pane, holder):
+        while not sending.is_untouched(machine, tracker):
+            asking = _await_question(tracker, id or asking.id)
+        chosen = _give_answer(machine, tracker.observer.pane, asking, option, secret, holder)
+    _, remembered = finding.find_with_input(machine, tracker.observer.pane.name)
+    tracker.note_input(LastInput.parse(remembered), None)
+    return (
+        _await_next_state(machine, tracker, asking, chosen, timeout) if wait else _await_taken(tracker, asking, chosen)
+    )
 
 
-def _standing(steady: StabilityTracker, id: str | None) -> Asking:
+def _await_question(tracker: StabilityTracker, id: str | None) -> Asking:
     """The question that stands now."""
-    began = steady.clock.monotonic()
-    while not steady.observe() and steady.clock.monotonic() - began < 1.0:
-        steady.clock.sleep(steady.seconds_until_due())
-    # a program that draws a clock or a spinner beside its question is found at work in some looks
+    began = tracker.clock.monotonic()
+    while not tracker.observe() and tracker.clock.monotonic() - began < 1.0:
+        tracker.clock.sleep(tracker.seconds_until_due())
+    # a program that draws a clock or a spinner beside its question is busy in some looks
     while (
-        steady.verdict.by is EvidenceKind.KERNEL
-        and _shows_question(steady)
-        and steady.clock.monotonic() - began < steady.machine.timing.input.question_gone_seconds
+        tracker.verdict.by is EvidenceKind.KERNEL
+        and _shows_question(tracker)
+        and tracker.clock.monotonic() - began < tracker.machine.timing.input.question_gone_seconds
     ):
-        steady.clock.sleep(steady.seconds_until_due())
-        steady.observe()
-    verdict, name = steady.verdict, steady.observer.pane.name
+        tracker.clock.sleep(tracker.seconds_until_due())
+        tracker.observe()
+    verdict, name = tracker.verdict, tracker.observer.pane.name
     if verdict.state is State.EXITED:
-        raise ended_error(steady.observer.pane)
+        raise ended_error(tracker.observer.pane)
     if verdict.state is not State.ASKING or verdict.asking is None:
         hint = f"tmuxctl wait {name} --asking"
         if verdict.state is State.IDLE and verdict.kind in (InputKind.LINE, InputKind.CONTINUATION):
@@ -101,26 +103,26 @@ def _standing(steady: StabilityTracker, id: str | None) -> Asking:
     return verdict.asking
 
 
-def _shows_question(steady: StabilityTracker) -> bool:
-    """A question that the profile knows stands on the screen, whatever the program is found at."""
+def _shows_question(tracker: StabilityTracker) -> bool:
+    """Whether the screen shows a question that the profile knows, though the program is busy by the kernel."""
     from tmuxctl.reading.text import patterns
 
-    observer = steady.observer
+    observer = tracker.observer
     rules = observer.profile.asking if observer.profile else ()
     return (
-        steady.verdict.state is State.BUSY
+        tracker.verdict.state is State.BUSY
         and patterns.find_match(rules, patterns.read_screen(observer.looks[-1])) is not None
     )
 
 
-def _answer(
+def _give_answer(
     machine: Machine, pane: Pane, asking: Asking, option: str | None, secret: bytes | None, holder: LeaseHolder
 ) -> str:
-    """Choose an option, or type a text or a password where that is the answer; what was chosen."""
+    """Choose an option, or type a text or a password where that is the answer. Returns what was chosen."""
     name = pane.name
     if (secret is not None) != asking.kind.traits.hidden:
         if secret is not None and asking.kind.traits.free:
-            raise sending.would_show(name)
+            raise sending.secret_would_show(name)
         if secret is not None:
             raise Conflict(
                 f"{name} does not ask for a password: {asking.question}",
@@ -133,57 +135,57 @@ def _answer(
             hint=f"tmuxctl decide {name} --secret-from-env NAME, --secret-from-file or --secret-from-fd",
         )
     if secret is not None:
-        sending.into(machine, pane, b"", secret=secret, hidden=asking.hidden, holder=holder)
+        sending.type_into(machine, pane, b"", secret=secret, hidden=asking.hidden, holder=holder)
         return "secret"
     given = option or ""
     if not given.strip():
-        return _default(machine, pane, asking, holder)
-    if found := find(asking, given):
-        sending.press(machine, pane, found.keys, holder)
+        return _give_default(machine, pane, asking, holder)
+    if found := find_option(asking, given):
+        sending.press_keys(machine, pane, found.keys, holder)
         return found.id
     if asking.options:
         known = ", ".join(one.id for one in asking.options)
         raise Usage(f"{ascii(given[:40])} is no answer to {name}", reason="bad_option", hint=f"it takes: {known}")
-    sending.into(machine, pane, given.encode(), holder=holder)
+    sending.type_into(machine, pane, given.encode(), holder=holder)
     return given
 
 
-def _default(machine: Machine, pane: Pane, asking: Asking, holder: LeaseHolder) -> str:
-    """Answer with what Enter alone means; Usage where the options do not tell."""
+def _give_default(machine: Machine, pane: Pane, asking: Asking, holder: LeaseHolder) -> str:
+    """Answer with what Enter alone means; Usage where the question has options and no default."""
     if asking.options and asking.default is None:
         known = ", ".join(one.id for one in asking.options)
         raise Usage(f"{pane.name} has no default here", reason="bad_option", hint=f"it takes: {known}")
-    chosen = find(asking, asking.default) if asking.default and asking.options else None
-    sending.press(machine, pane, chosen.keys if chosen else ("Enter",), holder)
+    chosen = find_option(asking, asking.default) if asking.default and asking.options else None
+    sending.press_keys(machine, pane, chosen.keys if chosen else ("Enter",), holder)
     return chosen.id if chosen else ""
 
 
-def find(asking: Asking, given: str) -> Option | None:
-    """The option of this id, label or number (from 1), or the only one that is meant by allow, deny, yes or no."""
-    exact = given.strip()
-    for one in asking.options:
-        if exact in (one.id, one.label):
-            return one
-    for one in asking.options:
-        if len(exact) == 1 and one.keys[:1] == (exact,):
-            return one
+def find_option(asking: Asking, answer: str) -> Option | None:
+    """The option of this id, label, key or number (from 1), or the only one that allow, deny, yes or no mean."""
+    exact = answer.strip()
+    for option in asking.options:
+        if exact in (option.id, option.label):
+            return option
+    for option in asking.options:
+        if len(exact) == 1 and option.keys[:1] == (exact,):
+            return option
     wanted = exact.casefold()
-    alike = [one for one in asking.options if wanted in (one.id.casefold(), one.label.casefold())]
+    alike = [option for option in asking.options if wanted in (option.id.casefold(), option.label.casefold())]
     if alike:
         # `j` and `J` are two answers
         return alike[0] if len(alike) == 1 else None
     if wanted.isdecimal() and 1 <= int(wanted) <= len(asking.options):
         return asking.options[int(wanted) - 1]
     words = next((group for group in (ALLOW, DENY) if wanted in group), ())
-    meant = next((one for word in words for one in asking.options if one.id.casefold() == word), None)
+    meant = next((option for word in words for option in asking.options if option.id.casefold() == word), None)
     if meant and words is ALLOW and _advised_against(asking, meant):
         return None
     return meant
 
 
 def _advised_against(asking: Asking, chosen: Option) -> bool:
-    """Whether a program offers more than yes and no, and marks another answer than this one as its own choice: `Y` is then
-    one of several things it may do, such as to overwrite what was changed (dpkg), and is chosen only by its own name."""
+    """Whether the question has more options than yes and no, and its default is another than this one. `Y` is then one of
+    several options, such as to overwrite a changed file (dpkg), and is chosen only by its own name."""
     return asking.kind is not InputKind.CONFIRM and len(asking.options) > 2 and asking.default not in (None, chosen.id)
 
 
@@ -204,28 +206,30 @@ def parse_policies(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def by_policy(verdict: Verdict, policies: Mapping[str, str]) -> Option | None:
-    """The option a policy chooses for the question that stands, by its rule, id or kind; None to leave it standing. What is
-    said of any question (`*`) denies trust, and never gives it."""
+def choose_by_policy(verdict: Verdict, policies: Mapping[str, str]) -> Option | None:
+    """The option a policy chooses for the question that stands, by its rule, id or kind; None if it chooses none. A policy
+    for any question (`*`) may deny trust, and never gives it."""
     asking = verdict.asking
     if asking is None or asking.kind.traits.hidden:
         return None
     for key in (verdict.rule, asking.id, asking.kind, "*"):
         if key is not None and key in policies:
-            chosen = None if policies[key] == STOP else find(asking, policies[key])
+            chosen = None if policies[key] == STOP else find_option(asking, policies[key])
             trusts = key == "*" and asking.kind.traits.explicit and chosen is not None and chosen.id != "deny"
             return None if trusts else chosen
     return None
 
 
-def _next(machine: Machine, steady: StabilityTracker, asking: Asking, chosen: str, timeout: float | None) -> Decided:
-    """Wait until the program wants the next thing, or has ended."""
+def _await_next_state(
+    machine: Machine, tracker: StabilityTracker, asking: Asking, chosen: str, timeout: float | None
+) -> Decided:
+    """Wait until the program wants input again, or has ended."""
     from tmuxctl.control.waiting.waits import Conditions, Waiter
 
     limit = current().left(machine.settings.wait_timeout if timeout is None else timeout)
-    _taken(steady, asking)
-    wanted = Conditions(idle=True, asking=True, exit=True)
-    with Waiter(machine, steady.observer.pane, wanted, "screen", steady.last_input, steady=steady) as waiter:
+    _observe_until_taken(tracker, asking)
+    conditions = Conditions(idle=True, asking=True, exit=True)
+    with Waiter(machine, tracker.observer.pane, conditions, "screen", tracker.last_input, steady=tracker) as waiter:
         end = waiter.until(limit)
     return Decided(
         session=end.session,
@@ -237,25 +241,25 @@ def _next(machine: Machine, steady: StabilityTracker, asking: Asking, chosen: st
     )
 
 
-def _after(steady: StabilityTracker, asking: Asking, chosen: str) -> Decided:
-    """Look until the program has taken the answer."""
-    _taken(steady, asking)
-    steady.save_looks()
-    return _decided(steady.observer.pane.name, steady.verdict, asking, chosen)
+def _await_taken(tracker: StabilityTracker, asking: Asking, chosen: str) -> Decided:
+    """Observe until the program has taken the answer."""
+    _observe_until_taken(tracker, asking)
+    tracker.save_looks()
+    return _build_decided(tracker.observer.pane.name, tracker.verdict, asking, chosen)
 
 
-def _taken(steady: StabilityTracker, asking: Asking) -> None:
-    """Look until this question stands no more, for a while at most."""
-    began = steady.clock.monotonic()
-    while steady.clock.monotonic() - began < steady.machine.timing.input.question_gone_seconds:
-        held = steady.observe()
-        now = steady.verdict.asking
-        if held and not (now and now.id == asking.id):
+def _observe_until_taken(tracker: StabilityTracker, asking: Asking) -> None:
+    """Observe until this question stands no more, for a few seconds at most."""
+    began = tracker.clock.monotonic()
+    while tracker.clock.monotonic() - began < tracker.machine.timing.input.question_gone_seconds:
+        is_stable = tracker.observe()
+        now = tracker.verdict.asking
+        if is_stable and not (now and now.id == asking.id):
             return
-        steady.clock.sleep(steady.seconds_until_due())
+        tracker.clock.sleep(tracker.seconds_until_due())
 
 
-def _decided(name: str, verdict: Verdict, asking: Asking, chosen: str | None) -> Decided:
+def _build_decided(name: str, verdict: Verdict, asking: Asking, chosen: str | None) -> Decided:
     return Decided(
         session=name,
         asked=asking,

@@ -1,4 +1,4 @@
-"""Whether a password is asked for now: what is typed then stands on no command line. Loads no rules where none can be."""
+"""Whether a program asks for a password now, which may stand on no command line. Loads no rules where none can apply."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ if TYPE_CHECKING:
     from tmuxctl.terminal.tmux.server import Pane
 
 
-def asked_for(machine: Machine, pane: Pane) -> bool:
-    """Whether the program asks for a password now. It is looked at only where that can be: where the terminal shows
-    nothing of the lines it takes, or where a profile knows fields of this program that hide what is written."""
+def asks_for_password(machine: Machine, pane: Pane) -> bool:
+    """Whether the program asks for a password now. The state is judged only where that is possible: the terminal takes
+    lines without echo, or the program's profile knows fields that hide what is written."""
     tty = machine.transport.tty(pane.tty)
     if tty is None or (tty.canonical and tty.echo):
         return False
-    if not (_asks(machine, pane) if tty.canonical else _may_hide(machine, pane)):
+    if not (_screen_asks(machine, pane) if tty.canonical else _may_hide_input(machine, pane)):
         return False
     from tmuxctl.control.observation import observing
     from tmuxctl.control.output import printed
 
-    verdict = observing.observe(machine, pane, printed.last_input(machine, pane)).verdict
+    verdict = observing.observe(machine, pane, printed.read_last_input(machine, pane)).verdict
     return verdict.asking is not None and verdict.asking.kind.traits.hidden
 
 
-def _asks(machine: Machine, pane: Pane) -> bool:
-    """Whether anything on the screen asks for what is typed: text left of the cursor, or a row above it that announces it. A
-    program that only takes lines without showing them, such as a filter, asks for nothing."""
+def _screen_asks(machine: Machine, pane: Pane) -> bool:
+    """Whether the screen asks for input: text left of the cursor, or a row above it that ends in `:` or `?`. A program that
+    only takes lines without showing them, such as a filter, asks for nothing."""
     from tmuxctl.control.output import captured
     from tmuxctl.terminal.tmux import screen as screens
 
-    seen = captured.capture_of(machine, pane)
-    rows = screens.plain_text(seen.rows).split("\n")[: seen.pane.y + 1]
-    if len(rows) > seen.pane.y and rows[-1][: seen.pane.x].strip():
+    capture = captured.capture_pane(machine, pane)
+    rows = screens.plain_text(capture.rows).split("\n")[: capture.pane.y + 1]
+    if len(rows) > capture.pane.y and rows[-1][: capture.pane.x].strip():
         return True
     above = next((row.rstrip() for row in reversed(rows) if row.strip()), "")
     return above.endswith((":", "?"))
 
 
-def _may_hide(machine: Machine, pane: Pane) -> bool:
+def _may_hide_input(machine: Machine, pane: Pane) -> bool:
     """Whether the program in the foreground, which reads keys, is known to hide some of what it reads."""
     first = next(iter(machine.transport.processes([pane.pid])), None)
     leader = next(iter(machine.transport.processes([first.foreground])), None) if first else None

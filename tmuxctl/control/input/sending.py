@@ -49,7 +49,7 @@ def send(
     if secret is not None and text:
         raise Usage("give either text or a secret", reason="bad_option", hint="leave the text out")
     data = text if secret is None else secret
-    one = Write(_id(write_id), data=data, enter=enter)
+    new_write = Write(_check_write_id(write_id), data=data, enter=enter)
     fresh = write_id is None and machine.panes is not None and not current().repeated
 
     def write(pane: Pane) -> Written:
@@ -59,19 +59,19 @@ def send(
         if profile is not None and profile.submit.mode == "paste":
             from tmuxctl.control.input import submitting
 
-            if written := submitting.send(machine, pane, one, profile):
+            if written := submitting.send_to_input_box(machine, pane, new_write, profile):
                 return written
-        return _send(
-            machine, pane, one._replace(fresh=fresh), paste=paste, multiline=multiline, secret=secret is not None
+        return _send_checked(
+            machine, pane, new_write._replace(fresh=fresh), paste=paste, multiline=multiline, secret=secret is not None
         )
 
-    return _into(machine, session, write)
+    return _write_to_session(machine, session, write)
 
 
-def _send(
+def _send_checked(
     machine: Machine,
     pane: Pane,
-    one: Write,
+    write: Write,
     *,
     paste: bool,
     multiline: bool,
@@ -79,9 +79,9 @@ def _send(
     hidden: bool | None = None,
     holder: LeaseHolder | None = None,
 ) -> Written:
-    data = one.data
+    data = write.data
     if not data:
-        return Written(pane.name, "empty", one.id, 0, None)
+        return Written(pane.name, "empty", write.id, 0, None)
     tty = machine.transport.tty(pane.tty)
     if secret:
         _refuse_shown(pane.name, tty, hidden)
@@ -92,14 +92,14 @@ def _send(
     echo = "editor" if tty is None or not tty.canonical else "tty" if tty.echo else "none"
     # what the terminal does not show may be a secret, and is remembered nowhere
     typed = b"" if secret or echo == "none" else data
-    return _write(machine, pane, one._replace(bracketed=bracketed), echo, typed=typed, holder=holder)
+    return _write_guarded(machine, pane, write._replace(bracketed=bracketed), echo, typed=typed, holder=holder)
 
 
 def _refuse_shown(name: str, tty: Tty | None, hidden: bool | None) -> None:
     """Refuse a secret that the terminal or the program would show. `hidden`: whether the field hides it, None if unknown."""
     # where keys are read one by one (ssh, a dialog box) a program may show them itself, whatever it says that it wants
     if hidden is False and tty and not tty.canonical:
-        raise would_show(name)
+        raise secret_would_show(name)
     if tty is None or tty.echo or not (tty.canonical or hidden):
         raise Conflict(
             f"{name} does not ask for a secret: its terminal would show what is typed",
@@ -111,7 +111,7 @@ def _refuse_shown(name: str, tty: Tty | None, hidden: bool | None) -> None:
 def _refuse_secret(machine: Machine, pane: Pane) -> None:
     from tmuxctl.control.input import passwords
 
-    if passwords.asked_for(machine, pane):
+    if passwords.asks_for_password(machine, pane):
         raise Conflict(
             f"{pane.name} asks for a password, and a text on a command line may be seen and kept (ps, the shell's history)",
             reason="secret_wanted",
@@ -120,7 +120,7 @@ def _refuse_secret(machine: Machine, pane: Pane) -> None:
         )
 
 
-def keys(
+def press_named(
     machine: Machine,
     session: str,
     names: tuple[str, ...],
@@ -137,58 +137,58 @@ def keys(
     found = tmux_keys(names)
     if not found:
         raise Usage("no key given", reason="missing", hint="tmuxctl keys NAME C-c")
-    parts, write_id = _parted(found * repeat), _id(write_id)
+    parts, write_id = _split_behind_escape(found * repeat), _check_write_id(write_id)
     text = any(len(key) == 1 or key == "Space" for key in found)
 
     def write(pane: Pane) -> Written:
         if text and not insecure:
             _refuse_secret(machine, pane)
         if len(parts) > 1:
-            return _in_parts(machine, pane, parts, write_id)
-        one = Write(write_id, keys=[(key,) for key in parts[0]])
-        return _write(machine, pane, one, "none", typed=b"")
+            return _press_in_parts(machine, pane, parts, write_id)
+        new_write = Write(write_id, keys=[(key,) for key in parts[0]])
+        return _write_guarded(machine, pane, new_write, "none", typed=b"")
 
-    written = _into(machine, session, write)
+    written = _write_to_session(machine, session, write)
     if parts[-1][-1].endswith("Escape"):
         # the next call may come within a millisecond
         machine.clock.sleep(machine.timing.input.escape_seconds)
     return written
 
 
-def _in_parts(machine: Machine, pane: Pane, parts: Sequence[Sequence[str]], write_id: str) -> Written:
+def _press_in_parts(machine: Machine, pane: Pane, parts: Sequence[Sequence[str]], write_id: str) -> Written:
     """Press the keys of one write with a pause behind each part, in which no other writer may type. A write
     that is repeated with its id presses only what was not pressed."""
     holder = lease.LeaseHolder.new()
     result = "dup"
-    with leased(machine, pane, holder):
-        done = parts_done(machine, pane, write_id)
+    with hold_lease(machine, pane, holder):
+        done = count_parts_done(machine, pane, write_id)
         at, offset = machine.transport.clock(), finding.journal(machine, pane).end()
         remember = LastInput.remember(holder.pid, write_id, offset, "none", b"", at)
         for number, keys in enumerate(parts):
             if number < done:
                 continue
-            one = Write(write_id, keys=[(key,) for key in keys], part=number)
-            result = pasting.carry_out(machine.transport, holder, pane, one, remember)
+            write = Write(write_id, keys=[(key,) for key in keys], part=number)
+            result = pasting.carry_out(machine.transport, holder, pane, write, remember)
             if number + 1 < len(parts):
                 current().check()
                 machine.clock.sleep(machine.timing.input.escape_seconds)
     return Written(pane.name, result, write_id, 0, finding.cursor(pane, offset))
 
 
-def parts_done(machine: Machine, pane: Pane, write_id: str) -> int:
+def count_parts_done(machine: Machine, pane: Pane, write_id: str) -> int:
     """How many parts of a write were carried out before."""
     told = machine.transport.run([("display-message", "-p", "-t", pane.target, f"#{{{options.ACKNOWLEDGED}}}")])
     parts = re.findall(rf"\b{write_id}p(\d+)\b", told.decode(errors="replace"))
     return max((int(part) + 1 for part in parts), default=0)
 
 
-def press(
+def press_keys(
     machine: Machine,
     pane: Pane,
     names: tuple[str, ...],
     holder: LeaseHolder,
     *,
-    kept: LastInput | None = None,
+    continued: LastInput | None = None,
     apart: bool = False,
 ) -> LastInput:
     """Press keys in exactly this session, as an input of its own or as the end of another (`kept`), which stays the last;
@@ -196,24 +196,26 @@ def press(
     from tmuxctl.terminal.input.keys import tmux_keys
 
     at, offset = machine.transport.clock(), finding.journal(machine, pane).end()
-    given = kept
+    last_input = continued
     found = tmux_keys(names)
-    for number, keys in enumerate([[key] for key in found] if apart else _parted(found)):
+    for number, keys in enumerate([[key] for key in found] if apart else _split_behind_escape(found)):
         if number:
             machine.clock.sleep(machine.timing.input.escape_seconds)
-        one = Write(os.urandom(8).hex(), keys=[(key,) for key in keys])
-        given = given or LastInput(
-            one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "none", b"", at
+        write = Write(os.urandom(8).hex(), keys=[(key,) for key in keys])
+        last_input = last_input or LastInput(
+            write.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "none", b"", at
         )
         remember = (
-            given.again(holder.pid) if kept else LastInput.remember(holder.pid, given.id, offset, "none", b"", at)
+            last_input.again(holder.pid)
+            if continued
+            else LastInput.remember(holder.pid, last_input.id, offset, "none", b"", at)
         )
-        pasting.carry_out(machine.transport, holder, pane, one, remember)
-    assert given is not None
-    return given
+        pasting.carry_out(machine.transport, holder, pane, write, remember)
+    assert last_input is not None
+    return last_input
 
 
-def _parted(keys: Sequence[str]) -> list[list[str]]:
+def _split_behind_escape(keys: Sequence[str]) -> list[list[str]]:
     """Keys that may be pressed at once: what comes right behind Escape would be taken for Meta and that key."""
     parts: list[list[str]] = [[]]
     for key in keys:
@@ -223,7 +225,7 @@ def _parted(keys: Sequence[str]) -> list[list[str]]:
     return parts
 
 
-def paste(
+def paste_text(
     machine: Machine,
     pane: Pane,
     text: bytes,
@@ -244,47 +246,47 @@ def paste(
     tty = machine.transport.tty(pane.tty)
     pasting.check_text(text, canonical=bool(tty and tty.canonical), bracketed=bracketed, multiline=bool(newline))
     at = machine.transport.clock()
-    one = Write(write_id or os.urandom(8).hex(), data=text, bracketed=bracketed, part=None if write_id is None else 0)
-    remember = LastInput.remember(holder.pid, one.id, offset, "editor", text, at)
-    given = LastInput(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "editor", text, at)
+    write = Write(write_id or os.urandom(8).hex(), data=text, bracketed=bracketed, part=None if write_id is None else 0)
+    remember = LastInput.remember(holder.pid, write.id, offset, "editor", text, at)
+    last_input = LastInput(write.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "editor", text, at)
     # without a bracket a carriage return would be Enter
     lines = [text] if bracketed else re.split(rb"\r\n|\r|\n", text)
     if len(lines) == 1:
-        pasting.carry_out(machine.transport, holder, pane, one, remember)
-        return given
-    for number, each in enumerate(lines):
+        pasting.carry_out(machine.transport, holder, pane, write, remember)
+        return last_input
+    for number, line in enumerate(lines):
         if number:
-            press(machine, pane, newline, holder, kept=given)
-        if each:
-            part = Write(os.urandom(8).hex(), data=each)
-            pasting.carry_out(machine.transport, holder, pane, part, given.again(holder.pid))
-    return given
+            press_keys(machine, pane, newline, holder, continued=last_input)
+        if line:
+            part = Write(os.urandom(8).hex(), data=line)
+            pasting.carry_out(machine.transport, holder, pane, part, last_input.again(holder.pid))
+    return last_input
 
 
-def line(machine: Machine, pane: Pane, text: bytes, offset: int, holder: LeaseHolder) -> LastInput:
+def type_line(machine: Machine, pane: Pane, text: bytes, offset: int, holder: LeaseHolder) -> LastInput:
     """Type one line of a turn and Enter, and return it as an input; `offset` is how far the output had come before."""
     tty = machine.transport.tty(pane.tty)
     canonical = bool(tty and tty.canonical)
     pasting.check_text(text, canonical=canonical, bracketed=False, multiline=False)
     echo = "tty" if tty and canonical and tty.echo else "none" if canonical else "editor"
-    one = Write(os.urandom(8).hex(), data=text, enter=True)
+    write = Write(os.urandom(8).hex(), data=text, enter=True)
     at = machine.transport.clock()
-    remember = LastInput.remember(holder.pid, one.id, offset, echo, text, at)
-    pasting.carry_out(machine.transport, holder, pane, one, remember)
-    return LastInput(one.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, echo, text, at)
+    remember = LastInput.remember(holder.pid, write.id, offset, echo, text, at)
+    pasting.carry_out(machine.transport, holder, pane, write, remember)
+    return LastInput(write.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, echo, text, at)
 
 
-def into(
+def type_into(
     machine: Machine, pane: Pane, text: bytes, *, holder: LeaseHolder, secret: bytes | None = None, hidden: bool = False
 ) -> Written:
     """Type a text, or the secret that is asked for, and Enter into exactly this session; errors as `send`, NotFound
     `replaced` as `press`. `hidden`: a program that reads keys does not show the secret; Conflict `secret_wanted` if it may."""
-    one = Write(os.urandom(8).hex(), data=text if secret is None else secret, enter=True)
+    write = Write(os.urandom(8).hex(), data=text if secret is None else secret, enter=True)
     given = secret is not None
-    return _send(machine, pane, one, paste=False, multiline=False, secret=given, hidden=hidden, holder=holder)
+    return _send_checked(machine, pane, write, paste=False, multiline=False, secret=given, hidden=hidden, holder=holder)
 
 
-def would_show(name: str) -> Conflict:
+def secret_would_show(name: str) -> Conflict:
     """The error for a secret where nothing says that it would be hidden."""
     return Conflict(
         f"{name} may show what is typed: its program reads keys one by one, and no profile says that it hides them here",
@@ -293,23 +295,23 @@ def would_show(name: str) -> Conflict:
     )
 
 
-def untouched(machine: Machine, steady: StabilityTracker) -> bool:
+def is_untouched(machine: Machine, tracker: StabilityTracker) -> bool:
     """True if nobody typed into the session since it was looked at; else what was seen counts no more."""
-    _, now = finding.find_with_input(machine, steady.observer.pane.name)
-    given, before = LastInput.parse(now), steady.last_input
-    if given is None or (before and before.id == given.id):
+    _, remembered = finding.find_with_input(machine, tracker.observer.pane.name)
+    last_input, before = LastInput.parse(remembered), tracker.last_input
+    if last_input is None or (before and before.id == last_input.id):
         return True
-    steady.note_input(given, None)
+    tracker.note_input(last_input, None)
     return False
 
 
 @contextmanager
-def leased(machine: Machine, pane: Pane, holder: LeaseHolder) -> Iterator[None]:
+def hold_lease(machine: Machine, pane: Pane, holder: LeaseHolder) -> Iterator[None]:
     """Be the only writer. Conflict `leased` if another one is for a second."""
-    until = time.monotonic() + 1.0
+    deadline = time.monotonic() + 1.0
     while not lease.take_lease(machine.transport, holder, pane):
         current().check()
-        if time.monotonic() > until:
+        if time.monotonic() > deadline:
             raise lease.leased_error(pane.name)
         time.sleep(0.03)
     try:
@@ -319,7 +321,7 @@ def leased(machine: Machine, pane: Pane, holder: LeaseHolder) -> Iterator[None]:
             lease.release_lease(machine.transport, holder, pane.name)
 
 
-def _into(machine: Machine, session: str, write: Callable[[Pane], Written]) -> Written:
+def _write_to_session(machine: Machine, session: str, write: Callable[[Pane], Written]) -> Written:
     """Write into what is known of the session; if that is of an earlier one, everything is looked at anew."""
     pane = finding.known(machine, session)
     try:
@@ -335,14 +337,14 @@ def _into(machine: Machine, session: str, write: Callable[[Pane], Written]) -> W
         return write(fresh)
 
 
-def _write(
-    machine: Machine, pane: Pane, one: Write, echo: str, *, typed: bytes, holder: LeaseHolder | None = None
+def _write_guarded(
+    machine: Machine, pane: Pane, write: Write, echo: str, *, typed: bytes, holder: LeaseHolder | None = None
 ) -> Written:
     offset = finding.journal(machine, pane).end()
     holder = holder or machine.holder
-    remember = LastInput.remember(holder.pid, one.id, offset, echo, typed, machine.transport.clock())
-    result = pasting.carry_out(machine.transport, holder, pane, one, remember)
-    return Written(pane.name, result, one.id, len(one.data), finding.cursor(pane, offset))
+    remember = LastInput.remember(holder.pid, write.id, offset, echo, typed, machine.transport.clock())
+    result = pasting.carry_out(machine.transport, holder, pane, write, remember)
+    return Written(pane.name, result, write.id, len(write.data), finding.cursor(pane, offset))
 
 
 def knows_paste(machine: Machine, pane: Pane, *, unknown: bool = False) -> bool:
@@ -370,19 +372,19 @@ def knows_paste(machine: Machine, pane: Pane, *, unknown: bool = False) -> bool:
     return unknown and (start > 0 or not journal.streams)
 
 
-def _id(given: str | None) -> str:
-    if given is None:
+def _check_write_id(write_id: str | None) -> str:
+    if write_id is None:
         return current().request_id
-    if not (8 <= len(given) <= 64 and given.isalnum() and given.isascii()):
+    if not (8 <= len(write_id) <= 64 and write_id.isalnum() and write_id.isascii()):
         raise Usage(
             "an id is 8 to 64 letters and digits, as an earlier error gave it",
             reason="bad_id",
             hint="leave it out for a new write",
         )
-    return given
+    return write_id
 
 
-def secret(env: str | None, file: str | None, fd: int | None) -> bytes | None:
+def read_secret(env: str | None, file: str | None, fd: int | None) -> bytes | None:
     """A secret from the one place named: a variable, a file's first line, a descriptor. None if none is."""
     if sum(place is not None for place in (env, file, fd)) > 1:
         hint = "--secret-from-env, --secret-from-file or --secret-from-fd"

@@ -1,7 +1,7 @@
-"""The answer of a program that is given texts in a composer: what it told of its turn, else what it drew.
+"""The answer of a program with an input box: what its hooks reported of the turn, else what it drew.
 
-A hook gives the exact words, the transcript too; the screen with its history is what is left where neither is to be had:
-after an interrupt, an error, or with a program that tells nothing.
+A hook gives the exact words, the transcript too. The screen with its history is read where there is neither: after an
+interrupt, an error, or with a program without hooks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ABOVE = drawn_answer.ABOVE
 """Rows above that of the input that are looked at."""
 
 MISFITS = 3
-"""After so many turns in a row without the sign of an answer the profile is taken not to fit."""
+"""How many turns in a row without the sign of an answer show that the profile does not fit."""
 
 FAILED = "the program tells that the turn failed, and not why"
 
@@ -45,7 +45,7 @@ class TurnSpan(NamedTuple):
 
     @classmethod
     def since(cls, machine: Machine, pane: Pane, given: LastInput) -> TurnSpan:
-        """It ends a while from now: what is newer was written before the clock was set back."""
+        """The span from an input to AHEAD_SECONDS from now: a newer file was written before the clock was set back."""
         now = machine.transport.probe([(pane.pid, pane.tty)])[0]
         return cls(now.wall - (now.at - given.at), now.wall + machine.timing.events.ahead_seconds)
 
@@ -82,24 +82,26 @@ def find_agent_answer(
     `limited`: its state says that a limit is used up."""
     profile = observer.session_profile
     assert profile is not None
-    told = _told(machine, observer, given, ended) if profile.hooks else None
-    if told and told.error is None:
-        return told
-    drawn = read_screen(machine, observer, given, limited=limited)
-    if told and told.error is not None:
-        error = told.error or drawn.error or FAILED
-        text = failure.remove_failure(drawn.text, error) if drawn.fits else ""
-        return told._replace(text=text, error=error)
-    if not ended and not drawn.signed:
-        # what it draws while it works, or left behind, is no answer
-        return drawn._replace(text="")
-    if drawn.error is None and not drawn.text.strip() and not drawn.signed:
-        return drawn._replace(text="", complete=False, source=None, error=nothing_found(observer.pane.name, profile))
-    return drawn
+    from_hooks = _answer_from_hooks(machine, observer, given, ended) if profile.hooks else None
+    if from_hooks and from_hooks.error is None:
+        return from_hooks
+    on_screen = read_screen(machine, observer, given, limited=limited)
+    if from_hooks and from_hooks.error is not None:
+        error = from_hooks.error or on_screen.error or FAILED
+        text = failure.remove_failure(on_screen.text, error) if on_screen.fits else ""
+        return from_hooks._replace(text=text, error=error)
+    if not ended and not on_screen.signed:
+        # what a program draws while it works, or has left on the screen, is no answer
+        return on_screen._replace(text="")
+    if on_screen.error is None and not on_screen.text.strip() and not on_screen.signed:
+        return on_screen._replace(
+            text="", complete=False, source=None, error=describe_missing_answer(observer.pane.name, profile)
+        )
+    return on_screen
 
 
-def misfit(profile: Profile, count: int) -> str | None:
-    """What is said after so many turns in a row in which the sign of an answer was not found."""
+def misfit_note(profile: Profile, count: int) -> str | None:
+    """What the user is told after `count` turns in a row without the sign of an answer; None if they are few."""
     if count < MISFITS:
         return None
     return (
@@ -108,21 +110,21 @@ def misfit(profile: Profile, count: int) -> str | None:
     )
 
 
-def nothing_found(session: str, profile: Profile) -> str:
-    """The error of a turn that ended, and of which no answer is to be seen."""
+def describe_missing_answer(session: str, profile: Profile) -> str:
+    """The error of a turn that ended, and of which no answer is on the screen."""
     return (
         f"no answer was found on the screen of {session}; look: tmuxctl screen {session}, "
         f"and whether its profile fits: tmuxctl profile check {profile.name}"
     )
 
 
-def remembered(given: LastInput, history: int, pid: int) -> str:
+def format_asked(last_input: LastInput, history: int, pid: int) -> str:
     """What is kept of a turn's input as @tmuxctl_asked, so that its answer can be had later."""
-    return f"{history}:{given.again(pid)}"
+    return f"{history}:{last_input.again(pid)}"
 
 
-def last(machine: Machine, pane: Pane) -> Output | None:
-    """The answer of the last turn so far, of a program with a composer; None if the last input was no turn's."""
+def read_last_answer(machine: Machine, pane: Pane) -> Output | None:
+    """The answer of the last turn so far, of a program with an input box; None if the last input was no turn's."""
     from tmuxctl.control.observation.observer import Observer
     from tmuxctl.terminal.input.paste import LastInput
 
@@ -130,51 +132,51 @@ def last(machine: Machine, pane: Pane) -> Output | None:
     if profile is None or profile.submit.mode != "paste" or pane.dead:
         return None
     here = pane.target
-    told = machine.transport.run(
+    reply = machine.transport.run(
         [("display-message", "-p", "-t", here, f"#{{{name}}}") for name in (options.ASKED, options.INPUT)]
     ).decode(errors="replace")
-    asked, _, newest = told.rstrip("\n").partition("\n")
+    asked, _, newest = reply.rstrip("\n").partition("\n")
     history, _, text = asked.partition(":")
-    given, later = LastInput.parse(text), LastInput.parse(newest)
-    # keys may have answered its questions
-    if given is None or later is None or (later.typed and later.id != given.id):
+    asked_input, newest_input = LastInput.parse(text), LastInput.parse(newest)
+    # an input without text is keys, which may have answered questions of the same turn
+    if asked_input is None or newest_input is None or (newest_input.typed and newest_input.id != asked_input.id):
         return None
-    watched = Observer(machine, pane)
-    typed = GivenText(given, given.typed.decode("utf-8", "ignore"), int(history))
-    found = find_agent_answer(machine, watched, typed, ended=False)
+    observer = Observer(machine, pane)
+    typed = GivenText(asked_input, asked_input.typed.decode("utf-8", "ignore"), int(history))
+    found = find_agent_answer(machine, observer, typed, ended=False)
     text = found.text or (found.error or "" if found.source else "")
     return Output(
-        pane.name, screens.strip_escapes(text), finding.cursor(pane, watched.journal.end()), False, found.complete
+        pane.name, screens.strip_escapes(text), finding.cursor(pane, observer.journal.end()), False, found.complete
     )
 
 
-def _told(machine: Machine, observer: Observer, given: GivenText, ended: bool) -> AgentAnswer | None:
+def _answer_from_hooks(machine: Machine, observer: Observer, given: GivenText, ended: bool) -> AgentAnswer | None:
     if observer.events is None:
         return None
-    since = TurnSpan.since(machine, observer.pane, given.input)
+    span = TurnSpan.since(machine, observer.pane, given.input)
     timing = machine.timing.answer
-    late = timing.late_seconds if ended and _tells(observer, since) else 0.0
-    last = _end(machine, observer.events, since, given.text, late)
-    path = _named(observer.events, since)
+    late = timing.late_seconds if ended and _reports_turns(observer, span) else 0.0
+    turn_end = _await_turn_end(machine, observer.events, span, given.text, late)
+    path = _named_transcript(observer.events, span)
     hooks = observer.events.hooks
-    text = last.event.text if last else None
+    text = turn_end.event.text if turn_end else None
     entry = None
     if ended and hooks.transcript is not None:
-        entry = _transcript(
+        entry = _await_transcript(
             machine, observer, path, given.text, timing.late_tokens_seconds if text is not None else 0.0
         )
-    tokens = entry.tokens if entry else last.event.tokens if last else None
-    if last is not None and last.event.means == EventKind.FAILURE:
+    tokens = entry.tokens if entry else turn_end.event.tokens if turn_end else None
+    if turn_end is not None and turn_end.event.means == EventKind.FAILURE:
         return AgentAnswer("", False, "hook", tokens=tokens, error=(text or "").strip())
     if text is not None:
         return AgentAnswer(text.rstrip("\n"), True, "hook", tokens=tokens)
     return AgentAnswer(entry.text.rstrip("\n"), True, "transcript", tokens=tokens) if entry else None
 
 
-def _transcript(
+def _await_transcript(
     machine: Machine, observer: Observer, path: str | None, typed: str, patience: float
 ) -> TranscriptAnswer | None:
-    """What the transcript says, for whose last entry it is waited so many seconds."""
+    """The entry of the transcript; waits at most `patience` seconds for it."""
     assert observer.events is not None
     assert observer.events.hooks.transcript is not None
     deadline = machine.clock.monotonic() + (patience if path else 0.0)
@@ -185,22 +187,22 @@ def _transcript(
         machine.clock.sleep(machine.timing.answer.pause_seconds)
 
 
-def _tells(observer: Observer, since: TurnSpan) -> bool:
-    """Whether the program was heard to tell anything: of this turn, or where it tells only ends, at all or not yet."""
+def _reports_turns(observer: Observer, span: TurnSpan) -> bool:
+    """Whether an end of this turn can be expected: its hooks reported an event of it, or report ends only and are there."""
     assert observer.events is not None
-    known = {told.means for told in observer.events.hooks.events}
-    if not known & set(ENDS):
+    kinds = {rule.means for rule in observer.events.hooks.events}
+    if not kinds & set(ENDS):
         return False
-    return bool(observer.events.read_between(*since)) if "submit" in known else observer.has_hooks
+    return bool(observer.events.read_between(*span)) if "submit" in kinds else observer.has_hooks
 
 
-def _end(
-    machine: Machine, told: hook_events.HookEvents, since: TurnSpan, typed: str, patience: float
+def _await_turn_end(
+    machine: Machine, events: hook_events.HookEvents, span: TurnSpan, typed: str, patience: float
 ) -> RecordedEvent | None:
-    """The event that told the end of this turn, for which it is waited so many seconds."""
+    """The event that reports the end of this turn; waits at most `patience` seconds for it."""
     deadline = machine.clock.monotonic() + patience
     while True:
-        happened = told.read_between(*since)
+        happened = events.read_between(*span)
         ends = [
             one for one in happened if one.event.means in ENDS and hook_events.may_be_about(one.event, typed.encode())
         ]
@@ -209,37 +211,37 @@ def _end(
         machine.clock.sleep(machine.timing.answer.pause_seconds)
 
 
-def _named(told: hook_events.HookEvents, since: TurnSpan) -> str | None:
+def _named_transcript(events: hook_events.HookEvents, span: TurnSpan) -> str | None:
     """The transcript that the newest event names."""
-    paths = [path for one in told.read_between(*since) if (path := one.event.transcript)]
+    paths = [path for recorded in events.read_between(*span) if (path := recorded.event.transcript)]
     return paths[-1] if paths else None
 
 
 def read_screen(machine: Machine, observer: Observer, given: GivenText, *, limited: bool = False) -> AgentAnswer:
-    """What stands in the terminal and its history from the row on which the text was given, each line that the terminal
-    wrapped as one."""
+    """The answer on the screen and in its history, from the row on which the text was given; a line that the terminal
+    wrapped counts as one."""
     profile, name = observer.session_profile, observer.pane.name
     assert profile is not None
     try:
         pane = finding.find(machine, name)
-        # rows that the history had no more room for, or that the program cleared, are gone: then only the echo tells
-        since = pane.history - given.history
-        reach = max(1, since - given.input.y + ABOVE) if since >= 0 else 0
-        now = captures.capture_session(machine.transport, name, scrollback=reach, wide=True)
+        # where rows are gone, as the history was full or was cleared, only the echo shows where the answer begins
+        scrolled = pane.history - given.history
+        reach = max(1, scrolled - given.input.y + ABOVE) if scrolled >= 0 else 0
+        capture = captures.capture_session(machine.transport, name, scrollback=reach, wide=True)
     except NotFound:
         return AgentAnswer("", False, "screen")
     rows = [
-        *(screens.plain_text(now.scrollback).split("\n") if now.scrollback else []),
-        *screens.plain_text(now.rows).split("\n"),
+        *(screens.plain_text(capture.scrollback).split("\n") if capture.scrollback else []),
+        *screens.plain_text(capture.rows).split("\n"),
     ]
-    # a screen of its own has no history: what stands on it is all there is, wherever its composer is
-    known = since >= 0 and not now.pane.alternate
-    anchor = _anchor(since, given.input.y, now.pane.history) if known else None
-    found = drawn_answer.read_answer(rows, given.text, profile, anchor=anchor, limited=limited, tmux=now.pane.tmux)
+    # the alternate screen has no history: the answer is anywhere on it
+    anchored = scrolled >= 0 and not capture.pane.alternate
+    anchor = _row_of_input(scrolled, given.input.y, capture.pane.history) if anchored else None
+    found = drawn_answer.read_answer(rows, given.text, profile, anchor=anchor, limited=limited, tmux=capture.pane.tmux)
     return AgentAnswer(found.text, found.complete, "screen", signed=found.signed, fits=found.fits, error=found.error)
 
 
-def _anchor(since: int, y: int, history: int) -> int:
-    """Which of the captured rows the text was given on, if so many have scrolled away since."""
-    captured = min(history, max(1, since - y + ABOVE))
-    return max(0, captured - since + y)
+def _row_of_input(scrolled: int, y: int, history: int) -> int:
+    """The index of the captured row on which the text was given; `scrolled` rows have scrolled away since."""
+    captured = min(history, max(1, scrolled - y + ABOVE))
+    return max(0, captured - scrolled + y)

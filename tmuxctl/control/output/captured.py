@@ -34,11 +34,11 @@ def screen(
     """The screen and its facts from one instant: one chained query."""
     if scrollback is not None and scrollback < 0:
         raise Usage(f"{scrollback} lines cannot be shown", reason="bad_number", hint="0 shows all, 200 the last 200")
-    drawn = capture(machine, session, scrollback=scrollback, trim=trim, wide=wide)
+    drawn = capture_session(machine, session, scrollback=scrollback, trim=trim, wide=wide)
     pane, title, rows, back, _ = drawn
     finding.check_folder(machine, pane)
     offset = finding.journal(machine, pane).end()
-    verdict = _state(machine, drawn)
+    verdict = _observe_captured(machine, drawn)
     page = picture = None
     if html or svg:
         from tmuxctl.terminal.picture import render
@@ -67,24 +67,24 @@ def screen(
     )
 
 
-def _state(machine: Machine, drawn: Capture) -> Verdict | None:
-    """The state by one look beside a screen that was captured; None of a program that has ended."""
-    if drawn.pane.dead:
+def _observe_captured(machine: Machine, capture: Capture) -> Verdict | None:
+    """The state by one look around a captured screen; None of a program that has ended."""
+    if capture.pane.dead:
         return None
     from tmuxctl.control.observation import observing
 
-    return observing.observe_captured(machine, drawn)
+    return observing.observe_captured(machine, capture)
 
 
-def capture(
+def capture_session(
     machine: Machine, session: str, *, scrollback: int | None = None, trim: bool = True, wide: bool = False
 ) -> Capture:
     """A session's facts, title, visible rows and rows that scrolled away, as tmux draws them (capture-pane -e)."""
     try:
         if is_addressable(session):
-            before = machine.panes.get(session) if machine.panes else None
+            pane_before = machine.panes.get(session) if machine.panes else None
             return captures.capture_session(
-                machine.transport, session, before, scrollback=scrollback, trim=trim, wide=wide
+                machine.transport, session, pane_before, scrollback=scrollback, trim=trim, wide=wide
             )
     except (NotFound, Unreachable) as error:
         if error.reason not in ("no_session", "no_server"):
@@ -93,10 +93,10 @@ def capture(
     return captures.capture_session(machine.transport, name, scrollback=scrollback, trim=trim, wide=wide)
 
 
-def capture_of(machine: Machine, pane: Pane, *, wide: bool = False) -> Capture:
+def capture_pane(machine: Machine, pane: Pane, *, wide: bool = False) -> Capture:
     """The screen of this very session, whatever its name is by now; NotFound if it is gone."""
     with suppress(NotFound):
         found = captures.capture_session(machine.transport, pane.name, wide=wide)
         if found.pane.id == pane.id:
             return found
-    return capture(machine, pane.id, wide=wide)
+    return capture_session(machine, pane.id, wide=wide)

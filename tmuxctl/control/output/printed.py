@@ -20,41 +20,43 @@ if TYPE_CHECKING:
 
 
 ECHO_BYTES = 1 << 14
-"""So much of the output after an input is looked through for its echo."""
+"""Bytes of the output after an input searched for its echo."""
 
 PART = 1 << 20
 """Bytes of a journal that are read at once."""
 
 
 def read(machine: Machine, session: str, *, since: str | None, follow: bool, raw: bool) -> Output | Iterator[Output]:
-    """Output after a cursor, or after the last input and its echo; of a program with a composer the last turn's answer."""
-    pane, journal = locate(machine, session, since)
+    """Output after a cursor, or after the last input and its echo; of a program with an input box the last turn's answer."""
+    pane, journal = find_with_journal(machine, session, since)
     if since is None and not follow and not raw:
         from tmuxctl.control.output import agent_answer
 
-        if answer := agent_answer.last(machine, pane):
+        if answer := agent_answer.read_last_answer(machine, pane):
             return answer
     start = 0 if since == "screen" else offset_of(pane, since)
     if start is None:
-        given = last_input(machine, pane)
-        start = given.offset if given else 0
-        if given and not (follow or raw):
-            start += _echo(pane, journal, given)
+        last_input = read_last_input(machine, pane)
+        start = last_input.offset if last_input else 0
+        if last_input and not (follow or raw):
+            start += _echo_bytes(pane, journal, last_input)
     return _output(machine, pane, journal, start, follow=follow, raw=raw)
 
 
-def _echo(pane: Pane, journal: Journal, given: LastInput) -> int:
+def _echo_bytes(pane: Pane, journal: Journal, last_input: LastInput) -> int:
     """Bytes at the beginning of what was printed since an input that only show what was typed."""
-    if not journal.streams or given.alternate:
+    if not journal.streams or last_input.alternate:
         return 0
-    part = journal.read(given.offset, ECHO_BYTES)
+    part = journal.read(last_input.offset, ECHO_BYTES)
     if part.truncated:
         return 0
     from tmuxctl.reading.answers import printed_answer
 
     token = pane.spec.get("marks", "")
-    marked = token if token and finding.at_prompt(journal, token, given.offset) else None
-    typed = printed_answer.TypedInput(given.typed, given.x, given.y, given.cols, given.rows, given.echo)
+    marked = token if token and finding.at_prompt(journal, token, last_input.offset) else None
+    typed = printed_answer.TypedInput(
+        last_input.typed, last_input.x, last_input.y, last_input.cols, last_input.rows, last_input.echo
+    )
     return printed_answer.find_output_start(part.data, typed, marked)
 
 
@@ -62,12 +64,12 @@ def log(machine: Machine, session: str, *, tail: int | None, follow: bool, raw: 
     """The whole journal, or the last lines of it."""
     if tail is not None and tail < 0:
         raise Usage(f"{tail} lines cannot be shown", reason="bad_number", hint="--tail 100")
-    pane, journal = locate(machine, session, None)
-    start = journal.start() if tail is None else _lines_back(journal, tail)
+    pane, journal = find_with_journal(machine, session, None)
+    start = journal.start() if tail is None else _offset_of_last_lines(journal, tail)
     return _output(machine, pane, journal, start, follow=follow, raw=raw)
 
 
-def locate(machine: Machine, session: str, since: str | None) -> tuple[Pane, Journal]:
+def find_with_journal(machine: Machine, session: str, since: str | None) -> tuple[Pane, Journal]:
     """A session and its journal; one that was lost or killed still has its journal."""
     try:
         pane = finding.find(machine, session)
@@ -75,32 +77,32 @@ def locate(machine: Machine, session: str, since: str | None) -> tuple[Pane, Jou
     except (NotFound, Unreachable, Exited) as error:
         if error.reason not in ("no_session", *finding.GONE):
             raise
-        ended = _ended(machine, session, since)
+        ended = _find_ended(machine, session, since)
         if ended is None:
             raise
         return ended
 
 
-def _ended(machine: Machine, session: str, since: str | None) -> tuple[Pane, Journal] | None:
+def _find_ended(machine: Machine, session: str, since: str | None) -> tuple[Pane, Journal] | None:
     """The newest session of this name that is lost or was killed; by its cursor if one is given."""
-    wanted = parse_cursor(since).incarnation if since not in (None, "screen") and since else ""
+    incarnation = parse_cursor(since).incarnation if since not in (None, "screen") and since else ""
     home = machine.transport.home
     found = []
-    for place in (layout.SESSIONS, layout.ENDED_SESSIONS):
-        for session_id, about in machine.transport.files(f"{home}/{place}").items():
-            spec = records.spec(machine, session_id, place)
+    for parent in (layout.SESSIONS, layout.ENDED_SESSIONS):
+        for session_id, file in machine.transport.files(f"{home}/{parent}").items():
+            spec = records.spec(machine, session_id, parent)
             if session in (spec.get("spec", {}).get("name"), session_id) and session_id.startswith(
-                wanted.partition(".")[0]
+                incarnation.partition(".")[0]
             ):
-                found.append((about.modified, place, session_id))
+                found.append((file.modified, parent, session_id))
     if not found:
         return None
-    _, place, session_id = max(found)
+    _, parent, session_id = max(found)
     cols, rows = machine.settings.tmux_size.cols, machine.settings.tmux_size.rows
-    line = {"session_name": session, options.ID: session_id, options.INCARNATION: session_id[:8] + ".1"}
-    values = line | {"pane_dead": "1", "pane_width": str(cols), "pane_height": str(rows)}
+    facts = {"session_name": session, options.ID: session_id, options.INCARNATION: session_id[:8] + ".1"}
+    values = facts | {"pane_dead": "1", "pane_width": str(cols), "pane_height": str(rows)}
     pane = server.parse_pane("\t".join(values.get(field, "") for field in server.FIELDS))
-    return server.require_pane(pane, session), Journal(machine.transport, f"{home}/{place}/{session_id}")
+    return server.require_pane(pane, session), Journal(machine.transport, f"{home}/{parent}/{session_id}")
 
 
 def offset_of(pane: Pane, since: str | None) -> int | None:
@@ -117,8 +119,8 @@ def offset_of(pane: Pane, since: str | None) -> int | None:
     return cursor.offset
 
 
-def last_input(machine: Machine, pane: Pane) -> LastInput | None:
-    """What was sent last, by whichever process."""
+def read_last_input(machine: Machine, pane: Pane) -> LastInput | None:
+    """The last input of a session, whichever process sent it."""
     try:
         reply = machine.transport.run([("display-message", "-p", "-t", pane.target, f"#{{{options.INPUT}}}")])
     except TmuxctlError as error:
@@ -132,12 +134,12 @@ def _output(
     machine: Machine, pane: Pane, journal: Journal, start: int, *, follow: bool, raw: bool
 ) -> Output | Iterator[Output]:
     if follow:
-        return _following(machine, pane, journal, start, raw, current())
+        return _follow(machine, pane, journal, start, raw, current())
     pieces = current().pieces
     if pieces:
-        return Pieces(_in_pieces(pane, journal, start, text=not raw or pieces == "text", data=raw))
+        return Pieces(_read_pieces(pane, journal, start, text=not raw or pieces == "text", data=raw))
     text, truncated, cursor = "", False, ""
-    for piece in _in_pieces(pane, journal, start, text=True, data=False):
+    for piece in _read_pieces(pane, journal, start, text=True, data=False):
         # CPython lengthens a string in place that nothing else refers to: there is never a second one of this size
         text += piece.text
         truncated, cursor = truncated or piece.truncated, piece.cursor
@@ -145,14 +147,14 @@ def _output(
     return Output(pane.name, text, cursor, truncated, data=data)
 
 
-def _in_pieces(pane: Pane, journal: Journal, start: int, *, text: bool, data: bool) -> Iterator[Output]:
-    """The output from an offset up to what is there by now; the last piece is behind it."""
+def _read_pieces(pane: Pane, journal: Journal, start: int, *, text: bool, data: bool) -> Iterator[Output]:
+    """The output from an offset to the present end, in pieces; the last piece is what is left in the line filter."""
     from tmuxctl.reading.text.lines import Lines
 
     pieces: list[str] = []
     lines = Lines(pane.cols, pane.rows, sink=pieces.append, tmux=pane.tmux)
     cursor = ""
-    for part in _parts(journal, start):
+    for part in _read_parts(journal, start):
         if text:
             lines.feed(part.data)
         cursor = finding.cursor(pane, part.end)
@@ -163,8 +165,8 @@ def _in_pieces(pane: Pane, journal: Journal, start: int, *, text: bool, data: bo
     yield Output(pane.name, screens.strip_escapes("".join(pieces)), cursor)
 
 
-def _parts(journal: Journal, start: int) -> Iterator[JournalSlice]:
-    """The journal from an offset up to its present end, so much at once that it takes no room; at least one slice."""
+def _read_parts(journal: Journal, start: int) -> Iterator[JournalSlice]:
+    """The journal from an offset to its present end, in slices of at most PART bytes; at least one slice."""
     if not journal.streams:
         yield journal.read(start)
         return
@@ -177,8 +179,8 @@ def _parts(journal: Journal, start: int) -> Iterator[JournalSlice]:
             return
 
 
-def plain(data: bytes, pane: Pane) -> str:
-    """A stretch of output as the lines a person saw, without control characters."""
+def printed_text(data: bytes, pane: Pane) -> str:
+    """A stretch of output as the lines that a terminal showed, without control characters."""
     from tmuxctl.reading.text.lines import Lines
 
     lines = Lines(pane.cols, pane.rows, tmux=pane.tmux)
@@ -186,8 +188,8 @@ def plain(data: bytes, pane: Pane) -> str:
     return screens.strip_escapes(lines.text())
 
 
-def _following(machine: Machine, pane: Pane, journal: Journal, start: int, raw: bool, call: Call) -> Iterator[Output]:
-    """Output as it comes, whole lines at a time, until the program ends, the session goes, or the caller gives up."""
+def _follow(machine: Machine, pane: Pane, journal: Journal, start: int, raw: bool, call: Call) -> Iterator[Output]:
+    """Output as it comes, by whole lines, until the program ends, the session is gone, or the call is cancelled."""
     from tmuxctl.reading.text.lines import Lines
 
     watch = machine.transport.watch([journal.folder], pane.pid or None)
@@ -206,7 +208,7 @@ def _following(machine: Machine, pane: Pane, journal: Journal, start: int, raw: 
                 lines.finish()
                 lines, begun = Lines(pane.cols, pane.rows, sink=pieces.append, tmux=pane.tmux).go_on(lines), 0
             if cut or pieces or part.truncated:
-                # a line without end comes in pieces: all of it but what may still change
+                # a line without end comes in pieces, each without what may still change
                 text = screens.strip_escapes("".join(pieces))
                 pieces.clear()
                 yield Output(
@@ -224,13 +226,13 @@ def _following(machine: Machine, pane: Pane, journal: Journal, start: int, raw: 
             if last and not begun:
                 return
             call.check()
-            if not watch.wait(machine.timing.wait.follow_seconds) and _gone(machine, pane):
+            if not watch.wait(machine.timing.wait.follow_seconds) and _is_gone(machine, pane):
                 return
     finally:
         watch.close()
 
 
-def _gone(machine: Machine, pane: Pane) -> bool:
+def _is_gone(machine: Machine, pane: Pane) -> bool:
     try:
         return server.read_pane(machine.transport, pane.name).id != pane.id
     except (NotFound, Unreachable) as error:
@@ -239,7 +241,7 @@ def _gone(machine: Machine, pane: Pane) -> bool:
         return True
 
 
-def _lines_back(journal: Journal, count: int) -> int:
+def _offset_of_last_lines(journal: Journal, count: int) -> int:
     """The offset at which the last `count` lines begin, as far as they are kept."""
     extent = journal.extent()
     if not journal.streams:
@@ -250,7 +252,7 @@ def _lines_back(journal: Journal, count: int) -> int:
     while position > extent.start:
         begin = max(extent.start, position - PART)
         part = journal.read(begin, position - begin)
-        # where bytes are missing as many are read behind the position, which were looked at before
+        # where bytes are missing the journal reads as many behind the position, and these were searched before
         size = len(part.data) - max(0, part.end - position)
         data = part.data[:size] if ended else part.data[:size].rstrip(b"\r\n")
         ended = ended or bool(data)

@@ -206,7 +206,7 @@ def _exit(machine: Machine, steady: StabilityTracker, profile: Profile) -> Check
     pane, holder = steady.observer.pane, lease.LeaseHolder.new()
     with suppress(TmuxctlError):
         lease.take_lease(machine.transport, holder, pane)
-        sending.press(machine, pane, profile.exit_keys, holder)
+        sending.press_keys(machine, pane, profile.exit_keys, holder)
         if _ended(machine, pane.id):
             return Check("exit", True, f"{' '.join(profile.exit_keys)} ends it")
     with suppress(TmuxctlError):

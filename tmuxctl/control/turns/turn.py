@@ -12,7 +12,7 @@ from tmuxctl.control.observation import observing, wanting
 from tmuxctl.control.observation.hook_events import ENDS
 from tmuxctl.control.observation.observer import Observer
 from tmuxctl.control.observation.observing import StabilityTracker, count_switches
-from tmuxctl.control.output.agent_answer import remembered
+from tmuxctl.control.output.agent_answer import format_asked
 from tmuxctl.control.sessions import finding
 from tmuxctl.control.turns.turn_answer import (
     ANSWER_LIMIT,
@@ -167,7 +167,7 @@ def answer_to(machine: Machine, session: str, holding: str) -> Output:
         line = max(kept.data.rfind(b"\n", 0, at) + 1, at - PROMPT_BYTES)
         from tmuxctl.control.output import printed
 
-        offset, prompt = kept.start + at, printed.plain(kept.data[line:at], pane)
+        offset, prompt = kept.start + at, printed.printed_text(kept.data[line:at], pane)
         given = answers.TypedInput(wanted, len(prompt), 0, pane.cols, pane.rows, "editor", pane.tmux)
         del kept
     part = watched.journal.read(offset, ANSWER_LIMIT)
@@ -308,7 +308,7 @@ class _Turn:
     def _alone(self) -> bool:
         """True once nobody else may type, and nobody did since this turn looked."""
         self._start_writing()
-        return sending.untouched(self.machine, self.steady)
+        return sending.is_untouched(self.machine, self.steady)
 
     def _may_type(self, waited: float) -> bool:
         """True if the program takes a next input now; the errors say why it will not soon."""
@@ -375,7 +375,7 @@ class _Turn:
         self.pressed = self.clock.monotonic()
         self.interrupted = self.steady.verdict.state is not State.ASKING or self.interrupts >= INTERRUPTS
         watched = self.steady.observer
-        pressed = sending.press(self.machine, self.pane, watched.interrupt_keys, self.leases.holder, apart=True)
+        pressed = sending.press_keys(self.machine, self.pane, watched.interrupt_keys, self.leases.holder, apart=True)
         if watched.looks:
             # what is seen from now on counts only once the program has taken the keys
             self.steady.note_input(pressed, count_switches(watched.looks[-1].kernel))
@@ -412,7 +412,7 @@ class _Turn:
                 return TurnInput(sent[0], b"\n".join([*lines[: len(sent)], b""]), prompt), end
             self._start_writing()
             look = self.steady.newest
-            sent.append(sending.line(self.machine, self.pane, line, look.journal, self.leases.holder))
+            sent.append(sending.type_line(self.machine, self.pane, line, look.journal, self.leases.holder))
             self.steady.note_input(sent[-1], count_switches(look.kernel))
         return TurnInput(sent[0], b"\n".join(lines), prompt), None
 
@@ -426,7 +426,7 @@ class _Turn:
             try:
                 first, taken = submitting.Submission(
                     self.machine, self.steady, profile, self.leases.holder, self._keep_leases
-                ).give(text.rstrip(b"\r\n"))
+                ).submit(text.rstrip(b"\r\n"))
             except submitting.QuestionAppeared:
                 self.leases.stop_writing(self.pane.name)
                 # the question may be decided by policy, and then the text is given anew
@@ -509,7 +509,7 @@ class _Turn:
 
     def _decide(self, verdict: Verdict) -> bool:
         """Answer a question by policy; False if none covers it."""
-        option = deciding.by_policy(verdict, self.asked.decide)
+        option = deciding.choose_by_policy(verdict, self.asked.decide)
         if option is None or self.decided >= DECISIONS_LIMIT:
             return False
         asked = verdict.asking.id if verdict.asking else ""
@@ -526,7 +526,7 @@ class _Turn:
         kernel = self.steady.newest.kernel
         self.answered = asked, self.clock.monotonic()
         self.steady.note_input(
-            sending.press(self.machine, self.pane, option.keys, self.leases.holder), count_switches(kernel)
+            sending.press_keys(self.machine, self.pane, option.keys, self.leases.holder), count_switches(kernel)
         )
         return True
 
@@ -536,7 +536,7 @@ class _Turn:
     def count(self, typed: TurnInput) -> TurnCount:
         """Number the turn, and take back what an earlier timeout noted."""
         here, counted = self.pane.target, f"#{{e|+|:0#{{{options.TURN}}},1}}"
-        kept = remembered(typed.first, typed.history, self.leases.holder.pid) if typed.taken is not None else None
+        kept = format_asked(typed.first, typed.history, self.leases.holder.pid) if typed.taken is not None else None
         told = self.machine.transport.run(
             [
                 ("display-message", "-p", "-t", here, counted),

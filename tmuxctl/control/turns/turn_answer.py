@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.control.observation.observing import count_switches
-from tmuxctl.control.output.agent_answer import AgentAnswer, GivenText, find_agent_answer, misfit, read_screen
+from tmuxctl.control.output.agent_answer import AgentAnswer, GivenText, find_agent_answer, misfit_note, read_screen
 from tmuxctl.control.sessions import finding
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import State
@@ -173,4 +173,4 @@ def _count_misfits(turn: EndedTurn, found: AgentAnswer) -> str | None:
     if count != before:
         with suppress(TmuxctlError):
             turn.machine.transport.run([("set-option", "-t", turn.pane.target, options.MISFITS, str(count))])
-    return misfit(profile, count)
+    return misfit_note(profile, count)

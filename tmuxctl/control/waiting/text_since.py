@@ -149,7 +149,7 @@ class Seen:
         from tmuxctl.terminal.tmux import screen as screens
 
         try:
-            pane, _, rows, *_ = captured.capture_of(self.machine, self.pane, wide=self.whole)
+            pane, _, rows, *_ = captured.capture_pane(self.machine, self.pane, wide=self.whole)
         except NotFound:
             return ""
         text = screens.plain_text(rows)

@@ -114,7 +114,7 @@ def _with_screen(waiter: Waiter, found: Wait) -> Wait:
     from tmuxctl.terminal.tmux import screen as screens
 
     try:
-        rows = screens.plain_text(captured.capture_of(waiter.machine, waiter.pane).rows).rstrip().split("\n")
+        rows = screens.plain_text(captured.capture_pane(waiter.machine, waiter.pane).rows).rstrip().split("\n")
     except (NotFound, Unreachable):
         return found
     return changed(found, text="\n".join(rows[-SHOWN_ROWS:]))
@@ -410,7 +410,7 @@ class Waiter:
         from tmuxctl.terminal.tmux import screen as screens
 
         try:
-            text = screens.plain_text(captured.capture_of(self.machine, self.pane).rows)
+            text = screens.plain_text(captured.capture_pane(self.machine, self.pane).rows)
         except NotFound:
             return None
         if pattern.find(text, deadline=deadline):
