@@ -267,8 +267,8 @@ def test_on_a_small_terminal_the_answers_come_before_all_else():
 
 
 def test_numbers_are_short():
-    memory = [memory(Load(None, size)) for size in (0, 1000 << 10, 10 << 20, 1000 << 20, 12 << 30, 3 << 40)]
-    assert memory == ["0K", "1.0M", "10M", "1.0G", "12G", "3.0T"]
+    sizes = [memory(Load(None, size)) for size in (0, 1000 << 10, 10 << 20, 1000 << 20, 12 << 30, 3 << 40)]
+    assert sizes == ["0K", "1.0M", "10M", "1.0G", "12G", "3.0T"]
     assert [percent(Load(cpu, 0)) for cpu in (None, 0.04, 99.96, 999.96)] == ["-", "0.0", "100.0", "1000"]
 
 
