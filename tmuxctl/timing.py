@@ -14,30 +14,21 @@ from tmuxctl.value import Value
 class ObservationTiming(Value):
     """Looking at a program until its state is stable."""
 
-    pause_seconds: float = 0.03
-    """The pause before the look that confirms another."""
-    confirm_seconds: float = 0.025
-    """How long a state must have stood before a second look confirms it."""
+    pause_seconds: float = 0.03  # the pause before the look that confirms another
+    confirm_seconds: float = 0.025  # how long a state must have stood before a second look confirms it
     moment_seconds: float = 0.4
     """The longest time that a command which only tells a state observes it, if the first looks do not agree."""
-    lively_seconds: float = 0.35
-    """How long after output looks follow each other without delay."""
-    rare_pause_seconds: float = 3.0
-    """The longest pause between two looks at a program that works and prints nothing."""
-    flood_pause_seconds: float = 0.1
-    """The pause between two looks at a program that prints without end."""
+    lively_seconds: float = 0.35  # how long after output looks follow each other without delay
+    rare_pause_seconds: float = 3.0  # the longest pause between two looks at a program that works and prints nothing
+    flood_pause_seconds: float = 0.1  # the pause between two looks at a program that prints without end
     taken_seconds: float = 0.35
     """How long after an input it counts as taken though nothing shows that (a program need not echo or answer)."""
-    recent_seconds: float = 1.0
-    """How recent a look of another process must be to confirm ours."""
+    recent_seconds: float = 1.0  # how recent a look of another process must be to confirm ours
     window_seconds: float = 3.3
     """How long looks are kept: an animation is judged over two seconds, and silence over three."""
-    file_ahead_seconds: float = 1.0
-    """How far a file's time may lie ahead of the clock by itself."""
-    start_seconds: float = 30.0
-    """The longest wait for a new program, if neither its profile nor the settings say."""
-    start_busy_seconds: float = 2.0
-    """How long a new program may be busy before the wait for it ends."""
+    file_ahead_seconds: float = 1.0  # how far a file's time may lie ahead of the clock by itself
+    start_seconds: float = 30.0  # the longest wait for a new program, if neither its profile nor the settings say
+    start_busy_seconds: float = 2.0  # how long a new program may be busy before the wait for it ends
 
 
 class EventTiming(Value):
@@ -56,25 +47,20 @@ class AnswerTiming(Value):
     """How much later than its prompt a program may tell the end of its turn (Codex: 0.2 s, measured)."""
     late_tokens_seconds: float = 0.15
     """How long a transcript is waited for that only says how many tokens an answer took (Claude: up to 0.13 s, measured)."""
-    pause_seconds: float = 0.02
-    """The pause between two looks for it."""
+    pause_seconds: float = 0.02  # the pause between two looks for it
 
 
 class WaitTiming(Value):
     """Waiting until something holds."""
 
-    sessions_seconds: float = 1.0
-    """How often `watch` checks whether sessions came or went."""
-    last_search_seconds: float = 1.0
-    """How long the newest output may be searched after the time is over."""
+    sessions_seconds: float = 1.0  # how often `watch` checks whether sessions came or went
+    last_search_seconds: float = 1.0  # how long the newest output may be searched after the time is over
     alive_seconds: float = 5.0
     """How often tmux is asked whether the session is still there when nothing is heard: its end is heard of otherwise."""
-    nap_seconds: float = 3.0
-    """How often a wait checks whether the caller still wants it, if nothing else wakes it."""
+    nap_seconds: float = 3.0  # how often a wait checks whether the caller still wants it, if nothing else wakes it
     under_way_seconds: float = 2.0
     """How long after a program's last output more of it may come, though the program has ended."""
-    moment_seconds: float = 0.5
-    """How long `--now` looks at a state before it says that it does not hold."""
+    moment_seconds: float = 0.5  # how long `--now` looks at a state before it says that it does not hold
     follow_seconds: float = 1.0
     """How often reading along checks whether the session is still there, if nothing is printed."""
 
@@ -82,16 +68,12 @@ class WaitTiming(Value):
 class SearchTiming(Value):
     """Searching output with a user's pattern."""
 
-    longest_seconds: float = 5.0
-    """How long a search may take."""
-    least_seconds: float = 0.05
-    """How long a search may take though its deadline is nearer."""
+    longest_seconds: float = 5.0  # how long a search may take
+    least_seconds: float = 0.05  # how long a search may take though its deadline is nearer
     shared_seconds: float = 0.05
     """How long a search in the main thread may hold up the others: after that it is a worker's."""
-    worker_start_seconds: float = 10.0
-    """How long a worker may take to start."""
-    worker_grace_seconds: float = 1.0
-    """How long after the deadline a worker ends itself."""
+    worker_start_seconds: float = 10.0  # how long a worker may take to start
+    worker_grace_seconds: float = 1.0  # how long after the deadline a worker ends itself
     worker_retry_seconds: float = 60.0
     """How long no other worker is tried after one that did not start: it may have taken `worker_start_seconds`."""
 
@@ -109,26 +91,20 @@ class InputTiming(Value):
 class SubmissionTiming(Value):
     """Pasting a text into a program, and Enter when it shows there."""
 
-    shown_seconds: float = 5.0
-    """How long nothing may move before a pasted text shows."""
-    longest_seconds: float = 60.0
-    """How long a pasted text may take to show at all."""
+    shown_seconds: float = 5.0  # how long nothing may move before a pasted text shows
+    longest_seconds: float = 60.0  # how long a pasted text may take to show at all
     still_seconds: float = 0.15
     """A composer that shows something else than the text (`[Pasted text +50 lines]`) has taken it when nothing moves for this
     long."""
     lively_seconds: float = 1.0
     """After this much longer a program that has the text and goes on drawing is taken to do so all the time."""
-    proof_seconds: float = 5.0
-    """How long a program may take to show that it took the text."""
-    cleared_seconds: float = 0.5
-    """How long a key that clears may take to show."""
+    proof_seconds: float = 5.0  # how long a program may take to show that it took the text
+    cleared_seconds: float = 0.5  # how long a key that clears may take to show
     silent_seconds: float = 0.3
     """A program that works and has printed nothing for this long does not draw what was typed. Nor is it only drawing that
     where something else has stood on its screen for this long."""
-    renew_seconds: float = 2.0
-    """How often a lease is renewed while a text is sent."""
-    pause_seconds: float = 0.02
-    """The pause between two looks."""
+    renew_seconds: float = 2.0  # how often a lease is renewed while a text is sent
+    pause_seconds: float = 0.02  # the pause between two looks
 
 
 class TurnTiming(Value):
@@ -136,12 +112,9 @@ class TurnTiming(Value):
 
     ready_seconds: float = 1.0
     """How long a program that is just finishing something is waited for before a turn is refused."""
-    starting_seconds: float = 10.0
-    """How long a program that has only been started is waited for."""
-    stop_seconds: float = 5.0
-    """How long a turn that was interrupted may take to end."""
-    renew_seconds: float = 4.0
-    """How often a turn under way says that it still is."""
+    starting_seconds: float = 10.0  # how long a program that has only been started is waited for
+    stop_seconds: float = 5.0  # how long a turn that was interrupted may take to end
+    renew_seconds: float = 4.0  # how often a turn under way says that it still is
     unbegun_seconds: float = 1.5
     """After this long in silence a program that was given a text and shows its prompt has had its turn, though nothing of it
     was seen."""
@@ -154,14 +127,10 @@ class TurnTiming(Value):
 class CommandTiming(Value):
     """A command of `exec` or `run`."""
 
-    start_seconds: float = 10.0
-    """How long a shell may take to begin with a command it was given."""
-    prompt_seconds: float = 0.25
-    """How long the end of a prompt is waited for once it has begun."""
-    ready_seconds: float = 10.0
-    """How long a shell that is still starting is waited for."""
-    silent_seconds: float = 0.5
-    """After this long without output it is checked whether the program waits for an answer."""
+    start_seconds: float = 10.0  # how long a shell may take to begin with a command it was given
+    prompt_seconds: float = 0.25  # how long the end of a prompt is waited for once it has begun
+    ready_seconds: float = 10.0  # how long a shell that is still starting is waited for
+    silent_seconds: float = 0.5  # after this long without output it is checked whether the program waits for an answer
     answer_seconds: float = 3.0
     """How long somebody else may take to answer a program that is run to its end, before it is ended."""
 
@@ -171,20 +140,15 @@ class SessionTiming(Value):
 
     unfinished_seconds: float = 60.0
     """How old a folder is before it is taken for what is left of a `new` that never came to its end."""
-    close_seconds: float = 2.0
-    """How long the end of our own pipe from an adopted pane is waited for."""
-    prepare_seconds: float = 60.0
-    """How long a restored session may take to be prepared: its plugins are at work then."""
-    slow_seconds: float = 2.0
-    """A session that takes longer than this to be prepared no longer holds up the next."""
+    close_seconds: float = 2.0  # how long the end of our own pipe from an adopted pane is waited for
+    prepare_seconds: float = 60.0  # how long a restored session may take to be prepared: its plugins are at work then
+    slow_seconds: float = 2.0  # a session that takes longer than this to be prepared no longer holds up the next
     login_seconds: float = 10.0
     """How long the start-up files of a login shell may take. Those of version managers take two on a slow machine."""
     login_fresh_seconds: float = 60.0
     """How long variables at login are believed by a process that stays: sessions restored together ask for the same ones."""
-    kill_seconds: float = 3.0
-    """How long processes are killed again and again, while new ones are found."""
-    kill_pause_seconds: float = 0.02
-    """The pause between two looks whether they have ended."""
+    kill_seconds: float = 3.0  # how long processes are killed again and again, while new ones are found
+    kill_pause_seconds: float = 0.02  # the pause between two looks whether they have ended
 
 
 class TmuxTiming(Value):
@@ -192,20 +156,14 @@ class TmuxTiming(Value):
 
     nudge_seconds: float = 2.0
     """How long tmux may take to start and end a process of its own before it is taken to have overlooked that end."""
-    lease_seconds: int = 10
-    """How long a lease on a session's input lasts unless renewed."""
-    human_seconds: int = 2
-    """A person who pressed a key this recently is still typing; tmux counts in whole seconds."""
-    open_seconds: float = 3.0
-    """How long a control client may take to open."""
-    spawn_seconds: float = 30.0
-    """How long calls are spawned instead when the control client did not open."""
+    lease_seconds: int = 10  # how long a lease on a session's input lasts unless renewed
+    human_seconds: int = 2  # a person who pressed a key this recently is still typing; tmux counts in whole seconds
+    open_seconds: float = 3.0  # how long a control client may take to open
+    spawn_seconds: float = 30.0  # how long calls are spawned instead when the control client did not open
     foreign_pause_seconds: float = 0.1
     """How often a pane without a journal is looked at, for nothing tells when it prints."""
-    foreign_rare_pause_seconds: float = 0.5
-    """The same when nothing changed for long."""
-    foreign_lock_seconds: float = 5.0
-    """How long another process may have what only one may have at a time."""
+    foreign_rare_pause_seconds: float = 0.5  # the same when nothing changed for long
+    foreign_lock_seconds: float = 5.0  # how long another process may have what only one may have at a time
 
 
 class JudgingTiming(Value):
@@ -213,12 +171,9 @@ class JudgingTiming(Value):
 
     blink_seconds: float = 0.4
     """How far back a program that waited counts as still waiting, when it wakes to blink or to move a clock."""
-    used_seconds: float = 0.6
-    """The time over which the use of the processor is looked at."""
-    used_recently_seconds: float = 0.25
-    """The time in which a program that goes on computing uses it, too."""
-    start_seconds: float = 2.0
-    """How long a new program counts as starting, if its profile does not say."""
+    used_seconds: float = 0.6  # the time over which the use of the processor is looked at
+    used_recently_seconds: float = 0.25  # the time in which a program that goes on computing uses it, too
+    start_seconds: float = 2.0  # how long a new program counts as starting, if its profile does not say
     hook_seconds: float = 1.0
     """How long what a program told of its turn counts more than what it shows: it tells before it draws."""
 
@@ -226,16 +181,12 @@ class JudgingTiming(Value):
 class ProfileTiming(Value):
     """Reading profiles and trying them."""
 
-    fresh_seconds: float = 2.0
-    """How long a profile may be cached before its file is looked at again."""
+    fresh_seconds: float = 2.0  # how long a profile may be cached before its file is looked at again
     trial_seconds: float = 0.5
     """How long all searches of a pattern's trial may take; those of a sound pattern take a hundredth of it."""
-    search_seconds: float = 0.05
-    """Seconds of the processor for one search of a trial that no alarm can end."""
-    version_seconds: float = 10.0
-    """How long a program may take to print its version."""
-    exit_seconds: float = 5.0
-    """How long a program may take to end when it is told to."""
+    search_seconds: float = 0.05  # seconds of the processor for one search of a trial that no alarm can end
+    version_seconds: float = 10.0  # how long a program may take to print its version
+    exit_seconds: float = 5.0  # how long a program may take to end when it is told to
     quiet_seconds: float = 0.7
     """A program that printed nothing for this long, with something left of its cursor, is taken to wait."""
 
@@ -243,39 +194,28 @@ class ProfileTiming(Value):
 class PluginTiming(Value):
     """What plugins are given."""
 
-    program_seconds: float = 10.0
-    """How long a plugin that is a program may take."""
-    function_seconds: float = 60.0
-    """How long a function of a plugin may take, unless the plugin says otherwise."""
-    test_seconds: float = 30.0
-    """How long one test of a plugin may take."""
+    program_seconds: float = 10.0  # how long a plugin that is a program may take
+    function_seconds: float = 60.0  # how long a function of a plugin may take, unless the plugin says otherwise
+    test_seconds: float = 30.0  # how long one test of a plugin may take
 
 
 class PageTiming(Value):
     """What a person sees: `top`, and the line that tells what a command waits for."""
 
-    table_seconds: float = 1.0
-    """How often the table of `top` is made anew."""
-    together_seconds: float = 0.1
-    """Changes this close together are looked at together."""
+    table_seconds: float = 1.0  # how often the table of `top` is made anew
+    together_seconds: float = 0.1  # changes this close together are looked at together
     quiet_seconds: float = 5.0
     """How rarely sessions and their processes are listed where nothing was printed and no state changed."""
-    load_seconds: float = 0.5
-    """Processor time is told as a share of at least this long."""
-    note_seconds: float = 10.0
-    """How long what was said stands in place of the keys."""
-    escape_seconds: float = 0.05
-    """An escape that nothing follows for this long is the key of that name."""
+    load_seconds: float = 0.5  # processor time is told as a share of at least this long
+    note_seconds: float = 10.0  # how long what was said stands in place of the keys
+    escape_seconds: float = 0.05  # an escape that nothing follows for this long is the key of that name
     line_seconds: float = 1.0
     """When a person may begin to wonder what is waited for; how often the line is written again."""
     rare_pause_seconds: float = 5.0
     """The longest pause between two looks at what is waited for; the longer it lasts the rarer they are."""
-    grace_seconds: float = 3.0
-    """How long an orderly end may take after SIGTERM."""
-    service_start_seconds: int = 300
-    """How long a service's server and all that is restored may take to start."""
-    service_stop_seconds: int = 10
-    """How long programs may take to end when a service tells them to."""
+    grace_seconds: float = 3.0  # how long an orderly end may take after SIGTERM
+    service_start_seconds: int = 300  # how long a service's server and all that is restored may take to start
+    service_stop_seconds: int = 10  # how long programs may take to end when a service tells them to
 
 
 class Timing(Value):
@@ -301,16 +241,12 @@ class Timing(Value):
 class Limits(Value):
     """How much is read of what a program's hooks and transcripts hold: it may write as much as it likes."""
 
-    event_bytes: int = 1 << 20
-    """Bytes of one event that are read."""
-    events_bytes: int = 8 << 20
-    """Bytes of all events that are read at once: the newest."""
-    events_kept: int = 500
-    """How many events are read, and kept when a turn begins: the newest."""
+    event_bytes: int = 1 << 20  # bytes of one event that are read
+    events_bytes: int = 8 << 20  # bytes of all events that are read at once: the newest
+    events_kept: int = 500  # how many events are read, and kept when a turn begins: the newest
     near_transcript_bytes: int = 2 << 20
     """Bytes of a transcript that are read from its end at first, as 20 MB take 1.4 s (measured)."""
-    transcript_bytes: int = 64 << 20
-    """Bytes that are read from its end if the input is not among those."""
+    transcript_bytes: int = 64 << 20  # bytes that are read from its end if the input is not among those
 
 
 class Clock(Value):
