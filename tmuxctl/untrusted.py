@@ -8,7 +8,6 @@ file without end, brackets without end. Plugins may import this too.
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 from collections.abc import Mapping
 from errno import EINVAL
@@ -69,6 +68,9 @@ def remove_tree(path: str) -> None:
     Python's own way ends at a thousand folders in one another (RecursionError, measured). Raises OSError as that does, and
     subprocess.SubprocessError where rm(1) does not end within a minute.
     """
+    # loads bz2 and lzma: 3 ms that no quick command has to pay
+    import shutil
+
     try:
         shutil.rmtree(path)
     except RecursionError:
