@@ -548,9 +548,8 @@ def _remove_worktree(common: str, path: str, *, force: bool) -> None:
     if not os.path.lexists(path):
         return
     if not force:
-        raise Failed(
-            f"git worktree remove: {_error_words(ran)}" if ran else f"its repository {common} is gone", reason="git"
-        )
+        message = f"git worktree remove: {_error_words(ran)}" if ran else f"its repository {common} is gone"
+        raise Failed(message, reason="git")
     remove_tree(path)
     if ran:
         Git(common, {"GIT_DIR": common}).ask(*words)
@@ -625,9 +624,8 @@ def _list_unsaved(about: Mapping[str, Any], record: Record) -> list[str]:
     own = git.variables["GIT_DIR"]
     changed, stamps = _list_changes(git), record.get("stamps", {})
     touched = {path for path, known in changed.items() if stamps.get(path, "") != _stamp_file(about["path"], path)}
-    copies = [
-        path for path in record.get("copied", ()) if _stamp_file(about["path"], path) not in (None, stamps.get(path))
-    ]
+    copied = {path: _stamp_file(about["path"], path) for path in record.get("copied", ())}
+    copies = [path for path, stamp in copied.items() if stamp not in (None, stamps.get(path))]
     return [
         *_count_phrase(sum(changed[path] for path in touched), "changed file", "not committed"),
         *_count_phrase(sum(not changed[path] for path in touched), "new file", "not committed"),

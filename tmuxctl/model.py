@@ -203,25 +203,19 @@ def is_addressable(name: str) -> bool:
 
 def check_name(name: str) -> str:
     """The name itself, or Usage: letters, digits, `_` and `-`, at most 63, which is inert in every tmux format."""
-    if not NAME.fullmatch(name):
-        shown = ascii(name[:40])
-        raise Usage(
-            f"{shown} is not a valid session name",
-            reason="bad_name",
-            hint="use letters, digits, _ and -, starting with a letter or digit, at most 63 characters",
-        )
-    return name
+    return _check_fits(name, "session name", "bad_name")
 
 
 def check_tag(tag: str) -> str:
     """The tag itself, or Usage: what may stand in a session's name."""
-    if not NAME.fullmatch(tag):
-        raise Usage(
-            f"{ascii(tag[:40])} is not a valid tag",
-            reason="bad_tag",
-            hint="use letters, digits, _ and -, starting with a letter or digit, at most 63 characters",
-        )
-    return tag
+    return _check_fits(tag, "tag", "bad_tag")
+
+
+def _check_fits(text: str, what: str, reason: str) -> str:
+    if NAME.fullmatch(text):
+        return text
+    hint = "use letters, digits, _ and -, starting with a letter or digit, at most 63 characters"
+    raise Usage(f"{ascii(text[:40])} is not a valid {what}", reason=reason, hint=hint)
 
 
 def parse_size(text: str) -> Size:
@@ -231,11 +225,8 @@ def parse_size(text: str) -> Size:
         size = Size(int(found[1]), int(found[2]))
         if 2 <= size.cols <= 1000 and 2 <= size.rows <= 1000:
             return size
-    raise Usage(
-        f"{ascii(text[:40])} is not a valid size",
-        reason="bad_size",
-        hint="columns x rows, each 2 to 1000, as in 120x40",
-    )
+    hint = "columns x rows, each 2 to 1000, as in 120x40"
+    raise Usage(f"{ascii(text[:40])} is not a valid size", reason="bad_size", hint=hint)
 
 
 def natural_key(name: str) -> tuple[object, ...]:
@@ -268,11 +259,8 @@ def parse_seconds(value: str | int | float | None) -> float | None:
         return float(text)
     found = re.fullmatch(DURATION, text)
     if not text or not found:
-        raise Usage(
-            f"{ascii(str(value)[:40])} is not a valid duration",
-            reason="bad_duration",
-            hint="write 500ms, 30, 30s, 5m, 1h30m, 2h or none",
-        )
+        hint = "write 500ms, 30, 30s, 5m, 1h30m, 2h or none"
+        raise Usage(f"{ascii(str(value)[:40])} is not a valid duration", reason="bad_duration", hint=hint)
     return sum(float(number) * unit for number, unit in zip(found.groups(), UNITS, strict=True) if number)
 
 
@@ -280,9 +268,6 @@ def parse_bytes(value: str | int) -> int:
     """`64M`, `1M`, `8k`, `100` as a number of bytes, or Usage."""
     found = re.fullmatch(r"([0-9]{1,15})([kKmMgG]?)[bB]?", str(value))
     if not found:
-        raise Usage(
-            f"{ascii(str(value)[:40])} is not a valid number of bytes",
-            reason="bad_bytes",
-            hint="write 4096, 8k, 64M or 1G",
-        )
+        hint = "write 4096, 8k, 64M or 1G"
+        raise Usage(f"{ascii(str(value)[:40])} is not a valid number of bytes", reason="bad_bytes", hint=hint)
     return int(found[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[found[2].lower()]

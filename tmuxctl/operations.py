@@ -154,11 +154,8 @@ def _parse_text(value: Any) -> str:
     if not isinstance(value, str):
         raise Usage(f"{ascii(value)[:40]} is not text", reason="bad_type")
     if any("\ud800" <= character <= "\udfff" for character in value):
-        raise Usage(
-            "the text holds bytes or surrogates that are not Unicode",
-            reason="bad_text",
-            hint="give raw bytes on standard input: printf '\\377' | tmuxctl send NAME -",
-        )
+        hint = "give raw bytes on standard input: printf '\\377' | tmuxctl send NAME -"
+        raise Usage("the text holds bytes or surrogates that are not Unicode", reason="bad_text", hint=hint)
     return value
 
 
@@ -167,9 +164,8 @@ def _parse_input(value: Any) -> bytes:
         return value
     text = _parse_text(value)
     if "\0" in text:
-        raise Usage(
-            "the text holds NUL", reason="bad_text", hint="give raw bytes on standard input: tmuxctl send NAME -"
-        )
+        hint = "give raw bytes on standard input: tmuxctl send NAME -"
+        raise Usage("the text holds NUL", reason="bad_text", hint=hint)
     return text.encode()
 
 
@@ -285,11 +281,8 @@ class Operation(NamedTuple):
         called where the call comes from."""
         known = {parameter.name: parameter for parameter in self.parameters}
         for name in given.keys() - known.keys():
-            raise Usage(
-                f"{self.spoken} does not take {ascii(name)}",
-                reason="bad_parameter",
-                hint=_suggest(name, list(known)),
-            )
+            hint = _suggest(name, list(known))
+            raise Usage(f"{self.spoken} does not take {ascii(name)}", reason="bad_parameter", hint=hint)
         for parameter in self.parameters:
             if parameter.required and parameter.name not in given:
                 hint = f"tmuxctl {self.spoken} --help"
@@ -306,9 +299,8 @@ class Operation(NamedTuple):
             if parameter.choices:
                 about["enum"] = list(parameter.choices)
             if not parameter.required and parameter.default is not None:
-                about["default"] = (
-                    list(parameter.default) if isinstance(parameter.default, tuple) else parameter.default
-                )
+                default = parameter.default
+                about["default"] = list(default) if isinstance(default, tuple) else default
             properties[parameter.name] = about
         required = [parameter.name for parameter in self.parameters if parameter.required]
         return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
@@ -332,9 +324,8 @@ def find(service: type, name: str) -> Operation:
     function = getattr(service, name, None)
     meta = getattr(function, "__operation__", None)
     if function is None or meta is None:
-        raise Usage(
-            f"no operation {ascii(name)[:40]}", reason="bad_operation", hint=_suggest(name, list_names(service))
-        )
+        hint = _suggest(name, list_names(service))
+        raise Usage(f"no operation {ascii(name)[:40]}", reason="bad_operation", hint=hint)
     signature = list(inspect.signature(function).parameters.values())[1:]
     parameters = tuple(
         _to_parameter(parameter, _evaluate_annotation(parameter.annotation, function)) for parameter in signature
@@ -410,11 +401,8 @@ class Call(NamedTuple):
     def demand(self, right: str, what: str) -> None:
         """Raise Denied unless the caller has this right too."""
         if right not in self.rights:
-            raise Denied(
-                f"{what} needs the right to {right}",
-                reason="right",
-                hint=f"this caller may: {', '.join(self.rights) or 'nothing'}",
-            )
+            hint = f"this caller may: {', '.join(self.rights) or 'nothing'}"
+            raise Denied(f"{what} needs the right to {right}", reason="right", hint=hint)
 
     def check(self) -> None:
         """Raise when the caller gave up."""

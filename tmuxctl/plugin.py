@@ -394,13 +394,10 @@ def _run_cleanup(spec: SessionSpec, applied: AppliedPlugin, ended: SessionEnd, f
     """What the plugin left behind, in its own words; nothing if it left nothing."""
     found = find_plugin(applied.name)
     if found.form == "executable":
-        request = {
-            "op": "cleanup",
-            "options": dict(applied.options),
-            "spec": spec_to_json(spec),
-            "ended": ended._asdict(),
-        }
-        said = run_program(found, request, folder)
+        options, about = dict(applied.options), spec_to_json(spec)
+        said = run_program(
+            found, {"op": "cleanup", "options": options, "spec": about, "ended": ended._asdict()}, folder
+        )
         return str(_parse_printed(applied.name, said).get("left") or "") if said.strip() else ""
     module = load(applied.name).module
     if function := getattr(module, "cleanup", None):
@@ -437,9 +434,8 @@ def _call_plugin(name: str, act: Callable[[], Any], seconds: float = TIMING.plug
         from traceback import extract_tb
 
         last, cause = extract_tb(error.__traceback__)[-1], f"{type(error).__name__}: {error}"
-        raise _plugin_failed(
-            name, f"{cause} ({os.path.basename(last.filename)} line {last.lineno})", cause=cause
-        ) from error
+        place = f"{os.path.basename(last.filename)} line {last.lineno}"
+        raise _plugin_failed(name, f"{cause} ({place})", cause=cause) from error
 
 
 class _StdoutAside:
@@ -475,13 +471,8 @@ def _print_to_stderr() -> Iterator[None]:
 
 
 def _plugin_failed(name: str, what: str, *, hint: str = "", **details: Any) -> Failed:
-    return Failed(
-        f"plugin {name!r}: {what}",
-        reason="plugin",
-        hint=hint or "mend the plugin, or start without it",
-        plugin=name,
-        **details,
-    )
+    hint = hint or "mend the plugin, or start without it"
+    return Failed(f"plugin {name!r}: {what}", reason="plugin", hint=hint, plugin=name, **details)
 
 
 def _bad_spec(what: str, right: str) -> Usage:

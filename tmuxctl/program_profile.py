@@ -322,11 +322,7 @@ def _value_from_json(kind: type[Value] | None, kept: Any) -> Any:
     if isinstance(kept, list):
         return tuple(_value_from_json(kind, item) for item in kept)
     if isinstance(kept, dict):
-        return (
-            _record_from_json(kind, kept)
-            if kind
-            else {name: _value_from_json(None, item) for name, item in kept.items()}
-        )
+        return _record_from_json(kind, kept) if kind else {name: _value_from_json(None, kept[name]) for name in kept}
     return kept
 
 

@@ -114,11 +114,8 @@ def parse_record(text: bytes | str, path: str, *, limit: int = JSON_LIMIT) -> di
 def check_format(found: Any, path: str) -> None:
     """NewerFormat if a format that was found is a later one than ours."""
     if isinstance(found, int) and found > FORMAT:
-        raise NewerFormat(
-            f"{path} has format {found}, and this tmuxctl reads formats up to {FORMAT}",
-            reason=NEWER,
-            hint="a later tmuxctl wrote it: use that one, or upgrade this one",
-        )
+        message = f"{path} has format {found}, and this tmuxctl reads formats up to {FORMAT}"
+        raise NewerFormat(message, reason=NEWER, hint="a later tmuxctl wrote it: use that one, or upgrade this one")
 
 
 def to_record(about: Mapping[str, Any]) -> bytes:

@@ -62,11 +62,8 @@ def transform(
         os.makedirs(view.state_folder(), mode=0o700, exist_ok=True)
     spec = replace(spec, cwd=view.resolve_links(spec.cwd))
     found = repository.find(spec.cwd)
-    if found and found.top in (
-        *view.private_folders(),
-        *view.home_folders(),
-    ):  # it is hidden with the home that it keeps
-        found = None
+    if found and found.top in (*view.private_folders(), *view.home_folders()):
+        found = None  # it is hidden with the home that it keeps
     seen = _make_view(spec, found, level, bind)
     _refuse_hidden_program(spec, seen)
     env, inside = _split_environment(spec, seen)

@@ -343,11 +343,8 @@ def _take_orders(
     if new.head != before and (detached or (there and not elsewhere)):
         words += ["commit", detached] if detached else ["branch", branch]
     elif new.head != before:
-        return (
-            words,
-            False,
-            [f"{_short_name(branch) or 'nothing'} is checked out in the sandbox, and not in the repository"],
-        )
+        what = _short_name(branch) or "nothing"
+        return words, False, [f"{what} is checked out in the sandbox, and not in the repository"]
     old = base.get(before, "") if before.startswith("refs/") else before
     now = detached or new.references.get(branch, "")
     if now and now != old and (detached or there):

@@ -83,9 +83,8 @@ def _read_git_file(top: str, dot: str) -> Repository | None:
         back = _read_beginning(os.path.join(folder, "gitdir")).strip()
         common = os.path.dirname(os.path.dirname(folder))
         return Repository(top, folder, common) if back and os.path.realpath(back) == dot else None
-    back = "".join(
-        re.findall(r'(?m)^\s*worktree\s*=\s*"?(.*?)"?\s*$', _read_beginning(os.path.join(folder, "config")))[-1:]
-    )
+    config = _read_beginning(os.path.join(folder, "config"))
+    back = "".join(re.findall(r'(?m)^\s*worktree\s*=\s*"?(.*?)"?\s*$', config)[-1:])
     right = back and os.path.realpath(os.path.join(folder, back)) == top
     return Repository(top, folder, folder) if right else None
 

@@ -131,10 +131,9 @@ class Trial:
 
     def close(self) -> None:
         """Let go of all that was made."""
+        ended = SessionEnd(None, kept=False, force=True)
         for attempt in self.made:
-            plugin.cleanup(
-                attempt.stored, attempt.applied, SessionEnd(None, kept=False, force=True), folder=self.folder
-            )
+            plugin.cleanup(attempt.stored, attempt.applied, ended, folder=self.folder)
 
     def _make_spec(self, label: str, sort: str) -> SessionSpec:
         place = f"{self.folder}/{NAME_OF_FOLDER if sort == STRANGE else label}"

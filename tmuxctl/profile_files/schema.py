@@ -362,9 +362,8 @@ def _readers_of_file() -> dict[str, Reader]:
             found.setdefault(outer, {})[inner] = read
         else:
             found[outer] = read
-    return {key: _record_reader(reader) if isinstance(reader, dict) else reader for key, reader in found.items()} | {
-        "tests": _Reader.text
-    }
+    found["tests"] = _Reader.text
+    return {key: _record_reader(reader) if isinstance(reader, dict) else reader for key, reader in found.items()}
 
 
 def _one_of_reader(*choices: str) -> Reader:
