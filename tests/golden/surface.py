@@ -49,7 +49,10 @@ def _operation(operation: Operation) -> dict[str, Any]:
     return {
         "group": meta.group,
         "right": meta.right,
-        "traits": [trait for trait in ("idempotent", "streams") if getattr(meta, trait)],
+        "traits": [
+            *(["idempotent"] if meta.idempotent or meta.right == "read" else []),
+            *(["streams"] if meta.streams else []),
+        ],
         "results": [name for name, _, _ in reference.results_of(operation)],
         "parameters": {one.name: _parameter(operation, one) for one in operation.parameters},
     }
