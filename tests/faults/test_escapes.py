@@ -62,7 +62,7 @@ def escaped(control: Control, pids: Path, until: Callable[..., Any]) -> Callable
 @pytest.fixture
 def no_group(monkeypatch: pytest.MonkeyPatch) -> None:
     """No control group is to be had."""
-    monkeypatch.setattr(cgroup, "enter", lambda folder, session_id: ":")
+    monkeypatch.setattr(cgroup, "enter_script", lambda folder, session_id: ":")
 
 
 def group_of(control: Control, session_id: str) -> str:

@@ -186,7 +186,7 @@ def test_a_home_of_the_users_own_group_is_fine(place: Path, config: Path, root: 
 
 
 def test_settings_from_a_pipe_are_read(place: Path) -> None:
-    script = 'exec 9< <(echo "[wait]"; echo "settle = 7"); TMUXCTL_CONFIG=/dev/fd/9 exec "$@"'
+    script = 'exec 9< <(echo "[wait]"; echo "ask_timeout = 7"); TMUXCTL_CONFIG=/dev/fd/9 exec "$@"'
     words = Command().argv("config", "show")
     done = subprocess.run(["bash", "-c", script, "bash", *words], capture_output=True, text=True, check=False)
     assert '"value":7.0,"source":"/dev/fd/9"' in done.stdout, done
