@@ -203,19 +203,19 @@ def is_addressable(name: str) -> bool:
 
 def check_name(name: str) -> str:
     """The name itself, or Usage: letters, digits, `_` and `-`, at most 63, which is inert in every tmux format."""
-    return _check_fits(name, "session name", "bad_name")
+    if not NAME.fullmatch(name):
+        raise Usage(f"{ascii(name[:40])} is not a valid session name", reason="bad_name", hint=NAME_HINT)
+    return name
 
 
 def check_tag(tag: str) -> str:
     """The tag itself, or Usage: what may stand in a session's name."""
-    return _check_fits(tag, "tag", "bad_tag")
+    if not NAME.fullmatch(tag):
+        raise Usage(f"{ascii(tag[:40])} is not a valid tag", reason="bad_tag", hint=NAME_HINT)
+    return tag
 
 
-def _check_fits(text: str, what: str, reason: str) -> str:
-    if NAME.fullmatch(text):
-        return text
-    hint = "use letters, digits, _ and -, starting with a letter or digit, at most 63 characters"
-    raise Usage(f"{ascii(text[:40])} is not a valid {what}", reason=reason, hint=hint)
+NAME_HINT = "use letters, digits, _ and -, starting with a letter or digit, at most 63 characters"
 
 
 def parse_size(text: str) -> Size:
