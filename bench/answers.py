@@ -127,7 +127,7 @@ def ask(control: Control, session: str, one: Exchange, turn: TakeTurn) -> tuple[
     pane, kept = finding.find_with_input(control.machine, session)
     last = LastInput.parse(kept)
     assert last is not None
-    data = finding.journal(control.machine, pane).read(last.offset).data
+    data = finding.open_journal(control.machine, pane).read(last.offset).data
     given = TypedInput(one.typed.encode(), last.x, last.y, last.cols, last.rows, last.echo)
     token = pane.spec.get("marks") or None
     began = time.perf_counter()

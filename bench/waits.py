@@ -94,7 +94,7 @@ def probe(place: Place) -> list[Row]:
         rows = []
         for name, command, limit in (("an idle bash", ("bash",), 1.0), ("a node REPL", ("node",), None)):
             session = control.new(command[0], command)
-            pane = finding.find(control.machine, session.id)
+            pane = finding.find_session(control.machine, session.id)
             cost = _cpu(partial(control.machine.transport.probe, [(pane.pid, pane.tty)]), PROBES)
             asked = f"< {limit:g} ms" if limit else "told only"
             rows.append(Row(f"CPU of one kernel probe of {name}", asked, f"{cost:.2f} ms", limit and cost < limit))

@@ -53,7 +53,7 @@ class Recorder:
 
     def __init__(self, session: str) -> None:
         self.control = Control()
-        self.observer = Observer(self.control.machine, finding.find(self.control.machine, session))
+        self.observer = Observer(self.control.machine, finding.find_session(self.control.machine, session))
         self.clock = self.control.machine.transport.clock() - time.time()
         self.history = self.observer.pane.history
         self.looks: list[Look] = []

@@ -253,7 +253,7 @@ def test_an_input_is_found_wherever_it_stands_in_a_long_transcript(
     (place / "turns.jsonl").write_text("".join(json.dumps(one) + "\n" for one in entries))
     control.new("a", ("cat",), cwd=str(place))
     how = Transcript(user={"is": "user"}, agent={"is": "agent"}, input="text", text="text")
-    found = hook_events.find_transcript_entry(near, finding.find(near, "a"), how, "turns.jsonl", at)
+    found = hook_events.find_transcript_entry(near, finding.find_session(near, "a"), how, "turns.jsonl", at)
     assert found is not None
     assert found.text == f"answer to {at}"
 
@@ -282,7 +282,7 @@ def test_a_transcript_that_a_confined_program_names_is_not_read(
     (folder / "box.py").write_text(CONFINING.format(declared))
     (place / "turns.jsonl").write_text('{"is": "user", "text": "ask"}\n{"is": "agent", "text": "answer"}\n')
     control.new("a", ("cat",), cwd=str(place), with_=("box",))
-    pane = finding.find(control.machine, "a")
+    pane = finding.find_session(control.machine, "a")
     if declared is None:
         # a session of an older version
         facts = {name: fact for name, fact in pane.spec.items() if name != "confined"}
@@ -336,7 +336,7 @@ def test_a_transcript_that_is_no_plain_file_is_not_read(agent: Agent, place: Pat
     hooks = library.load("agent").hooks
     assert hooks
     assert hooks.transcript
-    pane = finding.find(agent.control.machine, agent.name)
+    pane = finding.find_session(agent.control.machine, agent.name)
     assert hook_events.find_transcript_entry(agent.control.machine, pane, hooks.transcript, path, "ask") is None
     assert hook_events.find_transcript_entry(agent.control.machine, pane, hooks.transcript, "kept", "ask")
 

@@ -24,14 +24,14 @@ MANY = Quota(10, 1000)
 )
 def test_what_there_is_no_room_for_is_refused(room: Resources, reason: str) -> None:
     with pytest.raises(Failed) as refused:
-        capacity.refuse(room, "/home")
+        capacity.check_room(room, "/home")
     assert refused.value.reason == reason
     assert refused.value.hint
 
 
 def test_what_cannot_be_asked_is_no_reason_to_refuse() -> None:
-    capacity.refuse(Resources(), "/home")
-    capacity.refuse(Resources(free=1 << 30, ptys=Quota(4000, 4096), descriptors=Quota(51, 64)), "/home")
+    capacity.check_room(Resources(), "/home")
+    capacity.check_room(Resources(free=1 << 30, ptys=Quota(4000, 4096), descriptors=Quota(51, 64)), "/home")
 
 
 @pytest.mark.on("memory", "tmux")

@@ -119,7 +119,7 @@ def dying(lost: Control) -> Iterator[Callable[[], None]]:
         gone = next(
             one
             for one in lost.machine.transport.files(f"{home}/sessions")
-            if records.spec(lost.machine, one)["spec"]["name"] == "t"
+            if records.read_spec(lost.machine, one)["spec"]["name"] == "t"
         )
         lost.machine.transport.put(f"{home}/sessions/{gone}/server", lost.machine.transport.read(f"{home}/server"))
         assert records.server_pid(lost.machine) == process.pid
@@ -134,7 +134,7 @@ def test_a_server_that_was_killed_and_is_still_a_process_ended_no_session(
     lost: Control, dying: Callable[[], None]
 ) -> None:
     dying()
-    assert [one.state.value for one in records.lost(lost.machine, [])] == ["lost"]
+    assert [one.state.value for one in records.list_lost(lost.machine, [])] == ["lost"]
     assert [one.state.value for one in lost.ls().sessions] == ["lost"]
 
 
@@ -144,9 +144,9 @@ def test_a_server_that_answers_in_place_of_one_that_is_still_a_process_ended_no_
 ) -> None:
     lost.new("u", LINES)
     dying()
-    assert [(one.name, one.state.value) for one in records.lost(lost.machine, finding.panes(lost.machine))] == [
-        ("t", "lost")
-    ]
+    assert [
+        (one.name, one.state.value) for one in records.list_lost(lost.machine, finding.list_panes(lost.machine))
+    ] == [("t", "lost")]
 
 
 @pytest.mark.on("tmux", "pipe")

@@ -13,7 +13,7 @@ from agents.programs import SHIPPED as PROGRAMS
 from tmuxctl.control import Control
 from tmuxctl.control.observation.explaining import evidence_of_screen
 from tmuxctl.control.setup import profiles
-from tmuxctl.control.setup.first_profile import guessed
+from tmuxctl.control.setup.first_profile import guess_prompt
 from tmuxctl.errors import Conflict, Exited, NotFound, Usage
 from tmuxctl.model import Confidence, State
 from tmuxctl.profile_files import library, schema
@@ -49,7 +49,7 @@ def kept(place: Path, session) -> object:
 @pytest.mark.parametrize(("folder", "case"), list(cases()))
 def test_a_real_screen_is_taken_for_what_it_is(place, folder, case):
     profile = library.load(folder.name, keys=tmux_keys)
-    tested = profiles.run(case, profile, f"{folder.name}/expected.yaml", str(folder))
+    tested = profiles.run_test(case, profile, f"{folder.name}/expected.yaml", str(folder))
     assert tested.ok, f"{case.file}: {tested.expected}; judged {tested.judged}: {tested.why}\n{tested.screen}"
 
 
@@ -310,10 +310,10 @@ def test_a_program_without_prompt_gets_a_profile_to_fill_in(control: Control, pl
 def test_a_prompt_is_guessed_without_what_changes(left, fits, not_):
     import re
 
-    pattern = guessed(left)
+    pattern = guess_prompt(left)
     assert [text for text in fits if not re.search(pattern, text)] == []
     assert [text for text in not_ if re.search(pattern, text)] == []
 
 
 def test_nothing_left_of_the_cursor_is_no_prompt():
-    assert guessed("   ") is None
+    assert guess_prompt("   ") is None

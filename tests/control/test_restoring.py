@@ -80,9 +80,9 @@ def test_all_that_was_asked_for_is_wanted_again(control: Control, place: Path) -
     kept = set(SessionRequest._fields) - creation.NOT_AS_ASKED
     assert kept == OTHERS.keys(), "a field is missing here, or among those that are kept otherwise"
     wanted = SessionRequest("t", ("sh",), cwd=str(place), size="77x22", history=5, profile="none", **OTHERS)
-    record = parse_json(creation.prepare(control.machine, wanted, "t", dry_run=True).files[layout.SPEC])
+    record = parse_json(creation.prepare_session(control.machine, wanted, "t", dry_run=True).files[layout.SPEC])
     assert isinstance(record, dict)
-    again = creation.wanted_again(record["asked"], record["spec"])
+    again = creation.request_again(record["asked"], record["spec"])
     assert again._replace(tags=tuple(again.tags), profile="none") == wanted
 
 

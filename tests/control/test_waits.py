@@ -167,7 +167,7 @@ def test_text_that_leaves_the_screen_at_once_is_found(control: Control, place: P
     control.new("t", ("sh", "-c", words), cwd=str(place))
     # the full stop: a row that is only begun stands on the screen, too, as the 1 of 12345
     wanted = waits.Conditions(text=r"^(1|40000)\.$")
-    with waits.Waiter(control.machine, finding.find(control.machine, "t"), wanted, None, None) as waiter:
+    with waits.Waiter(control.machine, finding.find_session(control.machine, "t"), wanted, None, None) as waiter:
         (place / "go").touch()
         assert waiter.until(20).text == "40000."
 

@@ -160,7 +160,7 @@ def test_of_all_sessions(control: Control, place: Path, name: str, damage: Damag
         control.wait(one)
     here = Path(control.machine.transport.home) / name
     if not here.exists():
-        assert control.machine.known.of("bash")
+        assert control.machine.known.find("bash")
     assert here.exists()
     damage(here)
     assert Command().states() == {"good": "idle", "other": "idle"}

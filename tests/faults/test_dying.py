@@ -74,7 +74,7 @@ def whole(control: Control, place: Path, until: Callable[..., Any]) -> Callable[
         until(lambda: set(marked(place).values()) <= {one.id for one in control.ls().sessions})
         listed = control.ls().sessions
         for one in listed:
-            folder = Path(records.folder(control.machine, one.id))
+            folder = Path(records.session_folder(control.machine, one.id))
             if one.state not in ("exited", "lost"):
                 missing = [
                     name

@@ -66,9 +66,9 @@ def no_group(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def group_of(control: Control, session_id: str) -> str:
-    return cgroup.find_groups(control.machine.transport, {session_id: records.folder(control.machine, session_id)}).get(
-        session_id, ""
-    )
+    return cgroup.find_groups(
+        control.machine.transport, {session_id: records.session_folder(control.machine, session_id)}
+    ).get(session_id, "")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -104,7 +104,7 @@ def test_a_session_that_somebody_ended_is_not_restored_when_the_server_dies_late
 
 def test_a_passing_fault_loses_no_session(control: Control, place: Path) -> None:
     made = control.new("t", LINES)
-    spec = Path(records.folder(control.machine, made.id)) / "spec.json"
+    spec = Path(records.session_folder(control.machine, made.id)) / "spec.json"
     crash(control)
     other = spec.with_name("elsewhere")
     spec.rename(other)

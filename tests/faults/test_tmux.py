@@ -98,9 +98,9 @@ def test_doctor_tells_a_server_of_a_version_that_was_never_tried(control: Contro
     control.new("t", LINES)
     version = control.machine.transport.run([("display-message", "-p", "#{version}")]).decode().strip()
     server = next(one for one in control.doctor().checks if one.name == "server")
-    assert (server.ok, server.hint) == doctor._judged(version)
-    assert doctor._judged(versions.TRIED[-1]) == (True, None)
-    ok, hint = doctor._judged("99.9")
+    assert (server.ok, server.hint) == doctor._judge_version(version)
+    assert doctor._judge_version(versions.TRIED[-1]) == (True, None)
+    ok, hint = doctor._judge_version("99.9")
     assert (ok, versions.TRIED[-1] in (hint or "")) == (None, True)
 
 

@@ -9,7 +9,7 @@ from agents.recording import Told, load
 from agents.truth import drawn, torn
 from agents.turn import Turn
 
-from tmuxctl.control.sessions.chosen_profile import chosen
+from tmuxctl.control.sessions.chosen_profile import choose_profile
 from tmuxctl.evidence import FULL, NONE, WCHAN
 from tmuxctl.reading.answers import drawn_answer as reading
 from tools.states import score
@@ -55,7 +55,7 @@ def test_the_state_of_a_turn_is_told_right(told: Told) -> None:
 def test_an_answer_is_read_off_the_screen_whole_and_without_what_is_around_it(told: Told) -> None:
     if told.wanted is None:
         pytest.skip("a question, no answer")
-    profile = chosen(told.program, ())
+    profile = choose_profile(told.program, ())
     assert profile is not None
     for anchor in (told.anchor, None):
         found = reading.read_answer(told.rows, told.prompt, profile, anchor=anchor)

@@ -1,7 +1,7 @@
-"""Which profile counts: a shell's session runs many programs, and each is known by its own.
+"""Which profile counts: a shell's session runs many programs, and each has its own.
 
-The profiles of all programs are kept beside the sessions as one file of JSON, made anew when a profile's file changed: no
-look at a program reads YAML.
+The profiles of all programs are kept in the state folder as one file of JSON, written again when a profile's file has
+changed: no observation reads YAML.
 """
 
 from __future__ import annotations
@@ -40,82 +40,82 @@ class KnownProfiles:
         self.transport = transport
         self._entries: tuple[ProfileEntry, ...] = ()
         self._key: list[Any] = []
-        self._found: dict[str, Profile | None] = {}
-        self._checked = -TIMING.profile.fresh_seconds
+        self._by_name: dict[str, Profile | None] = {}
+        self._refreshed_at = -TIMING.profile.fresh_seconds
 
-    def of(self, name: str) -> Profile | None:
-        """The profile for a program that is called so while it has the terminal; None if there is none."""
-        if time.monotonic() - self._checked > TIMING.profile.fresh_seconds:
-            self._check()
-        if name not in self._found:
-            exact = [one for one in self._entries if name in one.names]
-            alike = (one for one in self._entries if any(fnmatchcase(name, pattern) for pattern in one.names))
-            entry = next(iter(exact), None) or next(alike, None)
-            self._found[name] = from_json(entry.frozen) if entry else None
-        return self._found[name]
+    def find(self, name: str) -> Profile | None:
+        """The profile of the program with this name in the foreground; None if there is none."""
+        if time.monotonic() - self._refreshed_at > TIMING.profile.fresh_seconds:
+            self._refresh()
+        if name not in self._by_name:
+            exact = (entry for entry in self._entries if name in entry.names)
+            alike = (entry for entry in self._entries if any(fnmatchcase(name, pattern) for pattern in entry.names))
+            entry = next(exact, None) or next(alike, None)
+            self._by_name[name] = from_json(entry.frozen) if entry else None
+        return self._by_name[name]
 
-    def _check(self) -> None:
+    def _refresh(self) -> None:
         from tmuxctl import extensions
         from tmuxctl.profile_files import library
 
-        self._checked = time.monotonic()
-        found = extensions.list_profiles()
-        key = [tmuxctl.__version__, *([one.path, *library.file_stamp(one.path)] for one in found)]
+        self._refreshed_at = time.monotonic()
+        extensions_found = extensions.list_profiles()
+        key = [tmuxctl.__version__, *([one.path, *library.file_stamp(one.path)] for one in extensions_found)]
         if key == self._key:
             return
-        self._key, self._found = key, {}
+        self._key, self._by_name = key, {}
         path = f"{self.transport.home}/{layout.PROFILES}"
         with suppress(TmuxctlError, OSError, ValueError, KeyError, TypeError):
-            kept = read_object(self.transport, path)
-            if kept["key"] == key:
-                entries = [ProfileEntry(tuple(names), text) for names, text in kept["programs"]]
+            record = read_object(self.transport, path)
+            if record["key"] == key:
+                entries = [ProfileEntry(tuple(names), text) for names, text in record["programs"]]
                 if all(isinstance(one, str) for entry in entries for one in (*entry.names, entry.frozen)):
                     self._entries = tuple(entries)
                     return
-        self._entries = tuple(_entries(found))
+        self._entries = tuple(_load_entries(extensions_found))
         with suppress(TmuxctlError, OSError):
             self.transport.put(path, to_record({"key": key, "programs": self._entries}))
 
 
-def _entries(found: Sequence[Extension]) -> list[ProfileEntry]:
+def _load_entries(found: Sequence[Extension]) -> list[ProfileEntry]:
     """Every profile that can be read, the user's before ours."""
     from tmuxctl.control.secret_values import without_secrets
     from tmuxctl.profile_files import library
     from tmuxctl.terminal.input.keys import tmux_keys
 
     entries = []
-    for one in sorted(found, key=lambda one: library.SOURCES.index(one.source)):
+    for extension in sorted(found, key=lambda extension: library.SOURCES.index(extension.source)):
         with suppress(TmuxctlError):
-            profile = library.load_found(one, keys=tmux_keys)
+            profile = library.load_found(extension, keys=tmux_keys)
             # the kernel tells the interpreter's name, not which script it runs
             if (names := profile.foreground) and not profile.script:
                 entries.append(ProfileEntry(names, to_json(without_secrets(profile)).decode()))
     return entries
 
 
-def profile(known: KnownProfiles, own: Profile | None, names: Sequence[str]) -> Profile | None:
-    """The profile of the program that has the terminal, which is called one of these `names`, the most telling first: of
-    the first name that has one, where the session's own comes before another for the same name; else the session's own. An
-    agent may be written in anything: what is called as an interpreter in its session is the agent."""
-    if own is not None and not own.foreground:
-        return own
+def foreground_profile(known: KnownProfiles, session_profile: Profile | None, names: Sequence[str]) -> Profile | None:
+    """The profile of the program that has the terminal: that of the first of its `names` that has one, else the session's.
+    For the same name the session's comes first. An agent may be written in any language: in an agent's session an
+    interpreter is the agent."""
+    if session_profile is not None and not session_profile.foreground:
+        return session_profile
     for name in names:
-        if own is not None and fits(own, name):
-            return own
-        found = known.of(name)
-        if found is not None and not (own is not None and _runs(own, found)):
+        if session_profile is not None and is_called(session_profile, name):
+            return session_profile
+        found = known.find(name)
+        if found is not None and not (session_profile is not None and _interprets(session_profile, found)):
             return found
-    return own
+    return session_profile
 
 
-def _runs(agent: Profile, interpreter: Profile) -> bool:
-    """Whether these are an agent and what it may be written in."""
-    # quick commands judge nothing
+def _interprets(agent: Profile, interpreter: Profile) -> bool:
+    """Whether the two are an agent and an interpreter, in whose language it may be written."""
+    # imported here: quick commands judge no state
     from tmuxctl.reading.state import input_kinds
 
     return input_kinds.is_agent(agent) and input_kinds.is_interpreter(interpreter)
 
 
-def fits(one: Profile, name: str) -> bool:
-    """Whether this is the profile's for a program that is called so while it has the terminal."""
-    return any(fnmatchcase(name, pattern) for pattern in one.foreground)
+def is_called(profile: Profile, name: str) -> bool:
+    """Whether the profile is for a program with this name in the foreground."""
+    return any(fnmatchcase(name, pattern) for pattern in profile.foreground)

@@ -1,7 +1,7 @@
 """Which variables hold a secret, by their name or by what the value looks like.
 
-It may take what is harmless for a secret: then its value is not kept and has to be had again at `restore`. The other
-mistake would put a secret into a file.
+A harmless value may be taken for a secret: then it is not kept, and `restore` has to find it again. The other mistake
+would put a secret into a file.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ WORD = re.compile(
     r"keys?|pat|auth|jw[tek]|cookies?|creds?|pwd|pass|pw|pswd|passwd|dsn|sid|pin|t?otp|mfa|sas|hmac|salt|seed|mnemonic|sig"
     r"|signature|bearer|pem|pfx|webhook|licen[sc]e|netrc|pgpass|htpasswd|kubeconfig"
 )
-"""What means a secret where it is a word of a name: `SIGNING_KEY`, `ghPat`, `DB_PWD`."""
+"""Words of a name that mean a secret: `SIGNING_KEY`, `ghPat`, `DB_PWD`."""
 
 INSIDE = re.compile(
     r"secret|token|passw|passphrase|passcode|credential|apikey|accesskey|privatekey|signingkey|sshpass|jwt|cookie|oauth"
     r"|authoriz",
     re.IGNORECASE,
 )
-"""What means one wherever it stands in a name."""
+"""What means a secret anywhere in a name."""
 
 SPLIT = re.compile(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])")
 
@@ -49,43 +49,43 @@ SHOWN = re.compile(
 
 RUN = re.compile(r"[A-Za-z0-9+/=_-]{16,}")
 PART = re.compile(r"[A-Za-z0-9+=_-]{16,}")
-"""A stretch that may have been drawn at random; where the value is a path, a part of it."""
+"""Characters in a row that may be random; of a path, those of one part of it."""
 
 CHANGES = re.compile(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])")
 LONG = re.compile(r"[a-z]{24}|[A-Z0-9]{20}")
 """Longer than a word of one kind of letters."""
 
 SHARES = (0.12, 0.2)
-"""Of the places between two characters those where the kind of character changes, for one case of letters and for both. Text
-drawn at random from letters and digits has 0.4, names like `ThisIsAConfigValue` have 0.17 at most, `build20241122b` 0.15."""
+"""The least share of changes between two kinds of characters that shows random text, for one case of letters and for both.
+Random letters and digits have 0.4, names like `ThisIsAConfigValue` have 0.17 at most, `build20241122b` 0.15."""
 
 
 def looks_secret(name: str, value: str) -> bool:
-    """Whether a variable has to be taken for a secret, by its name or by its value. An empty value is none."""
+    """Whether a variable counts as a secret, by its name or by its value. An empty value does not."""
     if not value:
         return False
-    return _named_secret(name, value) or bool(SHOWN.search(value)) or _drawn_at_random(value)
+    return _is_named_secret(name, value) or bool(SHOWN.search(value)) or _looks_random(value)
 
 
 def without_secrets(profile: Profile | None) -> Profile | None:
-    """The profile as it may be written elsewhere: of a variable that looks secret the name without its value."""
+    """The profile as it may be written to a file: variables that look secret have an empty value."""
     if profile is None or not any(looks_secret(name, value) for name, value in profile.env.items()):
         return profile
     env = {name: "" if looks_secret(name, value) else value for name, value in profile.env.items()}
     return changed(profile, env=env)
 
 
-def _named_secret(name: str, value: str) -> bool:
+def _is_named_secret(name: str, value: str) -> bool:
     if PLACE.fullmatch(name) and value[0] in "/~.":
         return False
     words = SPLIT.sub(" ", name).lower().split()
     return bool(INSIDE.search("".join(words))) or any(map(WORD.fullmatch, words))
 
 
-def _drawn_at_random(value: str) -> bool:
+def _looks_random(value: str) -> bool:
     runs = (PART if value[0] in "/~." else RUN).findall(value)
-    return any(LONG.search(run) or len(CHANGES.findall(run)) >= _share(run) * (len(run) - 1) for run in runs)
+    return any(LONG.search(run) or len(CHANGES.findall(run)) >= _share_of_changes(run) * (len(run) - 1) for run in runs)
 
 
-def _share(run: str) -> float:
+def _share_of_changes(run: str) -> float:
     return SHARES[0 if run in (run.lower(), run.upper()) else 1]

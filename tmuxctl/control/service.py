@@ -595,7 +595,7 @@ class Control:
         from tmuxctl.control.lifecycle import creation
 
         flags = {"worktree": worktree, "sandbox": sandbox, "scratchpad": scratchpad, "env": env_file}
-        plugins = (*with_, *creation.flagged(flags, lifetime, self.machine.settings.limits_idle_kill))
+        plugins = (*with_, *creation.plugin_words(flags, lifetime, self.machine.settings.limits_idle_kill))
         wanted = creation.SessionRequest(
             name=name,
             command=command,
@@ -734,7 +734,7 @@ class Control:
         """Give a session tags, or take some away, and print those it has."""
         from tmuxctl.control.lifecycle import tags as tagging
 
-        return tagging.change(self.machine, session, tags, remove)
+        return tagging.change_tags(self.machine, session, tags, remove)
 
     @operation(
         right="kill",
@@ -890,7 +890,7 @@ class Control:
         """
         from tmuxctl.control.setup import profile_check
 
-        return profile_check.check(self.machine, name, command, timeout=timeout)
+        return profile_check.check_profile(self.machine, name, command, timeout=timeout)
 
     @operation(
         right="create",
@@ -913,7 +913,7 @@ class Control:
         """
         from tmuxctl.control.setup import first_profile
 
-        return first_profile.new(self.machine, name, command, timeout=timeout, print_only=stdout, force=force)
+        return first_profile.make_profile(self.machine, name, command, timeout=timeout, print_only=stdout, force=force)
 
     @operation(right="read", group="Set up", family=True, examples=("plugin ls", "plugin ls --json"))
     def plugin_ls(self) -> Plugins:

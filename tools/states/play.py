@@ -101,7 +101,9 @@ def play(control: Control, scenario: Scenario, folder: Path, options: Mapping[st
         profile=options["profile"],
         wait=False,
     )
-    player = Player(control, Observer(control.machine, finding.find(control.machine, SESSION), level=options["level"]))
+    player = Player(
+        control, Observer(control.machine, finding.find_session(control.machine, SESSION), level=options["level"])
+    )
     broken = ""
     try:
         for step in scenario.steps:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from tmuxctl.control.sessions.chosen_profile import chosen
+from tmuxctl.control.sessions.chosen_profile import choose_profile
 from tmuxctl.evidence import FULL, Evidence, Look
 from tmuxctl.model import Confidence, State
 from tmuxctl.reading.state.judging import Verdict, judge
@@ -100,14 +100,14 @@ class Figures(NamedTuple):
 
 def judged(recording: Recording, level: str = FULL) -> list[Scored]:
     """Every window of a recording, judged as a machine would that tells so much."""
-    profile = chosen(recording.profile or "none", ())
+    profile = choose_profile(recording.profile or "none", ())
     return scored(recording.degraded(level), lambda evidence: judge(evidence, profile))
 
 
 def with_profile(recording: Recording, written: Mapping[str, Any]) -> Recording:
     """The recording of a scenario, to be judged with the profile that its command would get."""
     argv = shlex.split(filled(str(written["run"]), {"V": "python3", "P313": "python3"}))
-    found = chosen("auto", argv)
+    found = choose_profile("auto", argv)
     return recording._replace(profile=found.name if found else "")
 
 

@@ -49,5 +49,5 @@ def _may_hide_input(machine: Machine, pane: Pane) -> bool:
     from tmuxctl.control import foreground
     from tmuxctl.control.sessions.kept_profile import profile_of
 
-    found = foreground.profile(machine.known, profile_of(machine, pane), [leader.name])
+    found = foreground.foreground_profile(machine.known, profile_of(machine, pane), [leader.name])
     return found is not None and (bool(found.password_argv) or any(rule.hidden for rule in found.asking))

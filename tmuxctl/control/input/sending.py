@@ -162,7 +162,7 @@ def _press_in_parts(machine: Machine, pane: Pane, parts: Sequence[Sequence[str]]
     result = "dup"
     with hold_lease(machine, pane, holder):
         done = count_parts_done(machine, pane, write_id)
-        at, offset = machine.transport.clock(), finding.journal(machine, pane).end()
+        at, offset = machine.transport.clock(), finding.open_journal(machine, pane).end()
         remember = LastInput.remember(holder.pid, write_id, offset, "none", b"", at)
         for number, keys in enumerate(parts):
             if number < done:
@@ -172,7 +172,7 @@ def _press_in_parts(machine: Machine, pane: Pane, parts: Sequence[Sequence[str]]
             if number + 1 < len(parts):
                 current().check()
                 machine.clock.sleep(machine.timing.input.escape_seconds)
-    return Written(pane.name, result, write_id, 0, finding.cursor(pane, offset))
+    return Written(pane.name, result, write_id, 0, finding.cursor_at(pane, offset))
 
 
 def count_parts_done(machine: Machine, pane: Pane, write_id: str) -> int:
@@ -195,7 +195,7 @@ def press_keys(
     NotFound `replaced` if its name is another's by now. `apart`: each by itself, for a program's editor."""
     from tmuxctl.terminal.input.keys import tmux_keys
 
-    at, offset = machine.transport.clock(), finding.journal(machine, pane).end()
+    at, offset = machine.transport.clock(), finding.open_journal(machine, pane).end()
     last_input = continued
     found = tmux_keys(names)
     for number, keys in enumerate([[key] for key in found] if apart else _split_behind_escape(found)):
@@ -323,13 +323,13 @@ def hold_lease(machine: Machine, pane: Pane, holder: LeaseHolder) -> Iterator[No
 
 def _write_to_session(machine: Machine, session: str, write: Callable[[Pane], Written]) -> Written:
     """Write into what is known of the session; if that is of an earlier one, everything is looked at anew."""
-    pane = finding.known(machine, session)
+    pane = finding.find_known(machine, session)
     try:
         if pane.dead:
             raise pasting.ended_error(pane)
         return write(pane)
     except (Exited, NotFound):
-        fresh = finding.find(machine, session)
+        fresh = finding.find_session(machine, session)
         if fresh.dead:
             raise pasting.ended_error(fresh) from None
         if (fresh.id, fresh.name) == (pane.id, pane.name) and not pane.dead:
@@ -340,11 +340,11 @@ def _write_to_session(machine: Machine, session: str, write: Callable[[Pane], Wr
 def _write_guarded(
     machine: Machine, pane: Pane, write: Write, echo: str, *, typed: bytes, holder: LeaseHolder | None = None
 ) -> Written:
-    offset = finding.journal(machine, pane).end()
+    offset = finding.open_journal(machine, pane).end()
     holder = holder or machine.holder
     remember = LastInput.remember(holder.pid, write.id, offset, echo, typed, machine.transport.clock())
     result = pasting.carry_out(machine.transport, holder, pane, write, remember)
-    return Written(pane.name, result, write.id, len(write.data), finding.cursor(pane, offset))
+    return Written(pane.name, result, write.id, len(write.data), finding.cursor_at(pane, offset))
 
 
 def knows_paste(machine: Machine, pane: Pane, *, unknown: bool = False) -> bool:
@@ -356,7 +356,7 @@ def knows_paste(machine: Machine, pane: Pane, *, unknown: bool = False) -> bool:
     flag = machine.transport.run([("display-message", "-p", "-t", pane.target, "#{bracket_paste_flag}")]).strip()
     if flag:
         return flag == b"1"
-    journal = finding.journal(machine, pane)
+    journal = finding.open_journal(machine, pane)
     part = journal.tail(PASTE_STEP)
     start, rest = journal.start(), b""
     while part.data:

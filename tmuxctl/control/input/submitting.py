@@ -75,7 +75,7 @@ def send_to_input_box(machine: Machine, pane: Pane, write: Write, profile: Profi
     with sending.hold_lease(machine, pane, holder):
         done = sending.count_parts_done(machine, pane, write.id)
         if done > 1:
-            return Written(pane.name, "dup", write.id, len(write.data), finding.cursor(pane, observer.journal.end()))
+            return Written(pane.name, "dup", write.id, len(write.data), finding.cursor_at(pane, observer.journal.end()))
         _, remembered = finding.find_with_input(machine, pane.name)
         tracker = StabilityTracker(machine, observer, LastInput.parse(remembered))
         tracker.observe()
@@ -173,7 +173,7 @@ class Submission:
         self._refuse_questions()
         enter = Write(write.id, keys=[(key,) for key in tmux_keys(self.rules.enter)], part=1)
         result = paste.carry_out(self.machine.transport, self.holder, pane, enter, last_input.again(self.holder.pid))
-        return Written(pane.name, result, write.id, len(write.data), finding.cursor(pane, before.journal))
+        return Written(pane.name, result, write.id, len(write.data), finding.cursor_at(pane, before.journal))
 
     # before
 

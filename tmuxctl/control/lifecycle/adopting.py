@@ -1,7 +1,7 @@
-"""Panes of other tmux servers: driven as they are by their target, or adopted under a name with a profile and a journal.
+"""Panes of other tmux servers: driven by their target, or adopted under a name with a profile and a journal.
 
-Nothing of theirs changes: no option, no layout, no pipe that somebody has there. What we remember stands in files of
-ours, `adopted/NAME/` for what is adopted, `foreign/` for what is only used.
+Nothing of such a server changes: no option, no layout, no pipe that is already there. What tmuxctl remembers of a pane
+stands in its own files: in `adopted/NAME/` of an adopted one, in `foreign/` of one that is only used.
 """
 
 from __future__ import annotations
@@ -40,64 +40,66 @@ DEFAULT = "default"
 """The name of tmux's socket where none is given (tmux(1), -L)."""
 
 
-def reach(machine: Machine, session: str) -> tuple[Machine, str] | None:
-    """Who drives a target or an adopted session, and what it is called there; None for a session of our own.
+def reach_adopted(machine: Machine, session: str) -> tuple[Machine, str] | None:
+    """The machine that drives a target or an adopted session, and the session's name there; None for one of ours.
 
     NotFound `no_target`, Unreachable `no_server`.
     """
     if found := TARGET.fullmatch(session):
-        return _direct(machine, found[1] or DEFAULT, found[2])
-    if NAME.fullmatch(session) and (name := _known(machine, session)):
-        return _adopted(machine, name), name
+        return _reach_target(machine, found[1] or DEFAULT, found[2])
+    if NAME.fullmatch(session) and (name := _find_adopted(machine, session)):
+        return _machine_of_adopted(machine, name), name
     return None
 
 
-def _known(machine: Machine, session: str) -> str | None:
-    """The name of what was adopted under this name or has this id."""
-    home = _home(machine)
+def _find_adopted(machine: Machine, session: str) -> str | None:
+    """The name of the adopted pane that has this name or id; None if there is none."""
+    home = _adopted_folder(machine)
     try:
         if os.path.exists(f"{home}/{session}/{layout.ADOPTION}"):
             return session
         if not records.UUID.fullmatch(session):
             return None
         return next(
-            (name for name in names(machine) if os.path.exists(f"{home}/{name}/{layout.SESSIONS}/{session}")), None
+            (name for name in list_names(machine) if os.path.exists(f"{home}/{name}/{layout.SESSIONS}/{session}")), None
         )
     except OSError:
         return None
 
 
-def _home(machine: Machine) -> str:
+def _adopted_folder(machine: Machine) -> str:
     return f"{machine.transport.home}/{layout.ADOPTED}"
 
 
-def names(machine: Machine) -> list[str]:
-    """What is adopted, by name."""
-    found = (name for name in machine.transport.files(_home(machine)) if NAME.fullmatch(name))
-    return sorted((name for name in found if _readable(machine, name) is not False), key=natural_key)
+def list_names(machine: Machine) -> list[str]:
+    """The names of the adopted panes, in order; of those too that a later release adopted."""
+    found = (name for name in machine.transport.files(_adopted_folder(machine)) if NAME.fullmatch(name))
+    return sorted((name for name in found if _is_readable(machine, name) is not False), key=natural_key)
 
 
-def _readable(machine: Machine, name: str) -> bool | None:
-    """Whether it is told what was adopted under a name; None if a later release did that."""
+def _is_readable(machine: Machine, name: str) -> bool | None:
+    """Whether the record of an adopted pane can be read; None if a later release wrote it."""
     try:
-        return bool(_about(machine, name))
+        return bool(_read_adoption(machine, name))
     except NewerFormat:
         return None
 
 
-def _uuids(machine: Machine) -> dict[str, str]:
+def _names_by_uuid(machine: Machine) -> dict[str, str]:
     """The panes that are adopted, as far as they are known, each with its name."""
-    return {_remembered(_about(machine, name)).uuid: name for name in names(machine) if _readable(machine, name)}
+    readable = [name for name in list_names(machine) if _is_readable(machine, name)]
+    return {_parse_pane(_read_adoption(machine, name)).uuid: name for name in readable}
 
 
-def _about(machine: Machine, name: str) -> dict[str, Any]:
+def _read_adoption(machine: Machine, name: str) -> dict[str, Any]:
     try:
-        about = read_object(machine.transport, f"{_home(machine)}/{name}/{layout.ADOPTION}")
-        pane = _remembered(about)
-        texts = (about["socket"], about["cwd"], about["profile"] or "", pane.id, pane.session, pane.window, pane.pane)
+        adoption = read_object(machine.transport, f"{_adopted_folder(machine)}/{name}/{layout.ADOPTION}")
+        pane = _parse_pane(adoption)
+        texts = (adoption["socket"], adoption["cwd"], adoption["profile"] or "", *adoption["argv"])
+        texts += (pane.id, pane.session, pane.window, pane.pane)
         numbers = (pane.server, pane.server_started, pane.pid, pane.started)
-        whole = all(isinstance(one, str) for one in (*texts, *about["argv"])) and SOCKET.fullmatch(about["socket"])
-        return about if whole and all(isinstance(one, int) for one in numbers) else {}
+        valid = all(isinstance(text, str) for text in texts) and all(isinstance(number, int) for number in numbers)
+        return adoption if valid and SOCKET.fullmatch(adoption["socket"]) else {}
     except (NotFound, ValueError, KeyError, TypeError):
         return {}
 
@@ -105,51 +107,51 @@ def _about(machine: Machine, name: str) -> dict[str, Any]:
 # Reaching one
 
 
-def _direct(machine: Machine, socket: str, target: str) -> tuple[Machine, str]:
-    pane = _pane(machine, socket, target)
-    if name := _adopted_as(machine, pane):
-        # one pane has one memory of who types and what was typed, whatever it is called by
-        return _adopted(machine, name), name
-    return _driving(machine, socket, pane), label(socket, pane)
+def _reach_target(machine: Machine, socket: str, target: str) -> tuple[Machine, str]:
+    pane = _find_pane(machine, socket, target)
+    if name := _adopted_name(machine, pane):
+        # a pane has one lease and one last input, whether it is reached by its target or by its name
+        return _machine_of_adopted(machine, name), name
+    return _machine_of_pane(machine, socket, pane), format_label(socket, pane)
 
 
-def _adopted_as(machine: Machine, pane: ForeignPane) -> str | None:
+def _adopted_name(machine: Machine, pane: ForeignPane) -> str | None:
     """The name under which a pane is adopted; None if it is not."""
-    return _uuids(machine).get(pane.uuid)
+    return _names_by_uuid(machine).get(pane.uuid)
 
 
-def _remembered(about: Mapping[str, Any]) -> ForeignPane:
-    return ForeignPane(**about["pane"])
+def _parse_pane(adoption: Mapping[str, Any]) -> ForeignPane:
+    return ForeignPane(**adoption["pane"])
 
 
-def label(socket: str, pane: ForeignPane) -> str:
+def format_label(socket: str, pane: ForeignPane) -> str:
     """A pane's target as people write it, or by its id where its session's name is no plain word."""
-    return _target(socket, pane.place if re.fullmatch(r"[A-Za-z0-9_-]+", pane.session) else pane.id)
+    return _format_target(socket, pane.place if re.fullmatch(r"[A-Za-z0-9_-]+", pane.session) else pane.id)
 
 
-def _target(socket: str, place: str) -> str:
+def _format_target(socket: str, place: str) -> str:
     return f"tmux:{place}" if socket == DEFAULT else f"tmux@{socket}:{place}"
 
 
-def _pane(machine: Machine, socket: str, target: str) -> ForeignPane:
+def _find_pane(machine: Machine, socket: str, target: str) -> ForeignPane:
     try:
-        there = foreign.list_panes(server(machine, socket))
+        panes = foreign.list_panes(transport_to(machine, socket))
     except Unreachable as error:
         if error.reason != "no_server":
             raise
         name = "" if socket == DEFAULT else f"@{socket}"
         hint = f"servers that run: tmuxctl ls --all-sockets; a target is tmux{name}:SESSION:WINDOW.PANE"
         raise Unreachable(f"no tmux server {socket} is running", reason="no_server", hint=hint) from None
-    found = foreign.find_pane(there, target)
+    found = foreign.find_pane(panes, target)
     if found is None:
-        known = ", ".join(label(socket, one) for one in there[:6])
+        known = ", ".join(format_label(socket, one) for one in panes[:6])
         raise NotFound(
             f"no pane {ascii(target[:60])} on tmux server {socket}", reason="no_target", hint=f"it has {known}"
         )
     return found
 
 
-def server(machine: Machine, socket: str) -> Transport:
+def transport_to(machine: Machine, socket: str) -> Transport:
     """A transport to another tmux server of this machine."""
     from tmuxctl.transport.local import LocalTransport
 
@@ -158,25 +160,26 @@ def server(machine: Machine, socket: str) -> Transport:
     )
 
 
-def _driving(machine: Machine, socket: str, pane: ForeignPane, name: str | None = None) -> Machine:
-    """The service for one pane: the same as any other, over a transport that changes nothing but the pane's input."""
+def _machine_of_pane(machine: Machine, socket: str, pane: ForeignPane, name: str | None = None) -> Machine:
+    """A machine for one pane: its transport changes nothing on that server but the pane's input."""
     from tmuxctl.control.machine import Machine
 
-    about = _about(machine, name) if name else {}
-    inner = server(machine, socket)
-    folder = f"{_home(machine)}/{name}" if name else f"{machine.transport.home}/{layout.FOREIGN}/{socket}/{pane.uuid}"
+    adoption = _read_adoption(machine, name) if name else {}
+    inner = transport_to(machine, socket)
+    foreign_folder = f"{machine.transport.home}/{layout.FOREIGN}/{socket}/{pane.uuid}"
+    folder = f"{_adopted_folder(machine)}/{name}" if name else foreign_folder
     first = next(iter(inner.processes([pane.pid])), None)
     spec = {
-        "argv": about.get("argv") or ([first.name] if first else []),
-        "cwd": about.get("cwd") or _folder(pane.pid),
-        "profile": about.get("profile"),
-        "plain": about.get("plain", False),
+        "argv": adoption.get("argv") or ([first.name] if first else []),
+        "cwd": adoption.get("cwd") or _folder_of_process(pane.pid),
+        "profile": adoption.get("profile"),
+        "plain": adoption.get("plain", False),
         "marks": "",
-        # windows are moved and sessions renamed: what is adopted is told by what stays
-        "target": _target(socket, pane.id) if name else label(socket, pane),
+        # windows are moved and sessions renamed: an adopted pane is named by its id, which stays
+        "target": _format_target(socket, pane.id) if name else format_label(socket, pane),
     }
-    kept = bool(about.get("journal")) and _writing(machine, f"{folder}/{layout.SESSIONS}/{pane.uuid}")
-    transport = ForeignTransport(inner, pane, name or label(socket, pane), folder, spec, journal=kept)
+    has_journal = bool(adoption.get("journal")) and _is_writing(machine, f"{folder}/{layout.SESSIONS}/{pane.uuid}")
+    transport = ForeignTransport(inner, pane, name or format_label(socket, pane), folder, spec, journal=has_journal)
     return Machine(
         cast("Transport", transport),
         machine.settings,
@@ -187,20 +190,20 @@ def _driving(machine: Machine, socket: str, pane: ForeignPane, name: str | None 
     )
 
 
-def _folder(pid: int) -> str | None:
-    """The folder a pane's first process is in; None if that is not told."""
+def _folder_of_process(pid: int) -> str | None:
+    """The working folder of a pane's first process; None if it cannot be read."""
     with suppress(OSError):
         return screen.strip_escapes(os.readlink(f"/proc/{pid}/cwd")).replace("\n", " ")
     return None
 
 
-def _adopted(machine: Machine, name: str) -> Machine:
-    about = _about(machine, name)
-    return _driving(machine, about["socket"], _remembered(about), name)
+def _machine_of_adopted(machine: Machine, name: str) -> Machine:
+    adoption = _read_adoption(machine, name)
+    return _machine_of_pane(machine, adoption["socket"], _parse_pane(adoption), name)
 
 
-def _writing(machine: Machine, folder: str) -> bool:
-    """Whether our writer still reads along."""
+def _is_writing(machine: Machine, folder: str) -> bool:
+    """Whether our writer of the journal still runs."""
     try:
         pid = int(machine.transport.read(f"{folder}/{layout.WRITER_PID}"))
     except (NotFound, ValueError):
@@ -212,7 +215,7 @@ def _writing(machine: Machine, folder: str) -> bool:
 
 
 def adopt(machine: Machine, target: str, name: str | None, *, profile: str) -> Session:
-    """Give a pane a name, a profile, and a journal if nothing reads along there yet."""
+    """Give a pane a name, a profile, and a journal if its output goes to no other pipe."""
     found = TARGET.fullmatch(target)
     if not found:
         raise Usage(
@@ -223,50 +226,44 @@ def adopt(machine: Machine, target: str, name: str | None, *, profile: str) -> S
     socket = found[1] or DEFAULT
     if socket == machine.transport.socket:
         raise Conflict(f"{target} is a session of tmuxctl's own", reason="ours", hint="use it by its name: tmuxctl ls")
-    pane = _pane(machine, socket, found[2])
+    pane = _find_pane(machine, socket, found[2])
     if pane.ours:
         raise foreign.own_session_error(target, socket)
-    with _adopting(machine, target):
-        chosen = _free_name(machine, name, pane)
-        folder = f"{_home(machine)}/{chosen}"
+    with _adoption_lock(machine, target):
+        chosen = _choose_name(machine, name, pane)
+        folder = f"{_adopted_folder(machine)}/{chosen}"
         try:
-            _keep(machine, folder, chosen, pane, _facts(machine, socket, pane, profile))
+            _keep_adoption(machine, folder, chosen, pane, _gather_facts(machine, socket, pane, profile))
         except BaseException:
-            _give_back(machine, folder)
+            _undo_adoption(machine, folder)
             raise
-    return listing.show(_adopted(machine, chosen), chosen)
+    return listing.show(_machine_of_adopted(machine, chosen), chosen)
 
 
-def _adopting(machine: Machine, target: str) -> AbstractContextManager[None]:
-    """Be the only one who adopts: a pane gets one name, and a name one pane."""
-    machine.transport.make_folder(_home(machine))
+def _adoption_lock(machine: Machine, target: str) -> AbstractContextManager[None]:
+    """The lock of adopting: a pane gets one name, and a name one pane."""
+    machine.transport.make_folder(_adopted_folder(machine))
     return foreign.hold_lock(f"{machine.transport.home}/{layout.ADOPT_LOCK}", target)
 
 
-def _keep(machine: Machine, folder: str, name: str, pane: ForeignPane, about: dict[str, Any]) -> None:
-    """Write down what is adopted, and read along if nothing else does."""
+def _keep_adoption(machine: Machine, folder: str, name: str, pane: ForeignPane, adoption: dict[str, Any]) -> None:
+    """Write the files of an adopted pane, and start its journal if no other pipe is there."""
     inside = f"{folder}/{layout.SESSIONS}/{pane.uuid}"
-    for one in (
-        folder,
-        f"{folder}/{layout.SESSIONS}",
-        inside,
-        f"{inside}/{layout.JOURNAL}",
-        f"{inside}/{layout.EVENTS}",
-        f"{inside}/{layout.SHELL}",
-    ):
-        machine.transport.make_folder(one)
+    parts = (layout.JOURNAL, layout.EVENTS, layout.SHELL)
+    for subfolder in (folder, f"{folder}/{layout.SESSIONS}", inside, *(f"{inside}/{part}" for part in parts)):
+        machine.transport.make_folder(subfolder)
     for place in (folder, inside):
         machine.transport.put(f"{place}/{layout.SERVER}", f"{pane.server} {pane.server_started}\n".encode())
     machine.transport.put(f"{inside}/{layout.WRITER}", writer_script(machine.settings.journal_limit).encode())
-    machine.transport.put(f"{inside}/{layout.PROFILE}", _profile(about))
-    spec = {"asked": about, "id": pane.uuid, "spec": {"name": name, "cwd": about["cwd"], "size": ""}}
+    machine.transport.put(f"{inside}/{layout.PROFILE}", _profile_json(adoption))
+    spec = {"asked": adoption, "id": pane.uuid, "spec": {"name": name, "cwd": adoption["cwd"], "size": ""}}
     machine.transport.put(f"{inside}/{layout.SPEC}", to_record(spec))
-    about["journal"] = _read_along(machine, server(machine, about["socket"]), pane, inside)
-    # what has this file is adopted: it comes last
-    machine.transport.put(f"{folder}/{layout.ADOPTION}", to_record(about), durable=True)
+    adoption["journal"] = _start_journal(machine, transport_to(machine, adoption["socket"]), pane, inside)
+    # a pane counts as adopted once this file is there: it comes last
+    machine.transport.put(f"{folder}/{layout.ADOPTION}", to_record(adoption), durable=True)
 
 
-def _facts(machine: Machine, socket: str, pane: ForeignPane, profile: str) -> dict[str, Any]:
+def _gather_facts(machine: Machine, socket: str, pane: ForeignPane, profile: str) -> dict[str, Any]:
     import psutil
 
     argv, cwd = [], None
@@ -275,7 +272,7 @@ def _facts(machine: Machine, socket: str, pane: ForeignPane, profile: str) -> di
         argv, cwd = process.cmdline(), process.cwd()
     return {
         "socket": socket,
-        "target": _target(socket, pane.id),
+        "target": _format_target(socket, pane.id),
         "pane": pane._asdict(),
         "argv": argv,
         "cwd": cwd,
@@ -285,18 +282,19 @@ def _facts(machine: Machine, socket: str, pane: ForeignPane, profile: str) -> di
     }
 
 
-def _profile(about: Mapping[str, Any]) -> bytes:
-    """The profile that is named, frozen; with `auto` the program that has the terminal decides each time."""
+def _profile_json(adoption: Mapping[str, Any]) -> bytes:
+    """The profile that is named, as JSON; null for `auto`, where the program that has the terminal decides each time."""
     from tmuxctl.control.secret_values import without_secrets
     from tmuxctl.control.sessions import chosen_profile
     from tmuxctl.program_profile import to_json
 
-    return to_json(without_secrets(chosen_profile.chosen(about["profile"], ()) if about["profile"] else None))
+    name = adoption["profile"]
+    return to_json(without_secrets(chosen_profile.choose_profile(name, ()) if name else None))
 
 
-def _free_name(machine: Machine, name: str | None, pane: ForeignPane) -> str:
-    taken = {one.name for one in finding.panes(machine)} | set(names(machine))
-    if other := _adopted_as(machine, pane):
+def _choose_name(machine: Machine, name: str | None, pane: ForeignPane) -> str:
+    taken = {one.name for one in finding.list_panes(machine)} | set(list_names(machine))
+    if other := _adopted_name(machine, pane):
         raise Conflict(f"{pane.place} is adopted as {other}", reason="exists", hint=f"tmuxctl release {other}")
     if name is not None:
         if check_name(name) in taken:
@@ -306,84 +304,85 @@ def _free_name(machine: Machine, name: str | None, pane: ForeignPane) -> str:
     return next(one for one in (first, *(f"{first}-{number}" for number in range(2, 10_000))) if one not in taken)
 
 
-def _read_along(machine: Machine, there: Transport, pane: ForeignPane, folder: str) -> bool:
-    """Start our writer where nothing reads along; False where something of theirs does."""
+def _start_journal(machine: Machine, transport: Transport, pane: ForeignPane, folder: str) -> bool:
+    """Start our writer of the journal; False if another pipe is there."""
     from tmuxctl.transport.base import Guard, GuardRefused
 
-    # tested and done in one list: nobody else's pipe is ever ended
+    # tested and done in one command list: another's pipe is never ended
     with suppress(GuardRefused):
         free = Guard(pane.id, "#{?#{pane_pipe},0,1}")
-        there.run([free, ("pipe-pane", "-IO", "-t", pane.id, pipe_command(folder))])
+        transport.run([free, ("pipe-pane", "-IO", "-t", pane.id, pipe_command(folder))])
     deadline = time.monotonic() + machine.timing.session.close_seconds
-    while not there.files(folder).get(layout.WRITER_PID) and time.monotonic() < deadline:
-        if not foreign_pipe(there, pane):
+    while not transport.files(folder).get(layout.WRITER_PID) and time.monotonic() < deadline:
+        if not is_piped(transport, pane):
             return False
         time.sleep(0.005)
-    return layout.WRITER_PID in there.files(folder)
+    return layout.WRITER_PID in transport.files(folder)
 
 
-def foreign_pipe(there: Transport, pane: ForeignPane) -> bool:
-    """Whether anything reads along with this very pane now."""
-    return any(one.uuid == pane.uuid and one.piped for one in foreign.list_panes(there))
+def is_piped(transport: Transport, pane: ForeignPane) -> bool:
+    """Whether the output of this very pane goes to a pipe now."""
+    return any(one.uuid == pane.uuid and one.piped for one in foreign.list_panes(transport))
 
 
 def release(machine: Machine, chosen: Sequence[str]) -> Released:
-    """Forget adopted panes, and end what of ours reads along there; they go on as if nobody had looked."""
+    """Forget adopted panes, and end our writers of their journals; their programs go on."""
     from tmuxctl.results import Released
 
-    there = machine.transport.files(_home(machine))
+    adopted = machine.transport.files(_adopted_folder(machine))
     for name in chosen:
-        if name not in there:
-            hint = f"adopted: {', '.join(names(machine)) or 'none'}"
+        if name not in adopted:
+            hint = f"adopted: {', '.join(list_names(machine)) or 'none'}"
             raise NotFound(f"{ascii(name[:60])} is not adopted", reason="no_session", hint=hint)
     for name in chosen:
-        _release(machine, name)
+        _release_one(machine, name)
     return Released(tuple(chosen))
 
 
-def _release(machine: Machine, name: str) -> None:
-    about = _about(machine, name)
-    if _give_back(machine, f"{_home(machine)}/{name}") and about:
-        _until_closed(machine, about["socket"], _remembered(about))
+def _release_one(machine: Machine, name: str) -> None:
+    adoption = _read_adoption(machine, name)
+    if _undo_adoption(machine, f"{_adopted_folder(machine)}/{name}") and adoption:
+        _await_pipe_end(machine, adoption["socket"], _parse_pane(adoption))
 
 
-def _give_back(machine: Machine, folder: str) -> bool:
-    """End what of ours reads along, and forget the pane; also where adopting it was broken off. True if something did."""
-    inside = [f"{folder}/{layout.SESSIONS}/{one}" for one in machine.transport.files(f"{folder}/{layout.SESSIONS}")]
-    writing = [one for one in inside if _writing(machine, one)]
-    for one in writing:
-        # the writer is ended, not the pipe: by now the pipe may be somebody else's
+def _undo_adoption(machine: Machine, folder: str) -> bool:
+    """End our writer, and remove what was kept of the pane, also of an adoption that was broken off. True if a writer ran."""
+    sessions = f"{folder}/{layout.SESSIONS}"
+    folders = [f"{sessions}/{session_id}" for session_id in machine.transport.files(sessions)]
+    writing = [session_folder for session_folder in folders if _is_writing(machine, session_folder)]
+    for session_folder in writing:
+        # the writer is ended, not the pipe: by now the pipe may be another's
         machine.transport.shell(
-            'exec sh "$1" end', f"{one}/{layout.WRITER}", timeout=machine.timing.session.close_seconds + 3
+            'exec sh "$1" end', f"{session_folder}/{layout.WRITER}", timeout=machine.timing.session.close_seconds + 3
         )
     machine.transport.remove(folder)
     return bool(writing)
 
 
-def _until_closed(machine: Machine, socket: str, pane: ForeignPane) -> None:
-    there = server(machine, socket)
+def _await_pipe_end(machine: Machine, socket: str, pane: ForeignPane) -> None:
+    transport = transport_to(machine, socket)
     deadline = time.monotonic() + machine.timing.session.close_seconds
     with suppress(TmuxctlError):
-        while foreign_pipe(there, pane) and time.monotonic() < deadline:
+        while is_piped(transport, pane) and time.monotonic() < deadline:
             time.sleep(0.01)
 
 
-def gone(machine: Machine) -> list[str]:
-    """What was adopted and is not there any more."""
-    return [one.name for one in adopted(machine) if one.state.traits.over]
+def list_gone(machine: Machine) -> list[str]:
+    """The names of the adopted panes whose program has ended, or that are not there any more."""
+    return [one.name for one in list_adopted(machine) if one.state.traits.over]
 
 
-def forget(machine: Machine) -> None:
-    """Remove what was remembered of panes that were used by their target and are gone, and of adopting broken off."""
-    if _broken_off(machine):
-        # not what somebody adopts at this moment
-        with _adopting(machine, "prune"):
-            for name in _broken_off(machine):
-                _give_back(machine, f"{_home(machine)}/{name}")
+def remove_forgotten(machine: Machine) -> None:
+    """Remove the files of panes that were used by their target and are gone, and of adoptions that were broken off."""
+    if _list_unfinished(machine):
+        # under the lock: an adoption that is under way at this moment is not broken off
+        with _adoption_lock(machine, "prune"):
+            for name in _list_unfinished(machine):
+                _undo_adoption(machine, f"{_adopted_folder(machine)}/{name}")
     home = f"{machine.transport.home}/{layout.FOREIGN}"
     for socket in machine.transport.files(home):
         try:
-            there = {pane.uuid for pane in foreign.list_panes(server(machine, socket))}
+            there = {pane.uuid for pane in foreign.list_panes(transport_to(machine, socket))}
         except TmuxctlError as error:
             if error.reason not in ("no_server", "no_sessions"):
                 continue
@@ -393,71 +392,71 @@ def forget(machine: Machine) -> None:
                 machine.transport.remove(f"{home}/{socket}/{one}")
 
 
-def _broken_off(machine: Machine) -> Iterable[str]:
-    return machine.transport.files(_home(machine)).keys() - set(names(machine))
+def _list_unfinished(machine: Machine) -> Iterable[str]:
+    return machine.transport.files(_adopted_folder(machine)).keys() - set(list_names(machine))
 
 
 # Listing
 
 
-def adopted(machine: Machine) -> Iterator[Session]:
+def list_adopted(machine: Machine) -> Iterator[Session]:
     """Every adopted session with its state; those that ended too."""
     silent: dict[str, TmuxctlError] = {}
-    for name in names(machine):
+    for name in list_names(machine):
         try:
-            about = _about(machine, name)
-            if about["socket"] not in silent:
-                with _adopted(machine, name) as place:
-                    yield from list(_now(place))
+            adoption = _read_adoption(machine, name)
+            if adoption["socket"] not in silent:
+                with _machine_of_adopted(machine, name) as adopted_machine:
+                    yield from list(_observe_there(adopted_machine))
                 continue
-            error = silent[about["socket"]]
+            error = silent[adoption["socket"]]
         except NewerFormat as newer:
             yield Session(name=name, id=name, status=Status(State.UNKNOWN, detail=newer.reason), left=(newer.message,))
             continue
         except TmuxctlError as found:
-            # another server that does not answer is no reason not to tell of the rest
-            error = silent[about["socket"]] = found
-        yield _unanswered(name, about, error)
+            # a server that does not answer does not keep the panes of others from being listed
+            error = silent[adoption["socket"]] = found
+        yield _session_without_answer(name, adoption, error)
 
 
-def _unanswered(name: str, about: Mapping[str, Any], error: TmuxctlError) -> Session:
-    """What can be said of an adopted pane whose server gives no answer."""
-    pane = _remembered(about)
+def _session_without_answer(name: str, adoption: Mapping[str, Any], error: TmuxctlError) -> Session:
+    """An adopted pane whose server does not answer, as far as its record tells."""
+    pane = _parse_pane(adoption)
     return Session(
         name=name,
         id=pane.uuid,
         status=Status(State.UNKNOWN, detail=error.reason),
-        profile=about["profile"],
-        argv=tuple(about["argv"]),
-        cwd=about["cwd"],
-        target=_target(about["socket"], pane.id),
+        profile=adoption["profile"],
+        argv=tuple(adoption["argv"]),
+        cwd=adoption["cwd"],
+        target=_format_target(adoption["socket"], pane.id),
     )
 
 
-def everywhere(machine: Machine) -> Iterator[Session]:
+def list_everywhere(machine: Machine) -> Iterator[Session]:
     """Every pane of every other tmux server of this user that is not adopted, by its target, with its state."""
-    mine = _uuids(machine)
-    for socket in sockets(machine):
+    mine = _names_by_uuid(machine)
+    for socket in list_sockets(machine):
         try:
-            there = foreign.list_panes(server(machine, socket))
+            panes = foreign.list_panes(transport_to(machine, socket))
         except TmuxctlError:
             continue
-        for pane in there:
+        for pane in panes:
             if pane.uuid in mine:
                 continue
-            with suppress(NotFound, Unreachable), _driving(machine, socket, pane) as place:
-                yield from _now(place)
+            with suppress(NotFound, Unreachable), _machine_of_pane(machine, socket, pane) as pane_machine:
+                yield from _observe_there(pane_machine)
 
 
-def _now(place: Machine) -> Iterator[Session]:
-    """The one session there, with its state. Nobody looked at it all the time: one look would not tell enough."""
+def _observe_there(machine: Machine) -> Iterator[Session]:
+    """The one session of such a machine, with its state. Observed until it is stable: no earlier looks were kept of it."""
 
-    there = finding.panes(place)
-    yield from (observing.session_with_state(observing.observe(place, pane)) for pane in there)
-    yield from records.lost(place, there)
+    panes = finding.list_panes(machine)
+    yield from (observing.session_with_state(observing.observe(machine, pane)) for pane in panes)
+    yield from records.list_lost(machine, panes)
 
 
-def sockets(machine: Machine) -> list[str]:
+def list_sockets(machine: Machine) -> list[str]:
     """The names of the sockets of tmux servers, but for our own (tmux(1): $TMUX_TMPDIR, else /tmp)."""
     folder = os.path.join(os.environ.get("TMUX_TMPDIR") or "/tmp", f"tmux-{os.getuid()}")
     with suppress(OSError):
@@ -472,8 +471,8 @@ def _is_socket(path: str) -> bool:
     return False
 
 
-def refuse(name: str) -> Denied:
-    """The error for ending somebody else's program."""
+def foreign_error(name: str) -> Denied:
+    """The error for ending a program that tmuxctl did not start."""
     return Denied(
         f"{name} is a pane of somebody else's tmux: tmuxctl does not end what it did not start",
         reason="foreign",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tmuxctl.control.lifecycle.listing import show
-from tmuxctl.control.sessions.finding import find
-from tmuxctl.control.sessions.records import amend
+from tmuxctl.control.sessions.finding import find_session
+from tmuxctl.control.sessions.records import change_spec
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import Session, check_name, parse_size
 from tmuxctl.terminal.tmux import options
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 def rename(machine: Machine, session: str, name: str) -> Session:
     """Give a session another name."""
     check_name(name)
-    pane = find(machine, session)
+    pane = find_session(machine, session)
     # if we die between the two, it is at least restored under the name it was to have
-    amend(machine, pane.id, lambda kept: kept["spec"].update(name=name))
+    change_spec(machine, pane.id, lambda kept: kept["spec"].update(name=name))
     try:
         machine.transport.run([("rename-session", "-t", "=" + pane.name, name)])
     except TmuxctlError:
-        amend(machine, pane.id, lambda kept: kept["spec"].update(name=pane.name))
+        change_spec(machine, pane.id, lambda kept: kept["spec"].update(name=pane.name))
         raise
     return show(machine, name)
 
@@ -32,12 +32,12 @@ def rename(machine: Machine, session: str, name: str) -> Session:
 def resize(machine: Machine, session: str, size: str) -> Session:
     """Change the size a session has when nobody is attached."""
     wanted = parse_size(size)
-    pane = find(machine, session)
+    pane = find_session(machine, session)
     if pane.dead:
         from tmuxctl.terminal.input.paste import ended_error
 
         raise ended_error(pane)
-    amend(machine, pane.id, lambda kept: kept["spec"].update(size=str(wanted)))
+    change_spec(machine, pane.id, lambda kept: kept["spec"].update(size=str(wanted)))
     cols, rows = str(wanted.cols), str(wanted.rows)
     machine.transport.run(
         [

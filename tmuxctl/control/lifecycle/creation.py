@@ -1,4 +1,4 @@
-"""Starting a session: from what was asked, through the plugins, to one tmux command list."""
+"""Starting a session: from the request, through the plugins, to one tmux command list."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ NOT_AS_ASKED = frozenset(
     {"name", "command", "cwd", "env", "size", "history", "profile", "plugins", "resolved", "also"}
     | {"if_exists", "linger", "base"}
 )
-"""What is kept as it became instead, or goes for the first start only."""
+"""Fields that a record keeps as they became, or that count for the first start only."""
 
 
-def wanted_again(asked: Mapping[str, Any], spec: Mapping[str, Any]) -> SessionRequest:
+def request_again(asked: Mapping[str, Any], spec: Mapping[str, Any]) -> SessionRequest:
     """What was asked for, from the record of a session, for its next life."""
     kept = {name: asked[name] for name in SessionRequest._fields if name in asked and name not in NOT_AS_ASKED}
     place = {"cwd": asked["cwd"], "size": spec["size"], "history": spec["history"]}
@@ -90,55 +90,55 @@ class PreparedSession(NamedTuple):
     token: str
 
 
-def new(machine: Machine, wanted: SessionRequest) -> Session:
+def new(machine: Machine, request: SessionRequest) -> Session:
     """Start the program and return its session; every step before tmux is undone if a later one fails."""
-    wanted = with_profile(wanted)
+    request = with_profile(request)
     while True:
         try:
-            return _new(machine, wanted)
+            return _create_session(machine, request)
         except Conflict as error:
-            # a name of our own choosing that another process took meanwhile
-            if error.reason != "exists" or wanted.name is not None:
+            # another process took the name that was chosen here
+            if error.reason != "exists" or request.name is not None:
                 raise
 
 
-def _new(machine: Machine, wanted: SessionRequest) -> Session:
-    taken = _taken(machine)
-    name, reused = _name(machine, wanted, taken)
+def _create_session(machine: Machine, request: SessionRequest) -> Session:
+    taken = _taken_names(machine)
+    name, reused = _choose_name(machine, request, taken)
     if reused:
-        return summaries.describe(machine, reused)
+        return summaries.describe_session(machine, reused)
     living = sum(not one.dead for name, one in taken.items() if not name.startswith("_"))
-    capacity.check(machine, living)
-    made = prepare(machine, wanted, name)
+    capacity.check_capacity(machine, living)
+    made = prepare_session(machine, request, name)
     try:
-        put(machine, made)
-        pane = start(machine, made)
+        write_files(machine, made)
+        pane = start_session(machine, made)
     except BaseException as error:
         undo(machine, made, error)
         raise
-    _bury_namesakes(machine, made, taken)
-    return with_status(summaries.summary(pane, finding.cursor(pane, 0)), state=State.STARTING)
+    _archive_namesakes(machine, made, taken)
+    return with_status(summaries.summarize(pane, finding.cursor_at(pane, 0)), state=State.STARTING)
 
 
-def _bury_namesakes(machine: Machine, made: PreparedSession, taken: Mapping[str, server.NameOwner]) -> None:
-    """A lost session of this name gives way to the new one; what it printed stays readable by its id until `prune`. A
-    launcher that was left by a start that was cut short goes, too."""
+def _archive_namesakes(machine: Machine, made: PreparedSession, taken: Mapping[str, server.NameOwner]) -> None:
+    """Archive lost sessions of this name: what they printed stays readable by their id until `prune`. Launchers that starts
+    left behind when they were cut short are removed, too."""
     from tmuxctl.control.lifecycle import ending
 
     folders = machine.transport.files(f"{machine.transport.home}/{layout.SESSIONS}")
     before = time.time() - machine.timing.session.unfinished_seconds
     for session_id in folders.keys() - {made.id} - {one.id for one in taken.values()}:
         ending.remove_launcher(machine, session_id, before=before)
-        # what never started may be on its way to lose against us
-        started = layout.was_started(machine.transport.files(records.folder(machine, session_id)))
-        if started and records.spec(machine, session_id).get("spec", {}).get("name") == made.spec.name:
-            # what its plugins made may be in use again by now: `prune` lets them look
-            ending.write_end(machine, session_id, {})
-            ending.move(machine, session_id)
+        # a folder without a started session may be that of another `new` under way, which will find the name taken
+        started = layout.was_started(machine.transport.files(records.session_folder(machine, session_id)))
+        if started and records.read_spec(machine, session_id).get("spec", {}).get("name") == made.spec.name:
+            # its plugins do not clean up here: what they made may be in use again; `prune` lets them decide
+            ending.write_ended_record(machine, session_id, {})
+            ending.move_to_ended(machine, session_id)
 
 
-def flagged(flags: Mapping[str, str | None], lifetime: str | None, idle_kill: float | None) -> list[str]:
-    """The plugins that have options of their own, as `NAME=VALUE`, and the timeouts of `--lifetime` and the settings."""
+def plugin_words(flags: Mapping[str, str | None], lifetime: str | None, idle_kill: float | None) -> list[str]:
+    """The words `NAME=VALUE` of plugins that have flags of their own, and of the timeouts of `--lifetime` and the settings."""
     for name, value in flags.items():
         if value == "":
             hint = f"leave --{name} out if you do not want it"
@@ -152,18 +152,18 @@ def flagged(flags: Mapping[str, str | None], lifetime: str | None, idle_kill: fl
     return plugins + ([f"timeout:idle={idle_kill:g}"] if idle_kill else [])
 
 
-def plan(machine: Machine, wanted: SessionRequest) -> Plan:
+def plan(machine: Machine, request: SessionRequest) -> Plan:
     """What `new` would do; nothing is written and nothing starts."""
     from tmuxctl.results import Plan
 
-    wanted = with_profile(wanted)
-    name = _default_name(wanted) if wanted.name is None else check_name(wanted.name)
-    made = prepare(machine, wanted, name, dry_run=True)
+    request = with_profile(request)
+    name = _default_name(request) if request.name is None else check_name(request.name)
+    made = prepare_session(machine, request, name, dry_run=True)
     undo_plugins(made)
-    commands = _commands(made)
+    commands = _tmux_commands(made)
     return Plan(
         name=name,
-        profile=wanted.resolved.name if wanted.resolved else None,
+        profile=request.resolved.name if request.resolved else None,
         argv=made.spec.argv,
         cwd=made.spec.cwd,
         size=str(made.spec.size),
@@ -175,70 +175,70 @@ def plan(machine: Machine, wanted: SessionRequest) -> Plan:
     )
 
 
-def with_profile(wanted: SessionRequest) -> SessionRequest:
+def with_profile(request: SessionRequest) -> SessionRequest:
     """What is wanted together with its profile, and with the profile's command where none was given."""
-    if wanted.profile == "none":
-        return wanted
+    if request.profile == "none":
+        return request
     from tmuxctl.control.sessions import chosen_profile
 
-    found = chosen_profile.chosen(wanted.profile, wanted.command or (_shell(),))
-    named = found.command if found and wanted.profile != "auto" else ()
-    return wanted._replace(resolved=found, command=wanted.command or named)
+    found = chosen_profile.choose_profile(request.profile, request.command or (_user_shell(),))
+    named = found.command if found and request.profile != "auto" else ()
+    return request._replace(resolved=found, command=request.command or named)
 
 
-def prepare(machine: Machine, wanted: SessionRequest, name: str, *, dry_run: bool = False) -> PreparedSession:
+def prepare_session(machine: Machine, request: SessionRequest, name: str, *, dry_run: bool = False) -> PreparedSession:
     """Defaults, checks, plugins and shell marks: the session as it will be, nothing written yet; `dry_run` tells plugins
     that it will not be."""
-    settings, profile = machine.settings, wanted.resolved or Profile("")
-    plugins = _plugins(wanted.plugins)
-    clean = wanted.clean_env or any(one.clean_env for one, _ in plugins)
-    base = launch.select_environment(os.environ, clean=clean) if wanted.base is None else wanted.base
-    env = {**base, **profile.env, **wanted.env}
-    check_environment(wanted.env)
-    wanted = wanted._replace(
-        command=wanted.command or (_shell(),),
-        cwd=os.path.join(os.getcwd(), os.path.expanduser(wanted.cwd or "")).rstrip("/") or "/",
-        size=wanted.size or profile.size or str(settings.tmux_size),
-        history=settings.tmux_history if wanted.history is None else wanted.history,
-        tags=tuple(check_tag(tag) for tag in dict.fromkeys(wanted.tags)),
+    settings, profile = machine.settings, request.resolved or Profile("")
+    plugins = _load_plugins(request.plugins)
+    clean = request.clean_env or any(one.clean_env for one, _ in plugins)
+    base = launch.select_environment(os.environ, clean=clean) if request.base is None else request.base
+    env = {**base, **profile.env, **request.env}
+    check_environment(request.env)
+    request = request._replace(
+        command=request.command or (_user_shell(),),
+        cwd=os.path.join(os.getcwd(), os.path.expanduser(request.cwd or "")).rstrip("/") or "/",
+        size=request.size or profile.size or str(settings.tmux_size),
+        history=settings.tmux_history if request.history is None else request.history,
+        tags=tuple(check_tag(tag) for tag in dict.fromkeys(request.tags)),
     )
-    notes = {"linger": wanted.linger, "dry_run": dry_run, "given": sorted({*profile.env, *wanted.env})}
-    spec = specified(machine, wanted._replace(name=name), env, notes)
+    notes = {"linger": request.linger, "dry_run": dry_run, "given": sorted({*profile.env, *request.env})}
+    spec = build_spec(machine, request._replace(name=name), env, notes)
     asked = {
-        **wanted._replace(clean_env=clean).kept(),
-        "argv": list(wanted.command),
+        **request._replace(clean_env=clean).kept(),
+        "argv": list(request.command),
         "cwd": spec.cwd,
-        "env": sorted(wanted.env),
+        "env": sorted(request.env),
         "profile": profile.name or None,
-        "plain": wanted.profile == "none",
-        **wanted.also,
+        "plain": request.profile == "none",
+        **request.also,
     }
     session_id = str(uuid.uuid4())
     chosen = [(one.name, options) for one, options in plugins]
-    inherited = base.keys() - {*profile.env, *wanted.env}
-    places = dict.fromkeys(profile.env.keys() - wanted.env.keys(), kept_environment.PROFILE)
-    made = assemble(machine, spec, session_id, 1, asked, chosen, wanted.resolved, inherited=inherited, places=places)
-    made.files[layout.PROFILE] = to_json(without_secrets(wanted.resolved))
+    inherited = base.keys() - {*profile.env, *request.env}
+    places = dict.fromkeys(profile.env.keys() - request.env.keys(), kept_environment.PROFILE)
+    made = assemble(machine, spec, session_id, 1, asked, chosen, request.resolved, inherited=inherited, places=places)
+    made.files[layout.PROFILE] = to_json(without_secrets(request.resolved))
     return made
 
 
-def specified(
-    machine: Machine, wanted: SessionRequest, env: Mapping[str, str], notes: Mapping[str, Any], *more: str
+def build_spec(
+    machine: Machine, request: SessionRequest, env: Mapping[str, str], notes: Mapping[str, Any], *more: str
 ) -> SessionSpec:
-    """What is wanted, all of it known by now, as the spec of a session: in its first life and in each that follows, with
-    `more` words behind its command."""
-    command = (*wanted.command, *more)
+    """The spec of a session from a complete request, in its first life and in each that follows; `more` words follow its
+    command."""
+    command = (*request.command, *more)
     spec = SessionSpec(
-        argv=login(command) if wanted.login else command,
-        cwd=str(wanted.cwd),
+        argv=as_login_shell(command) if request.login else command,
+        cwd=str(request.cwd),
         env=env,
-        size=parse_size(str(wanted.size)),
-        name=str(wanted.name),
+        size=parse_size(str(request.size)),
+        name=str(request.name),
         machine=machine.transport.machine,
-        history=int(wanted.history or 0),
+        history=int(request.history or 0),
         notes={name: note for name, note in notes.items() if note},
     )
-    check(machine, spec)
+    check_startable(machine, spec)
     return spec
 
 
@@ -266,7 +266,7 @@ def assemble(
     extra: dict[str, bytes] = {}
     before = spec.env
     if asked["shell_marks"]:
-        spec, token, extra = _marked(spec, f"{folder}/{layout.SHELL}")
+        spec, token, extra = _add_shell_marks(spec, f"{folder}/{layout.SHELL}")
     if profile and profile.hooks:
         from tmuxctl.control.observation import hook_launch
 
@@ -289,14 +289,14 @@ def assemble(
     }
     # wrappers change the environment for themselves, and will again when the session is restored
     made = next((bare.env for one, bare in given if one.traits.wraps), spec.env)
-    variables = _kept(spec.notes, before, marked, made, inherited, places)
+    variables = _keep_environment(spec.notes, before, marked, made, inherited, places)
     files = launch.make_files(spec, about, folder, session_id, incarnation, machine.settings.journal_limit, variables)
     files |= {f"{layout.SHELL}/{name}": data for name, data in extra.items()}
     files[f"{layout.EVENTS}/{hooks.FILE}"] = hooks.SCRIPT.encode()
     return PreparedSession(spec, session_id, incarnation, folder, about, files, applied, token)
 
 
-def _kept(
+def _keep_environment(
     notes: Mapping[str, Any],
     before: Mapping[str, str],
     marked: Mapping[str, str],
@@ -304,47 +304,43 @@ def _kept(
     inherited: Collection[str],
     places: Mapping[str, str],
 ) -> dict[str, Any]:
-    """What is kept of the variables that plugins made of the marked ones, without the marks. What a plugin set is given."""
+    """What the record keeps of the variables: those that plugins `made` of the `marked` ones, without the marks. A variable
+    that a plugin set counts as given."""
     variables = {name: before.get(name) if value == marked.get(name) else value for name, value in made.items()}
     known = {name: value for name, value in variables.items() if value is not None}
-    changed_ones = {name for name in inherited if name in known and known[name] != before.get(name)}
+    changed = {name for name in inherited if name in known and known[name] != before.get(name)}
     taken_away = {name for name in inherited if name in before and name not in known}
-    along = set(inherited) - changed_ones - taken_away - set(notes.get("given", ()))
-    return kept_environment.keep(known, along, {**places, **notes.get("places", {})}, notes.get("secrets", {}))
+    inherited_still = set(inherited) - changed - taken_away - set(notes.get("given", ()))
+    places = {**places, **notes.get("places", {})}
+    return kept_environment.keep_variables(known, inherited_still, places, notes.get("secrets", {}))
 
 
-def _plugins(given: Sequence[str | tuple[str, Mapping[str, Any]]]) -> list[tuple[Plugin, Any]]:
+def _load_plugins(written: Sequence[str | tuple[str, Mapping[str, Any]]]) -> list[tuple[Plugin, Any]]:
     """The plugins that were asked for as `NAME`, `NAME=ARG` or `NAME:option=value`, read, each with its options."""
-    if not given:
+    if not written:
         return []
     from tmuxctl import plugin
 
-    pairs = [plugin.parse_with(one) if isinstance(one, str) else one for one in given]
+    pairs = [plugin.parse_with(word) if isinstance(word, str) else word for word in written]
     return [(plugin.load(name), options) for name, options in pairs]
 
 
-def run_seconds(wanted: SessionRequest) -> float | None:
-    """How long `run` waits for the program where the caller says nothing: as long as the most careful of its plugins does."""
-    limits = [plugin.run_seconds for plugin, _ in _plugins(wanted.plugins)]
+def run_seconds(request: SessionRequest) -> float | None:
+    """How many seconds `run` waits if the caller sets no timeout: the least that one of its plugins names; None for ever."""
+    limits = [plugin.run_seconds for plugin, _ in _load_plugins(request.plugins)]
     return min((seconds for seconds in limits if seconds is not None), default=None)
 
 
-def _refuse_adopted(machine: Machine, name: str) -> None:
-    """Conflict if what is adopted is called so."""
-    if name in _adopted(machine):
-        raise Conflict(f"{name} is adopted", reason="exists", hint=f"give it back first: tmuxctl release {name}")
-
-
-def _adopted(machine: Machine) -> Sequence[str]:
+def _adopted_names(machine: Machine) -> Sequence[str]:
     """The names of what is adopted."""
     if not machine.transport.files(f"{machine.transport.home}/{layout.ADOPTED}"):
         return ()
     from tmuxctl.control.lifecycle import adopting
 
-    return adopting.names(machine)
+    return adopting.list_names(machine)
 
 
-def _taken(machine: Machine) -> dict[str, server.NameOwner]:
+def _taken_names(machine: Machine) -> dict[str, server.NameOwner]:
     try:
         return server.list_names(machine.transport)
     except Unreachable as error:
@@ -353,31 +349,32 @@ def _taken(machine: Machine) -> dict[str, server.NameOwner]:
         return {}
 
 
-def _name(
-    machine: Machine, wanted: SessionRequest, taken: Mapping[str, server.NameOwner]
+def _choose_name(
+    machine: Machine, request: SessionRequest, taken: Mapping[str, server.NameOwner]
 ) -> tuple[str, server.Pane | None]:
     """The name to take, or the session to reuse instead."""
-    if wanted.name is None:
-        first = _default_name(wanted)
+    if request.name is None:
+        first = _default_name(request)
         names = (first, *(f"{first}-{number}" for number in range(2, 10_000)))
-        adopted = _adopted(machine)
+        adopted = _adopted_names(machine)
         return next(name for name in names if name not in taken and name not in adopted), None
-    name = check_name(wanted.name)
+    name = check_name(request.name)
     if name not in taken:
-        _refuse_adopted(machine, name)
+        if name in _adopted_names(machine):
+            raise Conflict(f"{name} is adopted", reason="exists", hint=f"give it back first: tmuxctl release {name}")
         return name, None
-    there = finding.find(machine, name, whole=wanted.if_exists != "replace")
-    if wanted.if_exists == "replace" or (wanted.if_exists == "reuse" and there.dead):
+    existing = finding.find_session(machine, name, whole=request.if_exists != "replace")
+    if request.if_exists == "replace" or (request.if_exists == "reuse" and existing.dead):
         from tmuxctl.control.lifecycle import ending
 
-        ending.end(machine, [there])
+        ending.end_sessions(machine, [existing])
         return name, None
-    if wanted.if_exists == "reuse":
-        return name, there
-    raise exists(name, there.dead, wanted.command)
+    if request.if_exists == "reuse":
+        return name, existing
+    raise exists_error(name, existing.dead, request.command)
 
 
-def exists(name: str, dead: bool, command: Sequence[str]) -> Conflict:
+def exists_error(name: str, dead: bool, command: Sequence[str]) -> Conflict:
     """The error for a name that is taken; `command` is what was to run there, none for the user's shell."""
     use = f"its output: tmuxctl log {name}" if dead else f"use it: tmuxctl attach {name}"
     replace = f"tmuxctl new {name} --if-exists replace" + (f" -- {shlex.join(command)}" if command else "")
@@ -385,17 +382,17 @@ def exists(name: str, dead: bool, command: Sequence[str]) -> Conflict:
     return Conflict(f"a session named {name} exists{state}", reason="exists", hint=f"{use}; or replace it: {replace}")
 
 
-def _default_name(wanted: SessionRequest) -> str:
-    program = os.path.basename(wanted.command[0] if wanted.command else _shell())
+def _default_name(request: SessionRequest) -> str:
+    program = os.path.basename(request.command[0] if request.command else _user_shell())
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", program).strip("-_")[:50]
     return plain or "session"
 
 
-def _shell() -> str:
+def _user_shell() -> str:
     return os.environ.get("SHELL") or "/bin/sh"
 
 
-def login(command: tuple[str, ...]) -> tuple[str, ...]:
+def as_login_shell(command: tuple[str, ...]) -> tuple[str, ...]:
     """The words that start a shell as a login shell; Usage for anything else."""
     if os.path.basename(command[0]) not in SHELLS:
         raise Usage(
@@ -406,7 +403,7 @@ def login(command: tuple[str, ...]) -> tuple[str, ...]:
     return (command[0], "-l", *command[1:])
 
 
-def _marked(spec: SessionSpec, folder: str) -> tuple[SessionSpec, str, dict[str, bytes]]:
+def _add_shell_marks(spec: SessionSpec, folder: str) -> tuple[SessionSpec, str, dict[str, bytes]]:
     from tmuxctl.terminal.launch import shells
 
     token = os.urandom(8).hex()
@@ -417,8 +414,8 @@ def _marked(spec: SessionSpec, folder: str) -> tuple[SessionSpec, str, dict[str,
     return replace(spec, argv=found.argv, env={**spec.env, **found.env}), token, files
 
 
-def check(machine: Machine, spec: SessionSpec) -> None:
-    """Usage or Failed if this cannot be started here: no such program or folder, words that no program can be given."""
+def check_startable(machine: Machine, spec: SessionSpec) -> None:
+    """Usage or Failed if the spec cannot be started here: no such program or folder, or words that no program can take."""
     if any("\0" in word or not isinstance(word, str) for word in spec.argv) or not spec.argv[0]:
         raise Usage(
             "a command's words are text without NUL, the first not empty",
@@ -438,17 +435,17 @@ def check(machine: Machine, spec: SessionSpec) -> None:
             f"history {spec.history} is not between 0 and 10,000,000 lines", reason="bad_number", hint="--history 20000"
         )
     if not machine.transport.which(spec.argv[0], spec.env.get("PATH", os.defpath), spec.cwd):
-        raise _not_startable(machine, spec)
+        raise _not_startable_error(machine, spec)
     if "/" in spec.argv[0] and machine.transport.which(spec.argv[0] + "/.", "", spec.cwd):
-        raise _not_executable(spec, "is a folder, not a program", "name the program in it")
+        raise _not_executable_error(spec, "is a folder, not a program", "name the program in it")
 
 
-def _not_startable(machine: Machine, spec: SessionSpec) -> Failed:
+def _not_startable_error(machine: Machine, spec: SessionSpec) -> Failed:
     """The error for a command that is not there, or there but no program."""
     if "/" in spec.argv[0]:
         status, _ = machine.transport.shell('cd "$1" && test -e "$2"', spec.cwd, spec.argv[0])
         if status == 0:
-            return _not_executable(
+            return _not_executable_error(
                 spec, "is not executable", f"if it is a program: chmod +x {shlex.quote(spec.argv[0])}"
             )
     return Failed(
@@ -459,12 +456,12 @@ def _not_startable(machine: Machine, spec: SessionSpec) -> Failed:
     )
 
 
-def _not_executable(spec: SessionSpec, what: str, hint: str) -> Failed:
+def _not_executable_error(spec: SessionSpec, what: str, hint: str) -> Failed:
     return Failed(f"{ascii(spec.argv[0])} {what}", reason="not_executable", hint=hint, argv=list(spec.argv))
 
 
-def put(machine: Machine, made: PreparedSession) -> None:
-    """Write a session's files. Its spec is among them before tmux knows of it: nothing runs that a restore would miss."""
+def write_files(machine: Machine, made: PreparedSession) -> None:
+    """Write a session's files. They hold its spec before tmux knows the session: nothing runs that a restore would miss."""
     transport = machine.transport
     try:
         parse_json(made.files[layout.SPEC])
@@ -477,37 +474,34 @@ def put(machine: Machine, made: PreparedSession) -> None:
     for name, data in made.files.items():
         transport.put(f"{made.folder}/{name}", data)
     script = launch.launcher_script(
-        made.spec, made.folder, made.id, socket=transport.socket, descriptors=_descriptors()
+        made.spec, made.folder, made.id, socket=transport.socket, descriptors=_descriptor_limit()
     )
     transport.put(f"{made.folder}/{layout.LAUNCHER}", script.encode(errors="surrogateescape"))
 
 
-def start(machine: Machine, made: PreparedSession) -> server.Pane:
-    """Start what was put there, while its spec goes to the disk: that may take as long as tmux for the whole session."""
-    with _meanwhile(lambda: _keep_spec(machine, made)):
-        pane = _create(machine, made)
-        # that it was started at all: if the server dies before the launcher comes to run, the session was there all the same
-        machine.transport.put(f"{made.folder}/{layout.SERVER}", _record(machine, pane))
+def start_session(machine: Machine, made: PreparedSession) -> server.Pane:
+    """Start the session, while its spec is synced to the disk: that may take as long as tmux takes for the session."""
+    path, spec = f"{made.folder}/{layout.SPEC}", made.files[layout.SPEC]
+    with _run_beside(lambda: machine.transport.put(path, spec, durable=True)):
+        pane = _create_in_tmux(machine, made)
+        # this file tells that the session was started, even if the server dies before the launcher runs
+        machine.transport.put(f"{made.folder}/{layout.SERVER}", _record_server(machine, pane))
         return pane
 
 
-def _record(machine: Machine, pane: server.Pane) -> bytes:
-    """What is written down of the server that made a session; made good if who started it died before it could say so."""
+def _record_server(machine: Machine, pane: server.Pane) -> bytes:
+    """The record of the server that made a session; written here if the process that started the server died before that."""
     path = f"{machine.transport.home}/{layout.SERVER}"
-    record = records.record(machine, path)
+    record = records.read_short_file(machine, path)
     if record.startswith(b"%d " % pane.server):
         return record
     machine.transport.record_server(pane.server)
-    return records.record(machine, path)
-
-
-def _keep_spec(machine: Machine, made: PreparedSession) -> None:
-    machine.transport.put(f"{made.folder}/{layout.SPEC}", made.files[layout.SPEC], durable=True)
+    return records.read_short_file(machine, path)
 
 
 @contextmanager
-def _meanwhile(work: Callable[[], None]) -> Iterator[None]:
-    """Do the work beside what is done inside, and wait for it; its error is raised at the end."""
+def _run_beside(work: Callable[[], None]) -> Iterator[None]:
+    """Do the work in a thread during the `with` block, and wait for it at the end; its error is raised there."""
     errors: list[BaseException] = []
 
     def attempt() -> None:
@@ -520,7 +514,7 @@ def _meanwhile(work: Callable[[], None]) -> Iterator[None]:
     try:
         thread.start()
     except RuntimeError:
-        # no more threads may be started here: then before it
+        # no thread can be started: do the work before the block
         work()
         yield
         return
@@ -532,14 +526,14 @@ def _meanwhile(work: Callable[[], None]) -> Iterator[None]:
         raise errors[0]
 
 
-def _descriptors() -> int | None:
+def _descriptor_limit() -> int | None:
     import resource
 
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     return soft if soft != resource.RLIM_INFINITY else None
 
 
-def _commands(made: PreparedSession) -> list[Any]:
+def _tmux_commands(made: PreparedSession) -> list[Any]:
     about = launch.format_facts(made.spec, made.asked)
     return launch.creation_commands(
         made.spec,
@@ -552,12 +546,12 @@ def _commands(made: PreparedSession) -> list[Any]:
     )
 
 
-def _create(machine: Machine, made: PreparedSession) -> server.Pane:
+def _create_in_tmux(machine: Machine, made: PreparedSession) -> server.Pane:
     try:
-        reply = machine.transport.create(_commands(made))
+        reply = machine.transport.create(_tmux_commands(made))
     except Conflict as error:
         if error.reason == "exists":
-            raise exists(made.spec.name, False, made.spec.argv) from None
+            raise exists_error(made.spec.name, False, made.spec.argv) from None
         raise
     return server.require_pane(server.parse_pane(reply.decode(errors="replace").rstrip("\n")), made.spec.name)
 
@@ -578,7 +572,7 @@ def undo_start(machine: Machine, made: PreparedSession, error: BaseException) ->
             pane = server.read_pane(machine.transport, made.spec.name)
             if pane.id == made.id:
                 machine.transport.run([("kill-session", "-t", "=" + made.spec.name)])
-    # it holds the environment, secrets too
+    # the launcher holds the environment, secrets too
     machine.transport.remove(f"{made.folder}/{layout.LAUNCHER}")
 
 

@@ -31,8 +31,8 @@ AT_ONCE = 50
 def kill(
     machine: Machine, names: Sequence[str], *, everything: bool, signal: str, grace: float, force: bool = False
 ) -> Killed:
-    """End sessions by name, or all; a name that is not there is an error before anything is ended, and so is a pane of
-    somebody else's, but by `force`, with which plugins remove what they would keep."""
+    """End sessions by name, or all. An unknown name is an error before anything is ended, and so is a pane of another tmux
+    without `force`, with which plugins also remove what they would keep."""
     word = signal.upper().removeprefix("SIG")
     if f"SIG{word}" not in signals.Signals.__members__:
         raise Usage(
@@ -40,78 +40,78 @@ def kill(
         )
     if everything == bool(names):
         raise Usage("name the sessions to kill, or give --all", reason="missing", hint="tmuxctl ls")
-    strangers: list[tuple[Machine, Pane]] = []
+    foreign_panes: list[tuple[Machine, Pane]] = []
     if everything:
-        panes = finding.panes(machine)
-        forgotten = records.lost(machine, panes)
+        panes = finding.list_panes(machine)
+        lost = records.list_lost(machine, panes)
     else:
         try:
-            panes, forgotten, strangers = _named(machine, names, force)
+            panes, lost, foreign_panes = _find_named(machine, names, force)
         except TmuxctlError as error:
             error.message += "; nothing was killed" if len(names) > 1 else ""
             raise
-    _check_readable(machine, forgotten)
-    ended = end(machine, panes, signal=word, grace=grace, force=force)
-    ended += [_end_there(place, pane, word, grace) for place, pane in strangers]
-    ended += end_lost(machine, forgotten, signal=word, grace=grace, force=force)
+    _check_readable(machine, lost)
+    ended = end_sessions(machine, panes, signal=word, grace=grace, force=force)
+    ended += [_end_foreign(place, pane, word, grace) for place, pane in foreign_panes]
+    ended += end_lost(machine, lost, signal=word, grace=grace, force=force)
     return Killed(tuple(ended))
 
 
-def _named(
+def _find_named(
     machine: Machine, names: Sequence[str], force: bool
 ) -> tuple[list[Pane], list[Session], list[tuple[Machine, Pane]]]:
-    """What is to be ended by name: sessions, those that are lost, and with `force` panes of other servers."""
+    """What is to be ended, by name: sessions that run, lost ones, and with `force` panes of other servers."""
     panes: list[Pane] = []
-    forgotten: list[Session] = []
-    strangers: list[tuple[Machine, Pane]] = []
+    lost: list[Session] = []
+    foreign_panes: list[tuple[Machine, Pane]] = []
     for name in dict.fromkeys(names):
-        place, called = reach(machine, name)
-        if place is not machine:
-            strangers.append((place, finding.find(place, called)))
+        pane_machine, pane_name = reach(machine, name)
+        if pane_machine is not machine:
+            foreign_panes.append((pane_machine, finding.find_session(pane_machine, pane_name)))
             continue
         try:
-            panes.append(finding.find(machine, name, whole=False))
+            panes.append(finding.find_session(machine, name, whole=False))
         except (Unreachable, Exited) as error:
             if error.reason not in finding.GONE:
                 raise
-            known = {one.id for one in forgotten}
-            gone = [one for one in records.lost(machine, []) if name in (one.name, one.id)]
-            forgotten += [one for one in gone if one.id not in known]
-    if strangers and not force:
+            known = {one.id for one in lost}
+            gone = [one for one in records.list_lost(machine, []) if name in (one.name, one.id)]
+            lost += [one for one in gone if one.id not in known]
+    if foreign_panes and not force:
         from tmuxctl.control.lifecycle import adopting
 
-        raise adopting.refuse(strangers[0][1].name)
-    return list({pane.id: pane for pane in panes}.values()), forgotten, strangers
+        raise adopting.foreign_error(foreign_panes[0][1].name)
+    return list({pane.id: pane for pane in panes}.values()), lost, foreign_panes
 
 
-def _end_there(place: Machine, pane: Pane, signal: str, grace: float) -> End:
-    """End the programs of a pane of another server; what becomes of the pane is its own tmux's affair."""
+def _end_foreign(machine: Machine, pane: Pane, signal: str, grace: float) -> End:
+    """End the programs of a pane of another server; the pane itself is left to its tmux."""
     (ending,) = process.end_processes(
-        place.transport, [SessionTarget(pane.id, "", pane)], signal=signal, grace=grace
+        machine.transport, [SessionTarget(pane.id, "", pane)], signal=signal, grace=grace
     ).values()
-    return _told(pane.name, pane.id, ending)
+    return _build_end(pane.name, pane.id, ending)
 
 
-def end(
+def end_sessions(
     machine: Machine, panes: Sequence[Pane], *, signal: str = "TERM", grace: float = 3.0, force: bool = False
 ) -> list[End]:
-    """End these sessions' processes, all at once, then the sessions, and leave their tombstones. This process may run in
-    one of them: it sees that to its end."""
+    """End these sessions' processes, all at once, then the sessions, and keep their ended records. This process may run in
+    one of them: it lives until all is done."""
     _check_readable(machine, panes)
-    with _not_hung_up(machine.transport.pid is not None):
-        return _end(machine, panes, signal, grace, force)
+    with _ignore_hangup(machine.transport.pid is not None):
+        return _end_all(machine, panes, signal, grace, force)
 
 
 def _check_readable(machine: Machine, ending: Sequence[Pane | Session]) -> None:
     """NewerFormat for a session of a later release: what its plugins made for it could not be cleaned up."""
-    for one in ending:
-        records.spec(machine, one.id)
+    for session in ending:
+        records.read_spec(machine, session.id)
 
 
 @contextmanager
-def _not_hung_up(here: bool) -> Iterator[None]:
-    """The end of a terminal that is this process's own does not end it meanwhile. What it starts later is hung up as ever."""
-    if not here or threading.current_thread() is not threading.main_thread():
+def _ignore_hangup(is_local: bool) -> Iterator[None]:
+    """Let this process survive the end of its own terminal meanwhile. A process that it starts later is hung up as usual."""
+    if not is_local or threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signals.signal(signals.SIGHUP, signals.SIG_IGN)
@@ -121,24 +121,21 @@ def _not_hung_up(here: bool) -> Iterator[None]:
         signals.signal(signals.SIGHUP, before or signals.SIG_DFL)
 
 
-def _end(machine: Machine, panes: Sequence[Pane], signal: str, grace: float, force: bool) -> list[End]:
+def _end_all(machine: Machine, panes: Sequence[Pane], signal: str, grace: float, force: bool) -> list[End]:
     transport = machine.transport
-    targets = [SessionTarget(pane.id, records.folder(machine, pane.id), pane) for pane in panes]
+    targets = [SessionTarget(pane.id, records.session_folder(machine, pane.id), pane) for pane in panes]
     endings = process.end_processes(transport, targets, signal=signal, grace=grace) if targets else {}
-    last = _last(machine, panes)
-    screens = _screens(machine, panes)
+    last = _await_exit_facts(machine, panes)
+    screens = _capture_screens(machine, panes)
     for pane in last:
-        # before the session goes: who waits for it looks here how it ended
+        # before the session goes: a process that waits for it reads here how it ended
         about = {"exit_status": pane.status, "signal": pane.signal, "detail": pane.ended or None}
         about["screen"] = screens.get(pane.id)
-        write_end(machine, pane.id, about)
+        write_ended_record(machine, pane.id, about)
     _kill_sessions(machine, panes)
-    left = {pane.id: bury(machine, pane.id, force=force) for pane in panes}
-    drop_old(machine)
-    return [
-        _told(pane.name, pane.id, endings[pane.id], status=pane.status, signal=pane.signal, left=left[pane.id])
-        for pane in last
-    ]
+    left = {pane.id: archive_session(machine, pane.id, force=force) for pane in panes}
+    remove_old_records(machine)
+    return [_build_end(pane.name, pane.id, endings[pane.id], pane.status, pane.signal, left[pane.id]) for pane in last]
 
 
 def _kill_sessions(machine: Machine, panes: Sequence[Pane]) -> None:
@@ -147,14 +144,14 @@ def _kill_sessions(machine: Machine, panes: Sequence[Pane]) -> None:
     while left:
         commands: list[Command] = []
         for pane in left[:AT_ONCE]:
-            # by its id too: one of the same name may have taken its place meanwhile
+            # by its id too: a new session may have taken its name meanwhile
             commands.append(Guard(pane.target, f"#{{==:#{{{options.ID}}},{pane.id}}}", pane.id))
             commands.append(("kill-session", "-t", "=" + pane.name))
         try:
             machine.transport.run(commands)
             left = left[AT_ONCE:]
         except GuardRefused as gone:
-            # those before it were ended, and it is not there any more
+            # the sessions before this one were ended, and this one was gone
             left = left[1 + next(index for index, pane in enumerate(left) if pane.id == gone.answer) :]
         except (NotFound, Unreachable) as error:
             if error.reason == "backend_timeout":
@@ -167,22 +164,22 @@ def end_lost(
 ) -> list[End]:
     """End what is left of sessions that tmux does not know any more."""
     now = records.server_pid(machine)
-    targets = [SessionTarget(one.id, records.folder(machine, one.id), server=now) for one in lost]
+    targets = [SessionTarget(session.id, records.session_folder(machine, session.id), server=now) for session in lost]
     endings = process.end_processes(machine.transport, targets, signal=signal, grace=grace) if targets else {}
     ended = []
-    for one in lost:
-        write_end(machine, one.id, {"exit_status": one.exit_status, "signal": one.signal})
-        left = bury(machine, one.id, force=force)
-        ended.append(_told(one.name, one.id, endings[one.id], status=one.exit_status, signal=one.signal, left=left))
-    drop_old(machine)
+    for session in lost:
+        write_ended_record(machine, session.id, {"exit_status": session.exit_status, "signal": session.signal})
+        left = archive_session(machine, session.id, force=force)
+        ending = endings[session.id]
+        ended.append(_build_end(session.name, session.id, ending, session.exit_status, session.signal, left))
+    remove_old_records(machine)
     return ended
 
 
-def _told(
+def _build_end(
     name: str,
     session_id: str,
     ending: Ending,
-    *,
     status: int | None = None,
     signal: str | None = None,
     left: Sequence[str] = (),
@@ -191,15 +188,17 @@ def _told(
     return End(name, session_id, status, signal, ending.ended, ending.left, strays, tuple(left))
 
 
-def _last(machine: Machine, panes: Sequence[Pane]) -> list[Pane]:
-    """The facts once tmux knows how each program ended, at most a second later."""
+def _await_exit_facts(machine: Machine, panes: Sequence[Pane]) -> list[Pane]:
+    """The panes once tmux knows how each program ended; waits at most a second."""
     deadline = time.monotonic() + 1.0
     last = {pane.id: pane for pane in panes}
-    while open_ := [pane for pane in last.values() if not pane.dead or (pane.status is None and pane.signal is None)]:
+    while unknown := [pane for pane in last.values() if not pane.dead or (pane.status is None and pane.signal is None)]:
         try:
-            alone = len(open_) == 1
+            alone = len(unknown) == 1
             now = (
-                [server.read_pane(machine.transport, open_[0].name)] if alone else server.list_panes(machine.transport)
+                [server.read_pane(machine.transport, unknown[0].name)]
+                if alone
+                else server.list_panes(machine.transport)
             )
         except TmuxctlError:
             break
@@ -210,8 +209,8 @@ def _last(machine: Machine, panes: Sequence[Pane]) -> list[Pane]:
     return list(last.values())
 
 
-def _screens(machine: Machine, panes: Sequence[Pane]) -> dict[str, str]:
-    """The last screens as text, by the session's id; of those that can still be had."""
+def _capture_screens(machine: Machine, panes: Sequence[Pane]) -> dict[str, str]:
+    """The last screens as text, by the session's id; of the sessions that tmux still has."""
     from tmuxctl.terminal.panes import captures
     from tmuxctl.terminal.tmux import screen
 
@@ -220,54 +219,55 @@ def _screens(machine: Machine, panes: Sequence[Pane]) -> dict[str, str]:
     return {}
 
 
-def write_end(machine: Machine, session_id: str, about: dict[str, Any]) -> None:
-    """Write down how a session ended. That its plugins are still to clean up is in it too: if we die before they did,
+def write_ended_record(machine: Machine, session_id: str, about: dict[str, Any]) -> None:
+    """Write a session's ended record. It tells that plugins have still to clean up: if this process dies before they did,
     `prune` lets them."""
-    plugins = records.spec(machine, session_id).get("asked", {}).get("applied")
-    about = {**about, "ended": summaries.when(time.time()), "left": ["not cleaned up"] if plugins else []}
+    plugins = records.read_spec(machine, session_id).get("asked", {}).get("applied")
+    about = {**about, "ended": summaries.format_time(time.time()), "left": ["not cleaned up"] if plugins else []}
     with suppress(TmuxctlError, OSError):
-        _write(machine, f"{layout.SESSIONS}/{session_id}", about)
+        _put_ended_record(machine, f"{layout.SESSIONS}/{session_id}", about)
 
 
-def bury(machine: Machine, session_id: str, *, force: bool = False) -> tuple[str, ...]:
-    """Move a session's folder to the ended ones and let its plugins clean up; what they left behind."""
-    move(machine, session_id)
-    about = records.tombstone(machine, session_id)
+def archive_session(machine: Machine, session_id: str, *, force: bool = False) -> tuple[str, ...]:
+    """Move a session's folder to the ended ones and let its plugins clean up. Returns what they left behind."""
+    move_to_ended(machine, session_id)
+    about = records.read_ended_record(machine, session_id)
     if not about.get("left"):
         return ()
     left = _clean_up(machine, session_id, about, kept=True, force=force)
     with suppress(TmuxctlError, OSError):
-        _write(machine, f"{layout.ENDED_SESSIONS}/{session_id}", {**about, "left": left})
+        _put_ended_record(machine, f"{layout.ENDED_SESSIONS}/{session_id}", {**about, "left": left})
     return left
 
 
-def move(machine: Machine, session_id: str) -> None:
+def move_to_ended(machine: Machine, session_id: str) -> None:
     """Move a session's folder to the ended ones as it is."""
     transport = machine.transport
     transport.make_folder(f"{transport.home}/{layout.ENDED_SESSIONS}")
     remove_launcher(machine, session_id)
     with suppress(TmuxctlError, OSError):
-        groups = cgroup.find_groups(transport, {session_id: records.folder(machine, session_id)})
+        folder = records.session_folder(machine, session_id)
+        groups = cgroup.find_groups(transport, {session_id: folder})
         cgroup.remove_groups(transport, list(groups.values()), tries=0)
-        transport.rename(records.folder(machine, session_id), f"{transport.home}/{layout.ENDED_SESSIONS}/{session_id}")
+        transport.rename(folder, f"{transport.home}/{layout.ENDED_SESSIONS}/{session_id}")
 
 
 def remove_launcher(machine: Machine, session_id: str, *, before: float | None = None) -> None:
     """Remove the launcher of a session that will not start any more, with the values in it; `before` spares a newer one."""
-    folder = records.folder(machine, session_id)
+    folder = records.session_folder(machine, session_id)
     for name, about in machine.transport.files(folder).items():
         if name.startswith(layout.LAUNCHER) and (before is None or about.modified < before):
             with suppress(TmuxctlError, OSError):
                 machine.transport.remove(f"{folder}/{name}")
 
 
-def _write(machine: Machine, place: str, about: dict[str, Any]) -> None:
+def _put_ended_record(machine: Machine, place: str, about: dict[str, Any]) -> None:
     machine.transport.put(f"{machine.transport.home}/{place}/{layout.END}", to_record(about), durable=True)
 
 
 def _clean_up(machine: Machine, session_id: str, about: dict[str, Any], *, kept: bool, force: bool) -> tuple[str, ...]:
-    """Let the plugins that made an ended session clean up after it; what they left."""
-    known = records.spec(machine, session_id, layout.ENDED_SESSIONS)
+    """Let the plugins that made an ended session clean up after it. Returns what they left."""
+    known = records.read_spec(machine, session_id, layout.ENDED_SESSIONS)
     applied = known.get("asked", {}).get("applied", ())
     if not applied:
         return ()
@@ -299,10 +299,10 @@ def sync(machine: Machine, names: Sequence[str]) -> Synced:
     """Let the plugins of these sessions, or of all, bring what was made in them to where it belongs."""
     from tmuxctl import plugin
 
-    panes = [finding.find(machine, name) for name in dict.fromkeys(names)] or finding.panes(machine)
+    panes = [finding.find_session(machine, name) for name in dict.fromkeys(names)] or finding.list_panes(machine)
     done = []
     for pane in panes:
-        known = records.spec(machine, pane.id)
+        known = records.read_spec(machine, pane.id)
         applied = [plugin.AppliedPlugin(**one) for one in known.get("asked", {}).get("applied", ())]
         told = plugin.sync(spec_of(machine, known), applied) if applied else None
         if told is not None:
@@ -313,97 +313,101 @@ def sync(machine: Machine, names: Sequence[str]) -> Synced:
     return Synced(tuple(done))
 
 
-def drop_old(machine: Machine) -> None:
-    """Remove the tombstones that have been kept long enough, but those of sessions whose plugins left something."""
+def remove_old_records(machine: Machine) -> None:
+    """Remove ended records older than `journal.keep`, but those of sessions whose plugins left something."""
     keep, home = machine.settings.journal_keep, machine.transport.home
     if keep is None:
         return
     for name, about in machine.transport.files(f"{home}/{layout.ENDED_SESSIONS}").items():
         if about.modified < time.time() - keep:
             with suppress(NewerFormat):
-                records.spec(machine, name, layout.ENDED_SESSIONS)
-                if not records.tombstone(machine, name).get("left"):
+                records.read_spec(machine, name, layout.ENDED_SESSIONS)
+                if not records.read_ended_record(machine, name).get("left"):
                     machine.transport.remove(f"{home}/{layout.ENDED_SESSIONS}/{name}")
 
 
 def prune(machine: Machine, *, dry_run: bool, force: bool = False) -> Pruned:
-    """Remove ended and lost sessions and every tombstone, but those that something still runs in, and those whose plugins
-    hold something back."""
+    """Remove ended and lost sessions and every ended record, but sessions in which processes still run, and records of
+    sessions whose plugins hold something back."""
     from tmuxctl.control.lifecycle import adopting
 
-    panes = finding.panes(machine)
+    panes = finding.list_panes(machine)
     dead = [pane for pane in panes if pane.dead]
-    gone = records.lost(machine, panes)
-    stale = adopting.gone(machine)
+    gone = records.list_lost(machine, panes)
+    stale = adopting.list_gone(machine)
     busy = {
         one: f"{name} still runs {what}: tmuxctl kill {name}"
-        for one, (name, what) in _still_run(machine, dead, gone).items()
+        for one, (name, what) in _find_leftover_processes(machine, dead, gone).items()
     }
-    busy |= _refused(machine, [*dead, *gone])
+    busy |= _why_kept(machine, [*dead, *gone])
     dead, gone = [pane for pane in dead if pane.id not in busy], [one for one in gone if one.id not in busy]
     names = [*(pane.name for pane in dead), *(one.name for one in gone), *stale]
     left = list(busy.values())
     if dry_run:
-        kept = [f"{one.name}: {what}" for one in records.buried(machine) for what in one.left]
+        kept = [f"{one.name}: {what}" for one in records.list_ended(machine) for what in one.left]
         return Pruned(tuple(names), True, (*left, *kept))
-    end(machine, dead, grace=0.5, force=force)
+    end_sessions(machine, dead, grace=0.5, force=force)
     for one in gone:
-        write_end(machine, one.id, {"exit_status": one.exit_status, "signal": one.signal})
-        bury(machine, one.id, force=force)
+        write_ended_record(machine, one.id, {"exit_status": one.exit_status, "signal": one.signal})
+        archive_session(machine, one.id, force=force)
     if stale:
         adopting.release(machine, stale)
-    adopting.forget(machine)
+    adopting.remove_forgotten(machine)
     _remove_unfinished(machine)
-    return Pruned(tuple(names), left=(*left, *_empty_graves(machine, force)))
+    return Pruned(tuple(names), left=(*left, *_remove_ended_records(machine, force)))
 
 
-def _refused(machine: Machine, sessions: Sequence[Pane | Session]) -> dict[str, str]:
-    """Why sessions of a later release stay, by id."""
+def _why_kept(machine: Machine, sessions: Sequence[Pane | Session]) -> dict[str, str]:
+    """Why sessions of a later release are not removed, by id."""
     found = {}
-    for one in sessions:
+    for session in sessions:
         try:
-            records.spec(machine, one.id)
+            records.read_spec(machine, session.id)
         except NewerFormat as newer:
-            found[one.id] = f"{one.name}: {newer.message}"
+            found[session.id] = f"{session.name}: {newer.message}"
     return found
 
 
-def _empty_graves(machine: Machine, force: bool) -> list[str]:
-    """Remove every tombstone, but those whose plugins hold something back; what that is."""
+def _remove_ended_records(machine: Machine, force: bool) -> list[str]:
+    """Remove every ended record, but those whose plugins hold something back. Returns what that is."""
     home = machine.transport.home
     left: list[str] = []
-    for one in machine.transport.files(f"{home}/{layout.ENDED_SESSIONS}"):
+    for session_id in machine.transport.files(f"{home}/{layout.ENDED_SESSIONS}"):
         try:
-            records.spec(machine, one, layout.ENDED_SESSIONS)
-            about = records.tombstone(machine, one)
+            records.read_spec(machine, session_id, layout.ENDED_SESSIONS)
+            about = records.read_ended_record(machine, session_id)
         except NewerFormat as newer:
-            left.append(f"{one}: {newer.message}")
+            left.append(f"{session_id}: {newer.message}")
             continue
-        kept = _clean_up(machine, one, about, kept=False, force=force) if about.get("left") else ()
+        kept = _clean_up(machine, session_id, about, kept=False, force=force) if about.get("left") else ()
         left += kept
         if kept and not force:
-            _write(machine, f"{layout.ENDED_SESSIONS}/{one}", {**about, "left": kept})
+            _put_ended_record(machine, f"{layout.ENDED_SESSIONS}/{session_id}", {**about, "left": kept})
         else:
-            machine.transport.remove(f"{home}/{layout.ENDED_SESSIONS}/{one}")
+            machine.transport.remove(f"{home}/{layout.ENDED_SESSIONS}/{session_id}")
     return left
 
 
-def _still_run(machine: Machine, dead: Sequence[Pane], gone: Sequence[Session]) -> dict[str, tuple[str, str]]:
-    """The sessions that have ended or are lost and have processes all the same, by id: the name, and which these are."""
-    named = {pane.id: pane.name for pane in dead} | {one.id: one.name for one in gone}
+def _find_leftover_processes(
+    machine: Machine, dead: Sequence[Pane], gone: Sequence[Session]
+) -> dict[str, tuple[str, str]]:
+    """The ended and lost sessions that still have processes, by id: the name, and which these are."""
+    named = {pane.id: pane.name for pane in dead} | {session_id.id: session_id.name for session_id in gone}
     server = records.server_pid(machine)
-    targets = [SessionTarget(one, records.folder(machine, one), server=server) for one in named]
+    targets = [
+        SessionTarget(session_id, records.session_folder(machine, session_id), server=server) for session_id in named
+    ]
     found = process.find_processes(machine.transport, targets) if targets else {}
     return {
-        one: (named[one], ", ".join(f"{row.pid} ({row.name})" for row in rows[:5]))
-        for one, rows in found.items()
+        session_id: (named[session_id], ", ".join(f"{row.pid} ({row.name})" for row in rows[:5]))
+        for session_id, rows in found.items()
         if rows
     }
 
 
 def _remove_unfinished(machine: Machine) -> None:
-    """Remove what is left of work that never came to its end because who did it died: folders of sessions that tmux had not
-    started yet, and files that were not renamed to their names."""
+    """Remove what processes that died left unfinished: folders of sessions that tmux had not started yet, and files that
+    were not renamed to their names."""
     transport = machine.transport
     before = time.time() - machine.timing.session.unfinished_seconds
     folders = [transport.home]

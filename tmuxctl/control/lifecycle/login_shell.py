@@ -25,18 +25,18 @@ _last: tuple[float, Mapping[str, str], Mapping[str, str]] | None = None
 """When the shell was asked last, with which variables, and what it said."""
 
 
-def variables(timing: SessionTiming = TIMING.session) -> Mapping[str, str]:
+def login_variables(timing: SessionTiming = TIMING.session) -> Mapping[str, str]:
     """The variables at login, asked for at most once a minute; none if the shell fails or takes too long."""
     global _last
     env = launch.select_environment(os.environ, clean=True)
     env |= {"SHELL": env.get("SHELL") or pwd.getpwuid(os.getuid()).pw_shell or "/bin/sh", "TERM": "dumb"}
     with _asking:
         if _last is None or time.monotonic() - _last[0] >= timing.login_fresh_seconds or _last[1] != env:
-            _last = (time.monotonic(), env, _ask(env, timing.login_seconds))
+            _last = (time.monotonic(), env, _ask_shell(env, timing.login_seconds))
         return _last[2]
 
 
-def _ask(env: Mapping[str, str], seconds: float) -> Mapping[str, str]:
+def _ask_shell(env: Mapping[str, str], seconds: float) -> Mapping[str, str]:
     import subprocess
 
     mark, quiet, home = os.urandom(16).hex(), subprocess.DEVNULL, env.get("HOME", "")
@@ -54,7 +54,7 @@ def _ask(env: Mapping[str, str], seconds: float) -> Mapping[str, str]:
         return {}
     assert process.stdout
     try:
-        printed = _read(process.stdout.fileno(), f"{mark}\0".encode(), time.monotonic() + seconds)
+        printed = _read_between_marks(process.stdout.fileno(), f"{mark}\0".encode(), time.monotonic() + seconds)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
@@ -64,7 +64,7 @@ def _ask(env: Mapping[str, str], seconds: float) -> Mapping[str, str]:
     return {name: value for name, equals, value in pairs if equals}
 
 
-def _read(handle: int, mark: bytes, deadline: float) -> bytes:
+def _read_between_marks(handle: int, mark: bytes, deadline: float) -> bytes:
     """What is printed between two marks; nothing if that is too late or too much."""
     waiting = select.poll()
     waiting.register(handle, select.POLLIN)

@@ -16,5 +16,5 @@ def reach(machine: Machine, session: str) -> tuple[Machine, str]:
     if ":" in session or machine.transport.files(f"{machine.transport.home}/{layout.ADOPTED}"):
         from tmuxctl.control.lifecycle import adopting
 
-        return adopting.reach(machine, session) or (machine, session)
+        return adopting.reach_adopted(machine, session) or (machine, session)
     return machine, session

@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
 
 
-def change(machine: Machine, session: str, add: Sequence[str], remove: Sequence[str]) -> Session:
+def change_tags(machine: Machine, session: str, add: Sequence[str], remove: Sequence[str]) -> Session:
     """Give a session tags and take others away; the session with those it then has."""
     for tag in (*add, *remove):
         check_tag(tag)
-    pane = finding.find(machine, session)
+    pane = finding.find_session(machine, session)
     if add or remove:
-        while not _put(machine, pane, wanted := _changed(pane.tags, add, remove)):
+        while not _replace_tags(machine, pane, wanted := _apply_changes(pane.tags, add, remove)):
             current().check()
-            pane = finding.find(machine, pane.id)
-        records.amend(machine, pane.id, lambda kept: kept["asked"].update(tags=wanted))
+            pane = finding.find_session(machine, pane.id)
+        records.change_spec(machine, pane.id, lambda kept: kept["asked"].update(tags=wanted))
     return listing.show(machine, pane.name)
 
 
-def _changed(tags: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> list[str]:
+def _apply_changes(tags: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> list[str]:
     return [tag for tag in dict.fromkeys((*tags, *add)) if tag not in remove]
 
 
-def _put(machine: Machine, pane: Pane, tags: Sequence[str]) -> bool:
+def _replace_tags(machine: Machine, pane: Pane, tags: Sequence[str]) -> bool:
     """Replace the tags in tmux; False if somebody else changed them meanwhile."""
     same = f"#{{&&:#{{==:#{{{options.ID}}},{pane.id}}},#{{==:#{{{options.TAGS}}},{' '.join(pane.tags)}}}}}"
     change = ("set-option", "-t", pane.target, options.TAGS, " ".join(tags))

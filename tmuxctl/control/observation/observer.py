@@ -45,7 +45,7 @@ class Observer:
     ) -> None:
         self.transport, self.pane, self.level = machine.transport, pane, level
         self.timing = machine.timing.observation
-        self.folder = records.folder(machine, pane.id)
+        self.folder = records.session_folder(machine, pane.id)
         self.journal = open_journal(machine.transport, pane, self.folder)
         self.looks: deque[Look] = deque()
         self.mark_token = pane.spec.get("marks", "") if marked else ""
@@ -74,7 +74,7 @@ class Observer:
         if not program_names and len(self.looks) > 1 and not self.looks[-1].dead:
             # between the end of one program and the start of the next the kernel may name none
             program_names = list_program_names(self.looks[-2].kernel)
-        return foreground.profile(self._known_profiles, self.session_profile, program_names)
+        return foreground.foreground_profile(self._known_profiles, self.session_profile, program_names)
 
     def observe(self, *, fresh: bool = False) -> Look:
         """One observation, kept in the window. tmux is asked if output came since the last time, or if `fresh`.
@@ -208,7 +208,7 @@ class Observer:
         while kernel is not None and kernel.inner is not None:
             kernel = kernel.inner
         rows = kernel.programs if kernel else ()
-        pids = [row.pid for row in rows if row.foreground and foreground.fits(profile, row.name)]
+        pids = [row.pid for row in rows if row.foreground and foreground.is_called(profile, row.name)]
         if len(pids) != 1:
             return None
         if pids[0] not in self._argv:
@@ -260,7 +260,7 @@ class Observer:
     def at_prompt(self, offset: int) -> bool:
         """True if a marked shell stood at its prompt when its output had come to `offset`."""
         if offset not in self._prompts:
-            self._prompts = {offset: finding.at_prompt(self.journal, self.mark_token, offset)}
+            self._prompts = {offset: finding.was_at_prompt(self.journal, self.mark_token, offset)}
         return self._prompts[offset]
 
 

@@ -10,8 +10,8 @@ from tmuxctl import evidence as evidences
 from tmuxctl.control.observation import wanting
 from tmuxctl.control.observation.observer import Observer
 from tmuxctl.control.sessions import finding, summaries
-from tmuxctl.control.sessions.finding import cursor
-from tmuxctl.control.sessions.summaries import pane_detail, status_of, summary
+from tmuxctl.control.sessions.finding import cursor_at
+from tmuxctl.control.sessions.summaries import pane_detail, status_of, summarize
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.evidence import Kernel, Look
 from tmuxctl.model import Confidence, Session, State
@@ -120,7 +120,7 @@ def wait_until_ready(machine: Machine, session: Session) -> Session:
     if pane.id != session.id:
         return session
     if pane.dead:
-        return summaries.summary(pane, session.cursor)
+        return summaries.summarize(pane, session.cursor)
     tracker = StabilityTracker(machine, Observer(machine, pane), LastInput.parse(remembered))
     profile = tracker.observer.session_profile
     timing = machine.timing.observation
@@ -371,7 +371,7 @@ def is_confirmed(earlier: Verdict, later: Verdict) -> bool:
 def session_with_state(observed: ObservedState) -> Session:
     """What is known of a session, with its state."""
     return changed(
-        summary(observed.pane, cursor(observed.pane, observed.look.journal)),
+        summarize(observed.pane, cursor_at(observed.pane, observed.look.journal)),
         status=status_of(observed.verdict, detail=pane_detail(observed.pane)),
         profile=observed.profile,
         wants=observed.wants,

@@ -144,10 +144,8 @@ def read_last_answer(machine: Machine, pane: Pane) -> Output | None:
     observer = Observer(machine, pane)
     typed = GivenText(asked_input, asked_input.typed.decode("utf-8", "ignore"), int(history))
     found = find_agent_answer(machine, observer, typed, ended=False)
-    text = found.text or (found.error or "" if found.source else "")
-    return Output(
-        pane.name, screens.strip_escapes(text), finding.cursor(pane, observer.journal.end()), False, found.complete
-    )
+    text = screens.strip_escapes(found.text or (found.error or "" if found.source else ""))
+    return Output(pane.name, text, finding.cursor_at(pane, observer.journal.end()), False, found.complete)
 
 
 def _answer_from_hooks(machine: Machine, observer: Observer, given: GivenText, ended: bool) -> AgentAnswer | None:
@@ -223,7 +221,7 @@ def read_screen(machine: Machine, observer: Observer, given: GivenText, *, limit
     profile, name = observer.session_profile, observer.pane.name
     assert profile is not None
     try:
-        pane = finding.find(machine, name)
+        pane = finding.find_session(machine, name)
         # where rows are gone, as the history was full or was cleared, only the echo shows where the answer begins
         scrolled = pane.history - given.history
         reach = max(1, scrolled - given.input.y + ABOVE) if scrolled >= 0 else 0

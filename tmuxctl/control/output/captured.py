@@ -37,7 +37,7 @@ def screen(
     drawn = capture_session(machine, session, scrollback=scrollback, trim=trim, wide=wide)
     pane, title, rows, back, _ = drawn
     finding.check_folder(machine, pane)
-    offset = finding.journal(machine, pane).end()
+    offset = finding.open_journal(machine, pane).end()
     verdict = _observe_captured(machine, drawn)
     page = picture = None
     if html or svg:
@@ -55,7 +55,7 @@ def screen(
         title=title,
         state=verdict.state if verdict else State.EXITED,
         by=verdict.by if verdict else EvidenceKind.EXIT,
-        position=finding.cursor(pane, offset),
+        position=finding.cursor_at(pane, offset),
         scrollback=None
         if scrollback is None
         else tuple(screens.plain_text(back, trim=trim).split("\n"))
@@ -89,7 +89,7 @@ def capture_session(
     except (NotFound, Unreachable) as error:
         if error.reason not in ("no_session", "no_server"):
             raise
-    name = finding.find(machine, session).name
+    name = finding.find_session(machine, session).name
     return captures.capture_session(machine.transport, name, scrollback=scrollback, trim=trim, wide=wide)
 
 

@@ -53,7 +53,7 @@ def _echo_bytes(pane: Pane, journal: Journal, last_input: LastInput) -> int:
     from tmuxctl.reading.answers import printed_answer
 
     token = pane.spec.get("marks", "")
-    marked = token if token and finding.at_prompt(journal, token, last_input.offset) else None
+    marked = token if token and finding.was_at_prompt(journal, token, last_input.offset) else None
     typed = printed_answer.TypedInput(
         last_input.typed, last_input.x, last_input.y, last_input.cols, last_input.rows, last_input.echo
     )
@@ -72,8 +72,8 @@ def log(machine: Machine, session: str, *, tail: int | None, follow: bool, raw: 
 def find_with_journal(machine: Machine, session: str, since: str | None) -> tuple[Pane, Journal]:
     """A session and its journal; one that was lost or killed still has its journal."""
     try:
-        pane = finding.find(machine, session)
-        return pane, finding.journal(machine, pane)
+        pane = finding.find_session(machine, session)
+        return pane, finding.open_journal(machine, pane)
     except (NotFound, Unreachable, Exited) as error:
         if error.reason not in ("no_session", *finding.GONE):
             raise
@@ -90,7 +90,7 @@ def _find_ended(machine: Machine, session: str, since: str | None) -> tuple[Pane
     found = []
     for parent in (layout.SESSIONS, layout.ENDED_SESSIONS):
         for session_id, file in machine.transport.files(f"{home}/{parent}").items():
-            spec = records.spec(machine, session_id, parent)
+            spec = records.read_spec(machine, session_id, parent)
             if session in (spec.get("spec", {}).get("name"), session_id) and session_id.startswith(
                 incarnation.partition(".")[0]
             ):
@@ -157,7 +157,7 @@ def _read_pieces(pane: Pane, journal: Journal, start: int, *, text: bool, data: 
     for part in _read_parts(journal, start):
         if text:
             lines.feed(part.data)
-        cursor = finding.cursor(pane, part.end)
+        cursor = finding.cursor_at(pane, part.end)
         shown = screens.strip_escapes("".join(pieces))
         pieces.clear()
         yield Output(pane.name, shown, cursor, part.truncated, data=part.data if data else b"")
@@ -214,7 +214,7 @@ def _follow(machine: Machine, pane: Pane, journal: Journal, start: int, raw: boo
                 yield Output(
                     pane.name,
                     text + "\n" if text and part.data[:cut].endswith(b"\n") else text,
-                    finding.cursor(pane, start - (len(part.data) - cut)),
+                    finding.cursor_at(pane, start - (len(part.data) - cut)),
                     part.truncated,
                     complete=False,
                     data=part.data if raw else b"",

@@ -1,4 +1,4 @@
-"""What a machine has room for, looked at before a session is created: tmux at its limits harms those that are there."""
+"""What a machine has room for, checked before a session is created: tmux at its limits harms the sessions that run."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
 
 LEAST_BYTES = 1 << 20
-"""What has to be free where journals are kept."""
+"""Bytes that have to be free where journals are kept."""
 
 LEAST_PTYS = 2
-"""Pseudoterminals that are left to others."""
+"""Pseudoterminals that are left to other programs."""
 
 SHARE = 0.8
 """How much of its descriptors the server may use: at the limit tmux 3.3a hangs with all its clients (facts)."""
@@ -23,9 +23,9 @@ SHARE = 0.8
 END_SOME = "end some sessions: tmuxctl kill NAME"
 
 
-def check(machine: Machine, living: int) -> None:
-    """Failed `too_many_sessions`, `disk_full`, `no_ptys` or `no_descriptors` if one more session than the `living` ones is
-    too much. What cannot be asked on a machine is no reason."""
+def check_capacity(machine: Machine, living: int) -> None:
+    """Failed `too_many_sessions`, `disk_full`, `no_ptys` or `no_descriptors` if there is no room for one more session than
+    the `living` ones. What a machine does not tell is taken to suffice."""
     most = machine.settings.limits_sessions
     if living >= most:
         raise Failed(
@@ -34,10 +34,10 @@ def check(machine: Machine, living: int) -> None:
             hint="end some: tmuxctl kill NAME; or raise limits.sessions in config.toml",
         )
     home = machine.transport.home
-    refuse(machine.transport.room(home, records.server_pid(machine)), home)
+    check_room(machine.transport.room(home, records.server_pid(machine)), home)
 
 
-def refuse(room: Resources, home: str) -> None:
+def check_room(room: Resources, home: str) -> None:
     """Failed if there is too little room for a session; `home` is where its output goes."""
     if room.free is not None and room.free < LEAST_BYTES:
         raise Failed(

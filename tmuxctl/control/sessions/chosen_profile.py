@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from tmuxctl.program_profile import Profile
 
 
-def chosen(wanted: str, argv: Sequence[str]) -> Profile | None:
+def choose_profile(choice: str, argv: Sequence[str]) -> Profile | None:
     """The profile of a session to be: `auto` finds one by the command, `none` is none, else a name or a file.
 
     NotFound `no_profile`, Usage `bad_profile`, Denied `unsafe_file`.
     """
-    if wanted == "none":
+    if choice == "none":
         return None
-    if wanted != "auto":
-        return library.load(wanted, keys=tmux_keys)
+    if choice != "auto":
+        return library.load(choice, keys=tmux_keys)
     try:
         name = library.detect(argv, keys=tmux_keys)
         return library.load(name, keys=tmux_keys) if name else None

@@ -6,7 +6,7 @@ import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tmuxctl.control.sessions.records import buried, folder, lost, spec
+from tmuxctl.control.sessions.records import list_ended, list_lost, read_spec, session_folder
 from tmuxctl.errors import Exited, Failed, NotFound, Unreachable
 from tmuxctl.model import State, is_addressable
 from tmuxctl.terminal.panes import journals
@@ -30,11 +30,10 @@ MARKS_BACK = 1 << 18
 """Bytes before an input searched for the shell's last mark."""
 
 
-def find(machine: Machine, session: str, *, whole: bool = True) -> Pane:
+def find_session(machine: Machine, session: str, *, whole: bool = True) -> Pane:
     """The pane of a session by its exact name or its id; NotFound with the nearest name otherwise.
 
-    Failed `folder_gone` if its files are gone, unless it need not be `whole`: then nothing it prints is kept, and what it
-    printed cannot be told.
+    Failed `folder_gone` if its files are gone, unless it need not be `whole`: without them nothing it prints is kept.
     """
     if not is_addressable(session):
         exact = "a name is matched exactly; several: tmuxctl wait --any A,B, tmuxctl kill A B, tmuxctl ls --tag TAG"
@@ -45,13 +44,13 @@ def find(machine: Machine, session: str, *, whole: bool = True) -> Pane:
     except (NotFound, Unreachable) as error:
         if error.reason == "backend_timeout":
             raise
-        pane = _other(machine, session)
+        pane = _find_other(machine, session)
     if machine.panes is not None:
         machine.panes[session] = pane
     if not whole:
         return pane
     check_folder(machine, pane)
-    return pane if pane.piped or pane.dead else resume(machine, pane)
+    return pane if pane.piped or pane.dead else restart_journal(machine, pane)
 
 
 def check_folder(machine: Machine, pane: Pane) -> None:
@@ -59,7 +58,7 @@ def check_folder(machine: Machine, pane: Pane) -> None:
     check_format(pane.format, f"session {pane.name}")
     if not pane.spec.get("journal", True) or has_folder(machine, pane):
         return
-    # it may have been ended, and moved, since tmux was asked
+    # the session may have been ended, and its folder moved, since tmux was asked
     server.read_pane(machine.transport, pane.name)
     raise Failed(
         f"the files of session {pane.name} are gone: what it prints, and has printed, cannot be told",
@@ -70,51 +69,51 @@ def check_folder(machine: Machine, pane: Pane) -> None:
 
 def has_folder(machine: Machine, pane: Pane) -> bool:
     """Whether the folder with a session's journal is there."""
-    return layout.JOURNAL in machine.transport.files(folder(machine, pane.id))
+    return layout.JOURNAL in machine.transport.files(session_folder(machine, pane.id))
 
 
-def resume(machine: Machine, pane: Pane) -> Pane:
-    """Start a journal's writer again that ended on a full disk; what was printed meanwhile is a gap (`truncated`)."""
-    here = pane.target
-    again = ("pipe-pane", "-IO", "-t", here, pipe_command(folder(machine, pane.id)))
+def restart_journal(machine: Machine, pane: Pane) -> Pane:
+    """Start the writer of a journal again, which ended on a full disk. What was printed meanwhile is missing (`truncated`)."""
+    target = pane.target
+    command = ("pipe-pane", "-IO", "-t", target, pipe_command(session_folder(machine, pane.id)))
     with suppress(GuardRefused):
-        machine.transport.run([Guard(here, "#{?#{||:#{pane_pipe},#{pane_dead}},0,1}"), again])
+        machine.transport.run([Guard(target, "#{?#{||:#{pane_pipe},#{pane_dead}},0,1}"), command])
     return server.read_pane(machine.transport, pane.name)
 
 
 def find_with_input(machine: Machine, session: str) -> tuple[Pane, str]:
-    """`find`, together with what was last sent to the session."""
+    """`find_session`, together with the option that keeps the session's last input."""
     if is_addressable(session):
         try:
-            before = machine.panes.get(session) if machine.panes else None
-            pane, given = server.read_pane_and_input(machine.transport, session, before)
+            pane_before = machine.panes.get(session) if machine.panes else None
+            pane, remembered = server.read_pane_and_input(machine.transport, session, pane_before)
             check_folder(machine, pane)
-            return (pane if pane.piped or pane.dead else resume(machine, pane)), given
+            return (pane if pane.piped or pane.dead else restart_journal(machine, pane)), remembered
         except (NotFound, Unreachable) as error:
             if error.reason == "backend_timeout":
                 raise
-    return server.read_pane_and_input(machine.transport, find(machine, session).name)
+    return server.read_pane_and_input(machine.transport, find_session(machine, session).name)
 
 
-def known(machine: Machine, session: str) -> Pane:
-    """`find`, or in a resident process what was found before: a write checks inside tmux that it is still that session."""
+def find_known(machine: Machine, session: str) -> Pane:
+    """`find_session`, or in a resident process the pane found before: a write checks inside tmux that it is still that one."""
     if machine.panes is None:
-        return find(machine, session)
+        return find_session(machine, session)
     if session not in machine.panes:
-        machine.panes[session] = find(machine, session)
+        machine.panes[session] = find_session(machine, session)
     else:
         check_folder(machine, machine.panes[session])
     return machine.panes[session]
 
 
-def _other(machine: Machine, session: str) -> Pane:
-    there = panes(machine)
-    for pane in there:
+def _find_other(machine: Machine, session: str) -> Pane:
+    panes = list_panes(machine)
+    for pane in panes:
         if pane.id == session:
             return pane
-    gone = next((one for one in lost(machine, there) if session in (one.name, one.id)), None)
+    gone = next((one for one in list_lost(machine, panes) if session in (one.name, one.id)), None)
     if gone:
-        spec(machine, gone.id)  # refused here, if it is one of a later release
+        read_spec(machine, gone.id)  # refused here, if it is one of a later release
     if gone and gone.state is State.EXITED:
         how = (
             "had ended before its tmux server died"
@@ -132,7 +131,7 @@ def _other(machine: Machine, session: str) -> Pane:
             reason="lost",
             hint=f"bring it back: tmuxctl restore {session}; its output is still there: tmuxctl log {session}",
         )
-    if any(session in (one.name, one.id) for one in buried(machine)):
+    if any(session in (one.name, one.id) for one in list_ended(machine)):
         raise NotFound(
             f"session {session} was ended",
             reason="no_session",
@@ -140,7 +139,7 @@ def _other(machine: Machine, session: str) -> Pane:
         )
     from difflib import get_close_matches
 
-    near = get_close_matches(session, [pane.name for pane in there], 1)
+    near = get_close_matches(session, [pane.name for pane in panes], 1)
     raise NotFound(
         f"no session {session!r}",
         reason="no_session",
@@ -148,12 +147,12 @@ def _other(machine: Machine, session: str) -> Pane:
     )
 
 
-def journal(machine: Machine, pane: Pane) -> Journal:
+def open_journal(machine: Machine, pane: Pane) -> Journal:
     """A session's journal."""
-    return journals.open_journal(machine.transport, pane, folder(machine, pane.id))
+    return journals.open_journal(machine.transport, pane, session_folder(machine, pane.id))
 
 
-def at_prompt(journal: Journal, token: str, offset: int) -> bool:
+def was_at_prompt(journal: Journal, token: str, offset: int) -> bool:
     """True if the marked shell itself, and no program it runs, had the terminal when its output had come to `offset`."""
     if not token:
         return False
@@ -163,12 +162,12 @@ def at_prompt(journal: Journal, token: str, offset: int) -> bool:
     return bool(found) and found[-1].letter != "C"
 
 
-def cursor(pane: Pane, offset: int) -> str:
+def cursor_at(pane: Pane, offset: int) -> str:
     """A point in this life of the session's output; without a journal a place on its screen."""
     return format_cursor(Cursor(pane.incarnation, offset))
 
 
-def panes(machine: Machine) -> list[Pane]:
+def list_panes(machine: Machine) -> list[Pane]:
     """The sessions of the server; none if there is no server."""
     try:
         return server.list_panes(machine.transport)

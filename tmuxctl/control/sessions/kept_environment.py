@@ -1,8 +1,7 @@
 """What a session's folder keeps of its environment, and how the rest is found again when the session is restored.
 
-Of an inherited variable the name is kept, of a given one the value too, unless it has to be taken for a secret: then where
-it can be had again. A kept entry is the value, or `{"from": PLACE}`; `given` is true in it where the session does not
-start without.
+Of an inherited variable the name is kept, of a given one the value too; if that looks secret, the place where it is found
+again. A kept entry is the value, or `{"from": PLACE}`, with `given` true if the session does not start without it.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from typing import Any, NamedTuple
 from tmuxctl.control.secret_values import looks_secret
 
 ENVIRONMENT = "environment"
-"""The place of a value that nobody said more of: the environment of who starts the session, or the user's at login."""
+"""The place of a value without a place of its own: the environment of the caller, or that of the user's login."""
 
 PROFILE = "profile"
-"""The place of a value that the session's profile gave."""
+"""The place of a value from the session's profile."""
 
 PATH = "PATH"
 """The inherited variable whose value is kept: it says which program the command is, and folders are no secret."""
@@ -45,13 +44,13 @@ class RecoveredVariables(NamedTuple):
         return {**self.inherited, **self.given}
 
 
-def keep(
+def keep_variables(
     variables: Mapping[str, str], inherited: Collection[str], places: Mapping[str, str], references: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What is written down of these variables.
+    """The entries to keep of these variables.
 
-    `inherited` names those that only came along, also some that are not to be had at the moment; `references` says of
-    secrets where they are, `places` where a given value can be had again if it may not be kept.
+    `inherited` names those that were not given, some of which may have no value at the moment; `references` are the places
+    of secrets, `places` those where a given value is found again if it may not be kept.
     """
     kept: dict[str, Any] = {}
     for name, value in variables.items():
@@ -66,11 +65,11 @@ def keep(
     return {**{name: {"from": ENVIRONMENT} for name in inherited if name not in variables}, **kept}
 
 
-def recall(
+def recover_variables(
     kept: Mapping[str, Any], *, login: Callable[[], Mapping[str, str]], profile: Callable[[], Mapping[str, str]]
 ) -> RecoveredVariables:
-    """What is known of the variables that were kept so. `login` gives the user's environment at login and is asked only for
-    what this process's own does not have; `profile` gives the variables of the session's profile as it is now."""
+    """The variables that were kept, as far as they can be found. `login` returns the user's environment at login, and is
+    called only for what this process's own does not have; `profile` returns the variables of the session's profile now."""
     given: dict[str, str] = {}
     inherited: dict[str, str] = {}
     references: dict[str, str] = {}
@@ -96,14 +95,14 @@ def recall(
     )
 
 
-def places(kept: Mapping[str, Any]) -> dict[str, str]:
-    """Where values of given variables can be had again that were not kept."""
+def list_places(kept: Mapping[str, Any]) -> dict[str, str]:
+    """The places of given values that were not kept."""
     entries = {name: entry for name, entry in kept.items() if not isinstance(entry, str) and entry.get("given")}
     return {name: entry["from"] for name, entry in entries.items()}
 
 
-def known(kept: Mapping[str, Any]) -> dict[str, str]:
-    """What is known of them without asking anything: values that were kept, and this process's own of what came along."""
+def known_variables(kept: Mapping[str, Any]) -> dict[str, str]:
+    """The values that are known at once: those that were kept, and this process's own of inherited variables."""
     own = {name: os.environ[name] for name in kept if name in os.environ}
     values = {name: entry if isinstance(entry, str) else own.get(name) for name, entry in kept.items()}
     return {name: value for name, value in values.items() if value is not None}

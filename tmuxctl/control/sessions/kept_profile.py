@@ -25,7 +25,7 @@ def profile_of(machine: Machine, pane: Pane) -> Profile | None:
     from tmuxctl.program_profile import from_json
 
     try:
-        path = f"{records.folder(machine, pane.id)}/{layout.PROFILE}"
+        path = f"{records.session_folder(machine, pane.id)}/{layout.PROFILE}"
         found = from_json(machine.transport.read(path, 0, JSON_LIMIT + 1), path)
     except (NotFound, Denied):
         found = None

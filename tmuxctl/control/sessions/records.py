@@ -1,4 +1,4 @@
-"""What a session's folder keeps of it: what it was started with, and how it ended."""
+"""What a session's folder keeps: what the session was started with, and how it ended."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RECORD_LIMIT = 200
 
 MAYBE = (str, NoneType)
 
-KEPT = {
+SPEC_SHAPE = {
     "id": str,
     "incarnation": MAYBE,
     "asked!": {
@@ -54,9 +54,9 @@ KEPT = {
         "notes": dict,
     },
 }
-"""The shape of what is used of a `spec.json`."""
+"""The shape of those parts of a `spec.json` that are read."""
 
-ENDED = {
+ENDED_SHAPE = {
     "exit_status": (int, NoneType),
     "signal": MAYBE,
     "detail": MAYBE,
@@ -73,82 +73,82 @@ LOST = Status(State.LOST, confidence=Confidence.SURE)
 
 
 def ended_status(detail: str | None = None) -> Status:
-    """That of a program that has ended."""
+    """The status of a session whose program has ended."""
     return Status(State.EXITED, detail=detail, by=EvidenceKind.EXIT, confidence=Confidence.SURE)
 
 
-def folder(machine: Machine, session_id: str) -> str:
+def session_folder(machine: Machine, session_id: str) -> str:
     """Where a session's files are."""
     return f"{machine.transport.home}/{layout.SESSIONS}/{session_id}"
 
 
-def lost(machine: Machine, panes: list[Pane]) -> list[Session]:
-    """Sessions whose folder is there and which tmux does not know: lost with their server, which died or went with the
-    machine; or, if that server lives, ended by somebody without tmuxctl (exited, nobody knows how)."""
+def list_lost(machine: Machine, panes: list[Pane]) -> list[Session]:
+    """Sessions whose folder is there and which tmux does not know: lost with their server, or with the machine; or, if that
+    server lives, ended without tmuxctl (exited, in an unknown way)."""
     names = machine.transport.files(f"{machine.transport.home}/{layout.SESSIONS}")
     missing = [name for name in names.keys() - {pane.id for pane in panes} if UUID.fullmatch(name)]
     if not missing:
         return []
-    now = _server(machine)
-    found = [one for name in missing if (one := _lost(machine, name, now))]
+    server = _running_server(machine)
+    found = [one for name in missing if (one := _lost_session(machine, name, server))]
     return sorted(found, key=lambda one: natural_key(one.name))
 
 
-def _server(machine: Machine) -> bytes:
+def _running_server(machine: Machine) -> bytes:
     """The record of the server that runs, empty if there is none."""
-    return record(machine, f"{machine.transport.home}/{layout.SERVER}") if server_pid(machine) else b""
+    return read_short_file(machine, f"{machine.transport.home}/{layout.SERVER}") if server_pid(machine) else b""
 
 
-def record(machine: Machine, path: str) -> bytes:
+def read_short_file(machine: Machine, path: str) -> bytes:
     """The first bytes of a file that holds a few words; none if there is no such file, or it cannot be read."""
     with suppress(NotFound, Denied):
         return machine.transport.read(path, 0, RECORD_LIMIT)
     return b""
 
 
-def buried(machine: Machine) -> list[Session]:
-    """Sessions that were ended and of which the words are kept, by name."""
+def list_ended(machine: Machine) -> list[Session]:
+    """Sessions that were ended and whose records are kept, by name."""
     home = machine.transport.home
-    found = (_buried(machine, name) for name in machine.transport.files(f"{home}/{layout.ENDED_SESSIONS}"))
+    found = (_ended_session(machine, name) for name in machine.transport.files(f"{home}/{layout.ENDED_SESSIONS}"))
     return sorted((one for one in found if one), key=lambda one: natural_key(one.name))
 
 
-def _buried(machine: Machine, session_id: str) -> Session | None:
+def _ended_session(machine: Machine, session_id: str) -> Session | None:
     try:
-        kept, about = spec(machine, session_id, layout.ENDED_SESSIONS), tombstone(machine, session_id)
+        spec, ended = read_spec(machine, session_id, layout.ENDED_SESSIONS), read_ended_record(machine, session_id)
     except NewerFormat as newer:
-        return _unread(session_id, State.EXITED, newer)
-    if not kept:
+        return _newer_session(session_id, State.EXITED, newer)
+    if not spec:
         return None
     return changed(
-        _gone(session_id, kept, ended_status(about.get("detail"))),
-        exit_status=about.get("exit_status"),
-        signal=about.get("signal"),
-        active=about.get("ended"),
-        left=tuple(about.get("left") or ()),
+        _session_of_spec(session_id, spec, ended_status(ended.get("detail"))),
+        exit_status=ended.get("exit_status"),
+        signal=ended.get("signal"),
+        active=ended.get("ended"),
+        left=tuple(ended.get("left") or ()),
     )
 
 
-def tombstone(machine: Machine, session_id: str) -> dict[str, Any]:
-    """What is known of the end of a session that was ended; nothing if it cannot be read."""
-    return ended_record(machine, f"{machine.transport.home}/{layout.ENDED_SESSIONS}/{session_id}")
+def read_ended_record(machine: Machine, session_id: str) -> dict[str, Any]:
+    """The ended record of a session; empty if it is not there or is damaged."""
+    return parse_ended_record(machine, f"{machine.transport.home}/{layout.ENDED_SESSIONS}/{session_id}")
 
 
-def ended_record(machine: Machine, place: str) -> dict[str, Any]:
-    """What the `ended.json` in a folder says; nothing if it is not there or is damaged."""
+def parse_ended_record(machine: Machine, folder: str) -> dict[str, Any]:
+    """The `ended.json` in a folder; empty if it is not there or is damaged. NewerFormat."""
     try:
-        about = read_object(machine.transport, f"{place}/{layout.END}")
+        record = read_object(machine.transport, f"{folder}/{layout.END}")
     except NewerFormat:
         raise
     except (TmuxctlError, ValueError):
         return {}
-    return about if fits(about, ENDED) else {}
+    return record if fits(record, ENDED_SHAPE) else {}
 
 
 def server_pid(machine: Machine) -> int | None:
     """The process that is the server, if it is the one that was recorded, and lives."""
     try:
-        words = record(machine, f"{machine.transport.home}/{layout.SERVER}").split()
+        words = read_short_file(machine, f"{machine.transport.home}/{layout.SERVER}").split()
         pid, started = (int(word) for word in words)
     except ValueError:
         return None
@@ -156,37 +156,37 @@ def server_pid(machine: Machine) -> int | None:
     return pid if any(row.started == started and row.state not in ("Z", "X") for row in rows) else None
 
 
-def _lost(machine: Machine, session_id: str, now: bytes) -> Session | None:
-    """A session that tmux does not know: lost with the server it had, or ended by somebody while that one, `now`, lives."""
+def _lost_session(machine: Machine, session_id: str, server: bytes) -> Session | None:
+    """A session that tmux does not know: lost with its server, or ended without tmuxctl while that one, `server`, lives."""
     try:
-        kept = spec(machine, session_id)
+        spec = read_spec(machine, session_id)
     except NewerFormat as newer:
-        return _unread(session_id, State.LOST, newer)
-    asked = kept.get("asked", {})
-    here = folder(machine, session_id)
-    files = machine.transport.files(here)
+        return _newer_session(session_id, State.LOST, newer)
+    asked = spec.get("asked", {})
+    folder = session_folder(machine, session_id)
+    files = machine.transport.files(folder)
     # an adopted pane had started before
-    if not kept or not (layout.was_started(files) or asked.get("target")):
+    if not spec or not (layout.was_started(files) or asked.get("target")):
         return None
     if layout.EXIT not in files:
-        if not now or layout.SERVER not in files or record(machine, f"{here}/{layout.SERVER}") != now:
-            return _gone(session_id, kept, LOST)
-        answers, there = _answer(machine, str(kept["spec"].get("name")))
-        if there == session_id:
-            return None  # it has come since the sessions were asked for
-        if answers != int(now.split()[0]):
-            # a server that was killed is a process for a while after it stopped to answer
-            return _gone(session_id, kept, LOST)
-        # how it ended nobody knows, but that it did is still so when this server is gone
-        machine.transport.put(f"{here}/{layout.EXIT}", b":\n")
-    status, signal = exit_of(machine, session_id)
+        if not server or layout.SERVER not in files or read_short_file(machine, f"{folder}/{layout.SERVER}") != server:
+            return _session_of_spec(session_id, spec, LOST)
+        answered_pid, answered_id = _ask_server(machine, str(spec["spec"].get("name")))
+        if answered_id == session_id:
+            return None  # it was started since the sessions were listed
+        if answered_pid != int(server.split()[0]):
+            # a killed server is a process for a while after it stopped answering
+            return _session_of_spec(session_id, spec, LOST)
+        # that it ended, in an unknown way, has to be known after this server is gone, too
+        machine.transport.put(f"{folder}/{layout.EXIT}", b":\n")
+    status, signal = read_exit(machine, session_id)
     why = None
     if layout.ENDED in files:
-        why = record(machine, f"{here}/{layout.ENDED}")[:40].decode(errors="replace").strip()
-    return changed(_gone(session_id, kept, ended_status(why)), exit_status=status, signal=signal)
+        why = read_short_file(machine, f"{folder}/{layout.ENDED}")[:40].decode(errors="replace").strip()
+    return changed(_session_of_spec(session_id, spec, ended_status(why)), exit_status=status, signal=signal)
 
 
-def _answer(machine: Machine, name: str) -> tuple[int, str]:
+def _ask_server(machine: Machine, name: str) -> tuple[int, str]:
     """The pid of the server that answers now, 0 if none does, and the id of the session it has by that name, if any."""
     try:
         with suppress(NotFound):
@@ -199,18 +199,18 @@ def _answer(machine: Machine, name: str) -> tuple[int, str]:
         return 0, ""
 
 
-def _gone(session_id: str, kept: dict[str, Any], status: Status) -> Session:
-    """What a session's spec says of it when tmux is gone."""
-    asked, had = kept["asked"], kept["spec"]
-    cols, _, rows = str(had.get("size", "")).partition("x")
+def _session_of_spec(session_id: str, record: dict[str, Any], status: Status) -> Session:
+    """A session that tmux does not know, as its spec describes it."""
+    asked, spec = record["asked"], record["spec"]
+    cols, _, rows = str(spec.get("size", "")).partition("x")
     return Session(
-        name=str(had.get("name")),
+        name=str(spec.get("name")),
         id=session_id,
-        incarnation=kept.get("incarnation"),
+        incarnation=record.get("incarnation"),
         status=status,
         profile=asked.get("profile"),
         argv=tuple(asked.get("argv", ())),
-        cwd=had.get("cwd"),
+        cwd=spec.get("cwd"),
         cols=int(cols) if cols.isdigit() else None,
         rows=int(rows) if rows.isdigit() else None,
         tags=tuple(asked.get("tags", ())),
@@ -219,25 +219,25 @@ def _gone(session_id: str, kept: dict[str, Any], status: Status) -> Session:
     )
 
 
-def _unread(session_id: str, state: State, newer: NewerFormat) -> Session:
-    """A session of a later release: that it is there, and why no more is told of it."""
+def _newer_session(session_id: str, state: State, newer: NewerFormat) -> Session:
+    """A session of a later release, with the reason why its files are not read."""
     return Session(name=session_id, id=session_id, status=Status(state, detail=newer.reason), left=(newer.message,))
 
 
-def exit_of(machine: Machine, session_id: str) -> tuple[int | None, str | None]:
+def read_exit(machine: Machine, session_id: str) -> tuple[int | None, str | None]:
     """The exit status and signal that a session's program ended with, as far as tmux told it when it did."""
-    said = record(machine, f"{folder(machine, session_id)}/{layout.EXIT}").decode(errors="replace")
-    status, _, signal = said.strip().partition(":")
+    text = read_short_file(machine, f"{session_folder(machine, session_id)}/{layout.EXIT}").decode(errors="replace")
+    status, _, signal = text.strip().partition(":")
     return int(status) if status.isdecimal() else None, server.signal_name(signal) if signal else None
 
 
-def spec(machine: Machine, session_id: str, place: str = layout.SESSIONS) -> dict[str, Any]:
-    """What a session's spec.json says; empty if it is gone, or set aside if it is damaged. NewerFormat."""
-    path = f"{machine.transport.home}/{place}/{session_id}/{layout.SPEC}"
+def read_spec(machine: Machine, session_id: str, parent: str = layout.SESSIONS) -> dict[str, Any]:
+    """A session's spec.json; empty if it is not there, or damaged: then it is set aside. NewerFormat."""
+    path = f"{machine.transport.home}/{parent}/{session_id}/{layout.SPEC}"
     try:
-        kept = read_object(machine.transport, path)
-        if fits(kept, KEPT) and NAME.fullmatch(kept["spec"]["name"]):
-            return kept
+        spec = read_object(machine.transport, path)
+        if fits(spec, SPEC_SHAPE) and NAME.fullmatch(spec["spec"]["name"]):
+            return spec
     except NotFound:
         return {}
     except ValueError:
@@ -247,8 +247,8 @@ def spec(machine: Machine, session_id: str, place: str = layout.SESSIONS) -> dic
     return {}
 
 
-def amend(machine: Machine, session_id: str, change: Callable[[dict[str, Any]], None]) -> None:
-    """Change what is left of a session when tmux is gone; nothing if there is no spec of it."""
-    if kept := spec(machine, session_id):
-        change(kept)
-        machine.transport.put(f"{folder(machine, session_id)}/{layout.SPEC}", to_record(kept), durable=True)
+def change_spec(machine: Machine, session_id: str, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change the spec.json of a session, from which it is restored; nothing if there is none."""
+    if spec := read_spec(machine, session_id):
+        change(spec)
+        machine.transport.put(f"{session_folder(machine, session_id)}/{layout.SPEC}", to_record(spec), durable=True)

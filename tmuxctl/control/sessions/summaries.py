@@ -5,13 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from tmuxctl.control.sessions.finding import cursor, journal
+from tmuxctl.control.sessions.finding import cursor_at, open_journal
 from tmuxctl.control.sessions.records import ended_status
-from tmuxctl.model import (
-    Session,
-    State,
-    Status,
-)
+from tmuxctl.model import Session, State, Status
 from tmuxctl.terminal.tmux.server import Pane
 
 if TYPE_CHECKING:
@@ -19,13 +15,13 @@ if TYPE_CHECKING:
     from tmuxctl.reading.state.judging import Verdict
 
 
-def describe(machine: Machine, pane: Pane) -> Session:
+def describe_session(machine: Machine, pane: Pane) -> Session:
     """What is known of a session, with the point its output has reached."""
-    return summary(pane, cursor(pane, journal(machine, pane).end()))
+    return summarize(pane, cursor_at(pane, open_journal(machine, pane).end()))
 
 
-def until(verdict: Verdict) -> str | None:
-    """When the limit that a program tells of ends, ISO-8601; None if it tells none, or not when."""
+def limit_end(verdict: Verdict) -> str | None:
+    """When the usage limit on the program's screen ends, ISO-8601; None if there is none, or no time with it."""
     if verdict.until is None:
         return None
     from datetime import datetime
@@ -36,19 +32,19 @@ def until(verdict: Verdict) -> str | None:
 
 
 def status_of(verdict: Verdict, detail: str | None = None) -> Status:
-    """What a verdict says of a program, for a result; `detail` is told where the verdict has none."""
+    """The status of a result, from a verdict; `detail` is that of the pane, for a verdict that has none."""
     return Status(
         verdict.state,
         verdict.kind,
         verdict.detail or detail,
-        until(verdict),
+        limit_end(verdict),
         verdict.by,
         verdict.confidence,
         verdict.asking,
     )
 
 
-def summary(pane: Pane, point: str | None = None) -> Session:
+def summarize(pane: Pane, cursor: str | None = None) -> Session:
     """What tmux knows of a session."""
     spec = pane.spec
     return Session(
@@ -64,24 +60,24 @@ def summary(pane: Pane, point: str | None = None) -> Session:
         pid=pane.pid or None,
         exit_status=pane.status,
         signal=pane.signal,
-        created=when(pane.created),
-        active=when(pane.active),
+        created=format_time(pane.created),
+        active=format_time(pane.active),
         attached=pane.attached,
         tags=pane.tags,
         plugins=tuple(spec.get("plugins", ())),
-        # a place on a screen is nothing to come back to
-        cursor=point if spec.get("journal", True) else None,
+        # without a journal a cursor would be a position on a screen, which does not stay
+        cursor=cursor if spec.get("journal", True) else None,
         target=spec.get("target"),
     )
 
 
 def pane_detail(pane: Pane) -> str | None:
-    """What else tmux tells: why tmuxctl ended the program, or that what it prints is not kept."""
+    """The detail that tmux keeps: why tmuxctl ended the program, or that what it prints is not kept."""
     if pane.dead:
         return pane.ended or None
     return None if pane.piped else "journal_stopped"
 
 
-def when(seconds: float) -> str | None:
+def format_time(seconds: float) -> str | None:
     """ISO-8601 UTC."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else None

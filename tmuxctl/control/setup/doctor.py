@@ -1,10 +1,10 @@
-"""What tmuxctl needs, looked at one by one, each with what to do about it."""
+"""The checks of what tmuxctl needs, each with what to do if it fails."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from tmuxctl.control.sessions import capacity, finding, records
@@ -14,12 +14,11 @@ from tmuxctl.results import Check, Doctor
 from tmuxctl.terminal.processes import process
 from tmuxctl.terminal.tmux import layout, options
 from tmuxctl.transport import versions
-from tmuxctl.transport.base import Quota, Resources
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
 
-ALONE = ("python", "tmux", "settings", "state folder", "room", "terminal")
+WITHOUT_SERVER = ("python", "tmux", "settings", "state folder", "room", "terminal")
 """Checks that ask no tmux server."""
 
 
@@ -27,71 +26,71 @@ def examine(machine: Machine, *, fix: bool = False) -> Doctor:
     """Every check; one that cannot be made counts as failed, with its reason. `fix` ends what ended sessions left behind."""
     if fix:
         current().demand("kill", "doctor --fix")
-    looks: Mapping[str, Callable[[Machine], Iterator[Check]]] = {
-        "python": _python,
-        "tmux": _tmux,
-        "settings": _settings,
-        "state folder": _folders,
-        "server": _server,
-        "sessions": _sessions,
-        "room": _room,
-        "memory": _memory,
-        "orphans": lambda machine: _orphans(machine, fix),
-        "process table": _kernel,
-        "terminal": _terminal,
+    examinations: Mapping[str, Callable[[Machine], Iterator[Check]]] = {
+        "python": _check_python,
+        "tmux": _check_tmux,
+        "settings": _check_settings,
+        "state folder": _check_folders,
+        "server": _check_server,
+        "sessions": _check_sessions,
+        "room": _check_room,
+        "memory": _check_memory,
+        "orphans": lambda machine: _check_orphans(machine, fix),
+        "process table": _check_process_table,
+        "terminal": _check_terminal,
     }
     checks: list[Check] = []
     causes: dict[str, str] = {}
     silent = False
-    for name, look in looks.items():
-        if silent and name not in ALONE:
+    for name, examination in examinations.items():
+        if silent and name not in WITHOUT_SERVER:
             checks.append(Check(name, None, "not asked: tmux does not answer"))
             continue
-        found, error = _made(machine, name, look)
+        found, error = _run_check(machine, name, examination)
         if name == "tmux" and found[-1].ok is False:
             causes["no_tmux"] = name
-        if error and (first := causes.setdefault(_cause(error), name)) != name:
+        if error and (first := causes.setdefault(_cause_of(error), name)) != name:
             found[-1] = Check(name, None, f"not checked: see {first}")
         checks += found
         silent = silent or (error is not None and error.reason == "backend_timeout")
     return Doctor(all(check.ok is not False for check in checks), tuple(checks))
 
 
-def _cause(error: TmuxctlError) -> str:
-    """What is the same for two errors of one cause."""
+def _cause_of(error: TmuxctlError) -> str:
+    """A text that is equal for two errors of the same cause."""
     return error.reason if error.reason == "no_tmux" else error.message
 
 
-def _made(
-    machine: Machine, name: str, look: Callable[[Machine], Iterator[Check]]
+def _run_check(
+    machine: Machine, name: str, examination: Callable[[Machine], Iterator[Check]]
 ) -> tuple[list[Check], TmuxctlError | None]:
-    """What a look found, and what kept it from finding more."""
+    """The checks that an examination made, and the error that ended it, if one did."""
     found: list[Check] = []
     try:
-        for check in look(machine):
+        for check in examination(machine):
             found.append(check)
     except TmuxctlError as error:
         return [*found, Check(name, False, error.message, error.hint or None)], error
     return found, None
 
 
-def _python(machine: Machine) -> Iterator[Check]:
+def _check_python(machine: Machine) -> Iterator[Check]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Check("python", sys.version_info >= (3, 11), version, "tmuxctl needs Python 3.11 or later")
 
 
-def _tmux(machine: Machine) -> Iterator[Check]:
+def _check_tmux(machine: Machine) -> Iterator[Check]:
     status, printed = machine.transport.shell('"$1" -V', machine.settings.tmux_binary)
     text = printed.decode(errors="replace").strip()
     name, _, version = text.partition(" ")
     if status or name != "tmux":
         yield Check("tmux", False, text or "not found", "apt install tmux, or brew install tmux")
         return
-    ok, hint = _judged(version)
+    ok, hint = _judge_version(version)
     yield Check("tmux", ok, text, hint)
 
 
-def _judged(version: str) -> tuple[bool | None, str | None]:
+def _judge_version(version: str) -> tuple[bool | None, str | None]:
     """Whether a version of tmux is good, None where that was never tried; and what to do about it."""
     number = versions.parse_version(version)
     if number and number < versions.OLDEST:
@@ -105,16 +104,16 @@ def _judged(version: str) -> tuple[bool | None, str | None]:
     )
 
 
-def _settings(machine: Machine) -> Iterator[Check]:
+def _check_settings(machine: Machine) -> Iterator[Check]:
     for name in machine.settings.unused():
         yield Check("settings", None, f"nothing uses {name} any more", f"tmuxctl config unset {name}")
 
 
-def _folders(machine: Machine) -> Iterator[Check]:
+def _check_folders(machine: Machine) -> Iterator[Check]:
     yield Check("state folder", True, machine.transport.home)
 
 
-def _server(machine: Machine) -> Iterator[Check]:
+def _check_server(machine: Machine) -> Iterator[Check]:
     command = ("display-message", "-p", f"#{{pid}} #{{version}} #{{{options.CONFIG}}} #{{socket_path}}")
     try:
         reply = machine.transport.run([command]).decode(errors="replace").strip()
@@ -129,13 +128,13 @@ def _server(machine: Machine) -> Iterator[Check]:
         hint = "it was started without tmuxctl: end it when its sessions are done (tmux -L tmuxctl kill-server)"
         yield Check("server", False, found, hint)
         return
-    # it may be older or newer than the program
-    ok, advice = _judged(version)
+    # the server's version may be another than that of the installed tmux
+    ok, advice = _judge_version(version)
     yield Check("server", ok, found, advice)
 
 
-def _sessions(machine: Machine) -> Iterator[Check]:
-    panes = finding.panes(machine)
+def _check_sessions(machine: Machine) -> Iterator[Check]:
+    panes = finding.list_panes(machine)
     living = [pane for pane in panes if not pane.dead]
     limit = machine.settings.limits_sessions
     few = len(living) < 0.8 * limit
@@ -145,7 +144,7 @@ def _sessions(machine: Machine) -> Iterator[Check]:
         f"{len(living)} of {limit}, {len(panes) - len(living)} ended",
         None if few else "end some: tmuxctl kill NAME",
     )
-    lost = records.lost(machine, panes)
+    lost = records.list_lost(machine, panes)
     if lost:
         yield Check(
             "lost sessions",
@@ -160,17 +159,18 @@ def _sessions(machine: Machine) -> Iterator[Check]:
         )
 
 
-def _room(machine: Machine) -> Iterator[Check]:
+def _check_room(machine: Machine) -> Iterator[Check]:
     home = machine.transport.home
     room = machine.transport.room(home, records.server_pid(machine))
     try:
-        capacity.refuse(room, home)
+        capacity.check_room(room, home)
     except Failed as error:
         yield Check("room", False, error.message, error.hint)
         return
-    told = [f"{room.free >> 20} MiB free"] if room.free is not None else []
-    told += [f"{what} {used.used} of {used.most}" for what, used in _used(room) if used]
-    yield Check("room", True, ", ".join(told) or "not available here")
+    parts = [f"{room.free >> 20} MiB free"] if room.free is not None else []
+    quotas = (("pseudoterminals", room.ptys), ("the server's descriptors", room.descriptors))
+    parts += [f"{what} {used.used} of {used.most}" for what, used in quotas if used]
+    yield Check("room", True, ", ".join(parts) or "not available here")
 
 
 ITSELF, EACH = 64 << 20, 1 << 20
@@ -182,9 +182,9 @@ sed -n 's/^RssAnon:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status" 2>/dev/null | gre
 """
 
 
-def _memory(machine: Machine) -> Iterator[Check]:
-    """Whether the server's memory is what its sessions explain. tmux keeps some of what clients ask for ever, such as each
-    `if-shell` and, before 3.6, each screen a control client asks for, and only a new server gives it back."""
+def _check_memory(machine: Machine) -> Iterator[Check]:
+    """Whether the server has no more memory than its sessions explain. tmux keeps some of what clients ask for ever, such as
+    each `if-shell` and, before 3.6, each screen a control client asks for; only a new server has less."""
     pid = records.server_pid(machine)
     if pid is None:
         yield Check("memory", None, "no server")
@@ -196,21 +196,17 @@ def _memory(machine: Machine) -> Iterator[Check]:
         yield Check("memory", None, "not available here")
         return
     resident = int(kilobytes) << 10
-    told = f"the server has {resident / (1 << 20):.1f} MiB, {history / (1 << 20):.1f} MiB of them what scrolled away"
-    # what malloc(3) adds to each row is not counted in it
+    text = f"the server has {resident / (1 << 20):.1f} MiB, {history / (1 << 20):.1f} MiB of them what scrolled away"
+    # `history_bytes` does not count what malloc(3) adds to each row
     fine = resident <= ITSELF + EACH * len(printed) + 2 * history
     hint = f"a new server is small; when no program has to go on: kill {pid}, then tmuxctl restore"
-    yield Check("memory", fine, told, None if fine else hint)
+    yield Check("memory", fine, text, None if fine else hint)
 
 
-def _used(room: Resources) -> Sequence[tuple[str, Quota | None]]:
-    return (("pseudoterminals", room.ptys), ("the server's descriptors", room.descriptors))
-
-
-def _orphans(machine: Machine, fix: bool) -> Iterator[Check]:
+def _check_orphans(machine: Machine, fix: bool) -> Iterator[Check]:
     """Processes that carry the mark of a session of this server that tmux does not know any more."""
     home = machine.transport.home
-    living = {pane.id for pane in finding.panes(machine)}
+    living = {pane.id for pane in finding.list_panes(machine)}
     gone = {
         name: f"{home}/{place}/{name}"
         for place in (layout.SESSIONS, layout.ENDED_SESSIONS)
@@ -236,8 +232,8 @@ def _orphans(machine: Machine, fix: bool) -> Iterator[Check]:
     yield Check("orphans", not still, f"ended: {names}", f"could not be ended: {', '.join(still)}" if still else None)
 
 
-def _kernel(machine: Machine) -> Iterator[Check]:
-    panes = [pane for pane in finding.panes(machine) if not pane.dead][:1]
+def _check_process_table(machine: Machine) -> Iterator[Check]:
+    panes = [pane for pane in finding.list_panes(machine) if not pane.dead][:1]
     where = "/proc" if os.path.isdir("/proc/self") else None
     if not panes or where is None:
         yield Check("process table", True if where else None, where or "ps: less is known of programs here")
@@ -246,14 +242,14 @@ def _kernel(machine: Machine) -> Iterator[Check]:
     yield Check("process table", seen, where)
 
 
-def _terminal(machine: Machine) -> Iterator[Check]:
+def _check_terminal(machine: Machine) -> Iterator[Check]:
     locale = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or ""
     utf8 = "utf" in locale.lower()
     yield Check("locale", utf8 or None, locale or "not set", None if utf8 else "for attach: export LANG=C.UTF-8")
-    yield from _inside()
+    yield from _check_inside_tmux()
 
 
-def _inside() -> Iterator[Check]:
+def _check_inside_tmux() -> Iterator[Check]:
     """Whether this runs in a pane of a tmux server, and what that means."""
     server, _, _ = os.environ.get("TMUX", "").partition(",")
     pane = os.environ.get("TMUX_PANE", "")
@@ -261,8 +257,8 @@ def _inside() -> Iterator[Check]:
         yield Check("inside tmux", None, "no")
         return
     socket = os.path.basename(server)
-    here = "tmux:" if socket == "default" else f"tmux@{socket}:"
+    prefix = "tmux:" if socket == "default" else f"tmux@{socket}:"
     told = f"yes: pane {pane} of server {socket}. tmuxctl's sessions are on a server of their own; attach opens tmux inside tmux"
     yield Check(
-        "inside tmux", None, told, f"panes of this server too: tmuxctl ls --all-sockets; tmuxctl screen {here}{pane}"
+        "inside tmux", None, told, f"panes of this server too: tmuxctl ls --all-sockets; tmuxctl screen {prefix}{pane}"
     )

@@ -1,4 +1,4 @@
-"""A first profile for a program that has none: the program is started once, and what it shows becomes a file to go on from."""
+"""A first profile for a program that has none: the program is started once, and its screen becomes a file to edit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KEPT_ROWS = 12
 """How many rows of the screen become its first test."""
 
 COMMON = ("", "-", "__main__", "app", "cli", "index", "main", "run", "server", "start", "test")
-"""Names that scripts of many programs have: a profile found by one of them would take over what it knows nothing of."""
+"""Names that scripts of many programs have: a profile found by one of them would apply to unrelated programs."""
 
 FILE = """\
 schema: {schema}
@@ -103,7 +103,7 @@ NO_TEST = """\
 """
 
 
-def new(
+def make_profile(
     machine: Machine, name: str, command: Sequence[str], *, timeout: float, print_only: bool, force: bool
 ) -> ProfileFile:
     """Start the command, wait until it is quiet, and write a profile of what it shows into the user's folder.
@@ -117,27 +117,28 @@ def new(
     if os.path.exists(path) and not force and not print_only:
         hint = f"--force writes it anew, --stdout prints it: tmuxctl profile new {name} --force -- CMD"
         raise Conflict(f"there is a profile {ascii(path)}", reason="exists", hint=hint)
-    text = written(name, command, _shown(machine, command, timeout))
+    text = write_profile_text(name, command, _observe_command(machine, command, timeout))
     document = parse(text.encode(), ascii(path), name, keys=tmux_keys)
-    notes = _notes(name, command, document.given.get("detect", {}))
+    notes = _make_notes(name, command, document.given.get("detect", {}))
     if not print_only:
-        _write(path, text)
+        _write_file(path, text)
     made = resolved.to_document(resolved.build_profile(document.given))
     return ProfileFile(name, "new", None if print_only else path, text, made, notes)
 
 
-def written(name: str, command: Sequence[str], screen: Screen) -> str:
+def write_profile_text(name: str, command: Sequence[str], screen: Screen) -> str:
     """The text of a first profile for the program that showed this screen."""
-    left = _left(screen)
-    pattern = None if screen.alt else guessed(left)
-    fill = {"name": name, "detect": _detect(command), "notes": _quoted(f"first seen as: {' '.join(command)[:100]}")}
-    prompt = PROMPT.format(pattern=_quoted(pattern)) if pattern else NO_PROMPT
+    left_text = _text_left_of_cursor(screen)
+    pattern = None if screen.alt else guess_prompt(left_text)
+    notes = _quote(f"first seen as: {' '.join(command)[:100]}")
+    fill = {"name": name, "detect": _format_detect(command), "notes": notes}
+    prompt = PROMPT.format(pattern=_quote(pattern)) if pattern else NO_PROMPT
     fill |= {"schema": SCHEMA, "kinds": " ".join(ASKING_KINDS)}
-    return FILE.format(prompt=prompt, tests=_test(screen) if pattern else NO_TEST, **fill)
+    return FILE.format(prompt=prompt, tests=_format_test(screen) if pattern else NO_TEST, **fill)
 
 
-def _detect(command: Sequence[str]) -> str:
-    """Which commands a first profile is for: those of this program, but never all that an interpreter or ssh may run."""
+def _format_detect(command: Sequence[str]) -> str:
+    """The rule of which commands the profile is for: this program's, never all that an interpreter or ssh may run."""
     from tmuxctl.profile_files.interpreters import is_interpreter
     from tmuxctl.reading.evidence import programs
 
@@ -145,29 +146,29 @@ def _detect(command: Sequence[str]) -> str:
     shared = is_interpreter(program) or programs.is_shell(program) or programs.is_remote_wrapper(program)
     name, form = (script, DETECT_SCRIPT) if shared else (program, DETECT)
     usable = PROGRAM.fullmatch(name) and name.partition(".")[0] not in COMMON
-    return form.format(program=_quoted(name)) if usable else NO_DETECT
+    return form.format(program=_quote(name)) if usable else NO_DETECT
 
 
-def _notes(name: str, command: Sequence[str], detected: Mapping[str, Any]) -> tuple[str, ...]:
-    """What the maker of a profile should know of the commands it is for."""
+def _make_notes(name: str, command: Sequence[str], detected: Mapping[str, Any]) -> tuple[str, ...]:
+    """What the author of a profile should know of the commands it is for."""
     if "script" in detected:
         return (
             f"it is for commands that run {detected['script'][0]}; for others: tmuxctl new --profile {name} -- CMD",
         )
     if not detected and program_name(command) != name:
         return (f"no command finds it by itself: tmuxctl new --profile {name} -- CMD",)
-    before = _known(command)
+    before = _known_profile(command)
     return (f"{program_name(command)} had the profile {before} until now",) if before not in (None, name) else ()
 
 
-def _known(command: Sequence[str]) -> str | None:
+def _known_profile(command: Sequence[str]) -> str | None:
     with suppress(Usage, Denied):
         return detect(command, keys=tmux_keys)
     return None
 
 
-def guessed(left: str) -> str | None:
-    """A pattern for the prompt that stands left of the cursor, without what is another the next time: numbers, paths, hosts."""
+def guess_prompt(left: str) -> str | None:
+    """A pattern for the prompt left of the cursor, which matches other numbers, paths and hosts in it too."""
     found = re.fullmatch(r"\s*(.*?)([^\w\s]{0,20})\s*", left)
     if not found or not found[1] + found[2]:
         return None
@@ -178,28 +179,28 @@ def guessed(left: str) -> str | None:
     return rf"^\s*{body}{re.escape(found[2])}(?:\s|$)"
 
 
-def _left(screen: Screen) -> str:
+def _text_left_of_cursor(screen: Screen) -> str:
     from tmuxctl.control.observation.explaining import evidence_of_screen
 
     return evidence_of_screen(screen.text, cursor=(screen.cursor.x, screen.cursor.y)).last.left
 
 
-def _shown(machine: Machine, command: Sequence[str], timeout: float) -> Screen:
-    """What the command shows when it has become quiet; its session is gone afterwards, whatever happens."""
+def _observe_command(machine: Machine, command: Sequence[str], timeout: float) -> Screen:
+    """The screen of the command once it is quiet; its session is ended afterwards, whatever happens."""
     from tmuxctl.control.lifecycle import creation, ending
     from tmuxctl.control.sessions import finding
 
     name = f"profile-{os.urandom(4).hex()}"
-    wanted = creation.SessionRequest(name=name, command=tuple(command), profile="none", shell_marks=False)
-    session = creation.new(machine, wanted)
+    request = creation.SessionRequest(name=name, command=tuple(command), profile="none", shell_marks=False)
+    session = creation.new(machine, request)
     try:
-        return _quiet(machine, session.name, timeout)
+        return _await_quiet(machine, session.name, timeout)
     finally:
         with suppress(NotFound, Unreachable, Timeout):
-            ending.end(machine, [finding.find(machine, session.id)])
+            ending.end_sessions(machine, [finding.find_session(machine, session.id)])
 
 
-def _quiet(machine: Machine, session: str, timeout: float) -> Screen:
+def _await_quiet(machine: Machine, session: str, timeout: float) -> Screen:
     deadline = time.monotonic() + (current().left(timeout) or 0.0)
     while True:
         left = max(0.1, deadline - time.monotonic())
@@ -210,7 +211,7 @@ def _quiet(machine: Machine, session: str, timeout: float) -> Screen:
         if ended.matched is WaitCondition.EXIT:
             hint = "give a command that stays: tmuxctl profile new NAME -- CMD"
             raise Exited(f"the command ended at once: {screen.text[-300:]}", reason="ended", hint=hint)
-        if screen.alt or _left(screen).strip():
+        if screen.alt or _text_left_of_cursor(screen).strip():
             return screen
         if time.monotonic() >= deadline:
             if screen.text.strip():
@@ -218,36 +219,36 @@ def _quiet(machine: Machine, session: str, timeout: float) -> Screen:
             raise Failed("the command showed nothing", reason="nothing_shown", hint="look: tmuxctl new -- CMD")
 
 
-def _test(screen: Screen) -> str:
+def _format_test(screen: Screen) -> str:
     rows = screen.text.split("\n")
     rows += [""] * (screen.cursor.y + 1 - len(rows))
     start = max(0, len(rows) - KEPT_ROWS)
     y = screen.cursor.y - start
-    return TEST.format(screen=_block(rows[start:]), x=screen.cursor.x, y=y)
+    return TEST.format(screen=_format_block(rows[start:]), x=screen.cursor.x, y=y)
 
 
-def _block(rows: Sequence[str]) -> str:
+def _format_block(rows: Sequence[str]) -> str:
     """Rows as a block of YAML, or in quotes if they hold what a block cannot."""
     if all(row.isprintable() for row in rows):
         return "|2-\n" + "\n".join(f"      {row}" if row else "" for row in rows)
     return json.dumps("\n".join(rows), ensure_ascii=False)
 
 
-def _quoted(text: str) -> str:
-    """A text as YAML takes it without meaning anything else by it."""
+def _quote(text: str) -> str:
+    """A text as a quoted scalar of YAML."""
     return "'" + text.replace("'", "''") + "'" if text.isprintable() else json.dumps(text, ensure_ascii=False)
 
 
-def _write(path: str, text: str) -> None:
+def _write_file(path: str, text: str) -> None:
     """The whole file or none of it."""
-    beside = f"{path}.{os.getpid()}.new"
+    temporary = f"{path}.{os.getpid()}.new"
     try:
         make_parents(path)
-        with open(beside, "x", encoding="utf-8") as file:
+        with open(temporary, "x", encoding="utf-8") as file:
             file.write(text)
-        os.replace(beside, path)
+        os.replace(temporary, path)
     except OSError as error:
         raise Failed(f"{ascii(path)}: {error.strerror}", reason="bad_file", hint="--stdout prints it") from None
     finally:
         with suppress(OSError):
-            os.unlink(beside)
+            os.unlink(temporary)

@@ -24,32 +24,31 @@ def ls(timing: PluginTiming = TIMING.plugin) -> Plugins:
     """Every plugin there is, by name; why one cannot be used is told beside it."""
     from tmuxctl.results import Plugins
 
-    return Plugins(tuple(_line(found, timing) for found in extensions.list_plugins()))
+    return Plugins(tuple(_plugin_line(found, timing) for found in extensions.list_plugins()))
 
 
-def _line(found: Extension, timing: PluginTiming) -> PluginLine:
+def _plugin_line(found: Extension, timing: PluginTiming) -> PluginLine:
     from tmuxctl.results import PluginLine
 
     try:
-        one = _in_time(found.name, lambda: plugin.load(found.name), timing)
+        loaded = _run_in_time(found.name, lambda: plugin.load(found.name), timing)
     except TmuxctlError as error:
         return PluginLine(found.name, None, None, found.source, found.form, found.path, problem=error.message)
-    options = None if one.options is None else tuple(option.name for option in one.options)
-    return PluginLine(
-        one.name, one.kind, one.order, found.source, found.form, found.path, one.help, options, _problem(one, timing)
-    )
+    options = None if loaded.options is None else tuple(option.name for option in loaded.options)
+    place, problem = (found.source, found.form, found.path), _find_problem(loaded, timing)
+    return PluginLine(loaded.name, loaded.kind, loaded.order, *place, loaded.help, options, problem)
 
 
-def _problem(one: Plugin, timing: PluginTiming) -> str | None:
+def _find_problem(loaded: Plugin, timing: PluginTiming) -> str | None:
     """Why the plugin cannot work here, or could not say."""
     try:
-        return _in_time(one.name, lambda: plugin.find_obstacle(one), timing)
+        return _run_in_time(loaded.name, lambda: plugin.find_obstacle(loaded), timing)
     except TmuxctlError as error:
         return error.message
 
 
-def _in_time(name: str, work: Callable[[], T], timing: PluginTiming) -> T:
-    """What the plugin's code returns; Failed `plugin` if it takes too long, as far as there is an alarm here."""
+def _run_in_time(name: str, work: Callable[[], T], timing: PluginTiming) -> T:
+    """What the plugin's code returns; Failed `plugin` if it takes too long, where an alarm is possible."""
     if not alarm.is_possible():
         return work()
     late = Failed(f"plugin {name!r}: it did not answer within {timing.program_seconds:g} s", reason="plugin")
@@ -63,24 +62,24 @@ def show(name: str, timing: PluginTiming = TIMING.plugin) -> PluginPage:
     """All of one plugin. NotFound `no_plugin`, Denied `unsafe_file`, Failed `plugin` if it is broken."""
     from tmuxctl.results import PluginPage
 
-    one = _in_time(name, lambda: plugin.load(name), timing)
-    found = one.found
+    loaded = _run_in_time(name, lambda: plugin.load(name), timing)
+    found = loaded.found
     return PluginPage(
-        name=one.name,
-        kind=one.kind,
-        order=one.order,
+        name=loaded.name,
+        kind=loaded.kind,
+        order=loaded.order,
         source=found.source,
         form=found.form,
-        path=getattr(one.module, "__file__", None) or found.path,
-        text=one.text or one.help,
-        options=None if one.options is None else tuple(_option(option) for option in one.options),
-        usage=_usage(one),
-        clean_env=one.clean_env,
-        problem=_problem(one, timing),
+        path=getattr(loaded.module, "__file__", None) or found.path,
+        text=loaded.text or loaded.help,
+        options=None if loaded.options is None else tuple(_plugin_option(option) for option in loaded.options),
+        usage=_usage_lines(loaded),
+        clean_env=loaded.clean_env,
+        problem=_find_problem(loaded, timing),
     )
 
 
-def _option(option: TransformOption) -> PluginOption:
+def _plugin_option(option: TransformOption) -> PluginOption:
     from tmuxctl.results import PluginOption
 
     default = list(option.default) if isinstance(option.default, tuple) else option.default
@@ -89,16 +88,16 @@ def _option(option: TransformOption) -> PluginOption:
     return PluginOption(option.name, kind, option.help, default, option.required, repeated, option.secret)
 
 
-def _usage(one: Plugin) -> tuple[str, ...]:
+def _usage_lines(loaded: Plugin) -> tuple[str, ...]:
     """How it is asked for: by its name alone, with its first option, with options by name."""
-    if one.options is None:
-        return f"--with {one.name}", f"--with {one.name}=VALUE", f"--with {one.name}:OPTION=VALUE"
-    required = [option for option in one.options if option.required]
-    named = ",".join(f"{option.name}={option.name.upper()}" for option in required or one.options[:2])
-    usage = [] if required else [f"--with {one.name}"]
-    if named and required in ([], [one.options[0]]):
-        usage.append(f"--with {one.name}={one.options[0].name.upper()}")
-    return (*usage, *([f"--with {one.name}:{named}"] if named else []))
+    if loaded.options is None:
+        return f"--with {loaded.name}", f"--with {loaded.name}=VALUE", f"--with {loaded.name}:OPTION=VALUE"
+    required = [option for option in loaded.options if option.required]
+    named = ",".join(f"{option.name}={option.name.upper()}" for option in required or loaded.options[:2])
+    usage = [] if required else [f"--with {loaded.name}"]
+    if named and required in ([], [loaded.options[0]]):
+        usage.append(f"--with {loaded.name}={loaded.options[0].name.upper()}")
+    return (*usage, *([f"--with {loaded.name}:{named}"] if named else []))
 
 
 def test(names: Sequence[str], options: Sequence[str]) -> PluginsTested:
@@ -106,14 +105,14 @@ def test(names: Sequence[str], options: Sequence[str]) -> PluginsTested:
     from tmuxctl import contract
     from tmuxctl.results import PluginsTested
 
-    given = _given(names, options)
+    given = _parse_options(names, options)
     wanted = names or [found.name for found in extensions.list_plugins()]
     tests = tuple(one for name in wanted for one in contract.run(name, given))
     passed, failed, skipped = (sum(one.outcome == word for one in tests) for word in ("ok", "failed", "skipped"))
     return PluginsTested(not failed, passed, failed, skipped, tests)
 
 
-def _given(names: Sequence[str], options: Sequence[str]) -> dict[str, Any]:
+def _parse_options(names: Sequence[str], options: Sequence[str]) -> dict[str, Any]:
     """The options by name, those given more than once as lists."""
     if options and len(names) != 1:
         raise Usage(

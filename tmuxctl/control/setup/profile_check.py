@@ -56,23 +56,23 @@ class _Startup(NamedTuple):
     programs: tuple[str, ...]
 
 
-def check(machine: Machine, name: str, command: Sequence[str], *, timeout: float) -> ProfileChecked:
+def check_profile(machine: Machine, name: str, command: Sequence[str], *, timeout: float) -> ProfileChecked:
     """Start the profile's program, or `command`, and compare what it shows with the profile.
 
     `timeout` is how many seconds it may take to be ready. Failed `not_installed`; Usage `no_command` if the profile is for
     no program by a plain name, or none that can be started alone.
     """
     profile = library.load(name, keys=tmux_keys)
-    argv = _from_anywhere(tuple(command) or _own_command(profile))
-    wanted = SessionRequest(name=f"check-{os.urandom(4).hex()}", command=argv, profile=name, shell_marks=False)
+    argv = _absolute_command(tuple(command) or _own_command(profile))
+    request = SessionRequest(name=f"check-{os.urandom(4).hex()}", command=argv, profile=name, shell_marks=False)
     if not machine.transport.which(argv[0], os.environ.get("PATH", os.defpath), os.getcwd()):
         hint = f"install it: {profile.install}" if profile.install else "is it installed and in PATH?"
         raise Failed(f"{ascii(argv[0])} is not installed", reason="not_installed", hint=hint)
-    folder = f"{machine.transport.home}/{wanted.name}"
+    folder = f"{machine.transport.home}/{request.name}"
     machine.transport.make_folder(folder)
     try:
-        version = _version(machine, argv, folder)
-        checks = tuple(_checks(machine, profile, wanted._replace(cwd=folder), timeout))
+        version = _read_version(machine, argv, folder)
+        checks = tuple(_check_program(machine, profile, request._replace(cwd=folder), timeout))
     finally:
         machine.transport.remove(folder)
     tests = profiles.test((name,))
@@ -83,7 +83,7 @@ def check(machine: Machine, name: str, command: Sequence[str], *, timeout: float
     return ProfileChecked(ok, profile.name, argv, version, profile.notes, checks)
 
 
-def _from_anywhere(argv: tuple[str, ...]) -> tuple[str, ...]:
+def _absolute_command(argv: tuple[str, ...]) -> tuple[str, ...]:
     """The command as it is found from another folder."""
     path = os.path.expanduser(argv[0])
     return (os.path.abspath(path), *argv[1:]) if "/" in path else argv
@@ -97,41 +97,41 @@ def _own_command(profile: Profile) -> tuple[str, ...]:
     return profile.command or (plain[0],)
 
 
-def _version(machine: Machine, argv: Sequence[str], folder: str) -> str | None:
+def _read_version(machine: Machine, argv: Sequence[str], folder: str) -> str | None:
     """The line with a version that the program prints for --version, None if it prints none."""
-    wanted = SessionRequest(command=(argv[0], "--version"), cwd=folder, profile="none", shell_marks=False, linger=True)
+    request = SessionRequest(command=(argv[0], "--version"), cwd=folder, profile="none", shell_marks=False, linger=True)
     with suppress(TmuxctlError):
-        ran = commands.run(machine, wanted, timeout=machine.timing.profile.version_seconds, max_bytes=VERSION_BYTES)
+        ran = commands.run(machine, request, timeout=machine.timing.profile.version_seconds, max_bytes=VERSION_BYTES)
         lines = [line.strip() for line in ran.data.decode(errors="replace").splitlines() if VERSION.search(line)]
         return lines[0][:WORDS_MOST] if lines and ran.exit_status == 0 else None
     return None
 
 
-def _checks(machine: Machine, profile: Profile, wanted: SessionRequest, timeout: float) -> Iterator[Check]:
-    made = creation.new(machine, wanted)
+def _check_program(machine: Machine, profile: Profile, request: SessionRequest, timeout: float) -> Iterator[Check]:
+    made = creation.new(machine, request)
     try:
-        steady = StabilityTracker(machine, Observer(machine, finding.find(machine, made.id)), None)
-        seen = _watched(steady, profile, timeout)
-        yield _ready(profile, seen, steady)
-        yield from _rules(profile, seen)
-        if seen.verdict.state is State.IDLE:
-            yield from _around(profile, seen)
-            yield _exit(machine, steady, profile)
+        tracker = StabilityTracker(machine, Observer(machine, finding.find_session(machine, made.id)), None)
+        startup = _observe_startup(tracker, profile, timeout)
+        yield _check_ready(profile, startup, tracker)
+        yield from _check_rules(profile, startup)
+        if startup.verdict.state is State.IDLE:
+            yield from _check_surroundings(profile, startup)
+            yield _check_exit(machine, tracker, profile)
     finally:
         with suppress(TmuxctlError):
-            ending.end(machine, [finding.find(machine, made.id)])
+            ending.end_sessions(machine, [finding.find_session(machine, made.id)])
 
 
-def _watched(steady: StabilityTracker, profile: Profile, timeout: float) -> _Startup:
-    """Look at a program until it waits, asks or has ended, for at most so many seconds."""
+def _observe_startup(tracker: StabilityTracker, profile: Profile, timeout: float) -> _Startup:
+    """Observe a program until it waits, asks or has ended, for at most `timeout` seconds."""
     began = time.monotonic()
     deadline = began + (current().left(timeout) or 0.0)
     fitted: dict[tuple[str, str], str] = {}
     programs: tuple[str, ...] = ()
     while True:
         current().check()
-        holds = steady.observe()
-        look = steady.newest
+        holds = tracker.observe()
+        look = tracker.newest
         programs = tuple(list_program_names(look.kernel)) or programs
         for group in RULES:
             for rule in getattr(profile, group):
@@ -140,56 +140,56 @@ def _watched(steady: StabilityTracker, profile: Profile, timeout: float) -> _Sta
                 ):
                     row = match.region[match.row_start :].partition("\n")[0]
                     fitted[group, rule.id] = row.strip()[:WORDS_MOST]
-        ended = holds and steady.verdict.state in (*SETTLED, State.EXITED)
+        ended = holds and tracker.verdict.state in (*SETTLED, State.EXITED)
         if ended or time.monotonic() >= deadline:
-            return _Startup(steady.verdict, look, fitted, time.monotonic() - began, programs)
-        time.sleep(max(steady.seconds_to_rest(), min(steady.seconds_until_due(), 0.2)))
+            return _Startup(tracker.verdict, look, fitted, time.monotonic() - began, programs)
+        time.sleep(max(tracker.seconds_to_rest(), min(tracker.seconds_until_due(), 0.2)))
 
 
-def _ready(profile: Profile, seen: _Startup, steady: StabilityTracker) -> Check:
-    verdict, name = seen.verdict, profile.name
+def _check_ready(profile: Profile, startup: _Startup, tracker: StabilityTracker) -> Check:
+    verdict, name = startup.verdict, profile.name
     if verdict.state is State.IDLE or verdict.kind is InputKind.PAGER:
-        return Check("ready", True, f"{verdict.kind} after {seen.seconds:.1f} s: {verdict.why}")
+        return Check("ready", True, f"{verdict.kind} after {startup.seconds:.1f} s: {verdict.why}")
     if verdict.state is State.ASKING:
         hint = (
-            f"answer that by hand once, and check again: tmuxctl new -- {' '.join(steady.observer.pane.spec['argv'])}"
+            f"answer that by hand once, and check again: tmuxctl new -- {' '.join(tracker.observer.pane.spec['argv'])}"
         )
         question = verdict.asking.question if verdict.asking else ""
         return Check("ready", False, f"it asks first ({verdict.kind}): {question}", hint)
     if verdict.state is State.EXITED:
-        words = candidates.last_words(seen.look.screen)[:WORDS_MOST]
+        words = candidates.last_words(startup.look.screen)[:WORDS_MOST]
         hint = f"name a command that stays: tmuxctl profile check {name} -- CMD"
         return Check("ready", False, f"{verdict.why}" + (f": {words}" if words else ""), hint)
     hint = "is this another version? look: tmuxctl new NAME --profile none -- CMD"
-    return Check("ready", False, f"{verdict.state.value} after {seen.seconds:.0f} s: {verdict.why}", hint)
+    return Check("ready", False, f"{verdict.state.value} after {startup.seconds:.0f} s: {verdict.why}", hint)
 
 
-def _rules(profile: Profile, seen: _Startup) -> Iterator[Check]:
-    """Each rule with the row that it fitted; those that say nothing of a program that was given nothing are not missed."""
+def _check_rules(profile: Profile, startup: _Startup) -> Iterator[Check]:
+    """Each rule with the row that it fitted. A rule that did not fit is no failure, but for the prompt of a waiting program."""
     for group in RULES:
         rules = getattr(profile, group)
-        found = [rule.id for rule in rules if (group, rule.id) in seen.fitted]
-        if group == "prompt" and rules and not found and seen.verdict.state is State.IDLE:
-            left = seen.look.left.strip()[-WORDS_MOST:]
+        found = [rule.id for rule in rules if (group, rule.id) in startup.fitted]
+        if group == "prompt" and rules and not found and startup.verdict.state is State.IDLE:
+            left = startup.look.left.strip()[-WORDS_MOST:]
             stands = f"left of the cursor stands {left!r}" if left else "nothing stands left of the cursor"
             hint = f"is this another version? add its prompt: tmuxctl profile show {profile.name}"
             yield Check("prompt", False, f"no rule fits, though it waits; {stands}", hint)
             continue
-        if group == "errors" and found and seen.verdict.state is State.IDLE:
-            # an error that stands there before anything was asked may be none
+        if group == "errors" and found and startup.verdict.state is State.IDLE:
+            # what fits before anything was typed may be no error
             yield Check("errors", None, f"{', '.join(found)} fit on the first screen")
-        yield from (Check(f"{group}: {one}", True, seen.fitted[group, one]) for one in found)
+        yield from (Check(f"{group}: {one}", True, startup.fitted[group, one]) for one in found)
         if missed := [rule.id for rule in rules if rule.id not in found]:
             yield Check(group, None, f"not seen: {', '.join(missed)}")
 
 
-def _around(profile: Profile, seen: _Startup) -> Iterator[Check]:
-    """What else a profile says of a program that waits."""
-    look = seen.look
-    if profile.foreground and seen.programs:
-        known = any(foreground.fits(profile, one) for one in seen.programs)
-        told = ", ".join(seen.programs)
-        hint = None if known else f"detect: {{foreground: [{seen.programs[-1]}]}}"
+def _check_surroundings(profile: Profile, startup: _Startup) -> Iterator[Check]:
+    """The checks of a waiting program's name, title and input box."""
+    look = startup.look
+    if profile.foreground and startup.programs:
+        known = any(foreground.is_called(profile, one) for one in startup.programs)
+        told = ", ".join(startup.programs)
+        hint = None if known else f"detect: {{foreground: [{startup.programs[-1]}]}}"
         yield Check("detect: foreground", True if known else None, f"it is called {told}", hint)
     if profile.title_idle or profile.title_busy:
         busy = patterns.fits(profile.title_busy, look.title)
@@ -201,29 +201,29 @@ def _around(profile: Profile, seen: _Startup) -> Iterator[Check]:
         yield Check("submit: input box", True if empty else None, words[empty])
 
 
-def _exit(machine: Machine, steady: StabilityTracker, profile: Profile) -> Check:
+def _check_exit(machine: Machine, tracker: StabilityTracker, profile: Profile) -> Check:
     """Whether the profile's keys, or else its words, end the program."""
-    pane, holder = steady.observer.pane, lease.LeaseHolder.new()
+    pane, holder = tracker.observer.pane, lease.LeaseHolder.new()
     with suppress(TmuxctlError):
         lease.take_lease(machine.transport, holder, pane)
         sending.press_keys(machine, pane, profile.exit_keys, holder)
-        if _ended(machine, pane.id):
+        if _await_end(machine, pane.id):
             return Check("exit", True, f"{' '.join(profile.exit_keys)} ends it")
     with suppress(TmuxctlError):
         lease.release_lease(machine.transport, holder, pane.name)
         if profile.exit_send is not None:
             sending.send(machine, pane.name, profile.exit_send.encode())
-        if _ended(machine, pane.id):
+        if _await_end(machine, pane.id):
             return Check("exit", True, f"{profile.exit_send} ends it")
     tried = " and ".join(filter(None, (" ".join(profile.exit_keys), profile.exit_send)))
     return Check("exit", False, f"it goes on after {tried}", "exit: {send: quit, keys: [C-d]}")
 
 
-def _ended(machine: Machine, session: str) -> bool:
+def _await_end(machine: Machine, session: str) -> bool:
     deadline = time.monotonic() + machine.timing.profile.exit_seconds
     while time.monotonic() < deadline:
         current().check()
-        if finding.find(machine, session).dead:
+        if finding.find_session(machine, session).dead:
             return True
         time.sleep(0.05)
     return False

@@ -31,10 +31,10 @@ def ls() -> Profiles:
     """Every profile there is, by name; what is wrong with one is told beside it."""
     from tmuxctl.results import Profiles
 
-    return Profiles(tuple(_line(found) for found in extensions.list_profiles()))
+    return Profiles(tuple(_profile_line(found) for found in extensions.list_profiles()))
 
 
-def _line(found: Extension) -> ProfileLine:
+def _profile_line(found: Extension) -> ProfileLine:
     from tmuxctl.results import ProfileLine
 
     try:
@@ -55,16 +55,16 @@ def show(name: str) -> ProfileFile:
 
 
 def test(names: Sequence[str]) -> ProfilesTested:
-    """Judge the saved screens of these profiles (default: all) and tell which are taken for something else."""
+    """Judge the saved screens of these profiles (default: all), and return which are judged other than expected."""
     from tmuxctl.results import ProfilesTested
 
     wanted = [library.find_file(name) for name in names] or list(extensions.list_profiles())
-    tests = tuple(one for found in wanted for one in _tests(found))
+    tests = tuple(one for found in wanted for one in _run_tests(found))
     failed = sum(not one.ok for one in tests)
     return ProfilesTested(not failed, len(tests) - failed, failed, tests)
 
 
-def _tests(found: Extension) -> Iterator[ProfileTested]:
+def _run_tests(found: Extension) -> Iterator[ProfileTested]:
     from tmuxctl.results import ProfileTested
 
     try:
@@ -75,30 +75,32 @@ def _tests(found: Extension) -> Iterator[ProfileTested]:
         yield ProfileTested(found.name, found.path, 1, False, "a profile that can be read", "", why)
         return
     for case in cases:
-        yield run(case, profile, found.path, found.folder)
+        yield run_test(case, profile, found.path, found.folder)
 
 
-def run(case: ScreenTest, profile: Profile, path: str, folder: str) -> ProfileTested:
+def run_test(case: ScreenTest, profile: Profile, path: str, folder: str) -> ProfileTested:
     """One saved screen, judged. `path` and `folder` say where the test stands and where its screen's file is from."""
     from tmuxctl.control.observation.explaining import evidence_of_screen
     from tmuxctl.reading.state.judging import judge
     from tmuxctl.results import ProfileTested
 
-    expected = _expected(case)
+    expected = _describe_expected(case)
     try:
-        screen = _screen(case, folder)
+        screen = _read_screen(case, folder)
     except (Usage, NotFound) as error:
         return ProfileTested(profile.name, path, case.line, False, expected, "", error.message)
     program = profile.argv0[0] if profile.argv0 else profile.name
-    seen = evidence_of_screen(screen, title=case.title, cursor=case.cursor)._replace(program=program)
-    verdict = judge(seen, profile)
-    rule = _rule(seen, verdict, profile)
-    ok = _fits(case, verdict, rule)
+    evidence = evidence_of_screen(screen, title=case.title, cursor=case.cursor)._replace(program=program)
+    verdict = judge(evidence, profile)
+    rule = _find_rule(evidence, verdict, profile)
+    ok = _is_expected(case, verdict, rule)
     shown = None if ok else screen
-    return ProfileTested(profile.name, path, case.line, ok, expected, _judged(verdict, rule), verdict.why, shown)
+    return ProfileTested(
+        profile.name, path, case.line, ok, expected, _describe_verdict(verdict, rule), verdict.why, shown
+    )
 
 
-def _screen(case: ScreenTest, folder: str) -> str:
+def _read_screen(case: ScreenTest, folder: str) -> str:
     """The test's screen, as it stands in the profile or in a file beside it."""
     import os
 
@@ -115,7 +117,7 @@ def _screen(case: ScreenTest, folder: str) -> str:
     raise Usage(f"{ascii(path)} is no screen: UTF-8 text of at most 1 MB", reason="bad_file")
 
 
-def _rule(seen: Evidence, verdict: Verdict, profile: Profile) -> str | None:
+def _find_rule(seen: Evidence, verdict: Verdict, profile: Profile) -> str | None:
     """The id of the profile's rule that finds the question, if there is one."""
     from tmuxctl.reading.text import patterns
 
@@ -125,7 +127,7 @@ def _rule(seen: Evidence, verdict: Verdict, profile: Profile) -> str | None:
     return match.rule.id if match else None
 
 
-def _fits(case: ScreenTest, verdict: Verdict, rule: str | None) -> bool:
+def _is_expected(case: ScreenTest, verdict: Verdict, rule: str | None) -> bool:
     state = verdict.state.value
     return (
         case.state in (None, state)
@@ -136,12 +138,12 @@ def _fits(case: ScreenTest, verdict: Verdict, rule: str | None) -> bool:
     )
 
 
-def _expected(case: ScreenTest) -> str:
+def _describe_expected(case: ScreenTest) -> str:
     words = [case.state, case.kind, case.detail, f"by rule {case.asking}" if case.asking else None]
     return " ".join(filter(None, words)) or f"not {' or '.join(case.never)}"
 
 
-def _judged(verdict: Verdict, rule: str | None) -> str:
+def _describe_verdict(verdict: Verdict, rule: str | None) -> str:
     return " ".join(
         filter(None, (verdict.state.value, verdict.kind, verdict.detail, f"by rule {rule}" if rule else ""))
     )

@@ -68,7 +68,7 @@ def known(names: Sequence[str]) -> tuple[Candidate, ...]:
     Usage `bad_profile`, `no_command` for a profile that says no command to start."""
     found: dict[str, Candidate] = {}
     for given in names:
-        profile = chosen_profile.chosen(_whole(given), ())
+        profile = chosen_profile.choose_profile(_whole(given), ())
         if profile is None or not profile.command:
             hint = f"add to the profile: command: [{given}]"
             raise Usage(f"candidate {ascii(given)[:60]} says no command to start", reason="no_command", hint=hint)
@@ -157,8 +157,8 @@ def _there(machine: Machine, wanted: SessionRequest) -> Session | None:
     if wanted.if_exists != "reuse" or wanted.name is None:
         return None
     with suppress(NotFound, Unreachable):
-        pane = finding.find(machine, wanted.name)
-        return None if pane.dead else summaries.describe(machine, pane)
+        pane = finding.find_session(machine, wanted.name)
+        return None if pane.dead else summaries.describe_session(machine, pane)
     return None
 
 
@@ -201,7 +201,7 @@ def _started(machine: Machine, wanted: SessionRequest, one: Candidate, *, wait: 
         return ready
     from tmuxctl.control.lifecycle import ending
 
-    ending.end(machine, [finding.find(machine, ready.name)])
+    ending.end_sessions(machine, [finding.find_session(machine, ready.name)])
     # its name is another's now
     return changed(why, session=None)
 

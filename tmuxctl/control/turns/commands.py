@@ -65,10 +65,10 @@ def execute(
     began = time.monotonic()
     limit = current().left(machine.settings.wait_exec_timeout if timeout is None else timeout)
     deadline = None if limit is None else began + limit
-    pane = finding.find(machine, session)
+    pane = finding.find_session(machine, session)
     if pane.dead:
         raise paste.ended_error(pane)
-    journal = finding.journal(machine, pane)
+    journal = finding.open_journal(machine, pane)
     if not journal.streams:
         raise Conflict(
             f"what is printed in {pane.name} is not kept, so a command's output could not be told",
@@ -130,7 +130,7 @@ def _lease(machine: Machine, pane: Pane, holder: LeaseHolder, deadline: float | 
         if deadline is not None and time.monotonic() > deadline:
             raise lease.leased_error(pane.name)
         time.sleep(0.03)
-        pane = finding.find(machine, pane.name)
+        pane = finding.find_session(machine, pane.name)
 
 
 def _ready(machine: Machine, pane: Pane, journal: Journal, deadline: float | None) -> Shell:
@@ -193,7 +193,8 @@ def _awaited(kind: str | None) -> str:
 def _young(machine: Machine, pane: Pane) -> bool:
     """True while the launcher is still becoming the program."""
     return (
-        layout.LAUNCHER in machine.transport.files(records.folder(machine, pane.id)) or time.time() - pane.created < 1.0
+        layout.LAUNCHER in machine.transport.files(records.session_folder(machine, pane.id))
+        or time.time() - pane.created < 1.0
     )
 
 
@@ -313,7 +314,7 @@ class _Run:
         self.id, self.token = os.urandom(8).hex(), os.urandom(8).hex()
         # a plain sh writes beside its script, and of our files a sandboxed one may write only there
         place = "events" if shell.kind == "sh" else layout.SHELL
-        self.path = f"{records.folder(machine, pane.id)}/{place}/x{self.token}"
+        self.path = f"{records.session_folder(machine, pane.id)}/{place}/x{self.token}"
         self.own = pane.spec.get("marks", "")
         self.start = self.first = self.offset = journal.end()
         self.tail = b""
@@ -509,7 +510,7 @@ def ran(
         exit_status=status,
         signal=signal,
         elapsed=round(elapsed, 3),
-        cursor=finding.cursor(pane, offset),
+        cursor=finding.cursor_at(pane, offset),
         truncated=truncated,
         timed_out=timed_out,
     )
@@ -529,16 +530,16 @@ def run(machine: Machine, wanted: SessionRequest, *, timeout: float | None, max_
     session = new(machine, wanted)
     pane = None
     try:
-        pane = finding.find(machine, session.id)
+        pane = finding.find_session(machine, session.id)
         return _to_end(machine, pane, began, timeout, max_bytes)
     finally:
         with suppress(NotFound, Unreachable, Timeout):
-            ending.end(machine, [pane or finding.find(machine, session.id)])
+            ending.end_sessions(machine, [pane or finding.find_session(machine, session.id)])
 
 
 def _to_end(machine: Machine, pane: Pane, began: float, timeout: float | None, max_bytes: int) -> Ran:
     limit = current().left(timeout)
-    journal = finding.journal(machine, pane)
+    journal = finding.open_journal(machine, pane)
     watch = machine.transport.watch([journal.folder], pane.pid or None)
     wants = _Wants(machine, pane, machine.timing.command.answer_seconds)
     timed_out = False

@@ -170,7 +170,7 @@ class _Failover:
 
     def ask(self, new: str | None) -> Answer:
         there = self.first = self._first(new)
-        spec = records.spec(self.machine, there.id).get("asked", {}) if there else {}
+        spec = records.read_spec(self.machine, there.id).get("asked", {}) if there else {}
         listed = spec.get("candidates") or ()
         if there is not None:
             if not self.fallback and not set(listed) - {there.profile}:
@@ -194,12 +194,14 @@ class _Failover:
         try:
             if new is not None:
                 turn.create(machine, self.session, new)
-            pane = finding.find(machine, self.session)
+            pane = finding.find_session(machine, self.session)
         except (Unreachable, Exited) as error:
             if error.reason not in finding.GONE:
                 raise
             return next(
-                one for one in records.lost(machine, finding.panes(machine)) if self.session in (one.name, one.id)
+                one
+                for one in records.list_lost(machine, finding.list_panes(machine))
+                if self.session in (one.name, one.id)
             )
         except Failed as error:
             if error.reason != "command_not_found" or not self.fallback:
@@ -209,7 +211,7 @@ class _Failover:
         if pane.spec.get("target") and self.fallback:
             hint = "start the program with tmuxctl new"
             raise Usage("--fallback is for sessions of tmuxctl's own", reason="bad_option", hint=hint)
-        return summaries.summary(pane)
+        return summaries.summarize(pane)
 
     def _others(self, listed: Sequence[str], route: str) -> tuple[Candidate, ...]:
         """Who comes after the first: those named with this turn, then the other candidates of its session."""
@@ -278,7 +280,7 @@ class _Failover:
         from tmuxctl.control.sessions.kept_profile import profile_of
         from tmuxctl.control.turns import candidates
 
-        pane = finding.find(self.machine, there.name)
+        pane = finding.find_session(self.machine, there.name)
         if pane.ended:
             # its time was over: nobody else gets more
             return None
@@ -293,7 +295,7 @@ class _Failover:
             if seen.verdict.detail != Detail.LIMITED or _told(answer, seen.look):
                 return _failed(there, answer)
             answer = with_status(answer, detail=Detail.LIMITED)
-            until = _until(words, profile) or summaries.until(seen.verdict)
+            until = _until(words, profile) or summaries.limit_end(seen.verdict)
         reason = spent(answer, profile, captured.screen(self.machine, there.name).text, self.text)
         if reason is None:
             return None
@@ -348,12 +350,12 @@ class _Failover:
         """The session that was made for this before, if it is alive; and whether one of this name is, and has ended."""
         first = self.first.id if self.first else None
         dead = False
-        for pane in finding.panes(self.machine):
+        for pane in finding.list_panes(self.machine):
             about = pane.spec.get("beside")
             if about is None or pane.spec.get("profile") != one.name or (pane.name != name and about != first):
                 continue
             if not pane.dead:
-                return summaries.summary(pane), False
+                return summaries.summarize(pane), False
             dead = dead or pane.name == name
         return None, dead
 
@@ -365,8 +367,8 @@ class _Failover:
         first = self.first
         if first is None:
             return SessionRequest(name=name, profile=one.given, tags=(TAG,), also={"beside": self.session})
-        kept = restoring.kept_of(self.machine, first)
-        found = restoring.environment(self.machine, kept)
+        kept = restoring.read_kept_session(self.machine, first)
+        found = restoring.recover_environment(self.machine, kept)
         # what its profile gave it is for its own program
         own = set(kept.profile.env if kept.profile else ()) - set(kept.asked["env"])
         cwd, plugins = _place(kept, found)
@@ -390,7 +392,7 @@ def _place(kept: KeptSession, found: RecoveredVariables) -> tuple[str, list[tupl
     is taken as it is, without the plugin."""
     from tmuxctl.control.lifecycle import restoring
 
-    plugins = restoring.plugins(kept, found)
+    plugins = restoring.plugins_again(kept, found)
     made = [name for name, _ in plugins if _made_folder(kept, name)]
     cwd = kept.spec["cwd"] if made else kept.asked["cwd"]
     return cwd, [(name, options) for name, options in plugins if name not in made]

@@ -184,7 +184,7 @@ def answer_to(machine: Machine, session: str, holding: str) -> Output:
     if prompt and prompt.strip() and not ends:
         # an earlier input's answer ends where its program was given the next
         text = text.partition("\n" + prompt.strip())[0]
-    return Output(pane.name, text, finding.cursor(pane, part.end), part.truncated, found.complete)
+    return Output(pane.name, text, finding.cursor_at(pane, part.end), part.truncated, found.complete)
 
 
 class _Leases:
@@ -275,7 +275,7 @@ class _Turn:
                 )
             self.clock.sleep(pause)
             pause = min(0.5, pause * 1.5)
-            self.pane = finding.find(self.machine, self.pane.name)
+            self.pane = finding.find_session(self.machine, self.pane.name)
         # that was the other turn; what it left may still run
         self.interrupted = False
         if self.steady.observer.events:
@@ -362,7 +362,7 @@ class _Turn:
         try:
             held = self.steady.observe()
         except NotFound:
-            self.pane = self.steady.observer.pane = finding.find(self.machine, self.pane.id)
+            self.pane = self.steady.observer.pane = finding.find_session(self.machine, self.pane.id)
             return False
         self.pane = self.steady.observer.pane
         if self.pane.dead:
@@ -449,7 +449,7 @@ class _Turn:
             if (left := self._left()) is not None and left <= 0:
                 raise lease.leased_error(self.pane.name)
             self.clock.sleep(0.03)
-            self.pane = finding.find(self.machine, self.pane.name)
+            self.pane = finding.find_session(self.machine, self.pane.name)
 
     def wait_for_end(self, typed: TurnInput | None) -> Wait:
         """Wait until the program takes the next line; questions a policy decides are answered on the way.

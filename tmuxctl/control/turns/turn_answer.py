@@ -87,7 +87,7 @@ def read_answer(turn: EndedTurn) -> Answer:
         submitted=turn.given.taken or _find_sign_of_input(turn.steady, first),
         complete=found.complete and turn.waits and end.kind is not InputKind.CONTINUATION,
         elapsed=round(turn.machine.clock.monotonic() - turn.began, 3),
-        cursor=finding.cursor(turn.pane, stop),
+        cursor=finding.cursor_at(turn.pane, stop),
         truncated=found.cut,
         exit_status=end.exit_status if end.matched is WaitCondition.EXIT else found.status,
         signal=end.signal,

@@ -39,7 +39,9 @@ class Seen:
         self.lines = _lines(pane, given)
         self.marks = pane.spec.get("marks", "")
         self.pending: bytes | None = (
-            b"" if given and given.echo == "editor" and finding.at_prompt(journal, self.marks, given.offset) else None
+            b""
+            if given and given.echo == "editor" and finding.was_at_prompt(journal, self.marks, given.offset)
+            else None
         )
         self.fresh = True
         self.behind = False

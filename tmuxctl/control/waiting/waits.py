@@ -166,7 +166,7 @@ def several(
         raise Usage("name the sessions: A,B,C", reason="missing", hint="tmuxctl wait --any A,B")
     places = {name: reach(machine, name) for name in names}
     for place, called in places.values():
-        finding.find(place, called)
+        finding.find_session(place, called)
     if since is not None and since != "screen":
         raise Usage("a cursor belongs to one session", reason="bad_option", hint="leave --since out, or --since screen")
     call = current()
@@ -235,7 +235,7 @@ class Waiter:
         self.machine, self.pane, self.wanted = machine, pane, wanted
         self.timing, self.clock = machine.timing.wait, machine.clock
         self.began = self.changed = self.asked = machine.clock.monotonic()
-        self.journal: Journal = finding.journal(machine, pane)
+        self.journal: Journal = finding.open_journal(machine, pane)
         self.seen: Seen | None = None
         self.text, self.gone = _search(wanted.text), _search(wanted.gone)
         if self.text:
@@ -521,7 +521,7 @@ class Waiter:
         about: dict[str, Any] = {}
         # written before the session goes, and moved after that: it may move while it is looked for
         for place in (layout.SESSIONS, layout.ENDED_SESSIONS) * 2:
-            about = records.ended_record(self.machine, f"{self.machine.transport.home}/{place}/{self.pane.id}")
+            about = records.parse_ended_record(self.machine, f"{self.machine.transport.home}/{place}/{self.pane.id}")
             if about:
                 break
         return self.pane._replace(dead=True, status=about.get("exit_status"), signal=about.get("signal"))
@@ -572,7 +572,7 @@ class Waiter:
             status=status,
             wants=self._wants(verdict) if verdict else None,
             elapsed=round(self.clock.monotonic() - self.began, 3),
-            cursor=finding.cursor(self.pane, self.offset),
+            cursor=finding.cursor_at(self.pane, self.offset),
             timed_out=timed_out,
             exit_status=self.pane.status if dead else None,
             signal=self.pane.signal if dead else None,

@@ -79,13 +79,13 @@ class _Watching:
         first = not self.threads
         for machine, names in (self.places or self._all()).items():
             try:
-                there = {pane.id: pane for pane in finding.panes(machine)}
+                there = {pane.id: pane for pane in finding.list_panes(machine)}
             except Unreachable:
                 if machine is self.machine:
                     raise
                 # another server that does not answer keeps nobody from watching the rest
                 continue
-            gone = records.lost(machine, list(there.values())) if first else []
+            gone = records.list_lost(machine, list(there.values())) if first else []
             for one in gone:
                 if not names or one.name in names or one.id in names:
                     self.threads[one.id] = threading.Thread()
@@ -102,7 +102,7 @@ class _Watching:
         if self.machine.transport.files(f"{self.machine.transport.home}/{layout.ADOPTED}"):
             from tmuxctl.control.lifecycle import adopting
 
-            for name in adopting.names(self.machine):
+            for name in adopting.list_names(self.machine):
                 self.adopted[name] = self.adopted.get(name) or reach(self.machine, name)[0]
         return {self.machine: (), **dict.fromkeys(self.adopted.values(), ())}
 
@@ -160,7 +160,7 @@ class _One:
         self.told = about
         looks, pane = self.steady.observer.looks, self.steady.observer.pane
         self.steady.save_looks()
-        cursor = finding.cursor(pane, looks[-1].journal) if looks else None
+        cursor = finding.cursor_at(pane, looks[-1].journal) if looks else None
         self.watching.seen.put(
             _event(pane.name, verdict, cursor, wanting.what_is_wanted(self.steady.observer, verdict))
         )
@@ -168,7 +168,7 @@ class _One:
     def _gone(self) -> bool:
         """Renamed, killed or lost: follow it, or tell its end."""
         try:
-            self.pane = self.steady.observer.pane = finding.find(self.machine, self.pane.id)
+            self.pane = self.steady.observer.pane = finding.find_session(self.machine, self.pane.id)
             return True
         except (NotFound, Unreachable, Exited) as error:
             lost = error.reason in ("lost", "no_server")

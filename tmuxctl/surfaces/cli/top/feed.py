@@ -104,7 +104,7 @@ class Feed:
     def _listen(self) -> None:
         """Hear of everything the sessions print from now on."""
         folders = [
-            Journal(self._control.machine.transport, records.folder(self._control.machine, one.id)).folder
+            Journal(self._control.machine.transport, records.session_folder(self._control.machine, one.id)).folder
             for one in self._running()
         ]
         if folders == self._folders and self._printed is not None:

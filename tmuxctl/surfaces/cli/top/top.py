@@ -230,7 +230,7 @@ def _attached(words: list[str]) -> tuple[int, str]:
 def interrupt(control: Control, one: Session) -> None:
     """Press the keys that stop what a session's program does, as the profile of the program that runs now names them."""
     place, called = control.reach(one.id)
-    watched = Observer(place.machine, finding.find(place.machine, called))
+    watched = Observer(place.machine, finding.find_session(place.machine, called))
     watched.observe()
     control.call("keys", {"session": one.id, "keys": watched.interrupt_keys})
 
