@@ -359,7 +359,10 @@ def test_a_whole_profile_is_kept():
     assert from_json(to_json(None)) is None
 
 
-@pytest.mark.parametrize("data", [b"", b"[]", b"{}", b"\xff", b'{"format": 1, "nmae": "x"}', b'{"name": "x"}'])
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"[]", b"{}", b"\xff", b'{"format": 1, "nmae": "x"}', b'{"name": "x"}', b'{"format": "x", "name": "x"}'],
+)
 def test_what_is_no_kept_profile_is_none(data):
     assert from_json(data) is None
 

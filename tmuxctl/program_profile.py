@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.model import NOTHING
@@ -316,18 +315,11 @@ def from_json(data: bytes | str, path: str = "a profile") -> Profile | None:
 def _record_from_json(kind: type[Value], kept: Mapping[str, Any]) -> Any:
     if unknown := kept.keys() - set(kind._names):
         raise TypeError(f"{kind.__name__} has no {unknown}")
-    if kind is Profile and not all(isinstance(kept[name], (list, dict, NoneType)) for name in kept.keys() & RECORDS):
-        raise TypeError("what is no record stands in place of one")
-    texts = (item for name, items in kept.items() if name not in RECORDS and isinstance(items, list) for item in items)
-    if kind is Profile and not all(isinstance(text, str) for text in texts):
-        raise TypeError("what is no text stands in place of one")
     return kind(**{name: _value_from_json(RECORDS.get(name), value) for name, value in kept.items()})
 
 
 def _value_from_json(kind: type[Value] | None, kept: Any) -> Any:
     if isinstance(kept, list):
-        if kind and not all(isinstance(item, dict) for item in kept):
-            raise TypeError(f"what is no {kind.__name__} stands in place of one")
         return tuple(_value_from_json(kind, item) for item in kept)
     if isinstance(kept, dict):
         return _record_from_json(kind, kept) if kind else {name: _value_from_json(None, kept[name]) for name in kept}

@@ -107,6 +107,8 @@ def parse_record(text: bytes | str, path: str, *, limit: int = JSON_LIMIT) -> di
     value = parse_json(text, limit=limit)
     if not isinstance(value, dict):
         raise ValueError(f"{path} holds no JSON object")
+    if not isinstance(value.get("format", 0), int):
+        raise ValueError(f"{path} has a format that is no number")
     check_format(value.get("format"), path)
     return value
 
