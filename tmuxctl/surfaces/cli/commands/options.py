@@ -61,18 +61,18 @@ def has_options(words: Sequence[str]) -> bool:
 def global_options(*, hidden: bool = False) -> list[click.Option]:
     """The options that every command takes, before its name and after it."""
     flags = [
-        ("--json", "results and errors as one JSON object on a line"),
-        ("-q --quiet", "no notes; of results only the names"),
-        ("--no-color", "no colour, as with NO_COLOR=1"),
-        ("--no-input", "never ask, never read from a terminal"),
-        ("-v --verbose", "say more, and where a bug is"),
+        ("json", "--json", "results and errors as one JSON object on a line"),
+        ("quiet", "-q --quiet", "no notes; of results only the names"),
+        ("no_color", "--no-color", "no colour, as with NO_COLOR=1"),
+        ("no_input", "--no-input", "never ask, never read from a terminal"),
+        ("verbose", "-v --verbose", "say more, and where a bug is"),
     ]
     place = "the tmux server to use (default: tmuxctl)"
     return [
         click.Option(["global_socket", "--socket"], metavar="NAME", help=place, hidden=hidden),
         *(
-            click.Option([_parameter_name(names), *names.split()], is_flag=True, help=about, hidden=hidden)
-            for names, about in flags
+            click.Option([f"global_{name}", *spelled.split()], is_flag=True, help=about, hidden=hidden)
+            for name, spelled, about in flags
         ),
         click.Option(
             ["global_version", "--version"],
@@ -84,10 +84,6 @@ def global_options(*, hidden: bool = False) -> list[click.Option]:
             hidden=hidden,
         ),
     ]
-
-
-def _parameter_name(names: str) -> str:
-    return "global_" + names.rpartition("--")[2].replace("-", "_")
 
 
 def _print_version(ctx: click.Context, option: click.Parameter, value: bool) -> None:

@@ -52,11 +52,7 @@ def pages() -> Iterator[tuple[str, str]]:
 
 def title(command: OperationCommand) -> str:
     """What its page is called: `tmuxctl-profile-ls`."""
-    return f"tmuxctl-{_typed(command)}".replace(" ", "-")
-
-
-def _typed(command: OperationCommand) -> str:
-    return command.operation.spoken
+    return f"tmuxctl-{command.operation.spoken}".replace(" ", "-")
 
 
 def _text(lines: Iterable[str]) -> str:
@@ -99,8 +95,8 @@ def _of_command(command: OperationCommand) -> Iterator[str]:
     operation = command.operation
     yield from _head(title(command), _first_line(command))
     yield roff.section("SYNOPSIS")
-    words = help.format_synopsis(operation).removeprefix(_typed(command)).strip()
-    yield from _synopsis(f"tmuxctl {_typed(command)}", words)
+    words = help.format_synopsis(operation).removeprefix(operation.spoken).strip()
+    yield from _synopsis(f"tmuxctl {operation.spoken}", words)
     yield roff.section("DESCRIPTION")
     for text in operation.help.split("\n\n"):
         yield from roff.paragraph(text)

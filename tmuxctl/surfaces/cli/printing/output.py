@@ -187,9 +187,10 @@ def unicode_out() -> bool:
     return sys.stdout is not None and (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
 
 
-def width() -> int | None:
-    """Columns of the terminal that standard output is, None if it is none."""
+def width(stream: IO[str] | None = None) -> int | None:
+    """Columns of the terminal that a stream is, standard output by default; None if it is none."""
     try:
-        return os.get_terminal_size(sys.stdout.fileno()).columns or None if sys.stdout.isatty() else None
+        stream = stream or sys.stdout
+        return os.get_terminal_size(stream.fileno()).columns or None if stream.isatty() else None
     except (OSError, ValueError, AttributeError):
         return None

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tmuxctl.operations import Operation
-from tmuxctl.surfaces.cli.printing.output import Options, flat
+from tmuxctl.surfaces.cli.printing.output import Options, flat, width
 from tmuxctl.timing import TIMING, PageTiming
 
 NAMES_MOST = 4
@@ -121,7 +121,7 @@ class _Line:
     def _text(self) -> str:
         from tmuxctl.surfaces.cli.printing.cells import columns, cut, length
 
-        room = _columns() - 1
+        room = (width(sys.stderr) or 80) - 1
         line = f"{cut(self.what, 60)}, {length(time.monotonic() - self.began)}"
         states = [self.states[name] for name in self.names if name in self.states]
         line += f": {'; '.join(states)}" if states else ""
@@ -152,13 +152,6 @@ class _Line:
         if found.asking:
             state = f"{table.state(found)}: {table.asked(found)[0]}"
         self.states[name] = f"{name} {state}" if len(self.names) > 1 else state
-
-
-def _columns() -> int:
-    try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
-    except (OSError, ValueError):
-        return 80
 
 
 def _put(text: str) -> None:

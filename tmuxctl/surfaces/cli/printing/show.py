@@ -115,7 +115,7 @@ class Printer:
             ["/bin/sh", "-c", command], env={**os.environ, **told}, stdin=subprocess.DEVNULL, stdout=sys.stderr
         )
         if done.returncode:
-            note(f"--on-{word} for {event.session}: exit status {done.returncode}", self.options)
+            self._note(f"--on-{word} for {event.session}: exit status {done.returncode}")
 
     def end(self) -> None:
         """Finish the last line of a stream, and tell the cursor behind it."""
@@ -137,6 +137,9 @@ class Printer:
             write(shown(text) if isinstance(text, str) else text)
             self._line_open = isinstance(text, str) and not text.endswith("\n")
 
+    def _note(self, text: str) -> None:
+        note(text, self.options)
+
     def _lines(self, *lines: str) -> None:
         write("".join(f"{line}\n" for line in lines))
 
@@ -151,7 +154,7 @@ class Printer:
     @prints(results.Output)
     def print_output(self, result: Any) -> None:
         if result.truncated:
-            note("older output is gone: more was printed than the journal keeps", self.options)
+            self._note("older output is gone: more was printed than the journal keeps")
         self._text(result.data or result.text)
 
     @prints("cursor")
@@ -162,11 +165,9 @@ class Printer:
     @prints(results.Written)
     def print_written(self, result: Any) -> None:
         if result.result == "empty":
-            note(
-                f"nothing typed: the text is empty; for Enter alone: tmuxctl keys {result.session} Enter", self.options
-            )
+            self._note(f"nothing typed: the text is empty; for Enter alone: tmuxctl keys {result.session} Enter")
         elif result.result != "done":
-            note(f"nothing typed: {flat(result.id)} was written before", self.options)
+            self._note(f"nothing typed: {flat(result.id)} was written before")
 
     @prints(results.Wait)
     def print_wait(self, result: Any) -> None:
@@ -177,7 +178,7 @@ class Printer:
                 self.end()
                 if result.state is not None:
                     stop = f"; stop it: tmuxctl keys {result.session} C-c" if result.state.value == "busy" else ""
-                    note(f"{result.session} goes on{stop}", self.options)
+                    self._note(f"{result.session} goes on{stop}")
 
     @prints(results.Waits)
     def print_waits(self, result: Any) -> None:
@@ -196,15 +197,12 @@ class Printer:
             self._text(screen.strip_escapes(result.answer) if told else result.answer)
             self._text("\n")
         if result.truncated:
-            note(
-                f"more was printed than an answer holds, or is kept; all there is: tmuxctl log {result.session}",
-                self.options,
-            )
+            self._note(f"more was printed than an answer holds, or is kept; all there is: tmuxctl log {result.session}")
         if result.passed:
             self._passed(result.passed)
-            note(f"answered by {result.answered_by} in {result.session}", self.options)
+            self._note(f"answered by {result.answered_by} in {result.session}")
         if result.warning is not None:
-            note(result.warning, self.options)
+            self._note(result.warning)
         self._ending(result)
 
     def _ending(self, result: results.Answer) -> None:
@@ -215,35 +213,35 @@ class Printer:
             # an error is told with --quiet, too
             tell(f"tmuxctl: {result.session}: {flat(with_socket(result.error, self.options))}")
         elif result.timed_out:
-            note(f"{result.session} is still {result.state.value} after {result.elapsed:.3g} s", self.options)
+            self._note(f"{result.session} is still {result.state.value} after {result.elapsed:.3g} s")
         elif result.submitted.evidence and not result.submitted.ok and result.state.value != "exited":
             why = result.submitted.evidence
-            note(f"not submitted to {result.session}: {why}; look: tmuxctl screen {result.session}", self.options)
+            self._note(f"not submitted to {result.session}: {why}; look: tmuxctl screen {result.session}")
         elif result.state.value == "unknown":
-            note(f"nothing tells whether {result.session} is done; --strict goes on waiting", self.options)
+            self._note(f"nothing tells whether {result.session} is done; --strict goes on waiting")
         elif result.kind in (InputKind.LINE, InputKind.CONTINUATION):
             name, unfinished = result.session, result.kind is InputKind.CONTINUATION
             more = "the rest of its input" if unfinished else "a line of input"
             stop = f"; or drop it: tmuxctl keys {name} C-c" if unfinished else ""
             hint = f"give it: tmuxctl send {name} TEXT{stop}"
-            note(f"{name} is not at its prompt: it waits for {more}; {hint}", self.options)
+            self._note(f"{name} is not at its prompt: it waits for {more}; {hint}")
         elif result.state.value == "exited":
-            note(f"the program in {result.session} has ended", self.options)
+            self._note(f"the program in {result.session} has ended")
         elif not result.complete:
-            note(f"that may not be the whole answer; look: tmuxctl screen {result.session}", self.options)
+            self._note(f"that may not be the whole answer; look: tmuxctl screen {result.session}")
 
     def _asked(self, result: results.Answer, asking: results.Asking) -> None:
         """Say what a program asks, and how it is answered."""
-        note(f"{result.session} is asking ({result.kind}): {flat(asking.question)}", self.options)
+        self._note(f"{result.session} is asking ({result.kind}): {flat(asking.question)}")
         ids = ", ".join(flat(one.id) for one in asking.options)
         answer = f"tmuxctl decide {result.session}"
         answer += " --secret-from-env VARIABLE" if asking.kind.traits.hidden else ""
-        note(f"options: {ids}       answer: {answer} OPTION" if ids else f"answer: {answer}", self.options)
+        self._note(f"options: {ids}       answer: {answer} OPTION" if ids else f"answer: {answer}")
 
     def _passed(self, passed: Sequence[Any]) -> None:
         """Say why other programs were not taken."""
         for one in passed:
-            note(f"{one.profile or one.session}: {flat(one.message)}", self.options)
+            self._note(f"{one.profile or one.session}: {flat(one.message)}")
 
     @prints(results.Decided)
     def print_decided(self, result: Any) -> None:
@@ -272,18 +270,15 @@ class Printer:
     def print_ran(self, result: Any) -> None:
         write(result.data)
         if result.truncated:
-            note(
-                "more was printed than --max-bytes lets through: the rest is left out; try --max-bytes 64M",
-                self.options,
-            )
+            self._note("more was printed than --max-bytes lets through: the rest is left out; try --max-bytes 64M")
         if result.timed_out:
             name, own = result.session, self.meta.waiting and self.meta.waiting.transient
             end = f"it still runs; stop it: tmuxctl keys {name} C-c" if not own else "it was ended"
-            note(f"timed out after {result.elapsed:.3g} s; {end}", self.options)
+            self._note(f"timed out after {result.elapsed:.3g} s; {end}")
         elif result.signal is not None:
-            note(f"the program was ended by signal {flat(result.signal)}", self.options)
+            self._note(f"the program was ended by signal {flat(result.signal)}")
         elif result.exit_status is None:
-            note("the program ended; its exit status is unknown", self.options)
+            self._note("the program ended; its exit status is unknown")
 
     @prints(results.Sessions)
     def print_sessions(self, result: Any) -> None:
@@ -296,7 +291,7 @@ class Printer:
         elif not result.sessions:
             start = "no sessions; start one: tmuxctl new -- python3"
             told = "no session is like that; all of them: tmuxctl ls" if self.arguments else start
-            note(with_socket(told, self.options), self.options)
+            self._note(with_socket(told, self.options))
         else:
             self._lines(*table.sessions(result.sessions, self.options))
 
@@ -312,7 +307,7 @@ class Printer:
         PRINTERS[type(result)](self, result)
         if not {"command", "profile", "candidates"} & self.arguments.keys() and _is_program(self.arguments.get("name")):
             name = self.arguments["name"]
-            note(f"{name} is a name here; to run the program: tmuxctl new -- {name}", self.options)
+            self._note(f"{name} is a name here; to run the program: tmuxctl new -- {name}")
 
     @prints("tags")
     def print_tag(self, result: Any) -> None:
@@ -334,10 +329,10 @@ class Printer:
         self._lines(*(one.session for one in result.killed))
         for one in result.killed:
             if one.escaped:
-                note(f"{one.session}: could not be ended: {', '.join(map(str, one.escaped))}", self.options)
+                self._note(f"{one.session}: could not be ended: {', '.join(map(str, one.escaped))}")
             if one.strays:
                 names = ", ".join(f"{stray.pid} ({stray.name})" for stray in one.strays)
-                note(f"{one.session}: may have escaped, and was left alone: {names}", self.options)
+                self._note(f"{one.session}: may have escaped, and was left alone: {names}")
             self._left(one.left)
 
     @prints(results.Restored)
@@ -352,25 +347,24 @@ class Printer:
         for one in result.sessions:
             self._missing(one)
         if result.dry_run:
-            note("nothing was started", self.options)
+            self._note("nothing was started")
         elif not result.sessions:
-            note("nothing is lost", self.options)
+            self._note("nothing is lost")
 
     def _missing(self, one: results.Restoring) -> None:
         """Say what a session does not have as before."""
         if one.from_login:
-            note(f"{one.session}: taken from the environment at login: {', '.join(one.from_login)}", self.options)
+            self._note(f"{one.session}: taken from the environment at login: {', '.join(one.from_login)}")
         if one.secret_missing:
             missing = ", ".join(one.secret_missing)
-            note(f"{one.session}: started without what was never stored: {missing}", self.options)
+            self._note(f"{one.session}: started without what was never stored: {missing}")
         if one.running:
             names = ", ".join(f"{stray.pid} ({stray.name})" for stray in one.running)
-            note(
-                f"{one.session}: still running from before, without a terminal (`tmuxctl kill` ends it too): {names}",
-                self.options,
+            self._note(
+                f"{one.session}: still running from before, without a terminal (`tmuxctl kill` ends it too): {names}"
             )
         if one.outcome == "lost" and one.hint:
-            note(f"{one.session}: {one.hint}", self.options)
+            self._note(f"{one.session}: {one.hint}")
 
     @prints(results.Synced)
     def print_synced(self, result: Any) -> None:
@@ -381,14 +375,14 @@ class Printer:
         self._lines(*result.pruned)
         self._left(result.left)
         if result.dry_run:
-            note("nothing was removed", self.options)
+            self._note("nothing was removed")
 
     def _left(self, left: Sequence[str]) -> None:
         """Say what was not removed."""
         for one in left:
-            note(flat(one), self.options)
+            self._note(flat(one))
         if left:
-            note("settle that, then: tmuxctl prune (with --force whatever was kept is lost)", self.options)
+            self._note("settle that, then: tmuxctl prune (with --force whatever was kept is lost)")
 
     @prints(results.ServiceInstalled)
     def print_serviceinstalled(self, result: Any) -> None:
@@ -397,30 +391,27 @@ class Printer:
             return
         self._lines(result.service if self.options.quiet else clean(result.file))
         if result.server is not None:
-            note(
-                f"a command started the server that runs (pid {result.server}): the service waits for its end",
-                self.options,
-            )
+            self._note(f"a command started the server that runs (pid {result.server}): the service waits for its end")
         if result.linger is False:
-            note("what runs ends when you log out: tmuxctl service install --linger", self.options)
+            self._note("what runs ends when you log out: tmuxctl service install --linger")
 
     @prints(results.ServiceRemoved)
     def print_serviceremoved(self, result: Any) -> None:
         if result.removed:
             self._lines(result.service if self.options.quiet else clean(result.file))
         else:
-            note(f"there is no {result.file}", self.options)
+            self._note(f"there is no {result.file}")
         if result.running:
-            note("the server goes on with its sessions; end them: tmuxctl service uninstall --stop", self.options)
+            self._note("the server goes on with its sessions; end them: tmuxctl service uninstall --stop")
 
     @prints(results.HooksChanged)
     def print_hookschanged(self, result: Any) -> None:
         if not self.options.quiet:
             self._lines(*(clean(line) for line in result.diff.splitlines()))
         if not result.changed:
-            note(f"nothing to do: {result.file}", self.options)
+            self._note(f"nothing to do: {result.file}")
         elif not result.dry_run:
-            note(f"wrote {result.file}" + (f", as it was: {result.backup}" if result.backup else ""), self.options)
+            self._note(f"wrote {result.file}" + (f", as it was: {result.backup}" if result.backup else ""))
 
     @prints(results.DenyList)
     def print_denylist(self, result: Any) -> None:
@@ -442,9 +433,9 @@ class Printer:
             write(result.name + "\n" if self.options.quiet else result.text)
         else:
             self._lines(clean(result.path))
-            note(f"complete it there; then: tmuxctl profile test {result.name}", self.options)
+            self._note(f"complete it there; then: tmuxctl profile test {result.name}")
         for one in result.notes:
-            note(one, self.options)
+            self._note(one)
 
     @prints(results.ProfileChecked)
     def print_profilechecked(self, result: Any) -> None:

@@ -33,8 +33,11 @@ ALIGN = r"(?::[<>^]?\d{1,3})?"
 def sessions(found: Sequence[Session], options: Options) -> list[str]:
     """The table of `ls`; it fits the terminal, or is as wide as it must be where there is none. Names are never cut."""
     head = ["NAME", "STATE", "PROFILE", "IDLE", "CMD", "CWD"]
-    rows = [[one.name, state_and_kind(one), _profile(one), _idle(one), command(one.argv), _place(one)] for one in found]
-    room = width()
+    now, room = time.time(), width()
+    rows = [
+        [one.name, state_and_kind(one), flat(one.profile or "-"), idle(one, now), command(one.argv), _place(one)]
+        for one in found
+    ]
     if any(one.tags for one in found):
         tags = [" ".join(one.tags) or "-" for one in found]
         for row, cell in zip([head, *rows], ["TAGS", *tags], strict=True):
@@ -154,8 +157,8 @@ def _decide(one: Session) -> str:
     return f"tmuxctl decide {one.name} {command(ids[:1]) or text}"
 
 
-def _ago(time: str | None) -> str:
-    return f"{time}  ({age(_since(time))} ago)" if time else ""
+def _ago(text: str | None) -> str:
+    return f"{text}  ({age(time.time() - moment(text))} ago)" if text else ""
 
 
 def pairs(items: Iterable[tuple[str, Any]]) -> list[str]:
@@ -167,9 +170,7 @@ def pairs(items: Iterable[tuple[str, Any]]) -> list[str]:
 
 def settings(found: Sequence[Mapping[str, Any]]) -> list[str]:
     """What `config show` says: each setting, its value, and where that came from."""
-    rows = [(one["name"], _value(one["written"]), _value(one["source"])) for one in found]
-    sizes = [max(len(row[number]) for row in rows) for number in range(2)]
-    return [f"{name:{sizes[0]}}  {value:{sizes[1]}}  {source}" for name, value, source in rows]
+    return _aligned([(one["name"], _value(one["written"]), _value(one["source"])) for one in found])
 
 
 def checks(found: Sequence[Any], options: Options) -> list[str]:
@@ -188,20 +189,11 @@ def explained(found: Any) -> list[str]:
     """What `explain` says: the state, then each piece of evidence, those it rests on marked."""
     words = [found.kind, found.detail, f"by {found.by}" if found.by else None, found.confidence.value]
     lines = [f"{found.state.value}  ({', '.join(word for word in words if word)})  {flat(found.why)}"]
-    rows = [
-        (
-            "*" if one.used else " ",
-            one.source,
-            f"{one.age:.1f} s" if one.age is not None else "-",
-            one.state or "-",
-            flat(one.seen),
-        )
-        for one in found.reasons
-    ]
-    sizes = [max((len(row[number]) for row in rows), default=0) for number in range(4)]
-    lines += [
-        "  ".join(f"{cell:{size}}" for cell, size in zip(row, sizes, strict=False)) + "  " + row[4] for row in rows
-    ]
+    rows = []
+    for one in found.reasons:
+        age = f"{one.age:.1f} s" if one.age is not None else "-"
+        rows.append(("*" if one.used else " ", one.source, age, one.state or "-", flat(one.seen)))
+    lines += _aligned(rows)
     if found.asking is not None:
         lines.append(f"asking: {flat(found.asking.question)}")
         lines += [f"  {flat(one.id)}: {' '.join(map(flat, one.keys))}" for one in found.asking.options]
@@ -212,17 +204,11 @@ def explained(found: Any) -> list[str]:
 
 def profiles(found: Sequence[Any]) -> list[str]:
     """What `profile ls` says: name, source and description of each, or what is wrong with it."""
-    head = ("NAME", "SOURCE", "PROGRAMS", "DESCRIPTION")
-    told = [f"! {one.problem}" if one.problem else one.description for one in found]
-    names = [" ".join(one.programs) for one in found]
-    rows = [
-        head,
-        *((one.name, one.source, flat(two), flat(three)) for one, two, three in zip(found, names, told, strict=True)),
-    ]
-    sizes = [max(columns(row[number]) for row in rows) for number in range(2)]
-    sizes.append(min(24, max(columns(row[2]) for row in rows)))
-    fitted = ([fit(cell, size) for cell, size in zip(row, sizes, strict=False)] for row in rows)
-    return ["  ".join([*cells, row[3]]).rstrip() for cells, row in zip(fitted, rows, strict=True)]
+    rows = [("NAME", "SOURCE", "PROGRAMS", "DESCRIPTION")]
+    for one in found:
+        told = f"! {one.problem}" if one.problem else one.description
+        rows.append((one.name, one.source, cut(flat(" ".join(one.programs)), 24), flat(told)))
+    return _aligned(rows)
 
 
 def tested(result: Any, options: Options) -> list[str]:
@@ -248,9 +234,7 @@ def plugins(found: Sequence[Any]) -> list[str]:
         options = "any" if one.options is None else " ".join(one.options) or "-"
         told = f"! {one.problem}" if one.problem else one.summary
         rows.append([one.name, one.kind or "-", order, one.source, one.form, flat(options), flat(told)])
-    sizes = [max(columns(row[number]) for row in rows) for number in range(6)]
-    fitted = ([fit(cell, size) for cell, size in zip(row, sizes, strict=False)] + row[6:] for row in rows)
-    return ["  ".join(cells).rstrip() for cells in fitted]
+    return _aligned(rows)
 
 
 def plugin(found: Any) -> list[str]:
@@ -262,10 +246,7 @@ def plugin(found: Any) -> list[str]:
     lines = [*map(flat, found.text.split("\n")), "", *pairs(facts), "", *found.usage, ""]
     if not found.options:
         return [*lines, "it takes any option" if found.options is None else "it takes no options"]
-    rows = [(flat(one.name), _takes(one), flat(one.help)) for one in found.options]
-    sizes = [max(columns(row[number]) for row in rows) for number in range(2)]
-    fitted = ([fit(cell, size) for cell, size in zip(row, sizes, strict=False)] + [row[2]] for row in rows)
-    return [*lines, *("  ".join(cells).rstrip() for cells in fitted)]
+    return [*lines, *_aligned([(flat(one.name), _takes(one), flat(one.help)) for one in found.options])]
 
 
 def _takes(option: Any) -> str:
@@ -278,17 +259,17 @@ def _takes(option: Any) -> str:
 def plugins_tested(result: Any, options: Options) -> list[str]:
     """What `plugin test` says: a line for each test, then how many there were. With --quiet those that failed alone."""
     told = [one for one in result.tests if one.outcome == "failed" or not options.quiet]
-    sizes = [max((columns(getattr(one, field)) for one in told), default=0) for field in ("plugin", "outcome")]
-    lines = []
-    for one in told:
-        words = [
-            fit(one.plugin, sizes[0]),
-            fit(one.outcome, sizes[1]),
-            f"{one.test}: {one.why}" if one.why else one.test,
-        ]
-        lines.append("  ".join(map(flat, words)))
+    lines = _aligned(
+        [(one.plugin, one.outcome, flat(f"{one.test}: {one.why}" if one.why else one.test)) for one in told]
+    )
     ends = f"{result.passed} passed, {result.failed} failed, {result.skipped} skipped"
     return lines if options.quiet else [*lines, ends]
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Rows of cells as lines, the cells below each other; the last of each is as long as it is."""
+    sizes = [max(map(columns, cells)) for cells in zip(*rows, strict=True)][:-1]
+    return ["  ".join([*map(fit, row, sizes), row[-1]]).rstrip() for row in rows]
 
 
 def state(one: Session) -> str:
@@ -301,11 +282,8 @@ def state(one: Session) -> str:
 
 def state_and_kind(one: Session) -> str:
     """The same, with what an idle program waits for where that is not its next command: `idle (line)`."""
-    return (
-        f"{state(one)} ({flat(one.kind)})"
-        if one.state is State.IDLE and one.wants == INPUT and one.kind
-        else state(one)
-    )
+    kind = one.kind if one.state is State.IDLE and one.wants == INPUT else None
+    return f"{state(one)} ({flat(kind)})" if kind else state(one)
 
 
 def check_form(form: str) -> None:
@@ -355,10 +333,6 @@ def _value(value: Any, *, empty: str = "-") -> str:
     return flat(str(value))
 
 
-def _profile(one: Session) -> str:
-    return flat(one.profile or "-")
-
-
 def _place(one: Session) -> str:
     if not one.cwd:
         return "-"
@@ -367,12 +341,9 @@ def _place(one: Session) -> str:
     return flat("~" + one.cwd[len(home) :] if inside and home != "/" else one.cwd)
 
 
-def _idle(one: Session) -> str:
-    return "-" if not one.active or one.state.traits.over else age(_since(one.active))
-
-
-def _since(text: str) -> float:
-    return time.time() - moment(text)
+def idle(one: Session, now: float) -> str:
+    """How long ago it last printed; `-` if it has ended or nobody knows."""
+    return "-" if not one.active or one.state.traits.over else age(now - moment(one.active))
 
 
 def moment(text: str) -> float:

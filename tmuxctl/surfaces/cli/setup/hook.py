@@ -13,9 +13,6 @@ from tmuxctl.terminal.launch import hooks
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.untrusted import read_file
 
-SESSIONS = "sessions"
-"""The folder of the folders of sessions."""
-
 SESSION = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 GENERATIONS = 64
@@ -81,15 +78,19 @@ def _read_environment(pid: int) -> Mapping[str, str]:
 def _find_session_folders(near: list[tuple[int, Mapping[str, str]]], ids: set[str]) -> Iterator[str]:
     """Folders of sessions of this user that have one of these ids, or one of these processes for their program."""
     pids = {str(pid) for pid, _ in near}
-    for socket in _socket_folders(_state_folders(values for _, values in near)):
-        for session in _list_folder(f"{socket}/{SESSIONS}"):
-            folder = f"{socket}/{SESSIONS}/{session}"
+    states = _state_folders(values for _, values in near)
+    sockets = [f"{state}/tmuxctl/{socket}" for state in states for socket in _list_folder(f"{state}/tmuxctl")]
+    for socket in sockets:
+        for session in _list_folder(f"{socket}/{layout.SESSIONS}"):
+            folder = f"{socket}/{layout.SESSIONS}/{session}"
             if session in ids or _read_word(f"{folder}/{layout.STARTED}") in pids:
                 yield f"{folder}/{layout.EVENTS}"
 
 
 def _state_folders(environments: Iterator[Mapping[str, str]]) -> dict[str, None]:
     """Where this user's tmuxctl may keep its sessions, by each of these environments, and by none."""
+    import pwd
+
     found: dict[str, None] = {}
     for values in environments:
         state, home = values.get("XDG_STATE_HOME", ""), values.get("HOME", "")
@@ -97,21 +98,9 @@ def _state_folders(environments: Iterator[Mapping[str, str]]) -> dict[str, None]
             found[state] = None
         if home.startswith("/"):
             found[f"{home}/.local/state"] = None
-    return found | {os.path.expanduser(f"~{_user_name()}/.local/state"): None}
-
-
-def _user_name() -> str:
-    import pwd
-
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return ""
-
-
-def _socket_folders(states: Mapping[str, None]) -> Iterator[str]:
-    for state in states:
-        yield from (f"{state}/tmuxctl/{socket}" for socket in _list_folder(f"{state}/tmuxctl"))
+    with suppress(KeyError):
+        found[f"{pwd.getpwuid(os.getuid()).pw_dir}/.local/state"] = None
+    return found
 
 
 def _list_folder(folder: str) -> list[str]:
@@ -132,14 +121,9 @@ def _is_events_folder(path: str) -> bool:
     """Whether this is the `events` folder of a session of this user's: a variable may say anything."""
     folder, name = os.path.split(path)
     sessions, session = os.path.split(folder)
-    shaped = name == layout.EVENTS and SESSION.fullmatch(session) and os.path.basename(sessions) == SESSIONS
-    return (
-        bool(shaped)
-        and os.path.isabs(path)
-        and os.path.normpath(path) == path
-        and _is_own_folder(folder)
-        and _is_own_folder(path)
-    )
+    shaped = name == layout.EVENTS and SESSION.fullmatch(session) and os.path.basename(sessions) == layout.SESSIONS
+    plain = os.path.isabs(path) and os.path.normpath(path) == path
+    return bool(shaped) and plain and _is_own_folder(folder) and _is_own_folder(path)
 
 
 def _is_own_folder(path: str) -> bool:

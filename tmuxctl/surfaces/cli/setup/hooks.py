@@ -77,13 +77,15 @@ class HookOperations(CommandLineOperations):
             if not about.settings.deny:
                 raise Usage(f"there are no such rules for {program}", reason="no_deny_list")
             return DenyList({"deny": about.settings.deny})
+        import shutil
+
         more = parse_json(about.settings.hook)
         events = (one.on for one in about.events)
         hooks = {one: {"type": "command", "command": f"tmuxctl hook {one} || :", **more} for one in events}
         path = _settings_path(about.settings, settings)
         before = _read_settings(path)
         after = settings_file.with_hooks(before or "", hooks, path)
-        if not dry_run and not _is_tmuxctl_on_path():
+        if not dry_run and shutil.which("tmuxctl") is None:
             note("tmuxctl is not on your PATH: until it is, the hooks do nothing", self.options)
         return _apply_change(program, path, before, after, dry_run)
 
@@ -144,12 +146,6 @@ def _settings_path(about: SettingsFile, given: str | None) -> str:
     return os.path.abspath(os.path.expanduser(given) if given else os.path.join(folder, about.file))
 
 
-def _is_tmuxctl_on_path() -> bool:
-    import shutil
-
-    return shutil.which("tmuxctl") is not None
-
-
 def _read_settings(path: str) -> str | None:
     """The text of the settings, None if there are none."""
     try:
@@ -166,20 +162,16 @@ def _read_settings(path: str) -> str | None:
 
 def _apply_change(program: str, path: str, before: str | None, after: str | None, dry_run: bool) -> HooksChanged:
     """Write the settings, if they are to change and this is no dry run; what was done."""
-    from tmuxctl.results import HooksChanged
-
-    diff = _make_diff(path, before or "", after or "")
-    if before == after or after is None:
-        return HooksChanged(program, path, False, dry_run=dry_run)
-    backup = None if dry_run else _replace_settings(path, before, after)
-    return HooksChanged(program, path, True, diff, backup, dry_run)
-
-
-def _make_diff(path: str, before: str, after: str) -> str:
     import difflib
 
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), path, path, lineterm="")
-    return "".join(f"{line}\n" for line in lines)
+    from tmuxctl.results import HooksChanged
+
+    if before == after or after is None:
+        return HooksChanged(program, path, False, dry_run=dry_run)
+    lines = difflib.unified_diff((before or "").splitlines(), after.splitlines(), path, path, lineterm="")
+    diff = "".join(f"{line}\n" for line in lines)
+    backup = None if dry_run else _replace_settings(path, before, after)
+    return HooksChanged(program, path, True, diff, backup, dry_run)
 
 
 def _replace_settings(path: str, before: str | None, after: str) -> str | None:

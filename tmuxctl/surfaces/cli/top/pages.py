@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tmuxctl.model import Asking, Option, Session, State, natural_key
-from tmuxctl.surfaces.cli.printing.cells import age, columns, cut, fit
+from tmuxctl.surfaces.cli.printing.cells import columns, cut, fit
 from tmuxctl.surfaces.cli.printing.output import flat
-from tmuxctl.surfaces.cli.printing.table import INPUT, asked, command, moment, state, state_and_kind
+from tmuxctl.surfaces.cli.printing.table import INPUT, asked, command, idle, state, state_and_kind
 from tmuxctl.widths import WIDTHS
 
 SPOKEN_KEYS = {"y": ("yes",), "n": ("no", "deny")}
@@ -120,11 +120,6 @@ def clipped(line: Line, width: int) -> Line:
 def words_of(one: Session) -> str:
     """A session's state as a person reads it: `busy`, `exited 2`, `asking confirm`, `idle (line)`."""
     return f"{state(one)} {shown(one.kind)}" if one.state is State.ASKING and one.kind else shown(state_and_kind(one))
-
-
-def idle(one: Session, now: float) -> str:
-    """How long ago it last printed; `-` if it has ended or nobody knows."""
-    return "-" if not one.active or one.state.traits.over else age(now - moment(one.active))
 
 
 def percent(load: Load | None) -> str:

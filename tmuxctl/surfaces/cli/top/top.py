@@ -386,14 +386,6 @@ def _sort(top: Top) -> None:
     top.order = orders[(orders.index(top.order) + 1) % len(orders)]
 
 
-def _redraw(top: Top) -> None:
-    top.terminal.redraw()
-
-
-def _attach(top: Top, one: Session) -> None:
-    top.attach(one)
-
-
 def _decide(top: Top, one: Session) -> None:
     if one.state is not State.ASKING or not one.asking:
         top.tell(f"{one.name} asks nothing: it is {one.state.value}")
@@ -407,16 +399,14 @@ def _interrupt(top: Top, one: Session) -> None:
     top.do(f"interrupting {one.name} ...", f"interrupted {one.name}", lambda: interrupt(top.control, one))
 
 
-def _kill(top: Top, one: Session) -> None:
-    top.ask(Kill(one))
-
-
 ACTIONS: dict[str, Callable[[Top], None]] = {
-    "q": _quit, "h": _help, "?": _help, "/": _filter, "escape": _unfilter, "s": _sort, "redraw": _redraw,
+    "q": _quit, "h": _help, "?": _help, "/": _filter, "escape": _unfilter, "s": _sort,
+    "redraw": lambda top: top.terminal.redraw(),
 }  # fmt: skip
 
 FOR_SESSION: dict[str, Callable[[Top, Session], None]] = {
-    "enter": _attach, "a": _attach, "d": _decide, "i": _interrupt, "x": _kill, "K": _kill,
+    "enter": Top.attach, "a": Top.attach, "d": _decide, "i": _interrupt,
+    **dict.fromkeys(("x", "K"), lambda top, one: top.ask(Kill(one))),
 }  # fmt: skip
 
 HARMFUL = ("i", "x", "K")
