@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,9 @@ KINDS = ["polling"] + (["kernel"] if sys.platform == "linux" else [])
 
 def watch(kind: str, folders: list[Path], pid: int | None = None) -> Watch:
     names = [str(folder) for folder in folders]
-    return notify.watch(names, pid) if kind == "kernel" else notify.PollingWatch(names, pid)
+    if kind == "kernel":
+        return notify.watch(names, pid)
+    return notify.PollingWatch(partial(notify.look_at_files, names, pid))
 
 
 @pytest.fixture

@@ -66,7 +66,8 @@ class File(NamedTuple):
 
 class Process(NamedTuple):
     """One row of the process table. `started` is in the machine's clock ticks since boot: with `pid` it names a process
-    for ever. `tty` is the device number of its terminal, `foreground` the process group that terminal listens to."""
+    for ever. `tty` is the device number of its terminal, `foreground` the process group that terminal listens to. `cpu`,
+    in clock ticks too, and `threads` are told by /proc alone."""
 
     pid: int
     parent: int
@@ -77,11 +78,18 @@ class Process(NamedTuple):
     state: str
     started: int
     name: str
+    cpu: int = 0
+    threads: int = 1
 
     @property
     def lives(self) -> bool:
         """False for a zombie, which has ended and waits for its parent only."""
         return self.state not in ("Z", "X")
+
+    @property
+    def ended(self) -> bool:
+        """True if all its threads have ended, not only the first."""
+        return not self.lives and self.threads <= 1
 
 
 class Quota(NamedTuple):
@@ -328,6 +336,12 @@ def unreachable_server_error(pid: int, complaint: str) -> Unreachable:
         reason="no_socket",
         hint=f"look at it, or end it and its sessions: kill {pid}",
     )
+
+
+def timeout_error(timeout: float) -> Unreachable:
+    """The error for a tmux that did not answer in time."""
+    hint = "is its server stopped or overloaded? tmuxctl doctor"
+    return Unreachable(f"tmux did not answer within {timeout:g} s", reason="backend_timeout", hint=hint)
 
 
 def check_environment(values: Mapping[str, str]) -> None:

@@ -16,7 +16,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from tmuxctl.errors import NotFound, TmuxctlError, Unreachable
-from tmuxctl.transport.base import Command, Guard, error_of_complaint, format_control_line, quote_argument
+from tmuxctl.transport.base import (
+    Command,
+    Guard,
+    error_of_complaint,
+    format_control_line,
+    quote_argument,
+    timeout_error,
+)
 
 SESSION = "_tmuxctl"
 BUFFER_LIMIT = 16 * 1024
@@ -131,7 +138,7 @@ class ControlChannel:
         mark, last = os.urandom(8).hex(), os.urandom(8).hex()
         request, parts = _build_request(commands, buffer, mark, last, self._captures)
         if not self._lock.acquire(timeout=timeout):
-            raise _timeout_error(timeout)
+            raise timeout_error(timeout)
         try:
             self._drop_notifications()
             answer = self._exchange(request, last.encode(), deadline, timeout)
@@ -175,7 +182,7 @@ class ControlChannel:
         """Wait for some of the answer, writing what is left of the request; what is left then."""
         remaining = deadline - time.monotonic()
         if remaining <= 0 or not (self._both if unsent else self._readable).poll(remaining * 1000):
-            raise _timeout_error(timeout)
+            raise timeout_error(timeout)
         if unsent:
             unsent = self._write(unsent)
         with suppress(BlockingIOError):
@@ -335,11 +342,3 @@ def _read_last_words(received: bytes, errors: int) -> str:
     with suppress(BlockingIOError):
         complaint = os.read(errors, 4096)
     return (complaint or (found[1] if found else b"") or b"no server running").decode(errors="replace").strip()
-
-
-def _timeout_error(timeout: float) -> Unreachable:
-    return Unreachable(
-        f"tmux did not answer within {timeout:g} s",
-        reason="backend_timeout",
-        hint="is its server stopped or overloaded? tmuxctl doctor",
-    )

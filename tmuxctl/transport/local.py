@@ -572,7 +572,7 @@ def _call_within(timeout: float, work: Callable[[], Any]) -> Any:
         raise _spawn_error(OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))) from None
     thread.join(timeout)
     if not outcome:
-        raise _timeout_error(timeout)
+        raise base.timeout_error(timeout)
     if isinstance(outcome[0], BaseException):
         raise outcome[0]
     return outcome[0]
@@ -582,7 +582,7 @@ def _run_program(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> 
     try:
         return spawn.run(argv, stdin=stdin, timeout=timeout)
     except spawn.SpawnTimeout:
-        raise _timeout_error(timeout) from None
+        raise base.timeout_error(timeout) from None
     except FileNotFoundError:
         raise _no_tmux_error() from None
     except OSError as error:
@@ -598,14 +598,6 @@ def _spawn_error(error: OSError) -> TmuxctlError:
     else:
         raise error
     return Failed(f"{message}: {error.strerror}", reason=reason, hint="end some programs: ps -u $USER, tmuxctl ls")
-
-
-def _timeout_error(timeout: float) -> Unreachable:
-    return Unreachable(
-        f"tmux did not answer within {timeout:g} s",
-        reason="backend_timeout",
-        hint="is its server stopped or overloaded? tmuxctl doctor",
-    )
 
 
 def _lock_error(path: str, timeout: float) -> Conflict:

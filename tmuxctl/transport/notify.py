@@ -15,9 +15,11 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 
+from tmuxctl.state_files import is_running
 from tmuxctl.transport.base import Watch
 
 if sys.platform == "linux":
@@ -239,52 +241,43 @@ if sys.platform == "linux":
 
 
 class PollingWatch:
-    """A wake-up that looks at sizes and times every 10 ms at first, every 200 ms in the end."""
+    """A wake-up that looks again and again: after 10 ms, then ever more seldom, 200 ms at most. `look` gives whether the
+    process has ended, which is told once, also when it came before the watch, and what there is beside it."""
 
-    def __init__(self, folders: Sequence[str], pid: int | None) -> None:
-        self._folders = tuple(folders)
-        self._pid = pid
+    def __init__(self, look: Callable[[], tuple[bool, object]]) -> None:
+        self._look = look
         self._closed = threading.Event()
-        self._files = self._read_files()
+        self._last = look()
+        self._changed = self._last[0]
 
     def wait(self, timeout: float) -> bool:
-        deadline = time.monotonic() + timeout
-        pause = 0.01
-        while True:
-            files = self._read_files()
-            if files != self._files or self._has_ended():
-                self._files = files
-                return True
+        deadline, pause = time.monotonic() + timeout, 0.01
+        while not self._changed and not self._closed.is_set():
+            now = self._look()
+            self._changed, self._last = now != self._last, now
             remaining = deadline - time.monotonic()
-            if remaining <= 0 or self._closed.wait(min(pause, remaining)):
-                return self._closed.is_set()
-            pause = min(pause * 2, 0.2)
+            if not self._changed and remaining <= 0:
+                return False
+            if not self._changed:
+                self._closed.wait(min(pause, remaining))
+                pause = min(pause * 2, 0.2)
+        self._changed = False
+        return True
 
     def close(self) -> None:
         self._closed.set()
 
-    def _read_files(self) -> set[tuple[str, int, int]]:
-        files: set[tuple[str, int, int]] = set()
-        for folder in self._folders:
-            with suppress(OSError), os.scandir(folder) as entries:
-                for entry in entries:
-                    with suppress(FileNotFoundError):
-                        status = entry.stat(follow_symlinks=False)
-                        files.add((entry.path, status.st_size, status.st_mtime_ns))
-        return files
 
-    def _has_ended(self) -> bool:
-        """Whether the process has ended; told once."""
-        if self._pid is None:
-            return False
-        try:
-            os.kill(self._pid, 0)
-        except ProcessLookupError:
-            self._pid = None
-            return True
-        except PermissionError:
-            pass
-        return False
+def look_at_files(folders: Sequence[str], pid: int | None) -> tuple[bool, object]:
+    """Whether this process has ended, and the sizes and times of the files in these folders."""
+    files: set[tuple[str, int, int]] = set()
+    for folder in folders:
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):
+                    status = entry.stat(follow_symlinks=False)
+                    files.add((entry.path, status.st_size, status.st_mtime_ns))
+    return pid is not None and not is_running(pid), files
 
 
 REFUSED = (
@@ -312,4 +305,4 @@ def watch(folders: Sequence[str], pid: int | None = None, *, terminal: str = "")
         except OSError as error:
             if error.errno not in REFUSED:
                 raise
-    return PollingWatch(folders, pid)
+    return PollingWatch(partial(look_at_files, tuple(folders), pid))

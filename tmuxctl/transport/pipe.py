@@ -19,6 +19,7 @@ from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable, 
 from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.transport import base
 from tmuxctl.transport.base import Command, File, Probe, Process, ProcessLoad, Quota, Resources, shell_word
+from tmuxctl.transport.notify import PollingWatch
 from tmuxctl.transport.proc import PS_COLUMNS, parse_ps, parse_table
 from tmuxctl.transport.shell import (
     EXISTS,
@@ -269,8 +270,15 @@ class PipeTransport:
             living = {(row.pid, row.started) for row in self.processes()}
             self._call_function("send", name, *(f"{row.pid}:" for row in rows if (row.pid, row.started) in living))
 
-    def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> PipeWatch:
-        return PipeWatch(self, format_call("peek", str(pid or 0), *(folder.rstrip("/") for folder in folders)))
+    def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> PollingWatch:
+        body = format_call("peek", str(pid or 0), *(folder.rstrip("/") for folder in folders))
+
+        def look() -> tuple[bool, object]:
+            _, shown, complaint = self._run_script(body)
+            ended = complaint.strip() == b"dead"
+            return ended, b"" if ended else shown
+
+        return PollingWatch(look)
 
     def clock(self) -> float:
         self._has_proc()
@@ -339,40 +347,6 @@ class PipeTransport:
         if self._shell:
             self._shell.end()
             self._shell = None
-
-
-class PipeWatch:
-    """Looks at file sizes and a process again and again: after 10 ms, then ever more seldom, 200 ms at most."""
-
-    def __init__(self, transport: PipeTransport, body: str) -> None:
-        self._transport = transport
-        self._body = body
-        self._closed = threading.Event()
-        self._last = self._read_sizes()
-        # the end of a process is told once, also when it came before the watch
-        self._changed = self._last == b"dead"
-
-    def wait(self, timeout: float) -> bool:
-        deadline, pause = time.monotonic() + timeout, 0.01
-        while not self._changed and not self._closed.is_set():
-            now = self._read_sizes()
-            self._changed, self._last = now != self._last, now
-            remaining = deadline - time.monotonic()
-            if not self._changed and remaining <= 0:
-                return False
-            if not self._changed:
-                self._closed.wait(min(pause, remaining))
-                pause = min(pause * 2, 0.2)
-        self._changed = False
-        return True
-
-    def _read_sizes(self) -> bytes:
-        """What is there: the process's start, then a line a file; only `dead` once the process has ended."""
-        _, shown, complaint = self._transport._run_script(self._body)
-        return b"dead" if complaint.strip() == b"dead" else shown
-
-    def close(self) -> None:
-        self._closed.set()
 
 
 def _parse_time(seconds: bytes, precise: bytes) -> float:

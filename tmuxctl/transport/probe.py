@@ -11,6 +11,8 @@ from typing import NamedTuple, Protocol
 
 from tmuxctl.evidence import FULL, NONE, WCHAN, Kernel, Program, Thread, Tty
 from tmuxctl.transport import calls
+from tmuxctl.transport.base import Process
+from tmuxctl.transport.proc import parse_table
 
 PROCESSES, THREADS, DEPTH = 64, 64, 3
 """How many processes of a terminal are told of, how many threads of each, and how many terminals one in the other."""
@@ -35,27 +37,6 @@ WAITING = (b"wait_woken", b"n_tty_read", b"poll_sched", b"do_sys_poll", b"do_pol
 
 READ_PLACES = ("wait_woken", "n_tty_read")
 """Those in which it reads."""
-
-
-class ProcessStat(NamedTuple):
-    """What is needed of /proc/PID/stat. `cpu` is in clock ticks, `started` in clock ticks since boot."""
-
-    pid: int
-    name: str
-    state: str
-    parent: int
-    group: int
-    session: int
-    tty: int
-    foreground: int
-    cpu: int
-    threads: int
-    started: int
-
-    @property
-    def ended(self) -> bool:
-        """True if all its threads have ended, not only the first."""
-        return self.state in "ZX" and self.threads <= 1
 
 
 class Device(NamedTuple):
@@ -141,12 +122,12 @@ class ProcessTree:
 
     def __init__(self, files: KernelFiles) -> None:
         self._files = files
-        self.rows: dict[int, ProcessStat] = {}
+        self.rows: dict[int, Process] = {}
         self.children: dict[int, list[int]] = {}
 
-    def row(self, pid: int) -> ProcessStat | None:
+    def row(self, pid: int) -> Process | None:
         """One process, read if need be; None if there is none."""
-        if pid not in self.rows and (found := parse_stat(self._files.stat(pid))):
+        if pid not in self.rows and (found := _read_process(self._files, pid)):
             self.rows[pid] = found
         return self.rows.get(pid)
 
@@ -169,12 +150,12 @@ class ProcessTree:
         """Take in the process group of this terminal wherever its processes hang, and what descends from them."""
         for pid in self._files.processes():
             if pid not in self.rows:
-                row = parse_stat(self._files.stat(pid))
+                row = _read_process(self._files, pid)
                 if row and row.group == group and row.tty == tty:
                     self.rows[pid] = row
         self.read_descendants([row.pid for row in self.members(group, tty)])
 
-    def members(self, group: int, tty: int) -> list[ProcessStat]:
+    def members(self, group: int, tty: int) -> list[Process]:
         """The processes of a process group that have this terminal."""
         return [row for row in self.rows.values() if row.group == group and row.tty == tty]
 
@@ -187,23 +168,13 @@ class ProcessTree:
             self.children.get(row.parent, []).append(row.pid)
 
 
-def parse_stat(line: bytes) -> ProcessStat | None:
-    """One /proc/PID/stat; None if it is not one."""
-    name_start, name_end = line.find(b"("), line.rfind(b")")
-    fields = line[name_end + 2 :].split()
-    if name_start < 0 or len(fields) < 20:
-        return None
-    parent, group, session, tty, foreground = map(int, fields[1:6])
-    name = line[name_start + 1 : name_end].decode(errors="replace")
-    cpu = int(fields[11]) + int(fields[12])
-    state, threads, started = fields[0].decode(), int(fields[17]), int(fields[19])
-    return ProcessStat(
-        int(line[:name_start]), name, state, parent, group, session, tty, foreground, cpu, threads, started
-    )
+def _read_process(files: KernelFiles, pid: int) -> Process | None:
+    """A process; None if there is none."""
+    return next(iter(parse_table(files.stat(pid))), None)
 
 
 def _read_terminal(
-    files: KernelFiles, table: ProcessTree, root: ProcessStat, terminal: Device, tty: Tty | None, level: str, depth: int
+    files: KernelFiles, table: ProcessTree, root: Process, terminal: Device, tty: Tty | None, level: str, depth: int
 ) -> Kernel:
     group = root.foreground
     if not table.members(group, root.tty):
@@ -223,14 +194,14 @@ def _read_terminal(
 
 
 def _find_outside_readers(
-    files: KernelFiles, table: ProcessTree, root: ProcessStat, terminal: Device, level: str
+    files: KernelFiles, table: ProcessTree, root: Process, terminal: Device, level: str
 ) -> Iterator[Program]:
     """The processes of other sessions, and of no terminal, that wait for this terminal's input. One of its own session
     that is not in the foreground may not read: it would be stopped."""
     for pid in files.processes():
         if not files.read(pid, pid, "wchan").startswith(WAITING):
             continue
-        row = table.rows.get(pid) or parse_stat(files.stat(pid))
+        row = table.rows.get(pid) or _read_process(files, pid)
         if row is None or row.ended or row.session == root.session or _in_foreground(row, root):
             continue
         program = TerminalProcess(files, row, terminal).program(False, level)
@@ -243,14 +214,14 @@ def _waits_for_terminal(program: Program, thread: Thread) -> bool:
     return bool(program.holds) and thread.wchan.startswith(READ_PLACES) if thread.tty is None else thread.tty
 
 
-def _in_foreground(row: ProcessStat, root: ProcessStat) -> bool:
+def _in_foreground(row: Process, root: Process) -> bool:
     """Whether a process is in the foreground of the terminal that `root` has."""
     return row.group == root.foreground and row.tty == root.tty
 
 
-def _choose_processes(table: ProcessTree, root: ProcessStat) -> list[ProcessStat]:
+def _choose_processes(table: ProcessTree, root: Process) -> list[Process]:
     """The foreground and all that descends from it, but for the shell's jobs in the background; the oldest first."""
-    chosen: dict[int, ProcessStat] = {}
+    chosen: dict[int, Process] = {}
     waiting = [row.pid for row in table.members(root.foreground, root.tty)]
     while waiting:
         pid = waiting.pop()
@@ -264,9 +235,9 @@ def _choose_processes(table: ProcessTree, root: ProcessStat) -> list[ProcessStat
     return sorted(living, key=lambda row: (not _in_foreground(row, root), row.started, row.pid))[:PROCESSES]
 
 
-def _find_other_terminals(table: ProcessTree, outer: ProcessStat) -> dict[int, list[ProcessStat]]:
+def _find_other_terminals(table: ProcessTree, outer: Process) -> dict[int, list[Process]]:
     """The living processes on other terminals, by the terminal's number."""
-    found: dict[int, list[ProcessStat]] = {}
+    found: dict[int, list[Process]] = {}
     for row in table.rows.values():
         # a terminal belongs to one session: with the outer session it is another container's of the same number
         if row.tty and row.session != outer.session and not row.ended:
@@ -277,7 +248,7 @@ def _find_other_terminals(table: ProcessTree, outer: ProcessStat) -> dict[int, l
 def _read_nested_pty(
     files: KernelFiles,
     table: ProcessTree,
-    others: dict[int, list[ProcessStat]],
+    others: dict[int, list[Process]],
     holder: TerminalProcess,
     level: str,
     depth: int,
@@ -302,7 +273,7 @@ def _read_nested_pty(
 class TerminalProcess:
     """One process seen from one terminal (the `calls.ProcessView` of its threads)."""
 
-    def __init__(self, files: KernelFiles, row: ProcessStat, terminal: Device) -> None:
+    def __init__(self, files: KernelFiles, row: Process, terminal: Device) -> None:
         self._files = files
         self.row = row
         self._terminal = terminal

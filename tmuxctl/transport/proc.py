@@ -46,6 +46,8 @@ def _parse_row(found: re.Match[bytes]) -> Process:
         state=found[3].decode(),
         started=int(numbers[18]),
         name=found[2].decode(errors="replace"),
+        cpu=int(numbers[10]) + int(numbers[11]),
+        threads=int(numbers[16]),
     )
 
 

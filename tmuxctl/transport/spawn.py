@@ -29,7 +29,7 @@ class SpawnTimeout(Exception):
 def run(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> FinishedProgram:
     """Run a program from PATH with these bytes as standard input, for at most `timeout` seconds.
 
-    Raises FileNotFoundError if there is none, Late after killing it.
+    Raises FileNotFoundError if there is none, SpawnTimeout after killing it.
     """
     deadline = time.monotonic() + timeout
     output_pipes = _open_pipes()
