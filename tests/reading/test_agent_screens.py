@@ -1,7 +1,4 @@
-"""Screens of real agent programs whose true state is known: how many are judged right, by text alone.
-
-They lie beside a checkout that has them; without them the test is skipped.
-"""
+"""Screens of real agent programs whose true state is known: how many are judged right, by text alone."""
 
 from __future__ import annotations
 
@@ -20,8 +17,7 @@ from tmuxctl.program_profile import Profile
 from tmuxctl.reading.state.judging import Verdict, judge
 from tmuxctl.terminal.input.keys import tmux_keys
 
-ROOT = Path(__file__).resolve().parents[2]
-SCREENS = ROOT.parent / "shared" / "screens"
+SCREENS = Path(__file__).resolve().parent / "labelled"
 LABELS = SCREENS / "labels.yaml"
 
 RIGHT = 0.95
@@ -29,8 +25,6 @@ RIGHT = 0.95
 
 QUIET = 2.5
 """Seconds without output: long enough for any wait, too short for giving up."""
-
-pytestmark = pytest.mark.skipif(not LABELS.exists(), reason="no labelled screens beside this checkout")
 
 
 class Labelled(NamedTuple):
@@ -43,10 +37,9 @@ class Labelled(NamedTuple):
 
 
 def labelled() -> Iterator[Labelled]:
-    for one in yaml.safe_load(LABELS.read_text()):
-        rows = (SCREENS / f"{one['file']}.txt").read_text().rstrip("\n").split("\n")
-        x, y = map(int, one["cur"].split(","))
-        dead = one["dead"] == "1"
+    for label in yaml.safe_load(LABELS.read_text()):
+        x, y = map(int, label["cursor"].split(","))
+        dead = label.get("ended", False)
         look = Look(
             at=10.0,
             journal=1,
@@ -54,11 +47,11 @@ def labelled() -> Iterator[Labelled]:
             x=x,
             y=y,
             visible=True,
-            alternate=one["alt"] == "1",
+            alternate=label.get("alternate", False),
             cols=120,
             rows=40,
-            title=one["title"],
-            screen="\n".join(row.rstrip() for row in rows),
+            title=label.get("title", ""),
+            screen=(SCREENS / f"{label['screen']}.txt").read_text().rstrip("\n"),
             dead=dead,
             status=0 if dead else None,
             signal=None,
@@ -66,8 +59,7 @@ def labelled() -> Iterator[Labelled]:
             hook=None,
             kernel=None,
         )
-        true = "ready" if one["state"].startswith("ready") else one["state"]
-        yield Labelled(one["file"], one["cli"], true, look)
+        yield Labelled(label["screen"], label["program"], label["state"], look)
 
 
 def profile(name: str) -> Profile:
