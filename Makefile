@@ -6,6 +6,7 @@
 # make test-tmux TMUX_BINARY=PATH   the tests that drive tmux, on another tmux
 # make states   play real programs whose state is known, and score what is said of it (six minutes)
 # make man      the manual pages, in build/man; an installation has them
+# make site     the pages as a site with search, in build/site; every link of it is followed
 # make cast     play what README shows at a glance, and record it
 # make compare  beside tmux, libtmux and pexpect at the same jobs: fills docs/comparison.md (five minutes)
 # make soak     turns for half an hour: tmux's memory must not grow by them; SOAK_ARGS='5 --sessions 40 --spawned --tmux PATH'
@@ -47,7 +48,7 @@ AGENTS_NEEDS := tmux -- bash git ip=iproute2 node=nodejs npm unshare=util-linux
 COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev test test-faults test-tmux test-agents test-agents-full check docs man cast bench compare measure soak states dist clean
+.PHONY: all hero dev test test-faults test-tmux test-agents test-agents-full check docs man site cast bench compare measure soak states dist clean
 .DEFAULT_GOAL := all
 
 all:
@@ -102,6 +103,9 @@ man: $(VENV)/.base
 	$(BIN)/python -m tmuxctl.surfaces.cli.manual.man build/man
 	@echo "-- read one: man -l build/man/tmuxctl-ask.1"
 
+site: $(VENV)/.site
+	$(BIN)/python -m tools.build_site
+
 cast: $(VENV)/.base
 	@$(SETUP) system $(HERO_NEEDS)
 	$(BIN)/python -m tools.cast
@@ -133,7 +137,7 @@ dist: $(VENV)/.dev
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache
-	rm -f $(VENV)/.made $(VENV)/.base $(VENV)/.dev
+	rm -f $(VENV)/.made $(VENV)/.base $(VENV)/.dev $(VENV)/.site
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:
@@ -151,6 +155,11 @@ $(VENV)/.dev: $(VENV)/.made pyproject.toml
 	@$(PIP) install -e '.[test,dev]'
 	@$(BIN)/python -m compileall -q tmuxctl plugins
 	@touch $(VENV)/.base $@
+
+$(VENV)/.site: $(VENV)/.base
+	@echo "-- installing what builds the site into $(VENV) (some ten seconds)"
+	@$(PIP) install -e '.[docs]'
+	@touch $@
 
 # scenarios are played in the system's own Python, which an ordinary user can reach too
 $(VENV)/states/.made: $(VENV)/.made

@@ -56,27 +56,34 @@ def _leads_somewhere(page: Path, target: str, root: Path) -> bool:
 
 def links(text: str) -> list[Link]:
     """The links of a page to files and headings of this tree, in order."""
-    return [
-        Link(number, found["target"])
-        for number, line in prose(text)
-        for found in LINK.finditer(re.sub(r"(`+).*?\1", lambda code: "x" * len(code[0]), line))
-        if not ELSEWHERE.match(found["target"])
-    ]
+    return [Link(number, found["target"]) for number, line in prose(text) for found in links_of_line(line)]
+
+
+def links_of_line(line: str) -> Iterator[re.Match[str]]:
+    """The links in a line that lead to this tree; what stands in code is none."""
+    without_code = re.sub(r"(`+).*?\1", lambda code: "x" * len(code[0]), line)
+    return (found for found in LINK.finditer(without_code) if not ELSEWHERE.match(found["target"]))
 
 
 def prose(text: str) -> Iterator[tuple[int, str]]:
     """The lines outside blocks of code and comments, with their numbers."""
+    return ((number, line) for number, (kind, line) in enumerate(classify(text), 1) if kind == "prose")
+
+
+def classify(text: str) -> Iterator[tuple[str, str]]:
+    """Each line with what it belongs to: `prose`, `code` (a block with its fences) or `comment`."""
     fence, in_comment = "", False
-    for number, line in enumerate(text.split("\n"), 1):
+    for line in text.split("\n"):
         mark = FENCE.match(line)
         if fence:
+            yield "code", line
             fence = "" if mark and line.strip().startswith(fence) and not line.strip().strip(fence[0]) else fence
         elif in_comment or line.lstrip().startswith("<!--"):
+            yield "comment", line
             in_comment = "-->" not in line
-        elif mark:
-            fence = mark[1]
         else:
-            yield number, line
+            yield "code" if mark else "prose", line
+            fence = mark[1] if mark else ""
 
 
 @lru_cache
