@@ -81,7 +81,7 @@ ProfileChoice = Annotated[
 ProfileNames = Annotated[tuple[str, ...], ValueKind("profile", TEXTS.schema, TEXTS.parse)]
 ProfileList = Annotated[tuple[str, ...], ValueKind("profiles", NAMES.schema, NAMES.parse)]
 OptionName = Annotated[str, ValueKind("option", TEXT.schema, TEXT.parse)]
-PluginName = Annotated[str, ValueKind("plugin", TEXT.schema, TEXT.parse), "its name"]
+PluginName = Annotated[str, ValueKind("plugin", TEXT.schema, TEXT.parse), "the name of the plugin"]
 PluginNames = Annotated[tuple[str, ...], ValueKind("plugin", TEXTS.schema, TEXTS.parse)]
 OptionValues = Annotated[tuple[str, ...], ValueKind("name=value", TEXTS.schema, TEXTS.parse)]
 
@@ -167,23 +167,26 @@ class Control:
     def send(
         self,
         session: SessionName,
-        text: Annotated[Input, "what to type; - reads standard input as it is"] = b"",
+        text: Annotated[Input, "the text to type; - reads standard input, byte for byte"] = b"",
         *,
         enter: Annotated[bool, "press Enter after it"] = True,
-        paste: Annotated[bool, "as a bracketed paste, if the program asked for that"] = False,
+        paste: Annotated[bool, "send it as a bracketed paste, if the program has asked for that"] = False,
         multiline: Annotated[bool, "allow several lines without a bracketed paste"] = False,
-        secret_from_env: Annotated[str | None, "type this variable's value, if echo is off"] = None,
-        secret_from_file: Annotated[FileName | None, "type this file's first line, if echo is off"] = None,
-        secret_from_fd: Annotated[int | None, "type what this descriptor gives, if echo is off"] = None,
-        insecure: Annotated[bool, "type the text even where a password is asked for"] = False,
-        id: Annotated[str | None, "repeat an earlier write that ended unknown: it is typed at most once"] = None,
+        secret_from_env: Annotated[str | None, "type the value of this variable, if echo is off"] = None,
+        secret_from_file: Annotated[FileName | None, "type the first line of this file, if echo is off"] = None,
+        secret_from_fd: Annotated[int | None, "type what can be read from this descriptor, if echo is off"] = None,
+        insecure: Annotated[bool, "type the text even at a password prompt"] = False,
+        id: Annotated[str | None, "repeat an earlier write whose outcome is unknown: it is typed at most once"] = None,
     ) -> Written:
-        """Type text exactly as given, then Enter, and return without waiting.
+        """Type text exactly as given, then press Enter, and return without waiting.
 
-        Nothing in the text is special: no key names, no formats, no shell. Text that begins with - goes after --.
-        Refused when a person is typing, when the program has ended, when the terminal would not take it whole, and when a
-        password is asked for, which no command line should hold: --secret-from-env and the like type it unseen.
-        To a program whose profile says that it is pasted texts (submit), Enter comes when the text shows there.
+        Nothing in the text is special: no key names, no formats, no shell syntax. Text that begins with - goes after
+        --. Nothing is typed while a person is typing, after the program has ended, or if the terminal would cut the
+        text. At a password prompt it is refused too, because a command line can be seen by others: type a password with
+        --secret-from-env or the options like it.
+
+        If the profile of the program says that texts are pasted (submit), Enter is pressed once the text shows on the
+        screen.
         """
         from tmuxctl.control.input import sending
 
@@ -206,13 +209,14 @@ class Control:
         session: SessionName,
         keys: Annotated[Key, "C-c ctrl+c Enter Up shift+tab F5 ..."],
         *,
-        repeat: Annotated[int, "press them so many times"] = 1,
-        insecure: Annotated[bool, "press keys that write text even where a password is asked for"] = False,
-        id: Annotated[str | None, "repeat an earlier write that ended unknown: it is typed at most once"] = None,
+        repeat: Annotated[int, "how many times to press them"] = 1,
+        insecure: Annotated[bool, "press keys that type text even at a password prompt"] = False,
+        id: Annotated[str | None, "repeat an earlier write whose outcome is unknown: it is typed at most once"] = None,
     ) -> Written:
         """Press named keys.
 
-        In tmux's spelling (C-c, Up, M-x) or ptyai's (ctrl+c, up, alt+x). Every name is checked before the first key is sent.
+        Names are spelled as in tmux (C-c, Up, M-x) or in full (ctrl+c, up, alt+x). All of them are checked before the
+        first key is sent.
         """
         from tmuxctl.control.input import sending
 
@@ -233,26 +237,28 @@ class Control:
     def exec(
         self,
         session: SessionName,
-        command: Annotated[tuple[str, ...], "one word is shell text; several are a program and its arguments"],
+        command: Annotated[tuple[str, ...], "one argument is shell text; several are a program and its arguments"],
         *,
         timeout: Annotated[
-            Seconds | None, "give up after this long (default: 60s, the setting wait.exec_timeout); the command goes on"
+            Seconds | None,
+            "stop waiting after this long (default: 60s, the setting wait.exec_timeout); the command goes on",
         ] = None,
-        max_bytes: Annotated[Bytes, "return at most so much of the output"] = 1 << 20,
+        max_bytes: Annotated[Bytes, "return at most this much of the output"] = 1 << 20,
         stdin: Annotated[
             FileName | None,
-            "what the command reads in place of the terminal: a file; /dev/tty is the terminal",
+            "the file that the command reads instead of the terminal; /dev/tty is the terminal",
             Flag(own_input=True),
         ] = None,
     ) -> Ran:
-        """Run a command in a session's shell; its exact output on stdout, its exit status is ours.
+        """Run a command in a session's shell, print its exact output, and exit with its status.
 
-        It runs in the shell itself, so cd, export, functions and aliases work and last. Refused when something other
-        than a waiting shell has the terminal. A command that asks, or waits for a line, is not waited for: the error
-        tells the question, and the command goes on.
+        The command runs in the shell itself, so what cd, export, functions and aliases do lasts. It is refused unless a
+        shell waits at its prompt. A command that asks a question or waits for a line of input is left running; the
+        error says what it waits for.
 
-        The command reads the terminal, or else --stdin. As a command line tmuxctl passes on its own standard input if that
-        is a pipe, or a file of which nothing was read yet. It leaves no line in the shell's history.
+        The command reads the terminal, or the file given with --stdin. On the command line tmuxctl passes on its own
+        standard input, if that is a pipe or a file of which nothing was read yet. The command does not appear in the
+        shell's history.
         """
         from tmuxctl.control.turns import commands
 
@@ -273,30 +279,34 @@ class Control:
     def ask(
         self,
         session: SessionName,
-        text: Annotated[Input | None, "what to type; - reads standard input"] = None,
+        text: Annotated[Input | None, "the text to type; - reads standard input"] = None,
         *,
         timeout: Annotated[
-            Seconds | None, "give up after this long (default: 120s, the setting wait.ask_timeout); the program goes on"
+            Seconds | None,
+            "stop waiting after this long (default: 120s, the setting wait.ask_timeout); the program goes on",
         ] = None,
         decide: Annotated[tuple[str, ...], "answer questions: allow, deny, KIND=OPTION, *=stop"] = (),
-        raw: Annotated[bool, "the answer with everything that was drawn, echo and prompts too"] = False,
-        file: Annotated[FileName | None, "type what this file holds"] = None,
-        queue: Annotated[bool, "wait for the program to be ready, as long as the timeout allows"] = False,
-        interrupt: Annotated[bool, "stop what is running first"] = False,
-        strict: Annotated[bool, "go on waiting where nothing tells whether it is done"] = False,
-        new: Annotated[str | None, "start this command in the session if there is none"] = None,
+        raw: Annotated[bool, "return everything that was drawn, echo and prompts too"] = False,
+        file: Annotated[FileName | None, "type the contents of this file"] = None,
+        queue: Annotated[bool, "wait until the program is ready, as long as the timeout allows"] = False,
+        interrupt: Annotated[bool, "interrupt what is running first"] = False,
+        strict: Annotated[bool, "go on waiting if nothing shows whether the program is done"] = False,
+        new: Annotated[str | None, "start the session with this command if it does not exist"] = None,
         fallback: Annotated[
-            ProfileNames, "the program that takes the turn, beside it, when this one is limited, dead or not installed"
+            ProfileNames,
+            "the profile of a program that takes the turn if this one is at its usage limit, has ended or is not installed",
         ] = (),
     ) -> Answer:
-        """Type a text into a program that waits for it, wait until it is done, and print what it wrote.
+        """Type text into a program, wait for its answer, and print it.
 
-        The answer is without prompt and echo. A question on the way ends the turn (exit status 6) unless --decide
-        covers it. Refused (4) while something else runs, or after a turn that took too long, until that is over.
+        The answer comes without prompt and echo. If the program asks a question, the turn ends (exit status 6), unless
+        --decide answers it. The text is refused (4) while something else runs, and after a turn that timed out until
+        that turn is over.
 
-        Where the program is limited, dead or not installed, the turn goes to the next of --fallback, then of the
-        candidates it was chosen from (`new --candidates`), in a session of its own, NAME-PROFILE; the result says who
-        answered. Never when the first may have taken it, is busy, asks, or takes too long.
+        If the program has reached its usage limit, has ended or is not installed, the next program of --fallback takes
+        the turn, then the next of the candidates that the session was chosen from (`new --candidates`). It runs in a
+        session of its own, NAME-PROFILE, and the result says which session answered. No other program takes the turn if
+        the first one may have received it, is busy, asks a question, or takes too long.
         """
         from tmuxctl.control.input import deciding
         from tmuxctl.control.turns import turn
@@ -324,20 +334,20 @@ class Control:
         self,
         session: SessionName,
         option: Annotated[
-            OptionName | None, "an option's id, label or number; text where any text is an answer"
+            OptionName | None, "an option's id, label or number; any text where the question takes text"
         ] = None,
         *,
-        id: Annotated[str | None, "only if this very question still stands"] = None,
-        secret_from_env: Annotated[str | None, "a password: this variable's value"] = None,
-        secret_from_file: Annotated[FileName | None, "a password: this file's first line"] = None,
-        secret_from_fd: Annotated[int | None, "a password: what this descriptor gives"] = None,
-        wait: Annotated[bool, "then wait until it is idle, asks again or has ended"] = False,
+        id: Annotated[str | None, "answer only if the question with this id is still open"] = None,
+        secret_from_env: Annotated[str | None, "a password: the value of this variable"] = None,
+        secret_from_file: Annotated[FileName | None, "a password: the first line of this file"] = None,
+        secret_from_fd: Annotated[int | None, "a password: what can be read from this descriptor"] = None,
+        wait: Annotated[bool, "then wait until the program is idle, asks again or has ended"] = False,
         timeout: Annotated[Seconds | None, "wait at most this long (default: 30s, the setting wait.timeout)"] = None,
     ) -> Decided:
         """Answer a program's question, or print it with its options.
 
-        An empty answer is what Enter alone means there. Nothing is typed if no question stands, or another one than --id
-        names.
+        An empty answer chooses what Enter alone would choose. Nothing is typed if no question is open, or if --id names
+        another one.
         """
         from tmuxctl.control.input import deciding, sending
 
@@ -361,12 +371,10 @@ class Control:
         self,
         session: SessionName | None = None,
         *,
-        idle: Annotated[
-            bool, "until it takes the next input, whatever that is (the default)", Until("to be idle")
-        ] = False,
+        idle: Annotated[bool, "until it takes input of any kind (the default)", Until("to be idle")] = False,
         prompt: Annotated[bool, "until it is ready for the next command", Until("to be at its prompt")] = False,
         input: Annotated[
-            bool, "until it wants anything else: a decision, a password, a line, a key", Until("to want input")
+            bool, "until it wants any other input: a decision, a password, a line, a key", Until("to want input")
         ] = False,
         asking: Annotated[bool, "until it asks a question", Until("to ask")] = False,
         exit: Annotated[bool, "until the program has ended", Until("to end")] = False,
@@ -378,23 +386,29 @@ class Control:
         ] = None,
         change: Annotated[bool, "until it prints anything", Until("to print something")] = False,
         settle: Annotated[Seconds | None, "until it has printed nothing for this long", Until("to fall silent")] = None,
-        timeout: Annotated[Seconds | None, "give up after this long (default: 30s, the setting wait.timeout)"] = None,
-        since: Annotated[CursorText | None, "look at output after this cursor, or at the whole `screen`"] = None,
-        now: Annotated[bool, "test once, do not wait: exit status 1 if it does not hold"] = False,
-        any: Annotated[Names | None, "until it holds for one of these sessions: A,B,C"] = None,
-        all: Annotated[Names | None, "until it holds for all of these sessions: A,B,C"] = None,
+        timeout: Annotated[
+            Seconds | None, "stop waiting after this long (default: 30s, the setting wait.timeout)"
+        ] = None,
+        since: Annotated[
+            CursorText | None, "look at output after this cursor, or with `screen` at all that is visible"
+        ] = None,
+        now: Annotated[bool, "check once, do not wait; exit status 1 if the condition does not hold"] = False,
+        any: Annotated[Names | None, "until the condition holds for one of these sessions: A,B,C"] = None,
+        all: Annotated[Names | None, "until the condition holds for each of these sessions: A,B,C"] = None,
     ) -> Wait | Waits:
-        """Block until something holds; the first condition that holds wins.
+        """Wait for a state of a program, a text, or its end; the first condition that holds ends the wait.
 
-        Idle is known from what the program does, not from silence: from its shell's marks, from the kernel (who waits
-        for this terminal) and from its prompts. A question on the way to idle is exit status 6, the program's end 5.
+        Whether a program is idle is judged by what it does, not by silence: by the marks of its shell, by the kernel
+        (which process waits for the terminal) and by its prompts. If it asks a question before it is idle, the exit
+        status is 6; if it ends, 5.
 
-        A command that reads a line is idle, too. --prompt and --input tell the two apart: --prompt is ready for the next
-        command, and a command that wants input first is exit status 6; --input is for what has to be typed meanwhile.
+        A command that reads a line is idle, too. --prompt and --input tell the two apart: --prompt waits until the
+        program is ready for its next command (exit status 6 if a command wants input first), --input until something
+        else has to be typed.
 
-        A text counts only in output after the last input sent, its echo left out; if nothing was ever sent, or with
-        --since screen, in all that is visible. It is never ended by silence. The pattern is Python's, ^ and $ match
-        at lines.
+        --text looks at output after the last input, without its echo; if nothing was ever typed, or with --since
+        screen, at all that is visible. Silence never ends such a wait. Patterns are Python regular expressions, in
+        which ^ and $ match at every line.
         """
         from tmuxctl.control.waiting import waits
 
@@ -422,10 +436,10 @@ class Control:
         scrollback: Annotated[
             int | None, "also the last N lines that scrolled away (0: all)", Flag(bare="0", value=r"\d+")
         ] = None,
-        trim: Annotated[bool, "leave out blanks at the end of rows"] = True,
-        wide: Annotated[bool, "join the rows the terminal wrapped"] = False,
+        trim: Annotated[bool, "leave out spaces at the end of rows"] = True,
+        wide: Annotated[bool, "join rows that the terminal wrapped"] = False,
     ) -> Screen:
-        """What a person would see now: rows of text without any control character."""
+        """Print what a person would see now: rows of text without control characters."""
         from tmuxctl.control.output import captured
 
         return captured.screen(
@@ -444,13 +458,13 @@ class Control:
         session: SessionName,
         *,
         since: Annotated[
-            CursorText | None, "output after this cursor; default: after the last input, its echo left out"
+            CursorText | None, "print output after this cursor; default: after the last input, without its echo"
         ] = None,
-        follow: Annotated[bool, "go on until the program ends", Flag(("-f",))] = False,
-        raw: Annotated[bool, "the bytes as they came, escape sequences and all"] = False,
-        answer_to: Annotated[str | None, "the answer to the last input that holds this text"] = None,
+        follow: Annotated[bool, "keep printing until the program ends", Flag(("-f",))] = False,
+        raw: Annotated[bool, "print the bytes as they came, with escape sequences"] = False,
+        answer_to: Annotated[str | None, "print the answer to the last input that contains this text"] = None,
     ) -> Output | Iterator[Output]:
-        """A session's output after a point, as text; the cursor for the next read comes with it."""
+        """Print a session's output after a cursor, as text, with the cursor for the next read."""
         if answer_to is not None:
             from tmuxctl.control.turns import turn
 
@@ -465,10 +479,10 @@ class Control:
         session: SessionName,
         *,
         tail: Annotated[int | None, "only the last N lines", Flag(("-n",))] = None,
-        follow: Annotated[bool, "go on until the program ends", Flag(("-f",))] = False,
-        raw: Annotated[bool, "the bytes as they came, escape sequences and all"] = False,
+        follow: Annotated[bool, "keep printing until the program ends", Flag(("-f",))] = False,
+        raw: Annotated[bool, "print the bytes as they came, with escape sequences"] = False,
     ) -> Output | Iterator[Output]:
-        """All that a session printed, as far as its journal is kept."""
+        """Print everything that a session printed, as far back as its journal goes."""
         from tmuxctl.control.output import printed
 
         return printed.log(self.machine, session, tail=tail, follow=follow, raw=raw)
@@ -487,14 +501,14 @@ class Control:
     )
     def watch(
         self,
-        session: Annotated[SessionNames, "names or ids; default: all, new ones too"] = (),
+        session: Annotated[SessionNames, "names or ids; default: all sessions, also new ones"] = (),
         *,
         state: Annotated[
             StateFilter | None,
-            "only changes to it; prompt: ready for the next command, input: wants anything else",
+            "print only changes to this state; prompt: ready for the next command, input: wants any other input",
         ] = None,
     ) -> Iterator[Event]:
-        """Print each session's state, then every change of it; ends when all that were named have ended."""
+        """Print each session's state, then every change of it; end when all named sessions have ended."""
         from tmuxctl.control.waiting import watching
 
         return watching.watch(self.machine, session, state)
@@ -508,14 +522,16 @@ class Control:
         self,
         session: SessionName | None = None,
         *,
-        file: Annotated[FileName | None, "a saved screen, or what --evidence gave"] = None,
-        profile: Annotated[ProfileChoice | None, "judge the file as this program's"] = None,
-        title: Annotated[str | None, "the terminal's title with that screen"] = None,
-        cursor: Annotated[str | None, "X,Y of the cursor on that screen, from 0; default: behind its last text"] = None,
-        before: Annotated[FileName | None, "the screen before the last input: prints what was answered between"] = None,
-        evidence: Annotated[bool, "with the evidence itself, to be judged again from a file"] = False,
+        file: Annotated[FileName | None, "a saved screen, or the saved output of --evidence"] = None,
+        profile: Annotated[ProfileChoice | None, "judge the file by this profile"] = None,
+        title: Annotated[str | None, "the terminal title that belongs to the file"] = None,
+        cursor: Annotated[
+            str | None, "the cursor position on that screen, X,Y from 0; default: after its last text"
+        ] = None,
+        before: Annotated[FileName | None, "the screen before the last input: print the answer that came since"] = None,
+        evidence: Annotated[bool, "include the evidence itself, which --file can judge again"] = False,
     ) -> Explained:
-        """Why a session's state is what it is: every piece of evidence, how old it is, and what it argued for."""
+        """Say why a session has the state it has: each piece of evidence, its age, and what it argued for."""
         from tmuxctl.control.observation import explaining
 
         if file is not None and session is None:
@@ -528,7 +544,7 @@ class Control:
 
     @operation(right="read", group="Look", view="facts", examples=("show db", "show db --json"))
     def show(self, session: SessionName) -> Session:
-        """Everything known about one session."""
+        """Print everything known about one session."""
         from tmuxctl.control.lifecycle import listing
 
         return listing.show(self.machine, session)
@@ -551,22 +567,28 @@ class Control:
     )
     def new(
         self,
-        name: Annotated[NewName | None, "its name; default: after the command"] = None,
-        command: Annotated[tuple[str, ...], "executed as given, without a shell; default: $SHELL"] = (),
+        name: Annotated[NewName | None, "the name of the session; default: after the command"] = None,
+        command: Annotated[
+            tuple[str, ...], "the program and its arguments, started without a shell; default: $SHELL"
+        ] = (),
         *,
-        cwd: Annotated[FolderName | None, "the folder it starts in; default: here"] = None,
+        cwd: Annotated[FolderName | None, "the folder to start in; default: the current one"] = None,
         env: Annotated[dict[str, str] | None, "set a variable", Flag(("-e",))] = None,
         size: Annotated[SizeText | None, "columns x rows (default: 120x40, the setting tmux.size)"] = None,
         history: Annotated[
-            int | None, "lines kept of what scrolls away (default: 20000, the setting tmux.history)"
+            int | None, "how many lines of scrollback to keep (default: 20000, the setting tmux.history)"
         ] = None,
         profile: ProfileChoice = "auto",
-        clean_env: Annotated[bool, "start from a short list of variables, not from all of yours"] = False,
+        clean_env: Annotated[bool, "start from a short list of variables instead of your whole environment"] = False,
         login: Annotated[bool, "start a shell as a login shell"] = False,
         shell_marks: Annotated[bool, "let bash, zsh and fish mark their prompts and commands"] = True,
-        if_exists: Annotated[Literal["error", "reuse", "replace"], "what to do about a session of this name"] = "error",
+        if_exists: Annotated[
+            Literal["error", "reuse", "replace"], "what to do if a session of this name exists"
+        ] = "error",
         with_: Annotated[tuple[str, ...], "apply a plugin: NAME, NAME=VALUE or NAME:option=value"] = (),
-        worktree: Annotated[str | None, "the worktree plugin: a git worktree of this branch, made if need be"] = None,
+        worktree: Annotated[
+            str | None, "the worktree plugin: a git worktree of this branch, made if there is none"
+        ] = None,
         sandbox: Annotated[
             str | None,
             "the sandbox plugin: read-only, workspace or workspace+net",
@@ -578,20 +600,20 @@ class Control:
             Flag(bare="shared", value="[^-].*"),
         ] = None,
         env_file: Annotated[FileName | None, "the env plugin: variables from a file"] = None,
-        lifetime: Annotated[str | None, "the timeout plugin: end it after this long"] = None,
-        tag: Annotated[Tags, "a word to find it by"] = (),
+        lifetime: Annotated[str | None, "the timeout plugin: end the program after this long"] = None,
+        tag: Annotated[Tags, "a word to find the session by"] = (),
         candidates: Annotated[
             ProfileList | None,
-            "start one of these programs, by their profiles (A,B,C): the first that is installed and starts",
+            "start the first of these profiles (A,B,C) whose program is installed and starts",
         ] = None,
         route: Annotated[
             Literal["first", "cheapest", "round-robin"],
-            "in which order candidates are tried: as given, by cost, by turns",
+            "the order in which candidates are tried: as given, the cheapest first, or in turn",
         ] = "first",
-        wait: Annotated[bool, "return when it is ready, asks, has ended, or has been busy for 2 s"] = True,
+        wait: Annotated[bool, "wait until it is ready, asks, has ended, or has been busy for 2 s"] = True,
         dry_run: Annotated[bool, "print what would be done, and do nothing"] = False,
     ) -> Session | Plan:
-        """Start a program in a session of its own, which lives on when this command and your terminal are gone."""
+        """Start a program in a session of its own, which outlives this command and your terminal."""
         from tmuxctl.control.lifecycle import creation
 
         flags = {"worktree": worktree, "sandbox": sandbox, "scratchpad": scratchpad, "env": env_file}
@@ -635,21 +657,21 @@ class Control:
     )
     def run(
         self,
-        command: Annotated[tuple[str, ...], "executed as given, without a shell"],
+        command: Annotated[tuple[str, ...], "the program and its arguments, started without a shell"],
         *,
-        name: Annotated[NewName | None, "the session's name while it runs"] = None,
-        cwd: Annotated[FolderName | None, "the folder it starts in; default: here"] = None,
+        name: Annotated[NewName | None, "the name of the session while it runs"] = None,
+        cwd: Annotated[FolderName | None, "the folder to start in; default: the current one"] = None,
         env: Annotated[dict[str, str] | None, "set a variable", Flag(("-e",))] = None,
         size: Annotated[SizeText | None, "columns x rows (default: 120x40, the setting tmux.size)"] = None,
-        clean_env: Annotated[bool, "start from a short list of variables, not from all of yours"] = False,
+        clean_env: Annotated[bool, "start from a short list of variables instead of your whole environment"] = False,
         with_: Annotated[tuple[str, ...], "apply a plugin: NAME, NAME=VALUE or NAME:option=value"] = (),
-        timeout: Annotated[Seconds | None, "end it after this long (default: none; in a sandbox 1h)"] = None,
-        max_bytes: Annotated[Bytes, "return at most so much of the output"] = 64 << 20,
+        timeout: Annotated[Seconds | None, "end the program after this long (default: none; in a sandbox 1h)"] = None,
+        max_bytes: Annotated[Bytes, "return at most this much of the output"] = 64 << 20,
     ) -> Ran:
-        """Run a program on a terminal of its own, print what it printed, and remove the session.
+        """Run a program in a new session, print its output, and remove the session.
 
-        The exit status is the program's; 124 if it took too long. A program that asks and is not answered within three
-        seconds is ended, with an error that tells the question.
+        The exit status is that of the program, or 124 if it took too long. A program that asks a question is ended if
+        nobody answers within three seconds; the error says what it asked.
         """
         from tmuxctl.control.lifecycle import creation
         from tmuxctl.control.turns import commands
@@ -678,13 +700,13 @@ class Control:
         *,
         state: Annotated[
             StateFilter | None,
-            "only these; prompt: ready for the next command, input: wants anything else",
+            "only sessions in this state; prompt: ready for the next command, input: wants any other input",
         ] = None,
-        tag: Annotated[str | None, ValueKind("tag", TEXT.schema, TEXT.parse), "only those with this tag"] = None,
-        all_sockets: Annotated[bool, "the panes of every other tmux server of yours too"] = False,
-        ended: Annotated[bool, "those that were killed too, as long as they are kept", Flag(("-a",))] = False,
+        tag: Annotated[str | None, ValueKind("tag", TEXT.schema, TEXT.parse), "only sessions with this tag"] = None,
+        all_sockets: Annotated[bool, "also the panes of your other tmux servers"] = False,
+        ended: Annotated[bool, "also killed sessions whose output is still kept", Flag(("-a",))] = False,
     ) -> Sessions:
-        """All sessions, ended, lost and adopted ones too."""
+        """List all sessions, including ended, lost and adopted ones."""
         from tmuxctl.control.lifecycle import listing
 
         return listing.ls(self.machine, state=state, tag=tag, all_sockets=all_sockets, ended=ended)
@@ -697,22 +719,23 @@ class Control:
     def adopt(
         self,
         target: Annotated[str, "tmux:TARGET, or tmux@SOCKET:TARGET; see ls --all-sockets"],
-        name: Annotated[NewName | None, "the name it gets; default: after its tmux session"] = None,
+        name: Annotated[NewName | None, "the name to give it; default: that of its tmux session"] = None,
         *,
         profile: ProfileChoice = "auto",
     ) -> Session:
-        """Give a pane of another tmux server a name, a profile, and a journal from now on.
+        """Drive a pane of another tmux server under a name, with a profile, and with a journal from now on.
 
-        Nothing of that server changes: no option, no layout, and if something reads along there (pipe-pane), it goes on and
-        there is no journal here. How a program ends there cannot be known. `release` gives it back.
+        Nothing on that server changes: no option, no layout. If another program already reads the output of the pane
+        (pipe-pane), it keeps doing so, and tmuxctl has no journal. The exit status of a program there cannot be known.
+        `release` gives the pane back.
         """
         from tmuxctl.control.lifecycle import adopting
 
         return adopting.adopt(self.machine, target, name, profile=profile)
 
     @operation(right="kill", group="Sessions", idempotent=True, view="pairs", examples=("release build",))
-    def release(self, names: Annotated[AdoptedNames, "what was adopted"]) -> Released:
-        """Forget adopted panes: they go on as they are, and what was kept of them here is removed."""
+    def release(self, names: Annotated[AdoptedNames, "the names of adopted panes"]) -> Released:
+        """Stop driving adopted panes: their programs go on, and what was kept about them here is removed."""
         from tmuxctl.control.lifecycle import adopting
 
         return adopting.release(self.machine, names)
@@ -727,11 +750,11 @@ class Control:
     def tag(
         self,
         session: SessionName,
-        tags: Annotated[Tags, "tags to give it"] = (),
+        tags: Annotated[Tags, "tags to add"] = (),
         *,
-        remove: Annotated[Tags, "take this tag away"] = (),
+        remove: Annotated[Tags, "remove this tag"] = (),
     ) -> Session:
-        """Give a session tags, or take some away, and print those it has."""
+        """Add tags to a session or remove some, and print the tags it has."""
         from tmuxctl.control.lifecycle import tags as tagging
 
         return tagging.change_tags(self.machine, session, tags, remove)
@@ -747,13 +770,16 @@ class Control:
         session: Annotated[SessionNames, "names or ids"] = (),
         *,
         all: Annotated[bool, "every session of this server"] = False,
-        signal: Annotated[str, "the first signal"] = "TERM",
-        grace: Annotated[Seconds, "how long it may take before KILL"] = 3.0,
-        force: Annotated[bool, "panes of another tmux too; and remove what plugins would keep, unsaved work"] = False,
+        signal: Annotated[str, "the signal to send first"] = "TERM",
+        grace: Annotated[Seconds, "how long to wait before KILL"] = 3.0,
+        force: Annotated[
+            bool, "also end panes of another tmux, and remove unsaved work that plugins would keep"
+        ] = False,
     ) -> Killed:
-        """End sessions: the signal to the whole process tree, after the grace period KILL, then the session goes.
+        """End sessions: send the signal to the whole process tree, after the grace period KILL, then remove the
+        session.
 
-        What it printed and its exit status stay readable until `prune`.
+        The output of a session and its exit status stay readable until `prune`.
         """
         from tmuxctl.control.lifecycle import ending
 
@@ -761,7 +787,7 @@ class Control:
 
     @operation(right="write", group="Sessions", examples=("rename db shop",))
     def rename(self, session: SessionName, name: Annotated[NewName, "the new name"]) -> Session:
-        """Give a session another name; its id and cursors stay."""
+        """Give a session another name; its id and cursors stay valid."""
         from tmuxctl.control.lifecycle import changing
 
         return changing.rename(self.machine, session, name)
@@ -783,14 +809,14 @@ class Control:
         self,
         session: Annotated[SessionNames, "names or ids; default: every lost session"] = (),
         *,
-        dry_run: Annotated[bool, "say what would be done, and start nothing"] = False,
-        timeout: Annotated[Seconds, "how long each of them may take to be prepared"] = 60.0,
+        dry_run: Annotated[bool, "print what would be done, and start nothing"] = False,
+        timeout: Annotated[Seconds, "how long preparing each session may take"] = 60.0,
     ) -> Restored:
-        """Start lost sessions again after tmux's server died or the machine was restarted.
+        """Start lost sessions again, after tmux's server died or the machine was restarted.
 
-        Each has its name, id, folder, size, environment and plugins as before, and what it printed can still be read. Its
-        program starts anew: none survives. They are started side by side: one that fails, or takes longer than --timeout,
-        holds up no other. Exit status 1 if one could not be started.
+        A session gets back its name, id, folder, size, environment and plugins, and its earlier output can still be
+        read. Its program is started anew, since none survives. Sessions are started side by side: one that fails, or
+        takes longer than --timeout, does not hold up the others. The exit status is 1 if one could not be started.
         """
         from tmuxctl.control.lifecycle import restoring
 
@@ -799,12 +825,12 @@ class Control:
 
     @operation(right="write", group="Sessions", idempotent=True, examples=("sync", "sync topic"))
     def sync(
-        self, session: Annotated[SessionNames, "names or ids; default: every session that has something"] = ()
+        self, session: Annotated[SessionNames, "names or ids; default: every session that has something to bring"] = ()
     ) -> Synced:
         """Bring what was committed in a sandbox to your repository, while its session goes on.
 
-        `kill` does so too. The branch that is checked out moves unless you moved it; what cannot come by its own name is kept
-        as `refs/sandbox/...`, and named.
+        `kill` does so too. The branch that is checked out in the sandbox is moved, unless you moved it yourself. What
+        cannot be brought under its own name is kept as `refs/sandbox/...`, and the result names it.
         """
         from tmuxctl.control.lifecycle import ending
 
@@ -814,12 +840,12 @@ class Control:
     def prune(
         self,
         *,
-        dry_run: Annotated[bool, "print what would go"] = False,
-        force: Annotated[bool, "remove what plugins keep too: worktrees with unsaved work"] = False,
+        dry_run: Annotated[bool, "print what would be removed, and remove nothing"] = False,
+        force: Annotated[bool, "also remove what plugins keep: worktrees with unsaved work"] = False,
     ) -> Pruned:
         """Remove sessions whose program has ended, and what is kept of lost and killed ones.
 
-        A worktree that holds work which is nowhere else stays, and is named.
+        A worktree with work that exists nowhere else is kept, and the result names it.
         """
         from tmuxctl.control.lifecycle import ending
 
@@ -831,14 +857,14 @@ class Control:
     def doctor(
         self, *, fix: Annotated[bool, "end processes that sessions of this server left behind"] = False
     ) -> Doctor:
-        """Check what tmuxctl needs: tmux, its server, folders, limits; each with what to do about it."""
+        """Check what tmuxctl needs: tmux, its server, folders, limits; and say what to do about a problem."""
         from tmuxctl.control.setup import doctor
 
         return doctor.examine(self.machine, fix=fix)
 
     @operation(right="read", group="Set up", family=True, examples=("profile ls", "profile ls --json"))
     def profile_ls(self) -> Profiles:
-        """List the profiles: what is known of programs beforehand, yours before ours."""
+        """List the profiles, which say how programs look; your own come before the shipped ones."""
         from tmuxctl.control.setup import profiles
 
         return profiles.ls()
@@ -849,8 +875,8 @@ class Control:
         family=True,
         examples=("profile show python", "profile show bash >~/.config/tmuxctl/profiles/mine.yaml"),
     )
-    def profile_show(self, name: Annotated[ProfileName, "its name, or a file"]) -> ProfileFile:
-        """Print a profile with all it extends, as a file that says the same."""
+    def profile_show(self, name: Annotated[ProfileName, "the name of the profile, or a file"]) -> ProfileFile:
+        """Print a profile as one file, with everything it extends."""
         from tmuxctl.control.setup import profiles
 
         return profiles.show(name)
@@ -864,7 +890,7 @@ class Control:
     def profile_test(
         self, name: Annotated[ProfileNames, "names, or files; default: every profile"] = ()
     ) -> ProfilesTested:
-        """Judge the saved screens of profiles; exit status 1 if one is taken for something else than it is."""
+        """Judge the saved screens of profiles; exit status 1 if one is judged wrongly."""
         from tmuxctl.control.setup import profiles
 
         return profiles.test(name)
@@ -877,16 +903,16 @@ class Control:
     )
     def profile_check(
         self,
-        name: Annotated[ProfileName, "its name, or a file"],
+        name: Annotated[ProfileName, "the name of the profile, or a file"],
         command: Annotated[tuple[str, ...], "start this instead of the profile's own command"] = (),
         *,
         timeout: Annotated[Seconds, "how long the program may take to be ready"] = 30.0,
     ) -> ProfileChecked:
-        """Try a profile on the program that is installed; exit status 1 if it does not fit.
+        """Try a profile on the installed program; exit status 1 if it does not fit.
 
-        The program is started in a session and an empty folder of its own. Nothing is typed into it but what ends it. Each
-        rule is told with the row that it fitted, or as not seen: signs of work, questions and errors need not show. A
-        program that asks for trust or a login before it is ready cannot be tried further.
+        The program is started in a session and an empty folder of its own. Nothing is typed except what ends it. The
+        result shows for each rule the row that it matched, or that it was not seen: a program need not show signs of
+        work, questions or errors. A program that asks for trust or a login before it is ready cannot be tried further.
         """
         from tmuxctl.control.setup import profile_check
 
@@ -900,16 +926,16 @@ class Control:
     )
     def profile_new(
         self,
-        name: Annotated[ProfileName, "the name it gets"],
-        command: Annotated[tuple[str, ...], "executed as given, without a shell"],
+        name: Annotated[ProfileName, "the name of the new profile"],
+        command: Annotated[tuple[str, ...], "the program and its arguments, started without a shell"],
         *,
         timeout: Annotated[Seconds, "how long the program may take to start"] = 20.0,
-        stdout: Annotated[bool, "print it, write no file"] = False,
-        force: Annotated[bool, "write over a profile of this name"] = False,
+        stdout: Annotated[bool, "print the profile, write no file"] = False,
+        force: Annotated[bool, "overwrite a profile of this name"] = False,
     ) -> ProfileFile:
-        """Start a program once and write a profile to go on from, with its prompt and its screen as the first test.
+        """Start a program once and write a first profile for it, with its prompt, and its screen as a test.
 
-        It goes into your folder, where it comes before one of ours of the same name.
+        The file is written to your folder, where it takes precedence over a shipped profile of the same name.
         """
         from tmuxctl.control.setup import first_profile
 
@@ -917,14 +943,14 @@ class Control:
 
     @operation(right="read", group="Set up", family=True, examples=("plugin ls", "plugin ls --json"))
     def plugin_ls(self) -> Plugins:
-        """List the plugins: yours, installed ones, ours; and what is wrong with one that cannot be used."""
+        """List the plugins: your own, installed and shipped ones; and why one of them cannot be used."""
         from tmuxctl.control.setup import plugins
 
         return plugins.ls(self.machine.timing.plugin)
 
     @operation(right="read", group="Set up", family=True, examples=("plugin show env", "plugin show nice --json"))
     def plugin_show(self, name: PluginName) -> PluginPage:
-        """Print all of a plugin: what it is for, its options, how to give them, and whether it can work here."""
+        """Describe a plugin: what it is for, its options, how to give them, and whether it can work here."""
         from tmuxctl.control.setup import plugins
 
         return plugins.show(name, self.machine.timing.plugin)
@@ -939,12 +965,12 @@ class Control:
         self,
         name: Annotated[PluginNames, "names; default: every plugin"] = (),
         *,
-        option: Annotated[OptionValues, "try a single plugin with this value of an option"] = (),
+        option: Annotated[OptionValues, "test a single plugin with this value of an option"] = (),
     ) -> PluginsTested:
-        """Try plugins without starting a session: what they make of commands, folders and variables of every sort, and
-        whether they clean up; exit status 1 if one does not keep to what is asked of every plugin.
+        """Test plugins without starting a session; exit status 1 if one breaks the rules for plugins.
 
-        Each is tried in folders of its own, with a home and a state folder of its own.
+        The tests apply a plugin to commands, folders and variables of every kind, and check that it cleans up. Each
+        plugin is tested in folders of its own, with its own home and state folder.
         """
         from tmuxctl.control.setup import plugins
 
