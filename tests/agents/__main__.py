@@ -22,7 +22,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from . import programs, report
+from . import installing, programs, report
 from .behaviours import BEHAVIOURS
 from .results import Part, Results
 
@@ -40,9 +40,8 @@ def main() -> int:
     if options.report:
         return _report(Results(folder))
     try:
-        programs.check()
-        wanted = programs.install(options.only, options.versions, _say)
-    except programs.Missing as error:
+        wanted = installing.install(options.only, options.versions, _say)
+    except installing.Missing as error:
         print(f"-- {error}")
         return 1
     _alone_in_the_network()
@@ -92,7 +91,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--versions",
         nargs="+",
-        choices=programs.VERSIONS,
+        choices=installing.VERSIONS,
         default=["pinned"],
         help="the pinned version of each program (default), the newest that its registry has now",
     )
@@ -137,7 +136,7 @@ class Run:
     def play(self, wanted: list[tuple[str, str]]) -> None:
         """Play what is missing in the results."""
         parts = [
-            Part(program, version, programs.installed(program, version), mode)
+            Part(program, version, installing.installed(program, version), mode)
             for program, version in wanted
             for mode in self.options.modes
             if mode in programs.PROGRAMS[program].modes
@@ -172,7 +171,7 @@ class Run:
             "record": str(self.options.record.resolve()) if self.options.record else "",
         }
         environment = {
-            "LAB": str(programs.lab()),
+            "LAB": str(installing.lab()),
             "PATH": f"{Path(sys.executable).parent}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
             "PYTHONPATH": str(programs.ROOT),
         }

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import re
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import urllib.request
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .programs import FAKE
+from .programs import ROOT
+from .scripted_model import script
+from .scripted_model.conversation import Tool, Turn
+from .scripted_model.events import Text
+from .scripted_model.server import REQUESTS
 
 PATIENCE = 10.0
 """Seconds in which the model must have started."""
@@ -73,12 +75,13 @@ class Model:
         folder = Path(tempfile.mkdtemp(prefix="tca-model-"))
         self.port_file = folder / "port"
         self.process = subprocess.Popen(
-            [sys.executable, str(FAKE / "fake_llm.py"), "--port", "0", "--port-file", str(self.port_file)],
+            [sys.executable, "-m", "tests.agents.scripted_model", "--port-file", str(self.port_file)],
+            cwd=ROOT,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
         self.port = self._port()
-        self.url = f"http://127.0.0.1:{self.port}/__fake__/requests"
+        self.url = f"http://127.0.0.1:{self.port}{REQUESTS}"
         self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
     def _port(self) -> int:
@@ -103,31 +106,11 @@ class Model:
         self.port_file.parent.rmdir()
 
 
-def _fake() -> Any:
-    spec = importlib.util.spec_from_file_location("fake_llm", FAKE / "fake_llm.py")
-    assert spec
-    assert spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def text(one: Request, attempt: int = 1) -> str:
     """What the model answers to a request, by its own script; `attempt` counts the tries of a prompt that fails first."""
-    fake = _fake()
-
-    class Script(fake.Server):  # type: ignore[misc, name-defined]
-        def __init__(self) -> None:
-            self.lock, self.flaky, self.delay = threading.Lock(), {}, 0.0
-
-        def attempts(self, key: str) -> int:
-            return attempt
-
-    turn = fake.Turn(one.dialect)
-    turn.user, turn.results = one.user, list(one.results)
-    turn.tools = [(name, None, "function") for name in one.tools]
-    _, events = Script().script(turn)
-    return "".join(event[1] for event in events if event[0] == "text")
+    turn = Turn(one.dialect, one.user, one.results, tuple(map(Tool, one.tools)))
+    events = script.answer(turn, lambda _: attempt).events
+    return "".join(event.text for event in events if isinstance(event, Text))
 
 
 def tags(requests: Iterable[Request]) -> list[str]:

@@ -274,7 +274,7 @@ def ready(job: dict[str, Any]) -> Iterator[Player]:
     home = folder / "home"
     home.mkdir(parents=True)
     server = model.Model()
-    place = lab.seeded(job["program"], job["version"], job["run"], server.port)
+    place = lab.make_place(job["program"], job["version"], job["run"], server.port)
     if job["mode"] == "hooks":
         lab.install_hooks(place)
     kept = {name: os.environ[name] for name in ("LAB", "PATH") if name in os.environ}
