@@ -885,6 +885,18 @@ def test_a_quick_command_loads_nothing_heavy(shell, cat, words):
     assert done.stdout.decode().splitlines()[-1] == "[]", done.stderr
 
 
+@pytest.mark.parametrize("words", ["ls", "screen cat", "send cat x", "wait cat --exit --now"])
+def test_a_quick_command_collects_no_garbage(shell, cat, words):
+    code = (
+        "import gc, sys; from tmuxctl.surfaces.cli import main; gc.collect(); began = [];"
+        "gc.callbacks.append(lambda phase, about: began.append(phase)); main();"
+        "print(len(began), sum(1 for kept in gc.get_objects() if type(kept) is type(sys)))"
+    )
+    command = [sys.executable, "-c", code, *words.split()]
+    done = subprocess.run(command, env=shell.environment, capture_output=True, check=False)
+    assert done.stdout.decode().splitlines()[-1] == "0 0", done.stderr
+
+
 def test_a_command_that_judges_nothing_loads_no_rules_for_it(shell, cat):
     code = (
         "import sys; from tmuxctl.surfaces.cli import app; app.run(sys.argv[1:]);"
