@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,18 @@ import yaml
 from tmuxctl import extensions
 from tmuxctl.errors import NotFound, Usage
 from tmuxctl.profile_files import library, patterns, resolved, schema
-from tmuxctl.program_profile import RULES, AnswerRules, HookEventRule, Hooks, Profile, Rule, Submit, from_json, to_json
+from tmuxctl.program_profile import (
+    RULES,
+    AnswerRules,
+    HookEventRule,
+    Hooks,
+    Profile,
+    Rule,
+    Submit,
+    from_json,
+    is_named,
+    to_json,
+)
 from tmuxctl.terminal.input.keys import tmux_keys
 from tmuxctl.value import Value
 from tools import profile_page
@@ -581,6 +593,12 @@ def test_every_field_survives_the_way_from_a_file_to_the_session_and_back(row):
 def test_a_script_gets_its_own_profile_and_its_interpreter_keeps_its_own(own, command, name):
     own("mush", "detect: {script: [mush.py, mush.play, mush-cli, mush.jar]}")
     assert library.detect(shlex.split(command), keys=tmux_keys) == name
+
+
+@pytest.mark.parametrize("pattern", ["vim", "vim.*", "vi?", "*", "?im", "[uv]im", "*-gdb", "gdb-*", "VIM", "vim*x", ""])
+@pytest.mark.parametrize("program", ["vim", "vim.tiny", "arm-gdb", "gdb-1", "v", "", "vi[m", "*"])
+def test_a_name_fits_what_a_shell_would_take_it_for(program, pattern):
+    assert is_named(program, ("other", pattern)) == fnmatchcase(program, pattern)
 
 
 def test_a_profile_may_be_for_a_program_and_for_a_script(own):

@@ -8,7 +8,7 @@ checks a file, keeps a profile as JSON and shows it goes by these declarations.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.model import NOTHING
@@ -293,6 +293,21 @@ RECORDS: Mapping[str, type[Value]] = {
 
 RULES = tuple(name for name, kind in RECORDS.items() if kind is Rule)
 """The fields of a Profile that hold rules."""
+
+
+def is_named(program: str, patterns: Collection[str]) -> bool:
+    """Whether a program's name is one of these, in which `*`, `?` and `[...]` mean what they do in a shell."""
+    if program in patterns:
+        return True
+    # fnmatch compiles each pattern it is given: of a hundred names in the profiles few have a `*` and may be this one
+    may_fit = [
+        one for one in patterns if one[:1] in (program[:1], "*", "?", "[") and any(sign in one for sign in "*?[")
+    ]
+    if not may_fit:
+        return False
+    from fnmatch import fnmatchcase
+
+    return any(fnmatchcase(program, pattern) for pattern in may_fit)
 
 
 def to_json(profile: Profile | None) -> bytes:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tmuxctl
 from tmuxctl.errors import TmuxctlError
-from tmuxctl.program_profile import from_json, to_json
+from tmuxctl.program_profile import from_json, is_named, to_json
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import read_object
@@ -49,7 +48,7 @@ class KnownProfiles:
             self._refresh()
         if name not in self._by_name:
             exact = (entry for entry in self._entries if name in entry.names)
-            alike = (entry for entry in self._entries if any(fnmatchcase(name, pattern) for pattern in entry.names))
+            alike = (entry for entry in self._entries if is_named(name, entry.names))
             entry = next(exact, None) or next(alike, None)
             self._by_name[name] = from_json(entry.frozen) if entry else None
         return self._by_name[name]
@@ -118,4 +117,4 @@ def _interprets(agent: Profile, interpreter: Profile) -> bool:
 
 def is_called(profile: Profile, name: str) -> bool:
     """Whether the profile is for a program with this name in the foreground."""
-    return any(fnmatchcase(name, pattern) for pattern in profile.foreground)
+    return is_named(name, profile.foreground)

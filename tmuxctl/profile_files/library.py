@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmuxctl import extensions
@@ -16,6 +15,7 @@ from tmuxctl.errors import NotFound, Usage
 from tmuxctl.extensions import Extension
 from tmuxctl.model import NAME
 from tmuxctl.ownership import refuse_unsafe
+from tmuxctl.program_profile import is_named
 
 if TYPE_CHECKING:
     from tmuxctl.profile_files.schema import Keys, ProfileDocument
@@ -159,7 +159,7 @@ def _find_profile_for(program: str, key: str, keys: Keys | None) -> str | None:
         fitting = []
         for extension in (extension for extension in likely if extension.source == source):
             names = _detected_programs(read(extension, keys=keys), key)
-            if any(fnmatchcase(program, pattern) for pattern in names):
+            if is_named(program, names):
                 fitting.append((program not in names, extension.name != program, extension.name))
         if fitting:
             return min(fitting)[2]
@@ -257,7 +257,7 @@ def _may_fit(extension: Extension, program: str) -> bool:
     kept = _patterns.get(extension.path)
     if kept is None or kept[0] != stamp:
         kept = _patterns[extension.path] = stamp, _scan_patterns(extension)
-    return kept[1] is None or any(fnmatchcase(program, pattern) for pattern in kept[1])
+    return kept[1] is None or is_named(program, kept[1])
 
 
 def _scan_patterns(extension: Extension) -> tuple[str, ...] | None:

@@ -7,10 +7,9 @@ one count.
 from __future__ import annotations
 
 from dataclasses import replace
-from fnmatch import fnmatchcase
 
 from tmuxctl.model import SessionSpec
-from tmuxctl.program_profile import Profile
+from tmuxctl.program_profile import Profile, is_named
 from tmuxctl.terminal.launch import hooks
 from tmuxctl.terminal.tmux import layout
 
@@ -46,7 +45,7 @@ def with_hooks(spec: SessionSpec, profile: Profile, folder: str) -> tuple[Sessio
 def is_program_of(word: str, profile: Profile) -> bool:
     """Whether a command's word is the profile's program."""
     program = word.rpartition("/")[2]
-    return any(fnmatchcase(program, pattern) for pattern in profile.argv0)
+    return is_named(program, profile.argv0)
 
 
 def fill_places(text: str, places: dict[str, str]) -> str:

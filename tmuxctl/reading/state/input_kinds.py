@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tmuxctl.model import Confidence
+from tmuxctl.program_profile import is_named
 from tmuxctl.reading.evidence import programs
 from tmuxctl.reading.evidence.tty_waits import READING
 from tmuxctl.reading.questions.questions import InputMode
@@ -168,9 +169,7 @@ def is_for_foreground(situation: Situation) -> bool:
         return profile is not None
     if is_agent(profile):
         return not (programs.is_pager(foreground.name) or programs.is_editor(foreground.name))
-    from fnmatch import fnmatchcase
-
-    return any(fnmatchcase(foreground.name, pattern) for pattern in profile.foreground)
+    return is_named(foreground.name, profile.foreground)
 
 
 def judge_idle(situation: Situation, how: str, *, by: EvidenceKind, confidence: Confidence) -> Verdict:
