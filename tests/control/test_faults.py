@@ -35,7 +35,7 @@ def stopped(control: Control) -> Iterator[None]:
 
 def test_a_write_into_a_hanging_tmux_is_unknown_and_typed_at_most_once(control: Control) -> None:
     control.new("t", LINES)
-    pane = server.read_pane(control.machine.transport, "t")
+    pane = server.read_pane(control.machine.io, "t")
     one = paste.Write("abcdefgh12345678", data=b"only once", enter=True)
     remember = paste.LastInput.remember(1, one.id, 0, "tty", one.data)
     with stopped(control), pytest.raises(Unreachable) as unknown:
@@ -53,7 +53,7 @@ def test_a_write_into_a_hanging_tmux_is_unknown_and_typed_at_most_once(control: 
 def test_looking_at_a_hanging_tmux_ends_in_time(control: Control) -> None:
     control.new("t", LINES)
     with stopped(control), pytest.raises(Unreachable) as silent:
-        server.read_pane(control.machine.transport, "t", timeout=0.3)
+        server.read_pane(control.machine.io, "t", timeout=0.3)
     assert silent.value.reason == "backend_timeout"
     assert control.show("t").state.value == "idle"
 
@@ -113,7 +113,7 @@ def test_a_damaged_file_costs_no_other_session(control: Control, place: Path) ->
 @pytest.mark.on("tmux")
 def test_a_process_that_is_stopped_while_it_opens_a_client_leaves_no_doubt_about_a_write(control: Control) -> None:
     control.new("t", LINES)
-    pane = server.read_pane(control.machine.transport, "t")
+    pane = server.read_pane(control.machine.io, "t")
     one = paste.Write("abcdefgh12345678", data=b"not at all", enter=True)
     remember = paste.LastInput.remember(1, one.id, 0, "tty", one.data)
     with open(f"{control.machine.transport.home}/control.lock", "r+b") as lock:

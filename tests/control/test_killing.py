@@ -53,14 +53,14 @@ def test_one_that_goes_meanwhile_costs_no_other_anything(control: Control) -> No
         control.new(name, LINES)
         control.send(name, f"I am {name}".encode())
         assert control.wait(name, text=f"^I am {name}$").matched
-    panes = server.list_panes(control.machine.transport)
+    panes = server.list_panes(control.machine.io)
     control.kill(("a", "c"))
     again = control.new("c", LINES)
     drawn = captures.capture_sessions(control.machine.transport, panes)
     assert [one.pane.name for one in drawn] == ["a", "b", "c", "d"]
     assert [f"I am {one.pane.name}".encode() in one.rows for one in drawn] == [False, True, False, True]
     ending._kill_sessions(control.machine, panes)
-    assert [pane.id for pane in server.list_panes(control.machine.transport)] == [again.id]
+    assert [pane.id for pane in server.list_panes(control.machine.io)] == [again.id]
 
 
 @pytest.mark.on("memory", "tmux")

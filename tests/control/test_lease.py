@@ -19,7 +19,7 @@ from tmuxctl.terminal.tmux.server import read_pane
 
 def holds(control: Control, holder: LeaseHolder) -> bool:
     """Whether this holder gets the lease of session `t`."""
-    return lease.take_lease(control.machine.transport, holder, read_pane(control.machine.transport, "t"))
+    return lease.take_lease(control.machine.transport, holder, read_pane(control.machine.io, "t"))
 
 
 @pytest.fixture
@@ -101,5 +101,5 @@ def test_of_many_writers_at_once_exactly_one_gets_it(control: Control, another: 
 def test_a_write_leaves_no_lease_behind(control: Control) -> None:
     control.new("t", LINES)
     control.send("t", b"x")
-    now = read_pane(control.machine.transport, "t")
+    now = read_pane(control.machine.io, "t")
     assert not now.lease

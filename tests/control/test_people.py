@@ -40,7 +40,7 @@ class Person:
 
 
 def size(control: Control) -> tuple[int, int]:
-    pane = server.read_pane(control.machine.transport, "t")
+    pane = server.read_pane(control.machine.io, "t")
     return pane.cols, pane.rows
 
 
@@ -107,7 +107,7 @@ def test_a_person_reading_history_is_not_disturbed(control: Control, until: Unti
     person.attach()
     until(lambda: control.show("t").attached == 1)
     person.press("C-b", "[")
-    until(lambda: server.read_pane(control.machine.transport, "t").in_mode)
+    until(lambda: server.read_pane(control.machine.io, "t").in_mode)
 
     def refused() -> str:
         with pytest.raises(Conflict) as conflict:
@@ -115,4 +115,4 @@ def test_a_person_reading_history_is_not_disturbed(control: Control, until: Unti
         return conflict.value.reason
 
     until(lambda: refused() == "copy_mode")
-    assert server.read_pane(control.machine.transport, "t").in_mode
+    assert server.read_pane(control.machine.io, "t").in_mode

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tmuxctl.control.foreground import KnownProfiles
+from tmuxctl.terminal.tmux.pane_io import PaneIO
 from tmuxctl.timing import CLOCK, LIMITS, TIMING, Clock, Limits, Timing
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 class Machine:
     """One tmux server: the transport that reaches it, the user's settings, and what a process remembers of its sessions.
 
-    `known` are the profiles of the programs that may be in the foreground; the same for all servers of a machine.
+    `io` is the way to the panes of its sessions. `known` are the profiles of the programs that may be in the foreground; the
+    same for all servers of a machine.
     """
 
     def __init__(
@@ -27,13 +29,14 @@ class Machine:
         transport: Transport,
         settings: Settings,
         *,
+        io: PaneIO | None = None,
         resident: bool = False,
         known: KnownProfiles | None = None,
         timing: Timing = TIMING,
         limits: Limits = LIMITS,
         clock: Clock = CLOCK,
     ) -> None:
-        self.transport = transport
+        self.transport, self.io = transport, io or PaneIO(transport)
         self.settings = settings
         self.timing, self.limits, self.clock = timing, limits, clock
         self.known = known or KnownProfiles(transport)

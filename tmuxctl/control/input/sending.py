@@ -177,8 +177,8 @@ def _press_in_parts(machine: Machine, pane: Pane, parts: Sequence[Sequence[str]]
 
 def count_parts_done(machine: Machine, pane: Pane, write_id: str) -> int:
     """How many parts of a write were carried out before."""
-    told = machine.transport.run([("display-message", "-p", "-t", pane.target, f"#{{{options.ACKNOWLEDGED}}}")])
-    parts = re.findall(rf"\b{write_id}p(\d+)\b", told.decode(errors="replace"))
+    (acknowledged,) = machine.io.look(pane.name, (options.ACKNOWLEDGED,)).values
+    parts = re.findall(rf"\b{write_id}p(\d+)\b", acknowledged)
     return max((int(part) + 1 for part in parts), default=0)
 
 
@@ -353,9 +353,9 @@ def knows_paste(machine: Machine, pane: Pane, *, unknown: bool = False) -> bool:
 
     A program may switch it on once, and then print for days: Gemini CLI draws a MiB in a dozen turns (measured).
     """
-    flag = machine.transport.run([("display-message", "-p", "-t", pane.target, "#{bracket_paste_flag}")]).strip()
+    (flag,) = machine.io.look(pane.name, ("bracket_paste_flag",)).values
     if flag:
-        return flag == b"1"
+        return flag == "1"
     journal = finding.open_journal(machine, pane)
     part = journal.tail(PASTE_STEP)
     start, rest = journal.start(), b""

@@ -180,8 +180,8 @@ class Submission:
     def _has_left_text(self) -> bool:
         """Whether a text of an earlier turn was left in the composer, and nothing was typed since."""
         pane, last_input = self.tracker.observer.pane, self.tracker.last_input
-        told = self.machine.transport.run([("display-message", "-p", "-t", pane.target, f"#{{{options.LEFT}}}")])
-        return last_input is not None and told.decode(errors="replace").strip() == last_input.id
+        (left,) = self.machine.io.look(pane.name, (options.LEFT,)).values
+        return last_input is not None and left == last_input.id
 
     def _note_left_text(self, last_input: LastInput) -> None:
         """Note that this text may still stand in the composer."""

@@ -342,7 +342,7 @@ def _adopted_names(machine: Machine) -> Sequence[str]:
 
 def _taken_names(machine: Machine) -> dict[str, server.NameOwner]:
     try:
-        return server.list_names(machine.transport)
+        return server.list_names(machine.io)
     except Unreachable as error:
         if error.reason != "no_server":
             raise
@@ -553,7 +553,9 @@ def _create_in_tmux(machine: Machine, made: PreparedSession) -> server.Pane:
         if error.reason == "exists":
             raise exists_error(made.spec.name, False, made.spec.argv) from None
         raise
-    return server.require_pane(server.parse_pane(reply.decode(errors="replace").rstrip("\n")), made.spec.name)
+    return server.require_pane(
+        server.parse_pane(reply.decode(errors="replace").rstrip("\n").split("\t")), made.spec.name
+    )
 
 
 def undo(machine: Machine, made: PreparedSession, error: BaseException | None) -> None:
@@ -569,7 +571,7 @@ def undo_start(machine: Machine, made: PreparedSession, error: BaseException) ->
     """Take back what tmux may have made of a session that was not made; another one of its name is left alone."""
     if not isinstance(error, Conflict):
         with suppress(TmuxctlError):
-            pane = server.read_pane(machine.transport, made.spec.name)
+            pane = server.read_pane(machine.io, made.spec.name)
             if pane.id == made.id:
                 machine.transport.run([("kill-session", "-t", "=" + made.spec.name)])
     # the launcher holds the environment, secrets too

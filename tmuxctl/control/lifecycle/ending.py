@@ -195,11 +195,7 @@ def _await_exit_facts(machine: Machine, panes: Sequence[Pane]) -> list[Pane]:
     while unknown := [pane for pane in last.values() if not pane.dead or (pane.status is None and pane.signal is None)]:
         try:
             alone = len(unknown) == 1
-            now = (
-                [server.read_pane(machine.transport, unknown[0].name)]
-                if alone
-                else server.list_panes(machine.transport)
-            )
+            now = [server.read_pane(machine.io, unknown[0].name)] if alone else server.list_panes(machine.io)
         except TmuxctlError:
             break
         last |= {pane.id: pane for pane in now if pane.id in last}

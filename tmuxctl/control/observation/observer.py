@@ -19,9 +19,10 @@ from tmuxctl.errors import NotFound, TmuxctlError
 from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Hook, Kernel, LastMark, Look
 from tmuxctl.reading.evidence.tty_waits import list_program_names
 from tmuxctl.reading.state.judging import Verdict, judge
-from tmuxctl.terminal.input.paste import FACTS_SIZE, LastInput
+from tmuxctl.terminal.input.paste import LastInput
 from tmuxctl.terminal.panes.captures import Capture, capture_session
 from tmuxctl.terminal.panes.journals import open_journal
+from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux import screen as screens
 from tmuxctl.terminal.tmux.journal import JournalExtent
 from tmuxctl.terminal.tmux.server import Pane
@@ -43,10 +44,10 @@ class Observer:
     def __init__(
         self, machine: Machine, pane: Pane, *, level: str = FULL, profile: Profile | None = None, marked: bool = True
     ) -> None:
-        self.transport, self.pane, self.level = machine.transport, pane, level
+        self.transport, self.io, self.pane, self.level = machine.transport, machine.io, pane, level
         self.timing = machine.timing.observation
         self.folder = records.session_folder(machine, pane.id)
-        self.journal = open_journal(machine.transport, pane, self.folder)
+        self.journal = open_journal(machine.io, pane, self.folder)
         self.looks: deque[Look] = deque()
         self.mark_token = pane.spec.get("marks", "") if marked else ""
         self.session_profile = profile or profile_of(machine, pane)
@@ -91,7 +92,7 @@ class Observer:
             or extent.finished
             or self._programs_ended(probe.kernel)
         ):
-            taken = capture_session(self.transport, self.pane.name, self.pane if taken and not self.pane.dead else None)
+            taken = capture_session(self.io, self.pane.name, self.pane if taken and not self.pane.dead else None)
         return self.add_look(extent, probe, taken)
 
     def add_look(self, extent: JournalExtent, probe: Probe, capture: Capture) -> Look:
@@ -146,7 +147,7 @@ class Observer:
         last_input = LastInput.parse(capture.last_input)
         if last_input is None:
             return self.events.newest_hook(probe.wall, 0.0, b"", False)
-        cut = len(capture.last_input) >= FACTS_SIZE
+        cut = len(capture.last_input) >= options.FACTS_SIZE
         return self.events.newest_hook(probe.wall, probe.wall - (probe.at - last_input.at), last_input.typed, cut)
 
     def add_earlier(self, looks: Sequence[Look]) -> None:

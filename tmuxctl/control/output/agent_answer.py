@@ -131,11 +131,7 @@ def read_last_answer(machine: Machine, pane: Pane) -> Output | None:
     profile = profile_of(machine, pane)
     if profile is None or profile.submit.mode != "paste" or pane.dead:
         return None
-    here = pane.target
-    reply = machine.transport.run(
-        [("display-message", "-p", "-t", here, f"#{{{name}}}") for name in (options.ASKED, options.INPUT)]
-    ).decode(errors="replace")
-    asked, _, newest = reply.rstrip("\n").partition("\n")
+    asked, newest = machine.io.look(pane.name, (options.ASKED, options.INPUT)).values
     history, _, text = asked.partition(":")
     asked_input, newest_input = LastInput.parse(text), LastInput.parse(newest)
     # an input without text is keys, which may have answered questions of the same turn
@@ -225,7 +221,7 @@ def read_screen(machine: Machine, observer: Observer, given: GivenText, *, limit
         # where rows are gone, as the history was full or was cleared, only the echo shows where the answer begins
         scrolled = pane.history - given.history
         reach = max(1, scrolled - given.input.y + ABOVE) if scrolled >= 0 else 0
-        capture = captures.capture_session(machine.transport, name, scrollback=reach, wide=True)
+        capture = captures.capture_session(machine.io, name, scrollback=reach, wide=True)
     except NotFound:
         return AgentAnswer("", False, "screen")
     rows = [

@@ -84,19 +84,19 @@ def capture_session(
         if is_addressable(session):
             pane_before = machine.panes.get(session) if machine.panes else None
             return captures.capture_session(
-                machine.transport, session, pane_before, scrollback=scrollback, trim=trim, wide=wide
+                machine.io, session, pane_before, scrollback=scrollback, trim=trim, wide=wide
             )
     except (NotFound, Unreachable) as error:
         if error.reason not in ("no_session", "no_server"):
             raise
     name = finding.find_session(machine, session).name
-    return captures.capture_session(machine.transport, name, scrollback=scrollback, trim=trim, wide=wide)
+    return captures.capture_session(machine.io, name, scrollback=scrollback, trim=trim, wide=wide)
 
 
 def capture_pane(machine: Machine, pane: Pane, *, wide: bool = False) -> Capture:
     """The screen of this very session, whatever its name is by now; NotFound if it is gone."""
     with suppress(NotFound):
-        found = captures.capture_session(machine.transport, pane.name, wide=wide)
+        found = captures.capture_session(machine.io, pane.name, wide=wide)
         if found.pane.id == pane.id:
             return found
     return capture_session(machine, pane.id, wide=wide)

@@ -101,7 +101,7 @@ def _find_ended(machine: Machine, session: str, since: str | None) -> tuple[Pane
     cols, rows = machine.settings.tmux_size.cols, machine.settings.tmux_size.rows
     facts = {"session_name": session, options.ID: session_id, options.INCARNATION: session_id[:8] + ".1"}
     values = facts | {"pane_dead": "1", "pane_width": str(cols), "pane_height": str(rows)}
-    pane = server.parse_pane("\t".join(values.get(field, "") for field in server.FIELDS))
+    pane = server.parse_pane([values.get(field, "") for field in server.FIELDS])
     return server.require_pane(pane, session), Journal(machine.transport, f"{home}/{parent}/{session_id}")
 
 
@@ -122,12 +122,12 @@ def offset_of(pane: Pane, since: str | None) -> int | None:
 def read_last_input(machine: Machine, pane: Pane) -> LastInput | None:
     """The last input of a session, whichever process sent it."""
     try:
-        reply = machine.transport.run([("display-message", "-p", "-t", pane.target, f"#{{{options.INPUT}}}")])
+        (remembered,) = machine.io.look(pane.name, (options.INPUT,)).values
     except TmuxctlError as error:
         if error.reason not in ("no_session", "no_server"):
             raise
         return None
-    return LastInput.parse(reply.decode(errors="replace"))
+    return LastInput.parse(remembered)
 
 
 def _output(
@@ -234,7 +234,7 @@ def _follow(machine: Machine, pane: Pane, journal: Journal, start: int, raw: boo
 
 def _is_gone(machine: Machine, pane: Pane) -> bool:
     try:
-        return server.read_pane(machine.transport, pane.name).id != pane.id
+        return server.read_pane(machine.io, pane.name).id != pane.id
     except (NotFound, Unreachable) as error:
         if error.reason == "backend_timeout":
             raise

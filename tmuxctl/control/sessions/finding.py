@@ -40,7 +40,7 @@ def find_session(machine: Machine, session: str, *, whole: bool = True) -> Pane:
         hint = exact if re.search(r"[*?\[,]", session) else "tmuxctl ls"
         raise NotFound(f"no session {ascii(session[:60])}", reason="no_session", hint=hint)
     try:
-        pane = server.read_pane(machine.transport, session)
+        pane = server.read_pane(machine.io, session)
     except (NotFound, Unreachable) as error:
         if error.reason == "backend_timeout":
             raise
@@ -59,7 +59,7 @@ def check_folder(machine: Machine, pane: Pane) -> None:
     if not pane.spec.get("journal", True) or has_folder(machine, pane):
         return
     # the session may have been ended, and its folder moved, since tmux was asked
-    server.read_pane(machine.transport, pane.name)
+    server.read_pane(machine.io, pane.name)
     raise Failed(
         f"the files of session {pane.name} are gone: what it prints, and has printed, cannot be told",
         reason=FOLDER_GONE,
@@ -78,7 +78,7 @@ def restart_journal(machine: Machine, pane: Pane) -> Pane:
     command = ("pipe-pane", "-IO", "-t", target, pipe_command(session_folder(machine, pane.id)))
     with suppress(GuardRefused):
         machine.transport.run([Guard(target, "#{?#{||:#{pane_pipe},#{pane_dead}},0,1}"), command])
-    return server.read_pane(machine.transport, pane.name)
+    return server.read_pane(machine.io, pane.name)
 
 
 def find_with_input(machine: Machine, session: str) -> tuple[Pane, str]:
@@ -86,13 +86,13 @@ def find_with_input(machine: Machine, session: str) -> tuple[Pane, str]:
     if is_addressable(session):
         try:
             pane_before = machine.panes.get(session) if machine.panes else None
-            pane, remembered = server.read_pane_and_input(machine.transport, session, pane_before)
+            pane, remembered = server.read_pane_and_input(machine.io, session, pane_before)
             check_folder(machine, pane)
             return (pane if pane.piped or pane.dead else restart_journal(machine, pane)), remembered
         except (NotFound, Unreachable) as error:
             if error.reason == "backend_timeout":
                 raise
-    return server.read_pane_and_input(machine.transport, find_session(machine, session).name)
+    return server.read_pane_and_input(machine.io, find_session(machine, session).name)
 
 
 def find_known(machine: Machine, session: str) -> Pane:
@@ -149,7 +149,7 @@ def _find_other(machine: Machine, session: str) -> Pane:
 
 def open_journal(machine: Machine, pane: Pane) -> Journal:
     """A session's journal."""
-    return journals.open_journal(machine.transport, pane, session_folder(machine, pane.id))
+    return journals.open_journal(machine.io, pane, session_folder(machine, pane.id))
 
 
 def was_at_prompt(journal: Journal, token: str, offset: int) -> bool:
@@ -170,7 +170,7 @@ def cursor_at(pane: Pane, offset: int) -> str:
 def list_panes(machine: Machine) -> list[Pane]:
     """The sessions of the server; none if there is no server."""
     try:
-        return server.list_panes(machine.transport)
+        return server.list_panes(machine.io)
     except Unreachable as error:
         if error.reason != "no_server":
             raise

@@ -190,7 +190,7 @@ def _ask_server(machine: Machine, name: str) -> tuple[int, str]:
     """The pid of the server that answers now, 0 if none does, and the id of the session it has by that name, if any."""
     try:
         with suppress(NotFound):
-            pane = server.read_pane(machine.transport, name)
+            pane = server.read_pane(machine.io, name)
             return pane.server, pane.id
         return int(machine.transport.run([("display-message", "-p", "#{pid}")])), ""
     except Unreachable as error:

@@ -163,7 +163,7 @@ def _ready(machine: Machine, pane: Pane, journal: Journal, deadline: float | Non
             current().check()
             watch.wait(0.02)
             if journal.finished():
-                raise paste.ended_error(server.read_pane(machine.transport, pane.name))
+                raise paste.ended_error(server.read_pane(machine.io, pane.name))
     finally:
         watch.close()
 
@@ -324,7 +324,7 @@ class _Run:
 
     def type(self, text: str) -> None:
         """Put the command into a file and type the line that reads it."""
-        self.pane = server.read_pane(self.machine.transport, self.pane.name)
+        self.pane = server.read_pane(self.machine.io, self.pane.name)
         line = shells.format_typed_line(self.shell.kind, self.path)
         # a line that just fills its row leaves terminal and line editor of two minds about where the next one is
         line += " " * max(0, 4 - (self.pane.x + len(line)) % self.pane.cols)
@@ -453,9 +453,9 @@ class _Run:
         """The command ended the shell, and the session with it: the program's status is the command's."""
         self._keep(self.tail)
         if not self.begun:
-            raise paste.ended_error(server.read_pane(self.machine.transport, self.pane.name))
+            raise paste.ended_error(server.read_pane(self.machine.io, self.pane.name))
         try:
-            last = server.read_pane(self.machine.transport, self.pane.name)
+            last = server.read_pane(self.machine.io, self.pane.name)
         except (NotFound, Unreachable):
             raise Exited(f"{self.pane.name} was killed while the command ran", reason="killed") from None
         return self._ran(last.status, signal=last.signal)
@@ -468,7 +468,7 @@ class _Run:
         while not self.journal.finished() and time.monotonic() < until:
             # tmux may not have noticed the end: asking it of a dead pane without a status nudges it
             with suppress(TmuxctlError):
-                server.read_pane(self.machine.transport, self.pane.name)
+                server.read_pane(self.machine.io, self.pane.name)
             time.sleep(0.01)
         while self._grow():
             pass
@@ -553,14 +553,14 @@ def _to_end(machine: Machine, pane: Pane, began: float, timeout: float | None, m
             if watch.wait(min(1.0, left, wants.due())):
                 wants.heard()
             else:
-                pane = server.read_pane(machine.transport, pane.name)
+                pane = server.read_pane(machine.io, pane.name)
                 if pane.dead and not pane.piped:
                     break
                 if not pane.dead and (asking := wants.look()):
                     raise _unanswered(asking, journal, max_bytes)
     finally:
         watch.close()
-    pane = server.read_pane(machine.transport, pane.name)
+    pane = server.read_pane(machine.io, pane.name)
     part, end = _first(journal, max_bytes), journal.end()
     data = marks.undo_newlines(part.data)
     return ran(

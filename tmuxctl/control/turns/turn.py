@@ -396,10 +396,8 @@ class _Turn:
 
     def _recovering(self) -> bool:
         """True if the turn that took too long was the last that was given: nobody typed since, and it was not seen to end."""
-        told = self.machine.transport.run(
-            [("display-message", "-p", "-t", self.pane.target, f"#{{{options.RECOVERY}}}")]
-        )
-        return self.steady.last_input is not None and told.decode(errors="replace").strip() == self.steady.last_input.id
+        (recovery,) = self.machine.io.look(self.pane.name, (options.RECOVERY,)).values
+        return self.steady.last_input is not None and recovery == self.steady.last_input.id
 
     # the turn
 

@@ -511,10 +511,10 @@ class Waiter:
     def _now(self) -> Pane | None:
         """The session's facts, under another name too; None if it is gone."""
         with suppress(NotFound):
-            now = server.read_pane(self.machine.transport, self.pane.name)
+            now = server.read_pane(self.machine.io, self.pane.name)
             if now.id == self.pane.id:
                 return now
-        return next((one for one in server.list_panes(self.machine.transport) if one.id == self.pane.id), None)
+        return next((one for one in server.list_panes(self.machine.io) if one.id == self.pane.id), None)
 
     def _killed(self) -> Pane:
         """The facts of a session that is gone: if tmuxctl ended it, its tombstone knows how."""

@@ -31,10 +31,6 @@ ECHO_LIMIT = 2000
 """Bytes of the typed text remembered, so that a wait can leave its echo out."""
 
 
-FACTS_SIZE = 200
-"""Characters of a remembered input that hold all of it but the text."""
-
-
 PERSON_READS_HISTORY = "#{&&:#{pane_in_mode},#{session_attached}}"
 """A tmux condition: a person may be reading the history."""
 
@@ -72,7 +68,7 @@ class LastInput(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> LastInput | None:
-        """What `remember` made, or the first FACTS_SIZE characters of it; None if nothing was ever sent."""
+        """What `remember` made, or the first `options.FACTS_SIZE` characters of it; None if nothing was ever sent."""
         parts = text.strip().split(":")[1:]
         if len(parts) != 10:
             return None

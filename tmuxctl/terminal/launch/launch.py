@@ -10,7 +10,8 @@ from typing import Any
 from tmuxctl.model import SessionSpec
 from tmuxctl.terminal.processes import cgroup, expire
 from tmuxctl.terminal.tmux import journal, layout, options
-from tmuxctl.terminal.tmux.server import FORMAT, target
+from tmuxctl.terminal.tmux.pane_io import session_target
+from tmuxctl.terminal.tmux.server import FORMAT
 from tmuxctl.transport.base import BASICS, Command, shell_word
 from tmuxctl.untrusted import FORMAT as KEPT_FORMAT
 from tmuxctl.untrusted import to_record
@@ -155,7 +156,7 @@ def creation_commands(
     tags: Sequence[str] = (),
 ) -> list[Command]:
     """The one list that makes the session and prints its facts: nothing comes between its first byte and the journal."""
-    target_pane = target(spec.name)
+    target_pane = session_target(spec.name)
     cols, rows = str(spec.size.cols), str(spec.size.rows)
     start = 'exec env -i ${TMUX:+TMUX="$TMUX"} ${TMUX_PANE:+TMUX_PANE="$TMUX_PANE"} sh "$0"'
     commands: list[Command] = [

@@ -6,9 +6,9 @@ import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tmuxctl.terminal.input.paste import FACTS_SIZE
 from tmuxctl.terminal.tmux import options, server
 from tmuxctl.terminal.tmux import screen as screens
+from tmuxctl.terminal.tmux.pane_io import PaneIO
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Command, Guard, GuardRefused, Transport
 
@@ -28,7 +28,7 @@ class Capture(NamedTuple):
 
 
 def capture_session(
-    transport: Transport,
+    io: PaneIO,
     name: str,
     before: Pane | None = None,
     *,
@@ -40,32 +40,23 @@ def capture_session(
 
     `scrollback` is in rows, 0 for all, None for none. NotFound or Unreachable if it is not there.
     """
-    target = server.target(name)
-    # a program chooses its title: only a line it cannot guess may end it
-    end = os.urandom(8).hex()
-    facts = server.CHANGES if before else server.FORMAT
-    rows_command = ("capture-pane", "-p", "-e", *(() if trim else ("-N",)), *(("-J",) if wide else ()), "-t", target)
-    about = f"{facts}\t{end}#{{={FACTS_SIZE}:{options.INPUT}}}\t#{{pane_title}}{end}"
-    commands: list[Command] = [("display-message", "-p", "-t", target, about), rows_command]
+    flags = ("-e", *(() if trim else ("-N",)), *(("-J",) if wide else ()))
+    captures = [flags]
     if scrollback is not None:
-        oldest = f"-{scrollback}" if scrollback else "-"
-        commands += [("display-message", "-p", end), (*rows_command, "-S", oldest, "-E", "-1")]
-    first, _, rest = transport.run(commands).partition(f"\t{end}".encode())
-    line = first.decode(errors="replace")
+        captures.append((*flags, "-S", f"-{scrollback}" if scrollback else "-", "-E", "-1"))
+    fields = (options.INPUT_FACTS, "pane_title", *(server.CHANGING if before else server.FIELDS))
+    (last_input, title, *facts), (rows, *back) = io.look(name, fields, captures)
     pane = (
-        server.renew_pane(before, line)
+        server.renew_pane(before, facts)
         if before
-        else server.require_pane(server.parse_with_status(transport, line, 8.0), name)
+        else server.require_pane(server.parse_with_status(io, facts, 8.0), name)
     )
     if pane is None:
-        return capture_session(transport, name, scrollback=scrollback, trim=trim, wide=wide)
-    title, _, rest = rest.partition(end.encode() + b"\n")
-    rows, _, back = rest.partition(end.encode() + b"\n") if scrollback is not None else (rest, b"", b"")
-    last_input, _, title = title.partition(b"\t")
-    return Capture(pane, _clean_title(title), rows, back if pane.history else b"", last_input.decode(errors="replace"))
+        return capture_session(io, name, scrollback=scrollback, trim=trim, wide=wide)
+    return Capture(pane, _clean_title(title), rows, back[0] if back and pane.history else b"", last_input)
 
 
-def _clean_title(title: bytes) -> str:
+def _clean_title(title: str | bytes) -> str:
     return screens.strip_escapes(title).replace("\n", " ")
 
 
@@ -98,7 +89,7 @@ def capture_sessions(transport: Transport, panes: Sequence[Pane]) -> list[Captur
 
 def _capture_commands(pane: Pane, end: str) -> list[Command]:
     target = pane.target
-    about = f"{end}#{{={FACTS_SIZE}:{options.INPUT}}}\t#{{pane_title}}{end}"
+    about = f"{end}#{{{options.INPUT_FACTS}}}\t#{{pane_title}}{end}"
     return [
         Guard(target, f"#{{==:#{{{options.ID}}},{pane.id}}}", pane.id),
         ("display-message", "-p", "-t", target, about),

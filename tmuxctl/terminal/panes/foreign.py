@@ -19,7 +19,7 @@ from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Usage
 from tmuxctl.state_files import take_lock
 from tmuxctl.terminal.input.paste import PERSON_READS_HISTORY
 from tmuxctl.terminal.tmux import layout, options
-from tmuxctl.terminal.tmux.server import field_format
+from tmuxctl.terminal.tmux.pane_io import field_format
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Command, Guard, Transport, Watch, read_object
 from tmuxctl.untrusted import to_record

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from tmuxctl.terminal.tmux.journal import Journal
+from tmuxctl.terminal.tmux.pane_io import PaneIO
 from tmuxctl.terminal.tmux.server import Pane
-from tmuxctl.transport.base import Transport
 
 
-def open_journal(transport: Transport, pane: Pane, folder: str) -> Journal:
+def open_journal(io: PaneIO, pane: Pane, folder: str) -> Journal:
     """The journal of the session in `folder`; of a pane that has none, its screen."""
     if pane.spec.get("journal", True):
-        return Journal(transport, folder)
+        return Journal(io.transport, folder)
     from tmuxctl.terminal.panes.screen_journal import ScreenJournal
 
-    return ScreenJournal(transport, pane, folder)
+    return ScreenJournal(io.transport, pane, folder)

@@ -9,7 +9,7 @@ import math
 
 from tmuxctl.model import SessionSpec
 from tmuxctl.terminal.tmux import layout, options
-from tmuxctl.terminal.tmux.server import target
+from tmuxctl.terminal.tmux.pane_io import session_target
 from tmuxctl.transport.base import Command, shell_word
 
 LOOKS = 4
@@ -170,7 +170,7 @@ def make_files(spec: SessionSpec, session_id: str) -> dict[str, bytes]:
 def make_timers(spec: SessionSpec) -> list[Command]:
     """The tmux commands that set the timers, once the session has its options."""
     return [
-        ("run-shell", "-b", "-d", seconds, "-t", target(spec.name), f"{AGAIN} {why} #{{pane_id}} #{{pane_pid}}")
+        ("run-shell", "-b", "-d", seconds, "-t", session_target(spec.name), f"{AGAIN} {why} #{{pane_id}} #{{pane_pid}}")
         for why, seconds in _read_limits(spec).items()
     ]
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from tmuxctl.errors import Conflict
 from tmuxctl.terminal.tmux import options
-from tmuxctl.terminal.tmux.server import Pane, field_format, target
+from tmuxctl.terminal.tmux.pane_io import field_format, session_target
+from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Guard, GuardRefused, Transport
 
@@ -74,7 +75,7 @@ def take_lease(
     """Take or renew the lease in one list; False if another writer has it."""
     now = transport.clock()
     held_elsewhere = held_by_other(holder, pane, now=now, machine=transport.machine, name=name)
-    target_pane = target(pane.name)
+    target_pane = pane.target
     commands = [
         Guard(target_pane, f"#{{?{held_elsewhere},0,1}}"),
         ("set-option", "-t", target_pane, name, str(holder)),
@@ -89,7 +90,7 @@ def take_lease(
 
 def take_turn(transport: Transport, holder: LeaseHolder, pane: Pane) -> bool:
     """Take or renew the right to have a turn, as `take_lease`: it keeps out other turns, and no keys."""
-    reply = transport.run([("display-message", "-p", "-t", target(pane.name), f"#{{{options.ASKER}}}")])
+    reply = transport.run([("display-message", "-p", "-t", pane.target, f"#{{{options.ASKER}}}")])
     asker = pane._replace(lease=reply.decode(errors="replace").strip())
     return take_lease(transport, holder, asker, name=options.ASKER)
 
@@ -98,7 +99,7 @@ def release_lease(
     transport: Transport, holder: LeaseHolder, session: str, *, name: str = options.LEASE, timeout: float = 8.0
 ) -> None:
     """Release the lease if it is still ours."""
-    target_pane = target(session)
+    target_pane = session_target(session)
     still_ours = f"#{{==:#{{{name}}},{holder}}}"
     with suppress(GuardRefused):
         transport.run([Guard(target_pane, still_ours), ("set-option", "-u", "-t", target_pane, name)], timeout=timeout)

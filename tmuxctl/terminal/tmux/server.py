@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 from tmuxctl.errors import NotFound, Unreachable
 from tmuxctl.model import natural_key
 from tmuxctl.terminal.tmux import options
+from tmuxctl.terminal.tmux.pane_io import PaneIO, field_format, session_target
 from tmuxctl.timing import TIMING
-from tmuxctl.transport.base import Command, Transport
+from tmuxctl.transport.base import Transport
 from tmuxctl.transport.versions import parse_version
 from tmuxctl.untrusted import fits, parse_json
 
@@ -50,12 +51,6 @@ FIELDS = (
 )
 
 
-def field_format(field: str) -> str:
-    """The format that asks for a field."""
-    # tmux 3.2a dies of a time that belongs to no session, as when the target is missing (format_find, measured)
-    return f"#{{?session_name,#{{{field}}},0}}" if field.endswith("_activity") else f"#{{{field}}}"
-
-
 FORMAT = "\t".join(map(field_format, FIELDS))
 """Only numbers, names of ours, a device path, a version and our ASCII JSON: nothing a program chose can hold the tab."""
 
@@ -73,7 +68,6 @@ CHANGING = (
     "history_size",
 )
 """What changes while a program lives: of a session known before no more is asked, for half the time."""
-CHANGES = "\t".join("#{" + field + "}" for field in CHANGING)
 
 
 MOMENT = re.compile(r"[0-9]{1,15}(\.[0-9]{0,9})?")
@@ -126,18 +120,12 @@ class Pane(NamedTuple):
 
     @property
     def target(self) -> str:
-        """How tmux is told exactly this session's pane: `=NAME:` (facts: a bare name matches by prefix)."""
-        return f"={self.name}:"
+        """How tmux is told exactly this session's pane."""
+        return session_target(self.name)
 
 
-def target(name: str) -> str:
-    """`=NAME:` for a checked name."""
-    return f"={name}:"
-
-
-def parse_pane(line: str) -> Pane | None:
-    """One line of FORMAT; None if it is no session of ours."""
-    values = line.split("\t")
+def parse_pane(values: Sequence[str]) -> Pane | None:
+    """A pane by the values of FIELDS; None if it is no session of ours."""
     if len(values) != len(FIELDS) or not values[1]:
         return None
 
@@ -189,10 +177,9 @@ def _parse_spec(text: str) -> dict[str, Any]:
     return {}
 
 
-def renew_pane(before: Pane, line: str) -> Pane | None:
-    """A known session's facts with one line of CHANGES; None if it ended, is another one, or lost its journal's writer."""
-    values = line.split("\t")
-    if len(values) != len(CHANGING) or values[:3] != [before.id, "0", "1"]:
+def renew_pane(before: Pane, values: Sequence[str]) -> Pane | None:
+    """A known session's facts with the values of CHANGING; None if it ended, is another one, or lost its journal's writer."""
+    if values[:3] != [before.id, "0", "1"]:
         return None
     x, y, visible, alternate, cols, rows, history = (int(value or 0) for value in values[3:])
     return before._replace(
@@ -212,26 +199,22 @@ def signal_name(value: str) -> str:
     return value.upper().removeprefix("SIG")
 
 
-def read_pane(transport: Transport, name: str, *, timeout: float = 8.0) -> Pane:
+def read_pane(io: PaneIO, name: str, *, timeout: float = 8.0) -> Pane:
     """The facts of one session, or NotFound."""
-    reply = transport.run([("display-message", "-p", "-t", target(name), FORMAT)], timeout=timeout)
-    return require_pane(parse_with_status(transport, reply.decode(errors="replace").rstrip("\n"), timeout), name)
+    return require_pane(parse_with_status(io, io.look(name, FIELDS, timeout=timeout).values, timeout), name)
 
 
-def read_pane_and_input(
-    transport: Transport, name: str, before: Pane | None = None, *, timeout: float = 8.0
-) -> tuple[Pane, str]:
+def read_pane_and_input(io: PaneIO, name: str, before: Pane | None = None, *, timeout: float = 8.0) -> tuple[Pane, str]:
     """The facts of one session with what was last sent to it (`paste.LastInput.parse` reads it), from one instant.
 
     With what was known of it `before` only the changes are asked for, and all if it is not that session any more.
     """
-    facts_format = CHANGES if before else FORMAT
-    query = ("display-message", "-p", "-t", target(name), f"#{{{options.INPUT}}}\t" + facts_format)
-    last_input, _, facts = transport.run([query], timeout=timeout).decode(errors="replace").rstrip("\n").partition("\t")
+    fields = (options.INPUT, *(CHANGING if before else FIELDS))
+    last_input, *facts = io.look(name, fields, timeout=timeout).values
     if before:
         renewed = renew_pane(before, facts)
-        return (renewed, last_input) if renewed else read_pane_and_input(transport, name, timeout=timeout)
-    return require_pane(parse_with_status(transport, facts, timeout), name), last_input
+        return (renewed, last_input) if renewed else read_pane_and_input(io, name, timeout=timeout)
+    return require_pane(parse_with_status(io, facts, timeout), name), last_input
 
 
 class NameOwner(NamedTuple):
@@ -241,43 +224,29 @@ class NameOwner(NamedTuple):
     id: str
 
 
-def list_names(transport: Transport, *, timeout: float = 8.0) -> dict[str, NameOwner]:
+def list_names(io: PaneIO, *, timeout: float = 8.0) -> dict[str, NameOwner]:
     """The names that are taken on the server."""
-    lines = _run_listing(
-        transport, [("list-panes", "-a", "-F", f"#{{pane_dead}} #{{{options.ID}}} #{{session_name}}")], timeout
-    )
-    rows = [line.split(" ", 2) for line in lines if line]
+    rows = io.list(("pane_dead", options.ID, "session_name"), timeout=timeout)
     return {name: NameOwner(dead == "1", session_id) for dead, session_id, name in rows}
 
 
-def list_panes(transport: Transport, *, timeout: float = 8.0) -> list[Pane]:
+def list_panes(io: PaneIO, *, timeout: float = 8.0) -> list[Pane]:
     """The facts of every session of ours, by name; hidden ones (`_...`) left out."""
-    listing = ("list-panes", "-a", "-F", FORMAT)
-    panes = [parse_pane(line) for line in _run_listing(transport, [listing], timeout)]
+    panes = [parse_pane(values) for values in io.list(FIELDS, timeout=timeout)]
     if any(pane and pane.dead and pane.status is None and pane.signal is None for pane in panes):
-        nudge_tmux(transport)
-        panes = [parse_pane(line) for line in _run_listing(transport, [listing], timeout)]
+        nudge_tmux(io.transport)
+        panes = [parse_pane(values) for values in io.list(FIELDS, timeout=timeout)]
     return sorted(
         (pane for pane in panes if pane and not pane.name.startswith("_")), key=lambda pane: natural_key(pane.name)
     )
 
 
-def _run_listing(transport: Transport, commands: Sequence[Command], timeout: float) -> list[str]:
-    try:
-        return transport.run(commands, timeout=timeout).decode(errors="replace").split("\n")
-    except NotFound as error:
-        if error.reason != "no_sessions":
-            raise
-        return []
-
-
-def parse_with_status(transport: Transport, line: str, timeout: float) -> Pane | None:
-    """The facts in a line; a dead pane without a status is asked again: tmux 3.3a forgets it until it is nudged (measured)."""
-    pane = parse_pane(line)
+def parse_with_status(io: PaneIO, values: Sequence[str], timeout: float) -> Pane | None:
+    """The pane by these values; a dead one without a status is asked again: tmux 3.3a forgets it until it is nudged (measured)."""
+    pane = parse_pane(values)
     if pane and pane.dead and pane.status is None and pane.signal is None:
-        nudge_tmux(transport)
-        query: Sequence[Command] = [("display-message", "-p", "-t", pane.target, FORMAT)]
-        return parse_pane(transport.run(query, timeout=timeout).decode(errors="replace").rstrip("\n")) or pane
+        nudge_tmux(io.transport)
+        return parse_pane(io.look(pane.name, FIELDS, timeout=timeout).values) or pane
     return pane
 
 
