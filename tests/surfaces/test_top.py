@@ -617,6 +617,9 @@ def test_the_question_whether_to_kill_goes_with_its_session(control, table):
     for number in range(1, 4):
         control.new(f"s{number}", LINES)
     table.open(size="120x20")
+    # in the order of states s2 may be seen at the end, as exited, before it is gone
+    table.press("s")
+    table.sees("by name")
     table.select("s2")
     table.press("Escape")
     table.sees("2 of 4")
