@@ -86,6 +86,37 @@ def test_the_wheel_holds_plugins_and_profiles_inside_the_package(wheel):
     assert not [name for name in names if "__pycache__" in name]
 
 
+USER_PROGRAM = """
+from tmuxctl.control import Control
+
+with Control() as control:
+    answer = control.ask("db", b"select 1;", timeout=10.0)
+    reveal_type(answer.answer)
+    reveal_type(answer.state)
+    control.ask("db", b"select 1;", timout=10.0)
+"""
+
+
+def test_type_checkers_see_the_types_of_an_installed_wheel(wheel, tmp_path):
+    pytest.importorskip("mypy", reason="mypy is not installed: make dev")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
+    [packages] = tmp_path.glob("venv/lib/python*/site-packages")
+    zipfile.ZipFile(wheel).extractall(packages)
+    (tmp_path / "program.py").write_text(USER_PROGRAM)
+    options = ["--strict", "--cache-dir", "cache", "--python-executable", "venv/bin/python"]
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, "program.py"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    told = [line.partition(" ")[2] for line in checked.stdout.splitlines() if line.startswith("program.py")]
+    assert told == [
+        'note: Revealed type is "str"',
+        'note: Revealed type is "tmuxctl.vocabulary.State"',
+        'error: Unexpected keyword argument "timout" for "ask" of "Control"; did you mean "timeout"?  [call-arg]',
+        'note: "ask" defined in "tmuxctl.control.service"',
+    ], checked.stdout + checked.stderr
+
+
 def test_the_one_file_is_small_and_pure(one_file, dist):
     names = zipfile.ZipFile(one_file).namelist()
     assert one_file.stat().st_size < dist.LIMIT
