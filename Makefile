@@ -8,6 +8,7 @@
 # make man      the manual pages, in build/man; an installation has them
 # make site     the pages as a site with search, in build/site; every link of it is followed
 # make cast     play what README shows at a glance, and record it
+# make pictures the screen of top, and the diagrams, in docs/pictures
 # make compare  beside tmux, libtmux and pexpect at the same jobs: fills docs/comparison.md (five minutes)
 # make soak     turns for half an hour: tmux's memory must not grow by them; SOAK_ARGS='5 --sessions 40 --spawned --tmux PATH'
 # make dev | check | docs | bench | measure | dist | clean
@@ -48,7 +49,7 @@ AGENTS_NEEDS := tmux -- bash git ip=iproute2 node=nodejs npm unshare=util-linux
 COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev test test-faults test-tmux test-agents test-agents-full check docs man site cast bench compare measure soak states dist clean
+.PHONY: all hero dev test test-faults test-tmux test-agents test-agents-full check docs man site cast pictures bench compare measure soak states dist clean
 .DEFAULT_GOAL := all
 
 all:
@@ -109,6 +110,10 @@ site: $(VENV)/.site
 cast: $(VENV)/.base
 	@$(SETUP) system $(HERO_NEEDS)
 	$(BIN)/python -m tools.cast
+
+pictures: $(VENV)/.base
+	@$(SETUP) system $(HERO_NEEDS) vim
+	$(BIN)/python -m tools.pictures
 
 bench: $(VENV)/.dev
 	$(BIN)/python bench/bench.py

@@ -58,15 +58,18 @@ def main() -> int:
         finally:
             end()
     text = cast(events)
-    own = (str(folder), str(ROOT), platform.node())
-    told = [one for one in own if re.search(rf"\b{re.escape(one)}\b", text + picture)]
-    if told:
-        print(f"cast: it shows what belongs to this machine: {', '.join(told)}", file=sys.stderr)
+    if found := names_of_this_machine(folder, text + picture):
+        print(f"cast: it shows what belongs to this machine: {', '.join(found)}", file=sys.stderr)
         return 1
     CAST.write_text(text, encoding="utf-8")
     PICTURE.write_text(picture, encoding="utf-8")
     print(f"-- {CAST.relative_to(ROOT)}: {len(events)} events, {events[-1].at:.0f} s")
     return 0
+
+
+def names_of_this_machine(folder: Path, shown: str) -> list[str]:
+    """What of this machine can be read in a recording that was made in the folder."""
+    return [one for one in (str(folder), str(ROOT), platform.node()) if re.search(rf"\b{re.escape(one)}\b", shown)]
 
 
 def hero(readme: str) -> Hero:
