@@ -4,12 +4,12 @@
       Failed            1    refused or failed for a reason of its own
       Usage             2    a bad option, name, duration, pattern or file
       NotFound          3    no such session, machine, profile or plugin
-      Conflict          4    exists already, busy, or somebody else is typing
-      Exited            5    the program ended while it was needed
-      DecisionNeeded    6    a decision is wanted before it can go on (code `asking`)
+      Conflict          4    exists already, busy, or another writer is typing
+      Exited            5    the program ended too early
+      DecisionNeeded    6    the program wants a decision before it goes on (code `asking`)
       Unreachable       7    machine, tmux server or socket cannot be reached
       Denied            8    token, policy or read-only forbids it
-      Timeout         124    the time given was not enough; the session goes on
+      Timeout         124    timed out; the session goes on
 
 `code` is the word of the class, `reason` the finer one (`exists`, `bad_key`, `input_off`, `human`, `no_ptys`,
 `outcome_unknown`, ...). A message says what happened and to what; `hint` says what would work.

@@ -16,7 +16,7 @@ NO_USAGE: Mapping[str, int | None] = MappingProxyType({"output_tokens": None})
 
 
 class CursorPosition(Value):
-    """Where the terminal's cursor stands, from 0, and whether it shows."""
+    """Where the terminal's cursor is, counted from 0, and whether it is visible."""
 
     x: int
     y: int
@@ -24,7 +24,7 @@ class CursorPosition(Value):
 
 
 class Screen(Value):
-    """What a person would see: rows without trailing blanks, trailing empty rows removed."""
+    """What a person would see: rows of text without trailing spaces, empty rows at the end removed."""
 
     session: str
     text: str
@@ -45,7 +45,7 @@ class Screen(Value):
 
 
 class Output(Value):
-    """A stretch of a session's output and the cursor behind it."""
+    """A stretch of a session's output, and the cursor after it."""
 
     session: str
     text: str
@@ -66,8 +66,8 @@ class Pieces(Iterator[Output]):
 
 
 class Written(Value):
-    """What became of a write: `done`, `dup` when this id was written before, `empty` when there was nothing to write.
-    `cursor` is the point before the input."""
+    """What became of a write: `done`; `dup` if a write with this id was done before; `empty` if there was nothing to
+    write. `cursor` is the point in the output before the input."""
 
     session: str
     result: str
@@ -77,10 +77,10 @@ class Written(Value):
 
 
 class Wait(WithStatus):
-    """How a wait ended. `matched` is the condition that held, or None; `why` says it in words; `elapsed` is in seconds;
-    `wants` is `prompt` where the program is ready for its next command, `input` where anything else has to be typed;
-    `until` is when a limit ends (detail `limited`), ISO-8601, None if nobody says. `text` is what matched; of a wait that
-    timed out, the output in which it was searched for, else the last rows of the screen."""
+    """How a wait ended. `matched` is the condition that held, or None; `why` says in words what was seen; `elapsed` is
+    in seconds. `wants` is `prompt` if the program is ready for its next command, `input` if anything else has to be
+    typed. `until` is the time at which a usage limit ends (detail `limited`), ISO-8601, None if unknown. `text` is the
+    text that matched; if the wait timed out, it is the output that was searched, else the last rows of the screen."""
 
     session: str
     matched: WaitCondition | None
@@ -97,24 +97,25 @@ class Wait(WithStatus):
 
 
 class Waits(Value):
-    """How a wait for several sessions ended: those that hold (with `--all`, all of them), and whether that was enough."""
+    """How a wait for several sessions ended: the sessions for which the condition holds (with `--all`: every one), and
+    whether that was enough."""
 
     waits: tuple[Wait, ...]
     ok: bool
 
 
 class Submitted(Value):
-    """Whether the program took what was typed, and what showed it: hook, shell-mark, busy-mark, asking, prompt (the composer
-    is empty again), output, kernel or exit; where it did not, why."""
+    """Whether the program took what was typed, and the evidence for it: hook, shell-mark, busy-mark, asking, prompt
+    (the input box is empty again), output, kernel or exit. If it did not take it: the reason."""
 
     ok: bool
     evidence: str
 
 
 class Passed(Value):
-    """A program that was not taken, though it was a candidate: its profile, its session if it has one, and why: `limited`,
-    `failed` (its turn did), `exited`, `lost`, `not_installed`, `later` for one that was not needed, or what kept it from
-    starting."""
+    """A candidate that was passed over: its profile, its session if it has one, and the reason: `limited`, `failed`
+    (its turn failed), `exited`, `lost`, `not_installed`, `later` if it was not needed, or the reason for which it could
+    not be started."""
 
     profile: str | None
     reason: str
@@ -124,15 +125,16 @@ class Passed(Value):
 
 
 class Answer(WithState):
-    """A turn: what the program wrote for an input, and the state it ended in.
+    """A turn: what the program wrote in reply to an input, and the state at its end.
 
-    `complete` is True for the program's own words (`source` hook or transcript) of a turn that came to its end; of what was
-    read off the terminal only if the turn ended in a prompt, its beginning was seen, and nothing of it is gone. `error` is
-    why the turn failed, in the program's words or in ours where no answer was found; None if it did not fail. `answer` is
-    then what came before. `warning` says that the profile may not fit this version of the program. `exit_status` is the
-    command's in a marked shell, the program's if it ended; `source` is hook, transcript, marks or screen, None where nothing
-    was found; `until` is when a limit ends (detail `limited`), ISO-8601; `elapsed` is in seconds. `answered_by` is the
-    profile of the session that had the turn, `passed` who should have had it before.
+    `complete` is True if the answer is the program's own text (`source` hook or transcript) of a turn that came to its
+    end. An answer read off the terminal is complete only if the turn ended in a prompt, the beginning of the answer was
+    seen, and nothing of it is gone. `error` is why the turn failed, in the program's words, or in ours if no answer was
+    found; None if it did not fail. `answer` is then what came before. `warning` says that the profile may not fit this
+    version of the program. `exit_status` is that of the command in a shell with marks, or that of the program if it
+    ended. `source` is hook, transcript, marks or screen, None if nothing was found. `until` is the time at which a
+    usage limit ends (detail `limited`), ISO-8601. `elapsed` is in seconds. `answered_by` is the profile of the session
+    that took the turn; `passed` lists the candidates passed over before it.
     """
 
     session: str
@@ -161,8 +163,8 @@ class Answer(WithState):
 
 
 class Decided(WithState, moved={"until": None}):
-    """A question (`asked`), the option chosen or None if it was only looked at, and the state after that; `timed_out` where it
-    was waited for the program to want the next thing, and it did not in time."""
+    """A question (`asked`), the option that was chosen (None if the question was only shown), and the state afterwards.
+    `timed_out` is true if the program did not want anything in time after the answer."""
 
     session: str
     asked: Asking
@@ -173,7 +175,8 @@ class Decided(WithState, moved={"until": None}):
 
 
 class Event(WithState, moved={"until": None, "asking": "cursor"}):
-    """A change of state `watch` tells; `time` is ISO-8601 UTC, `wants` is `prompt` or `input` as in a wait's result."""
+    """A change of state that `watch` reports. `time` is ISO-8601 UTC; `wants` is `prompt` or `input`, as in the result
+    of a wait."""
 
     time: str
     session: str
@@ -186,7 +189,7 @@ class Event(WithState, moved={"until": None, "asking": "cursor"}):
 
 
 class Reason(Value):
-    """One piece of evidence: what it is, what was seen, how many seconds ago, the state it argued for, and whether the
+    """One piece of evidence: its source, what was seen, how many seconds ago, the state it argued for, and whether the
     verdict rests on it."""
 
     source: str
@@ -197,7 +200,7 @@ class Reason(Value):
 
 
 class Explained(WithState, moved={"until": None, "asking": "reasons"}):
-    """A state with every piece of evidence, in the order in which the rules look at them."""
+    """A state with every piece of evidence, in the order in which the rules use them."""
 
     session: str | None
     status: Status
@@ -210,8 +213,8 @@ class Explained(WithState, moved={"until": None, "asking": "reasons"}):
 
 
 class Ran(Value):
-    """A command's exact output and exit status. `elapsed` is in seconds. Where the output is not UTF-8, `output` has replacement
-    characters and `output_base64` the bytes as they were."""
+    """A command's exact output and exit status. `elapsed` is in seconds. If the output is not UTF-8, `output` has
+    replacement characters, and `output_base64` the bytes as they were."""
 
     session: str
     output: str
@@ -226,7 +229,7 @@ class Ran(Value):
 
 
 class Stray(Value):
-    """A process that may have been a session's; nothing proves it."""
+    """A process that may have belonged to a session; nothing proves it."""
 
     pid: int
     name: str
@@ -235,8 +238,9 @@ class Stray(Value):
 class End(Value):
     """How one session ended under `kill`.
 
-    `escaped` are processes of its that were seen but could not be ended. `strays` may have been its own: they started while
-    it ran, are nobody's children and do not carry its mark; they were left alone. `left` is what its plugins left behind.
+    `escaped` are processes of the session that were seen but could not be ended. `strays` may have belonged to it: they
+    started while it ran, have no parent in it, and do not carry its mark; they were left alone. `left` is what its
+    plugins left behind.
     """
 
     session: str
@@ -256,7 +260,7 @@ class Killed(Value):
 
 
 class Pruned(Value):
-    """What `prune` removed, or would remove; `left` is what plugins did not remove, since something would be lost."""
+    """What `prune` removed, or would remove. `left` is what plugins did not remove because work would be lost."""
 
     pruned: tuple[str, ...]
     dry_run: bool = False
@@ -264,7 +268,7 @@ class Pruned(Value):
 
 
 class Sync(Value):
-    """What of one session came to where it belongs, and what did not: each in words."""
+    """What of one session was brought to your repository, and what was not, each in words."""
 
     session: str
     id: str
@@ -280,11 +284,11 @@ class Synced(Value):
 class Restoring(Value):
     """What became of one lost session.
 
-    `outcome` is `relaunched` (its command was started anew), `restored` (so was its command, with what its profile says
-    makes the program go on where it was), or `lost` (it could not be started: `reason`, `message`, `hint`).
-    Values that were not kept are taken from the environment of this call (`from_environment`) or else from that of a login
-    (`from_login`); `secret_missing` names variables of the environment it was first started from that are in neither.
-    Whether a value is the same as before is not known. `running` are processes of its earlier life that are still there,
+    `outcome` is `relaunched` (its command was started anew), `restored` (its command was started anew, with the options
+    by which its profile makes the program continue), or `lost` (it could not be started: see `reason`, `message`,
+    `hint`). Values that were not stored are taken from the environment of this call (`from_environment`), else from
+    that of a login (`from_login`); `secret_missing` names the variables of its first environment that are in neither.
+    Whether a value is the same as before is not known. `running` are processes of its earlier life that still run,
     without a terminal.
     """
 
@@ -302,7 +306,7 @@ class Restoring(Value):
 
 
 class Restored(Value):
-    """What `restore` brought back, or would bring back; `ok` unless one could not be started."""
+    """What `restore` brought back, or would bring back; `ok` is false if a session could not be started."""
 
     ok: bool
     sessions: tuple[Restoring, ...]
@@ -310,7 +314,7 @@ class Restored(Value):
 
 
 class Released(Value):
-    """The names of what `release` gave back."""
+    """The names of the adopted panes that were given back."""
 
     released: tuple[str, ...]
 
@@ -322,8 +326,8 @@ class Sessions(Value):
 
 
 class Plan(Value):
-    """What `new` would do: the profile, the spec the plugins made, the tmux command list, the session's files, and why it is
-    none of the other candidates."""
+    """What `new` would do: the profile, the spec after the plugins, the tmux command list, the session's files, and why
+    other candidates were passed over."""
 
     name: str
     argv: tuple[str, ...]
@@ -339,7 +343,7 @@ class Plan(Value):
 
 
 class Check(Value):
-    """One thing `doctor` looked at; `ok` is None where it does not apply."""
+    """One thing that `doctor` checked; `ok` is None if it does not apply here."""
 
     name: str
     ok: bool | None
@@ -355,8 +359,8 @@ class Doctor(Value):
 
 
 class ProfileLine(Value):
-    """One profile that can be had by its name: where it is from, what it says of itself, and the programs it is for;
-    `problem` is what is wrong with its file."""
+    """One profile: its name, where it comes from, its description, and the programs it is for. `problem` is what is
+    wrong with its file."""
 
     name: str
     source: str
@@ -373,9 +377,9 @@ class Profiles(Value):
 
 
 class ProfileFile(Value):
-    """A profile with all it extends, as the text of a file (YAML) and as the same in plain values. `source` is user, path,
-    shipped, package, file, or new for one that was just made; `path` is None if it was not written. `notes` say for which
-    commands a new one is used."""
+    """A profile with everything it extends, as the text of a file (YAML) and as plain values. `source` is user, path,
+    shipped, package, file, or new for one that was just made; `path` is None if no file was written. `notes` say for
+    which commands a new profile is used."""
 
     name: str
     source: str
@@ -386,8 +390,8 @@ class ProfileFile(Value):
 
 
 class ProfileTested(Value):
-    """A saved screen of a profile, and whether it was judged as its test says. `path` and `line` are where the test stands;
-    `screen` is told if it failed."""
+    """A saved screen of a profile, and whether it was judged as its test says. `path` and `line` say where the test is;
+    `screen` is given if the test failed."""
 
     profile: str
     path: str
@@ -400,7 +404,7 @@ class ProfileTested(Value):
 
 
 class ProfilesTested(Value):
-    """What the tests of profiles gave."""
+    """The results of the tests of profiles."""
 
     ok: bool
     passed: int
@@ -409,9 +413,9 @@ class ProfilesTested(Value):
 
 
 class ProfileChecked(Value):
-    """Whether a profile fits the program that is installed: `argv` was started, `version` is what it says of itself, None if
-    nothing, and `notes` what the profile says it was tried with. Of the checks `ok` is None where something was not seen,
-    which a program that was given nothing need not show."""
+    """Whether a profile fits the installed program. `argv` was started; `version` is what the program says of its
+    version, None if nothing; `notes` say with what the profile was tried. A check has `ok` None if something was not
+    seen that the program need not show."""
 
     ok: bool
     profile: str
@@ -422,9 +426,9 @@ class ProfileChecked(Value):
 
 
 class PluginLine(Value):
-    """One plugin that can be had by its name: where it is from (user, path, package or shipped), its form (module or
-    executable), what it changes and when, what it says of itself and the names of its options, None if it takes any;
-    `problem` is why it cannot be used."""
+    """One plugin: its name, where it comes from (user, path, package or shipped), its form (module or executable), what
+    it changes and in which order, its summary, and the names of its options, None if it takes any. `problem` is why it
+    cannot be used."""
 
     name: str
     kind: str | None
@@ -444,7 +448,7 @@ class Plugins(Value):
 
 
 class PluginOption(Value):
-    """One option of a plugin. `type` says in words what it takes; a secret one is never stored."""
+    """One option of a plugin. `type` says in words what it takes; the value of a secret option is never stored."""
 
     name: str
     type: str
@@ -456,8 +460,9 @@ class PluginOption(Value):
 
 
 class PluginPage(Value):
-    """All of one plugin. `text` is what it says of itself, `usage` how it is asked for; `clean_env` says that its sessions
-    start from a short list of variables, `problem` why it cannot work here; `options` is None if it takes any."""
+    """Everything about one plugin. `text` is its description, `usage` how to apply it; `clean_env` says that its
+    sessions start from a short list of variables, `problem` why it cannot work here. `options` is None if it takes any.
+    """
 
     name: str
     kind: str
@@ -473,7 +478,7 @@ class PluginPage(Value):
 
 
 class PluginTested(Value):
-    """One test of what every plugin has to keep to. `outcome` is ok, failed or skipped, and `why` says more of it."""
+    """One test of the rules that every plugin keeps. `outcome` is ok, failed or skipped; `why` gives the reason."""
 
     plugin: str
     test: str
@@ -482,7 +487,7 @@ class PluginTested(Value):
 
 
 class PluginsTested(Value):
-    """What the tests of plugins gave."""
+    """The results of the tests of plugins."""
 
     ok: bool
     passed: int
@@ -492,10 +497,10 @@ class PluginsTested(Value):
 
 
 class ServiceInstalled(Value):
-    """What `service install` did: the name of the service and the file that its manager reads, with its `text`.
+    """What `service install` did: the name of the service, and the file that its manager reads, with its `text`.
 
-    `changed` is false if the file was there as it is now. `linger` says whether the user's services go on without the user;
-    `server` is the pid of a tmux server that a command started, whose end the service waits for.
+    `changed` is false if the file was already as it should be. `linger` says whether the services of the user go on
+    after logout. `server` is the pid of a tmux server that a command started, for whose end the service waits.
     """
 
     service: str
@@ -508,7 +513,7 @@ class ServiceInstalled(Value):
 
 
 class ServiceRemoved(Value):
-    """What `service uninstall` did: whether a file was `removed`, and whether the service is `running` still."""
+    """What `service uninstall` did: whether a file was `removed`, and whether the service is still `running`."""
 
     service: str
     file: str
@@ -517,11 +522,11 @@ class ServiceRemoved(Value):
 
 
 class ServiceStatus(Value):
-    """The service: its `manager` (systemd or launchd) and the file that it reads, whether that is `installed`, `enabled`
-    to be started by itself, and `running`, with its `pid`; null where the manager does not answer.
+    """The service: its `manager` (systemd or launchd), the file that the manager reads, whether it is `installed`,
+    `enabled` to start by itself, and `running`, with its `pid`; null if the manager does not answer.
 
-    `server` is the pid of the tmux server: another one than the service's if a command started it, whose end the service
-    waits for. `linger` says whether the user's services go on without the user.
+    `server` is the pid of the tmux server. It differs from that of the service if a command started the server; the
+    service then waits for its end. `linger` says whether the services of the user go on after logout.
     """
 
     service: str
@@ -536,8 +541,8 @@ class ServiceStatus(Value):
 
 
 class HooksChanged(Value):
-    """What became of a program's settings: `diff` shows it, line by line, empty if nothing is `changed`; `backup` is the
-    copy of the file as it was, null if there was none or it was not written."""
+    """What became of a program's settings. `diff` shows the change line by line, and is empty if nothing is `changed`;
+    `backup` is the copy of the old file, null if there was no file or it was not written."""
 
     program: str
     file: str
@@ -548,6 +553,6 @@ class HooksChanged(Value):
 
 
 class DenyList(Value):
-    """Rules for a program's own settings that deny what it should not touch."""
+    """Rules for a program's own settings that deny access to what it should not touch."""
 
     permissions: Mapping[str, tuple[str, ...]]

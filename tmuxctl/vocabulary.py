@@ -46,13 +46,13 @@ class State(Word):
 
     traits: StateTraits
 
-    STARTING = "starting", "just started, nothing ready seen yet", StateTraits("36", 2)
-    BUSY = "busy", "it works", StateTraits("33", 1)
-    IDLE = "idle", "it takes input where a person would type the next thing", StateTraits("32", 4)
-    ASKING = "asking", "it wants a decision before it goes on", StateTraits("1;35", 0)
-    EXITED = "exited", "it ended, with status or signal", StateTraits("2", 5, over=True)
-    LOST = "lost", "its tmux server died", StateTraits("31", 6, over=True)
-    UNKNOWN = "unknown", "quiet for three seconds, and no sign either way", StateTraits("", 3)
+    STARTING = "starting", "just started; no sign yet that it is ready", StateTraits("36", 2)
+    BUSY = "busy", "the program works", StateTraits("33", 1)
+    IDLE = "idle", "the program takes input where a person would type next", StateTraits("32", 4)
+    ASKING = "asking", "the program wants a decision before it goes on", StateTraits("1;35", 0)
+    EXITED = "exited", "the program ended, with a status or a signal", StateTraits("2", 5, over=True)
+    LOST = "lost", "the tmux server of the session died", StateTraits("31", 6, over=True)
+    UNKNOWN = "unknown", "quiet for three seconds; nothing shows whether the program works or waits", StateTraits("", 3)
 
 
 StateFilter = Literal["starting", "busy", "idle", "asking", "exited", "lost", "unknown", "prompt", "input"]
@@ -101,7 +101,7 @@ class InputKind(Word):
     TUI = "tui", "keys, on a screen that the program draws", Traits(whole_screen=True)
     CONFIRM = "confirm", "yes or no", Traits(asks=True)
     CHOICE = "choice", "one of several options", Traits(asks=True, described=True)
-    APPROVAL = "approval", "leave to do something", Traits(asks=True, decides=True)
+    APPROVAL = "approval", "permission to do something", Traits(asks=True, decides=True)
     TRUST = "trust", "trust in a folder or a file", Traits(asks=True, decides=True, explicit=True)
     PASSWORD = "password", "a secret", Traits(asks=True, hidden=True, quoted=False, risky=False)
     PAGER = "pager", "a key that shows more of a text", Traits(asks=True, quoted=False, risky=False)
@@ -124,7 +124,7 @@ class Detail(Word):
 
     PRINTING = "printing", "it prints", DetailTraits(("busy",), passing=True)
     COMPUTING = "computing", "it uses the processor", DetailTraits(("busy",), passing=True)
-    SILENT = "silent", "it does neither", DetailTraits(("busy",), passing=True)
+    SILENT = "silent", "it neither prints nor uses the processor", DetailTraits(("busy",), passing=True)
     STREAMING = "streaming", "an agent writes its answer", DetailTraits(("busy",))
     THINKING = "thinking", "an agent is at work", DetailTraits(("busy",))
     RETRYING = "retrying", "it tries again what failed", DetailTraits(("busy", "errors"))
@@ -141,9 +141,9 @@ class EvidenceKind(Word):
 
     EXIT = "exit", "tmux: the pane is dead, with status or signal"
     KERNEL = "kernel", "what the processes at the terminal wait for"
-    TTY = "tty", "typed bytes that nobody takes"
+    TTY = "tty", "typed bytes that no process has read"
     SHELL_MARK = "shell-mark", "OSC 133 with the session's token, in the journal"
-    HOOK = "hook", "what the program's own hooks told"
+    HOOK = "hook", "a report by the program's own hooks"
     BUSY_MARK = "busy-mark", "a busy sign on the screen or in the title"
     ASKING_MARK = "asking-mark", "a question on the screen"
     PROMPT = "prompt", "the text left of the cursor"
@@ -162,8 +162,8 @@ class WaitCondition(Word):
     TEXT = "text", "the text was printed"
     GONE = "gone", "the text is not on the screen any more"
     CHANGE = "change", "it printed something"
-    SETTLE = "settle", "it was silent for so long"
-    UNKNOWN = "unknown", "it is quiet, and no sign either way"
+    SETTLE = "settle", "it was silent for this long"
+    UNKNOWN = "unknown", "it is quiet; nothing shows whether it works or waits"
 
 
 class EventKind(Word):
@@ -173,4 +173,4 @@ class EventKind(Word):
     STOP = "stop", "its turn ended"
     FAILURE = "failure", "its turn ended in an error"
     ASKING = "asking", "it wants a decision"
-    ATTENTION = "attention", "it wants something, nobody knows what"
+    ATTENTION = "attention", "it wants something; the event does not say what"

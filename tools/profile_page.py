@@ -48,7 +48,7 @@ def main() -> int:
     if sys.argv[1:] != ["--check"]:
         PAGE.write_text(after, encoding="utf-8")
     elif before != after:
-        print(f"{PAGE.name} is not what the code says: make docs", file=sys.stderr)
+        print(f"{PAGE.name} does not match the code: run make docs", file=sys.stderr)
         return 1
     return 0
 

@@ -245,7 +245,7 @@ def test_two_services_of_one_socket_make_one_server(
     service.start()
     beside = subprocess.Popen([*TMUXCTL, "service", "run"], stderr=subprocess.PIPE, text=True)
     assert beside.stderr is not None
-    assert f"waiting for the end of the server that runs: pid {service.pid}" in beside.stderr.readline()
+    assert f"waiting for the running server to end: pid {service.pid}" in beside.stderr.readline()
     assert servers(control) == [service.pid]
     control.new("t", LINES)
     service.signal(signal.SIGKILL)

@@ -77,7 +77,11 @@ def test_outside_of_a_session_it_does_nothing_and_says_nothing(place: Path, outs
     done = subprocess.run(words, input="{}", capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     loud = subprocess.run([*words, "-v"], input="{}", capture_output=True, text=True, timeout=60)
-    assert (loud.returncode, loud.stdout, loud.stderr) == (0, "", "tmuxctl: this is no session: nobody to tell\n")
+    assert (loud.returncode, loud.stdout, loud.stderr) == (
+        0,
+        "",
+        "tmuxctl: this is not a session: no event was written\n",
+    )
     assert not list(place.iterdir())
 
 
@@ -113,9 +117,9 @@ def test_what_is_no_sessions_folder_is_not_written_to(outside: None, session: Pa
     linked = session.parent.parent / "00000000-0000-4000-8000-000000000002"
     linked.symlink_to(session.parent)
     for one in (elsewhere, link, linked / "events", f"{session}/", f"{session}/../events", "events", session.parent):
-        assert hook(one) == ["tmuxctl: this is no session: nobody to tell"], one
+        assert hook(one) == ["tmuxctl: this is not a session: no event was written"], one
     session.chmod(0o777)
-    assert hook(session) == ["tmuxctl: this is no session: nobody to tell"]
+    assert hook(session) == ["tmuxctl: this is not a session: no event was written"]
     assert not list(session.iterdir())
     assert not list(elsewhere.iterdir())
 

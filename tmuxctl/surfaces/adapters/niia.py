@@ -28,7 +28,7 @@ class Niia:
 
     @operation(right="write", group="Drive", examples=(r"write --session db $'select 1;\r'",))
     def write(self, text: Annotated[Input, "the bytes to type, as they are"], *, session: SessionName) -> Written:
-        """Type bytes exactly as they are, without Enter; as niia spells `send --no-enter --multiline`."""
+        """Type bytes exactly as they are, without Enter; niia's spelling of `send --no-enter --multiline`."""
         written: Written = self.control.send(session, text, enter=False, multiline=True)
         return written
 
@@ -37,14 +37,14 @@ class Niia:
         self,
         *,
         session: SessionName,
-        timeout: Annotated[Seconds | None, "give up after this long"] = None,
+        timeout: Annotated[Seconds | None, "stop waiting after this long"] = None,
     ) -> Wait:
-        """Wait until a session takes the next input; as niia spells `wait --idle`."""
+        """Wait until a session takes the next input; niia's spelling of `wait --idle`."""
         waited: Wait = self.control.wait(session, idle=True, timeout=timeout)
         return waited
 
     @operation(right="read", group="Drive", examples=("get-answer --session db 'select 1'",))
     def get_answer(self, text: Annotated[str, "part of what was typed"], *, session: SessionName) -> Output:
-        """Print the answer to the last input that holds a text; as niia spells `read --answer-to`."""
+        """Print the answer to the last input that contains a text; niia's spelling of `read --answer-to`."""
         found: Output = self.control.read(session, answer_to=text)
         return found

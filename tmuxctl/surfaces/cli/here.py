@@ -19,12 +19,12 @@ class TerminalOperations(CommandLineOperations):
         self,
         session: SessionName,
         *,
-        read_only: Annotated[bool, "look only: what is typed goes nowhere", Flag(("-r",))] = False,
+        read_only: Annotated[bool, "only look: what you type is not sent", Flag(("-r",))] = False,
         keep_size: Annotated[bool, "do not fit the session to this terminal"] = False,
     ) -> None:
         """Bring a session to this terminal; C-b d leaves it, and its program goes on.
 
-        While you are there it has your terminal's size, and its own again afterwards.
+        While you are attached the session has the size of your terminal; afterwards it gets its own size back.
         """
         with self.connect(self.options) as control:
             words = attaching.attach_command(control, session, read_only=read_only, keep_size=keep_size)
@@ -37,13 +37,15 @@ class TerminalOperations(CommandLineOperations):
 
     @operation(right="kill", group="Look", examples=("top",))
     def top(self) -> None:
-        """A live table of all sessions: state, open question, idle time, processor time and memory of all they run.
+        """Show a live table of all sessions: state, open question, idle time, processor time and memory.
 
-        Those that ask or want a line stand first, then those that work. It changes once a second, and at once with a state.
+        Sessions that ask or want input stand first, then busy ones. Processor time and memory are those of all
+        processes of a session. The table is drawn again once a second, and at once when a state changes.
 
-        Keys: Up, Down, j, k select; Enter or a attaches (C-b d comes back); d shows the question with its answers, one
-        key chooses; i interrupts as the program's profile says; x kills after y; / filters by words or a state; s sorts
-        by state, name, processor time, memory, idle time; ? explains; q quits. The sessions go on.
+        Keys: Up, Down, j, k select; Enter or a attaches (C-b d comes back); d shows the question with its answers, of
+        which one key chooses one; i interrupts the program as its profile says; x kills, after y; / filters by words or
+        a state; s sorts by state, name, processor time, memory, idle time; ? shows the keys; q quits. The sessions go
+        on.
         """
         from tmuxctl import config
         from tmuxctl.control import Control
@@ -59,7 +61,7 @@ class TerminalOperations(CommandLineOperations):
         view="script",
         examples=('eval "$(tmuxctl completion bash)"', "completion fish > ~/.config/fish/completions/tmuxctl.fish"),
     )
-    def completion(self, shell: Annotated[Literal["bash", "zsh", "fish"], "the shell that is to complete"]) -> Any:
+    def completion(self, shell: Annotated[Literal["bash", "zsh", "fish"], "the shell to complete in"]) -> Any:
         """Print the shell code that completes commands, options, keys and the names of sessions."""
         from tmuxctl.surfaces.cli.commands import completion
 
@@ -68,9 +70,11 @@ class TerminalOperations(CommandLineOperations):
     @operation(right="read", group="Set up", view="text", examples=("help", "help ask", "help profile test"))
     def help(
         self,
-        command: Annotated[tuple[str, ...], ValueKind("command", TEXTS.schema, TEXTS.parse), "a command's words"] = (),
+        command: Annotated[
+            tuple[str, ...], ValueKind("command", TEXTS.schema, TEXTS.parse), "the name of the command"
+        ] = (),
     ) -> Any:
-        """Print what a command is for, with examples: the same as COMMAND --help. The long form is `man tmuxctl-COMMAND`."""
+        """Print the help of a command, with examples, as COMMAND --help does; `man tmuxctl-COMMAND` says more."""
         from tmuxctl.surfaces.cli.commands import help
 
         return {"command": " ".join(command) or None, "text": help.format_page(self.app, command)}

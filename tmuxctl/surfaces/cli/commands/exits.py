@@ -7,40 +7,40 @@ from collections.abc import Mapping, Sequence
 from tmuxctl.operations import Operation
 
 EXITS = (
-    ("0", "", "done; the condition holds"),
-    ("1", "failed", "refused or failed; `wait --now`: it does not hold; `doctor`: something is missing"),
+    ("0", "", "success; the condition holds"),
+    ("1", "failed", "refused or failed; `wait --now`: the condition does not hold; `doctor`: something is missing"),
     ("2", "usage", "a bad option, name, duration, pattern, key or file"),
     ("3", "not_found", "no such session, profile or plugin"),
-    ("4", "conflict", "exists already, busy, or a person is typing"),
-    ("5", "exited", "the program ended while it was needed"),
-    ("6", "asking", "a decision is wanted before it can go on"),
-    ("7", "unreachable", "tmux or its server cannot be reached, or nobody knows whether a write arrived"),
-    ("8", "denied", "a policy or a file's owner or mode forbids it"),
-    ("124", "timeout", "the time given was not enough; what was seen is still printed"),
-    ("130, 143", "", "interrupted or terminated; what runs in a session goes on (`run` ends its own)"),
-    ("141", "", "nobody reads our output any more"),
+    ("4", "conflict", "the session exists already or is busy, or a person is typing"),
+    ("5", "exited", "the program ended too early"),
+    ("6", "asking", "the program wants a decision before it goes on"),
+    ("7", "unreachable", "tmux or its server cannot be reached, or it is unknown whether a write arrived"),
+    ("8", "denied", "forbidden by a policy, or by the owner or mode of a file"),
+    ("124", "timeout", "timed out; what was seen is still printed"),
+    ("130, 143", "", "interrupted or terminated; programs in sessions go on (except that of `run`)"),
+    ("141", "", "the reader of standard output is gone"),
 )
 """Each exit status, the code of its error, and what it means."""
 
 PASSED = (
-    "`exec` and `run` end with the status of the program they ran: 128 and the signal's number if a signal ended it, 126 "
-    "and 127 if it could not be executed or found, 124 if it took too long, 125 for a failure of tmuxctl (the error says "
-    "which)."
+    "`exec` and `run` exit with the status of the program they ran: 128 plus the signal's number if a signal ended it, 126 "
+    "if it could not be executed, 127 if it was not found, 124 if it took too long, 125 if tmuxctl failed (the error says "
+    "how)."
 )
 
 _GENERAL = {status: meaning for status, _, meaning in EXITS}
 _RAN = {
     "2": "",
-    "124": "it took too long",
-    "125": "tmuxctl failed, or the program asked and was not answered: the error says which",
-    "126, 127": "it could not be executed, was not found",
-    "128 and more": "a signal ended it: 128 and the signal's number",
+    "124": "the program took too long",
+    "125": "tmuxctl failed, or the program asked and was not answered; the error says which",
+    "126, 127": "the program could not be executed, was not found",
+    "128 and more": "a signal ended the program: 128 plus the signal's number",
 }
 _TYPED = {
-    "1": "the terminal would not take it, or nothing would read it",
+    "1": "the terminal would not take the text, or nothing would read it",
     "2": "",
     "3": "",
-    "4": "a person, or another command, is typing there",
+    "4": "a person or another command is typing",
     "5": "the program has ended",
     "7": "",
 }
@@ -50,52 +50,52 @@ _OWN: Mapping[str, Mapping[str, str]] = {
     "keys": _TYPED,
     "write": _TYPED,
     "ask": {
-        "0": "its turn is over, or it takes the next input; the answer is printed",
+        "0": "the turn is over, or the program takes the next input; the answer is printed",
         "1": "the text was not taken, or the turn failed",
         "2": "",
         "3": "",
-        "4": "it is busy with something else, or its last turn took too long and is not over yet",
+        "4": "the program is busy with something else, or its last turn timed out and is not over yet",
         "5": "the program ended",
-        "6": "it asks something that --decide does not cover; what it wrote is printed",
+        "6": "the program asks something that --decide does not answer; what it wrote is printed",
         "7": "",
-        "124": "the time ran out; the program goes on, what it wrote is printed",
+        "124": "timed out; the program goes on, what it wrote is printed",
     },
-    "exec": {"0-255": "the status of the command itself, and of tmuxctl:", **_RAN, "124": "it took too long, and goes on"},
-    "run": {"0-255": "the status of the program itself, and of tmuxctl:", **_RAN, "124": "it took too long, and was ended"},
+    "exec": {"0-255": "the status of the command itself; tmuxctl adds:", **_RAN, "124": "the command took too long; it goes on"},
+    "run": {"0-255": "the status of the program itself; tmuxctl adds:", **_RAN, "124": "the program took too long and was ended"},
     "decide": {
-        "0": "answered, or without OPTION: the question is printed",
+        "0": "the question was answered; without OPTION: printed",
         "2": "the question has no such option",
         "3": "",
-        "4": "it asks nothing, or another question than --id names",
+        "4": "no question is open, or not the one that --id names",
         "5": "the program has ended",
-        "124": "with --wait: the time ran out; the program goes on",
+        "124": "with --wait: timed out; the program goes on",
     },
     "wait": {
         "0": "the condition holds; with --any for one of the sessions, with --all for each",
-        "1": "with --now: it does not hold",
+        "1": "with --now: the condition does not hold",
         "2": "",
         "3": "",
-        "5": "the program ended, and that was not waited for",
-        "6": "it asks, and that was not waited for",
+        "5": "the program ended, which is not what was waited for",
+        "6": "the program asks, which is not what was waited for",
         "7": "",
-        "124": "the time ran out; the program goes on",
+        "124": "timed out; the program goes on",
     },
-    "wait-idle": {"0": "it takes the next input", "3": "", "5": "the program ended", "6": "it asks", "124": "the time ran out"},
+    "wait-idle": {"0": "the program takes the next input", "3": "", "5": "it ended", "6": "it asks", "124": "timed out"},
     "new": {
-        "0": "it was started; whether it is ready, busy or has ended already is in the result",
-        "1": "it could not be started, or a plugin refused",
+        "0": "the program was started; the result says whether it is ready, busy or has already ended",
+        "1": "the program could not be started, or a plugin refused",
         "2": "",
         "3": "no such profile or plugin",
-        "4": "there is a session of this name",
+        "4": "a session of this name exists",
         "7": "",
     },
-    "kill": {"0": "all of them were ended", "3": "one of the names is not there: nothing was ended"},
-    "attach": {"0": "you left it, or its program ended", "2": "this is no terminal", "3": "", "7": ""},
-    "watch": {"0": "all that were named have ended", "3": "", "7": "", "130, 143": "interrupted or terminated"},
-    "restore": {"0": "all of them were started", "1": "one could not be started", "3": ""},
-    "doctor": {"0": "nothing is missing", "1": "something is: below it stands what to do"},
-    "profile test": {"0": "every screen is taken for what it is", "1": "one is not", "2": "", "3": ""},
-    "plugin test": {"0": "every plugin keeps to its contract", "1": "one does not", "2": "", "3": ""},
+    "kill": {"0": "all sessions were ended", "3": "there is no session of one of the names; nothing was ended"},
+    "attach": {"0": "you detached, or the program ended", "2": "standard input is not a terminal", "3": "", "7": ""},
+    "watch": {"0": "all named sessions have ended", "3": "", "7": "", "130, 143": "interrupted or terminated"},
+    "restore": {"0": "all sessions were started", "1": "a session could not be started", "3": ""},
+    "doctor": {"0": "nothing is missing", "1": "something is missing; the line below it says what to do"},
+    "profile test": {"0": "every screen is judged as its test says", "1": "a screen is not", "2": "", "3": ""},
+    "plugin test": {"0": "every plugin keeps the rules for plugins", "1": "a plugin does not", "2": "", "3": ""},
 }  # fmt: skip
 """What statuses mean for commands for which that is worth a look; an empty meaning is the general one."""
 

@@ -57,7 +57,7 @@ def write_app_help(listed: Sequence[Listed], formatter: click.HelpFormatter) -> 
     formatter.write_paragraph()
     formatter.write_text("Drive any interactive terminal program; tmux keeps it alive.")
     formatter.write_paragraph()
-    formatter.write_usage("tmuxctl", "[OPTIONS] COMMAND [WORDS]")
+    formatter.write_usage("tmuxctl", "[OPTIONS] COMMAND [ARGUMENTS]")
     for group, lines in group_commands(listed):
         with formatter.section(group):
             formatter.write_dl(lines)
@@ -67,7 +67,7 @@ def write_app_help(listed: Sequence[Listed], formatter: click.HelpFormatter) -> 
     with formatter.section("Options, before or after the command"):
         formatter.write_dl(list_global_options())
     formatter.write_paragraph()
-    formatter.write_text("tmuxctl COMMAND --help says more of each. Text that begins with - goes after --.")
+    formatter.write_text("tmuxctl COMMAND --help describes a command. Text that begins with - goes after --.")
     for text in _list_foreign_commands(listed):
         formatter.write_paragraph()
         formatter.write_text(text)
@@ -95,18 +95,18 @@ def _list_foreign_commands(listed: Iterable[Listed]) -> Iterator[str]:
     for one in listed:
         if tool := getattr(one.service.operations, "tool", ""):
             found.setdefault(tool, []).append(one.typed)
-    return (f"As {tool} spells them: {', '.join(typed)}." for tool, typed in found.items())
+    return (f"Commands in the spelling of {tool}: {', '.join(typed)}." for tool, typed in found.items())
 
 
 def write_family_help(name: str, listed: Sequence[Listed], formatter: click.HelpFormatter) -> None:
     """Write the page of commands that share a first word."""
     _write_examples(formatter, tuple(example for one in listed for example in one.meta.examples[:1]))
     formatter.write_paragraph()
-    formatter.write_usage("tmuxctl", f"{name} COMMAND [OPTIONS] [WORDS]")
+    formatter.write_usage("tmuxctl", f"{name} COMMAND [OPTIONS] [ARGUMENTS]")
     with formatter.section("Commands"):
         formatter.write_dl([(one.typed, first_line(one.function)) for one in listed])
     formatter.write_paragraph()
-    formatter.write_text(f"tmuxctl {name} COMMAND --help says more of each.")
+    formatter.write_text(f"tmuxctl {name} COMMAND --help describes a command.")
 
 
 def first_line(function: Any) -> str:
@@ -132,10 +132,10 @@ def write_command_help(operation: Operation, formatter: click.HelpFormatter) -> 
         formatter.write_text(" ".join(paragraph.split()))
     arguments = [(format_metavar(operation, one), one.help) for one in operation.parameters if one.positional]
     if arguments:
-        with formatter.section("Words"):
+        with formatter.section("Arguments"):
             formatter.write_dl(arguments)
     with formatter.section("Options"):
-        formatter.write_dl([*list_options(operation), ("-h, --help", "this")])
+        formatter.write_dl([*list_options(operation), ("-h, --help", "print this help")])
     if statuses := exits.list_statuses(operation):
         with formatter.section("Exit status"):
             formatter.write_dl(statuses)
@@ -220,7 +220,7 @@ def format_example(example: str) -> str:
 
 def list_global_options() -> list[tuple[str, str]]:
     """The options of every command, as they stand in `tmuxctl --help`."""
-    return [*map(_describe_option, global_options()), ("-h, --help", "this, or a command's own page")]
+    return [*map(_describe_option, global_options()), ("-h, --help", "print this help, or that of a command")]
 
 
 def _describe_option(one: click.Option) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from tmuxctl.surfaces.cli.printing.output import Options, write
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 REACTIONS = (
-    ("on_asking", "--on-asking", "run this in a shell when a session asks; TMUXCTL_EVENT holds the line of --json"),
+    ("on_asking", "--on-asking", "run this in a shell when a session asks; TMUXCTL_EVENT holds the event as JSON"),
     (
         "on_input",
         "--on-input",
@@ -24,7 +24,7 @@ REACTIONS = (
     ("on_prompt", "--on-prompt", "run this in a shell when a session is ready for its next command"),
     ("on_idle", "--on-idle", "run this in a shell when a session becomes idle"),
 )
-FORMAT_HELP = r"each session as this text: {name}, {state}, any field of `ls --json`, \t and \n"
+FORMAT_HELP = r"print each session in this format: {name}, {state}, any field of `ls --json`, \t and \n"
 
 
 def option_name(name: str) -> str:
@@ -61,11 +61,11 @@ def has_options(words: Sequence[str]) -> bool:
 def global_options(*, hidden: bool = False) -> list[click.Option]:
     """The options that every command takes, before its name and after it."""
     flags = [
-        ("json", "--json", "results and errors as one JSON object on a line"),
-        ("quiet", "-q --quiet", "no notes; of results only the names"),
-        ("no_color", "--no-color", "no colour, as with NO_COLOR=1"),
-        ("no_input", "--no-input", "never ask, never read from a terminal"),
-        ("verbose", "-v --verbose", "say more, and where a bug is"),
+        ("json", "--json", "print results and errors as JSON, one object on a line"),
+        ("quiet", "-q --quiet", "print no notes, and only the names of results"),
+        ("no_color", "--no-color", "use no colour, as with NO_COLOR=1"),
+        ("no_input", "--no-input", "never prompt, never read from a terminal"),
+        ("verbose", "-v --verbose", "print more, and the traceback of an internal error"),
     ]
     place = "the tmux server to use (default: tmuxctl)"
     return [

@@ -17,18 +17,18 @@ MANUAL = "tmuxctl manual"
 ABOUT = "drive any interactive terminal program; tmux keeps it alive"
 
 DESCRIPTION = (
-    "A session is one program on a terminal of its own: started by `tmuxctl new`, alive until it ends or is killed, "
-    "whatever becomes of the command, script or login that started it. It is a tmux session of the same name on "
+    "A session is one program on a terminal of its own. `tmuxctl new` starts it, and it lives until the program ends or is "
+    "killed, even if the command, script or login that started it is gone. It is a tmux session of the same name on "
     "tmuxctl's own server, so `tmux -L tmuxctl attach` works too.",
-    "Commands type into it, wait until it takes the next input, read what it printed, and answer its questions. Each has "
-    "a page of its own; `tmuxctl help COMMAND` is the short form.",
+    "Commands type into a session, wait until its program takes the next input, read what it printed, and answer its "
+    "questions. Each command has a page of its own; `tmuxctl help COMMAND` is the short form.",
 )
 
 
 def main() -> int:
     """Write the pages into the folder that is named; the exit status."""
     if len(sys.argv) != 2:
-        print("give the folder the pages go into", file=sys.stderr)
+        print("give the folder to write the pages to", file=sys.stderr)
         return 2
     write(Path(sys.argv[1]))
     return 0
@@ -62,7 +62,7 @@ def _text(lines: Iterable[str]) -> str:
 def _of_app(groups: list[tuple[str, list[OperationCommand]]]) -> Iterator[str]:
     yield from _head("tmuxctl", ABOUT)
     yield roff.section("SYNOPSIS")
-    yield from _synopsis("tmuxctl", "[OPTIONS] COMMAND [WORDS]")
+    yield from _synopsis("tmuxctl", "[OPTIONS] COMMAND [ARGUMENTS]")
     yield roff.section("DESCRIPTION")
     for text in DESCRIPTION:
         yield from roff.paragraph(text)
@@ -73,7 +73,7 @@ def _of_app(groups: list[tuple[str, list[OperationCommand]]]) -> Iterator[str]:
             yield from roff.tagged(f"{roff.bold(title(command))}(1)", _first_line(command))
     yield roff.section("OPTIONS")
     yield from _table(help.list_global_options())
-    yield roff.section("WORDS AND RESULTS")
+    yield roff.section("ARGUMENTS AND RESULTS")
     for rule in reference.RULES:
         yield from roff.item(rule)
     yield roff.section("EXIT STATUS")
@@ -101,12 +101,12 @@ def _of_command(command: OperationCommand) -> Iterator[str]:
     for text in operation.help.split("\n\n"):
         yield from roff.paragraph(text)
     if arguments := [(help.format_metavar(operation, one), one.help) for one in operation.parameters if one.positional]:
-        yield roff.section("WORDS")
+        yield roff.section("ARGUMENTS")
         for name, about in arguments:
             yield from roff.tagged(roff.italic(name), about)
     yield roff.section("OPTIONS")
     yield from _table(help.list_options(operation))
-    yield from roff.paragraph("The options of every command are in `tmuxctl`(1).")
+    yield from roff.paragraph("The options that every command takes are listed in `tmuxctl`(1).")
     if results := list(reference.results_of(operation)):
         yield roff.section("RESULT")
         for _, names, about in results:
@@ -120,7 +120,7 @@ def _of_command(command: OperationCommand) -> Iterator[str]:
     own = exits.list_statuses(operation)
     for status, meaning in own:
         yield from roff.tagged(roff.bold(status), meaning)
-    yield from roff.paragraph(f"{'' if own else '0 if it was done; '}the others are in `tmuxctl`(1).".capitalize())
+    yield from roff.paragraph(f"{'' if own else '0 on success; '}the others are listed in `tmuxctl`(1).".capitalize())
     yield from _see("tmuxctl")
 
 

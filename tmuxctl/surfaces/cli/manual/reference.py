@@ -24,24 +24,25 @@ PAGE = PACKAGE.parent / "docs" / "reference.md"
 INTRODUCTION = """\
 # Reference
 
-Made from the operations by `make docs`; do not edit. What a person reads here is also in `tmuxctl COMMAND --help`, and
-in the manual pages, as in `man tmuxctl-ask`.
+Made from the operations by `make docs`; do not edit. `tmuxctl COMMAND --help` and the manual pages (`man tmuxctl-ask`)
+say the same.
 """
 
 RULES = (
-    "Options stand before or after the words. The first `--` ends them: what follows is text or a command, as it is.",
-    "Where the first word is a session, `-t NAME` names it too, as in tmux; `new` takes `-s NAME` and `-d` (it is always "
-    "detached), `kill` takes `-9`, `-INT` and `-s INT`.",
-    "`-` as a text (before `--`) reads standard input, byte by byte. If Enter will be pressed, one newline at its end "
-    "is that Enter.",
+    "Options stand before or after the arguments. The first `--` ends them: what follows is text or a command, exactly "
+    "as given.",
+    "A command whose first argument is a session takes it as `-t NAME` too, as in tmux; `new` takes `-s NAME` and `-d` "
+    "(it is always detached), `kill` takes `-9`, `-INT` and `-s INT`.",
+    "`-` in place of a text (before `--`) means standard input, read byte for byte. If Enter is to be pressed, one newline "
+    "at the end of the input counts as that Enter.",
     "Durations: `500ms`, `30` or `30s`, `5m` or `5min`, `1h30m`, `7d`, `none`. Bytes: `4096`, `8k`, `64M`, `1G`. "
     "Sizes: `120x40`.",
     "Results go to standard output, notes and errors to standard error. With `--json` a result is one object on one "
-    "line (a stream: one a line), unknown values are null, times ISO-8601 UTC, lengths in seconds; an error is "
+    "line (a stream: one a line), unknown values are null, times are ISO-8601 UTC, durations are in seconds; an error is "
     '`{"error":{"code","reason","message","hint","exit","details"}}`.',
-    "Colour goes to terminals only; `NO_COLOR`, `TERM=dumb` and `--no-color` end it. A command that waits longer than a "
-    "second shows what for on standard error, if that is a terminal; not with `--quiet` or `--json`.",
-    'From Python the same by the same names: `Control().call("send", {"session": "db", "text": "select 1;"})`.',
+    "Colour is used on terminals only; `NO_COLOR`, `TERM=dumb` and `--no-color` turn it off. A command that waits longer "
+    "than a second shows on standard error what it waits for, if that is a terminal; not with `--quiet` or `--json`.",
+    'Python code calls the operations by the same names: `Control().call("send", {"session": "db", "text": "select 1;"})`.',
 )
 """What holds for every command."""
 
@@ -49,20 +50,20 @@ ENVIRONMENT = (
     ("TMUXCTL_SOCKET", "the tmux server to use, as `--socket` (default: tmuxctl)"),
     ("TMUXCTL_SIZE", "the size of a new session (default: 120x40)"),
     ("TMUXCTL_TIMEOUT", "how long `wait` waits (default: 30s)"),
-    ("TMUXCTL_CONFIG", "the configuration file, with its whole path"),
-    ("TMUXCTL_PROFILE_PATH", "folders of profiles, between colons"),
-    ("TMUXCTL_PLUGIN_PATH", "folders of plugins, between colons"),
-    ("TMUXCTL_LOG", "if it is set, an internal error shows where it is"),
-    ("NO_COLOR", "if it is set, nothing is coloured"),
-    ("TMUXCTL_SESSION", "inside a session: its id"),
+    ("TMUXCTL_CONFIG", "the configuration file, as an absolute path"),
+    ("TMUXCTL_PROFILE_PATH", "folders with profiles, separated by colons"),
+    ("TMUXCTL_PLUGIN_PATH", "folders with plugins, separated by colons"),
+    ("TMUXCTL_LOG", "if set, an internal error shows its traceback"),
+    ("NO_COLOR", "if set, no colour is used"),
+    ("TMUXCTL_SESSION", "set inside a session: its id"),
 )
 """The variables that are read, and the one that is set."""
 
 FILES = (
-    ("$XDG_CONFIG_HOME/tmuxctl/config.toml", "settings; `tmuxctl config show` tells them all"),
-    ("$XDG_CONFIG_HOME/tmuxctl/profiles/", "your profiles, which come before those that are shipped"),
+    ("$XDG_CONFIG_HOME/tmuxctl/config.toml", "settings; `tmuxctl config show` lists them all"),
+    ("$XDG_CONFIG_HOME/tmuxctl/profiles/", "your profiles, which take precedence over the shipped ones"),
     ("$XDG_CONFIG_HOME/tmuxctl/plugins/", "your plugins"),
-    ("$XDG_STATE_HOME/tmuxctl/", "what is kept of sessions, for each tmux server a folder"),
+    ("$XDG_STATE_HOME/tmuxctl/", "what is kept about sessions, one folder for each tmux server"),
 )
 """What is read and written; where the variables are not set, below `~/.config` and `~/.local/state`."""
 
@@ -73,7 +74,7 @@ def main() -> int:
     if sys.argv[1:] == ["--check"]:
         if PAGE.exists() and PAGE.read_text(encoding="utf-8") == page:
             return 0
-        print(f"{PAGE.name} is not what the code says: make docs", file=sys.stderr)
+        print(f"{PAGE.name} does not match the code: run make docs", file=sys.stderr)
         return 1
     PAGE.write_text(page, encoding="utf-8")
     return 0
@@ -134,7 +135,7 @@ def _traits(operation: Operation) -> str:
     meta = operation.meta
     traits = [
         *(["idempotent"] if meta.idempotent or meta.right == "read" else []),
-        *(["may give a stream of results"] if meta.streams else []),
+        *(["may return a stream of results"] if meta.streams else []),
     ]
     return "; " + ", ".join(traits) if traits else ""
 
@@ -182,7 +183,7 @@ def _reasons() -> str:
         row = f"| {reason} | {code} | {exits[code]} | "
         rows[exits[code], reason, code] = [f"{row}{_cell(message)} |" for message in sorted(messages)]
     chosen = [next((row for row in rows[key] if f"\n{row}\n" in page), rows[key][0]) for key in sorted(rows)]
-    head = "## Reasons\n\nThe finer word of an error, `reason` in its JSON, with an example of its message.\n"
+    head = "## Reasons\n\nWhat exactly went wrong: `reason` in the JSON of an error, with an example of its message.\n"
     return "\n".join([head, "| reason | code | exit | as in |", "|---|---|---|---|", *chosen, ""])
 
 

@@ -17,7 +17,9 @@ from tmuxctl.surfaces.cli.setup import toml_lines
 from tmuxctl.surfaces.cli.setup.replacing import replace_text
 
 SettingName = Annotated[
-    str, ValueKind("setting", TEXT.schema, TEXT.parse), "its name, as `config show` has it, or alias.NAME"
+    str,
+    ValueKind("setting", TEXT.schema, TEXT.parse),
+    "the name of the setting, as `config show` prints it, or alias.NAME",
 ]
 
 
@@ -32,14 +34,14 @@ class SettingsOperations(CommandLineOperations):
         examples=("config show", "config show --json"),
     )
     def config_show(self) -> Any:
-        """Show every setting with its value and where that came from: option, variable, file or default."""
+        """Show every setting with its value and its origin: option, variable, file or default."""
         listed = self._list_settings()
         self._note_unused(one.name for one in listed if one.name in config.UNUSED)
         return {"path": config.config_path(), "settings": [one._asdict() for one in listed]}
 
     @operation(right="read", group="Set up", family=True, view="path", examples=("config path",))
     def config_path(self) -> Any:
-        """Print the file that settings are kept in, whether it is there or not."""
+        """Print the path of the settings file, whether it exists or not."""
         path = config.config_path()
         return {"path": path, "exists": os.path.exists(path)}
 
@@ -77,11 +79,11 @@ class SettingsOperations(CommandLineOperations):
             "config set alias.py 'new -- python3'",
         ),
     )
-    def config_set(self, name: SettingName, value: Annotated[str, "what it is to be"]) -> None:
-        """Write one setting, or an alias, into config.toml; comments, order and all other lines stay as they are.
+    def config_set(self, name: SettingName, value: Annotated[str, "the new value"]) -> None:
+        """Write one setting or alias into config.toml; all other lines, comments too, stay as they are.
 
-        The value is checked first. An alias is the words that its name stands for; with ! in front a command for the
-        shell.
+        The value is checked first. The value of an alias is the command that its name stands for; with ! in front it is
+        a command for the shell.
         """
         written: str | int = value
         if _is_alias(name):
@@ -96,11 +98,11 @@ class SettingsOperations(CommandLineOperations):
         path, before = _read_config()
         _write_if_changed(path, before, toml_lines.with_value(before or "", name, written, path))
         if not _is_alias(name) and (variable := config.RULES[name].variable) and os.environ.get(variable):
-            note(f"{variable} is set, and comes before it", self.options)
+            note(f"{variable} is set, and takes precedence over it", self.options)
 
     @operation(right="write", group="Set up", family=True, idempotent=True, examples=("config unset wait.timeout",))
     def config_unset(self, name: SettingName) -> None:
-        """Take one setting, or an alias, out of config.toml: the default holds again."""
+        """Remove one setting or alias from config.toml, so that the default applies again."""
         if not _is_alias(name) and name not in config.UNUSED:
             config.find_rule(name)
         path, before = _read_config()
@@ -112,13 +114,13 @@ class SettingsOperations(CommandLineOperations):
 
     def _note_unused(self, names: Iterable[str]) -> None:
         for name in names:
-            note(f"nothing uses {name} any more: tmuxctl config unset {name}", self.options)
+            note(f"the setting {name} has no effect any more: tmuxctl config unset {name}", self.options)
 
     def _check_alias(self, name: str, stands_for: str) -> None:
         alias = name.partition(".")[2]
         config.alias_words(alias, stands_for)
         if self.app.get_command(click.Context(self.app), alias) is not None:
-            hint = "an alias cannot hide it: take another word"
+            hint = "an alias cannot replace a command: choose another name"
             raise Usage(f"{ascii(alias)} is a command of tmuxctl", reason="bad_alias", hint=hint)
 
 

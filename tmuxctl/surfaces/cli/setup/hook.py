@@ -22,13 +22,13 @@ DRAINED = 1 << 16
 
 
 def report_event(event: str, payload: bytes | None) -> str:
-    """Tell the session that this process runs in of an event, with what comes with it, None: what standard input holds.
-    Returns what was done. Nothing that fails is an error: the program that waits for this must not be disturbed."""
+    """Report an event to the session that this process runs in, with its data, or with standard input if that is None.
+    Returns what was done. No failure is an error: the program that waits for this must not be disturbed."""
     if payload is None:
         payload = _read_payload()
     folder = find_events_folder()
     if folder is None:
-        return "this is no session: nobody to tell"
+        return "this is not a session: no event was written"
     try:
         return f"{folder}/{_write_event(folder, event, payload)}"
     except OSError as error:

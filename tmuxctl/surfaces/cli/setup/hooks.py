@@ -32,13 +32,13 @@ class HookOperations(CommandLineOperations):
     @operation(right="write", group="Set up", examples=("hook Stop </dev/null", """hook idle '{"text": "done"}'"""))
     def hook(
         self,
-        event: Annotated[str, "its name, as the program's profile knows it"],
-        text: Annotated[str | None, "what comes with it, JSON (default: standard input)"] = None,
+        event: Annotated[str, "the name of the event, as in the program's profile"],
+        text: Annotated[str | None, "the data of the event, as JSON (default: standard input)"] = None,
     ) -> None:
-        """Tell the session this runs in that something happened: a turn began or ended, a question was asked.
+        """Report an event to the session that this runs in: a turn began or ended, a question was asked.
 
-        What a program's own hooks call, in settings that hold for every terminal. It prints nothing and does nothing
-        outside of a session; -v says what it did. Within a session `sh "$TMUXCTL_EVENTS/hook" EVENT` does the same
+        The hooks of a program call this, from settings that apply in every terminal. It prints nothing, and outside of
+        a session it does nothing; -v says what it did. Within a session `sh "$TMUXCTL_EVENTS/hook" EVENT` does the same
         without Python.
         """
         from tmuxctl.surfaces.cli.setup import hook
@@ -58,24 +58,24 @@ class HookOperations(CommandLineOperations):
         self,
         program: Annotated[str, "claude or gemini"],
         *,
-        dry_run: Annotated[bool, "show the change and do nothing"] = False,
-        settings: Annotated[str | None, "the file, if it is not the program's usual one"] = None,
+        dry_run: Annotated[bool, "print the change, and change nothing"] = False,
+        settings: Annotated[str | None, "the settings file, if it is not the usual one of the program"] = None,
         deny_list: Annotated[
-            bool, "print rules that deny files with secrets and dangerous commands, to be pasted; change nothing"
+            bool, "print rules to paste that deny files with secrets and dangerous commands; change nothing"
         ] = False,
     ) -> HooksChanged | DenyList:
-        """Have a program tell tmuxctl of its turns wherever it is started, by hooks in its own settings.
+        """Add hooks to a program's own settings, so that it reports its turns wherever it is started.
 
-        A session that tmuxctl starts needs this only where the program takes no hooks for one session (gemini). What
-        others put into the file stays as it is, to the letter; a copy of the file as it was is kept beside it. In a
-        terminal that is no session the hooks do nothing.
+        A session that tmuxctl starts needs this only if the program takes no hooks for a single session (gemini). All
+        else in the file stays as it is, to the letter, and a copy of the old file is kept beside it. Outside of
+        sessions the hooks do nothing.
         """
         from tmuxctl.results import DenyList
 
         about = _find_settable(program)
         if deny_list:
             if not about.settings.deny:
-                raise Usage(f"there are no such rules for {program}", reason="no_deny_list")
+                raise Usage(f"there are no deny rules for {program}", reason="no_deny_list")
             return DenyList({"deny": about.settings.deny})
         import shutil
 
@@ -86,7 +86,7 @@ class HookOperations(CommandLineOperations):
         before = _read_settings(path)
         after = settings_file.with_hooks(before or "", hooks, path)
         if not dry_run and shutil.which("tmuxctl") is None:
-            note("tmuxctl is not on your PATH: until it is, the hooks do nothing", self.options)
+            note("tmuxctl is not in your PATH: until it is, the hooks do nothing", self.options)
         return _apply_change(program, path, before, after, dry_run)
 
     @operation(
@@ -100,10 +100,10 @@ class HookOperations(CommandLineOperations):
         self,
         program: Annotated[str, "claude or gemini"],
         *,
-        dry_run: Annotated[bool, "show the change and do nothing"] = False,
-        settings: Annotated[str | None, "the file, if it is not the program's usual one"] = None,
+        dry_run: Annotated[bool, "print the change, and change nothing"] = False,
+        settings: Annotated[str | None, "the settings file, if it is not the usual one of the program"] = None,
     ) -> HooksChanged:
-        """Take tmuxctl's hooks out of a program's settings: those whose command is `tmuxctl hook`, nothing else."""
+        """Remove tmuxctl's hooks from a program's settings: those whose command is `tmuxctl hook`, nothing else."""
         about = _find_settable(program)
         path = _settings_path(about.settings, settings)
         before = _read_settings(path)
@@ -128,7 +128,7 @@ def _find_settable(name: str) -> _Settable:
     raise NotFound(
         f"no hooks for {ascii(name[:40])}; there are: {', '.join(one.name for one in every if _read_settable(one))}",
         reason="no_program",
-        hint="other programs get theirs when a session is started: tmuxctl profile show NAME",
+        hint="other programs get their hooks when a session starts: tmuxctl profile show NAME",
     )
 
 
@@ -182,7 +182,7 @@ def _replace_settings(path: str, before: str | None, after: str) -> str | None:
             backup = _write_backup(path, before, stat.S_IMODE(os.stat(path).st_mode))
         if _read_settings(path) != before:
             # programs write their settings while they run
-            raise Conflict(f"{path} was changed by another program meanwhile", reason="edited", hint="do it again")
+            raise Conflict(f"{path} was changed by another program meanwhile", reason="edited", hint="try again")
     replace_text(path, after)
     return backup
 
@@ -199,4 +199,4 @@ def _write_backup(path: str, text: str, mode: int) -> str:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
         return copy
-    raise Failed(f"{path}: too many copies of this second", reason="bad_file", hint="do it again")
+    raise Failed(f"{path}: too many copies within one second", reason="bad_file", hint="try again")

@@ -54,18 +54,16 @@ class ServiceOperations(CommandLineOperations):
     def service_install(
         self,
         *,
-        dry_run: Annotated[bool, "print the file and do nothing"] = False,
-        force: Annotated[bool, "write it over one that was changed by hand"] = False,
-        linger: Annotated[
-            bool, "have the services of this user start with the machine and go on after the logout"
-        ] = False,
+        dry_run: Annotated[bool, "print the file, and do nothing"] = False,
+        force: Annotated[bool, "overwrite a file that was changed by hand"] = False,
+        linger: Annotated[bool, "start the services of this user with the machine, and keep them after logout"] = False,
     ) -> ServiceInstalled:
-        """Let the service manager keep the server running: sessions come back after a crash and after a reboot.
+        """Let the service manager keep the tmux server running, so that sessions come back after a crash or reboot.
 
-        With systemd this is a unit of the user, ~/.config/systemd/user/tmuxctl.service (tmuxctl-NAME.service for another
-        socket than the default one). It starts the server, which `service run` becomes, and then what was lost: `restore`.
-        Stopping it ends all sessions; the next start brings them back. With launchd, on macOS, it is a file in
-        ~/Library/LaunchAgents, which nobody has tried yet.
+        With systemd this is a unit of the user, ~/.config/systemd/user/tmuxctl.service (tmuxctl-NAME.service for a
+        socket other than the default). It starts the server (`service run`), then the lost sessions (`restore`).
+        Stopping the unit ends all sessions; the next start brings them back. On macOS it is a file for launchd in
+        ~/Library/LaunchAgents, which has not been tried yet.
 
         A server that runs already goes on; the service takes its place when it ends.
         """
@@ -95,18 +93,18 @@ class ServiceOperations(CommandLineOperations):
         examples=("service uninstall", "service uninstall --stop"),
     )
     def service_uninstall(
-        self, *, stop: Annotated[bool, "end the server and all of its sessions too"] = False
+        self, *, stop: Annotated[bool, "also end the server and all of its sessions"] = False
     ) -> ServiceRemoved:
-        """Take the server from the service manager: it is not started again.
+        """Take the tmux server from the service manager, which does not start it again.
 
-        What runs goes on until it ends, unless --stop is given.
+        A server that runs goes on until it ends, unless --stop is given.
         """
         from tmuxctl.results import ServiceRemoved
 
         manager = self._manager()
         there, state = _read_unit(manager.path), manager.state()
         if there is not None and not managers.made_by_us(there):
-            raise _edited_error(manager.path, hint=f"if it is to go: rm {manager.path}")
+            raise _edited_error(manager.path, hint=f"to remove it: rm {manager.path}")
         answers = state.running is not None
         if stop and state.running:
             manager.stop()
@@ -123,7 +121,7 @@ class ServiceOperations(CommandLineOperations):
         right="read", group="Set up", family=True, view="pairs", examples=("service status", "service status --json")
     )
     def service_status(self) -> ServiceStatus:
-        """Show whether the service is installed, enabled and running, and whose the server is that runs."""
+        """Show whether the service is installed, enabled and running, and which process is the server."""
         from tmuxctl.results import ServiceStatus
 
         manager = self._manager()
@@ -144,12 +142,12 @@ class ServiceOperations(CommandLineOperations):
     def service_run(
         self,
         *,
-        restore: Annotated[bool, "as soon as the server runs, start again what was lost"] = False,
+        restore: Annotated[bool, "start lost sessions again as soon as the server runs"] = False,
     ) -> None:
-        """Become the server, in the foreground: what a service manager starts.
+        """Become the tmux server, in the foreground; this is what a service manager starts.
 
-        Where a server runs already this waits for its end, takes its place, and starts again what was lost with it.
-        There is never a second one. Ended while it waits (SIGTERM), it ends with status 0.
+        If a server runs already, the command waits for its end, takes its place, and starts again what was lost with
+        it: there is never a second server. SIGTERM ends the waiting with status 0.
         """
         raise_on_sigterm(0)
         with self.connect(self.options) as control:
@@ -158,9 +156,9 @@ class ServiceOperations(CommandLineOperations):
                 transport.become_server(partial(self._announce_ready, restore))
                 if (server := transport.server_pid()) is not None:
                     _notify_manager(
-                        f"READY=1\nSTATUS=Waiting for the end of the server that a command started, pid {server}"
+                        f"READY=1\nSTATUS=Waiting for the server that a command started to end, pid {server}"
                     )
-                    note(f"waiting for the end of the server that runs: pid {server}", self.options)
+                    note(f"waiting for the running server to end: pid {server}", self.options)
                     _wait_for_end(transport, server)
                 restore = True
 
@@ -226,7 +224,7 @@ def _check_command_starts(job: Job) -> None:
         raise Failed(
             f"a service could not start {job.command[0]}: {said}",
             reason="bad_command",
-            hint="install tmuxctl, and do this with the command that is installed",
+            hint="install tmuxctl, and run the installed command",
         )
 
 
@@ -246,10 +244,8 @@ def _write_unit(path: str, text: str) -> None:
         os.chmod(path, 0o644)
 
 
-def _edited_error(
-    path: str, hint: str = "compare: tmuxctl service install --dry-run; write over it: --force"
-) -> Conflict:
-    return Conflict(f"{path} was changed by hand, or somebody else made it", reason="edited", hint=hint)
+def _edited_error(path: str, hint: str = "compare: tmuxctl service install --dry-run; overwrite: --force") -> Conflict:
+    return Conflict(f"{path} was changed by hand, or not made by tmuxctl", reason="edited", hint=hint)
 
 
 def _wait_for_end(transport: LocalTransport, pid: int) -> None:
