@@ -39,7 +39,7 @@ def test_a_write_into_a_hanging_tmux_is_unknown_and_typed_at_most_once(control: 
     one = paste.Write("abcdefgh12345678", data=b"only once", enter=True)
     remember = paste.LastInput.remember(1, one.id, 0, "tty", one.data)
     with stopped(control), pytest.raises(Unreachable) as unknown:
-        paste.carry_out(control.machine.transport, control.machine.holder, pane, one, remember, timeout=0.5)
+        paste.carry_out(control.machine.io, control.machine.holder, pane, one, remember, timeout=0.5)
     assert unknown.value.reason == "outcome_unknown"
     assert unknown.value.details["id"] == one.id
     assert one.id in unknown.value.hint
@@ -119,6 +119,6 @@ def test_a_process_that_is_stopped_while_it_opens_a_client_leaves_no_doubt_about
     with open(f"{control.machine.transport.home}/control.lock", "r+b") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(Conflict) as refused:
-            paste.carry_out(control.machine.transport, control.machine.holder, pane, one, remember, timeout=0.5)
+            paste.carry_out(control.machine.io, control.machine.holder, pane, one, remember, timeout=0.5)
     assert refused.value.reason == "locked"
     assert control.send("t", b"not at all", id=one.id).result == "done"

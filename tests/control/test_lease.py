@@ -19,7 +19,7 @@ from tmuxctl.terminal.tmux.server import read_pane
 
 def holds(control: Control, holder: LeaseHolder) -> bool:
     """Whether this holder gets the lease of session `t`."""
-    return lease.take_lease(control.machine.transport, holder, read_pane(control.machine.io, "t"))
+    return lease.take_lease(control.machine.io, holder, read_pane(control.machine.io, "t"))
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_while_another_writer_has_the_lease_nothing_is_typed(control: Control, l
         with pytest.raises(Conflict) as refused:
             write()
         assert refused.value.reason == "leased"
-    lease.release_lease(control.machine.transport, living, "t")
+    lease.release_lease(control.machine.io, living, "t")
     control.send("t", b"mine")
     assert control.wait("t", text="^mine$").matched
 
@@ -77,7 +77,7 @@ def test_a_lease_that_ran_out_counts_no_more(control: Control, living: LeaseHold
 def test_only_the_holder_gives_a_lease_back(control: Control, living: LeaseHolder) -> None:
     control.new("t", LINES)
     assert holds(control, living)
-    lease.release_lease(control.machine.transport, control.machine.holder, "t")
+    lease.release_lease(control.machine.io, control.machine.holder, "t")
     with pytest.raises(Conflict):
         control.send("t", b"mine")
 

@@ -168,7 +168,7 @@ def _press_in_parts(machine: Machine, pane: Pane, parts: Sequence[Sequence[str]]
             if number < done:
                 continue
             write = Write(write_id, keys=[(key,) for key in keys], part=number)
-            result = pasting.carry_out(machine.transport, holder, pane, write, remember)
+            result = pasting.carry_out(machine.io, holder, pane, write, remember)
             if number + 1 < len(parts):
                 current().check()
                 machine.clock.sleep(machine.timing.input.escape_seconds)
@@ -210,7 +210,7 @@ def press_keys(
             if continued
             else LastInput.remember(holder.pid, last_input.id, offset, "none", b"", at)
         )
-        pasting.carry_out(machine.transport, holder, pane, write, remember)
+        pasting.carry_out(machine.io, holder, pane, write, remember)
     assert last_input is not None
     return last_input
 
@@ -252,14 +252,14 @@ def paste_text(
     # without a bracket a carriage return would be Enter
     lines = [text] if bracketed else re.split(rb"\r\n|\r|\n", text)
     if len(lines) == 1:
-        pasting.carry_out(machine.transport, holder, pane, write, remember)
+        pasting.carry_out(machine.io, holder, pane, write, remember)
         return last_input
     for number, line in enumerate(lines):
         if number:
             press_keys(machine, pane, newline, holder, continued=last_input)
         if line:
             part = Write(os.urandom(8).hex(), data=line)
-            pasting.carry_out(machine.transport, holder, pane, part, last_input.again(holder.pid))
+            pasting.carry_out(machine.io, holder, pane, part, last_input.again(holder.pid))
     return last_input
 
 
@@ -272,7 +272,7 @@ def type_line(machine: Machine, pane: Pane, text: bytes, offset: int, holder: Le
     write = Write(os.urandom(8).hex(), data=text, enter=True)
     at = machine.transport.clock()
     remember = LastInput.remember(holder.pid, write.id, offset, echo, text, at)
-    pasting.carry_out(machine.transport, holder, pane, write, remember)
+    pasting.carry_out(machine.io, holder, pane, write, remember)
     return LastInput(write.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, echo, text, at)
 
 
@@ -309,7 +309,7 @@ def is_untouched(machine: Machine, tracker: StabilityTracker) -> bool:
 def hold_lease(machine: Machine, pane: Pane, holder: LeaseHolder) -> Iterator[None]:
     """Be the only writer. Conflict `leased` if another one is for a second."""
     deadline = time.monotonic() + 1.0
-    while not lease.take_lease(machine.transport, holder, pane):
+    while not lease.take_lease(machine.io, holder, pane):
         current().check()
         if time.monotonic() > deadline:
             raise lease.leased_error(pane.name)
@@ -318,7 +318,7 @@ def hold_lease(machine: Machine, pane: Pane, holder: LeaseHolder) -> Iterator[No
         yield
     finally:
         with suppress(TmuxctlError):
-            lease.release_lease(machine.transport, holder, pane.name)
+            lease.release_lease(machine.io, holder, pane.name)
 
 
 def _write_to_session(machine: Machine, session: str, write: Callable[[Pane], Written]) -> Written:
@@ -343,7 +343,7 @@ def _write_guarded(
     offset = finding.open_journal(machine, pane).end()
     holder = holder or machine.holder
     remember = LastInput.remember(holder.pid, write.id, offset, echo, typed, machine.transport.clock())
-    result = pasting.carry_out(machine.transport, holder, pane, write, remember)
+    result = pasting.carry_out(machine.io, holder, pane, write, remember)
     return Written(pane.name, result, write.id, len(write.data), finding.cursor_at(pane, offset))
 
 

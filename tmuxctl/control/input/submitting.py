@@ -86,7 +86,7 @@ def send_to_input_box(machine: Machine, pane: Pane, write: Write, profile: Profi
         def renew() -> None:
             if machine.clock.monotonic() - renewed[0] > machine.timing.submission.renew_seconds:
                 renewed[0] = machine.clock.monotonic()
-                lease.take_lease(machine.transport, holder, pane)
+                lease.take_lease(machine.io, holder, pane)
 
         submission = Submission(machine, tracker, profile, holder, renew)
         try:
@@ -172,7 +172,7 @@ class Submission:
             )
         self._refuse_questions()
         enter = Write(write.id, keys=[(key,) for key in tmux_keys(self.rules.enter)], part=1)
-        result = paste.carry_out(self.machine.transport, self.holder, pane, enter, last_input.again(self.holder.pid))
+        result = paste.carry_out(self.machine.io, self.holder, pane, enter, last_input.again(self.holder.pid))
         return Written(pane.name, result, write.id, len(write.data), finding.cursor_at(pane, before.journal))
 
     # before
@@ -186,7 +186,7 @@ class Submission:
     def _note_left_text(self, last_input: LastInput) -> None:
         """Note that this text may still stand in the composer."""
         pane = self.tracker.observer.pane
-        self.machine.transport.run([("set-option", "-t", pane.target, options.LEFT, last_input.id)])
+        self.machine.io.set_options(pane.name, {options.LEFT: last_input.id})
 
     def _clear_input_box(self, *, left: bool) -> bool:
         """Empty the composer of what somebody left there, or the program put back after an interrupt; False if a text that

@@ -10,8 +10,8 @@ from tmuxctl.control.sessions import finding, records
 from tmuxctl.model import Session, check_tag
 from tmuxctl.operations import current
 from tmuxctl.terminal.tmux import options
+from tmuxctl.terminal.tmux.pane_io import Comparison, FieldTest
 from tmuxctl.terminal.tmux.server import Pane
-from tmuxctl.transport.base import Guard, GuardRefused
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -36,10 +36,9 @@ def _apply_changes(tags: Sequence[str], add: Sequence[str], remove: Sequence[str
 
 def _replace_tags(machine: Machine, pane: Pane, tags: Sequence[str]) -> bool:
     """Replace the tags in tmux; False if somebody else changed them meanwhile."""
-    same = f"#{{&&:#{{==:#{{{options.ID}}},{pane.id}}},#{{==:#{{{options.TAGS}}},{' '.join(pane.tags)}}}}}"
-    change = ("set-option", "-t", pane.target, options.TAGS, " ".join(tags))
-    try:
-        machine.transport.run([Guard(pane.target, same), change])
-    except GuardRefused:
-        return False
-    return True
+    before = " ".join(pane.tags)
+    unless = {
+        "other": (FieldTest(options.ID, Comparison.DIFFERS, pane.id),),
+        "changed": (FieldTest(options.TAGS, Comparison.DIFFERS, before),),
+    }
+    return machine.io.set_options(pane.name, {options.TAGS: " ".join(tags)}, unless=unless)

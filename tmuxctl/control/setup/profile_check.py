@@ -205,12 +205,12 @@ def _check_exit(machine: Machine, tracker: StabilityTracker, profile: Profile) -
     """Whether the profile's keys, or else its words, end the program."""
     pane, holder = tracker.observer.pane, lease.LeaseHolder.new()
     with suppress(TmuxctlError):
-        lease.take_lease(machine.transport, holder, pane)
+        lease.take_lease(machine.io, holder, pane)
         sending.press_keys(machine, pane, profile.exit_keys, holder)
         if _await_end(machine, pane.id):
             return Check("exit", True, f"{' '.join(profile.exit_keys)} ends it")
     with suppress(TmuxctlError):
-        lease.release_lease(machine.transport, holder, pane.name)
+        lease.release_lease(machine.io, holder, pane.name)
         if profile.exit_send is not None:
             sending.send(machine, pane.name, profile.exit_send.encode())
         if _await_end(machine, pane.id):

@@ -17,9 +17,10 @@ from tmuxctl.reading.text import marks
 from tmuxctl.results import Ran
 from tmuxctl.terminal.input import paste
 from tmuxctl.terminal.launch import shells
-from tmuxctl.terminal.tmux import layout, lease, options, server
+from tmuxctl.terminal.tmux import layout, lease, server
 from tmuxctl.terminal.tmux.journal import Journal, JournalSlice
 from tmuxctl.terminal.tmux.lease import LeaseHolder
+from tmuxctl.terminal.tmux.pane_io import Typing
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import shell_word
 from tmuxctl.vocabulary import InputKind
@@ -91,7 +92,7 @@ def execute(
         run.hand_over()
     finally:
         with suppress(TmuxctlError):
-            lease.release_lease(machine.transport, holder, pane.name)
+            lease.release_lease(machine.io, holder, pane.name)
     return run.follow(deadline)
 
 
@@ -125,7 +126,7 @@ def _quoted(kind: str, word: str) -> str:
 
 
 def _lease(machine: Machine, pane: Pane, holder: LeaseHolder, deadline: float | None) -> None:
-    while not lease.take_lease(machine.transport, holder, pane):
+    while not lease.take_lease(machine.io, holder, pane):
         current().check()
         if deadline is not None and time.monotonic() > deadline:
             raise lease.leased_error(pane.name)
@@ -338,14 +339,14 @@ class _Run:
         remember = paste.LastInput.remember(
             self.holder.pid, self.id, self.start, "editor", line.encode(), self.machine.transport.clock()
         )
-        paste.carry_out(self.machine.transport, self.holder, self.pane, one, remember)
+        paste.carry_out(self.machine.io, self.holder, self.pane, one, remember)
 
     def hand_over(self) -> None:
         """The command has begun: others may type again, and its output is what came after the last input."""
         remember = paste.LastInput.remember(
             self.holder.pid, self.id, self.first, "none", b"", self.machine.transport.clock()
         )
-        self.machine.transport.run([("set-option", "-F", "-t", self.pane.target, options.INPUT, remember)])
+        self.machine.io.type_into(self.pane.name, Typing(remember))
 
     def follow(self, deadline: float | None, *, until_begun: bool = False) -> Ran:
         """Take in output until the command's end, or only its beginning. Raises DecisionNeeded if it wants an answer."""

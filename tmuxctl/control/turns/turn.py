@@ -191,7 +191,7 @@ class _Leases:
     """The leases of one turn: the one that keeps out other turns until it ends, and the one that lets it alone type."""
 
     def __init__(self, machine: Machine) -> None:
-        self.transport, self.timing, self.clock = machine.transport, machine.timing.turn, machine.clock
+        self.io, self.timing, self.clock = machine.io, machine.timing.turn, machine.clock
         # two threads of one process are two askers
         self.holder = lease.LeaseHolder.new()
         self.renewed = 0.0
@@ -200,7 +200,7 @@ class _Leases:
     def take_turn(self, pane: Pane) -> bool:
         """Take or renew the lease of the turn; False while another turn has it."""
         self.renewed = self.clock.monotonic()
-        self._has_turn = lease.take_turn(self.transport, self.holder, pane)
+        self._has_turn = lease.take_turn(self.io, self.holder, pane)
         return self._has_turn
 
     def keep_turn(self, pane: Pane, *, writing: bool = False) -> None:
@@ -208,11 +208,11 @@ class _Leases:
         if self.clock.monotonic() - self.renewed > self.timing.renew_seconds:
             self.take_turn(pane)
             if writing:
-                lease.take_lease(self.transport, self.holder, pane)
+                lease.take_lease(self.io, self.holder, pane)
 
     def start_writing(self, pane: Pane) -> bool:
         """Keep others from typing; False while another writer does."""
-        taken = lease.take_lease(self.transport, self.holder, pane)
+        taken = lease.take_lease(self.io, self.holder, pane)
         self._writes = self._writes or taken
         return taken
 
@@ -229,7 +229,7 @@ class _Leases:
 
     def _give_back(self, session: str, name: str) -> None:
         with suppress(TmuxctlError):
-            lease.release_lease(self.transport, self.holder, session, name=name)
+            lease.release_lease(self.io, self.holder, session, name=name)
 
 
 class _Turn:
@@ -533,19 +533,14 @@ class _Turn:
 
     def count(self, typed: TurnInput) -> TurnCount:
         """Number the turn, and take back what an earlier timeout noted."""
-        here, counted = self.pane.target, f"#{{e|+|:0#{{{options.TURN}}},1}}"
-        kept = format_asked(typed.first, typed.history, self.leases.holder.pid) if typed.taken is not None else None
-        told = self.machine.transport.run(
-            [
-                ("display-message", "-p", "-t", here, counted),
-                ("display-message", "-p", "-t", here, f"0#{{{options.MISFITS}}}"),
-                ("set-option", "-F", "-t", here, options.TURN, counted),
-                ("set-option", "-u", "-t", here, options.RECOVERY),
-                *([("set-option", "-t", here, options.ASKED, kept)] if kept else []),
-            ]
-        )
-        number, misfits = (*told.split(), b"", b"")[:2]
-        return TurnCount(int(number or 0), int(misfits or 0))
+        io, name = self.machine.io, self.pane.name
+        told = io.look(name, (options.TURN, options.MISFITS)).values
+        before, misfits = (int(text) if text.isdecimal() else 0 for text in told)
+        asked = format_asked(typed.first, typed.history, self.leases.holder.pid) if typed.taken is not None else None
+        # the lease of the turn is held: nobody else counts
+        values = {options.TURN: str(before + 1), options.RECOVERY: None}
+        io.set_options(name, values | ({options.ASKED: asked} if asked else {}))
+        return TurnCount(before + 1, misfits)
 
     def note_timeout(self) -> None:
         """Note that the turn took too long, so that the next one waits for it to be over."""
@@ -553,4 +548,4 @@ class _Turn:
         if given is None:
             return
         with suppress(TmuxctlError):
-            self.machine.transport.run([("set-option", "-t", self.pane.target, options.RECOVERY, given.id)])
+            self.machine.io.set_options(self.pane.name, {options.RECOVERY: given.id})

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from tmuxctl.errors import Conflict, Exited, Failed, NotFound, Unreachable, Usage
+from tmuxctl.errors import Conflict, Exited, NotFound, Unreachable, Usage
 from tmuxctl.terminal.tmux import lease, options
+from tmuxctl.terminal.tmux.pane_io import READS_HISTORY, Comparison, Condition, FieldTest, PaneIO, Typing
 from tmuxctl.terminal.tmux.server import Pane
-from tmuxctl.transport.base import Command, Guard, GuardRefused, Transport
+from tmuxctl.transport.base import Command
 from tmuxctl.transport.versions import exact_paste_flags
 
 LINE_LIMIT = 4095
@@ -31,12 +32,8 @@ ECHO_LIMIT = 2000
 """Bytes of the typed text remembered, so that a wait can leave its echo out."""
 
 
-PERSON_READS_HISTORY = "#{&&:#{pane_in_mode},#{session_attached}}"
-"""A tmux condition: a person may be reading the history."""
-
-
-INPUT_SHARED = "#{&&:#{pane_synchronized},#{!=:#{window_panes},1}}"
-"""A tmux condition: keys pressed in this pane reach the other panes of its window too."""
+INPUT_SHARED = (FieldTest("pane_synchronized"), FieldTest("window_panes", Comparison.DIFFERS, "1"))
+"""Keys pressed in this pane reach the other panes of its window too."""
 
 
 class LastInput(NamedTuple):
@@ -130,21 +127,29 @@ def check_text(data: bytes, *, canonical: bool, bracketed: bool, multiline: bool
 
 
 def carry_out(
-    transport: Transport, holder: lease.LeaseHolder, pane: Pane, write: Write, remember: str, *, timeout: float = 8.0
+    io: PaneIO, holder: lease.LeaseHolder, pane: Pane, write: Write, remember: str, *, timeout: float = 8.0
 ) -> str:
     """Carry out one write in one command list: `done`, or `dup` when this id was written before.
 
     Raises Exited, Conflict (`human`, `leased`, `copy_mode`, `input_off`), and Unreachable `outcome_unknown` when tmux
     did not answer: the write may still happen, so it is never repeated here; asking again with the same id is safe.
     """
+    keys = _presses_keys(write)
+    clear = {options.ID: pane.id, "pane_dead": "0", "pane_input_off": "0", "pane_in_mode": "0"}
+    clear |= {"session_attached": "0", options.LEASE: "", **({"pane_synchronized": "0"} if keys else {})}
+    unless: dict[str, Condition] = {
+        "other": (FieldTest(options.ID, Comparison.DIFFERS, pane.id),),
+        "dup": (FieldTest(options.ACKNOWLEDGED, Comparison.HOLDS, write.acknowledged),),
+        "human": lease.person_types(time.time()),
+        "dead": (FieldTest("pane_dead"),),
+        "off": (FieldTest("pane_input_off"),),
+        "copying": (FieldTest(READS_HISTORY),),
+        "leased": lease.held_by_other(io, holder, pane),
+        **({"shared": INPUT_SHARED} if keys else {}),
+    }
+    typing = _make_typing(pane, write, remember)
     try:
-        if write.fresh and _run_write(transport, _build_short_list(pane, write, remember), write, timeout) is None:
-            return "done"
-        forbidden = _run_write(transport, _build_guarded_list(transport, holder, pane, write, remember), write, timeout)
-        if forbidden is None:
-            return "done"
-        if write.data:
-            transport.run([("delete-buffer", "-b", BUFFER + write.id)], timeout=timeout)
+        reasons = io.type_into(pane.name, typing, unless=unless, clear=clear if write.fresh else None, timeout=timeout)
     except Unreachable as error:
         if error.reason != "backend_timeout":
             raise
@@ -154,49 +159,21 @@ def carry_out(
             hint=f"ask again with the same id, which types it at most once: --id {write.id}",
             id=write.id,
         ) from None
-    return _raise_refusal(forbidden, pane, write)
+    return _raise_refusal(reasons, pane, write) if reasons else "done"
 
 
-def _run_write(transport: Transport, commands: Sequence[Command], write: Write, timeout: float) -> str | None:
-    """None if it was carried out, else its guard's answer; the text is then still in the paste buffer."""
+def _make_typing(pane: Pane, write: Write, remember: str) -> Typing:
+    """The commands that type, and what is kept of the write."""
+    commands: list[Command] = []
     data = write.data + b"\r" if write.enter and write.data and not write.bracketed else write.data
-    buffer = (BUFFER + write.id, data) if data else None
-    try:
-        printed = transport.run(commands, buffer=buffer, timeout=timeout)
-    except GuardRefused as refused:
-        return refused.answer
-    if printed.strip():
-        name = ascii(printed[:80].decode(errors="replace"))
-        raise Failed(f"tmux answered {name} to a write", reason="tmux")
-    return None
-
-
-def _build_short_list(pane: Pane, write: Write, remember: str) -> list[Command]:
-    """The list for a write that nothing forbids: one comparison, a third of the time that testing each reason takes."""
-    state = f"#{{{options.ID}}} #{{pane_dead}}#{{pane_input_off}}#{{pane_in_mode}} #{{session_attached}} #{{{options.LEASE}}}"
-    clear = f"#{{==:{state},{pane.id} 000 0 }}"
-    if _presses_keys(write):
-        clear = f"#{{?{INPUT_SHARED},0,{clear}}}"
-    return [Guard(pane.target, clear), *_build_typing(pane, write, remember)]
-
-
-def _build_typing(pane: Pane, write: Write, remember: str) -> list[Command]:
-    """The commands that acknowledge, remember and type: typing last, as the program wakes at once and takes the processor."""
-    target = pane.target
-    typing: list[Command] = []
+    buffer = BUFFER + write.id
     if write.data:
         flags = ("-p",) if write.bracketed else ()
-        exact = exact_paste_flags(pane.version)
-        typing.append(("paste-buffer", "-d", *exact, *flags, "-b", BUFFER + write.id, "-t", target))
-    typing += [("send-keys", "-t", target, *key) for key in write.keys]
+        commands.append(("paste-buffer", "-d", *exact_paste_flags(pane.version), *flags, "-b", buffer))
+    commands += [("send-keys", *key) for key in write.keys]
     if write.enter and _presses_keys(write):
-        typing.append(("send-keys", "-t", target, "-H", "0d"))
-    acknowledged = f"#{{=-240:{options.ACKNOWLEDGED}}} {write.acknowledged}"
-    return [
-        ("set-option", "-F", "-t", target, options.ACKNOWLEDGED, acknowledged),
-        ("set-option", "-F", "-t", target, options.INPUT, remember),
-        *typing,
-    ]
+        commands.append(("send-keys", "-H", "0d"))
+    return Typing(remember, write.acknowledged, commands, (buffer, data) if data else None)
 
 
 def _presses_keys(write: Write) -> bool:
@@ -204,53 +181,27 @@ def _presses_keys(write: Write) -> bool:
     return bool(write.keys) or (write.enter and (write.bracketed or not write.data))
 
 
-def _build_guarded_list(
-    transport: Transport, holder: lease.LeaseHolder, pane: Pane, write: Write, remember: str
-) -> list[Command]:
-    """The list with one guard that answers all that forbids the write, else types, acknowledges and remembers it."""
-    target = pane.target
-    facts = {
-        "other": f"#{{!=:#{{{options.ID}}},{pane.id}}}",
-        "dup": f"#{{m:*{write.acknowledged}*,#{{{options.ACKNOWLEDGED}}}}}",
-        "human": lease.person_types(time.time()),
-        "dead": "#{pane_dead}",
-        "off": "#{pane_input_off}",
-        "copying": PERSON_READS_HISTORY,
-        "leased": lease.held_by_other(holder, pane, now=transport.clock(), machine=transport.machine),
-    }
-    if _presses_keys(write):
-        facts["shared"] = INPUT_SHARED
-    forbidden = "0"
-    for condition in facts.values():
-        forbidden = f"#{{||:{condition},{forbidden}}}"
-    answer = " ".join(f"{name}=#{{?{condition},1,0}}" for name, condition in facts.items())
-    guard = Guard(target, f"#{{?{forbidden},0,1}}", answer)
-    # no person reads the history (else the guard refuses): leave copy mode, which would swallow the input
-    return [guard, ("copy-mode", "-q", "-t", target), *_build_typing(pane, write, remember)]
-
-
-def _raise_refusal(answer: str, pane: Pane, write: Write) -> str:
+def _raise_refusal(reasons: Collection[str], pane: Pane, write: Write) -> str:
     """`dup`, or what forbade the write as an error."""
     name = pane.name
-    facts = {word.partition("=")[0] for word in answer.split() if word.endswith("=1")}
-    if "other" in facts:
+    if "other" in reasons:
         raise NotFound(f"session {name} is another one by now", reason="replaced", hint="tmuxctl ls")
-    if "dup" in facts:
+    if "dup" in reasons:
         # even if the program has ended: a write that ended it is still that write
         return "dup"
-    if "dead" in facts:
+    if "dead" in reasons:
         raise ended_error(pane)
-    if "human" in facts:
+    if "human" in reasons:
         raise Conflict(
             f"a person is typing into {name}", reason="human", hint="try again when they pause, or after they detach"
         )
-    if "off" in facts:
+    if "off" in reasons:
         raise Conflict(
             f"input to {name} is switched off", reason="input_off", hint="switch it on there: tmux select-pane -e"
         )
-    if "leased" in facts:
+    if "leased" in reasons:
         raise lease.leased_error(name)
-    if "shared" in facts:
+    if "shared" in reasons:
         raise Conflict(
             f"what is pressed in {name} would reach other panes too (synchronize-panes)",
             reason="shared",

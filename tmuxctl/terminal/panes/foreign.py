@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Usage
 from tmuxctl.state_files import take_lock
-from tmuxctl.terminal.input.paste import PERSON_READS_HISTORY
 from tmuxctl.terminal.tmux import layout, options
-from tmuxctl.terminal.tmux.pane_io import field_format
+from tmuxctl.terminal.tmux.pane_io import FORMATS, READS_HISTORY, field_format
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Command, Guard, Transport, Watch, read_object
 from tmuxctl.untrusted import to_record
@@ -165,7 +164,7 @@ class ForeignTransport:
             # a person who types into another pane does not disturb this one
             field_format("session_activity"): f"#{{?{TYPED_INTO},#{{session_activity}},0}}",
             # a mode is theirs, whether they look or not
-            PERSON_READS_HISTORY: "#{pane_in_mode}",
+            FORMATS[READS_HISTORY]: "#{pane_in_mode}",
             # what reads along is theirs to end, and ours to start with `adopt` alone
             "#{pane_pipe}": "1",
         }

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from typing import NamedTuple
 
 from tmuxctl.errors import Conflict
 from tmuxctl.terminal.tmux import options
-from tmuxctl.terminal.tmux.pane_io import field_format, session_target
+from tmuxctl.terminal.tmux.pane_io import Comparison, Condition, FieldTest, PaneIO
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.timing import TIMING
-from tmuxctl.transport.base import Guard, GuardRefused, Transport
 
 
 class LeaseHolder(NamedTuple):
@@ -49,60 +47,41 @@ def is_broken(pane: Pane, machine: str | None) -> bool:
     return read_start_time(int(pid)) not in (int(started), -1)
 
 
-def held_by_other(
-    holder: LeaseHolder, pane: Pane, *, now: float, machine: str | None, name: str = options.LEASE
-) -> str:
-    """A tmux condition: another writer holds a lease that has neither run out nor lost its holder."""
-    others = [f"#{{!=:#{{{name}}},{holder}}}"]
-    if is_broken(pane, machine):
-        others.append(f"#{{!=:#{{{name}}},{pane.lease}}}")
-    others.append(f"#{{e|>:#{{{name}_until}},{int(now)}}}")
-    condition = f"#{{{name}}}"
-    for other in others:
-        condition = f"#{{&&:{condition},{other}}}"
-    return condition
+def held_by_other(io: PaneIO, holder: LeaseHolder, pane: Pane, name: str = options.LEASE) -> Condition:
+    """Another writer holds a lease that has neither run out nor lost its holder."""
+    others = [str(holder), *([pane.lease] if is_broken(pane, io.transport.machine) else [])]
+    return (
+        FieldTest(name),
+        *(FieldTest(name, Comparison.DIFFERS, other) for other in others),
+        FieldTest(f"{name}_until", Comparison.ABOVE, str(int(io.transport.clock()))),
+    )
 
 
-def person_types(wall: float) -> str:
-    """A tmux condition: a person is attached and pressed a key in the last two seconds. `wall` is the wall clock."""
-    recent = f"#{{e|>=:{field_format('session_activity')},{int(wall) - TIMING.tmux.human_seconds}}}"
-    return f"#{{&&:#{{session_attached}},{recent}}}"
+def person_types(wall: float) -> Condition:
+    """A person is attached and pressed a key in the last two seconds. `wall` is the wall clock."""
+    before = int(wall) - TIMING.tmux.human_seconds - 1
+    return (FieldTest("session_attached"), FieldTest("session_activity", Comparison.ABOVE, str(before)))
 
 
-def take_lease(
-    transport: Transport, holder: LeaseHolder, pane: Pane, *, name: str = options.LEASE, timeout: float = 8.0
-) -> bool:
+def take_lease(io: PaneIO, holder: LeaseHolder, pane: Pane, *, name: str = options.LEASE, timeout: float = 8.0) -> bool:
     """Take or renew the lease in one list; False if another writer has it."""
-    now = transport.clock()
-    held_elsewhere = held_by_other(holder, pane, now=now, machine=transport.machine, name=name)
-    target_pane = pane.target
-    commands = [
-        Guard(target_pane, f"#{{?{held_elsewhere},0,1}}"),
-        ("set-option", "-t", target_pane, name, str(holder)),
-        ("set-option", "-t", target_pane, f"{name}_until", str(int(now) + TIMING.tmux.lease_seconds)),
-    ]
-    try:
-        transport.run(commands, timeout=timeout)
-    except GuardRefused:
-        return False
-    return True
+    until = str(int(io.transport.clock()) + TIMING.tmux.lease_seconds)
+    unless = {"leased": held_by_other(io, holder, pane, name)}
+    return io.set_options(pane.name, {name: str(holder), f"{name}_until": until}, unless=unless, timeout=timeout)
 
 
-def take_turn(transport: Transport, holder: LeaseHolder, pane: Pane) -> bool:
+def take_turn(io: PaneIO, holder: LeaseHolder, pane: Pane) -> bool:
     """Take or renew the right to have a turn, as `take_lease`: it keeps out other turns, and no keys."""
-    reply = transport.run([("display-message", "-p", "-t", pane.target, f"#{{{options.ASKER}}}")])
-    asker = pane._replace(lease=reply.decode(errors="replace").strip())
-    return take_lease(transport, holder, asker, name=options.ASKER)
+    (asker,) = io.look(pane.name, (options.ASKER,)).values
+    return take_lease(io, holder, pane._replace(lease=asker), name=options.ASKER)
 
 
 def release_lease(
-    transport: Transport, holder: LeaseHolder, session: str, *, name: str = options.LEASE, timeout: float = 8.0
+    io: PaneIO, holder: LeaseHolder, session: str, *, name: str = options.LEASE, timeout: float = 8.0
 ) -> None:
     """Release the lease if it is still ours."""
-    target_pane = session_target(session)
-    still_ours = f"#{{==:#{{{name}}},{holder}}}"
-    with suppress(GuardRefused):
-        transport.run([Guard(target_pane, still_ours), ("set-option", "-u", "-t", target_pane, name)], timeout=timeout)
+    unless = {"leased": (FieldTest(name, Comparison.DIFFERS, str(holder)),)}
+    io.set_options(session, {name: None}, unless=unless, timeout=timeout)
 
 
 def leased_error(name: str) -> Conflict:

@@ -7,11 +7,20 @@ Everything else in here asks for fields and gives values; only this module, and 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from enum import Enum
+from functools import reduce
 from typing import NamedTuple
 
-from tmuxctl.errors import NotFound
-from tmuxctl.transport.base import Command, Transport
+from tmuxctl.errors import Failed, NotFound
+from tmuxctl.terminal.tmux import options
+from tmuxctl.transport.base import Command, Guard, GuardRefused, Transport
+
+READS_HISTORY = "person_reads_history"
+"""The field that tells whether a person may be reading the history."""
+
+FORMATS = {READS_HISTORY: "#{&&:#{pane_in_mode},#{session_attached}}"}
+"""Fields that are no variables of tmux, with the formats that ask for them."""
 
 
 def session_target(name: str) -> str:
@@ -21,8 +30,61 @@ def session_target(name: str) -> str:
 
 def field_format(field: str) -> str:
     """The format that asks for a field of a session of ours."""
+    if field in FORMATS:
+        return FORMATS[field]
     # tmux 3.2a dies of a time that belongs to no session, as when the target is missing (format_find, measured)
     return f"#{{?session_name,#{{{field}}},0}}" if field.endswith("_activity") else f"#{{{field}}}"
+
+
+class Comparison(Enum):
+    """How a field is compared with a value, each as the operator of tmux's formats."""
+
+    TRUE = ""
+    """It is neither empty nor 0; there is no value."""
+    DIFFERS = "!="
+    HOLDS = "m"
+    ABOVE = "e|>"
+
+
+class FieldTest(NamedTuple):
+    """One comparison of a field with a value of ours, in which nothing needs quoting in a format."""
+
+    field: str
+    comparison: Comparison = Comparison.TRUE
+    value: str = ""
+
+    def format(self, field: str) -> str:
+        """The tmux condition; `field` is the format that asks for the field."""
+        if self.comparison is Comparison.TRUE:
+            return field
+        if self.comparison is Comparison.HOLDS:
+            return f"#{{m:*{self.value}*,{field}}}"
+        return f"#{{{self.comparison.value}:{field},{self.value}}}"
+
+    def holds(self, text: str) -> bool:
+        """Whether the field holds it, where its value is known: `text`."""
+        if self.comparison is Comparison.ABOVE:
+            return text.isdecimal() and int(text) > int(self.value)
+        if self.comparison is Comparison.HOLDS:
+            return self.value in text
+        return text != self.value if self.comparison is Comparison.DIFFERS else text not in ("", "0")
+
+
+Condition = Sequence[FieldTest]
+"""Holds if every test does."""
+
+Reasons = Mapping[str, Condition]
+"""What forbids a change: conditions by the words for them."""
+
+
+class Typing(NamedTuple):
+    """What is typed by one write, and what is kept of it: `remember` is the format that fills in where the cursor stands
+    (`paste.LastInput.remember`), `id` what acknowledges it. The commands stand without their target."""
+
+    remember: str
+    id: str = ""
+    commands: Sequence[Command] = ()
+    buffer: tuple[str, bytes] | None = None
 
 
 class Looked(NamedTuple):
@@ -34,11 +96,14 @@ class Looked(NamedTuple):
 
 class PaneIO:
     """The sessions of one tmux server, as far as `transport` reaches it. A field is a variable of tmux (tmux(1), FORMATS) or
-    an option of ours. What a subclass knows of them without tmux is `known`."""
+    an option of ours."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
-        self.known: Mapping[str, str] = {}
+
+    def read_known(self) -> Mapping[str, str]:
+        """The fields whose values are known without tmux."""
+        return {}
 
     def target(self, name: str) -> str:
         """How tmux is told a session's pane."""
@@ -48,7 +113,7 @@ class PaneIO:
         """The format that asks for a field."""
         return field_format(field)
 
-    def list(self, fields: Sequence[str], *, timeout: float = 8.0) -> list[list[str]]:
+    def list_values(self, fields: Sequence[str], *, timeout: float = 8.0) -> list[list[str]]:
         """The values of these fields for every pane of the server."""
         end = _make_separator()
         listing = ("list-panes", "-a", "-F", "".join(self.format_field(field) + end for field in fields))
@@ -65,14 +130,108 @@ class PaneIO:
     ) -> Looked:
         """The values of these fields of a session, and its rows by the flags of each `capture-pane`: one command list. The
         values are empty if there is no such session, unless rows are asked for: then NotFound."""
-        known, target, end = self.known, self.target(name), _make_separator()
+        known, target, end = self.read_known(), self.target(name), _make_separator()
         asked = "".join(self.format_field(field) + end for field in fields if field not in known)
         commands: list[Command] = [("display-message", "-p", "-t", target, asked or end)]
         for flags in captures:
             commands += [("capture-pane", "-p", *flags, "-t", target), ("display-message", "-p", end)]
         first, *rows = self.transport.run(commands, timeout=timeout).split(f"{end}\n".encode())
         values = iter(first.decode(errors="replace").split(end))
-        return Looked([known[field] if field in known else next(values) for field in fields], rows[:-1])
+        return Looked([known[field] if field in known else next(values, "") for field in fields], rows[:-1])
+
+    def set_options(
+        self, name: str, values: Mapping[str, str | None], *, unless: Reasons | None = None, timeout: float = 8.0
+    ) -> bool:
+        """Set options of a session, or unset them (None); False, and nothing is set, if there is a reason against it."""
+        target = self.target(name)
+        commands: list[Command] = [self.make_guard(name, unless)] if unless else []
+        for option, value in values.items():
+            rest = ("-u", "-t", target, option) if value is None else ("-t", target, option, value)
+            commands.append(("set-option", *rest))
+        try:
+            self.transport.run(commands, timeout=timeout)
+        except GuardRefused:
+            return False
+        return True
+
+    def type_into(
+        self,
+        name: str,
+        typing: Typing,
+        *,
+        unless: Reasons | None = None,
+        clear: Mapping[str, str] | None = None,
+        timeout: float = 8.0,
+    ) -> Collection[str]:
+        """Type into a session and keep what was typed, or else return the reasons against it; nothing is typed then.
+
+        Where fields have the values of `clear` there is none: one comparison, a third of the time that testing each takes.
+        """
+        target = self.target(name)
+        writing: list[Command] = [("set-option", "-F", "-t", target, options.INPUT, typing.remember)]
+        if typing.id:
+            acknowledged = f"#{{=-240:{options.ACKNOWLEDGED}}} {typing.id}"
+            writing.insert(0, ("set-option", "-F", "-t", target, options.ACKNOWLEDGED, acknowledged))
+        # typing last, as the program wakes at once and takes the processor
+        writing += add_target(typing.commands, target)
+        if clear is not None:
+            fields = " ".join(map(self.format_field, clear))
+            is_clear = Guard(target, f"#{{==:{fields},{' '.join(clear.values())}}}")
+            if self._write([is_clear, *writing], typing, timeout) is None:
+                return ()
+        if unless:
+            # no person reads the history (else it is refused): leave copy mode, which would swallow the input
+            writing = [self.make_guard(name, unless), ("copy-mode", "-q", "-t", target), *writing]
+        answer = self._write(writing, typing, timeout)
+        if answer is None:
+            return ()
+        if typing.buffer:
+            self.transport.run([("delete-buffer", "-b", typing.buffer[0])], timeout=timeout)
+        return read_reasons(answer)
+
+    def _write(self, commands: Sequence[Command], typing: Typing, timeout: float) -> str | None:
+        """None if it was carried out, else the guard's answer; what was to be typed is then still in the paste buffer."""
+        try:
+            refuse_output(self.transport.run(commands, buffer=typing.buffer, timeout=timeout))
+        except GuardRefused as refused:
+            return refused.answer
+        return None
+
+    def make_guard(self, name: str, unless: Reasons) -> Guard:
+        """The guard that ends a list if a reason holds, and answers which; `read_reasons` reads that."""
+        known = self.read_known()
+        conditions = {
+            reason: _join("&&", [self._format_test(test, known) for test in tests]) for reason, tests in unless.items()
+        }
+        answer = " ".join(f"{reason}=#{{?{condition},1,0}}" for reason, condition in conditions.items())
+        return Guard(self.target(name), f"#{{?{_join('||', conditions.values())},0,1}}", answer)
+
+    def _format_test(self, test: FieldTest, known: Mapping[str, str]) -> str:
+        if test.field in known:
+            # a bare 1 would be taken for the name of a variable
+            return f"#{{==:{test.holds(known[test.field]):d},1}}"
+        return test.format(self.format_field(test.field))
+
+
+def _join(operator: str, conditions: Iterable[str]) -> str:
+    return reduce(lambda first, second: f"#{{{operator}:{first},{second}}}", conditions)
+
+
+def add_target(commands: Sequence[Command], target: str) -> list[Command]:
+    """The commands, each with its target behind its name."""
+    return [(command[0], "-t", target, *command[1:]) for command in commands]
+
+
+def read_reasons(answer: str) -> Collection[str]:
+    """The reasons that held, by the answer of `PaneIO.make_guard`."""
+    return {word.removesuffix("=1") for word in answer.split() if word.endswith("=1")}
+
+
+def refuse_output(printed: bytes) -> None:
+    """Failed if tmux answered something to a list that prints nothing."""
+    if printed.strip():
+        name = ascii(printed[:80].decode(errors="replace"))
+        raise Failed(f"tmux answered {name} to a write", reason="tmux")
 
 
 def _make_separator() -> str:

@@ -226,16 +226,16 @@ class NameOwner(NamedTuple):
 
 def list_names(io: PaneIO, *, timeout: float = 8.0) -> dict[str, NameOwner]:
     """The names that are taken on the server."""
-    rows = io.list(("pane_dead", options.ID, "session_name"), timeout=timeout)
+    rows = io.list_values(("pane_dead", options.ID, "session_name"), timeout=timeout)
     return {name: NameOwner(dead == "1", session_id) for dead, session_id, name in rows}
 
 
 def list_panes(io: PaneIO, *, timeout: float = 8.0) -> list[Pane]:
     """The facts of every session of ours, by name; hidden ones (`_...`) left out."""
-    panes = [parse_pane(values) for values in io.list(FIELDS, timeout=timeout)]
+    panes = [parse_pane(values) for values in io.list_values(FIELDS, timeout=timeout)]
     if any(pane and pane.dead and pane.status is None and pane.signal is None for pane in panes):
         nudge_tmux(io.transport)
-        panes = [parse_pane(values) for values in io.list(FIELDS, timeout=timeout)]
+        panes = [parse_pane(values) for values in io.list_values(FIELDS, timeout=timeout)]
     return sorted(
         (pane for pane in panes if pane and not pane.name.startswith("_")), key=lambda pane: natural_key(pane.name)
     )
