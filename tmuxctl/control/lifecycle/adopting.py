@@ -20,7 +20,7 @@ from tmuxctl.control.sessions import finding, records
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import NAME, Session, State, Status, check_name, natural_key
 from tmuxctl.terminal.panes import foreign
-from tmuxctl.terminal.panes.foreign import ForeignPane, ForeignTransport
+from tmuxctl.terminal.panes.foreign import ForeignIO, ForeignPane, ForeignTransport
 from tmuxctl.terminal.tmux import layout, screen
 from tmuxctl.terminal.tmux.journal import pipe_command, writer_script
 from tmuxctl.transport.base import read_object
@@ -179,10 +179,11 @@ def _machine_of_pane(machine: Machine, socket: str, pane: ForeignPane, name: str
         "target": _format_target(socket, pane.id) if name else format_label(socket, pane),
     }
     has_journal = bool(adoption.get("journal")) and _is_writing(machine, f"{folder}/{layout.SESSIONS}/{pane.uuid}")
-    transport = ForeignTransport(inner, pane, name or format_label(socket, pane), folder, spec, journal=has_journal)
+    io = ForeignIO(inner, pane, name or format_label(socket, pane), folder, spec, journal=has_journal)
     return Machine(
-        cast("Transport", transport),
+        cast("Transport", ForeignTransport(io)),
         machine.settings,
+        io=io,
         known=machine.known,
         timing=machine.timing,
         limits=machine.limits,

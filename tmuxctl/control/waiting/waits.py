@@ -490,7 +490,7 @@ class Waiter:
         """Look whether the session is still there; True if its program has ended."""
         try:
             if not self._alive():
-                server.nudge_tmux(self.machine.transport)
+                self.machine.io.nudge()
             now = self._now()
         except Unreachable as error:
             if error.reason != "no_server":

@@ -1,26 +1,24 @@
 """A pane of another tmux server, reached as if it were a session of ours.
 
-Everything above asks a transport for a session's options, screen and input. This one answers for one pane of another
-server: what we would keep in options of the session stands in a file of ours, and no command that changes anything but
-the program's input is let through. So callers need not know whose pane it is, and the other server stays as it is.
+What we would keep in options of the session stands in a file of ours, and nothing is done to the pane but that something is
+typed into it. So callers need not know whose pane it is, and the other server stays as it is.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Usage
 from tmuxctl.state_files import take_lock
 from tmuxctl.terminal.tmux import layout, options
-from tmuxctl.terminal.tmux.pane_io import FORMATS, READS_HISTORY, field_format
+from tmuxctl.terminal.tmux.pane_io import READS_HISTORY, PaneIO, Reasons, Typing, add_target, refuse_output
 from tmuxctl.timing import TIMING
-from tmuxctl.transport.base import Command, Guard, Transport, Watch, read_object
+from tmuxctl.transport.base import Command, GuardRefused, Transport, Watch, read_object
 from tmuxctl.untrusted import to_record
 
 LISTED = (
@@ -40,19 +38,11 @@ LISTED = (
     "#{session_name}",
 )
 
-SAFE = re.compile(r"[A-Za-z0-9 .:_-]*")
-"""What a value may hold that stands in a tmux format as it is."""
-
 TYPED_INTO = "#{&&:#{window_active},#{||:#{pane_active},#{pane_synchronized}}}"
 """A tmux condition: the keys of a person who is in this pane's session reach it."""
 
-OPTION = re.compile(rf"#\{{(?:=(-?[0-9]+):)?{options.PREFIX}(\w+)\}}")
-
-HARMLESS = ("display-message", "capture-pane", "paste-buffer", "delete-buffer", "send-keys")
-"""Commands that leave a server's options, layout, modes and pipes as they are."""
-
-LEFT_OUT = (("run-shell", "true"), ("copy-mode", "-q"))
-"""Beginnings of commands that are of no use to a pane that is not ours: a nudge, and leaving a mode a person is in."""
+BEFORE, OF = f"{options.PREFIX}before", f"{options.PREFIX}of"
+"""Kept with the options: the rows before the last input, and the incarnation whose offsets that input is told by."""
 
 NAMESPACE = "5b1c6c0e-6f0c-4d43-9f5f-6f3b6a0f6b0a"
 
@@ -148,58 +138,105 @@ def _list_targets(pane: ForeignPane, window_name: str) -> Iterator[str]:
             yield session
 
 
-class ForeignTransport:
-    """Reaches one pane through `inner`, a transport to its server. What the session is called is `name`; `folder` holds
-    what we remember of it; `spec` is what `show` says; with `journal` our own writer reads along."""
+class ForeignIO(PaneIO):
+    """One pane, by a transport to its server. What the session is called is `name`; `folder` holds what we remember of it;
+    `spec` is what `show` says; with `journal` our own writer reads along."""
 
     def __init__(
-        self, inner: Transport, pane: ForeignPane, name: str, folder: str, spec: Mapping[str, Any], *, journal: bool
+        self, transport: Transport, pane: ForeignPane, name: str, folder: str, spec: Mapping[str, Any], *, journal: bool
     ) -> None:
-        self.inner, self.pane, self.name, self.folder, self.journal = inner, pane, name, folder, journal
+        super().__init__(transport)
+        self.pane, self.name, self.folder, self.journal = pane, name, folder, journal
         # the id is that of this server and first process alone: a pane with other ones is another pane
         is_same = f"#{{==:#{{pid}}.#{{pane_pid}},{pane.server}.{pane.pid}}}"
-        self._fixed_values = {
-            f"#{{{options.ID}}}": f"#{{?{is_same},{pane.uuid},}}",
-            "#{session_name}": "@NAME@",
+        self._formats = {
+            options.ID: f"#{{?{is_same},{pane.uuid},}}",
             # a person who types into another pane does not disturb this one
-            field_format("session_activity"): f"#{{?{TYPED_INTO},#{{session_activity}},0}}",
+            "session_activity": f"#{{?{TYPED_INTO},#{{session_activity}},0}}",
             # a mode is theirs, whether they look or not
-            FORMATS[READS_HISTORY]: "#{pane_in_mode}",
-            # what reads along is theirs to end, and ours to start with `adopt` alone
-            "#{pane_pipe}": "1",
+            READS_HISTORY: "#{pane_in_mode}",
         }
         # an offset in a journal and a place on the screen are points of two kinds: no cursor is good for both
-        incarnation = pane.uuid[:8] + (".1" if journal else ".0")
-        about = {"incarnation": incarnation, "created": "0", "spec": json.dumps({**spec, "journal": journal})}
-        self._about = {name: value.replace("\n", " ") for name, value in about.items()}
+        self._incarnation = pane.uuid[:8] + (".1" if journal else ".0")
+        self._fixed = {
+            "session_name": name,
+            # what reads along is theirs to end, and ours to start with `adopt` alone
+            "pane_pipe": "1",
+            options.INCARNATION: self._incarnation,
+            options.CREATED: "0",
+            options.SPEC: json.dumps({**spec, "journal": journal}),
+        }
         self._places: dict[int, str] = {}
         self._changed = time.monotonic()
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
+    def target(self, name: str) -> str:
+        """The pane, which stays the same when it is moved or its session renamed."""
+        return self.pane.id
 
-    @property
-    def home(self) -> str:
-        """Where the files of this one session are; made when something is first written there."""
-        return self.folder
+    def format_field(self, field: str) -> str:
+        """As of every pane, but for what means something else where others are at home."""
+        return self._formats.get(field) or super().format_field(field)
 
-    def put(self, path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
-        """As every transport; the folder is made with its first file."""
-        try:
-            self.inner.put(path, data, mode=mode, durable=durable)
-        except FileNotFoundError:
-            self._make_folder()
-            self.inner.put(path, data, mode=mode, durable=durable)
+    def read_known(self) -> Mapping[str, str]:
+        """The options of ours, which stand in a file, and what is the same for every such pane."""
+        values = dict.fromkeys(options.NAMES - {options.ID}, "") | self._load_options()
+        return values | {options.INPUT_FACTS: values[options.INPUT][: options.FACTS_SIZE]} | self._fixed
 
-    def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
-        """Denied: nothing is created on another's server."""
-        raise self._denied("new-session")
+    def list_values(self, fields: Sequence[str], *, timeout: float = 8.0) -> list[list[str]]:
+        """The values of these fields for this pane."""
+        return [self.look(self.name, fields, timeout=timeout).values]
 
-    def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> Watch:
-        """As every transport; without a journal it wakes often, for nothing tells of output."""
-        if self.journal:
-            return self.inner.watch(folders, pid, terminal=terminal)
-        return _ForeignWatch(self.inner.watch([], pid, terminal=terminal), self)
+    def set_options(
+        self, name: str, values: Mapping[str, str | None], *, unless: Reasons | None = None, timeout: float = 8.0
+    ) -> bool:
+        """As for a session of ours, in the file."""
+        with self._change_options() as kept:
+            if unless:
+                try:
+                    self.transport.run([self.make_guard(name, unless)], timeout=timeout)
+                except GuardRefused:
+                    return False
+            self._save_options(kept | {option: value or "" for option, value in values.items()})
+        return True
+
+    def type_into(
+        self,
+        name: str,
+        typing: Typing,
+        *,
+        unless: Reasons | None = None,
+        clear: Mapping[str, str] | None = None,
+        timeout: float = 8.0,
+    ) -> Collection[str]:
+        """As for a session of ours, but that no mode is left."""
+        with self._change_options() as kept:
+            commands: list[Command] = [self.make_guard(name, unless)] if unless else []
+            commands.append(("display-message", "-p", "-t", self.pane.id, typing.remember))
+            changed = dict(kept)
+            if typing.id:
+                # a process that ends or times out from here on cannot know whether it was typed: it is never typed twice
+                changed[options.ACKNOWLEDGED] = f"{kept.get(options.ACKNOWLEDGED, '')[-240:]} {typing.id}"
+                self._save_options(changed)
+            try:
+                printed = self.transport.run(
+                    [*commands, *add_target(typing.commands, self.pane.id)], buffer=typing.buffer, timeout=timeout
+                )
+            except TmuxctlError as error:
+                if error.reason != "backend_timeout":
+                    self._save_options(kept)
+                if not isinstance(error, GuardRefused):
+                    raise
+                return self.take_back(typing, error, timeout)
+            last_input, _, rest = printed.partition(b"\n")
+            refuse_output(rest)
+            changed[options.INPUT] = last_input.decode()
+            # the offset where the output stood (`paste.LastInput.remember`)
+            changed[BEFORE] = self._places.get(int(changed[options.INPUT].split(":")[2]), "")
+            self._save_options(changed)
+        return ()
+
+    def nudge(self) -> None:
+        """Not here: no process is started on another's server."""
 
     def note_change(self, place: int, rows: str) -> None:
         """The screen changed: `rows` is what stands before the cursor, which is at `place`."""
@@ -212,79 +249,87 @@ class ForeignTransport:
 
     def rows_before_input(self) -> str:
         """What stood before the cursor when something was last typed; empty if that is not known."""
-        return self._load_options().get("before", "")
+        return self._load_options().get(BEFORE, "")
 
-    def run(
-        self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 8.0
-    ) -> bytes:
-        """As every transport, for this pane alone. Denied `foreign` for what would change more than its input."""
-        self._refuse_changes(commands)
-        if not _sets_options(commands):
-            return self._run(commands, buffer, timeout)
+    @contextmanager
+    def _change_options(self) -> Iterator[dict[str, str]]:
+        """The options in the file, which no other process changes meanwhile."""
         if self.pane.ours:
-            raise own_session_error(self.name, self.inner.socket)
-        self._make_folder()
+            raise own_session_error(self.name, self.transport.socket)
+        self.make_folder()
         with hold_lock(f"{self.folder}/{layout.LOCK}", self.name):
-            return self._run(commands, buffer, timeout)
-
-    def _refuse_changes(self, commands: Sequence[Command]) -> None:
-        for command in commands:
-            harmless = isinstance(command, Guard) or command[0] in HARMLESS or command[:2] in LEFT_OUT
-            if not (harmless or _lists_panes(command) or _find_option_set(command)):
-                raise self._denied(command[0])
-
-    def _run(self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float) -> bytes:
-        translated = _TranslatedList(self._load_options(), self._fixed_values, self.name, self.pane.id)
-        list_here = translated.translate_list(commands)
-        if not list_here:
-            return b""
-        ids = [command[-1].split()[-1] for command in commands if _find_option_set(command) == "ack"]
-        if ids:
-            # a process that ends or times out from here on cannot know whether it was typed: record it before, never type it twice
-            self._save_options({**translated.kept, "ack": f"{translated.kept.get('ack', '')} {ids[-1]}"})
-        try:
-            printed = self.inner.run(list_here, buffer=buffer, timeout=timeout)
-        except TmuxctlError as error:
-            if ids and error.reason != "backend_timeout":
-                self._save_options(translated.kept)
-            raise
-        rest, changed = translated.read_output(printed)
-        if "input" in changed:
-            changed["before"] = self._places.get(_read_offset(changed["input"]), "")
-        if changed or ids:
-            self._save_options({**translated.kept, **changed})
-        return rest
+            yield self._load_options()
 
     def _load_options(self) -> dict[str, str]:
         """Our options and their values. An input is told of by a point of the kind that counts now, or not at all."""
         kept: dict[str, str] = {}
         with suppress(NotFound, OSError, ValueError):
-            found = read_object(self.inner, self._options_file)
-            kept = {name: value for name, value in found.items() if isinstance(value, str)}
-        if kept.pop("of", None) != self._about["incarnation"]:
-            kept.pop("input", None)
-        return {**kept, **self._about}
+            found = read_object(self.transport, self._options_file)
+            kept = {options.PREFIX + name: value for name, value in found.items() if isinstance(value, str)}
+        if kept.pop(OF, None) != self._incarnation:
+            kept.pop(options.INPUT, None)
+        return kept
 
     def _save_options(self, values: Mapping[str, str]) -> None:
-        kept = {name: value for name, value in values.items() if value and name not in self._about}
-        self.put(self._options_file, to_record({**kept, "of": self._about["incarnation"]}))
+        kept = {option.removeprefix(options.PREFIX): value for option, value in values.items() if value}
+        self.transport.put(self._options_file, to_record({**kept, "of": self._incarnation}))
 
     @property
     def _options_file(self) -> str:
         return f"{self.folder}/{layout.SESSIONS}/{self.pane.uuid}/{layout.PANE_OPTIONS}"
 
-    def _make_folder(self) -> None:
+    def make_folder(self) -> None:
+        """Make the folder of what we remember of it."""
         above = os.path.dirname(self.folder)
         sessions = f"{self.folder}/{layout.SESSIONS}"
         for folder in (os.path.dirname(above), above, self.folder, sessions, f"{sessions}/{self.pane.uuid}"):
-            self.inner.make_folder(folder)
+            self.transport.make_folder(folder)
 
-    def _denied(self, verb: str) -> TmuxctlError:
-        return Denied(
-            f"{self.name} is a pane of somebody else's tmux: {verb} would change it",
-            reason="foreign",
-            hint="only a session that tmuxctl started can do this: tmuxctl new",
-        )
+
+class ForeignTransport:
+    """The transport to the server of a pane, with the folder of this one pane, and without a way to change the server."""
+
+    def __init__(self, io: ForeignIO) -> None:
+        self.io, self.inner = io, io.transport
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    @property
+    def home(self) -> str:
+        """Where the files of this one session are; made when something is first written there."""
+        return self.io.folder
+
+    def put(self, path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
+        """As every transport; the folder is made with its first file."""
+        try:
+            self.inner.put(path, data, mode=mode, durable=durable)
+        except FileNotFoundError:
+            self.io.make_folder()
+            self.inner.put(path, data, mode=mode, durable=durable)
+
+    def run(
+        self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 8.0
+    ) -> bytes:
+        """Questions alone. Denied `foreign` for all else: the pane itself is reached through its `ForeignIO`."""
+        for command in commands:
+            if command[0] != "display-message":
+                raise Denied(
+                    f"{self.io.name} is a pane of somebody else's tmux: {command[0]} would change it",
+                    reason="foreign",
+                    hint="only a session that tmuxctl started can do this: tmuxctl new",
+                )
+        return self.inner.run(commands, timeout=timeout)
+
+    def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
+        """Denied: nothing is created on another's server."""
+        return self.run(commands, timeout=timeout)
+
+    def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> Watch:
+        """As every transport; without a journal it wakes often, for nothing tells of output."""
+        if self.io.journal:
+            return self.inner.watch(folders, pid, terminal=terminal)
+        return _ForeignWatch(self.inner.watch([], pid, terminal=terminal), self.io)
 
 
 @contextmanager
@@ -327,85 +372,10 @@ def own_session_error(name: str, socket: str) -> Conflict:
     )
 
 
-def _read_offset(remembered: str) -> int:
-    """Where the output stood when an input was given (`paste.LastInput.remember`)."""
-    return int(remembered.split(":")[2])
-
-
-def _find_option_set(command: Command) -> str | None:
-    """The option of ours that a command sets, without its prefix; None for every other command."""
-    option_names = [word for word in command if word.startswith(options.PREFIX)] if command[0] == "set-option" else []
-    return option_names[0].removeprefix(options.PREFIX) if option_names else None
-
-
-def _sets_options(commands: Sequence[Command]) -> bool:
-    return any(_find_option_set(command) for command in commands)
-
-
-def _lists_panes(command: Command) -> bool:
-    return command[:2] == ("list-panes", "-a")
-
-
-class _TranslatedList:
-    """One command list as it is said to another's server: our options stand in it as the values they have, and those it
-    sets are printed, marked by a word that no program can guess."""
-
-    def __init__(self, kept: Mapping[str, str], fixed: Mapping[str, str], name: str, pane: str) -> None:
-        self.kept, self.fixed, self.pane = kept, fixed, pane
-        self.mark = os.urandom(8).hex()
-        self.target = f"={name}:"
-        self.shown = {f"{self.mark}=name": name}
-
-    def translate_list(self, commands: Sequence[Command]) -> list[Command]:
-        """The list for this pane."""
-        return [self._translate(command) for command in commands if command[:2] not in LEFT_OUT]
-
-    def _translate(self, command: Command) -> Command:
-        if isinstance(command, Guard):
-            return Guard(self.pane, self._substitute(command.condition), self._substitute(command.answer))
-        if _lists_panes(command):
-            return ("display-message", "-p", "-t", self.pane, self._substitute(command[-1]))
-        if name := _find_option_set(command):
-            value = "" if "-u" in command else self._substitute(command[-1])
-            return ("display-message", "-p", "-t", self.pane, f"{self.mark} {name} {value}")
-        return tuple(self.pane if word == self.target else self._substitute(word) for word in command)
-
-    def _substitute(self, word: str) -> str:
-        for placeholder, replacement in self.fixed.items():
-            word = word.replace(placeholder, replacement.replace("@NAME@", f"{self.mark}=name"))
-        return OPTION.sub(self._format_value, word)
-
-    def _format_value(self, found: re.Match[str]) -> str:
-        value = self.kept.get(found[2], "")
-        if found[1]:
-            size = int(found[1])
-            value = value[:size] if size > 0 else value[size:]
-        if SAFE.fullmatch(value):
-            return value
-        # tmux would interpret it: it is put in after tmux has printed the rest
-        self.shown[f"{self.mark}={found[2]}"] = value
-        return f"{self.mark}={found[2]}"
-
-    def read_output(self, printed: bytes) -> tuple[bytes, dict[str, str]]:
-        """What was printed, and the options that were set."""
-        changed: dict[str, str] = {}
-        rest = []
-        for line in printed.split(b"\n"):
-            if line.startswith(f"{self.mark} ".encode()):
-                _, name, value = line.decode().split(" ", 2)
-                changed[name] = value
-            else:
-                rest.append(line)
-        output = b"\n".join(rest)
-        for mark, value in self.shown.items():
-            output = output.replace(mark.encode(), value.encode())
-        return output, changed
-
-
 class _ForeignWatch:
     """A wake-up by time, because nothing tells of output: the rarer, the longer nothing changes."""
 
-    def __init__(self, watch: Watch, pane: ForeignTransport) -> None:
+    def __init__(self, watch: Watch, pane: ForeignIO) -> None:
         self._watch, self._pane = watch, pane
 
     def wait(self, timeout: float) -> bool:

@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, NamedTuple, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl import widths
 from tmuxctl.terminal.tmux.journal import Journal, JournalExtent, JournalSlice
-from tmuxctl.terminal.tmux.server import Pane
-from tmuxctl.transport.base import Transport
 from tmuxctl.untrusted import parse_json
 
 if TYPE_CHECKING:
-    from tmuxctl.terminal.panes.foreign import ForeignTransport
+    from tmuxctl.terminal.panes.foreign import ForeignIO
+    from tmuxctl.terminal.tmux.pane_io import Looked
     from tmuxctl.terminal.tmux.server import Pane
-    from tmuxctl.transport.base import Transport
 
 COLUMN, ROW = 1 << 12, 1 << 24
 """An offset is the place of the cursor, counted from the first row there ever was, and how often the screen has changed
 since the cursor came there: it grows with all that happens."""
 
-PLACE = "#{history_size} #{history_limit} #{cursor_y} #{cursor_x} #{alternate_on} #{pane_width}"
-
-ACTIVITY = "#{?session_name,#{window_activity},0}"
+PLACE = ("history_size", "history_limit", "cursor_y", "cursor_x", "alternate_on", "pane_width")
 
 ACTIVITY_QUIET = 1.0
 """Seconds of quiet from which tmux's whole seconds tell it."""
@@ -43,9 +40,9 @@ class ScreenPosition(NamedTuple):
     cols: int
 
     @classmethod
-    def parse(cls, printed: bytes) -> ScreenPosition:
-        """What tmux makes of PLACE, in the first line."""
-        return cls(*(int(word or 0) for word in printed.split(b"\n", 1)[0].split(b" ")))
+    def parse(cls, values: Sequence[str]) -> ScreenPosition:
+        """By the values of PLACE."""
+        return cls(*(int(value or 0) for value in values))
 
     @property
     def row(self) -> int:
@@ -73,11 +70,11 @@ class ScreenJournal(Journal):
 
     streams = False
 
-    def __init__(self, transport: Transport, pane: Pane, folder: str) -> None:
-        super().__init__(transport, folder)
-        self.pane, self.tmux = pane.target, cast("ForeignTransport", transport)
+    def __init__(self, io: ForeignIO, pane: Pane, folder: str) -> None:
+        super().__init__(io.transport, folder)
+        self.io, self.name = io, pane.name
         self._version = pane.tmux
-        self._screen = b""
+        self._screen: Looked | None = None
         self._position = ScreenPosition(0, 0, 0, 0, 0, 0)
         self._dropped_rows: int | None = 0
         self._end, self._read_end = 0, -1
@@ -86,34 +83,27 @@ class ScreenJournal(Journal):
     def extent(self) -> JournalExtent:
         """How far it came by now. When it last grew is known from the second look on; at the first tmux tells it of the whole
         window, to the second."""
-        screen = self._read_screen()
+        screen = self.io.look(self.name, PLACE, [()])
         if screen != self._screen:
             first = not self._screen
-            self._screen, self._position = screen, ScreenPosition.parse(screen)
+            self._screen, self._position = screen, ScreenPosition.parse(screen.values)
             self._dropped_rows = self._count_dropped()
             offset = (self._position.row + (self._dropped_rows or 0)) * ROW + self._position.x * COLUMN
             self._end = offset if first else max(offset, self._end + 1)
             self._grown = self._read_last_activity() if first else time.time()
-            self.tmux.note_change(self._end, self._rows_before_cursor())
+            self.io.note_change(self._end, self._rows_before_cursor(screen.captures[0]))
         return JournalExtent(0, self._end, False, self._grown)
 
     def _read_last_activity(self) -> float:
         """When the pane's window last printed, at the latest, by the wall clock; 0.0 if that was only just now."""
-        printed = self.tmux.run([("display-message", "-p", "-t", self.pane, ACTIVITY)]).strip()
-        latest = float(printed or 0) + 1.0
+        (active,) = self.io.look(self.name, ("window_activity",)).values
+        latest = float(active or 0) + 1.0
         return latest if 1.0 < latest <= time.time() - ACTIVITY_QUIET else 0.0
 
-    def _read_screen(self) -> bytes:
-        return self.tmux.run(
-            [("display-message", "-p", "-t", self.pane, PLACE), ("capture-pane", "-p", "-t", self.pane)]
-        )
-
-    def _rows_before_cursor(self) -> str:
+    def _rows_before_cursor(self, screen: bytes) -> str:
         """The rows up to the cursor, with what tells where they are looked for later."""
         position = self._position
-        rows = self._screen.decode(errors="replace").split("\n")[1:][: position.y + 1][-ABOVE:]
-        if not rows:
-            return ""
+        rows = screen.decode(errors="replace").split("\n")[: position.y + 1][-ABOVE:]
         rows[-1] = widths.first_columns(rows[-1], position.x, self._version)
         return json.dumps([position.row, self._dropped_rows or 0, position.cols, rows])
 
@@ -122,7 +112,7 @@ class ScreenJournal(Journal):
         position = self._position
         if not position.full:
             return 0
-        remembered = self.tmux.rows_before_input()
+        remembered = self.io.rows_before_input()
         if not remembered:
             return None
         try:
@@ -132,13 +122,13 @@ class ScreenJournal(Journal):
         if position.alternate or cols != position.cols or position.dropped < ABOVE:
             return None
         starts = [start for start in range(row, -1, -position.dropped) if len(rows) - 1 <= start <= position.row]
-        grabs = [self._capture_command(start - len(rows) + 1, start) for start in starts]
-        printed = self.tmux.run([("display-message", "-p", "-t", self.pane, PLACE), *grabs]).decode(errors="replace")
-        first, *lines = printed.split("\n")
-        if ScreenPosition.parse(first.encode()).history != position.history:
+        values, captures = self.io.look(
+            self.name, PLACE, [self._rows_between(start - len(rows) + 1, start) for start in starts]
+        )
+        if ScreenPosition.parse(values).history != position.history:
             # the program goes on printing: the next look tells
             return self._dropped_rows
-        blocks = [lines[index : index + len(rows)] for index in range(0, len(starts) * len(rows), len(rows))]
+        blocks = [capture.decode(errors="replace").split("\n")[: len(rows)] for capture in captures]
         alike = [
             # what was typed stands behind the prompt: a row without it is more likely the same prompt printed again
             (block[-1] == rows[-1], int(dropped_before + row - start))
@@ -147,10 +137,10 @@ class ScreenJournal(Journal):
         ]
         return min(alike)[1] if alike else None
 
-    def _capture_command(self, first: int, last: int, *options: str) -> tuple[str, ...]:
-        """The command that prints rows, counted from the oldest that is kept."""
+    def _rows_between(self, first: int, last: int) -> tuple[str, ...]:
+        """The flags that capture rows, counted from the oldest that is kept."""
         top = self._position.history
-        return ("capture-pane", "-p", *options, "-t", self.pane, "-S", str(first - top), "-E", str(last - top))
+        return ("-S", str(first - top), "-E", str(last - top))
 
     def read(self, offset: int, limit: int | None = None) -> JournalSlice:
         """The rows from a place on, as lines; all that is visible where that place is not known any more, or the screen is
@@ -167,12 +157,8 @@ class ScreenJournal(Journal):
         before_oldest = row < 0 or (row == 0 and position.full)
         lost = position.alternate or row > position.row or (position.full and self._dropped_rows is None and offset > 0)
         first, column = (position.history, 0) if lost else (max(0, row), 0 if before_oldest else column // COLUMN)
-        rows = (
-            self.tmux.run([self._capture_command(first, position.row, "-J")])
-            .decode(errors="replace")
-            .rstrip("\n")
-            .split("\n")
-        )
+        (captured,) = self.io.look(self.name, (), [("-J", *self._rows_between(first, position.row))]).captures
+        rows = captured.decode(errors="replace").rstrip("\n").split("\n")
         rows[0] = rows[0].removeprefix(widths.first_columns(rows[0], column, self._version))
         data = "\r\n".join(line.rstrip() for line in rows).encode()
         return JournalSlice(data, offset, end, bool(lost or before_oldest))

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
 from functools import reduce
 from typing import NamedTuple
 
-from tmuxctl.errors import Failed, NotFound
+from tmuxctl.errors import Failed, NotFound, Unreachable
 from tmuxctl.terminal.tmux import options
+from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Command, Guard, GuardRefused, Transport
 
 READS_HISTORY = "person_reads_history"
@@ -177,28 +179,36 @@ class PaneIO:
         if clear is not None:
             fields = " ".join(map(self.format_field, clear))
             is_clear = Guard(target, f"#{{==:{fields},{' '.join(clear.values())}}}")
-            if self._write([is_clear, *writing], typing, timeout) is None:
+            with suppress(GuardRefused):
+                refuse_output(self.transport.run([is_clear, *writing], buffer=typing.buffer, timeout=timeout))
                 return ()
         if unless:
             # no person reads the history (else it is refused): leave copy mode, which would swallow the input
             writing = [self.make_guard(name, unless), ("copy-mode", "-q", "-t", target), *writing]
-        answer = self._write(writing, typing, timeout)
-        if answer is None:
-            return ()
+        try:
+            refuse_output(self.transport.run(writing, buffer=typing.buffer, timeout=timeout))
+        except GuardRefused as refused:
+            return self.take_back(typing, refused, timeout)
+        return ()
+
+    def take_back(self, typing: Typing, refused: GuardRefused, timeout: float) -> Collection[str]:
+        """Remove what was to be typed from the paste buffers, and return the reasons against it."""
         if typing.buffer:
             self.transport.run([("delete-buffer", "-b", typing.buffer[0])], timeout=timeout)
-        return read_reasons(answer)
+        return {word.removesuffix("=1") for word in refused.answer.split() if word.endswith("=1")}
 
-    def _write(self, commands: Sequence[Command], typing: Typing, timeout: float) -> str | None:
-        """None if it was carried out, else the guard's answer; what was to be typed is then still in the paste buffer."""
+    def nudge(self) -> None:
+        """Make tmux look which programs have ended: 3.3a overlooks an end now and then, until another process of its own
+        ends (measured). It may overlook the end of that one too, so that `run-shell` is never answered; the next call
+        makes it see both."""
         try:
-            refuse_output(self.transport.run(commands, buffer=typing.buffer, timeout=timeout))
-        except GuardRefused as refused:
-            return refused.answer
-        return None
+            self.transport.run([("run-shell", "true")], timeout=TIMING.tmux.nudge_seconds)
+        except Unreachable as error:
+            if error.reason != "backend_timeout":
+                raise
 
     def make_guard(self, name: str, unless: Reasons) -> Guard:
-        """The guard that ends a list if a reason holds, and answers which; `read_reasons` reads that."""
+        """The guard that ends a list if a reason holds, and answers which."""
         known = self.read_known()
         conditions = {
             reason: _join("&&", [self._format_test(test, known) for test in tests]) for reason, tests in unless.items()
@@ -220,11 +230,6 @@ def _join(operator: str, conditions: Iterable[str]) -> str:
 def add_target(commands: Sequence[Command], target: str) -> list[Command]:
     """The commands, each with its target behind its name."""
     return [(command[0], "-t", target, *command[1:]) for command in commands]
-
-
-def read_reasons(answer: str) -> Collection[str]:
-    """The reasons that held, by the answer of `PaneIO.make_guard`."""
-    return {word.removesuffix("=1") for word in answer.split() if word.endswith("=1")}
 
 
 def refuse_output(printed: bytes) -> None:

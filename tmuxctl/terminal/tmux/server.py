@@ -8,12 +8,10 @@ from contextlib import suppress
 from types import NoneType
 from typing import Any, NamedTuple
 
-from tmuxctl.errors import NotFound, Unreachable
+from tmuxctl.errors import NotFound
 from tmuxctl.model import natural_key
 from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux.pane_io import PaneIO, field_format, session_target
-from tmuxctl.timing import TIMING
-from tmuxctl.transport.base import Transport
 from tmuxctl.transport.versions import parse_version
 from tmuxctl.untrusted import fits, parse_json
 
@@ -234,7 +232,7 @@ def list_panes(io: PaneIO, *, timeout: float = 8.0) -> list[Pane]:
     """The facts of every session of ours, by name; hidden ones (`_...`) left out."""
     panes = [parse_pane(values) for values in io.list_values(FIELDS, timeout=timeout)]
     if any(pane and pane.dead and pane.status is None and pane.signal is None for pane in panes):
-        nudge_tmux(io.transport)
+        io.nudge()
         panes = [parse_pane(values) for values in io.list_values(FIELDS, timeout=timeout)]
     return sorted(
         (pane for pane in panes if pane and not pane.name.startswith("_")), key=lambda pane: natural_key(pane.name)
@@ -245,20 +243,9 @@ def parse_with_status(io: PaneIO, values: Sequence[str], timeout: float) -> Pane
     """The pane by these values; a dead one without a status is asked again: tmux 3.3a forgets it until it is nudged (measured)."""
     pane = parse_pane(values)
     if pane and pane.dead and pane.status is None and pane.signal is None:
-        nudge_tmux(io.transport)
+        io.nudge()
         return parse_pane(io.look(pane.name, FIELDS, timeout=timeout).values) or pane
     return pane
-
-
-def nudge_tmux(transport: Transport) -> None:
-    """Make tmux look which programs have ended: 3.3a overlooks an end now and then, until another process of its own
-    ends (measured). It may overlook the end of that one too, so that `run-shell` is never answered; the next call
-    makes it see both."""
-    try:
-        transport.run([("run-shell", "true")], timeout=TIMING.tmux.nudge_seconds)
-    except Unreachable as error:
-        if error.reason != "backend_timeout":
-            raise
 
 
 def require_pane(pane: Pane | None, name: str) -> Pane:
