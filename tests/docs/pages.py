@@ -76,7 +76,7 @@ def all_pages() -> list[Page]:
 def page(name: str, text: str) -> Page:
     """A page, read."""
     sections: list[tuple[str, list[Block | Directive]]] = [("", [])]
-    for part in _Reader(text.split("\n")).parts():
+    for part in _PageReader(text.split("\n")).parts():
         if isinstance(part, str):
             sections.append((part, []))
         else:
@@ -84,7 +84,7 @@ def page(name: str, text: str) -> Page:
     return Page(name, tuple(Section(title, tuple(parts)) for title, parts in sections if title or parts))
 
 
-class _Reader:
+class _PageReader:
     """Goes through the lines once. `margin` is where the text of each list stands that is open."""
 
     def __init__(self, lines: list[str]) -> None:

@@ -73,7 +73,7 @@ def parse(data: bytes, where: str, name: str, *, keys: Keys | None = None) -> Pr
 
     Usage `bad_profile` names the line, what is wrong there, and what would be right.
     """
-    reader = _Reader(where, keys)
+    reader = _NodeReader(where, keys)
     root = parse_yaml(data, where)
     entries = reader.entries(root, "the profile", KEYS)
     said = entries.pop("schema", None)
@@ -92,10 +92,15 @@ def parse(data: bytes, where: str, name: str, *, keys: Keys | None = None) -> Pr
 
 def parse_tests(root: YamlNode, where: str) -> tuple[ScreenTest, ...]:
     """A list of saved screens, as it stands under `tests` or in a file of its own."""
-    return _Reader(where, None).tests(root)
+    return _NodeReader(where, None).tests(root)
 
 
-class _Reader:
+def _items(node: YamlNode) -> Sequence[YamlNode]:
+    """The items of a list; a single one may stand for itself."""
+    return node.value if isinstance(node.value, list) else [node]
+
+
+class _NodeReader:
     """Makes values of nodes; every error has a place."""
 
     def __init__(self, where: str, keys: Keys | None) -> None:
@@ -125,9 +130,7 @@ class _Reader:
         return node.value
 
     def texts(self, node: YamlNode, what: str) -> tuple[str, ...]:
-        """A list of texts; a single one may stand for itself."""
-        items = node.value if isinstance(node.value, list) else [node]
-        return tuple(self.text(item, what) for item in items)
+        return tuple(self.text(item, what) for item in _items(node))
 
     def one_of(self, node: YamlNode, what: str, choices: Sequence[str]) -> str:
         found = self.text(node, what)
@@ -136,26 +139,29 @@ class _Reader:
             raise self.wrong(node, what, f"{ascii(found[:40])} is none of its values", hint)
         return found
 
-    def checked(self, node: YamlNode, what: str, check: Callable[[str], Any]) -> Any:
-        """What `check` makes of the text; its error gets this place."""
+    def checked(self, node: YamlNode, what: str, check: Callable[[Any], Any], found: str | Sequence[str]) -> Any:
+        """What `check` makes of what was found here; its error gets this place."""
         try:
-            return check(self.text(node, what))
+            return check(found)
         except TmuxctlError as error:
             raise self.wrong(node, what, error.message, error.hint) from None
 
-    def word(self, node: YamlNode, what: str) -> str:
-        """A name: of a profile, a rule or an option."""
+    def spelled(self, node: YamlNode, what: str, pattern: str | re.Pattern[str], noun: str, hint: str = "") -> str:
+        """A text that is wholly of this pattern."""
         found = self.text(node, what)
-        if not NAME.fullmatch(found):
-            hint = "letters, digits, _ and -, starting with a letter or digit"
-            raise self.wrong(node, what, f"{ascii(found[:40])} is no name", hint)
+        if not re.fullmatch(pattern, found):
+            raise self.wrong(node, what, f"{ascii(found[:40])} is no {noun}", hint)
         return found
 
+    def word(self, node: YamlNode, what: str) -> str:
+        """A name: of a profile, a rule or an option."""
+        return self.spelled(node, what, NAME, "name", "letters, digits, _ and -, starting with a letter or digit")
+
     def size(self, node: YamlNode, what: str) -> str:
-        return str(self.checked(node, what, parse_size))
+        return str(self.checked(node, what, parse_size, self.text(node, what)))
 
     def seconds(self, node: YamlNode, what: str) -> float | None:
-        return self.checked(node, what, parse_seconds)  # type: ignore[no-any-return]
+        return self.checked(node, what, parse_seconds, self.text(node, what))  # type: ignore[no-any-return]
 
     def pause(self, node: YamlNode, what: str) -> float:
         return self.seconds(node, what) or 0.0
@@ -165,18 +171,12 @@ class _Reader:
         return self.text(node, what)
 
     def number(self, node: YamlNode, what: str) -> float:
-        found = self.text(node, what)
-        if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", found):
-            raise self.wrong(node, what, f"{ascii(found[:40])} is no number", "0, 3 or 1.5")
-        return float(found)
+        return float(self.spelled(node, what, r"[0-9]{1,9}(\.[0-9]{1,6})?", "number", "0, 3 or 1.5"))
 
     def keys(self, node: YamlNode, what: str) -> tuple[str, ...]:
         found = self.texts(node, what)
         if self.check_keys:
-            try:
-                self.check_keys(found)
-            except TmuxctlError as error:
-                raise self.wrong(node, what, error.message, error.hint) from None
+            self.checked(node, what, self.check_keys, found)
         return found
 
     def pattern(self, node: YamlNode, what: str) -> str:
@@ -212,18 +212,13 @@ class _Reader:
         return found
 
     def programs(self, node: YamlNode, what: str) -> tuple[str, ...]:
-        found = self.texts(node, what)
-        for program in found:
-            if not PROGRAM.fullmatch(program):
-                hint = "the name without its folder; * and ? stand for anything, as in python3*"
-                raise self.wrong(node, what, f"{ascii(program[:40])} is no name of a program", hint)
-        return found
+        hint = "the name without its folder; * and ? stand for anything, as in python3*"
+        return tuple(self.spelled(item, what, PROGRAM, "name of a program", hint) for item in _items(node))
 
     def variables(self, node: YamlNode, what: str) -> dict[str, str]:
-        found = {key: self.text(entry, key) for key, entry in self.entries(node, what, ()).items()}
+        found = self.texts_by_name(node, what)
         for name in found:
-            if not VARIABLE.fullmatch(name):
-                raise self.wrong(node, what, f"{ascii(name[:40])} is no name of a variable")
+            self.spelled(node._replace(value=name), what, VARIABLE, "name of a variable")
         return found
 
     def options(self, node: YamlNode, what: str) -> dict[str, tuple[str, ...]]:
@@ -233,22 +228,21 @@ class _Reader:
             raise self.wrong(entries[empty], what, f"{empty!r} has no keys", "an answer that is a text has no option")
         return found
 
-    def record(self, node: YamlNode, what: str, readers: Mapping[str, Reader]) -> dict[str, Any]:
+    def record(self, node: YamlNode, what: str, readers: Mapping[str, ReadNode]) -> dict[str, Any]:
         """A map with these keys."""
         found = self.entries(node, what, readers)
         return {key: readers[key](self, entry, f"{what}.{key}") for key, entry in found.items()}
 
-    def rules(self, node: YamlNode, what: str, readers: Mapping[str, Reader]) -> tuple[Rule, ...]:
-        """Rules; a single one may stand without a list."""
+    def rules(self, node: YamlNode, what: str, readers: Mapping[str, ReadNode]) -> tuple[Rule, ...]:
         rules: dict[str, Rule] = {}
-        for item in node.value if isinstance(node.value, list) else [node]:
+        for item in _items(node):
             rule = self._rule(item, what, readers)
             if rule.id in rules:
                 raise self.wrong(item, what, f"two rules with the id {rule.id!r}")
             rules[rule.id] = rule
         return tuple(rules.values())
 
-    def _rule(self, node: YamlNode, what: str, readers: Mapping[str, Reader]) -> Rule:
+    def _rule(self, node: YamlNode, what: str, readers: Mapping[str, ReadNode]) -> Rule:
         found = self.record(node, what, readers)
         for key in ("id", "re", "kind") if what == "asking" else ("id", "re"):
             if key not in found:
@@ -267,8 +261,7 @@ class _Reader:
             return self.word(node, what)
         found = self.record(node, what, _readers_by_key(Hooks))
         for name in found.get("files", {}):
-            if not FILE.fullmatch(name):
-                raise self.wrong(node, "hooks.files", f"{ascii(name[:40])} is no plain name of a file")
+            self.spelled(node._replace(value=name), "hooks.files", FILE, "plain name of a file")
         return Hooks(**found)
 
     def json_object(self, node: YamlNode, what: str) -> str:
@@ -319,7 +312,7 @@ class _Reader:
 
 STATES = tuple(one.value for one in State)
 
-Reader = Callable[[_Reader, YamlNode, str], Any]
+ReadNode = Callable[[_NodeReader, YamlNode, str], Any]
 
 
 class Field(NamedTuple):
@@ -327,7 +320,7 @@ class Field(NamedTuple):
 
     name: str
     key: str
-    read: Reader
+    read: ReadNode
 
 
 def _read_declarations(kind: type[Value]) -> Iterator[Field]:
@@ -350,23 +343,23 @@ def by_field_name(kind: type[Value], found: Mapping[str, Any]) -> dict[str, Any]
     return {field.name: found[field.key] for field in FIELDS[kind] if field.key in found}
 
 
-def _readers_by_key(kind: type[Value]) -> dict[str, Reader]:
+def _readers_by_key(kind: type[Value]) -> dict[str, ReadNode]:
     return {field.key: field.read for field in FIELDS[kind]}
 
 
-def _readers_of_file() -> dict[str, Reader]:
-    found: dict[str, Any] = {"schema": _Reader.text, "name": _Reader.word, "extends": _Reader.word}
+def _readers_of_file() -> dict[str, ReadNode]:
+    found: dict[str, Any] = {"schema": _NodeReader.text, "name": _NodeReader.word, "extends": _NodeReader.word}
     for key, read in _readers_by_key(Profile).items():
         outer, _, inner = key.partition(".")
         if inner:
             found.setdefault(outer, {})[inner] = read
         else:
             found[outer] = read
-    found["tests"] = _Reader.text
+    found["tests"] = _NodeReader.text
     return {key: _record_reader(reader) if isinstance(reader, dict) else reader for key, reader in found.items()}
 
 
-def _one_of_reader(*choices: str) -> Reader:
+def _one_of_reader(*choices: str) -> ReadNode:
     return lambda reader, node, what: reader.one_of(node, what, choices)
 
 
@@ -375,21 +368,18 @@ def _details_of_rules(rules: str) -> tuple[str, ...]:
     return tuple(detail for detail in Detail if rules in detail.traits.rules)
 
 
-def _record_reader(readers: Mapping[str, Reader]) -> Reader:
+def _record_reader(readers: Mapping[str, ReadNode]) -> ReadNode:
     return lambda reader, node, what: reader.record(node, what, readers)
 
 
-def _list_reader(read: Reader) -> Reader:
-    """Reads a list; a single one may stand for itself."""
-    return lambda reader, node, what: tuple(
-        read(reader, item, what) for item in (node.value if isinstance(node.value, list) else [node])
-    )
+def _list_reader(read: ReadNode) -> ReadNode:
+    return lambda reader, node, what: tuple(read(reader, item, what) for item in _items(node))
 
 
-def _whole_record_reader(kind: type[Value], noun: str = "it", hint: str = "") -> Reader:
+def _whole_record_reader(kind: type[Value], noun: str = "it", hint: str = "") -> ReadNode:
     """Reads a record in which every field without a default has to stand."""
 
-    def read(reader: _Reader, node: YamlNode, what: str) -> Value:
+    def read(reader: _NodeReader, node: YamlNode, what: str) -> Value:
         found = reader.record(node, what, _readers_by_key(kind))
         needed = [field.key for field in FIELDS[kind] if field.name not in kind._defaults]
         if not found.keys() >= set(needed):
@@ -399,15 +389,15 @@ def _whole_record_reader(kind: type[Value], noun: str = "it", hint: str = "") ->
     return read
 
 
-def _partial_record_reader(kind: type[Value]) -> Reader:
+def _partial_record_reader(kind: type[Value]) -> ReadNode:
     """Reads a record of which a file that extends another may give some keys: a map it stays until they are joined."""
     return lambda reader, node, what: reader.record(node, what, _readers_by_key(kind))
 
 
-def _rules_reader(*names: str, **choices: Sequence[str]) -> Reader:
+def _rules_reader(*names: str, **choices: Sequence[str]) -> ReadNode:
     """Reads rules with the fields that all have, these besides, and those that take only some of their words."""
 
-    def read(reader: _Reader, node: YamlNode, what: str) -> tuple[Rule, ...]:
+    def read(reader: _NodeReader, node: YamlNode, what: str) -> tuple[Rule, ...]:
         known = _readers_by_key(Rule)
         narrowed = {name: _one_of_reader(*words) for name, words in choices.items()}
         return reader.rules(node, what, {name: known[name] for name in (*EVERY_RULE, *names)} | narrowed)
@@ -418,32 +408,32 @@ def _rules_reader(*names: str, **choices: Sequence[str]) -> Reader:
 EVERY_RULE = ("id", "re", "where", "begin", "unless", "title")
 """The fields that a rule has, whatever it is for."""
 
-READERS: Mapping[str, Reader] = {
-    "str": _Reader.text,
-    "bool": _Reader.truth,
-    "float": _Reader.number,
-    "tuple[str, ...]": _Reader.texts,
-    "Dimensions": _Reader.size,
+READERS: Mapping[str, ReadNode] = {
+    "str": _NodeReader.text,
+    "bool": _NodeReader.truth,
+    "float": _NodeReader.number,
+    "tuple[str, ...]": _NodeReader.texts,
+    "Dimensions": _NodeReader.size,
     "EventWord": _one_of_reader(*EventKind),
-    "Gutter": _Reader.gutter,
-    "JsonObject": _Reader.json_object,
-    "Keys": _Reader.keys,
+    "Gutter": _NodeReader.gutter,
+    "JsonObject": _NodeReader.json_object,
+    "Keys": _NodeReader.keys,
     "Kind": _one_of_reader(*ASKING_KINDS),
-    "Matches": _Reader.matches,
-    "Options": _Reader.options,
-    "Path": _Reader.path,
-    "Pattern": _Reader.pattern,
-    "Patterns": _list_reader(_Reader.pattern),
-    "Pause": _Reader.pause,
-    "Place": _Reader.where_,
-    "Programs": _Reader.programs,
-    "Question": _Reader.question,
-    "Retry": _Reader.retry,
-    "Seconds": _Reader.seconds,
-    "Sign": _Reader.sign,
-    "Texts": _Reader.texts_by_name,
-    "Variables": _Reader.variables,
-    "Word": _Reader.word,
+    "Matches": _NodeReader.matches,
+    "Options": _NodeReader.options,
+    "Path": _NodeReader.path,
+    "Pattern": _NodeReader.pattern,
+    "Patterns": _list_reader(_NodeReader.pattern),
+    "Pause": _NodeReader.pause,
+    "Place": _NodeReader.where_,
+    "Programs": _NodeReader.programs,
+    "Question": _NodeReader.question,
+    "Retry": _NodeReader.retry,
+    "Seconds": _NodeReader.seconds,
+    "Sign": _NodeReader.sign,
+    "Texts": _NodeReader.texts_by_name,
+    "Variables": _NodeReader.variables,
+    "Word": _NodeReader.word,
     "PromptRules": _rules_reader(detail=_details_of_rules("prompt"), kind=PROMPT_KINDS),
     "ContinuationRules": _rules_reader(detail=_details_of_rules("continuation")),
     "BusyRules": _rules_reader(detail=_details_of_rules("busy")),
@@ -451,7 +441,7 @@ READERS: Mapping[str, Reader] = {
     "ErrorRules": _rules_reader("retry", detail=_details_of_rules("errors")),
     "Submit": _partial_record_reader(Submit),
     "AnswerRules": _partial_record_reader(AnswerRules),
-    "Hooks": _Reader.hooks,
+    "Hooks": _NodeReader.hooks,
     "tuple[HookEventRule, ...]": _list_reader(
         _whole_record_reader(HookEventRule, "an event", "- {on: Stop, is: stop}")
     ),
@@ -465,17 +455,17 @@ _KINDS: tuple[type[Value], ...] = (Profile, *RECORDS.values())
 FIELDS: Mapping[type[Value], tuple[Field, ...]] = {kind: tuple(_read_declarations(kind)) for kind in _KINDS}
 """The fields of each class of which a file says something."""
 
-KEYS: Mapping[str, Reader] = _readers_of_file()
+KEYS: Mapping[str, ReadNode] = _readers_of_file()
 """Every key of a file in the order of the documentation, and what reads it."""
 
-TEST: Mapping[str, Reader] = {
-    "screen": _Reader.text,
-    "screen_file": _Reader.text,
-    "title": _Reader.text,
-    "cursor": _Reader.cursor,
+TEST: Mapping[str, ReadNode] = {
+    "screen": _NodeReader.text,
+    "screen_file": _NodeReader.text,
+    "title": _NodeReader.text,
+    "cursor": _NodeReader.cursor,
     "state": _one_of_reader(*STATES),
     "kind": _one_of_reader(*InputKind),
-    "detail": _Reader.text,
-    "asking": _Reader.word,
+    "detail": _NodeReader.text,
+    "asking": _NodeReader.word,
     "not": _list_reader(_one_of_reader(*STATES)),
 }

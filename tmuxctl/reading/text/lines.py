@@ -64,7 +64,7 @@ Row = str | list[str]
 """A text while each of its characters is a cell; else a list of cells, with an empty one behind each wide character."""
 
 
-class _SavedScreen(NamedTuple):
+class _OuterScreen(NamedTuple):
     rows: list[Row]
     wrapped: list[bool]
     touched: list[bool]
@@ -149,7 +149,7 @@ class Lines:
         self._done_wrapped: list[bool] = []
         self._top, self._x, self._y = 0, x, y
         self._mark = (x, y)
-        self._outer: _SavedScreen | None = None
+        self._outer: _OuterScreen | None = None
         self._dropped = self._written = self._graphics = False
         self._last = ""
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
@@ -553,7 +553,7 @@ class Lines:
     def _switch_screen(self, on: bool) -> None:
         if on and self._outer is None:
             rows = self._rows, self._wrapped, self._touched, self._done, self._done_wrapped
-            self._outer = _SavedScreen(*rows, self._dropped, self._written, self._top, self._x, self._y)
+            self._outer = _OuterScreen(*rows, self._dropped, self._written, self._top, self._x, self._y)
             self._rows, self._wrapped, self._touched, self._done, self._done_wrapped = [""], [False], [False], [], []
             self._dropped, self._written, self._top = False, False, 0
             self._move_to_row(self._outer.y - self._outer.top)
