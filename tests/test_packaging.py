@@ -167,3 +167,8 @@ def test_the_readme_says_the_two_commands():
     readme = (ROOT / "README.md").read_text()
     assert "make hero" in readme
     assert "make test" in readme
+
+
+def test_the_readme_stays_short():
+    """As `wc -w` counts. What is more belongs on a page of docs/."""
+    assert len((ROOT / "README.md").read_text().split()) <= 1500

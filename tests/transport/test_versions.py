@@ -8,7 +8,7 @@ import pytest
 
 from tmuxctl.transport import versions
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+LIMITS = Path(__file__).resolve().parents[2] / "docs" / "limits.md"
 
 
 @pytest.mark.parametrize(
@@ -39,5 +39,5 @@ def test_only_servers_that_would_alter_a_text_are_told_not_to() -> None:
         assert "-S" in versions.exact_paste_flags(new), new
 
 
-def test_the_readme_names_every_version_that_was_tried() -> None:
-    assert f"{', '.join(versions.TRIED[:-1])} and {versions.TRIED[-1]}" in README.read_text()
+def test_the_page_of_limits_names_every_version_that_was_tried() -> None:
+    assert f"{', '.join(versions.TRIED[:-1])} and {versions.TRIED[-1]}" in LIMITS.read_text()
