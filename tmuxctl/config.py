@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 from tmuxctl.errors import Usage
 from tmuxctl.model import NAME, Size, parse_bytes, parse_seconds, parse_size
 from tmuxctl.ownership import refuse_unsafe
+from tmuxctl.value import Value
 
 FILE_LIMIT = 1 << 20
 
 
-class Settings(NamedTuple):
+class Settings(Value):
     """Every setting by its name with `_` for `.`; durations in seconds (None: never), lengths in bytes."""
 
     tmux_socket: str
@@ -37,7 +38,7 @@ class Settings(NamedTuple):
         """Every setting with its value and source, in the order of the documentation; then what the file sets to no effect."""
         used = (
             Setting(name, str(value) if isinstance(value, Size) else value, *self.origins[name])
-            for name, value in zip(RULES, self[:-1], strict=True)
+            for name, value in ((name, getattr(self, name.replace(".", "_"))) for name in RULES)
         )
         return (*used, *(Setting(name, self.origins[name].written, *self.origins[name]) for name in self.unused()))
 
@@ -62,7 +63,7 @@ class Origin(NamedTuple):
     written: str
 
 
-class SettingRule(NamedTuple):
+class SettingRule(Value):
     """What a setting may be: `check` makes the value of what was written, or raises Usage."""
 
     default: str | int
@@ -108,7 +109,8 @@ def _merge_settings(path: str, text: str, options: Mapping[str, Any], environmen
                 values[name] = _check_setting(name, value, place, text)
                 origins[name] = Origin(place, str(value))
     sources = {name: Origin("default", str(rule.default)) for name, rule in RULES.items()}
-    return Settings._make((*values.values(), sources | origins))
+    fields = {name.replace(".", "_"): value for name, value in values.items()}
+    return Settings(**fields, origins=sources | origins)
 
 
 def config_folder(environment: Mapping[str, str] | None = None) -> str:

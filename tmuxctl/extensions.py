@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from tmuxctl.config import config_folder, suggest
 from tmuxctl.errors import Denied, Failed, NotFound, Usage
@@ -19,6 +19,7 @@ from tmuxctl.model import NAME
 from tmuxctl.ownership import refuse_unsafe
 from tmuxctl.timing import TIMING
 from tmuxctl.untrusted import read_file
+from tmuxctl.value import Value
 
 GROUP = "tmuxctl.plugins"
 """The group of entry points, each naming a module, and the package that modules from a folder are loaded into."""
@@ -29,7 +30,7 @@ SIZE_LIMIT = 16 << 20
 VARIABLES = {"plugins": "TMUXCTL_PLUGIN_PATH", "profiles": "TMUXCTL_PROFILE_PATH"}
 
 
-class Extension(NamedTuple):
+class Extension(Value):
     """A plugin or profile: `source` is user, path, shipped or package; `form` is module, executable or profile.
 
     `path` is its file; for a package, which is in no folder of plugins, the name of its module.

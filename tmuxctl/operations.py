@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
 from functools import lru_cache, wraps
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from tmuxctl.errors import Denied, TmuxctlError, Usage
 from tmuxctl.model import parse_bytes, parse_seconds, parse_size
@@ -27,7 +27,7 @@ RIGHTS = ("read", "write", "create", "kill")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Waiting(NamedTuple):
+class Waiting(Value):
     """What a command that waits says meanwhile."""
 
     phrase: str
@@ -109,7 +109,7 @@ def _session_argument(function: Callable[..., Any]) -> str:
     return ""
 
 
-class ValueKind(NamedTuple):
+class ValueKind(Value):
     """How a value is written: its word in help, its JSON schema, and how text or JSON becomes it (raises Usage)."""
 
     word: str
@@ -129,7 +129,7 @@ class ValueKind(NamedTuple):
         return hash(self.word)
 
 
-class Flag(NamedTuple):
+class Flag(Value):
     """How an option is written on the command line, where that is not all in its type."""
 
     names: tuple[str, ...] = ()
@@ -144,7 +144,7 @@ class Flag(NamedTuple):
     """It is a file that is read, by default our own standard input."""
 
 
-class Until(NamedTuple):
+class Until(Value):
     """What a command waits for that is given this parameter, as it says meanwhile."""
 
     phrase: str
@@ -226,7 +226,7 @@ FolderName = Annotated[str, ValueKind("dir", {"type": "string"}, _parse_text)]
 FileName = Annotated[str, ValueKind("file", {"type": "string"}, _parse_text)]
 
 
-class Parameter(NamedTuple):
+class Parameter(Value):
     """One parameter of an operation."""
 
     name: str
@@ -260,7 +260,7 @@ class Parameter(NamedTuple):
         return found
 
 
-class Operation(NamedTuple):
+class Operation(Value):
     """One operation, as every surface needs it."""
 
     name: str
@@ -378,7 +378,7 @@ def _unwrap_annotation(hint: Any) -> tuple[Any, list[Any], bool]:
             return hint, extras, optional
 
 
-class Call(NamedTuple):
+class Call(Value):
     """The call under way: who may what, until when, and whether the caller still wants it."""
 
     request_id: str

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import NamedTuple
+
+from tmuxctl.value import Value
 
 Version = tuple[int, int] | None
 """The major and minor number of a tmux; None if that is not known."""
@@ -42,7 +43,7 @@ TAKES_SKIN_TONE = _code_points(
 """The people and hands whose skin tone tmux 3.6 and later join to them; earlier ones join a tone to anything, or nothing."""
 
 
-class WidthRules(NamedTuple):
+class WidthRules(Value):
     """What one version of tmux does. `cell_bytes`: so much UTF-8 fits into a cell, and what does not is left out."""
 
     version: tuple[int, int]

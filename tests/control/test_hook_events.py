@@ -19,6 +19,7 @@ from tmuxctl.model import State
 from tmuxctl.profile_files import library
 from tmuxctl.program_profile import HookEventRule, Hooks, Transcript
 from tmuxctl.timing import LIMITS, Limits
+from tmuxctl.value import changed
 
 TOLD = Hooks(
     events=(
@@ -286,7 +287,7 @@ def test_a_transcript_that_a_confined_program_names_is_not_read(
     if declared is None:
         # a session of an older version
         facts = {name: fact for name, fact in pane.spec.items() if name != "confined"}
-        pane = pane._replace(spec={**facts, "plugins": list(before)})
+        pane = changed(pane, spec={**facts, "plugins": list(before)})
     how = Transcript(user={"is": "user"}, agent={"is": "agent"}, input="text", text="text")
     found = hook_events.find_transcript_entry(control.machine, pane, how, "turns.jsonl", "ask")
     assert (found is not None) is is_read

@@ -16,6 +16,7 @@ from programs import LINES, SHELL, program
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Usage
 from tmuxctl.model import State
+from tmuxctl.value import changed
 
 HOSTILE = (
     "x##y",
@@ -354,7 +355,7 @@ def test_the_users_own_tmux_configuration_has_no_effect(control: Control, place:
 
 @pytest.mark.on("memory")
 def test_no_more_sessions_start_than_the_settings_allow(control: Control) -> None:
-    control.machine.settings = control.machine.settings._replace(limits_sessions=2)
+    control.machine.settings = changed(control.machine.settings, limits_sessions=2)
     control.new("a", LINES)
     control.new("ended", ("sh", "-c", "exit 0"))
     assert control.wait("ended", exit=True).matched

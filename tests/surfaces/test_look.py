@@ -24,6 +24,7 @@ from tmuxctl.model import Asking, Confidence, Option, Session, State, Status
 from tmuxctl.operations import find, to_json
 from tmuxctl.surfaces.cli.manual import reference
 from tmuxctl.surfaces.cli.printing import cells, color, output, progress, table
+from tmuxctl.value import changed
 from tmuxctl.vocabulary import EvidenceKind, InputKind
 from tools import cast
 
@@ -218,7 +219,7 @@ def test_a_password_is_never_shown_as_a_word_to_type() -> None:
     asking = Asking(InputKind.PASSWORD, "1", "Password:")
     one = Session("x", "1", status=Status(State.ASKING, asking=asking))
     assert "answer:   tmuxctl --socket s decide x --secret-from-env VARIABLE" in table.facts(
-        one, OPTIONS._replace(socket="s")
+        one, changed(OPTIONS, socket="s")
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import tmuxctl
 from tmuxctl.errors import TmuxctlError
@@ -18,6 +18,7 @@ from tmuxctl.terminal.tmux import layout
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import read_object
 from tmuxctl.untrusted import to_record
+from tmuxctl.value import Value
 
 if TYPE_CHECKING:
     from tmuxctl.extensions import Extension
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from tmuxctl.transport.base import Transport
 
 
-class ProfileEntry(NamedTuple):
+class ProfileEntry(Value):
     """One profile as it stands in the file: the names its program has in the foreground, and what `frozen` made of it."""
 
     names: tuple[str, ...]
@@ -73,7 +74,9 @@ class KnownProfiles:
                     return
         self._entries = tuple(_load_entries(extensions_found))
         with suppress(TmuxctlError, OSError):
-            self.transport.put(path, to_record({"key": key, "programs": self._entries}))
+            self.transport.put(
+                path, to_record({"key": key, "programs": [(entry.names, entry.frozen) for entry in self._entries]})
+            )
 
 
 def _load_entries(found: Sequence[Extension]) -> list[ProfileEntry]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tmuxctl import extensions
 from tmuxctl.errors import NotFound, Usage
@@ -16,6 +16,7 @@ from tmuxctl.extensions import Extension
 from tmuxctl.model import NAME
 from tmuxctl.ownership import refuse_unsafe
 from tmuxctl.program_profile import is_named
+from tmuxctl.value import Value
 
 if TYPE_CHECKING:
     from tmuxctl.profile_files.schema import Keys, ProfileDocument
@@ -27,7 +28,7 @@ SOURCES = ("user", "path", "package", "shipped")
 Stamp = tuple[int, int]
 
 
-class Wrapper(NamedTuple):
+class Wrapper(Value):
     """A program that runs another: the options that take a value, and how many words stand before the command."""
 
     valued: str

@@ -14,6 +14,7 @@ from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unr
 from tmuxctl.evidence import FULL, Kernel
 from tmuxctl.evidence import Tty as Tty
 from tmuxctl.untrusted import JSON_LIMIT, parse_record
+from tmuxctl.value import Value
 
 SERVER, TMUX_CONF = "server", "tmux.conf"
 """Files of the state folder: which process the server is, and since when; what it reads as it starts."""
@@ -57,7 +58,7 @@ class GuardRefused(Failed):
         self.answer = answer
 
 
-class File(NamedTuple):
+class File(Value):
     """A file's size in bytes and its last change in seconds of the wall clock."""
 
     size: int
@@ -92,14 +93,14 @@ class Process(NamedTuple):
         return not self.lives and self.threads <= 1
 
 
-class Quota(NamedTuple):
+class Quota(Value):
     """How much of something is used, and how much there may be."""
 
     used: int
     most: int
 
 
-class Resources(NamedTuple):
+class Resources(Value):
     """What is left of what sessions need: bytes on the disk, the machine's pseudoterminals, the server's descriptors; None
     for what cannot be asked."""
 
@@ -108,7 +109,7 @@ class Resources(NamedTuple):
     descriptors: Quota | None = None
 
 
-class ProcessLoad(NamedTuple):
+class ProcessLoad(Value):
     """What a tree of processes takes: how many they are, their resident memory in bytes, shared pages counted for each, and
     their processor time in seconds, that of children that have ended included."""
 
@@ -117,7 +118,7 @@ class ProcessLoad(NamedTuple):
     cpu: float
 
 
-class Probe(NamedTuple):
+class Probe(Value):
     """What the kernel told of a terminal, and when: `at` by the machine's monotonic clock (the same as `clock()`), `wall`
     by its wall clock in seconds, to compare with `File.modified`. Where there is no /proc, `kernel` has the settings of
     the terminal only, and is None where they are not to be had either."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import NamedTuple, Protocol
+from typing import Protocol
+
+from tmuxctl.value import Value, changed
 
 DESCRIPTORS = 256
 """How many of a set's descriptors are looked at."""
@@ -78,7 +80,7 @@ class ProcessView(Protocol):
         """That much of its memory, or nothing."""
 
 
-class ThreadWait(NamedTuple):
+class ThreadWait(Value):
     """`call`, `tty`, `alone`, `timeout` and `inward` as evidence.Thread has them; `readable` is False where the set of
     descriptors it waits for was not to be read."""
 
@@ -90,7 +92,7 @@ class ThreadWait(NamedTuple):
     inward: bool = False
 
 
-class AwaitedDescriptors(NamedTuple):
+class AwaitedDescriptors(Value):
     """What a set of descriptors has: the terminal, None if unknown; `alone`: nothing else; `inward`: nothing else but
     what the process itself writes to."""
 
@@ -251,4 +253,4 @@ def _judge_descriptor(descriptor: int, process: ProcessView, depth: int) -> Awai
         return AwaitedDescriptors(tty, bool(tty), bool(tty))
     if depth and (entries := _read_epoll_list(descriptor, process)):
         return _judge_descriptors(entries, process, depth - 1)
-    return OTHER._replace(inward=process.inward(descriptor))
+    return changed(OTHER, inward=process.inward(descriptor))

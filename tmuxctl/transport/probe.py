@@ -7,12 +7,13 @@ Linux tells it in /proc (proc(5)). `KernelFiles` is where the files come from: `
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from tmuxctl.evidence import FULL, NONE, WCHAN, Kernel, Program, Thread, Tty
 from tmuxctl.transport import calls
 from tmuxctl.transport.base import Process
 from tmuxctl.transport.proc import parse_table
+from tmuxctl.value import Value
 
 PROCESSES, THREADS, DEPTH = 64, 64, 3
 """How many processes of a terminal are told of, how many threads of each, and how many terminals one in the other."""
@@ -39,7 +40,7 @@ READ_PLACES = ("wait_woken", "n_tty_read")
 """Those in which it reads."""
 
 
-class Device(NamedTuple):
+class Device(Value):
     """A device by its number, and the number of the file system it was found in, None if unknown."""
 
     number: int

@@ -7,14 +7,15 @@ import select
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple
+
+from tmuxctl.value import Value
 
 READ = 1 << 16
 DEFAULT_SIGNALS = (13, 25)
 """SIGPIPE and SIGXFSZ, which Python ignores and a program expects to have (signal(7); the same numbers on macOS)."""
 
 
-class FinishedProgram(NamedTuple):
+class FinishedProgram(Value):
     """How a program ended: its exit status (-n for signal n), standard output and standard error."""
 
     status: int

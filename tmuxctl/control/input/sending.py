@@ -19,6 +19,7 @@ from tmuxctl.terminal.input.paste import LastInput, Write
 from tmuxctl.terminal.tmux import lease, options
 from tmuxctl.terminal.tmux.lease import LeaseHolder
 from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.value import changed
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -62,7 +63,7 @@ def send(
             if written := submitting.send_to_input_box(machine, pane, new_write, profile):
                 return written
         return _send_checked(
-            machine, pane, new_write._replace(fresh=fresh), paste=paste, multiline=multiline, secret=secret is not None
+            machine, pane, changed(new_write, fresh=fresh), paste=paste, multiline=multiline, secret=secret is not None
         )
 
     return _write_to_session(machine, session, write)
@@ -92,7 +93,7 @@ def _send_checked(
     echo = "editor" if tty is None or not tty.canonical else "tty" if tty.echo else "none"
     # what the terminal does not show may be a secret, and is remembered nowhere
     typed = b"" if secret or echo == "none" else data
-    return _write_guarded(machine, pane, write._replace(bracketed=bracketed), echo, typed=typed, holder=holder)
+    return _write_guarded(machine, pane, changed(write, bracketed=bracketed), echo, typed=typed, holder=holder)
 
 
 def _refuse_shown(name: str, tty: Tty | None, hidden: bool | None) -> None:

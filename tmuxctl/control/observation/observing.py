@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tmuxctl import evidence as evidences
 from tmuxctl.control.observation import wanting
@@ -24,7 +24,7 @@ from tmuxctl.terminal.tmux.journal import JournalExtent
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Probe, read_object
 from tmuxctl.untrusted import to_record
-from tmuxctl.value import changed
+from tmuxctl.value import Value, changed
 from tmuxctl.vocabulary import Detail, EvidenceKind
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ KEPT_LOOKS = 12
 """How many looks are kept for the next process."""
 
 
-class ObservedState(NamedTuple):
+class ObservedState(Value):
     """A state, the look it was judged by, the name of the profile, None if it was judged without, and what is wanted."""
 
     verdict: Verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tmuxctl.control.lifecycle.reach import reach
 from tmuxctl.control.observation import wanting
@@ -18,7 +18,7 @@ from tmuxctl.terminal.input.paste import LastInput, ended_error
 from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.terminal.tmux.journal import Journal
 from tmuxctl.terminal.tmux.server import Pane
-from tmuxctl.value import changed
+from tmuxctl.value import Value, changed
 from tmuxctl.vocabulary import EvidenceKind, WaitCondition
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ SETTLED = Status(by=EvidenceKind.SETTLE, confidence=Confidence.GUESS)
 """What silence alone says of a program."""
 
 
-class Conditions(NamedTuple):
+class Conditions(Value):
     """What a wait is for; the first that holds ends it. `settle` is in seconds."""
 
     idle: bool = False
@@ -211,7 +211,7 @@ def _together(names: tuple[str, ...], ends: dict[str, Wait | BaseException], eve
     return Waits(tuple(found if every else held[:1] or found), len(held) == len(names) if every else bool(held))
 
 
-class _Wake(NamedTuple):
+class _Wake(Value):
     """What a wait found when it woke: whether anything was heard of, the journal has ended, output was added to it."""
 
     heard: bool
@@ -524,7 +524,7 @@ class Waiter:
             about = records.parse_ended_record(self.machine, f"{self.machine.transport.home}/{place}/{self.pane.id}")
             if about:
                 break
-        return self.pane._replace(dead=True, status=about.get("exit_status"), signal=about.get("signal"))
+        return changed(self.pane, dead=True, status=about.get("exit_status"), signal=about.get("signal"))
 
     def _ended(self) -> Exited:
         error = ended_error(self.pane)

@@ -21,6 +21,7 @@ from tmuxctl.reading.state.judging import Verdict
 from tmuxctl.results import Event
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.value import changed
 from tmuxctl.vocabulary import EvidenceKind
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class _Watching:
 
     def _watch(self, machine: Machine, pane: Pane) -> None:
         try:
-            with under(self.call._replace(cancelled=self.over)):
+            with under(changed(self.call, cancelled=self.over)):
                 _One(self, machine, pane).run()
         except BaseException as error:
             # a bug too is the consumer's: a thread that dies alone would leave a session silently unwatched

@@ -17,6 +17,7 @@ from tmuxctl.reading.state import input_kinds, screen_rules, waiting_rules
 from tmuxctl.reading.state.situation import Situation, Verdict, build_situation, idle
 from tmuxctl.reading.text import patterns
 from tmuxctl.timing import TIMING
+from tmuxctl.value import changed
 from tmuxctl.vocabulary import Detail, EventKind, EvidenceKind, InputKind
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def _mark_starting(situation: Situation, verdict: Verdict) -> Verdict:
     limit = (situation.profile and situation.profile.start_timeout) or TIMING.judging.start_seconds
     works = verdict.state is State.BUSY and verdict.detail != Detail.STOPPED
     if works and evidence.age is not None and evidence.age < limit and not evidence.typed:
-        return verdict._replace(state=State.STARTING)
+        return changed(verdict, state=State.STARTING)
     return verdict
 
 
@@ -58,7 +59,7 @@ def _confirm_by_hook(situation: Situation, verdict: Verdict) -> Verdict:
         and situation.prompt is not None
     )
     if told and verdict.state is State.IDLE and situation.foreground is not None and situation.foreground.waits:
-        return verdict._replace(by=EvidenceKind.HOOK, confidence=Confidence.SURE, why=f"turn ended, {verdict.why}")
+        return changed(verdict, by=EvidenceKind.HOOK, confidence=Confidence.SURE, why=f"turn ended, {verdict.why}")
     return verdict
 
 
@@ -72,7 +73,7 @@ def _mark_limited(situation: Situation, verdict: Verdict) -> Verdict:
         return verdict
     until = match.found.groupdict().get("until")
     why = f"{verdict.why}, limit sign {match.rule.id}"
-    return verdict._replace(detail=Detail.LIMITED, why=why, until=until.strip() if until else None)
+    return changed(verdict, detail=Detail.LIMITED, why=why, until=until.strip() if until else None)
 
 
 # The rules, in order. Each takes the situation and returns a verdict, or None where it has nothing to say.
@@ -180,7 +181,7 @@ def _judge_marked_prompt(situation: Situation, how: str) -> Verdict:
     found = idle(
         situation, kind, Detail.SHELL, f"marked, {how}", by=EvidenceKind.SHELL_MARK, confidence=Confidence.SURE
     )
-    return found._replace(status=situation.look.mark.status if situation.look.mark.letter == "D" else None)
+    return changed(found, status=situation.look.mark.status if situation.look.mark.letter == "D" else None)
 
 
 RULES: tuple[tuple[EvidenceKind, Callable[[Situation], Verdict | None]], ...] = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tmuxctl.evidence import NONE, Evidence, Look, Tty
 from tmuxctl.model import Confidence, State
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tmuxctl.results import Asking
 
 
-class Verdict(NamedTuple):
+class Verdict(Value):
     """A state with what it rests on: see docs on states for the words of `kind`, `detail` and `by`.
 
     `why` says it in a line; `prompt` is the prompt's text left of the cursor; `status` and `signal` are of a program that

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
 
 from tmuxctl.errors import Conflict, Exited, NotFound, Unreachable, Usage
 from tmuxctl.terminal.tmux import lease, options
@@ -17,6 +16,7 @@ from tmuxctl.terminal.tmux.pane_io import READS_HISTORY, Comparison, Condition, 
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Command
 from tmuxctl.transport.versions import exact_paste_flags
+from tmuxctl.value import Value
 
 LINE_LIMIT = 4095
 """Bytes of one line a terminal in canonical mode takes; it cuts the rest silently (termios(3), measured)."""
@@ -36,7 +36,7 @@ INPUT_SHARED = (FieldTest("pane_synchronized"), FieldTest("window_panes", Compar
 """Keys pressed in this pane reach the other panes of its window too."""
 
 
-class LastInput(NamedTuple):
+class LastInput(Value):
     """The last input of a session: where its output stood, and what the echo will look like. Kept as @tmuxctl_input."""
 
     id: str
@@ -78,7 +78,7 @@ class LastInput(NamedTuple):
         return cls(parts[0], offset, x, y, cols, rows, bool(alternate), parts[7], typed, at)
 
 
-class Write(NamedTuple):
+class Write(Value):
     """One write: exact bytes, or keys (tmux arguments of send-keys); `enter` presses Enter after it."""
 
     id: str

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from tmuxctl.errors import Usage
 from tmuxctl.terminal.launch import shell_marks, shell_scripts
 from tmuxctl.transport.base import shell_word
+from tmuxctl.value import Value
 
 KINDS = {"bash": "bash", "zsh": "zsh", "fish": "fish"} | dict.fromkeys(
     ("sh", "dash", "ash", "ksh", "mksh", "lksh"), "sh"
@@ -22,7 +22,7 @@ KINDS = {"bash": "bash", "zsh": "zsh", "fish": "fish"} | dict.fromkeys(
 VARIANT = re.compile(r"(bash|zsh|fish|dash|ksh)(?:-?[0-9][0-9.]*[+a-z]*)?(?:-static)?")
 
 
-class ShellIntegration(NamedTuple):
+class ShellIntegration(Value):
     """How to start a shell so that it marks its prompts: argv, environment to add, files to put in the folder."""
 
     argv: tuple[str, ...]

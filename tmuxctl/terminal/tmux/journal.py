@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tmuxctl.errors import NotFound, Usage
 from tmuxctl.terminal.tmux import layout, options
 from tmuxctl.transport.base import File
+from tmuxctl.value import Value
 
 if TYPE_CHECKING:
     pass
@@ -161,7 +162,7 @@ class JournalFiles(Protocol):
     def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes: ...
 
 
-class JournalSlice(NamedTuple):
+class JournalSlice(Value):
     """A stretch of a journal: `start` is the offset of its first byte, `end` where to read on.
 
     `truncated` says that bytes asked for are missing before or within `data`: rotated away, or never written.
@@ -173,7 +174,7 @@ class JournalSlice(NamedTuple):
     truncated: bool
 
 
-class JournalExtent(NamedTuple):
+class JournalExtent(Value):
     """How far a journal reaches: the oldest kept offset, the offset behind its last byte, whether nothing more will come,
     and when it last grew, in seconds of the machine's wall clock (0: never)."""
 
@@ -266,7 +267,7 @@ def _list_starts(files: dict[str, File]) -> list[int]:
     return sorted(int(name[4:]) for name in files if re.fullmatch(r"seg\.[0-9]{15}", name))
 
 
-class Cursor(NamedTuple):
+class Cursor(Value):
     """A point in the output of one life of a session."""
 
     incarnation: str

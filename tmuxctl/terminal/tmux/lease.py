@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
 
 from tmuxctl.errors import Conflict
 from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux.pane_io import Comparison, Condition, FieldTest, PaneIO
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.timing import TIMING
+from tmuxctl.value import Value, changed
 
 
-class LeaseHolder(NamedTuple):
+class LeaseHolder(Value):
     """One writer: `token` is unguessable; pid and start time tell whether it still lives. None of it needs quoting."""
 
     token: str
@@ -73,7 +73,7 @@ def take_lease(io: PaneIO, holder: LeaseHolder, pane: Pane, *, name: str = optio
 def take_turn(io: PaneIO, holder: LeaseHolder, pane: Pane) -> bool:
     """Take or renew the right to have a turn, as `take_lease`: it keeps out other turns, and no keys."""
     (asker,) = io.look(pane.name, (options.ASKER,)).values
-    return take_lease(io, holder, pane._replace(lease=asker), name=options.ASKER)
+    return take_lease(io, holder, changed(pane, lease=asker), name=options.ASKER)
 
 
 def release_lease(

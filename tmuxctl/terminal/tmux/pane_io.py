@@ -17,6 +17,7 @@ from tmuxctl.errors import Failed, NotFound, Unreachable
 from tmuxctl.terminal.tmux import options
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Command, Guard, GuardRefused, Transport
+from tmuxctl.value import Value
 
 READS_HISTORY = "person_reads_history"
 """The field that tells whether a person may be reading the history."""
@@ -48,7 +49,7 @@ class Comparison(Enum):
     ABOVE = "e|>"
 
 
-class FieldTest(NamedTuple):
+class FieldTest(Value):
     """One comparison of a field with a value of ours, in which nothing needs quoting in a format."""
 
     field: str
@@ -79,7 +80,7 @@ Reasons = Mapping[str, Condition]
 """What forbids a change: conditions by the words for them."""
 
 
-class Typing(NamedTuple):
+class Typing(Value):
     """What is typed by one write, and what is kept of it: `remember` is the format that fills in where the cursor stands
     (`paste.LastInput.remember`), `id` what acknowledges it. The commands stand without their target."""
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from contextlib import suppress
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Any
 
 from tmuxctl.errors import NotFound
 from tmuxctl.model import natural_key
@@ -14,6 +14,7 @@ from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux.pane_io import PaneIO, field_format, session_target
 from tmuxctl.transport.versions import parse_version
 from tmuxctl.untrusted import fits, parse_json
+from tmuxctl.value import Value, changed
 
 FIELDS = (
     "session_name",
@@ -75,7 +76,7 @@ FACTS = {"argv": [str], "cwd": MAYBE, "plugins": [str], "confined": bool, "profi
 """The shape of what `launch.format_facts` writes into an option."""
 
 
-class Pane(NamedTuple):
+class Pane(Value):
     """One session's facts, from one instant. Times are seconds of the wall clock; `spec` is what `launch.format_facts` wrote."""
 
     name: str
@@ -180,8 +181,8 @@ def renew_pane(before: Pane, values: Sequence[str]) -> Pane | None:
     if values[:3] != [before.id, "0", "1"]:
         return None
     x, y, visible, alternate, cols, rows, history = (int(value or 0) for value in values[3:])
-    return before._replace(
-        x=x, y=y, cursor_visible=bool(visible), alternate=bool(alternate), cols=cols, rows=rows, history=history
+    return changed(
+        before, x=x, y=y, cursor_visible=bool(visible), alternate=bool(alternate), cols=cols, rows=rows, history=history
     )
 
 
@@ -215,7 +216,7 @@ def read_pane_and_input(io: PaneIO, name: str, before: Pane | None = None, *, ti
     return require_pane(parse_with_status(io, facts, timeout), name), last_input
 
 
-class NameOwner(NamedTuple):
+class NameOwner(Value):
     """Who has a name: whether its program has ended, and the session's id if it is one of ours."""
 
     dead: bool

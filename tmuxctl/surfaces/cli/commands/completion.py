@@ -16,6 +16,7 @@ from tmuxctl.operations import Parameter
 from tmuxctl.surfaces.cli.commands.group import OperationGroup
 from tmuxctl.surfaces.cli.printing import table
 from tmuxctl.surfaces.cli.printing.output import Options, flat
+from tmuxctl.value import changed
 
 Item = CompletionItem[str]
 
@@ -148,7 +149,7 @@ def _call_operation(ctx: click.Context, name: str, arguments: dict[str, Any]) ->
         return None
     options = Options()
     for place in (ctx.find_root(), ctx):
-        options = options._replace(socket=place.params.get("global_socket") or options.socket)
+        options = changed(options, socket=place.params.get("global_socket") or options.socket)
     try:
         service: Any = next(iter(app.services())).connect(options)
         return service.call(name, arguments)

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 from tmuxctl import __version__
 from tmuxctl.operations import Operation, Parameter
 from tmuxctl.surfaces.cli.printing.output import Options, write
+from tmuxctl.value import changed
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
 
@@ -108,8 +109,9 @@ def merge_options(options: Options, ctx: click.Context) -> Options:
     """The options with what these words add."""
     values = ctx.params
     if is_given(ctx, "global_socket"):
-        options = options._replace(socket=values["global_socket"])
-    return options._replace(
+        options = changed(options, socket=values["global_socket"])
+    return changed(
+        options,
         json=options.json or bool(values.get("global_json")),
         quiet=options.quiet or bool(values.get("global_quiet")),
         color=options.color and not values.get("global_no_color"),

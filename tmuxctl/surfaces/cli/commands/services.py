@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from tmuxctl import operations
 from tmuxctl.operations import Meta, invoke
 from tmuxctl.surfaces.cli.printing.output import Options
+from tmuxctl.value import Value
 
 if TYPE_CHECKING:
     import click
@@ -15,14 +16,14 @@ if TYPE_CHECKING:
 GROUPS = ("Drive", "Look", "Sessions", "Teams", "Set up")
 
 
-class Service(NamedTuple):
+class Service(Value):
     """A class of operations, and how an object of it is had for one command."""
 
     operations: type
     connect: Callable[[Options], Any]
 
 
-class Listed(NamedTuple):
+class Listed(Value):
     """An operation as it is typed, its name, and whose it is."""
 
     typed: str

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from signal import Signals
-from typing import NamedTuple
 
 from tmuxctl.errors import Usage
 from tmuxctl.model import NAME, parse_seconds
 from tmuxctl.operations import Operation
+from tmuxctl.value import Value
 
 # Verbs
 
@@ -101,7 +101,7 @@ def _guess_session_name(words: Sequence[str]) -> str | None:
 # Options that are taken
 
 
-class ForeignOption(NamedTuple):
+class ForeignOption(Value):
     """An option that other tools have: which parameter it fills, with its value or, if it takes none, with `value`.
 
     A parameter of None is filled with nothing: the option says what is so anyway.

@@ -6,9 +6,10 @@ import os
 import re
 import sys
 from collections.abc import Iterable
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 from tmuxctl.errors import Failed, TmuxctlError
+from tmuxctl.value import Value
 
 UNSEEN = "\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f"
 """Characters that show other text than there is: overrides and isolates of direction (UAX #9), and tags, which are letters
@@ -18,7 +19,7 @@ _FLAG_OR_UNSEEN = re.compile(f"(\U0001f3f4[\U000e0030-\U000e007a]{{1,6}}\U000e00
 _ESCAPED_IN_JSON = re.compile(f"[\x7f-\x9f\ud800-\udfff\u2028\u2029{UNSEEN}]")
 
 
-class Options(NamedTuple):
+class Options(Value):
     """What was said of every command: the options that stand before or after its name."""
 
     socket: str | None = None
