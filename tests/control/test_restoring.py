@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,14 +27,13 @@ Crash = Callable[[], None]
 
 
 @pytest.fixture
-def crash(control: Control) -> Crash:
+def crash(control: Control, until: Any) -> Crash:
     """Kills the tmux server, as kill -9 does."""
 
     def kill() -> None:
         pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
         os.kill(pid, signal.SIGKILL)
-        while os.path.exists(f"/proc/{pid}/exe"):
-            pass
+        until(lambda: not os.path.exists(f"/proc/{pid}/exe"))
 
     return kill
 
@@ -289,6 +289,37 @@ def test_a_profile_says_how_its_program_goes_on(control: Control, crash: Crash, 
         crash()
 
 
+def test_the_writer_of_the_life_before_does_not_end_the_new_journal(
+    control: Control, crash: Crash, place: Path, until: Any
+) -> None:
+    folder = place / "state/tmuxctl/t/sessions" / str(control.new("t", LINES).id)
+    writer = int(until(lambda: (pid := folder / "journal.pid").exists() and pid.read_text().strip()))
+    # on a loaded machine it goes on long after its server has died
+    os.kill(writer, signal.SIGSTOP)
+    crash()
+    restoring = threading.Thread(target=control.restore)
+    restoring.start()
+    until(lambda: told_to_end(folder) or not restoring.is_alive())
+    os.kill(writer, signal.SIGCONT)
+    restoring.join()
+    until(lambda: not os.path.exists(f"/proc/{writer}/exe"))
+    control.send("t", b"new life")
+    assert control.wait("t", text="^new life$").matched
+    assert not (folder / "journal" / "end").exists()
+
+
+def told_to_end(folder: Path) -> bool:
+    """Whether the writer of the session's journal is being told that nothing more will come."""
+    return any(_has_words(int(name), f"{folder}/journal.sh\0end") for name in os.listdir("/proc") if name.isdigit())
+
+
+def _has_words(pid: int, words: str) -> bool:
+    try:
+        return words.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
 def test_what_still_runs_from_before_is_told_and_left_alone(control: Control, crash: Crash, until: Any) -> None:
     made = control.new("t", ("sh", "-c", "trap '' HUP; sleep 1000 & exec cat"))
     until(lambda: [row for row in control.machine.transport.marked(made.id) if row.name == "sleep"])
@@ -360,21 +391,12 @@ def test_twenty_sessions_are_lost_together_and_come_back_by_one_command(control:
         control.send(name, b"again")
         assert control.wait(name, text="^again$").matched
     servers = [row for row in control.machine.transport.processes() if row.name.startswith("tmux: server")]
-    assert len([row for row in servers if _ours(row.pid, control)]) == 1
-
-
-def _ours(pid: int, control: Control) -> bool:
-    try:
-        return control.machine.transport.home.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return False
+    assert len([row for row in servers if _has_words(row.pid, control.machine.transport.home)]) == 1
 
 
 def test_a_restore_beside_another_one_starts_nothing_twice(
     control: Control, another: Callable[[], Control], crash: Crash
 ) -> None:
-    import threading
-
     names = [f"s{number}" for number in range(5)]
     for name in names:
         control.new(name, LINES, wait=False)

@@ -19,7 +19,7 @@ from tmuxctl.control.observation import observing
 from tmuxctl.control.sessions import finding, records
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import NAME, Session, State, Status, check_name, natural_key
-from tmuxctl.terminal.panes import foreign
+from tmuxctl.terminal.panes import foreign, journals
 from tmuxctl.terminal.panes.foreign import ForeignIO, ForeignPane, ForeignTransport
 from tmuxctl.terminal.tmux import layout, screen
 from tmuxctl.terminal.tmux.journal import pipe_command, writer_script
@@ -178,7 +178,9 @@ def _machine_of_pane(machine: Machine, socket: str, pane: ForeignPane, name: str
         # windows are moved and sessions renamed: an adopted pane is named by its id, which stays
         "target": _format_target(socket, pane.id) if name else format_label(socket, pane),
     }
-    has_journal = bool(adoption.get("journal")) and _is_writing(machine, f"{folder}/{layout.SESSIONS}/{pane.uuid}")
+    has_journal = bool(adoption.get("journal")) and journals.is_writing(
+        machine.transport, f"{folder}/{layout.SESSIONS}/{pane.uuid}"
+    )
     io = ForeignIO(inner, pane, name or format_label(socket, pane), folder, spec, journal=has_journal)
     return Machine(
         cast("Transport", ForeignTransport(io)),
@@ -201,15 +203,6 @@ def _folder_of_process(pid: int) -> str | None:
 def _machine_of_adopted(machine: Machine, name: str) -> Machine:
     adoption = _read_adoption(machine, name)
     return _machine_of_pane(machine, adoption["socket"], _parse_pane(adoption), name)
-
-
-def _is_writing(machine: Machine, folder: str) -> bool:
-    """Whether our writer of the journal still runs."""
-    try:
-        pid = int(machine.transport.read(f"{folder}/{layout.WRITER_PID}"))
-    except (NotFound, ValueError):
-        return False
-    return any(row.pid == pid and row.state not in ("Z", "X") for row in machine.transport.processes([pid]))
 
 
 # Adopting
@@ -350,12 +343,10 @@ def _undo_adoption(machine: Machine, folder: str) -> bool:
     """End our writer, and remove what was kept of the pane, also of an adoption that was broken off. True if a writer ran."""
     sessions = f"{folder}/{layout.SESSIONS}"
     folders = [f"{sessions}/{session_id}" for session_id in machine.transport.files(sessions)]
-    writing = [session_folder for session_folder in folders if _is_writing(machine, session_folder)]
+    writing = [session_folder for session_folder in folders if journals.is_writing(machine.transport, session_folder)]
     for session_folder in writing:
         # the writer is ended, not the pipe: by now the pipe may be another's
-        machine.transport.shell(
-            'exec sh "$1" end', f"{session_folder}/{layout.WRITER}", timeout=machine.timing.session.close_seconds + 3
-        )
+        journals.end_writer(machine.transport, session_folder, machine.timing.session.close_seconds)
     machine.transport.remove(folder)
     return bool(writing)
 

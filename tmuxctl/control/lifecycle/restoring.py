@@ -19,7 +19,7 @@ from tmuxctl.model import Session, State
 from tmuxctl.operations import current, under
 from tmuxctl.program_profile import Profile, from_json
 from tmuxctl.results import Restored, Restoring, Stray
-from tmuxctl.terminal.panes import foreign
+from tmuxctl.terminal.panes import foreign, journals
 from tmuxctl.terminal.processes import process
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.timing import TIMING
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
     from tmuxctl.control.sessions.kept_environment import RecoveredVariables
 
-STALE_FILES = (layout.EXIT, layout.ENDED, layout.CGROUP, layout.END)
+STALE_FILES = (layout.EXIT, layout.ENDED, layout.CGROUP, layout.END, layout.WRITER_PID)
 """Files of an earlier life that would be taken for those of the new one."""
 
 
@@ -311,7 +311,10 @@ def _start_next_life(machine: Machine, made: PreparedSession) -> None:
 
     Until tmux has it, the session stays what it was: lost, with the output of its earlier lives.
     """
-    transport, before = machine.transport, {}
+    transport, before, seconds = machine.transport, {}, machine.timing.session.close_seconds
+    if journals.is_writing(transport, made.folder):
+        # on a loaded machine it may outlive its server by so much that it would end the new journal
+        journals.end_writer(transport, made.folder, seconds)
     try:
         for name in STALE_FILES:
             with suppress(NotFound):
@@ -319,6 +322,8 @@ def _start_next_life(machine: Machine, made: PreparedSession) -> None:
             transport.remove(f"{made.folder}/{name}")
         creation.write_files(machine, made)
         creation.start_session(machine, made)
+        # until then the journal counts as ended, and a wait for output would be refused
+        journals.await_writer(transport, made.folder, seconds)
     except BaseException as error:
         for name, data in before.items():
             transport.put(f"{made.folder}/{name}", data)
