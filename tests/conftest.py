@@ -107,6 +107,16 @@ def control(backend: str, place: Path, another: Callable[..., Control]) -> Itera
     assert not left, f"left behind by a session that was ended: {left}"
 
 
+def crash_server(control: Control) -> None:
+    """Kill the tmux server, as kill -9 does, and wait until it is gone."""
+    pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
+    os.kill(pid, signal.SIGKILL)
+    deadline = time.monotonic() + PATIENCE
+    while os.path.exists(f"/proc/{pid}/exe"):
+        assert time.monotonic() < deadline, "the tmux server cannot be killed"
+        time.sleep(0.002)
+
+
 def _pids() -> set[str]:
     return {name for name in os.listdir("/proc") if name.isdigit()}
 

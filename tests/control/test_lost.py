@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
+from conftest import crash_server
 from programs import LINES
 
 from tmuxctl.control import Control
@@ -23,10 +22,7 @@ def crash(control: Control, backend: str) -> Callable[[], None]:
         if backend == "memory":
             control.machine.transport.kill_server()  # type: ignore[attr-defined]
             return
-        pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
-        os.kill(pid, signal.SIGKILL)
-        while os.path.exists(f"/proc/{pid}/exe"):
-            pass
+        crash_server(control)
 
     return kill
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import crash_server
 from programs import LINES
 
 from tmuxctl import config
@@ -27,13 +28,11 @@ Crash = Callable[[], None]
 
 
 @pytest.fixture
-def crash(control: Control, until: Any) -> Crash:
+def crash(control: Control) -> Crash:
     """Kills the tmux server, as kill -9 does."""
 
     def kill() -> None:
-        pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
-        os.kill(pid, signal.SIGKILL)
-        until(lambda: not os.path.exists(f"/proc/{pid}/exe"))
+        crash_server(control)
 
     return kill
 

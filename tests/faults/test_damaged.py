@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import crash_server
 from control.person import Person
 from faults.command import Command
 from programs import LINES
@@ -86,13 +86,6 @@ DAMAGES = (deep, deep_inside, other_types, inner_types, endless, pipe, folder, l
 damaged_by = pytest.mark.parametrize("damage", DAMAGES, ids=lambda one: one.__name__)
 
 
-def crash(control: Control) -> None:
-    pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
-    os.kill(pid, signal.SIGKILL)
-    while os.path.exists(f"/proc/{pid}/exe"):
-        pass
-
-
 ADOPTED = ("options.json", "spec.json", "last.json", "adopted.json")
 FILES = ("spec.json", "profile.json", "last.json", "exit", "ended", "server", "pid", "cgroup")
 
@@ -128,7 +121,7 @@ def test_of_sessions_that_run(control: Control, place: Path, damage: Damage) -> 
 def test_of_sessions_that_are_lost(control: Control, place: Path, damage: Damage) -> None:
     here = sessions(control)
     ids = {file: control.show(called(file)).id for file in FILES}
-    crash(control)
+    crash_server(control)
     for file, one in ids.items():
         damage(here / one / file)
     assert Command().states()["good"] == "lost"

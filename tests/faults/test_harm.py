@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import crash_server
 from programs import LINES
 
 from tmuxctl import config
@@ -20,13 +21,6 @@ from tmuxctl.control.sessions import records
 from tmuxctl.errors import Usage
 
 pytestmark = pytest.mark.on("tmux")
-
-
-def crash(control: Control) -> None:
-    pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
-    os.kill(pid, signal.SIGKILL)
-    while os.path.exists(f"/proc/{pid}/exe"):
-        pass
 
 
 def test_what_a_program_writes_into_its_variables_names_no_other_process(control: Control, until: Any) -> None:
@@ -84,7 +78,7 @@ def test_a_kill_ends_no_session_that_took_the_name_meanwhile(
 def test_a_session_that_could_not_be_restored_stays_lost(control: Control) -> None:
     lost = control.new("u", LINES)
     control.new("t", LINES)
-    crash(control)
+    crash_server(control)
     control.new("other", LINES)
     control.rename("other", "u")
     for _ in range(2):
@@ -98,14 +92,14 @@ def test_a_session_that_somebody_ended_is_not_restored_when_the_server_dies_late
     control.new("u", LINES)
     control.machine.transport.run([("kill-session", "-t", "=t")])
     assert {one.name: one.state.value for one in control.ls().sessions}["t"] == "exited"
-    crash(control)
+    crash_server(control)
     assert [one.session for one in control.restore().sessions] == ["u"]
 
 
 def test_a_passing_fault_loses_no_session(control: Control, place: Path) -> None:
     made = control.new("t", LINES)
     spec = Path(records.session_folder(control.machine, made.id)) / "spec.json"
-    crash(control)
+    crash_server(control)
     other = spec.with_name("elsewhere")
     spec.rename(other)
     spec.symlink_to(other)  # not read: links are never followed
@@ -128,7 +122,7 @@ def test_the_wrappers_of_a_restored_session_get_the_environment_it_was_asked_wit
     )
     control.new("t", LINES, env={"GIVEN": "yes"}, with_=("taker",))
     for _ in range(2):
-        crash(control)
+        crash_server(control)
         assert [one.outcome for one in control.restore().sessions] == ["relaunched"]
         assert b"SEEN=yes" in Path(f"/proc/{control.show('t').pid}/environ").read_bytes()
 
@@ -136,7 +130,7 @@ def test_the_wrappers_of_a_restored_session_get_the_environment_it_was_asked_wit
 def test_what_still_runs_is_not_pruned(control: Control, until: Any) -> None:
     made = control.new("t", ("sh", "-c", "trap '' HUP; setsid sleep 1000 & exec cat"))
     until(lambda: [row for row in control.machine.transport.marked(made.id) if row.name == "sleep"])
-    crash(control)
+    crash_server(control)
     until(lambda: [row.name for row in control.machine.transport.marked(made.id)] == ["sleep"])
     pruned = control.prune()
     assert pruned.pruned == ()
@@ -149,7 +143,7 @@ def test_what_still_runs_is_not_pruned(control: Control, until: Any) -> None:
 def test_no_more_sessions_are_restored_than_there_may_be(control: Control) -> None:
     for name in ("a", "b", "c"):
         control.new(name, LINES)
-    crash(control)
+    crash_server(control)
     control.machine.settings = config.load({"limits.sessions": 2})
     told = [(one.session, one.outcome, one.reason) for one in control.restore().sessions]
     assert told == [("a", "relaunched", None), ("b", "relaunched", None), ("c", "lost", "too_many_sessions")]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import crash_server
 from faults.command import Command
 from programs import LINES
 
@@ -67,13 +68,6 @@ def hanging(plugins: Path, place: Path) -> Callable[[str], None]:
     return make
 
 
-def crash(control: Control) -> None:
-    pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
-    os.kill(pid, signal.SIGKILL)
-    while os.path.exists(f"/proc/{pid}/exe"):
-        pass
-
-
 @hanging_in
 def test_a_session_that_hangs_while_it_is_restored_holds_up_no_other(
     control: Control, place: Path, hanging: Callable[[str], None], hang: str
@@ -81,7 +75,7 @@ def test_a_session_that_hangs_while_it_is_restored_holds_up_no_other(
     hanging(hang)
     for name in "abcdefg":
         control.new(name, LINES, with_=("hang",) if name in "abcde" else ())
-    crash(control)
+    crash_server(control)
     (place / "again").touch()
     done = Command()("restore", "--timeout", "5s")
     assert done.status == 1
@@ -105,7 +99,7 @@ def test_a_session_that_was_given_up_is_not_started_later(
         f"def cleanup(spec, ended):\n    open({str(place / 'cleaned')!r}, 'w').close()\n"
     )
     control.new("late", LINES, with_=("late",))
-    crash(control)
+    crash_server(control)
     (place / "again").touch()
     (one,) = control.restore(timeout=0.3).sessions
     assert (one.outcome, one.reason) == ("lost", "timeout")
@@ -127,7 +121,7 @@ def test_a_session_that_fails_in_any_way_while_it_is_restored_is_told(
     for how in ("exit", "raise", "recurse"):
         control.new(how, LINES, with_=(f"bad={how}",))
     control.new("well", LINES)
-    crash(control)
+    crash_server(control)
     (place / "again").touch()
     rows = {one.session: one for one in control.restore().sessions}
     assert {name: one.outcome for name, one in rows.items()} == {
@@ -148,7 +142,7 @@ def test_a_command_ends_when_it_is_told_to(
     words = ["new", "other", "--with", "hang", "--", *LINES]
     if command == "restore":
         control.new("t", LINES, with_=("hang",))
-        crash(control)
+        crash_server(control)
         words = ["restore"]
     (place / "again").touch()
     process = Command().start(*words)
@@ -184,7 +178,7 @@ def test_what_plugins_print_side_by_side_stays_out_of_the_result(control: Contro
     )
     for number in range(6):
         control.new(f"s{number}", LINES, with_=("loud",))
-    crash(control)
+    crash_server(control)
     done = Command()("restore")
     assert done.status == 0
     assert "loud" not in done.output

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from conftest import crash_server
 
 from tmuxctl import plugin
 from tmuxctl.control import Control
@@ -126,10 +126,7 @@ def test_two_that_are_restored_at_once_do_not_lead_each_other_out(control: Contr
         unharmed(home, told(lambda: control.new("good", ("sh", "-c", script), cwd=cwd, with_=("sandbox",))))
     for _ in range(5):
         with suppress(TmuxctlError):  # both may have been refused
-            server = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
-            os.kill(server, signal.SIGKILL)
-            while os.path.exists(f"/proc/{server}/exe"):
-                pass
+            crash_server(control)
         text = told(control.restore)
         with suppress(TmuxctlError):
             control.wait("good", text="began", since="screen", timeout=2)

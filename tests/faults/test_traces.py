@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import crash_server
 from faults.command import Command
 from programs import LINES
 
@@ -196,18 +196,11 @@ def test_a_secret_that_was_given_to_a_profile_is_in_no_file_but_that(
     made = control.new("t", profile="shop")
     until(lambda: RANDOM.encode() in _contents(f"/proc/{made.pid}/environ"))
     assert_no_trace(control, place, before, known=(str(file),))
-    _crash(control)
+    crash_server(control)
     assert [one.outcome for one in control.restore().sessions] == ["relaunched"]
     pid = control.show("t").pid
     until(lambda: RANDOM.encode() in _contents(f"/proc/{pid}/environ"))
     assert_no_trace(control, place, before, known=(str(file),))
-
-
-def _crash(control: Control) -> None:
-    pid = int(tmux("display-message", "-p", "#{pid}"))
-    os.kill(pid, signal.SIGKILL)
-    while os.path.exists(f"/proc/{pid}/exe"):
-        pass
 
 
 def test_a_secret_does_not_stay_where_a_start_was_cut_short(control: Control, place: Path, before: float) -> None:
@@ -235,7 +228,7 @@ def test_a_secret_does_not_stay_with_a_session_that_was_lost_before_it_began(
 ) -> None:
     made = control.new("t", LINES)
     launcher = Path(control.machine.transport.home) / "sessions" / made.id / "launch.sh"
-    _crash(control)
+    crash_server(control)
     # as it stands there when the server dies between taking the session and starting its program
     launcher.write_text(f"export MODE_KEY={RANDOM}\n")
     assert Command()("kill", "t").reason == ""

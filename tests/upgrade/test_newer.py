@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import crash_server
 from control.person import Person
 from programs import LINES
 
@@ -24,13 +23,6 @@ LATER = FORMAT + 1
 def make_later(path: Path) -> None:
     """As a later release would have written it."""
     path.write_text(json.dumps({"format": LATER, "what": "nobody here knows"}))
-
-
-def crash(control: Control) -> None:
-    pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
-    os.kill(pid, signal.SIGKILL)
-    while os.path.exists(f"/proc/{pid}/exe"):
-        pass
 
 
 def folder(control: Control, session_id: str, place: str = "sessions") -> Path:
@@ -110,7 +102,7 @@ def test_a_lost_session_is_listed_and_kept(control: Control, sessions: tuple[str
     spec = folder(control, later) / "spec.json"
     make_later(spec)
     before = set(spec.parent.rglob("*"))
-    crash(control)
+    crash_server(control)
     assert listed(control) == {later: ("lost", "newer_format"), "ours": ("lost", None)}
     outcomes = {one.session: (one.outcome, one.reason) for one in control.restore().sessions}
     assert outcomes == {later: ("lost", "newer_format"), "ours": ("relaunched", None)}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import platform
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import crash_server
 from upgrade.kept import RELEASES, TMUX, Kept, run
 
 from tmuxctl import plugin
@@ -41,10 +40,7 @@ def crash(control: Control) -> Callable[[], None]:
     """Kills the tmux server, as kill -9 does."""
 
     def kill() -> None:
-        pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
-        os.kill(pid, signal.SIGKILL)
-        while os.path.exists(f"/proc/{pid}/exe"):
-            pass
+        crash_server(control)
 
     return kill
 
