@@ -77,7 +77,7 @@ class Recorder:
     def told(self, turn: Turn, question: tuple[float, float] | None) -> Told:
         """The turn as it is kept; `question` is from when to when its question stood."""
         now = captures.capture_session(self.control.machine.io, self.observer.pane.name, scrollback=0)
-        back = screens.plain_text(now.back).split("\n") if now.back else []
+        back = screens.plain_text(now.scrollback).split("\n") if now.scrollback else []
         rows = [row.rstrip() for row in (*back, *screens.plain_text(now.rows).split("\n"))]
         _, remembered = finding.find_with_input(self.control.machine, self.observer.pane.name)
         given = LastInput.parse(remembered)
