@@ -17,6 +17,7 @@ import pytest
 from faults.command import Command, allow_sessions, crowd
 
 from tmuxctl.control import Control
+from tmuxctl.control.sessions.records import server_pid
 
 pytestmark = [pytest.mark.on("tmux"), pytest.mark.timeout(300)]
 
@@ -62,7 +63,7 @@ def test_sessions_are_refused_before_the_server_has_no_descriptors_left(
     tmuxctl = Command("prlimit", f"--nofile={descriptors}:{descriptors}", "--")
     made, reason = crowd(descriptors, *tmuxctl.behind)
     server = control.machine.transport.read(f"{control.machine.transport.home}/server")
-    assert reason == "no_descriptors", (made, server, nofile(control.machine.transport.server_pid()))
+    assert reason == "no_descriptors", (made, server, nofile(server_pid(control.machine)))
     assert made >= descriptors // 4
     names = named(made)
     for name in names:
