@@ -177,7 +177,7 @@ def timed(call: Callable[[], object]) -> Callable[[], float]:
     return run
 
 
-def until(condition: Callable[[], bool], seconds: float = 10.0, every: float = 0.01) -> bool:
+def until(condition: Callable[..., bool], seconds: float = 10.0, every: float = 0.01) -> bool:
     """Wait for a condition, tried `every` so many seconds; False if it did not come to hold."""
     deadline = time.monotonic() + seconds
     while not condition():

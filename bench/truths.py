@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from exchanges import Exchange
 
@@ -94,10 +95,10 @@ def cluster(folder: Path) -> Iterator[None]:
     owner = pwd.getpwnam("postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name)
     os.chown(data, owner.pw_uid, owner.pw_gid)
     folder.chmod(0o755)
-    about = {"user": owner.pw_uid, "group": owner.pw_gid} if os.getuid() == 0 else {}
+    about: dict[str, Any] = {"user": owner.pw_uid, "group": owner.pw_gid} if os.getuid() == 0 else {}
     control = [str(programs / "pg_ctl"), "-D", f"{data}/base", "-w", "-s"]
     options = f"-c listen_addresses= -c unix_socket_directories={data} -c fsync=off"
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/", "check": True}
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/", "check": True}
     subprocess.run([str(programs / "initdb"), "-D", f"{data}/base", "-A", "trust", "-E", "UTF8"], **about, **quiet)
     subprocess.run([*control, "-l", f"{data}/log", "-o", options, "start"], **about, **quiet)
     os.environ |= {"PGHOST": str(data), "PGUSER": owner.pw_name, "PGDATABASE": "postgres"}

@@ -168,7 +168,7 @@ def _wait(control: Control, session: str, line: str) -> str | None:
     control.send(session, line.encode())
     found = control.wait(session, idle=True, timeout=LIMIT)
     if found.timed_out or found.matched != "idle" or found.state is not State.IDLE:
-        raise RuntimeError(f"{found.state.value}: {found.why}")
+        raise RuntimeError(f"{found.state}: {found.why}")
     return None
 
 
@@ -238,7 +238,7 @@ def _why(control: Control, session: str) -> str:
     with suppress(TmuxctlError):
         found = control.explain(session)
         reasons = "".join(f"\n  {'*' if one.used else ' '} {one.source}: {one.seen}" for one in found.reasons)
-        return f"  now {found.state.value}: {found.why}{reasons}"
+        return f"  now {found.state}: {found.why}{reasons}"
     return ""
 
 

@@ -97,7 +97,9 @@ def probe(place: Place) -> list[Row]:
             pane = finding.find_session(control.machine, session.id)
             cost = _cpu(partial(control.machine.transport.probe, [(pane.pid, pane.tty)]), PROBES)
             asked = f"< {limit:g} ms" if limit else "told only"
-            rows.append(Row(f"CPU of one kernel probe of {name}", asked, f"{cost:.2f} ms", limit and cost < limit))
+            rows.append(
+                Row(f"CPU of one kernel probe of {name}", asked, f"{cost:.2f} ms", cost < limit if limit else None)
+            )
             watched = Observer(control.machine, pane)
             whole = _cpu(lambda watched=watched: (watched.observe(), watched.verdict()), LOOKS, 0.03)
             drawn = _cpu(lambda watched=watched: (watched.observe(fresh=True), watched.verdict()), LOOKS, 0.03)
@@ -106,7 +108,7 @@ def probe(place: Place) -> list[Row]:
     return rows
 
 
-def _cpu(call: Callable[[], object], times: int, pause: float = 0.0) -> float:
+def _cpu(call: Callable[..., object], times: int, pause: float = 0.0) -> float:
     """Milliseconds of this process's CPU that one call takes."""
     call()
     spent = 0.0
@@ -167,7 +169,7 @@ def _resized(control: Control) -> Row:
             found = control.wait(session, idle=True, timeout=15)
             returned = time.time()
             if found.matched != "idle" or not file.exists():
-                wrong.append(f"{session}: {found.state.value}, {found.why}")
+                wrong.append(f"{session}: {found.state}, {found.why}")
                 continue
             late.append(f"{session} {(returned - file.stat().st_mtime) * 1000:.0f} ms")
             for one in sizes:
@@ -218,14 +220,14 @@ _WAITS: dict[str, Callable[[Control, str], Wait]] = {
 }
 
 
-def _told_after(wait: Callable[[], Wait], end: Callable[[], object]) -> tuple[float, str]:
+def _told_after(wait: Callable[..., Wait], end: Callable[..., object]) -> tuple[float, str]:
     """Seconds from an end to the wait's return, and what the wait said."""
     told: list[tuple[float, str]] = []
 
     def run() -> None:
         try:
             found = wait()
-            said = f"{found.state.value}, {found.why}"
+            said = f"{found.state}, {found.why}"
         except TmuxctlError as error:
             said = f"{error.code} {error.reason}"
         told.append((time.monotonic(), said))

@@ -9,6 +9,7 @@ import signal
 import struct
 import termios
 from contextlib import suppress
+from typing import Any
 
 import pexpect
 import pyte
@@ -56,7 +57,9 @@ class Pexpect:
     def trip(self) -> None:
         self.child.sendline(TYPED)
         self.child.expect(b"mark")
-        self.stream.feed(self.child.before + self.child.after)
+        # types-pexpect knows text only
+        printed: Any = self.child.before
+        self.stream.feed(printed + self.child.after)
         assert any("mark" in row for row in self.screen.display)
 
     def close(self) -> None:

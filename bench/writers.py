@@ -98,7 +98,8 @@ def _kill_at(writer: Writer, points: list[int], seed: float) -> None:
 
 def _judged(kind: str, writers: list[Writer], recorders: list[Recorder], seed: int) -> list[Row]:
     got = Counter(line.decode(errors="replace") for one in recorders for line in one.typed().split(b"\r") if line)
-    begun, done = set(), set()
+    begun: set[str] = set()
+    done: set[str] = set()
     for writer in writers:
         for state, number in writer.lines():
             (begun if state == "start" else done if state == "done" else set()).add(writer.text(int(number)))

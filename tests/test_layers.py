@@ -304,8 +304,9 @@ def test_rooms_import_those_below_them_only():
         importer = room_of(name)
         for found in imports(name, path) if importer else ():
             imported = room_of(found.target)
-            within = importer and imported and importer[0] == imported[0] and importer != imported
-            if within and room_floor(importer) <= room_floor(imported):
+            if not importer or not imported or importer[0] != imported[0] or importer == imported:
+                continue
+            if room_floor(importer) <= room_floor(imported):
                 wrong.append(where(found))
     assert not wrong, "\n".join(wrong)
 
@@ -478,22 +479,22 @@ def test_every_program_that_is_run_has_a_deadline():
     assert not wrong, "give it a timeout, or list the function with its reason:\n" + "\n".join(wrong)
 
 
-def constants(path: Path) -> Iterator[ast.Constant]:
-    """The texts in a module that are no docstrings."""
+def texts(path: Path) -> Iterator[tuple[int, str]]:
+    """The texts in a module that are no docstrings, each with its line."""
     tree = ast.parse(path.read_text(), str(path))
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
-            yield node
+            yield node.lineno, node.value
 
 
 def test_the_options_of_a_session_are_named_in_one_place():
     there = "tmuxctl.terminal.tmux.options"
     wrong = [
-        f"{name}:{node.lineno} says {node.value.strip()[:40]!r}"
+        f"{name}:{number} says {text.strip()[:40]!r}"
         for name, path in (MODULES | PLUGINS).items()
-        for node in constants(path)
-        if "@tmuxctl_" in node.value and name != there
+        for number, text in texts(path)
+        if "@tmuxctl_" in text and name != there
     ]
     assert not wrong, f"use {there}:\n" + "\n".join(wrong)
 
@@ -505,10 +506,10 @@ def test_the_state_folder_is_named_in_one_place():
     names = {value for name, value in vars(layout).items() if name.isupper()}
     inside = re.compile(rf"/({'|'.join(map(re.escape, sorted(names)))})(/|$)")
     wrong = [
-        f"{name}:{node.lineno} says {node.value!r}"
+        f"{name}:{number} says {text!r}"
         for name, path in MODULES.items()
-        for node in constants(path)
-        if part_of(name) in ("control", "terminal") and name != layout.__name__ and "\n" not in node.value
-        if inside.search(node.value) or ("." in node.value and node.value in names)
+        for number, text in texts(path)
+        if part_of(name) in ("control", "terminal") and name != layout.__name__ and "\n" not in text
+        if inside.search(text) or ("." in text and text in names)
     ]
     assert not wrong, f"use {layout.__name__}:\n" + "\n".join(wrong)

@@ -36,6 +36,8 @@ def wheel(tmp_path_factory):
 @pytest.fixture(scope="module")
 def dist():
     spec = importlib.util.spec_from_file_location("dist_tool", ROOT / "tools" / "dist.py")
+    assert spec
+    assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -50,20 +52,23 @@ def shipped(folder):
     return {f"tmuxctl/{path.relative_to(ROOT)}" for path in (ROOT / folder).iterdir() if path.is_file()}
 
 
+def name_of(requirement: str) -> str:
+    return re.split(r"[^A-Za-z0-9_.-]", requirement, maxsplit=1)[0]
+
+
 def test_the_base_needs_five_distributions():
-    names = [re.match(r"[A-Za-z0-9_.-]+", one)[0] for one in PROJECT["project"]["dependencies"]]
+    names = list(map(name_of, PROJECT["project"]["dependencies"]))
     assert names == ["click", "libtmux", "psutil", "pyte", "pyyaml"]
 
 
 def base():
     """Our dependencies and theirs, as far as they are installed without an extra."""
-    names, found = [re.match(r"[A-Za-z0-9_.-]+", one)[0] for one in PROJECT["project"]["dependencies"]], {}
+    names = list(map(name_of, PROJECT["project"]["dependencies"]))
+    found: dict[str, importlib.metadata.Distribution] = {}
     while names:
         distribution = importlib.metadata.distribution(names.pop())
         if found.setdefault(distribution.name.lower(), distribution) is distribution:
-            names += [
-                re.match(r"[A-Za-z0-9_.-]+", one)[0] for one in distribution.requires or () if ";" not in one
-            ]  # fmt: skip
+            names += [name_of(one) for one in distribution.requires or () if ";" not in one]
     return found
 
 

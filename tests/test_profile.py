@@ -542,6 +542,7 @@ def record_of(found: Profile, record: str) -> Value:
     if record == "rule":
         return next(rule for name in RULES for rule in getattr(found, name))
     if record == "event":
+        assert found.hooks
         return found.hooks.events[0]
     return (
         found

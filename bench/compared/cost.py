@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import count
 
 import warm
@@ -20,7 +21,7 @@ import libtmux
 pane = libtmux.Server(socket_name="libtmux").sessions.get(session_name="warm").active_pane
 """
 TARGET = ("-t", "=warm:")
-VERBS = {
+VERBS: dict[str, dict[str, Sequence[str]]] = {
     "type a line": {
         "tmuxctl": ("tmuxctl", "send", "warm", ":"),
         "tmux": ("tmux", "-L", "raw", "send-keys", *TARGET, "-l", ":", ";", "send-keys", *TARGET, "Enter"),
@@ -36,10 +37,10 @@ VERBS = {
 
 def measure(place: Place) -> list[Line]:
     with place.control() as control:
-        tools = {"tmuxctl": Tmuxctl(control), "tmux": Tmux(one_list=True), "libtmux": Libtmux()}
-        for tool in tools.values():
+        raw, library = Tmux(one_list=True), Libtmux()
+        for tool in (Tmuxctl(control), raw, library):
             tool.start("warm", warm.BASH, place.folder)
-        return [_warm(control, tools["tmux"], tools["libtmux"]), *(_cold(what, ways) for what, ways in VERBS.items())]
+        return [_warm(control, raw, library), *(_cold(what, ways) for what, ways in VERBS.items())]
 
 
 def _warm(control: Control, raw: Tmux, library: Libtmux) -> Line:
@@ -81,9 +82,13 @@ def _polled(tool: Tmux | Libtmux) -> Callable[[], None]:
     return trip
 
 
+def _processor_time(words: Sequence[str]) -> float:
+    return process(words).cpu
+
+
 def _cold(what: str, ways: dict[str, Sequence[str]]) -> Line:
     """Processor time of a process of its own, what it starts included."""
     assert shutil.which("tmuxctl"), "tmuxctl is not in PATH"
-    seen = interleaved(COLD, {name: (lambda words=words: process(words).cpu) for name, words in ways.items()})
+    seen = interleaved(COLD, {name: partial(_processor_time, words) for name, words in ways.items()})
     cells = {name: f"{seconds * 1000:.0f} ms" for name, seconds in seen.items()}
     return Line(DRIVEN, f"{what}: cold, processor time, median of {COLD}", {**cells, "pexpect": "–[^owner]"})

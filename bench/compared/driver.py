@@ -13,7 +13,8 @@ from tmuxctl.control import Control
 def recipe_named(name: str) -> Recipe:
     if name == "tmuxctl":
         return TmuxctlAsk(Control(resident=True))
-    return {"tmux": TmuxQuiet, "libtmux": LibtmuxPrompt, "pexpect": PexpectPrompt}[name]()
+    recipes: dict[str, type[Recipe]] = {"tmux": TmuxQuiet, "libtmux": LibtmuxPrompt, "pexpect": PexpectPrompt}
+    return recipes[name]()
 
 
 if __name__ == "__main__":

@@ -86,6 +86,7 @@ def _library(conf: Path) -> Way:
 
     def way(number: int) -> End | None:
         pane = server.new_session(f"end{number}", window_command=shlex.join(_command(number))).active_pane
+        assert pane
         return _dead(lambda: "".join(pane.cmd("display-message", "-p", ASKED).stdout))
 
     return way

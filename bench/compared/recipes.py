@@ -190,9 +190,9 @@ class PexpectPrompt:
         if found == len(questions) + 1:
             return Said(False)
         if found:
-            return Said(True, "", self.child.after)
+            return Said(True, "", str(self.child.after))
         # the first line is the echo
-        return Said(True, _text(self.child.before.partition("\n")[2]))
+        return Said(True, _text(str(self.child.before).partition("\n")[2]))
 
     def recover(self) -> None:
         """Throw away what has come."""

@@ -33,7 +33,7 @@ ROWS = (
 def measure(place: Place) -> list[Line]:
     prepare(place.folder / "home")
     with place.control() as control:
-        tools = {"tmuxctl": Tmuxctl(control), "tmux": Tmux(), "libtmux": Libtmux()}
+        tools: dict[str, Tool] = {"tmuxctl": Tmuxctl(control), "tmux": Tmux(), "libtmux": Libtmux()}
         told = {name: _killed(place, name, tool) for name, tool in tools.items()}
     told["pexpect"] = _killed(place, "pexpect", None)
     return [Line(DRIVEN, what, {name: cells[at] for name, cells in told.items()}) for at, what in enumerate(ROWS)]

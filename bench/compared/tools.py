@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import libtmux
 import pexpect
@@ -24,6 +24,9 @@ SOCKETS = ("raw", "libtmux")
 class Tool(Protocol):
     """A program on a terminal."""
 
+    enter: bytes
+    """What its Enter types."""
+
     def start(self, name: str, command: tuple[str, ...], folder: Path) -> None: ...
 
     def join(self, name: str) -> None:
@@ -31,6 +34,9 @@ class Tool(Protocol):
 
     def type(self, text: bytes, *, enter: bool = True) -> None:
         """Type the text; raises whatever says that it was not typed."""
+
+    def screen(self) -> str:
+        """What is there now, as text."""
 
     def output(self) -> str:
         """All that is kept of what was printed, as text."""
@@ -63,7 +69,7 @@ class Tmux:
 
     def type(self, text: bytes, *, enter: bool = True) -> None:
         """Text and Enter, as two calls (what is found everywhere) or as one list."""
-        words = ["send-keys", "-t", self.target, "-l", "--", text]
+        words: list[str | bytes] = ["send-keys", "-t", self.target, "-l", "--", text]
         press = ["send-keys", "-t", self.target, "Enter"]
         if enter and self.one_list:
             self.run(*words, ";", *press)
@@ -101,10 +107,10 @@ class Libtmux:
         session = self.server.new_session(
             name, x=COLS, y=ROWS, start_directory=folder, window_command=shlex.join(command)
         )
-        self.pane = session.active_pane
+        self.pane = _active_pane(session)
 
     def join(self, name: str) -> None:
-        self.pane = self.server.sessions.get(session_name=name).active_pane
+        self.pane = _active_pane(self.server.sessions.get(session_name=name))
 
     def type(self, text: bytes, *, enter: bool = True) -> None:
         self.pane.send_keys(os.fsdecode(text), literal=True, enter=enter)
@@ -149,7 +155,9 @@ class Pexpect:
         """What is there now, drawn."""
         try:
             while True:
-                self.stream.feed(self.child.read_nonblocking(65536, 0))
+                # types-pexpect knows text only
+                printed: Any = self.child.read_nonblocking(65536, 0)
+                self.stream.feed(printed)
         except (pexpect.TIMEOUT, pexpect.EOF):
             return "\n".join(self.drawn.display)
 
@@ -185,6 +193,12 @@ class Tmuxctl:
 
     def close(self) -> None:
         self.control.kill((self.name,))
+
+
+def _active_pane(session: libtmux.Session | None) -> libtmux.Pane:
+    assert session
+    assert session.active_pane
+    return session.active_pane
 
 
 def shows(tool: Tool, text: str, seconds: float = 20.0) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 
 from exact import BYTES, MEGABYTE, TEXTS
 from place import HERE, Place, until
@@ -16,13 +17,23 @@ from tmuxctl.errors import TmuxctlError
 
 def measure(place: Place) -> list[Line]:
     with place.control() as control:
-        tools = {"tmuxctl": Tmuxctl(control), "tmux": Tmux(), "libtmux": Libtmux(), "pexpect": Pexpect()}
+        tools: dict[str, Tool] = {
+            "tmuxctl": Tmuxctl(control),
+            "tmux": Tmux(),
+            "libtmux": Libtmux(),
+            "pexpect": Pexpect(),
+        }
         cells = {name: _typed(place, name, tool, tool.type) for name, tool in tools.items()}
-    for name, tool in {"tmux": Tmux(), "libtmux": Libtmux()}.items():
-        pasted = _typed(place, f"{name}-pasted", tool, lambda text, enter, tool=tool: tool.paste(text + b"\r" * enter))
+    pasters: dict[str, Tmux | Libtmux] = {"tmux": Tmux(), "libtmux": Libtmux()}
+    for name, paster in pasters.items():
+        pasted = _typed(place, f"{name}-pasted", paster, partial(_paste, paster))
         cells[name] += f"; {pasted} by `paste-buffer -r`"
     total = len(TEXTS) + len(BYTES) + 1
     return [Line(DRIVEN, f"hostile texts typed byte for byte, of {total}[^typing]", cells)]
+
+
+def _paste(tool: Tmux | Libtmux, text: bytes, *, enter: bool) -> None:
+    tool.paste(text + b"\r" * enter)
 
 
 def _typed(place: Place, name: str, tool: Tool, type_: Callable[..., None]) -> str:
@@ -39,13 +50,13 @@ def _typed(place: Place, name: str, tool: Tool, type_: Callable[..., None]) -> s
         except (RuntimeError, ValueError, OSError, TmuxctlError):
             # told that it cannot be typed: what came of it is not asked
             until(lambda before=before: file.stat().st_size > before, 0.2)
-            detail(f"{name} | {text[:30]} of {len(text)} | refused")
+            detail(f"{name} | {text[:30]!r} of {len(text)} | refused")
             continue
         until(lambda before=before, wanted=wanted: file.stat().st_size >= before + len(wanted), _patience(wanted))
         if (came := file.read_bytes()[before:]) == wanted:
             right += 1
         else:
-            detail(f"{name} | {text[:30]} of {len(text)} | {came[:40]} of {len(came)}")
+            detail(f"{name} | {text[:30]!r} of {len(text)} | {came[:40]!r} of {len(came)}")
     return str(right)
 
 

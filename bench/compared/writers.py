@@ -33,6 +33,7 @@ def _processes(place: Place, name: str) -> str:
     words = [sys.executable, "-m", "compared.writer", name, session]
     running = [subprocess.Popen([*words, writer], cwd=HERE, stdin=subprocess.PIPE) for writer in WRITERS]
     for one in running:
+        assert one.stdin
         one.stdin.write(b"go\n")
         one.stdin.flush()
     for one in running:

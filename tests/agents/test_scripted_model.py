@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from agents.scripted_model.conversation import Tool, Turn
+from agents.scripted_model.events import Text
 from agents.scripted_model.script import DIRECTIVES, answer
 from agents.scripted_model.server import REQUESTS, Server
 from agents.scripted_model.tools import fill, shell_call, write_call
@@ -107,12 +108,12 @@ def ask(
             "stream": stream,
         }
         return post(server, "/v1/messages?beta=true", body)
-    told = [{"functionResponse": {"name": "x", "response": {"output": result}}} for result in results]
+    responses = [{"functionResponse": {"name": "x", "response": {"output": result}}} for result in results]
     declared = {"name": "run_shell_command", "parametersJsonSchema": COMMAND}
     body = {
         "contents": [
             {"role": "user", "parts": [{"text": prompt}]},
-            *([{"role": "user", "parts": told}] if told else []),
+            *([{"role": "user", "parts": responses}] if responses else []),
         ],
         "tools": [{"functionDeclarations": [declared]}] if tools else [],
     }
@@ -266,7 +267,7 @@ def test_every_directive_of_the_page_is_there_and_every_other_one_is_told() -> N
     page = (Path(__file__).parent / "scripted_model" / "README.md").read_text()
     assert set(re.findall(r"^\| `fake:(\w+)", page, re.MULTILINE)) == DIRECTIVES.keys()
     found = answer(Turn("", user="fake:nothing"), lambda _: 1)
-    assert "unknown directive nothing" in "".join(event[0] for event in found.events)
+    assert "unknown directive nothing" in "".join(event.text for event in found.events if isinstance(event, Text))
 
 
 def test_the_log_tells_what_was_submitted(server: Server) -> None:

@@ -33,7 +33,7 @@ def test_a_pane_of_another_tmux_is_driven_by_its_target(control: Control, person
     assert "42marker" in control.screen(shell).text
     control.keys(shell, ("C-l",))
     control.send(shell, b"read -p 'Really? [y/n] ' x")
-    assert control.wait(shell, asking=True).asking.kind == "confirm"
+    assert control.wait(shell, asking=True).kind == "confirm"
     assert control.decide(shell, "no").option == "no"
     assert control.wait(shell).matched == "idle"
     shown = control.show(shell)

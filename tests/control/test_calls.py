@@ -36,7 +36,7 @@ def test_a_caller_may_do_only_what_it_has_the_right_to(control: Control, right: 
         assert refused.value.reason == "right"
         with pytest.raises(Denied):
             control.call(name, arguments, rights=())
-    assert control.log("t").text == ""  # type: ignore[union-attr]
+    assert control.log("t").text == ""
     assert [one.name for one in control.ls().sessions] == ["t"]
     for name, arguments in NEEDS[right].items():
         control.call(name, arguments, rights=(right,))

@@ -8,6 +8,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from control import agent as agent_program
@@ -350,7 +351,7 @@ def test_the_session_beside_has_place_size_variables_and_plugins_of_the_first(co
     chats("size: 70x9", b="about")
     (place / "work").mkdir()
     (place / "more.env").write_text("FILED=yes\n")
-    started = {"cwd": str(place / "work"), "env": {"MINE": "1"}, "size": "90x20", "tag": ("nightly",)}
+    started: dict[str, Any] = {"cwd": str(place / "work"), "env": {"MINE": "1"}, "size": "90x20", "tag": ("nightly",)}
     control.new("fix", profile="a", env_file=str(place / "more.env"), lifetime="1h", **started)
     control.resize("fix", "91x21")
     assert control.ask("fix", b"x", fallback=("b",)).answer == f"{place}/work 91 21 1 - yes"

@@ -14,7 +14,7 @@ from tmuxctl.errors import Exited, Usage
 def test_an_exit_status_is_kept(control: Control, status: int) -> None:
     control.new("t", ("sh", "-c", f"exit {status}"))
     ended = control.wait("t", exit=True)
-    assert (ended.matched, ended.exit_status, ended.signal, ended.state.value) == ("exit", status, None, "exited")
+    assert (ended.matched, ended.exit_status, ended.signal, ended.state) == ("exit", status, None, "exited")
     shown = control.show("t")
     assert (shown.state.value, shown.exit_status, shown.signal, shown.by) == ("exited", status, None, "exit")
     assert [one.name for one in control.ls(state="exited").sessions] == ["t"]
@@ -43,8 +43,8 @@ def test_what_an_ended_program_printed_stays_readable(control: Control) -> None:
     assert control.wait("t", exit=True).matched
     screen = control.screen("t")
     assert (screen.text, screen.state.value) == ("some words", "exited")
-    assert control.read("t").text == "some words"  # type: ignore[union-attr]
-    assert control.log("t").text == "some words"  # type: ignore[union-attr]
+    assert control.read("t").text == "some words"
+    assert control.log("t").text == "some words"
 
 
 @pytest.mark.on("tmux")

@@ -47,7 +47,7 @@ def test_a_write_into_a_hanging_tmux_is_unknown_and_typed_at_most_once(control: 
     assert control.send("t", one.data, id=one.id).result == "dup"
     control.send("t", b"the end")
     assert control.wait("t", text="^the end$").matched
-    assert control.log("t").text.count("only once") == 2  # type: ignore[union-attr]  # echo and answer
+    assert control.log("t").text.count("only once") == 2  # echo and answer
 
 
 def test_looking_at_a_hanging_tmux_ends_in_time(control: Control) -> None:

@@ -30,7 +30,7 @@ def test_a_question_of_what_a_shell_runs_has_the_options_of_its_profile(control:
     (place / "text").write_text("line\n" * 200)
     control.new("t", ("sh",))
     control.send("t", b"less text")
-    assert control.wait("t", asking=True).asking.kind == "pager"
+    assert control.wait("t", asking=True).kind == "pager"
     assert {"more", "quit"} <= {one.id for one in control.decide("t").asked.options}
     assert control.decide("t", "quit").state == "idle"
 
@@ -39,7 +39,7 @@ def test_a_question_of_what_a_shell_runs_has_the_options_of_its_profile(control:
 def test_who_waits_for_the_keys_counts_before_the_script_it_is_a_part_of(control: Control, needs):
     needs("less", "seq")
     assert control.new("t", ("sh", "-c", "seq 300 | less")).profile == "less"
-    assert control.wait("t", asking=True).asking.kind == "pager"
+    assert control.wait("t", asking=True).kind == "pager"
     assert control.decide("t", "end").asked.default == "line"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from programs import LINES
 
@@ -62,13 +64,14 @@ def test_sessions_that_do_nothing_are_ended_only_where_the_settings_say_so(contr
     control.machine.settings = config.load({"limits.idle_kill": "2h"})
     planned = control.new("t", LINES, dry_run=True)
     assert planned.plugins == ("timeout",)
-    assert any("expire.sh" in file for file in planned.files)  # type: ignore[union-attr]
+    assert any("expire.sh" in file for file in planned.files)
 
 
 @pytest.mark.parametrize(("flag", "plugin"), [("worktree", "worktree"), ("sandbox", "sandbox"), ("env_file", "env")])
 @pytest.mark.on("memory")
 def test_a_flag_means_its_plugin(control: Control, flag: str, plugin: str) -> None:
     """Each refuses what it cannot do here under its own name."""
+    options: Any = {flag: "no such thing"}
     with pytest.raises(TmuxctlError) as refused:
-        control.new("t", LINES, **{flag: "no such thing"})
+        control.new("t", LINES, **options)
     assert plugin in refused.value.message

@@ -46,7 +46,7 @@ def test_a_lost_session_is_listed_as_lost(lost: Control) -> None:
 
 
 def test_what_a_lost_session_printed_stays(lost: Control) -> None:
-    assert lost.log("t").text.split("\n") == ["last words", "last words"]  # type: ignore[union-attr]
+    assert lost.log("t").text.split("\n") == ["last words", "last words"]
 
 
 def test_a_lost_session_cannot_be_used(lost: Control) -> None:
@@ -68,7 +68,7 @@ def test_the_name_of_a_lost_session_can_be_used_again(lost: Control) -> None:
     assert again.id != before
     lost.send("t", b"new life")
     assert lost.wait("t", text="^new life$").matched
-    assert "last words" not in lost.log("t").text  # type: ignore[union-attr]
+    assert "last words" not in lost.log("t").text
 
 
 @pytest.mark.on("memory", "tmux")
@@ -82,7 +82,7 @@ def test_a_lost_session_can_be_pruned(lost: Control) -> None:
 def test_a_lost_session_can_be_killed(lost: Control) -> None:
     assert [end.session for end in lost.kill(("t",)).killed] == ["t"]
     assert not lost.ls().sessions
-    assert lost.log("t").text.startswith("last words")  # type: ignore[union-attr]
+    assert lost.log("t").text.startswith("last words")
 
 
 @pytest.mark.on("tmux")
@@ -155,7 +155,7 @@ def test_a_session_that_somebody_ended_with_tmux_itself_is_not_called_lost(contr
     with pytest.raises(Exited) as ended:
         control.send("t", b"more")
     assert ended.value.reason == "ended_elsewhere"
-    assert "last words" in control.log("t").text  # type: ignore[union-attr]
+    assert "last words" in control.log("t").text
     assert control.prune().pruned == ("t",)
     assert control.new("t", LINES).name == "t"
 
@@ -165,7 +165,7 @@ def test_a_new_session_takes_the_place_of_a_lost_one_of_its_name(lost: Control) 
     before = lost.ls().sessions[0]
     made = lost.new(before.name, LINES)
     assert [(one.name, one.id) for one in lost.ls().sessions if one.name == before.name] == [(made.name, made.id)]
-    assert "last words" in lost.log(before.id).text  # type: ignore[union-attr]
+    assert "last words" in lost.log(before.id).text
 
 
 @pytest.mark.on("tmux")

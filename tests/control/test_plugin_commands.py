@@ -58,20 +58,24 @@ esac
 
 @pytest.fixture
 def put(place):
-    """Puts a plugin into the user's folder: a module, or a program if it begins with `#!`."""
-    folder = place / ".config/tmuxctl/plugins"
-    folder.mkdir(parents=True, mode=0o700)
+    return PluginFolder(place / ".config/tmuxctl/plugins")
 
-    def write(name, source, where=folder):
+
+class PluginFolder:
+    """Puts a plugin into the user's folder, or another one: a module, or a program if it begins with `#!`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, mode=0o700)
+
+    def __call__(self, name: str, source: str, where: Path | None = None) -> Path:
+        where = where or self.folder
         for other in (where / name, where / f"{name}.py"):
             other.unlink(missing_ok=True)
         path = where / (name if source.startswith("#!") else f"{name}.py")
         path.write_text(source if source.startswith("#!") else textwrap.dedent(source).lstrip())
         path.chmod(0o700)
         return path
-
-    write.folder = folder
-    return write
 
 
 @pytest.fixture
@@ -181,6 +185,7 @@ def test_all_of_a_plugin_is_shown(put, line):
     page = plugins.show("nice")
     assert (page.kind, page.order, page.source, page.path) == ("wrap", 50, "user", str(path))
     assert page.text == "Run the program at lower priority.\n\nIt stays so."
+    assert page.options
     level, key = page.options
     assert (level.type, level.default, level.help, level.required) == ("whole number", 10, "1-19", False)
     assert (key.type, key.repeated, key.secret, key.default) == ("text", True, True, [])
@@ -211,6 +216,7 @@ def test_what_a_plugin_needs_and_why_it_cannot_work_is_shown(put, line):
     put("x", wrapper("return spec", options=", *, word: Annotated[str, 'a word']",
                      more="CLEAN_ENV = True\ndef check(): return 'there is no moon'"))  # fmt: skip
     page = plugins.show("x")
+    assert page.options
     assert (page.problem, page.clean_env, page.options[0].required) == ("there is no moon", True, True)
     out = line("plugin", "show", "x")[1]
     assert "no: there is no moon" in out

@@ -18,7 +18,7 @@ from tmuxctl.errors import Conflict, Exited, NotFound, Usage
 from tmuxctl.model import Confidence, State
 from tmuxctl.profile_files import library, schema
 from tmuxctl.profile_files.yaml_tree import parse_yaml
-from tmuxctl.program_profile import from_json
+from tmuxctl.program_profile import Profile, from_json
 from tmuxctl.reading.state.judging import judge
 from tmuxctl.terminal.input.keys import tmux_keys
 
@@ -41,9 +41,11 @@ def own(place: Path, name: str, text: str) -> Path:
     return path
 
 
-def kept(place: Path, session) -> object:
+def kept(place: Path, session) -> Profile:
     [path] = place.glob(f"state/**/sessions/{session.id}/profile.json")
-    return from_json(path.read_bytes())
+    profile = from_json(path.read_bytes())
+    assert profile
+    return profile
 
 
 @pytest.mark.parametrize(("folder", "case"), list(cases()))
@@ -152,7 +154,7 @@ def test_profiles_are_listed_with_what_is_wrong_with_them(control: Control, plac
         "the shop's console",
         None,
     )
-    assert "no key 'promt'" in listed["wrong"].problem
+    assert "no key 'promt'" in (listed["wrong"].problem or "")
     assert listed["bash"].source == "shipped"
     assert "bash" in listed["bash"].programs
 
@@ -242,6 +244,7 @@ def test_a_first_profile_of_what_has_no_name_of_its_own_is_found_by_no_command(c
     command = tuple(shlex.split(words))
     before = library.detect(command)
     made = control.profile_new("shop", command)
+    assert made.path
     assert "detect" not in Path(made.path).read_text().replace("# detect", "")
     assert made.notes == ("no command finds it by itself: tmuxctl new --profile shop -- CMD",)
     assert library.detect(command) == before != "shop"
@@ -311,6 +314,7 @@ def test_a_prompt_is_guessed_without_what_changes(left, fits, not_):
     import re
 
     pattern = guess_prompt(left)
+    assert pattern
     assert [text for text in fits if not re.search(pattern, text)] == []
     assert [text for text in not_ if re.search(pattern, text)] == []
 

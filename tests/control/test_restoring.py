@@ -67,11 +67,11 @@ def test_a_lost_session_is_started_again_with_its_id_folder_size_and_words(
     assert os.readlink(f"/proc/{now.pid}/cwd") == str(place / "a folder")
     control.send("t", b"new life")
     assert control.wait("t", text="^new life$").matched
-    assert "last words" in control.log("t").text  # type: ignore[union-attr]
-    assert "new life" in control.log("t").text  # type: ignore[union-attr]
+    assert "last words" in control.log("t").text
+    assert "new life" in control.log("t").text
 
 
-OTHERS = {"clean_env": True, "login": True, "shell_marks": False, "tags": ("nightly",)}
+OTHERS: dict[str, Any] = {"clean_env": True, "login": True, "shell_marks": False, "tags": ("nightly",)}
 """What is not so by default, for each field that a record keeps as it was asked for."""
 
 
@@ -148,7 +148,7 @@ def test_what_cannot_be_started_is_told_and_holds_up_no_other(control: Control, 
     }  # fmt: skip
     assert not done.ok
     states = {one.name: one.state.value for one in control.ls().sessions}
-    assert (states["folder"], states["program"]) == ("lost", "lost") != states["well"]
+    assert states["folder"] == states["program"] == "lost" != states["well"]
     (place / "gone").mkdir()
     assert outcomes(control, "folder") == {"folder": "relaunched"}
 
@@ -386,7 +386,7 @@ def test_twenty_sessions_are_lost_together_and_come_back_by_one_command(control:
     assert [(one.name, one.state.value) for one in control.ls().sessions] == [(name, "lost") for name in names]
     assert outcomes(control) == dict.fromkeys(names, "relaunched")
     for name in names:
-        assert f"{name}\n{name}" in control.log(name).text  # type: ignore[union-attr]
+        assert f"{name}\n{name}" in control.log(name).text
         control.send(name, b"again")
         assert control.wait(name, text="^again$").matched
     servers = [row for row in control.machine.transport.processes() if row.name.startswith("tmux: server")]

@@ -11,6 +11,7 @@ import threading
 import time
 import zipfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -205,7 +206,7 @@ def test_others_do_not_feel_a_bomb() -> None:
         began.wait()
         return bomb(pattern, 4.0)
 
-    bombs = [in_thread(lambda pattern=pattern: one(pattern)) for pattern in BOMBS]
+    bombs = [in_thread(partial(one, pattern)) for pattern in BOMBS]
     began.wait()
     tick = Search("tick")
     for _ in range(100):

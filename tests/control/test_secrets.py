@@ -58,7 +58,7 @@ def test_a_secret_is_kept_nowhere(asking: Control, monkeypatch: pytest.MonkeyPat
     )
     assert SECRET.encode() not in options
     assert SECRET.encode().hex().encode() not in options
-    assert SECRET not in asking.log("login").text + asking.screen("login", scrollback=0).text  # type: ignore[union-attr]
+    assert SECRET not in asking.log("login").text + asking.screen("login", scrollback=0).text
     if backend != "memory":
         kept = [one for one in place.rglob("*") if one.is_file() and SECRET.encode() in one.read_bytes()]
         assert not kept
@@ -82,7 +82,7 @@ def test_a_secret_is_not_typed_where_it_would_show(control: Control, monkeypatch
 
 @pytest.mark.on("tmux", "pipe", "resident")
 def test_a_text_is_not_typed_where_a_password_is_asked_for(asking: Control, place: Path) -> None:
-    before = asking.log("login").text  # type: ignore[union-attr]
+    before = asking.log("login").text
     tries: tuple[Callable[[], object], ...] = (
         lambda: asking.send("login", SECRET.encode()),
         lambda: asking.send("login", SECRET.encode(), enter=False),
@@ -96,7 +96,7 @@ def test_a_text_is_not_typed_where_a_password_is_asked_for(asking: Control, plac
         assert SECRET not in str(refused.value) + repr(refused.value.to_json())
         assert "--secret-from-env" in str(refused.value.hint)
         assert "--insecure" in str(refused.value.hint)
-    assert asking.log("login").text == before  # type: ignore[union-attr]
+    assert asking.log("login").text == before
     assert not [one for one in place.rglob("*") if one.is_file() and SECRET.encode() in one.read_bytes()]
     asking.keys("login", ("C-c",))
     assert asking.wait("login", exit=True).matched
@@ -171,7 +171,7 @@ def test_a_secret_is_typed_into_the_field_of_a_box_that_hides_it(
         assert control.decide(name, secret_from_env="TOKEN").option == "secret"
         if name == "of-a-script":
             assert control.wait(name, text=r"it has (\d+) bytes", since="screen").groups == (str(len(SECRET)),)
-            assert SECRET not in control.log(name).text  # type: ignore[union-attr]
+            assert SECRET not in control.log(name).text
 
 
 @pytest.mark.on("tmux")
@@ -186,7 +186,7 @@ def test_a_secret_is_not_typed_into_a_field_that_shows_it(
     with pytest.raises(Conflict) as refused:
         control.decide("box", secret_from_env="TOKEN")
     assert refused.value.reason == "secret_wanted"
-    assert SECRET not in control.log("box").text + control.screen("box").text  # type: ignore[union-attr]
+    assert SECRET not in control.log("box").text + control.screen("box").text
     # what may be shown is answered like any other field
     assert control.decide("box").asked.kind == "question"
     control.decide("box", "public")
@@ -210,7 +210,7 @@ def test_a_secret_is_not_typed_where_nothing_says_that_keys_are_hidden(
         with pytest.raises(Conflict) as refused:
             control.decide(name, secret_from_env="TOKEN")
         assert refused.value.reason == "secret_wanted"
-        assert SECRET not in control.log(name).text  # type: ignore[union-attr]
+        assert SECRET not in control.log(name).text
 
 
 @pytest.mark.on("tmux")
@@ -228,5 +228,5 @@ def test_a_profile_says_that_a_program_which_reads_keys_hides_a_password(
     control.new("t", ("sh", "-c", script), profile="vault")
     assert control.wait("t", asking=True).matched
     control.decide("t", secret_from_env="TOKEN")
-    assert SECRET not in control.log("t").text  # type: ignore[union-attr]
+    assert SECRET not in control.log("t").text
     assert "Password" in control.screen("t").text

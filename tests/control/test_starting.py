@@ -199,9 +199,9 @@ def test_a_program_sees_its_size_from_the_first_moment(control: Control, size: s
     cols, rows = (int(number) for number in size.split("x"))
     made = control.new("here", program("about"), size=size)
     assert (made.cols, made.rows) == (cols, rows)
-    text = control.read("here", since="screen").text  # type: ignore[union-attr]
+    text = control.read("here", since="screen").text
     while "." not in text:
-        text = control.read("here", since="screen").text  # type: ignore[union-attr]
+        text = control.read("here", since="screen").text
     told = json.loads(bytes.fromhex(re.sub(r"\s", "", text.replace("about ", "")).rstrip(".")))
     assert told["size"] == [cols, rows]
 

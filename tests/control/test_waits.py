@@ -212,7 +212,7 @@ def test_a_program_has_settled_when_it_printed_nothing_for_so_long(control: Cont
 def test_a_condition_can_be_tested_once(control: Control) -> None:
     control.new("t", LINES)
     for condition in ({"text": "never"}, {"exit": True}, {"settle": 3600.0}):
-        found = control.wait("t", now=True, **condition)  # type: ignore[arg-type]
+        found = control.wait("t", now=True, **condition)
         assert (found.matched, found.timed_out) == (None, False)
     control.keys("t", ("C-d",))
     assert control.wait("t", exit=True).matched

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any
 
@@ -67,14 +67,14 @@ def test_a_question_and_a_password_are_wanted_input(control: Control) -> None:
 
 @pytest.mark.on("tmux")
 def test_a_program_that_ends_wants_nothing(control: Control) -> None:
-    for wanted in ({"prompt": True}, {"input": True}):
+    for prompt in (True, False):
         control.new("s", ("sh", "-c", "read word"), if_exists="replace")
         assert control.wait("s", input=True).matched
         control.send("s", b"go")
-        if "input" in wanted:
+        if not prompt:
             control.wait("s", exit=True)
         with pytest.raises(Exited):
-            control.wait("s", **wanted)
+            control.wait("s", prompt=prompt, input=not prompt)
 
 
 @pytest.mark.on("tmux")
@@ -127,6 +127,7 @@ def test_a_watch_tells_when_input_is_wanted(control: Control, place: Path, until
     found = next(events)
     assert (found.kind, found.wants) == ("line", "input")
     assert "Again" in (found.why or "")
+    assert isinstance(events, Generator)
     events.close()
 
 

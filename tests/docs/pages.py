@@ -148,7 +148,7 @@ class _PageReader:
 
 
 def _indent(line: str) -> int:
-    return len(re.match("[ \t]*", line)[0].expandtabs(4))
+    return len(line.expandtabs(4)) - len(line.expandtabs(4).lstrip(" "))
 
 
 def problems(page: Page) -> Iterator[str]:

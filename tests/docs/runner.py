@@ -131,6 +131,7 @@ class _Run:
             self._succeed(f"python3 {path or self.world.file('snippet.py', block.text)}", block.line)
             return
         path = path or self._saved(block, {"file": "~/.config/tmuxctl/plugins/snippet.py"})
+        assert path
         self._succeed(f"tmuxctl new --dry-run --with {path.stem} -- true", block.line)
 
     def tmux(self, block: Block, path: Path | None) -> None:

@@ -119,6 +119,8 @@ class World:
 
     def _run(self, command: str) -> Ran:
         step = self.file("step", command)
+        assert self.shell.stdin
+        assert self.shell.stdout
         self.shell.stdin.write(f"{step}\n".encode())
         self.shell.stdin.flush()
         with selectors.DefaultSelector() as selector:
@@ -130,6 +132,8 @@ class World:
     def _run_at_terminal(self, command: str, left: Left, seen: Callable[[str], bool]) -> Ran:
         """Typed at a terminal; once all that is to be seen is there, the keys are pressed with which a person leaves."""
         step = self.file("step", command)
+        assert self.shell.stdin
+        assert self.shell.stdout
         status, tmux = Path(f"{step}.status"), ("tmux", "-L", f"person-{step.parent.name}", "-f", "/dev/null")
         # a key that interrupts the command reaches this shell too
         typed = f"trap : INT; . {step}; echo $? >{status}"

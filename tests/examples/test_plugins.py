@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -111,7 +112,7 @@ def lazy(place, request):
 @pytest.mark.parametrize("lazy", SHELLS, indirect=True)
 def test_the_program_does_in_every_shell_what_the_package_does(lazy, needs):
     needs("nice")
-    notes = {"folder": "/s", "spec": {"argv": ["x"]}, "more": [None, 1.5, {"argv": []}]}
+    notes: dict[str, Any] = {"folder": "/s", "spec": {"argv": ["x"]}, "more": [None, 1.5, {"argv": []}]}
     spec = SessionSpec(
         TRICKS, "/a b/é", {f"V{number}": one for number, one in enumerate(TRICKS)}, Size(80, 24), "n", notes=notes
     )

@@ -97,7 +97,7 @@ def crowd(number: int, *behind: str) -> tuple[int, str]:
 
 def marked(place: Path) -> dict[int, str]:
     """The living processes of sessions whose home is this place, and the ids of those sessions."""
-    found = {}
+    found: dict[int, str] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             environment = Path(f"/proc/{name}/environ").read_bytes().split(b"\0")

@@ -38,7 +38,11 @@ def jump(place: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None
     (folder / "sitecustomize.py").write_text(JUMP)
     monkeypatch.setenv("PYTHONPATH", f"{folder}:{os.environ['PYTHONPATH']}")
     monkeypatch.setenv("JUMP", str(place / "jump"))
-    return lambda seconds: (place / "jump").write_text(str(seconds)) and None
+
+    def jump(seconds: float) -> None:
+        (place / "jump").write_text(str(seconds))
+
+    return jump
 
 
 @pytest.mark.parametrize("seconds", [3600.0, -3600.0])

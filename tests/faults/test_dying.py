@@ -103,7 +103,7 @@ def held(lock: Path) -> bool:
 
 
 def lines(control: Control, name: str) -> list[str]:
-    return control.log(name).text.splitlines()  # type: ignore[union-attr]
+    return control.log(name).text.splitlines()
 
 
 def kill_server(control: Control) -> None:

@@ -152,8 +152,9 @@ def test_no_more_sessions_are_restored_than_there_may_be(control: Control) -> No
 @pytest.mark.parametrize("flag", ["worktree", "sandbox", "scratchpad", "env_file"])
 def test_an_empty_flag_is_an_error_and_not_none(control: Control, flag: str) -> None:
     """An unset variable must not mean a program without its sandbox."""
+    options: Any = {flag: ""}
     with pytest.raises(Usage):
-        control.new("t", LINES, **{flag: ""})
+        control.new("t", LINES, **options)
     assert not control.ls().sessions
 
 

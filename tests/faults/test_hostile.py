@@ -141,7 +141,7 @@ def test_a_hundred_megabytes_fill_neither_memory_nor_disk(control: Control, plac
     segments = (place / "state" / "tmuxctl" / "t" / "sessions" / before.id / "journal").iterdir()
     assert (4 << 20) <= sum(one.stat().st_size for one in segments) <= (4 << 20) * 1.3
     read = control.read("t", since=before.cursor)
-    assert read.truncated  # type: ignore[union-attr]
+    assert read.truncated
     assert control.wait("other", text="^still here$").matched
 
 

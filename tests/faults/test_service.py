@@ -151,7 +151,7 @@ def test_after_a_crash_twenty_sessions_are_back_with_what_they_had_printed(contr
     assert servers(control) == [service.pid] != [first]
     assert {one.name: one.id for one in control.ls().sessions} == ids
     for name in names:
-        assert f"before {name}" in control.log(name).text  # type: ignore[union-attr]
+        assert f"before {name}" in control.log(name).text
         control.send(name, b"after")
         assert control.wait(name, text="^after$").matched
 
@@ -190,7 +190,7 @@ def test_a_server_that_a_command_started_goes_on_and_the_service_follows_it(
     assert "Serving" in service.hear("READY=1")
     until(lambda: states(control) == {"t": "idle"})
     assert servers(control) == [service.pid]
-    assert "last words" in control.log("t").text  # type: ignore[union-attr]
+    assert "last words" in control.log("t").text
 
 
 def test_a_server_that_is_ended_in_order_is_followed_too(

@@ -162,7 +162,9 @@ def test_an_end_that_tmux_overlooks_twice_does_not_fail_a_wait(
     tmux.write_text(f'#!/bin/sh\ncase "$*" in *run-shell*) exec sleep 1000; esac\nexec {shutil.which("tmux")} "$@"\n')
     tmux.chmod(0o700)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    ends = threading.Timer(0.5, lambda: os.kill(control.show("t").pid, signal.SIGKILL))
+    pid = control.show("t").pid
+    assert pid
+    ends = threading.Timer(0.5, lambda: os.kill(pid, signal.SIGKILL))
     # as long as tmux has not noticed, a process that has ended is none that lives
     monkeypatch.setattr(control.machine.transport, "processes", lambda pids: [])
     ends.start()

@@ -162,7 +162,7 @@ def test_forty_kinds_of_secrets_are_in_the_programs_variables_and_nowhere_else(
     if how == "in a sandbox":
         needs("bwrap")
     (place / "work").mkdir()
-    known = ()
+    known: tuple[str, ...] = ()
     if how in ("from a file", "by reference"):
         (place / "vars").write_text("".join(f"{name}='{value}'\n" for name, value in SECRETS.items()))
         known = (str(place / "vars"),)

@@ -96,7 +96,7 @@ def old_code():
 
 def connect(*paths):
     """Connects to the first of these sockets that can be reached: by its path, or by that from any process's root."""
-    worst = None
+    worst: OSError = FileNotFoundError(*paths)
     for path in paths:
         roots = ["", *(f"/proc/{pid}/root" for pid in os.listdir("/proc") if pid.isdigit())]
         for root in roots:

@@ -28,7 +28,7 @@ from tmuxctl.model import SessionSpec
 
 ATTACKS = (Path(__file__).parent / "attacks.py").read_text()
 PYTHON = next((path for path in ("/usr/bin/python3", "/usr/local/bin/python3") if os.path.exists(path)), "python3")
-SANDBOX = plugin.load("sandbox").module
+SANDBOX: Any = plugin.load("sandbox").module
 CLONE_NEWNET = 0x4000_0000
 STRANGER = 48_611
 """A user whom the machine does not know: unprivileged, and not the owner of this tree."""

@@ -76,7 +76,7 @@ def test_python_is_asked_and_interrupted(control: Control, workspace: Path) -> N
         control.wait("t", text="^go$")
         assert control.show("t").state.value == "busy"
         control.keys("t", ("C-c",))
-        assert control.wait("t").state.value == "idle"
+        assert control.wait("t").state == "idle"
     assert "KeyboardInterrupt" in control.screen("t").text
     assert control.ask("t", b"6 * 7").text == "42"
 
@@ -99,7 +99,7 @@ def test_jobs_are_stopped_and_continued(control: Control, workspace: Path) -> No
     control.send("t", b"hello")
     control.wait("t", text="^hello\nhello$")
     control.keys("t", ("C-c",))
-    assert control.wait("t").state.value == "idle"
+    assert control.wait("t").state == "idle"
 
 
 def test_it_learns_of_a_new_size(control: Control, workspace: Path) -> None:

@@ -107,7 +107,7 @@ def test_a_program_may_end_in_its_own_way_and_its_words_stay(control: Control, t
     ended = control.wait("t", exit=True)
     assert (ended.exit_status, ended.signal) == (3, None)
     assert control.screen("t").text.split() == ["up", "bye"]
-    assert control.log("t").text.split() == ["up", "bye"]  # type: ignore[union-attr]
+    assert control.log("t").text.split() == ["up", "bye"]
     assert pane(control, "t", "#{pane_in_mode}") == "0"
 
 

@@ -88,7 +88,6 @@ class Agent:
         self.turn: Iterator[float] | None = None
         self.menu: tuple[str, str, Callable[[bool, str], None]] | None = None
         self.marked = 0
-        self.answered: bool | None = None
         self.given, self.before, self.said = "", ("", ""), ""
         self.message = 0
         self.later: list[tuple[float, Callable[[], Any]]] = []
@@ -395,17 +394,14 @@ class Agent:
         yield 0.0
 
     def do_tool(self, command: str) -> Iterator[float]:
-        self.answered = None
-
-        def answered(allowed: bool, _: str) -> None:
-            self.answered = allowed
-
-        self.ask("tool", command, answered)
-        while self.answered is None:
+        answers: list[bool] = []
+        self.ask("tool", command, lambda allowed, _: answers.append(allowed))
+        while not answers:
             yield 0.0
-        log(**{"ran" if self.answered else "denied": command})
+        [allowed] = answers
+        log(**{"ran" if allowed else "denied": command})
         self.message, self.said = self.message + 1, ""
-        self.paint([f"{self.vices.sign} Bash({command})", "  ⎿  " + ("(no output)" if self.answered else "Denied"), ""])
+        self.paint([f"{self.vices.sign} Bash({command})", "  ⎿  " + ("(no output)" if allowed else "Denied"), ""])
 
     def do_daemon(self, _: str) -> Iterator[float]:
         """Leaves a process behind that its terminal's end does not end."""

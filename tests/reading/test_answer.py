@@ -128,7 +128,7 @@ def test_the_prompt_is_cut_once_and_may_change(prompt: str | None, data: str, te
     ],
 )
 def test_a_question_at_the_end_was_printed_like_the_rest(prompt: str, data: str, kind: str, text: str) -> None:
-    assert said(data, prompt=prompt, end=TurnEnd(InputKind(kind))).text == text
+    assert said(data, prompt=prompt, end=TurnEnd(InputKind.of(kind))).text == text
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tmuxctl.reading.text.lines import Lines
 
 
-def text(*parts: bytes, cols: int = 20, rows: int = 10, **start: int) -> str:
+def text(*parts: bytes, cols: int = 20, rows: int = 10, **start: Any) -> str:
     lines = Lines(cols, rows, **start)
     for part in parts:
         lines.feed(part)
@@ -76,11 +78,9 @@ def test_clearing_the_screen_keeps_what_was_seen() -> None:
 def test_the_alternate_screen_is_left_out_once_it_is_left() -> None:
     lines = Lines(20, 10)
     lines.feed(b"shell\r\n\x1b[?1049h\x1b[Hediting")
-    assert lines.alternate
-    assert lines.text() == "editing"
+    assert (lines.alternate, lines.text()) == (True, "editing")
     lines.feed(b"\x1b[?1049ldone\r\n")
-    assert not lines.alternate
-    assert lines.text() == "shell\ndone"
+    assert (lines.alternate, lines.text()) == (False, "shell\ndone")
 
 
 def test_touched_rows_are_those_written_to() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import itertools
 import json
 import os
@@ -37,13 +38,27 @@ from tmuxctl.operations import (
     list_names,
     operation,
 )
-from tmuxctl.results import Answer, Check, Doctor, End, Killed, Output, Ran, Screen, Sessions, Submitted, Wait, Written
+from tmuxctl.results import (
+    Answer,
+    Check,
+    CursorPosition,
+    Doctor,
+    End,
+    Killed,
+    Output,
+    Ran,
+    Screen,
+    Sessions,
+    Submitted,
+    Wait,
+    Written,
+)
 from tmuxctl.surfaces.cli import app
 from tmuxctl.surfaces.cli.commands.services import Service
 from tmuxctl.surfaces.cli.manual import reference
 from tmuxctl.surfaces.cli.printing import cells, output, progress, show, table
 from tmuxctl.timing import PageTiming
-from tmuxctl.vocabulary import InputKind
+from tmuxctl.vocabulary import InputKind, WaitCondition
 
 HASTY = PageTiming(line_seconds=0.01)
 """The line that tells what is waited for comes at once."""
@@ -360,7 +375,7 @@ def test_a_closed_standard_input_is_told(line, monkeypatch):
 
 
 SCREEN = Screen(
-    "db", "a\nb", 80, 24, None, False, "t", State.UNKNOWN, None, "c1:x:1", ansi=None, html="<p>a</p>", scrollback=None
+    "db", "a\nb", 80, 24, CursorPosition(0, 0, True), False, "t", State.UNKNOWN, None, "c1:x:1", html="<p>a</p>"
 )
 
 
@@ -443,7 +458,7 @@ def test_show_aligns_what_is_known(line):
 @pytest.mark.parametrize(
     ("result", "status", "out"),
     [
-        (Wait("db", "text", "text: 'a'"), 0, "text: 'a'\n"),
+        (Wait("db", WaitCondition.TEXT, "text: 'a'"), 0, "text: 'a'\n"),
         (Wait("db", None, "it does not hold now", text="seen"), 1, "it does not hold now\n"),
         (Wait("db", None, "timeout: x", text="seen", timed_out=True), 124, "timeout: x\nseen\n"),
     ],
@@ -614,7 +629,7 @@ def test_version(line, words):
     ],
 )
 def test_colour_only_where_it_is_wanted(monkeypatch, environment, options, colored):
-    class Terminal:
+    class Terminal(io.StringIO):
         def isatty(self):
             return True
 
@@ -785,9 +800,13 @@ def test_a_full_or_closed_output_is_no_traceback(shell, cat):
 def test_a_signal_ends_a_wait_not_the_program(shell, cat, number, status):
     command = [sys.executable, "-m", "tmuxctl", "wait", cat, "--exit", "-v"]
     # as a shell's background job this suite would have SIGINT ignored, and so would what it starts
-    heard = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
-    pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, env=shell.environment, **pipes, **heard) as waiting:
+    with subprocess.Popen(
+        command,
+        env=shell.environment,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as waiting:
         # it waits once it listens to the journal
         deadline = time.monotonic() + 20
         while b"inotify" not in b"".join(_links(waiting.pid)) and time.monotonic() < deadline:

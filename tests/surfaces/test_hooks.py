@@ -8,7 +8,7 @@ import random
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 from tmuxctl.errors import Failed
 from tmuxctl.surfaces.cli.setup import settings_file
 
-PROGRAMS = {
+PROGRAMS: dict[str, tuple[str, str, dict[str, Any], Sequence[str]]] = {
     "claude": (
         "CLAUDE_CONFIG_DIR",
         "settings.json",

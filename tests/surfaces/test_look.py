@@ -22,6 +22,8 @@ from tmuxctl.control import Control
 from tmuxctl.errors import Usage
 from tmuxctl.model import Asking, Confidence, Option, Session, State, Status
 from tmuxctl.operations import find, to_json
+from tmuxctl.surfaces.cli.app import App
+from tmuxctl.surfaces.cli.commands import help
 from tmuxctl.surfaces.cli.manual import reference
 from tmuxctl.surfaces.cli.printing import cells, color, output, progress, table
 from tmuxctl.value import changed
@@ -207,7 +209,7 @@ def test_what_is_shown_cannot_steer_the_terminal() -> None:
     one = Session(
         "x", "1", profile="\x1b]0;", argv=("\x9b",), cwd="/\x1b", owner="\x1b", machine="\x08",
         status=Status(
-            State.ASKING, "\x1b[2J", "\x07",
+            State.ASKING, "\x1b[2J", "\x07",  # type: ignore[arg-type]
             asking=Asking(InputKind.CHOICE, "1", "\x1b[31m", (Option("\x1b[0m", "", ()),)),
         ),
     )  # fmt: skip
@@ -235,7 +237,7 @@ def test_times_are_short(seconds: float, age: str, length: str) -> None:
 
 
 @pytest.fixture
-def terminal(control: Control, place: Path) -> Callable[[str], None]:
+def terminal(control: Control, place: Path) -> Callable[[str], object]:
     """Types a line into a shell on a terminal, where `tmuxctl` drives the server that the terminal is on."""
     control.new("t", SHELL, size="110x24", env={"TMUXCTL_SOCKET": "t", "TMUX_TMPDIR": str(place), "PS1": "$ "})
     control.ask("t", f'tmuxctl() {{ {sys.executable} -m tmuxctl "$@"; }}'.encode())
@@ -348,9 +350,9 @@ def test_a_command_there_is_not_is_told_with_the_nearest(place: Path, words: lis
 
 
 def test_every_command_has_examples_and_the_first_are_of_the_main_ones() -> None:
-    every = [one for _, found in reference.commands(reference.App()) for one in found]
+    every = [one for _, found in reference.commands(App()) for one in found]
     assert not [one.name for one in every if not one.operation.meta.examples]
-    assert any(example.startswith("ask ") for example in reference.help.FIRST)
+    assert any(example.startswith("ask ") for example in help.FIRST)
 
 
 # the picture in README

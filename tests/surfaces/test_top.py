@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import psutil
 import pytest
@@ -57,7 +57,7 @@ ASKING = Asking(
 def row(name: str, state: State = State.IDLE, ago: float = 5.0, load: Load | None = None, **facts: Any) -> Row:
     active = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(NOW - ago))
     asking = ASKING if state is State.ASKING else None
-    told = {"asking": asking, "kind": "confirm" if asking else None}
+    told: dict[str, Any] = {"asking": asking, "kind": InputKind.CONFIRM if asking else None}
     told |= {name: facts.pop(name) for name in told.keys() & facts.keys()}
     given = {"argv": ("bash",), "profile": "bash", "active": active, **facts}
     return Row(Session(name=name, id=f"id-{name}", status=Status(state, **told), **given), load)
@@ -292,7 +292,7 @@ def test_the_selection_follows_its_session_and_then_what_stood_below_it():
     selection.follow(["x", "c"], "")
     assert (selection.id, selection.pointed) == ("c", False)
     selection.follow([], "")
-    assert selection.id is None
+    assert not selection.id
     selection.follow(["y", "z"], "")
     assert (selection.id, selection.pointed) == ("y", True)
 
@@ -359,10 +359,11 @@ def test_a_load_is_that_of_the_whole_tree(until):
         assert before.keys() == {"s"}
         assert before["s"].cpu is None
         print(file=shell.stdin, flush=True)
+        assert shell.stdout
         assert shell.stdout.readline() == "done\n"
         # the child that worked has ended
         after = meter.measure(roots, anew=False)
-        assert after["s"].cpu > 0
+        assert (after["s"].cpu or 0) > 0
         until(psutil.Process(shell.pid).children)
         tree = [psutil.Process(shell.pid), *psutil.Process(shell.pid).children()]
         until(lambda: meter.measure(roots, anew=True)["s"].memory > max(one.memory_info().rss for one in tree))
@@ -390,7 +391,9 @@ class Told:
 
     def __init__(self, timing: Timing = TIMING) -> None:
         self.machine, self.transport, self.timing = self, self, timing
-        self.home, self.sessions, self.events, self.listed = "/nowhere", [], [], 0
+        self.home, self.listed = "/nowhere", 0
+        self.sessions: list[Session] | Exception = []
+        self.events: list[Any] = []
 
     def processes(self, pids: Any = None) -> list[Process]:
         return []
@@ -419,7 +422,7 @@ class Told:
 @pytest.fixture
 def fed() -> Iterator[tuple[Told, top_feed.Feed]]:
     told = Told()
-    feed = top_feed.Feed(told, lambda: None)
+    feed = top_feed.Feed(cast("Control", told), lambda: None)
     yield told, feed
     feed.close()
 
@@ -436,11 +439,11 @@ def test_what_watch_told_last_counts_more_than_a_list(fed, until):
     until(lambda: [one.session.state for one in feed.rows()] == [State.BUSY, State.EXITED])
 
 
-def test_a_change_lists_the_sessions_anew(until):
+def test_a_change_lists_the_sessions_anew(until, monkeypatch):
     told = Told(Timing(page=PageTiming(quiet_seconds=1e9)))
-    feed = top_feed.Feed(told, lambda: None)
-    told.wait = lambda seconds: False
-    told.files = lambda folder: {"seg": 1}
+    feed = top_feed.Feed(cast("Control", told), lambda: None)
+    monkeypatch.setattr(told, "wait", lambda seconds: False)
+    monkeypatch.setattr(told, "files", lambda folder: {"seg": 1})
     told.sessions = [row("web", incarnation="a.1").session]
     feed.start()
     until(lambda: told.listed == 2)

@@ -55,7 +55,7 @@ class Folder:
             raise NotFound("no such file", reason="no_file") from None
 
 
-def until(true: Callable[[], object], seconds: float = 15.0) -> None:
+def until(true: Callable[..., object], seconds: float = 15.0) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "it did not come true"
@@ -363,7 +363,12 @@ def server() -> Iterator[Server]:
     yield made
     made("kill-server")
     until(lambda: gone(pid))
-    until(lambda: shutil.rmtree(folder, ignore_errors=True) or not folder.exists())
+
+    def remove() -> bool:
+        shutil.rmtree(folder, ignore_errors=True)
+        return not folder.exists()
+
+    until(remove)
 
 
 LINES = "seq -f 'line %.0f of a flood that is quite long, so that there are many bytes in it and few lines' "

@@ -72,7 +72,7 @@ def say(text: str) -> tuple[str, ...]:
 
 def test_a_list_prints_what_a_spawned_tmux_prints(server: Server, channel: ControlChannel) -> None:
     channel.run([("set-option", "-g", "@long", "x" * 300_000)])
-    lists = [
+    lists: list[list[tuple[str, ...]]] = [
         [say("a"), say("ü #{pid}"), say("")],
         [say("a"), ("if-shell", "-F", "1", "display-message -p b ; display-message -p c", "no"), say("e")],
         [("capture-pane", "-p", "-t", "=db:"), say("#{history_size}")],
@@ -250,7 +250,12 @@ def test_a_killed_server_is_told(server: Server, channel: ControlChannel) -> Non
 
 
 def test_a_server_killed_during_a_call_is_told(server: Server, channel: ControlChannel) -> None:
-    later = threading.Thread(target=lambda: until(lambda: b"1" in server("show", "-gqv", "@now")) or server.end())
+
+    def end_once_asked() -> None:
+        until(lambda: b"1" in server("show", "-gqv", "@now"))
+        server.end()
+
+    later = threading.Thread(target=end_once_asked)
     later.start()
     with pytest.raises(Unreachable) as caught:
         channel.run([("set-option", "-g", "@now", "1"), ("if-shell", "sleep 20", "", "")])

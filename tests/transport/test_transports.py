@@ -40,7 +40,7 @@ HOSTILE = [
 NUMBERS = itertools.count()
 
 
-def until(true: Callable[[], bool], seconds: float = 10.0) -> None:
+def until(true: Callable[..., object], seconds: float = 10.0) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, "it did not come true"

@@ -115,7 +115,13 @@ class Kept:
         record = server_record("person")
         pane, pid = run(*TMUX, "person", "display-message", "-p", "#{pane_id} #{pane_pid}").split()
         server, began = map(int, record.split())
-        known = {"id": pane, "server": server, "server_started": began, "pid": int(pid), "started": started(int(pid))}
+        known: dict[str, Any] = {
+            "id": pane,
+            "server": server,
+            "server_started": began,
+            "pid": int(pid),
+            "started": started(int(pid)),
+        }
         self.pane = known
         about = ".".join(str(known[part]) for part in ("server", "server_started", "id", "pid", "started"))
         self.new[self.about["adopted"]] = str(uuid5(PANES, about))

@@ -69,7 +69,7 @@ def test_every_session_is_listed(control: Control, kept: Kept) -> None:
 
 def test_what_a_session_printed_before_can_be_read(control: Control, kept: Kept) -> None:
     for name in ("shell", "agent", "tree", "box", "lost-shell", "lost-box", "ended", "adopted"):
-        assert BEFORE in control.log(name).text, name  # type: ignore[union-attr]
+        assert BEFORE in control.log(name).text, name
 
 
 def test_sessions_are_asked(control: Control, kept: Kept) -> None:
@@ -81,7 +81,7 @@ def test_sessions_are_asked(control: Control, kept: Kept) -> None:
 def test_an_input_that_was_typed_before_is_known(control: Control, kept: Kept) -> None:
     for name, answer in (("shell", BEFORE), ("agent", f"You gave me {len(BEFORE)} characters.")):
         control.wait(name)
-        assert answer in control.read(name, answer_to=BEFORE).text, name  # type: ignore[union-attr]
+        assert answer in control.read(name, answer_to=BEFORE).text, name
 
 
 def test_what_is_changed_of_a_session_holds_in_its_next_life(
@@ -106,7 +106,7 @@ def test_lost_sessions_are_restored(control: Control, kept: Kept) -> None:
         assert control.ask(name, b"pwd; echo $MARK").text.split("\n")[0] == control.show(name).cwd
     assert control.ask("lost-shell", b"echo $MARK").text == "a b"
     assert control.ask("lost-agent", b"hello").text == "You gave me 5 characters."
-    assert BEFORE in control.log("lost-shell").text  # type: ignore[union-attr]
+    assert BEFORE in control.log("lost-shell").text
 
 
 def test_sessions_that_ran_are_lost_with_their_server_and_restored(

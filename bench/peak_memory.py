@@ -2,7 +2,7 @@
 
 A session's journal is filled as its writer would fill it, and read by commands in processes of their own: the peak of
 their resident memory, less that of a command that reads nothing, less the bytes they print. `ask` and `exec` have the same
-output printed anew. `python bench/memory.py` prints a row for each; MEGABYTES, READERS and INPUTS in the environment make
+output printed anew. `python bench/peak_memory.py` prints a row for each; MEGABYTES, READERS and INPUTS in the environment make
 it smaller. Exit status 1 if one takes more than 100 MB.
 """
 
