@@ -24,7 +24,7 @@ class End(NamedTuple):
 def measure(place: Place) -> list[Row]:
     with place.control() as control, ThreadPoolExecutor(AT_ONCE) as pool:
         control.new("first", ("cat",))
-        ends = list(pool.map(lambda number: (_wanted(number), _ended(control, number)), range(PROGRAMS)))
+        ends = list(pool.map(lambda number: (wanted_end(number), told_end(control, number)), range(PROGRAMS)))
     wrong = [f"{_text(wanted)} told as {_text(told)}" for wanted, told in ends if wanted != told]
     false_zero = sum(isinstance(told, End) and told.status == 0 and wanted.status != 0 for wanted, told in ends)
     return [
@@ -33,16 +33,16 @@ def measure(place: Place) -> list[Row]:
     ]
 
 
-def _wanted(number: int) -> End:
+def wanted_end(number: int) -> End:
     if number % 5 == 4:
         return End(None, SIGNALS[number // 5 % len(SIGNALS)])
     # every kind of small, large and shell-special status
     return End((0, 1, 2, 126, 127, 128, 130, 137, 143, 255)[number % 10] if number % 3 else number % 256, None)
 
 
-def _ended(control: Control, number: int) -> End | str:
+def told_end(control: Control, number: int) -> End | str:
     """What `wait --exit`, `show` or `run` says of the program's end."""
-    wanted = _wanted(number)
+    wanted = wanted_end(number)
     script = f"exit {wanted.status}" if wanted.signal is None else f"kill -{wanted.signal} $$"
     command = ("sh", "-c", f"ulimit -c 0; {script}")
     try:

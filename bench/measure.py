@@ -62,7 +62,7 @@ def main(names: Sequence[str] = (), *, write: bool = True) -> int:
     return 1 if any(row.holds is False for row in rows) else 0
 
 
-def _stop(number: int, frame: FrameType | None) -> None:
+def _stop(_number: int, _frame: FrameType | None) -> None:
     raise SystemExit(143)
 
 

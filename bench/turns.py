@@ -179,14 +179,14 @@ def _ask(control: Control, session: str, line: str) -> str | None:
     return found.answer
 
 
-def _spawned_wait(control: Control, session: str, line: str) -> str | None:
+def _spawned_wait(_control: Control, session: str, line: str) -> str | None:
     for words in (("send", session, "--", line), ("wait", session, "--idle", "--timeout", str(LIMIT))):
         if (done := tmuxctl(*words)).status:
             raise RuntimeError(f"{words[0]}: status {done.status}: {done.stderr.decode()[-300:]}")
     return None
 
 
-def _spawned_ask(control: Control, session: str, line: str) -> str | None:
+def _spawned_ask(_control: Control, session: str, line: str) -> str | None:
     done = tmuxctl("ask", session, "--timeout", str(LIMIT), "--json", "--", line)
     if done.status:
         raise RuntimeError(f"ask: status {done.status}: {done.stderr.decode()[-300:]}")

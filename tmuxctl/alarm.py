@@ -29,7 +29,7 @@ def run_within(seconds: float, work: Callable[[], T]) -> T:
     """What `work` returns; raises TimeUp if it takes longer. Only where an alarm is `possible`."""
     working = True
 
-    def ring(number: int, frame: FrameType | None) -> None:
+    def ring(_number: int, _frame: FrameType | None) -> None:
         if working:
             raise TimeUp
 

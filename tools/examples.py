@@ -199,7 +199,7 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def _stop(number: int, frame: object) -> None:
+def _stop(number: int, _frame: object) -> None:
     """Leave by a signal as by an error, so that everything is cleaned up; a second one does not hinder that."""
     for again in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(again, signal.SIG_IGN)

@@ -42,16 +42,16 @@ def measure(place: Place) -> list[Line]:
 
 
 def _judged(told: list[End | None]) -> str:
-    right = sum(end == ends._wanted(number) for number, end in enumerate(told))
+    right = sum(end == ends.wanted_end(number) for number, end in enumerate(told))
     unknown = told.count(None)
     for number, end in enumerate(told):
-        if end != ends._wanted(number):
-            detail(f"{ends._wanted(number)} told as {end}")
+        if end != ends.wanted_end(number):
+            detail(f"{ends.wanted_end(number)} told as {end}")
     return f"{right}; {len(told) - right - unknown}, {unknown}"
 
 
 def _command(number: int) -> tuple[str, ...]:
-    end = ends._wanted(number)
+    end = ends.wanted_end(number)
     return (
         "sh",
         "-c",
@@ -63,7 +63,7 @@ def _ours(control: Control) -> Way:
     control.new("first", ("cat",))
 
     def way(number: int) -> End | None:
-        told = ends._ended(control, number)
+        told = ends.told_end(control, number)
         return told if isinstance(told, End) and told != End(None, None) else None
 
     return way

@@ -227,7 +227,7 @@ def adopt(machine: Machine, target: str, name: str | None, *, profile: str) -> S
         chosen = _choose_name(machine, name, pane)
         folder = f"{_adopted_folder(machine)}/{chosen}"
         try:
-            _keep_adoption(machine, folder, chosen, pane, _gather_facts(machine, socket, pane, profile))
+            _keep_adoption(machine, folder, chosen, pane, _gather_facts(socket, pane, profile))
         except BaseException:
             _undo_adoption(machine, folder)
             raise
@@ -257,7 +257,7 @@ def _keep_adoption(machine: Machine, folder: str, name: str, pane: ForeignPane, 
     machine.transport.put(f"{folder}/{layout.ADOPTION}", to_record(adoption), durable=True)
 
 
-def _gather_facts(machine: Machine, socket: str, pane: ForeignPane, profile: str) -> dict[str, Any]:
+def _gather_facts(socket: str, pane: ForeignPane, profile: str) -> dict[str, Any]:
     import psutil
 
     argv, cwd = [], None

@@ -290,7 +290,7 @@ def assemble(
     # wrappers change the environment for themselves, and will again when the session is restored
     made = next((bare.env for one, bare in given if one.traits.wraps), spec.env)
     variables = _keep_environment(spec.notes, before, marked, made, inherited, places)
-    files = launch.make_files(spec, about, folder, session_id, incarnation, machine.settings.journal_limit, variables)
+    files = launch.make_files(spec, about, session_id, incarnation, machine.settings.journal_limit, variables)
     files |= {f"{layout.SHELL}/{name}": data for name, data in extra.items()}
     files[f"{layout.EVENTS}/{hooks.FILE}"] = hooks.SCRIPT.encode()
     return PreparedSession(spec, session_id, incarnation, folder, about, files, applied, token)

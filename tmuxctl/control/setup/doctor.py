@@ -74,7 +74,7 @@ def _run_check(
     return found, None
 
 
-def _check_python(machine: Machine) -> Iterator[Check]:
+def _check_python(_machine: Machine) -> Iterator[Check]:
     version = ".".join(map(str, sys.version_info[:3]))
     yield Check("python", sys.version_info >= (3, 11), version, "tmuxctl needs Python 3.11 or later")
 
@@ -242,7 +242,7 @@ def _check_process_table(machine: Machine) -> Iterator[Check]:
     yield Check("process table", seen, where)
 
 
-def _check_terminal(machine: Machine) -> Iterator[Check]:
+def _check_terminal(_machine: Machine) -> Iterator[Check]:
     locale = os.environ.get("LC_ALL") or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or ""
     utf8 = "utf" in locale.lower()
     yield Check("locale", utf8 or None, locale or "not set", None if utf8 else "for attach: export LANG=C.UTF-8")

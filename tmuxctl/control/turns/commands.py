@@ -435,7 +435,6 @@ class _Run:
         data = marks.undo_newlines(bytes(self.kept))
         cut = len(data) > self.max_bytes
         return ran(
-            self.machine,
             self.pane,
             data[: self.max_bytes],
             status,
@@ -486,7 +485,6 @@ class _Run:
 
 
 def ran(
-    machine: Machine,
     pane: Pane,
     data: bytes,
     status: int | None,
@@ -565,7 +563,6 @@ def _to_end(machine: Machine, pane: Pane, began: float, timeout: float | None, m
     part, end = _first(journal, max_bytes), journal.end()
     data = marks.undo_newlines(part.data)
     return ran(
-        machine,
         pane,
         data[:max_bytes],
         pane.status if not timed_out else None,

@@ -249,7 +249,7 @@ def _parse_yes_or_no(found: str, mode: InputMode) -> tuple[tuple[Option, ...], s
     return tuple(options), default or None
 
 
-def _parse_spelled_options(left: str, found: re.Match[str], mode: InputMode) -> tuple[Option, ...]:
+def _parse_spelled_options(_left: str, found: re.Match[str], mode: InputMode) -> tuple[Option, ...]:
     pairs = re.findall(r"[\[(](\w)[\])]([\w' -]{1,20})", found[0])
     return tuple(Option(slug(a + b), (a + b).strip(), _keys_to_type(a.lower(), mode)) for a, b in pairs)
 

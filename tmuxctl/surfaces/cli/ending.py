@@ -24,7 +24,7 @@ class Terminated(BaseException):
 def raise_on_sigterm(status: int) -> None:
     """From now on SIGTERM raises Terminated in the main thread; a second one ends the process at once."""
 
-    def end(number: int, frame: FrameType | None) -> None:
+    def end(_number: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         # an exception that is raised while an object is finalized is printed and ignored, and what is cleaned up may hang
         with suppress(RuntimeError):

@@ -159,7 +159,7 @@ def carry_out(
             hint=f"ask again with the same id, which types it at most once: --id {write.id}",
             id=write.id,
         ) from None
-    return _raise_refusal(reasons, pane, write) if reasons else "done"
+    return _raise_refusal(reasons, pane) if reasons else "done"
 
 
 def _make_typing(pane: Pane, write: Write, remember: str) -> Typing:
@@ -181,7 +181,7 @@ def _presses_keys(write: Write) -> bool:
     return bool(write.keys) or (write.enter and (write.bracketed or not write.data))
 
 
-def _raise_refusal(reasons: Collection[str], pane: Pane, write: Write) -> str:
+def _raise_refusal(reasons: Collection[str], pane: Pane) -> str:
     """`dup`, or what forbade the write as an error."""
     name = pane.name
     if "other" in reasons:

@@ -103,7 +103,6 @@ a status above 128; where it is missing the shell takes such a status for a sign
 def make_files(
     spec: SessionSpec,
     asked: Mapping[str, Any],
-    folder: str,
     session_id: str,
     incarnation: str,
     limit: int,

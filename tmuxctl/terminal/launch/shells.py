@@ -123,7 +123,7 @@ Plan = Callable[[tuple[str, ...], str, Mapping[str, str], str, bool], ShellInteg
 
 
 def _integrate_bash(
-    argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str, login: bool
+    argv: tuple[str, ...], folder: str, _env: Mapping[str, str], token: str, login: bool
 ) -> ShellIntegration | None:
     """bash reads our rcfile, which reads the user's files."""
     valued = {"-O", "+O", "-o", "+o", "--rcfile", "--init-file"}
@@ -158,7 +158,7 @@ def _integrate_zsh(
 
 
 def _integrate_fish(
-    argv: tuple[str, ...], folder: str, env: Mapping[str, str], token: str, login: bool
+    argv: tuple[str, ...], folder: str, _env: Mapping[str, str], token: str, login: bool
 ) -> ShellIntegration | None:
     """fish runs an init command after the user's configuration (fish(1), --init-command)."""
     short = {"--login": "l", "--interactive": "", "--private": "P", "--no-config": "N"}

@@ -134,7 +134,7 @@ class OperationCommand(click.Command):
             return ()
 
     def _complete_choice(self, one: Parameter) -> Callable[..., list[Any]]:
-        def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        def complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[Any]:
             from tmuxctl.surfaces.cli.commands import completion
 
             return completion.complete_value(ctx, one, self.typed_words(ctx), incomplete)

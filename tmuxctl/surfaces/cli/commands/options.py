@@ -87,7 +87,7 @@ def global_options(*, hidden: bool = False) -> list[click.Option]:
     ]
 
 
-def _print_version(ctx: click.Context, option: click.Parameter, value: bool) -> None:
+def _print_version(ctx: click.Context, _option: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
         write(f"tmuxctl {__version__}\n")
         ctx.exit()
