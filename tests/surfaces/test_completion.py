@@ -111,7 +111,7 @@ def test_a_shell_completes_what_is_typed(offered: Callable[[str], dict[str, str]
 def test_zsh_and_fish_show_descriptions(offered: Callable[[str], dict[str, str]], sessions: None) -> None:
     if offered.shell == "bash":  # type: ignore[attr-defined]
         pytest.skip("bash shows none")
-    assert offered("tmuxctl scr")["screen"].startswith("What a person would see now")
+    assert offered("tmuxctl scr")["screen"].startswith("Print what a person would see now")
     assert "profile" in offered("tmuxctl prof")
     assert "ls, show, test" in offered("tmuxctl prof")["profile"]
     about = offered("tmuxctl show ")

@@ -198,7 +198,7 @@ def test_the_list_of_commands_holds_no_spelling_of_another_tool() -> None:
     listed = {typed for _, lines in help.group_commands(app.App().listed()) for typed, _ in lines}
     assert {"send", "wait", "read"} <= listed
     assert not {"write", "wait-idle", "get-answer"} & listed
-    assert "As niia spells them: write, wait-idle, get-answer." in help.format_page(app.App(), ())
+    assert "Commands in the spelling of niia: write, wait-idle, get-answer." in help.format_page(app.App(), ())
     assert "tmuxctl write [OPTIONS]" in help.format_page(app.App(), ("write",))
 
 
@@ -248,7 +248,7 @@ def test_a_typo_never_hints_at_something_destructive(typed: Typed) -> None:
         ("tag", "tag needs NAME", "tmuxctl tag [OPTIONS] NAME [TAG..]"),
         ("wait db --timeout soon", "--timeout: 'soon' is not a valid duration", "1h30m"),
         ("exec sh --max-bytes many -- x", "--max-bytes: 'many' is not a valid number of bytes", "64M"),
-        ("ls --state tired", "--state: 'tired' is none of its choices", "it takes"),
+        ("ls --state tired", "--state: 'tired' is not one of its choices", "it takes"),
         ("show db web", "show: unexpected argument 'web'", "tmuxctl show --help"),
         ("send db select 1", "send: unexpected argument '1'", "quote words that belong together"),
         ("wait db web", "wait: unexpected argument 'web'", "--any db,web"),
