@@ -27,7 +27,7 @@ class Results(Plugin):
         return None
 
 
-def plugin(version: str) -> type[Plugin]:
+def plugin(_version: str) -> type[Plugin]:
     """What mypy asks for."""
     return Results
 

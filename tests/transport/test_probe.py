@@ -676,10 +676,15 @@ CALLS = {
 }
 
 
+def waiting(shown: bytes, process: Descriptors, machine: str) -> tuple[str | None, bool | None, bool, bool]:
+    wait = calls.parse_wait(shown, process, machine)
+    return wait.call, wait.tty, wait.alone, wait.readable
+
+
 @pytest.mark.parametrize("case", CALLS)
 def test_a_line_of_proc_is_understood(case: str) -> None:
     machine, shown, expected = CALLS[case]
-    assert calls.parse_wait(shown, Descriptors(), machine)[:4] == (*expected, True)
+    assert waiting(shown, Descriptors(), machine) == (*expected, True)
 
 
 TIMES = struct.pack("=qq", 2, 500_000_000)
@@ -722,13 +727,13 @@ def test_an_epoll_in_an_epoll_is_followed_three_deep() -> None:
 
 
 def test_a_set_that_cannot_be_read_is_unknown() -> None:
-    assert calls.parse_wait(line(7, 0, 2, FOREVER), Descriptors(bytes(8)), "x86_64")[:4] == ("poll", None, False, False)
+    assert waiting(line(7, 0, 2, FOREVER), Descriptors(bytes(8)), "x86_64") == ("poll", None, False, False)
 
 
 def test_of_a_large_set_only_a_part_is_looked_at() -> None:
     entries = b"\0\0\0\0\1\0\0\0" * 300
-    assert calls.parse_wait(line(7, 0, 256, FOREVER), Descriptors(entries), "x86_64")[:4] == ("poll", True, True, True)
-    assert calls.parse_wait(line(7, 0, 300, FOREVER), Descriptors(entries), "x86_64")[:4] == ("poll", True, False, True)
+    assert waiting(line(7, 0, 256, FOREVER), Descriptors(entries), "x86_64") == ("poll", True, True, True)
+    assert waiting(line(7, 0, 300, FOREVER), Descriptors(entries), "x86_64") == ("poll", True, False, True)
 
 
 @pytest.mark.parametrize(
