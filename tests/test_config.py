@@ -61,6 +61,12 @@ def shown(settings):
     return {name: (value, source) for name, value, source, _ in settings.listed()}
 
 
+@pytest.mark.parametrize("name", config.RULES)
+def test_the_value_of_a_default_is_what_its_text_says(name):
+    rule = config.RULES[name]
+    assert (rule.value, type(rule.value)) == (checked := rule.check(rule.default), type(checked))
+
+
 def test_the_documented_file_says_exactly_the_defaults(home):
     defaults = home.load()
     home.write(DOCUMENTED)

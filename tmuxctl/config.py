@@ -64,9 +64,11 @@ class Origin(NamedTuple):
 
 
 class SettingRule(Value):
-    """What a setting may be: `check` makes the value of what was written, or raises Usage."""
+    """What a setting may be: `check` makes the value of what was written, or raises Usage. `value` is what it makes of the
+    default: every command has all settings, and most have the defaults."""
 
     default: str | int
+    value: Any
     check: Callable[[Any], Any]
     variable: str = ""
 
@@ -95,7 +97,7 @@ def list_settings(options: Mapping[str, Any] | None = None) -> tuple[Setting, ..
 
 def _merge_settings(path: str, text: str, options: Mapping[str, Any], environment: Mapping[str, str]) -> Settings:
     origins: dict[str, Origin] = {}
-    values = {name: rule.check(rule.default) for name, rule in RULES.items()}
+    values = {name: rule.value for name, rule in RULES.items()}
     for source, given in (
         (path, _parse_settings(path, text) if text else {}),
         ("environment", _from_environment(environment)),
@@ -335,17 +337,17 @@ def _check_bytes(low: int, high: int) -> Callable[[Any], int]:
 DAY = 86400.0
 
 RULES: Mapping[str, SettingRule] = {
-    "tmux.socket": SettingRule("tmuxctl", _check_socket, "TMUXCTL_SOCKET"),
-    "tmux.binary": SettingRule("tmux", _check_program),
-    "tmux.size": SettingRule("120x40", _check_size, "TMUXCTL_SIZE"),
-    "tmux.history": SettingRule(20000, _check_whole(0, 10_000_000)),
-    "wait.timeout": SettingRule("30s", _check_seconds(0, 30 * DAY), "TMUXCTL_TIMEOUT"),
-    "wait.ask_timeout": SettingRule("120s", _check_seconds(0, 30 * DAY)),
-    "wait.exec_timeout": SettingRule("60s", _check_seconds(0, 30 * DAY)),
-    "limits.sessions": SettingRule(200, _check_whole(1, 100_000)),
-    "limits.idle_kill": SettingRule("none", _check_seconds(1, 3650 * DAY, never=True)),
-    "journal.limit": SettingRule("64M", _check_bytes(64 << 10, 1 << 40)),
-    "journal.keep": SettingRule("7d", _check_seconds(0, 3650 * DAY, never=True)),
+    "tmux.socket": SettingRule("tmuxctl", "tmuxctl", _check_socket, "TMUXCTL_SOCKET"),
+    "tmux.binary": SettingRule("tmux", "tmux", _check_program),
+    "tmux.size": SettingRule("120x40", Size(120, 40), _check_size, "TMUXCTL_SIZE"),
+    "tmux.history": SettingRule(20000, 20000, _check_whole(0, 10_000_000)),
+    "wait.timeout": SettingRule("30s", 30.0, _check_seconds(0, 30 * DAY), "TMUXCTL_TIMEOUT"),
+    "wait.ask_timeout": SettingRule("120s", 120.0, _check_seconds(0, 30 * DAY)),
+    "wait.exec_timeout": SettingRule("60s", 60.0, _check_seconds(0, 30 * DAY)),
+    "limits.sessions": SettingRule(200, 200, _check_whole(1, 100_000)),
+    "limits.idle_kill": SettingRule("none", None, _check_seconds(1, 3650 * DAY, never=True)),
+    "journal.limit": SettingRule("64M", 64 << 20, _check_bytes(64 << 10, 1 << 40)),
+    "journal.keep": SettingRule("7d", 7 * DAY, _check_seconds(0, 3650 * DAY, never=True)),
 }
 """Every setting of the documented configuration, in its order, which is also that of Settings."""
 

@@ -192,13 +192,13 @@ def with_status(result: T, **fields: Any) -> T:
     return changed(result, status=changed(result.status, **fields))
 
 
-LABEL = re.compile(r"tmux(?:@[A-Za-z0-9._-]{1,64})?:(?:[A-Za-z0-9_-]+:[0-9]+\.[0-9]+|%[0-9]+)")
+LABEL = r"tmux(?:@[A-Za-z0-9._-]{1,64})?:(?:[A-Za-z0-9_-]+:[0-9]+\.[0-9]+|%[0-9]+)"
 """What a pane of another tmux server is called: `tmux:SESSION:WINDOW.PANE`, `tmux@SOCKET:%ID`."""
 
 
 def is_addressable(name: str) -> bool:
     """True for what may be a session's name or id, or a pane's: nothing in it means anything to tmux."""
-    return bool(NAME.fullmatch(name) or LABEL.fullmatch(name))
+    return bool(NAME.fullmatch(name) or re.fullmatch(LABEL, name))
 
 
 def check_name(name: str) -> str:

@@ -248,8 +248,8 @@ def file_stamp(path: str) -> Stamp:
     return status.st_mtime_ns, status.st_size
 
 
-DETECT = re.compile(rb"^detect:.*(?:\n(?:[ \t#].*)?)*", re.MULTILINE)
-NAMES = re.compile(rb"(?:argv0|script)['\"]?\s*:\s*(\[[^\]]*\]|[^,}\n]*(?:\n\s*-.*)*)")
+DETECT = rb"(?m)^detect:.*(?:\n(?:[ \t#].*)?)*"
+NAMES = rb"(?:argv0|script)['\"]?\s*:\s*(\[[^\]]*\]|[^,}\n]*(?:\n\s*-.*)*)"
 
 
 def _may_fit(extension: Extension, program: str) -> bool:
@@ -264,8 +264,8 @@ def _may_fit(extension: Extension, program: str) -> bool:
 def _scan_patterns(extension: Extension) -> tuple[str, ...] | None:
     """The names that `detect` seems to hold; None if only parsing can tell."""
     data = _read_content(extension)
-    section = DETECT.search(data)
-    listed = NAMES.findall(section[0]) if section else None
+    section = re.search(DETECT, data)
+    listed = re.findall(NAMES, section[0]) if section else None
     if listed:
         return tuple(re.findall(r"[\w.+@*?-]+", b" ".join(listed).decode(errors="replace")))
     return None if section or b"detect" in data else (extension.name,)

@@ -263,14 +263,14 @@ BASICS = tuple(f"PATH HOME USER LOGNAME SHELL LANG TZ TMPDIR {LOCALE} {DESKTOP}"
 """Variables that say who the user is and where. Each by its name: what is carried through ssh is often called `LC_...`, also
 a token."""
 
-SAFE = re.compile(r"[A-Za-z0-9_./@=:+,-]+").fullmatch
+SAFE = r"[A-Za-z0-9_./@=:+,-]+"
 ESCAPES = {code: f"\\{code:03o}" for code in (*range(0x20), 0x7F)} | {ord(one): f"\\{one}" for one in '\\"$~'}
 
 
 def quote_argument(argument: str) -> str:
     r"""One argument as tmux's own command parser reads it back (tmux(1), PARSING SYNTAX): bare, or in double quotes with
     octal escapes. A `~` is expanded even there (measured), so it is escaped too."""
-    return argument if SAFE(argument) else f'"{argument.translate(ESCAPES)}"'
+    return argument if re.fullmatch(SAFE, argument) else f'"{argument.translate(ESCAPES)}"'
 
 
 def shell_word(text: str) -> str:

@@ -58,7 +58,7 @@ def _find_adopted(machine: Machine, session: str) -> str | None:
     try:
         if os.path.exists(f"{home}/{session}/{layout.ADOPTION}"):
             return session
-        if not records.UUID.fullmatch(session):
+        if not re.fullmatch(records.UUID, session):
             return None
         return next(
             (name for name in list_names(machine) if os.path.exists(f"{home}/{name}/{layout.SESSIONS}/{session}")), None
@@ -380,7 +380,7 @@ def remove_forgotten(machine: Machine) -> None:
                 continue
             there = set()
         for one in machine.transport.files(f"{home}/{socket}"):
-            if records.UUID.fullmatch(one) and one not in there:
+            if re.fullmatch(records.UUID, one) and one not in there:
                 machine.transport.remove(f"{home}/{socket}/{one}")
 
 

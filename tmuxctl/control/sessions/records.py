@@ -66,7 +66,7 @@ ENDED_SHAPE = {
 }
 """The shape of an `ended.json`."""
 
-UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+UUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 LOST = Status(State.LOST, confidence=Confidence.SURE)
@@ -86,7 +86,7 @@ def list_lost(machine: Machine, panes: list[Pane]) -> list[Session]:
     """Sessions whose folder is there and which tmux does not know: lost with their server, or with the machine; or, if that
     server lives, ended without tmuxctl (exited, in an unknown way)."""
     names = machine.transport.files(f"{machine.transport.home}/{layout.SESSIONS}")
-    missing = [name for name in names.keys() - {pane.id for pane in panes} if UUID.fullmatch(name)]
+    missing = [name for name in names.keys() - {pane.id for pane in panes} if re.fullmatch(UUID, name)]
     if not missing:
         return []
     server = _running_server(machine)

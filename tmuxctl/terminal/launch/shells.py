@@ -19,7 +19,7 @@ from tmuxctl.value import Value
 KINDS = {"bash": "bash", "zsh": "zsh", "fish": "fish"} | dict.fromkeys(
     ("sh", "dash", "ash", "ksh", "mksh", "lksh"), "sh"
 )
-VARIANT = re.compile(r"(bash|zsh|fish|dash|ksh)(?:-?[0-9][0-9.]*[+a-z]*)?(?:-static)?")
+VARIANT = r"(bash|zsh|fish|dash|ksh)(?:-?[0-9][0-9.]*[+a-z]*)?(?:-static)?"
 
 
 class ShellIntegration(Value):
@@ -36,7 +36,7 @@ def find_shell_kind(name: str) -> str | None:
     busybox is None: it may be any of its applets, so ask with the applet's name.
     """
     word = name.rpartition("/")[2].removeprefix("-")
-    found = VARIANT.fullmatch(word)
+    found = re.fullmatch(VARIANT, word)
     return KINDS.get(found[1] if found else word)
 
 

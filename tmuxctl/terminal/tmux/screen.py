@@ -6,7 +6,8 @@ import re
 
 from tmuxctl import widths
 
-_SEQUENCE = re.compile(
+# patterns are compiled when they are first used: few screens need more than one
+_SEQUENCE = (
     r"\x1b(?:"
     r"\[[0-?]*+[ -/]*+[@-~]?"  # CSI
     r"|\][^\x07\x18\x1a\x1b\n]*+(?:\x07|\x1b\\)?"  # OSC
@@ -14,11 +15,11 @@ _SEQUENCE = re.compile(
     r"|[ -/]*+[0-~]"
     r")?"
 )
-_STYLE = re.compile(r"\x1b\[([0-9:;]*)m")
-_DRAWN = re.compile(r"\x0e([^\x0f]*+)\x0f?")
-_STYLED_OR_DRAWN = re.compile(r"(\x1b\[[0-9:;]*m)|(\x0e)|(\x0f)")
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-_CONTROL_BUT_TAB = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_STYLE = r"\x1b\[([0-9:;]*)m"
+_DRAWN = r"\x0e([^\x0f]*+)\x0f?"
+_STYLED_OR_DRAWN = r"(\x1b\[[0-9:;]*m)|(\x0e)|(\x0f)"
+_CONTROL = r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ud800-\udfff]"
+_CONTROL_BUT_TAB = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]"
 
 _SEEN_ON_BLANKS = {"bg", "reverse", "underline", "strike", "overline"}
 
@@ -40,10 +41,10 @@ def plain_text(captured: bytes, *, trim: bool = True) -> str:
     """
     plain = captured.decode("utf-8", "replace")
     if "\x1b" in plain:
-        plain = _SEQUENCE.sub("", plain)
+        plain = re.sub(_SEQUENCE, "", plain)
     if "\x0e" in plain:
-        plain = _DRAWN.sub(lambda found: found[1].translate(LINE_DRAWING), plain)
-    plain = _CONTROL.sub("", plain)
+        plain = re.sub(_DRAWN, lambda found: found[1].translate(LINE_DRAWING), plain)
+    plain = re.sub(_CONTROL, "", plain)
     if not trim:
         return plain
     return "\n".join([row.rstrip(" ") for row in plain.split("\n")]).rstrip("\n")
@@ -68,7 +69,7 @@ def styled_rows(captured: bytes) -> list[str]:
     drawing = False
     for line in _keep_styles(captured.decode("utf-8", "replace")).removesuffix("\n").split("\n"):
         row_parts = [_style_sequence(style)]
-        for part in _STYLED_OR_DRAWN.split(line):
+        for part in re.split(_STYLED_OR_DRAWN, line):
             if not part:
                 continue
             if part == "\x0e" or part == "\x0f":
@@ -91,7 +92,7 @@ def find_drawn_cursor(captured: bytes, tmux: widths.Version = None) -> tuple[int
     found = None
     for y, line in enumerate(_keep_styles(captured.decode("utf-8", "replace")).split("\n")):
         x, reversed_cells, begun = 0, [], False
-        for part in _STYLED_OR_DRAWN.split(line):
+        for part in re.split(_STYLED_OR_DRAWN, line):
             if part and part[0] == "\x1b":
                 before = "reverse" in style
                 _apply_style(style, part[2:-1])
@@ -115,14 +116,14 @@ def strip_escapes(data: str | bytes) -> str:
     """
     plain = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
     if "\x1b" in plain:
-        plain = _SEQUENCE.sub("", plain)
-    return _CONTROL_BUT_TAB.sub(_replace_control, plain)
+        plain = re.sub(_SEQUENCE, "", plain)
+    return re.sub(_CONTROL_BUT_TAB, _replace_control, plain)
 
 
 def _is_visible(row: str) -> bool:
     """Whether a row holds text, or blanks with a style that shows on them."""
     style: dict[str, str] = {}
-    for index, part in enumerate(_STYLE.split(row)):
+    for index, part in enumerate(re.split(_STYLE, row)):
         if index % 2:
             _apply_style(style, part)
         elif part and (part.strip(" ") or not _SEEN_ON_BLANKS.isdisjoint(style)):
@@ -136,7 +137,7 @@ def _replace_control(found: re.Match[str]) -> str:
 
 def _keep_styles(plain: str) -> str:
     """The text without any sequence but SGR, and without controls but newline, SO and SI."""
-    plain = _SEQUENCE.sub(lambda found: found[0] if _STYLE.fullmatch(found[0]) else "", plain)
+    plain = re.sub(_SEQUENCE, lambda found: found[0] if re.fullmatch(_STYLE, found[0]) else "", plain)
     return re.sub(r"[\x00-\x09\x0b-\x0d\x10-\x1a\x1c-\x1f\x7f-\x9f\ud800-\udfff]", "", plain)
 
 

@@ -69,7 +69,7 @@ CHANGING = (
 """What changes while a program lives: of a session known before no more is asked, for half the time."""
 
 
-MOMENT = re.compile(r"[0-9]{1,15}(\.[0-9]{0,9})?")
+MOMENT = r"[0-9]{1,15}(\.[0-9]{0,9})?"
 
 MAYBE = (str, NoneType)
 FACTS = {"argv": [str], "cwd": MAYBE, "plugins": [str], "confined": bool, "profile": MAYBE, "marks": str}
@@ -132,7 +132,7 @@ def parse_pane(values: Sequence[str]) -> Pane | None:
         return int(values[index]) if values[index].lstrip("-").isdecimal() else 0
 
     def moment(index: int) -> float:
-        return float(values[index]) if MOMENT.fullmatch(values[index]) else 0.0
+        return float(values[index]) if re.fullmatch(MOMENT, values[index]) else 0.0
 
     return Pane(
         name=values[0],

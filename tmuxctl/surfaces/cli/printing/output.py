@@ -15,8 +15,9 @@ UNSEEN = "\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f"
 """Characters that show other text than there is: overrides and isolates of direction (UAX #9), and tags, which are letters
 nobody sees. Marks of direction and joiners stay: Arabic, Hebrew, Persian and emoji are written with them."""
 
-_FLAG_OR_UNSEEN = re.compile(f"(\U0001f3f4[\U000e0030-\U000e007a]{{1,6}}\U000e007f)|[{UNSEEN}]")
-_ESCAPED_IN_JSON = re.compile(f"[\x7f-\x9f\ud800-\udfff\u2028\u2029{UNSEEN}]")
+# patterns are compiled when they are first used: most results are ASCII
+_FLAG_OR_UNSEEN = f"(\U0001f3f4[\U000e0030-\U000e007a]{{1,6}}\U000e007f)|[{UNSEEN}]"
+_ESCAPED_IN_JSON = f"[\x7f-\x9f\ud800-\udfff\u2028\u2029{UNSEEN}]"
 
 
 class Options(Value):
@@ -104,7 +105,7 @@ def as_json(value: Any) -> str:
     import json
 
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=ascii)
-    return _ESCAPED_IN_JSON.sub(_json_escape, text)
+    return re.sub(_ESCAPED_IN_JSON, _json_escape, text)
 
 
 def _json_escape(found: re.Match[str]) -> str:
@@ -154,7 +155,7 @@ def shown(text: str) -> str:
     r"""A program's text with what shows other text than there is written as an escape: `\u202e`. Flags keep their tags."""
     if text.isascii():
         return text
-    return _FLAG_OR_UNSEEN.sub(lambda found: found[1] or _escape(found[0]), text)
+    return re.sub(_FLAG_OR_UNSEEN, lambda found: found[1] or _escape(found[0]), text)
 
 
 def clean(text: str) -> str:
