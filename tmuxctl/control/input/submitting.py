@@ -186,7 +186,7 @@ class Submission:
     def _note_left_text(self, last_input: LastInput) -> None:
         """Note that this text may still stand in the composer."""
         pane = self.tracker.observer.pane
-        self.machine.io.set_options(pane.name, {options.LEFT: last_input.id})
+        self.machine.io.change(pane.name, {options.LEFT: last_input.id})
 
     def _clear_input_box(self, *, left: bool) -> bool:
         """Empty the composer of what somebody left there, or the program put back after an interrupt; False if a text that

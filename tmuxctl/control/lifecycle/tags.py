@@ -41,4 +41,4 @@ def _replace_tags(machine: Machine, pane: Pane, tags: Sequence[str]) -> bool:
         "other": (FieldTest(options.ID, Comparison.DIFFERS, pane.id),),
         "changed": (FieldTest(options.TAGS, Comparison.DIFFERS, before),),
     }
-    return machine.io.set_options(pane.name, {options.TAGS: " ".join(tags)}, unless=unless)
+    return not machine.io.change(pane.name, {options.TAGS: " ".join(tags)}, unless=unless)

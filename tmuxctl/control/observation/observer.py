@@ -21,7 +21,6 @@ from tmuxctl.reading.evidence.tty_waits import list_program_names
 from tmuxctl.reading.state.judging import Verdict, judge
 from tmuxctl.terminal.input.paste import LastInput
 from tmuxctl.terminal.panes.captures import Capture, capture_session
-from tmuxctl.terminal.panes.journals import open_journal
 from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux import screen as screens
 from tmuxctl.terminal.tmux.journal import JournalExtent
@@ -47,7 +46,7 @@ class Observer:
         self.transport, self.io, self.pane, self.level = machine.transport, machine.io, pane, level
         self.timing = machine.timing.observation
         self.folder = records.session_folder(machine, pane.id)
-        self.journal = open_journal(machine.io, pane, self.folder)
+        self.journal = machine.io.open_journal(pane, self.folder)
         self.looks: deque[Look] = deque()
         self.mark_token = pane.spec.get("marks", "") if marked else ""
         self.session_profile = profile or profile_of(machine, pane)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from tmuxctl.control.sessions.records import list_ended, list_lost, read_spec, session_folder
 from tmuxctl.errors import Exited, Failed, NotFound, Unreachable
 from tmuxctl.model import State, is_addressable
-from tmuxctl.terminal.panes import journals
 from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.terminal.tmux.journal import Cursor, Journal, format_cursor, pipe_command
 from tmuxctl.terminal.tmux.server import Pane
@@ -149,7 +148,7 @@ def _find_other(machine: Machine, session: str) -> Pane:
 
 def open_journal(machine: Machine, pane: Pane) -> Journal:
     """A session's journal."""
-    return journals.open_journal(machine.io, pane, session_folder(machine, pane.id))
+    return machine.io.open_journal(pane, session_folder(machine, pane.id))
 
 
 def was_at_prompt(journal: Journal, token: str, offset: int) -> bool:

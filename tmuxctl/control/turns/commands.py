@@ -17,10 +17,9 @@ from tmuxctl.reading.text import marks
 from tmuxctl.results import Ran
 from tmuxctl.terminal.input import paste
 from tmuxctl.terminal.launch import shells
-from tmuxctl.terminal.tmux import layout, lease, server
+from tmuxctl.terminal.tmux import layout, lease, options, server
 from tmuxctl.terminal.tmux.journal import Journal, JournalSlice
 from tmuxctl.terminal.tmux.lease import LeaseHolder
-from tmuxctl.terminal.tmux.pane_io import Typing
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import shell_word
 from tmuxctl.vocabulary import InputKind
@@ -346,7 +345,7 @@ class _Run:
         remember = paste.LastInput.remember(
             self.holder.pid, self.id, self.first, "none", b"", self.machine.transport.clock()
         )
-        self.machine.io.type_into(self.pane.name, Typing(remember))
+        self.machine.io.change(self.pane.name, {options.INPUT: remember})
 
     def follow(self, deadline: float | None, *, until_begun: bool = False) -> Ran:
         """Take in output until the command's end, or only its beginning. Raises DecisionNeeded if it wants an answer."""

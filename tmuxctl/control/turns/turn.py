@@ -539,7 +539,7 @@ class _Turn:
         asked = format_asked(typed.first, typed.history, self.leases.holder.pid) if typed.taken is not None else None
         # the lease of the turn is held: nobody else counts
         values = {options.TURN: str(before + 1), options.RECOVERY: None}
-        io.set_options(name, values | ({options.ASKED: asked} if asked else {}))
+        io.change(name, values | ({options.ASKED: asked} if asked else {}))
         return TurnCount(before + 1, misfits)
 
     def note_timeout(self) -> None:
@@ -548,4 +548,4 @@ class _Turn:
         if given is None:
             return
         with suppress(TmuxctlError):
-            self.machine.io.set_options(self.pane.name, {options.RECOVERY: given.id})
+            self.machine.io.change(self.pane.name, {options.RECOVERY: given.id})

@@ -172,5 +172,5 @@ def _count_misfits(turn: EndedTurn, found: AgentAnswer) -> str | None:
     count = 0 if found.fits else before + 1
     if count != before:
         with suppress(TmuxctlError):
-            turn.machine.io.set_options(turn.pane.name, {options.MISFITS: str(count)})
+            turn.machine.io.change(turn.pane.name, {options.MISFITS: str(count)})
     return misfit_note(profile, count)

@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 
 from tmuxctl.errors import Conflict, Exited, NotFound, Unreachable, Usage
 from tmuxctl.terminal.tmux import lease, options
-from tmuxctl.terminal.tmux.pane_io import READS_HISTORY, Comparison, Condition, FieldTest, PaneIO, Typing
+from tmuxctl.terminal.tmux.pane_io import READS_HISTORY, Comparison, Condition, FieldTest, PaneIO
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Command
 from tmuxctl.transport.versions import exact_paste_flags
@@ -147,9 +147,17 @@ def carry_out(
         "leased": lease.held_by_other(io, holder, pane),
         **({"shared": INPUT_SHARED} if keys else {}),
     }
-    typing = _make_typing(pane, write, remember)
+    data = write.data + b"\r" if write.enter and write.data and not write.bracketed else write.data
     try:
-        reasons = io.type_into(pane.name, typing, unless=unless, clear=clear if write.fresh else None, timeout=timeout)
+        reasons = io.change(
+            pane.name,
+            {options.ACKNOWLEDGED: write.acknowledged, options.INPUT: remember},
+            _list_typing(pane, write),
+            buffer=(BUFFER + write.id, data) if data else None,
+            unless=unless,
+            clear=clear if write.fresh else None,
+            timeout=timeout,
+        )
     except Unreachable as error:
         if error.reason != "backend_timeout":
             raise
@@ -162,18 +170,16 @@ def carry_out(
     return _raise_refusal(reasons, pane) if reasons else "done"
 
 
-def _make_typing(pane: Pane, write: Write, remember: str) -> Typing:
-    """The commands that type, and what is kept of the write."""
-    commands: list[Command] = []
-    data = write.data + b"\r" if write.enter and write.data and not write.bracketed else write.data
-    buffer = BUFFER + write.id
+def _list_typing(pane: Pane, write: Write) -> list[Command]:
+    """The commands that type, without their target."""
+    typing: list[Command] = []
     if write.data:
-        flags = ("-p",) if write.bracketed else ()
-        commands.append(("paste-buffer", "-d", *exact_paste_flags(pane.version), *flags, "-b", buffer))
-    commands += [("send-keys", *key) for key in write.keys]
+        flags = (*exact_paste_flags(pane.version), *(("-p",) if write.bracketed else ()))
+        typing.append(("paste-buffer", "-d", *flags, "-b", BUFFER + write.id))
+    typing += [("send-keys", *key) for key in write.keys]
     if write.enter and _presses_keys(write):
-        commands.append(("send-keys", "-H", "0d"))
-    return Typing(remember, write.acknowledged, commands, (buffer, data) if data else None)
+        typing.append(("send-keys", "-H", "0d"))
+    return typing
 
 
 def _presses_keys(write: Write) -> bool:

@@ -46,11 +46,7 @@ def capture_session(
         captures.append((*flags, "-S", f"-{scrollback}" if scrollback else "-", "-E", "-1"))
     fields = (options.INPUT_FACTS, "pane_title", *(server.CHANGING if before else server.FIELDS))
     (last_input, title, *facts), (rows, *back) = io.look(name, fields, captures)
-    pane = (
-        server.renew_pane(before, facts)
-        if before
-        else server.require_pane(server.parse_with_status(io, facts, 8.0), name)
-    )
+    pane = server.parse_facts(io, name, before, facts)
     if pane is None:
         return capture_session(io, name, scrollback=scrollback, trim=trim, wide=wide)
     return Capture(pane, _clean_title(title), rows, back[0] if back and pane.history else b"", last_input)

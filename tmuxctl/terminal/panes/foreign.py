@@ -15,8 +15,11 @@ from typing import Any, NamedTuple
 
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Usage
 from tmuxctl.state_files import take_lock
+from tmuxctl.terminal.panes.screen_journal import ScreenJournal
 from tmuxctl.terminal.tmux import layout, options
-from tmuxctl.terminal.tmux.pane_io import READS_HISTORY, PaneIO, Reasons, Typing, add_target, refuse_output
+from tmuxctl.terminal.tmux.journal import Journal
+from tmuxctl.terminal.tmux.pane_io import READS_HISTORY, PaneIO, Reasons, refuse_output
+from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Command, GuardRefused, Transport, Watch, read_object
 from tmuxctl.untrusted import to_record
@@ -149,7 +152,7 @@ class ForeignIO(PaneIO):
         self.pane, self.name, self.folder, self.journal = pane, name, folder, journal
         # the id is that of this server and first process alone: a pane with other ones is another pane
         is_same = f"#{{==:#{{pid}}.#{{pane_pid}},{pane.server}.{pane.pid}}}"
-        self._formats = {
+        self.formats = {
             options.ID: f"#{{?{is_same},{pane.uuid},}}",
             # a person who types into another pane does not disturb this one
             "session_activity": f"#{{?{TYPED_INTO},#{{session_activity}},0}}",
@@ -166,6 +169,7 @@ class ForeignIO(PaneIO):
             options.CREATED: "0",
             options.SPEC: json.dumps({**spec, "journal": journal}),
         }
+        self._options_file = f"{folder}/{layout.SESSIONS}/{pane.uuid}/{layout.PANE_OPTIONS}"
         self._places: dict[int, str] = {}
         self._changed = time.monotonic()
 
@@ -173,67 +177,63 @@ class ForeignIO(PaneIO):
         """The pane, which stays the same when it is moved or its session renamed."""
         return self.pane.id
 
-    def format_field(self, field: str) -> str:
-        """As of every pane, but for what means something else where others are at home."""
-        return self._formats.get(field) or super().format_field(field)
-
     def read_known(self) -> Mapping[str, str]:
         """The options of ours, which stand in a file, and what is the same for every such pane."""
         values = dict.fromkeys(options.NAMES - {options.ID}, "") | self._load_options()
         return values | {options.INPUT_FACTS: values[options.INPUT][: options.FACTS_SIZE]} | self._fixed
 
-    def list_values(self, fields: Sequence[str], *, timeout: float = 8.0) -> list[list[str]]:
+    def list_values(self, fields: Sequence[str]) -> list[list[str]]:
         """The values of these fields for this pane."""
-        return [self.look(self.name, fields, timeout=timeout).values]
+        return [self.look(self.name, fields).values]
 
-    def set_options(
-        self, name: str, values: Mapping[str, str | None], *, unless: Reasons | None = None, timeout: float = 8.0
-    ) -> bool:
-        """As for a session of ours, in the file."""
-        with self._change_options() as kept:
-            if unless:
-                try:
-                    self.transport.run([self.make_guard(name, unless)], timeout=timeout)
-                except GuardRefused:
-                    return False
-            self._save_options(kept | {option: value or "" for option, value in values.items()})
-        return True
-
-    def type_into(
+    def change(
         self,
         name: str,
-        typing: Typing,
+        values: Mapping[str, str | None],
+        typing: Sequence[Command] = (),
         *,
+        buffer: tuple[str, bytes] | None = None,
         unless: Reasons | None = None,
         clear: Mapping[str, str] | None = None,
         timeout: float = 8.0,
     ) -> Collection[str]:
-        """As for a session of ours, but that no mode is left."""
-        with self._change_options() as kept:
+        """As of a session of ours, with its options in the file; no mode is left."""
+        if self.pane.ours:
+            raise own_session_error(self.name, self.transport.socket)
+        self.make_folder()
+        with hold_lock(f"{self.folder}/{layout.LOCK}", self.name):
+            kept = self._load_options()
+            changed = kept | {option: value or "" for option, value in values.items()}
             commands: list[Command] = [self.make_guard(name, unless)] if unless else []
-            commands.append(("display-message", "-p", "-t", self.pane.id, typing.remember))
-            changed = dict(kept)
-            if typing.id:
+            if options.INPUT in values:
+                commands.append(("display-message", "-p", "-t", self.pane.id, changed[options.INPUT]))
+            if options.ACKNOWLEDGED in values:
                 # a process that ends or times out from here on cannot know whether it was typed: it is never typed twice
-                changed[options.ACKNOWLEDGED] = f"{kept.get(options.ACKNOWLEDGED, '')[-240:]} {typing.id}"
-                self._save_options(changed)
-            try:
-                printed = self.transport.run(
-                    [*commands, *add_target(typing.commands, self.pane.id)], buffer=typing.buffer, timeout=timeout
+                changed[options.ACKNOWLEDGED] = (
+                    f"{kept.get(options.ACKNOWLEDGED, '')[-240:]} {values[options.ACKNOWLEDGED]}"
                 )
+                self._save_options(kept | {options.ACKNOWLEDGED: changed[options.ACKNOWLEDGED]})
+            try:
+                commands += [(verb, "-t", self.pane.id, *words) for verb, *words in typing]
+                printed = self.transport.run(commands, buffer=buffer, timeout=timeout) if commands else b""
             except TmuxctlError as error:
-                if error.reason != "backend_timeout":
+                if options.ACKNOWLEDGED in values and error.reason != "backend_timeout":
                     self._save_options(kept)
                 if not isinstance(error, GuardRefused):
                     raise
-                return self.take_back(typing, error, timeout)
-            last_input, _, rest = printed.partition(b"\n")
-            refuse_output(rest)
-            changed[options.INPUT] = last_input.decode()
-            # the offset where the output stood (`paste.LastInput.remember`)
-            changed[BEFORE] = self._places.get(int(changed[options.INPUT].split(":")[2]), "")
+                return self.take_back(buffer, error, timeout)
+            if options.INPUT in values:
+                last_input, _, printed = printed.partition(b"\n")
+                changed[options.INPUT] = last_input.decode()
+                # the offset where the output stood (`paste.LastInput.remember`)
+                changed[BEFORE] = self._places.get(int(changed[options.INPUT].split(":")[2]), "")
+            refuse_output(printed)
             self._save_options(changed)
         return ()
+
+    def open_journal(self, pane: Pane, folder: str) -> Journal:
+        """Without a writer of ours, what the screen still shows."""
+        return super().open_journal(pane, folder) if self.journal else ScreenJournal(self, pane, folder)
 
     def nudge(self) -> None:
         """Not here: no process is started on another's server."""
@@ -251,15 +251,6 @@ class ForeignIO(PaneIO):
         """What stood before the cursor when something was last typed; empty if that is not known."""
         return self._load_options().get(BEFORE, "")
 
-    @contextmanager
-    def _change_options(self) -> Iterator[dict[str, str]]:
-        """The options in the file, which no other process changes meanwhile."""
-        if self.pane.ours:
-            raise own_session_error(self.name, self.transport.socket)
-        self.make_folder()
-        with hold_lock(f"{self.folder}/{layout.LOCK}", self.name):
-            yield self._load_options()
-
     def _load_options(self) -> dict[str, str]:
         """Our options and their values. An input is told of by a point of the kind that counts now, or not at all."""
         kept: dict[str, str] = {}
@@ -273,10 +264,6 @@ class ForeignIO(PaneIO):
     def _save_options(self, values: Mapping[str, str]) -> None:
         kept = {option.removeprefix(options.PREFIX): value for option, value in values.items() if value}
         self.transport.put(self._options_file, to_record({**kept, "of": self._incarnation}))
-
-    @property
-    def _options_file(self) -> str:
-        return f"{self.folder}/{layout.SESSIONS}/{self.pane.uuid}/{layout.PANE_OPTIONS}"
 
     def make_folder(self) -> None:
         """Make the folder of what we remember of it."""
@@ -321,9 +308,7 @@ class ForeignTransport:
                 )
         return self.inner.run(commands, timeout=timeout)
 
-    def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
-        """Denied: nothing is created on another's server."""
-        return self.run(commands, timeout=timeout)
+    create = run
 
     def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> Watch:
         """As every transport; without a journal it wakes often, for nothing tells of output."""

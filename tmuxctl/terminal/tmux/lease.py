@@ -63,11 +63,11 @@ def person_types(wall: float) -> Condition:
     return (FieldTest("session_attached"), FieldTest("session_activity", Comparison.ABOVE, str(before)))
 
 
-def take_lease(io: PaneIO, holder: LeaseHolder, pane: Pane, *, name: str = options.LEASE, timeout: float = 8.0) -> bool:
+def take_lease(io: PaneIO, holder: LeaseHolder, pane: Pane, *, name: str = options.LEASE) -> bool:
     """Take or renew the lease in one list; False if another writer has it."""
     until = str(int(io.transport.clock()) + TIMING.tmux.lease_seconds)
     unless = {"leased": held_by_other(io, holder, pane, name)}
-    return io.set_options(pane.name, {name: str(holder), f"{name}_until": until}, unless=unless, timeout=timeout)
+    return not io.change(pane.name, {name: str(holder), f"{name}_until": until}, unless=unless)
 
 
 def take_turn(io: PaneIO, holder: LeaseHolder, pane: Pane) -> bool:
@@ -76,12 +76,10 @@ def take_turn(io: PaneIO, holder: LeaseHolder, pane: Pane) -> bool:
     return take_lease(io, holder, changed(pane, lease=asker), name=options.ASKER)
 
 
-def release_lease(
-    io: PaneIO, holder: LeaseHolder, session: str, *, name: str = options.LEASE, timeout: float = 8.0
-) -> None:
+def release_lease(io: PaneIO, holder: LeaseHolder, session: str, *, name: str = options.LEASE) -> None:
     """Release the lease if it is still ours."""
     unless = {"leased": (FieldTest(name, Comparison.DIFFERS, str(holder)),)}
-    io.set_options(session, {name: None}, unless=unless, timeout=timeout)
+    io.change(session, {name: None}, unless=unless)
 
 
 def leased_error(name: str) -> Conflict:

@@ -11,19 +11,20 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from functools import reduce
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.errors import Failed, NotFound, Unreachable
 from tmuxctl.terminal.tmux import options
+from tmuxctl.terminal.tmux.journal import Journal
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Command, Guard, GuardRefused, Transport
 from tmuxctl.value import Value
 
+if TYPE_CHECKING:
+    from tmuxctl.terminal.tmux.server import Pane
+
 READS_HISTORY = "person_reads_history"
 """The field that tells whether a person may be reading the history."""
-
-FORMATS = {READS_HISTORY: "#{&&:#{pane_in_mode},#{session_attached}}"}
-"""Fields that are no variables of tmux, with the formats that ask for them."""
 
 
 def session_target(name: str) -> str:
@@ -33,20 +34,14 @@ def session_target(name: str) -> str:
 
 def field_format(field: str) -> str:
     """The format that asks for a field of a session of ours."""
-    if field in FORMATS:
-        return FORMATS[field]
     # tmux 3.2a dies of a time that belongs to no session, as when the target is missing (format_find, measured)
     return f"#{{?session_name,#{{{field}}},0}}" if field.endswith("_activity") else f"#{{{field}}}"
 
 
 class Comparison(Enum):
-    """How a field is compared with a value, each as the operator of tmux's formats."""
+    """How a field is compared with a value, as the operator of tmux's formats; TRUE: it is neither empty nor 0."""
 
-    TRUE = ""
-    """It is neither empty nor 0; there is no value."""
-    DIFFERS = "!="
-    HOLDS = "m"
-    ABOVE = "e|>"
+    TRUE, DIFFERS, HOLDS, ABOVE = "", "!=", "m", "e|>"
 
 
 class FieldTest(Value):
@@ -80,16 +75,6 @@ Reasons = Mapping[str, Condition]
 """What forbids a change: conditions by the words for them."""
 
 
-class Typing(Value):
-    """What is typed by one write, and what is kept of it: `remember` is the format that fills in where the cursor stands
-    (`paste.LastInput.remember`), `id` what acknowledges it. The commands stand without their target."""
-
-    remember: str
-    id: str = ""
-    commands: Sequence[Command] = ()
-    buffer: tuple[str, bytes] | None = None
-
-
 class Looked(NamedTuple):
     """What one look showed: the values of fields, and the rows that each capture printed, all from one instant."""
 
@@ -100,6 +85,9 @@ class Looked(NamedTuple):
 class PaneIO:
     """The sessions of one tmux server, as far as `transport` reaches it. A field is a variable of tmux (tmux(1), FORMATS) or
     an option of ours."""
+
+    formats: Mapping[str, str] = {READS_HISTORY: "#{&&:#{pane_in_mode},#{session_attached}}"}
+    """The formats that ask for fields with a meaning of their own."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
@@ -114,14 +102,14 @@ class PaneIO:
 
     def format_field(self, field: str) -> str:
         """The format that asks for a field."""
-        return field_format(field)
+        return self.formats.get(field) or field_format(field)
 
-    def list_values(self, fields: Sequence[str], *, timeout: float = 8.0) -> list[list[str]]:
+    def list_values(self, fields: Sequence[str]) -> list[list[str]]:
         """The values of these fields for every pane of the server."""
-        end = _make_separator()
+        end = os.urandom(6).hex()
         listing = ("list-panes", "-a", "-F", "".join(self.format_field(field) + end for field in fields))
         try:
-            printed = self.transport.run([listing], timeout=timeout).decode(errors="replace")
+            printed = self.transport.run([listing]).decode(errors="replace")
         except NotFound as error:
             if error.reason != "no_sessions":
                 raise
@@ -133,7 +121,8 @@ class PaneIO:
     ) -> Looked:
         """The values of these fields of a session, and its rows by the flags of each `capture-pane`: one command list. The
         values are empty if there is no such session, unless rows are asked for: then NotFound."""
-        known, target, end = self.read_known(), self.target(name), _make_separator()
+        # a program chooses its title, and others the options: only what they cannot guess may stand between values
+        known, target, end = self.read_known(), self.target(name), os.urandom(6).hex()
         asked = "".join(self.format_field(field) + end for field in fields if field not in known)
         commands: list[Command] = [("display-message", "-p", "-t", target, asked or end)]
         for flags in captures:
@@ -142,61 +131,57 @@ class PaneIO:
         values = iter(first.decode(errors="replace").split(end))
         return Looked([known[field] if field in known else next(values, "") for field in fields], rows[:-1])
 
-    def set_options(
-        self, name: str, values: Mapping[str, str | None], *, unless: Reasons | None = None, timeout: float = 8.0
-    ) -> bool:
-        """Set options of a session, or unset them (None); False, and nothing is set, if there is a reason against it."""
-        target = self.target(name)
-        commands: list[Command] = [self.make_guard(name, unless)] if unless else []
-        for option, value in values.items():
-            rest = ("-u", "-t", target, option) if value is None else ("-t", target, option, value)
-            commands.append(("set-option", *rest))
-        try:
-            self.transport.run(commands, timeout=timeout)
-        except GuardRefused:
-            return False
-        return True
-
-    def type_into(
+    def change(
         self,
         name: str,
-        typing: Typing,
+        values: Mapping[str, str | None],
+        typing: Sequence[Command] = (),
         *,
+        buffer: tuple[str, bytes] | None = None,
         unless: Reasons | None = None,
         clear: Mapping[str, str] | None = None,
         timeout: float = 8.0,
     ) -> Collection[str]:
-        """Type into a session and keep what was typed, or else return the reasons against it; nothing is typed then.
+        """Set options of a session and type into it, or else return the reasons against it; then nothing is done.
 
-        Where fields have the values of `clear` there is none: one comparison, a third of the time that testing each takes.
+        A value is a format (`paste.LastInput.remember`), None unsets the option; an id is added to those acknowledged before.
+        The commands that type stand without their target, and `buffer` as of `Transport.run`. Where fields have the values
+        of `clear` there is no reason: one comparison, a third of the time that testing each takes.
         """
         target = self.target(name)
-        writing: list[Command] = [("set-option", "-F", "-t", target, options.INPUT, typing.remember)]
-        if typing.id:
-            acknowledged = f"#{{=-240:{options.ACKNOWLEDGED}}} {typing.id}"
-            writing.insert(0, ("set-option", "-F", "-t", target, options.ACKNOWLEDGED, acknowledged))
+        commands: list[Command] = []
+        for option, value in values.items():
+            kept = f"#{{=-240:{option}}} {value}" if option == options.ACKNOWLEDGED else value
+            rest = ("-u", "-t", target, option) if kept is None else ("-F", "-t", target, option, kept)
+            commands.append(("set-option", *rest))
         # typing last, as the program wakes at once and takes the processor
-        writing += add_target(typing.commands, target)
+        commands += [(verb, "-t", target, *words) for verb, *words in typing]
         if clear is not None:
             fields = " ".join(map(self.format_field, clear))
             is_clear = Guard(target, f"#{{==:{fields},{' '.join(clear.values())}}}")
             with suppress(GuardRefused):
-                refuse_output(self.transport.run([is_clear, *writing], buffer=typing.buffer, timeout=timeout))
+                refuse_output(self.transport.run([is_clear, *commands], buffer=buffer, timeout=timeout))
                 return ()
-        if unless:
+        if unless and typing:
             # no person reads the history (else it is refused): leave copy mode, which would swallow the input
-            writing = [self.make_guard(name, unless), ("copy-mode", "-q", "-t", target), *writing]
+            commands.insert(0, ("copy-mode", "-q", "-t", target))
+        if unless:
+            commands.insert(0, self.make_guard(name, unless))
         try:
-            refuse_output(self.transport.run(writing, buffer=typing.buffer, timeout=timeout))
+            refuse_output(self.transport.run(commands, buffer=buffer, timeout=timeout))
         except GuardRefused as refused:
-            return self.take_back(typing, refused, timeout)
+            return self.take_back(buffer, refused, timeout)
         return ()
 
-    def take_back(self, typing: Typing, refused: GuardRefused, timeout: float) -> Collection[str]:
+    def take_back(self, buffer: tuple[str, bytes] | None, refused: GuardRefused, timeout: float) -> Collection[str]:
         """Remove what was to be typed from the paste buffers, and return the reasons against it."""
-        if typing.buffer:
-            self.transport.run([("delete-buffer", "-b", typing.buffer[0])], timeout=timeout)
+        if buffer:
+            self.transport.run([("delete-buffer", "-b", buffer[0])], timeout=timeout)
         return {word.removesuffix("=1") for word in refused.answer.split() if word.endswith("=1")}
+
+    def open_journal(self, pane: Pane, folder: str) -> Journal:
+        """What the pane of the session in `folder` printed."""
+        return Journal(self.transport, folder)
 
     def nudge(self) -> None:
         """Make tmux look which programs have ended: 3.3a overlooks an end now and then, until another process of its own
@@ -228,18 +213,8 @@ def _join(operator: str, conditions: Iterable[str]) -> str:
     return reduce(lambda first, second: f"#{{{operator}:{first},{second}}}", conditions)
 
 
-def add_target(commands: Sequence[Command], target: str) -> list[Command]:
-    """The commands, each with its target behind its name."""
-    return [(command[0], "-t", target, *command[1:]) for command in commands]
-
-
 def refuse_output(printed: bytes) -> None:
     """Failed if tmux answered something to a list that prints nothing."""
     if printed.strip():
         name = ascii(printed[:80].decode(errors="replace"))
         raise Failed(f"tmux answered {name} to a write", reason="tmux")
-
-
-def _make_separator() -> str:
-    """What stands between values: a program chooses its title, and others the options, but nobody guesses this."""
-    return os.urandom(6).hex()

@@ -200,20 +200,17 @@ def signal_name(value: str) -> str:
 
 def read_pane(io: PaneIO, name: str, *, timeout: float = 8.0) -> Pane:
     """The facts of one session, or NotFound."""
-    return require_pane(parse_with_status(io, io.look(name, FIELDS, timeout=timeout).values, timeout), name)
+    return require_pane(parse_with_status(io, io.look(name, FIELDS, timeout=timeout).values), name)
 
 
-def read_pane_and_input(io: PaneIO, name: str, before: Pane | None = None, *, timeout: float = 8.0) -> tuple[Pane, str]:
+def read_pane_and_input(io: PaneIO, name: str, before: Pane | None = None) -> tuple[Pane, str]:
     """The facts of one session with what was last sent to it (`paste.LastInput.parse` reads it), from one instant.
 
     With what was known of it `before` only the changes are asked for, and all if it is not that session any more.
     """
-    fields = (options.INPUT, *(CHANGING if before else FIELDS))
-    last_input, *facts = io.look(name, fields, timeout=timeout).values
-    if before:
-        renewed = renew_pane(before, facts)
-        return (renewed, last_input) if renewed else read_pane_and_input(io, name, timeout=timeout)
-    return require_pane(parse_with_status(io, facts, timeout), name), last_input
+    last_input, *facts = io.look(name, (options.INPUT, *(CHANGING if before else FIELDS))).values
+    pane = parse_facts(io, name, before, facts)
+    return (pane, last_input) if pane else read_pane_and_input(io, name)
 
 
 class NameOwner(Value):
@@ -223,30 +220,40 @@ class NameOwner(Value):
     id: str
 
 
-def list_names(io: PaneIO, *, timeout: float = 8.0) -> dict[str, NameOwner]:
+def list_names(io: PaneIO) -> dict[str, NameOwner]:
     """The names that are taken on the server."""
-    rows = io.list_values(("pane_dead", options.ID, "session_name"), timeout=timeout)
+    rows = io.list_values(("pane_dead", options.ID, "session_name"))
     return {name: NameOwner(dead == "1", session_id) for dead, session_id, name in rows}
 
 
-def list_panes(io: PaneIO, *, timeout: float = 8.0) -> list[Pane]:
+def list_panes(io: PaneIO) -> list[Pane]:
     """The facts of every session of ours, by name; hidden ones (`_...`) left out."""
-    panes = [parse_pane(values) for values in io.list_values(FIELDS, timeout=timeout)]
-    if any(pane and pane.dead and pane.status is None and pane.signal is None for pane in panes):
+    panes = [parse_pane(values) for values in io.list_values(FIELDS)]
+    if any(map(_lacks_status, panes)):
         io.nudge()
-        panes = [parse_pane(values) for values in io.list_values(FIELDS, timeout=timeout)]
+        panes = [parse_pane(values) for values in io.list_values(FIELDS)]
     return sorted(
         (pane for pane in panes if pane and not pane.name.startswith("_")), key=lambda pane: natural_key(pane.name)
     )
 
 
-def parse_with_status(io: PaneIO, values: Sequence[str], timeout: float) -> Pane | None:
+def parse_facts(io: PaneIO, name: str, before: Pane | None, values: Sequence[str]) -> Pane | None:
+    """A pane by the values of CHANGING, None if it is not any more what was known `before`; where nothing was, by those of
+    FIELDS, or NotFound."""
+    return renew_pane(before, values) if before else require_pane(parse_with_status(io, values), name)
+
+
+def parse_with_status(io: PaneIO, values: Sequence[str]) -> Pane | None:
     """The pane by these values; a dead one without a status is asked again: tmux 3.3a forgets it until it is nudged (measured)."""
     pane = parse_pane(values)
-    if pane and pane.dead and pane.status is None and pane.signal is None:
+    if pane and _lacks_status(pane):
         io.nudge()
-        return parse_pane(io.look(pane.name, FIELDS, timeout=timeout).values) or pane
+        return parse_pane(io.look(pane.name, FIELDS).values) or pane
     return pane
+
+
+def _lacks_status(pane: Pane | None) -> bool:
+    return bool(pane and pane.dead and pane.status is None and pane.signal is None)
 
 
 def require_pane(pane: Pane | None, name: str) -> Pane:
