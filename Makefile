@@ -1,7 +1,12 @@
 # make hero     see it work: sqlite3 and Python driven in real sessions
-# make test     everything, quick tests first
+# make test     the core, on real tmux: what is neither a page, a play of a program, a fault nor drawn by a browser
+# make quick    the pure tests: no tmux, no program (seconds)
 # make          check and test: run before you push
-# make test-faults   what may go wrong is made to: kills at every step, limits, a full disk, a thousand sessions (ten minutes)
+# make snippets   what the pages and examples say, done as a reader would do it
+# make plays    every profile against its real program
+# make browsers   pictures of screens as a browser draws them
+# make test-faults   what may go wrong is made to: kills at every step, limits, a full disk, a thousand sessions (ten minutes);
+#                    FAULTS=quick: without what takes minutes
 # make test-agents   drive real agent programs against a local model: tests/agents/README.md (half an hour; test-agents-full: hours)
 # make test-tmux TMUX_BINARY=PATH   the tests that drive tmux, on another tmux
 # make states   play real programs whose state is known, and score what is said of it (six minutes)
@@ -17,11 +22,13 @@ PYTHON ?= python3
 # what a release is tried with: the system's own Python
 DIST_PYTHON ?= /usr/bin/python3
 VENV ?= .venv
-# tests wait more than they compute
-PYTEST_ARGS ?= -n 3
+# tests wait more than they compute; a worker that has none left takes over from another
+WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3)))
+PYTEST_ARGS ?= -n $(WORKERS) --dist worksteal
+FAULTS ?= all
 TMUX_BINARY ?=
 # over memory no tmux is asked
-TMUX_ARGS ?= -n 3 -k 'not memory' tests/control tests/faults tests/terminal tests/transport
+TMUX_ARGS ?= -n $(WORKERS) -k 'not memory' tests/control tests/faults tests/terminal tests/transport
 STATES_ARGS ?=
 AGENTS_ARGS ?=
 SOAK_ARGS ?= 30
@@ -34,10 +41,11 @@ PROFILE_PAGE := $(BIN)/python -m tools.profile_page
 
 # program, or program=Debian package; after `--`: without these some tests are skipped
 HERO_NEEDS := tmux sqlite3
-TEST_NEEDS := tmux -- bash bwrap=bubblewrap dash dialog dpkg-deb=dpkg fish fzf gcc gdb git gpg htop irb=ruby less lldb lua5.4 \
-	make man=man-db mariadb=mariadb-client mariadbd=mariadb-server mksh more=util-linux nano node=nodejs passwd \
-	pg_createcluster=postgresql ps=procps psql=postgresql-client redis-cli=redis-tools redis-server sqlite3 \
-	ssh=openssh-client sshd=openssh-server su=util-linux sudo top=procps vim whiptail zsh
+TEST_NEEDS := tmux -- bash busybox bwrap=bubblewrap dash dialog fish gcc gdb git jq less make man=man-db mksh nano node=nodejs \
+	ps=procps sqlite3 vim zsh
+PROGRAM_NEEDS := dpkg-deb=dpkg fzf gpg htop irb=ruby lldb lua5.4 mariadb=mariadb-client mariadbd=mariadb-server more=util-linux \
+	passwd pg_createcluster=postgresql psql=postgresql-client redis-cli=redis-tools redis-server ssh=openssh-client \
+	sshd=openssh-server su=util-linux sudo top=procps vim.tiny=vim-tiny whiptail
 # not every distribution has it, and apt-get installs all of a list or nothing
 BROWSER_NEEDS := -- chromium-headless-shell
 STATES_NEEDS := tmux -- calcurse cfdisk=fdisk cryptsetup=cryptsetup-bin curl dash dialog emacs=emacs-nox expect fish gawk gdb git gpg \
@@ -47,9 +55,15 @@ STATES_NEEDS := tmux -- calcurse cfdisk=fdisk cryptsetup=cryptsetup-bin curl das
 	telnet tig units vim w3m whiptail zsh
 AGENTS_NEEDS := tmux -- bash git ip=iproute2 node=nodejs npm unshare=util-linux
 COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
+# what `make quick` runs, and what `make test` leaves to other targets
+QUICK_TESTS := tests/reading tests/terminal/test_keys.py \
+	$(patsubst %,tests/test_%.py,config model operations profile value vocabulary)
+SNIPPET_TESTS := tests/docs tests/examples
+BROWSER_TESTS := tests/terminal/test_pictures.py
+OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) tests/plays tests/faults
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev test test-faults test-tmux test-agents test-agents-full check docs man site cast pictures bench compare measure soak states dist clean
+.PHONY: all hero dev quick test snippets plays browsers test-faults test-tmux test-agents test-agents-full check docs man site cast pictures bench compare measure soak states dist clean
 .DEFAULT_GOAL := all
 
 all:
@@ -64,16 +78,33 @@ hero:
 dev: $(VENV)/.dev
 	@echo "-- ready: . $(BIN)/activate"
 
+quick: $(VENV)/.dev
+	$(BIN)/python -m pytest -n 2 $(QUICK_TESTS)
+
 test:
 	@$(SETUP) system $(TEST_NEEDS)
-	@$(SETUP) system $(BROWSER_NEEDS)
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PYTEST_ARGS) $(OTHER_TESTS:%=--ignore=%)
+
+snippets:
+	@$(SETUP) system $(TEST_NEEDS) $(PROGRAM_NEEDS)
+	@$(MAKE) -s --no-print-directory $(VENV)/.dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS) $(SNIPPET_TESTS)
+
+plays:
+	@$(SETUP) system $(TEST_NEEDS) $(PROGRAM_NEEDS)
+	@$(MAKE) -s --no-print-directory $(VENV)/.dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS) tests/plays
+
+browsers:
+	@$(SETUP) system tmux $(BROWSER_NEEDS)
+	@$(MAKE) -s --no-print-directory $(VENV)/.dev
+	$(BIN)/python -m pytest $(BROWSER_TESTS)
 
 test-faults:
 	@$(SETUP) system $(TEST_NEEDS)
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
-	FAULTS=all $(BIN)/python -m pytest $(PYTEST_ARGS) tests/faults
+	FAULTS=$(FAULTS) $(BIN)/python -m pytest $(PYTEST_ARGS) tests/faults
 
 test-tmux: $(VENV)/.dev
 	@"$(TMUX_BINARY)" -V || { echo "which tmux? make test-tmux TMUX_BINARY=/path/to/tmux" >&2; exit 2; }
