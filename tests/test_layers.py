@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tmuxctl.terminal.tmux import layout
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "tmuxctl"
 
@@ -410,6 +412,47 @@ def is_heavy(target: str) -> bool:
     return any(target == name or target.startswith(name + ".") for name in HEAVY)
 
 
+def with_packages(module: str) -> Iterator[str]:
+    """A module and the packages that are loaded before it."""
+    parts = module.split(".")
+    return (".".join(parts[:count]) for count in range(1, len(parts) + 1))
+
+
+def loaded_with(module: str) -> set[str]:
+    """What importing a module loads: of the product all, of other modules those that the product names."""
+    loaded: set[str] = set()
+    waiting = [module]
+    while waiting:
+        for name in with_packages(waiting.pop()):
+            if name not in loaded:
+                loaded.add(name)
+                if name in MODULES:
+                    waiting += [found.target for found in imports(name, MODULES[name]) if found.at_load]
+    return loaded
+
+
+def later_imports(module: str) -> Iterator[Import]:
+    """The imports inside a module's functions."""
+    tree = ast.parse(MODULES[module].read_text())
+    inside = {
+        node.lineno
+        for function in ast.walk(tree)
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for node in ast.walk(function)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+    }
+    return (found for found in imports(module, MODULES[module]) if found.line in inside)
+
+
+def test_an_import_inside_a_function_puts_off_loading_something():
+    needless = []
+    for module in MODULES:
+        later = list(later_imports(module))
+        loaded = loaded_with(module) if later else set()
+        needless += [where(found) for found in later if found.target in loaded]
+    assert not needless, "loaded with the module anyway; import at its top:\n" + "\n".join(needless)
+
+
 def test_the_lists_name_what_there_is():
     assert set(HOT) <= {part for floor in FLOORS for part in floor}
     assert set(COLD) <= MODULES.keys()
@@ -501,8 +544,6 @@ def test_the_options_of_a_session_are_named_in_one_place():
 
 def test_the_state_folder_is_named_in_one_place():
     """Scripts that run in a session's folder name their neighbours themselves."""
-    from tmuxctl.terminal.tmux import layout
-
     names = {value for name, value in vars(layout).items() if name.isupper()}
     inside = re.compile(rf"/({'|'.join(map(re.escape, sorted(names)))})(/|$)")
     wrong = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tmuxctl.control import foreground
 from tmuxctl.terminal.launch import shells
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ def _may_hide_input(machine: Machine, pane: Pane) -> bool:
     leader = next(iter(machine.transport.processes([first.foreground])), None) if first else None
     if leader is None or shells.find_shell_kind(leader.name):
         return False
-    from tmuxctl.control import foreground
     from tmuxctl.control.sessions.kept_profile import profile_of
 
     found = foreground.foreground_profile(machine.known, profile_of(machine, pane), [leader.name])

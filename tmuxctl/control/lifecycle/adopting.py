@@ -15,15 +15,18 @@ from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, cast
 
 from tmuxctl.control.lifecycle import listing
+from tmuxctl.control.machine import Machine
 from tmuxctl.control.observation import observing
 from tmuxctl.control.sessions import finding, records
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import NAME, Session, State, Status, check_name, natural_key
+from tmuxctl.program_profile import to_json
+from tmuxctl.results import Released
 from tmuxctl.terminal.panes import foreign, journals
 from tmuxctl.terminal.panes.foreign import ForeignIO, ForeignPane, ForeignTransport
 from tmuxctl.terminal.tmux import layout, screen
 from tmuxctl.terminal.tmux.journal import pipe_command, writer_script
-from tmuxctl.transport.base import read_object
+from tmuxctl.transport.base import Guard, GuardRefused, read_object
 from tmuxctl.untrusted import NewerFormat, to_record
 
 if TYPE_CHECKING:
@@ -162,8 +165,6 @@ def transport_to(machine: Machine, socket: str) -> Transport:
 
 def _machine_of_pane(machine: Machine, socket: str, pane: ForeignPane, name: str | None = None) -> Machine:
     """A machine for one pane: its transport changes nothing on that server but the pane's input."""
-    from tmuxctl.control.machine import Machine
-
     adoption = _read_adoption(machine, name) if name else {}
     inner = transport_to(machine, socket)
     foreign_folder = f"{machine.transport.home}/{layout.FOREIGN}/{socket}/{pane.uuid}"
@@ -280,7 +281,6 @@ def _profile_json(adoption: Mapping[str, Any]) -> bytes:
     """The profile that is named, as JSON; null for `auto`, where the program that has the terminal decides each time."""
     from tmuxctl.control.secret_values import without_secrets
     from tmuxctl.control.sessions import chosen_profile
-    from tmuxctl.program_profile import to_json
 
     name = adoption["profile"]
     return to_json(without_secrets(chosen_profile.choose_profile(name, ()) if name else None))
@@ -300,8 +300,6 @@ def _choose_name(machine: Machine, name: str | None, pane: ForeignPane) -> str:
 
 def _start_journal(machine: Machine, transport: Transport, pane: ForeignPane, folder: str) -> bool:
     """Start our writer of the journal; False if another pipe is there."""
-    from tmuxctl.transport.base import Guard, GuardRefused
-
     # tested and done in one command list: another's pipe is never ended
     with suppress(GuardRefused):
         free = Guard(pane.id, "#{?#{pane_pipe},0,1}")
@@ -321,8 +319,6 @@ def is_piped(transport: Transport, pane: ForeignPane) -> bool:
 
 def release(machine: Machine, chosen: Sequence[str]) -> Released:
     """Forget adopted panes, and end our writers of their journals; their programs go on."""
-    from tmuxctl.results import Released
-
     adopted = machine.transport.files(_adopted_folder(machine))
     for name in chosen:
         if name not in adopted:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tmuxctl.control.lifecycle.reach import reach
 from tmuxctl.control.sessions import finding, records, summaries
 from tmuxctl.errors import Exited, Failed, NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.model import SessionSpec, parse_size
 from tmuxctl.results import End, Killed, Pruned, Stray, Sync, Synced
 from tmuxctl.terminal.processes import cgroup, process
 from tmuxctl.terminal.processes.process import Ending, SessionTarget
@@ -276,8 +277,6 @@ def _clean_up(machine: Machine, session_id: str, about: dict[str, Any], *, kept:
 
 def spec_of(machine: Machine, known: Mapping[str, Any]) -> SessionSpec:
     """The final spec of a session, from what `records.spec` read."""
-    from tmuxctl.model import SessionSpec, parse_size
-
     had = known["spec"]
     return SessionSpec(
         argv=tuple(had["argv"]),

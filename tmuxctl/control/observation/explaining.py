@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl import evidence as evidences
-from tmuxctl.control.sessions import summaries
+from tmuxctl.control.sessions import finding, summaries
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.evidence import NONE, Evidence, Look
 from tmuxctl.program_profile import Profile
@@ -27,7 +27,6 @@ def explain_live(machine: Machine, session: str, *, evidence: bool) -> Explained
     """The state of a session now, and why."""
     from tmuxctl.control.observation import observing
     from tmuxctl.control.observation.observer import Observer
-    from tmuxctl.control.sessions import finding
     from tmuxctl.terminal.input.paste import LastInput
 
     pane, remembered = finding.find_with_input(machine, session)

@@ -18,6 +18,7 @@ from tmuxctl.control.sessions.kept_profile import profile_of
 from tmuxctl.errors import NotFound, TmuxctlError
 from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Hook, Kernel, LastMark, Look
 from tmuxctl.reading.evidence.tty_waits import list_program_names
+from tmuxctl.reading.state import event_loops
 from tmuxctl.reading.state.judging import Verdict, judge
 from tmuxctl.terminal.input.paste import LastInput
 from tmuxctl.terminal.panes.captures import Capture, capture_session
@@ -131,8 +132,6 @@ class Observer:
     def _add_event_loops(self, look: Look) -> Look:
         """The look, with the processes outside the terminal's own that wait for it, where a question stands on the screen
         and no program of the terminal reads."""
-        from tmuxctl.reading.state import event_loops
-
         if not event_loops.is_unanswered(self.looks):
             return look
         found = self.transport.probe([(self.pane.pid, self.pane.tty)], level=self.level, beyond=True)[0]

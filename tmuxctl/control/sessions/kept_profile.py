@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tmuxctl.control.sessions import records
 from tmuxctl.errors import Denied, NotFound
+from tmuxctl.program_profile import from_json
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.untrusted import JSON_LIMIT
 
@@ -22,8 +23,6 @@ def profile_of(machine: Machine, pane: Pane) -> Profile | None:
     known = machine.profiles
     if known is not None and pane.id in known:
         return known[pane.id]
-    from tmuxctl.program_profile import from_json
-
     try:
         path = f"{records.session_folder(machine, pane.id)}/{layout.PROFILE}"
         found = from_json(machine.transport.read(path, 0, JSON_LIMIT + 1), path)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tmuxctl.config import config_folder
 from tmuxctl.control.output import captured
+from tmuxctl.control.sessions import finding
 from tmuxctl.control.waiting import waits
 from tmuxctl.errors import Conflict, Denied, Exited, Failed, NotFound, Timeout, Unreachable, Usage
 from tmuxctl.model import NAME
@@ -188,7 +189,6 @@ def _text_left_of_cursor(screen: Screen) -> str:
 def _observe_command(machine: Machine, command: Sequence[str], timeout: float) -> Screen:
     """The screen of the command once it is quiet; its session is ended afterwards, whatever happens."""
     from tmuxctl.control.lifecycle import creation, ending
-    from tmuxctl.control.sessions import finding
 
     name = f"profile-{os.urandom(4).hex()}"
     request = creation.SessionRequest(name=name, command=tuple(command), profile="none", shell_marks=False)

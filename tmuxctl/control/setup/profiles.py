@@ -3,6 +3,7 @@ for a program that has none."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -102,8 +103,6 @@ def run_test(case: ScreenTest, profile: Profile, path: str, folder: str) -> Prof
 
 def _read_screen(case: ScreenTest, folder: str) -> str:
     """The test's screen, as it stands in the profile or in a file beside it."""
-    import os
-
     if case.screen is not None:
         return case.screen
     path = os.path.join(folder, case.file or "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -117,8 +118,6 @@ def _check_input(machine: Machine, pane: Pane, shell: Shell, path: str) -> None:
 
 
 def _quoted(kind: str, word: str) -> str:
-    import re
-
     if re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII):
         return word
     return shells.fish_quote(word) if kind == "fish" else shell_word(word)

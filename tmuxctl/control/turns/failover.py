@@ -12,13 +12,16 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
+from tmuxctl.control.observation import observing
 from tmuxctl.control.output import captured
 from tmuxctl.control.sessions import finding, records, summaries
+from tmuxctl.control.sessions.kept_profile import profile_of
 from tmuxctl.control.turns import turn
 from tmuxctl.errors import Conflict, Exited, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import State, with_status
 from tmuxctl.operations import current
 from tmuxctl.results import Answer, Passed
+from tmuxctl.terminal.input.paste import LastInput
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import Detail, EventKind
 
@@ -266,8 +269,6 @@ class _Failover:
 
     def _last_input(self, there: Session) -> str | None:
         """What names the last text that was typed into a session."""
-        from tmuxctl.terminal.input.paste import LastInput
-
         with suppress(TmuxctlError):
             found = LastInput.parse(finding.find_with_input(self.machine, there.name)[1])
             return found.id if found else None
@@ -277,7 +278,6 @@ class _Failover:
         """Why this turn came to nothing, None if it did not; who is limited is remembered."""
         if answer.state not in (State.IDLE, State.EXITED):
             return None
-        from tmuxctl.control.sessions.kept_profile import profile_of
         from tmuxctl.control.turns import candidates
 
         pane = finding.find_session(self.machine, there.name)
@@ -306,9 +306,6 @@ class _Failover:
 
     def _seen(self, there: Session) -> ObservedState:
         """What a session's program does now."""
-        from tmuxctl.control.observation import observing
-        from tmuxctl.terminal.input.paste import LastInput
-
         pane, given = finding.find_with_input(self.machine, there.name)
         return observing.observe(self.machine, pane, LastInput.parse(given))
 
@@ -325,7 +322,6 @@ class _Failover:
             return there
         current().demand("create", "a session to fall back on")
         from tmuxctl.control.lifecycle import creation
-        from tmuxctl.control.observation import observing
         from tmuxctl.control.turns import candidates
 
         made: Session | None = None

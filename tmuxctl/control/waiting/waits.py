@@ -12,7 +12,7 @@ from tmuxctl.control.observation import wanting
 from tmuxctl.control.sessions import finding, records, summaries
 from tmuxctl.errors import Conflict, DecisionNeeded, Exited, NotFound, Unreachable, Usage
 from tmuxctl.model import Confidence, State, Status
-from tmuxctl.operations import Call, current, under
+from tmuxctl.operations import Call, current, to_json, under
 from tmuxctl.results import Wait, Waits
 from tmuxctl.terminal.input.paste import LastInput, ended_error
 from tmuxctl.terminal.tmux import layout, server
@@ -612,8 +612,6 @@ def asks(name: str, verdict: Verdict) -> DecisionNeeded:
     )
     if kind and kind.traits.hidden:
         answer = f"answer: tmuxctl decide {name} --secret-from-env VARIABLE; or leave it: tmuxctl keys {name} C-c"
-    from tmuxctl.operations import to_json
-
     return DecisionNeeded(
         f"{name} is asking ({kind}): {question}",
         reason=kind or "question",

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.reading.answers.prompts import Prompts
 from tmuxctl.reading.text.escapes import QUIET, strip_escapes
+from tmuxctl.reading.text.lines import Lines
 from tmuxctl.reading.text.marks import ShellMark, find_marks
 from tmuxctl.vocabulary import Detail, InputKind
 
@@ -274,8 +275,6 @@ def _find_output_behind(data: bytes, start: int, off: int) -> int:
 
 def _ends_with_typed(stretch: bytes, line: str, last_input: TypedInput) -> bool:
     """Whether a stretch, drawn by an editor, ends with the typed line."""
-    from tmuxctl.reading.text.lines import Lines
-
     lines = Lines(last_input.cols, last_input.rows, tmux=last_input.tmux)
     lines.feed(stretch)
     return _ends_with(lines.text(), _strip_invisible(line))
@@ -327,8 +326,6 @@ def _find_echo_end(data: bytes, line: str, last_input: TypedInput) -> int:
 
     An editor may write a newline there and come back (node's previews, fish's wrapped lines): the last one counts.
     """
-    from tmuxctl.reading.text.lines import Lines
-
     if found := FISH.search(data, 0, 65536):
         return found.end()
     wanted = _strip_invisible(line)

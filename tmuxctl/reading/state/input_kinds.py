@@ -8,6 +8,7 @@ from tmuxctl.model import Confidence
 from tmuxctl.program_profile import is_named
 from tmuxctl.reading.evidence import programs
 from tmuxctl.reading.evidence.tty_waits import READING
+from tmuxctl.reading.questions import questions
 from tmuxctl.reading.questions.questions import InputMode
 from tmuxctl.reading.state.situation import Situation, Verdict, asking, idle
 from tmuxctl.reading.text import patterns
@@ -57,8 +58,6 @@ def find_question(situation: Situation) -> Asking | None:
     if situation.at_prompt or _is_at_prompt(situation, name):
         return None
     if match := patterns.find_match(situation.profile.asking, situation.text) if situation.profile else None:
-        from tmuxctl.reading.questions import questions
-
         return questions.build_rule_question(match, situation.text)
     # an agent that asks shows its question in the place of its prompt
     heard = not _profile_knows_dialogs(situation) or draws_input(situation)
@@ -82,8 +81,6 @@ def _is_on_last_rows(situation: Situation) -> bool:
 
 
 def _find_legend_question(situation: Situation) -> Asking | None:
-    from tmuxctl.reading.questions import questions
-
     return questions.find_question_with_legend(situation.text) if _is_on_last_rows(situation) else None
 
 
@@ -99,8 +96,6 @@ def find_question_by_text(situation: Situation) -> Asking | None:
 
 
 def _find_question_at_cursor(situation: Situation, mode: InputMode) -> Asking | None:
-    from tmuxctl.reading.questions import questions
-
     return questions.find_question_at_cursor(situation.text, mode)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -101,9 +103,7 @@ class Printer:
         command = self.reactions.get(word)
         if command is None:
             return
-        import os
         import subprocess
-        import sys
 
         told = {
             "TMUXCTL_SESSION": event.session,
@@ -257,8 +257,6 @@ class Printer:
 
     @prints(results.Event)
     def print_event(self, result: Any) -> None:
-        import sys
-
         from tmuxctl.surfaces.cli.printing import color
 
         state = color.state(result.state.value, result.state.value, sys.stdout, self.options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -356,9 +357,7 @@ def moment(text: str) -> float:
 
 
 def _colored(one: Session, text: str, options: Options) -> str:
-    from sys import stdout
-
-    return color.state(one.state.value, text, stdout, options)
+    return color.state(one.state.value, text, sys.stdout, options)
 
 
 LINES: Mapping[type | str, Callable[[Any, Options], Iterable[str]]] = {

@@ -4,6 +4,7 @@ that were lost. One file tells the service manager; what it starts is `service r
 from __future__ import annotations
 
 import os
+import select
 import sys
 from contextlib import suppress
 from functools import partial
@@ -18,6 +19,7 @@ from tmuxctl.surfaces.cli.ending import Terminated, raise_on_sigterm
 from tmuxctl.surfaces.cli.printing.output import note, report
 from tmuxctl.surfaces.cli.setup import managers
 from tmuxctl.surfaces.cli.setup.managers import Job, Manager
+from tmuxctl.transport import spawn
 from tmuxctl.transport.local import LocalTransport, explain_write_errors
 from tmuxctl.untrusted import read_file
 
@@ -214,8 +216,6 @@ def _find_tmuxctl() -> tuple[str, ...]:
 
 def _check_command_starts(job: Job) -> None:
     """Failed if the service could not start this tmuxctl: from another folder, with another environment."""
-    from tmuxctl.transport import spawn
-
     given = [f"{name}={value}" for name, value in {"HOME": os.path.expanduser("~"), **job.environment}.items()]
     words = ["env", "-i", *given, "sh", "-c", 'cd / && exec "$@"', "sh", *job.command, "--version"]
     done = spawn.run(words, timeout=30.0)
@@ -261,7 +261,6 @@ def _wait_for_end(transport: LocalTransport, pid: int) -> None:
 def _notify_manager(text: str) -> None:
     """Tell the manager that started us, if it wants to know, and wait until it has heard (sd_notify(3)): a process that has
     ended before is not believed."""
-    import select
     import socket
 
     where = os.environ.get("NOTIFY_SOCKET", "")
