@@ -8,6 +8,8 @@ from functools import partial
 
 from place import Place, Row, interleaved, timed, tmuxctl
 
+from tmuxctl.control import Control
+
 ROUNDS = 30
 
 
@@ -35,8 +37,6 @@ def new(place: Place) -> list[Row]:
 
 def ls200(place: Place) -> list[Row]:
     """`ls` with 200 sessions beside 10: the command cold, and the call in a process that stays."""
-    from tmuxctl.control import Control
-
     controls = {}
     for number in (10, 200):
         os.environ["TMUXCTL_SOCKET"] = socket = f"with{number}"

@@ -128,8 +128,6 @@ def own(place: Path):
 @pytest.fixture(params=["C", "Python"])
 def either_parser(request, monkeypatch):
     """A one-file application has only the parser in Python."""
-    import yaml
-
     if request.param == "Python":
         monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
     elif not hasattr(yaml, "CSafeLoader"):

@@ -26,6 +26,7 @@ from tmuxctl.results import Answer, Output
 from . import lab, model, truth
 from .behaviours import RUN, Planned, Shape, plan
 from .programs import PROGRAMS
+from .recording import Recorder, save
 from .screens import Sampler
 from .turn import Turn
 
@@ -108,8 +109,6 @@ class Player:
 
     def record(self, planned: Planned, folder: Path) -> Turn:
         """One turn, and what was seen of it kept in that folder."""
-        from .recording import Recorder, save
-
         recorder = Recorder(SESSION)
         try:
             turn = self.play(planned)

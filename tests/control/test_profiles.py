@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from pathlib import Path
 
@@ -311,8 +312,6 @@ def test_a_program_without_prompt_gets_a_profile_to_fill_in(control: Control, pl
     ],
 )
 def test_a_prompt_is_guessed_without_what_changes(left, fits, not_):
-    import re
-
     pattern = guess_prompt(left)
     assert pattern
     assert [text for text in fits if not re.search(pattern, text)] == []

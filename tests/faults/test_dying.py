@@ -5,6 +5,7 @@ What comes next finds everything as if the command had been done or never been g
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -92,8 +93,6 @@ def whole(control: Control, place: Path, until: Callable[..., Any]) -> Callable[
 
 def held(lock: Path) -> bool:
     """True if somebody holds the lock file."""
-    import fcntl
-
     with lock.open("rb+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -17,6 +17,7 @@ from programs import LINES
 
 from tmuxctl.control import Control
 from tmuxctl.control.secret_values import looks_secret
+from tmuxctl.terminal.processes.process import SessionTarget, find_processes
 
 pytestmark = pytest.mark.on("tmux")
 
@@ -119,8 +120,6 @@ ASKED = (
 
 def tree(control: Control) -> set[int]:
     """The processes of the session and those of this test: they have what they were given."""
-    from tmuxctl.terminal.processes.process import SessionTarget, find_processes
-
     made = control.show("t")
     target = SessionTarget(made.id, f"{control.machine.transport.home}/sessions/{made.id}")
     mine = {os.getpid(), os.getppid()}

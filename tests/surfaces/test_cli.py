@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -682,8 +683,6 @@ def test_an_unknown_result_is_still_shown(line):
 
 
 def test_the_moment_of_a_time():
-    from datetime import datetime
-
     for text in ("1970-01-01T00:00:00Z", "2024-02-29T23:59:59Z", "2026-11-21T22:21:42Z", "2000-03-01T00:00:00Z"):
         assert table.moment(text) == datetime.fromisoformat(text).timestamp()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import shlex
 import subprocess
 import sys
@@ -125,8 +126,6 @@ def test_what_is_no_sessions_folder_is_not_written_to(outside: None, session: Pa
 
 
 def test_a_full_disk_is_no_trouble(session: Path) -> None:
-    import resource
-
     words = [sys.executable, "-m", "tmuxctl", "hook", "Stop", "{}"]
     done = subprocess.run(
         words, env={**os.environ, "TMUXCTL_EVENTS": str(session), "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True,

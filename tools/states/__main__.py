@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -154,8 +155,6 @@ def _played(options: argparse.Namespace) -> Iterator[Recording]:
 
 
 def _player(options: argparse.Namespace) -> str:
-    import pwd
-
     return options.user or pwd.getpwuid(os.getuid()).pw_name
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pwd
 import re
@@ -40,8 +41,6 @@ LIBRARIES = "IPython, textual, tqdm, prompt_toolkit, questionary"
 @contextmanager
 def alone() -> Iterator[None]:
     """Waits until no other run of this user's is on this machine: the ports and the user are the same for all."""
-    import fcntl
-
     path = f"/tmp/tmuxctl-states-{os.getuid()}.lock"
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:

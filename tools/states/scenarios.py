@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import yaml
+
 
 class Type(NamedTuple):
     """Text to type, without Enter."""
@@ -88,8 +90,6 @@ def read(*paths: Path) -> Collection:
 
 
 def _read(path: Path) -> Collection:
-    import yaml
-
     loaded = yaml.load(path.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     found = {str(one["id"]): one for one in loaded["scenarios"]}
     for one in found.values():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from signal import Signals
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -148,8 +149,6 @@ def _sample(truth: Expect, look: Look, verdict: Verdict) -> Sample:
 def _ended_so(truth: Expect, look: Look, verdict: Verdict) -> bool:
     if verdict.state is not State.EXITED:
         return True
-    from signal import Signals
-
     signal = Signals(truth.signal).name.removeprefix("SIG") if truth.signal else None
     return (truth.status is None or look.status == truth.status) and (signal is None or look.signal == signal)
 
