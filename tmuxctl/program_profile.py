@@ -60,73 +60,73 @@ class Rule(Value):
     """`confirm`: of a question: `confirm choice approval trust password pager keys question`; of a prompt: `prompt line
     editor tui`"""
     question: Question | None = None
-    """`'(?P<q>Overwrite .+)'`: the question's text is the group `q`, of several rows too; without it the row that fitted,
-    with `menu` all rows above the list"""
+    """`'(?P<q>Overwrite .+)'`: the question's text is the group `q`, of several rows too; without it the row that
+    fitted, with `menu` all rows above the list"""
     options: Options = NOTHING
-    """`{yes: [y, Enter], no: [n, Enter]}`: what may be answered, and the keys that do it; none where any text is an
-    answer; a `choice` without takes the numbered list above the cursor"""
+    """`{yes: [y, Enter], no: [n, Enter]}`: the possible answers, and the keys of each; none if any text is an answer; a
+    `choice` without options takes the numbered list above the cursor"""
     default: Word | None = None
-    """`no`: the option that Enter alone would choose; with `menu` the marked one, unless it allows more than is asked
-    about, or trusts"""
+    """`no`: the option that Enter alone would choose; with `menu` the marked option, unless it allows more than the
+    question asks for, or grants trust"""
     risk: Literal["low", "high", "unknown"] = "unknown"
-    """`high`: `low`, `high` or `unknown`; a careful policy never allows what is high"""
+    """`high`: `low`, `high` or `unknown`; a careful policy never allows a high risk"""
     detail: Word | None = None
     """`repl`: of a prompt: `shell`, `repl`, `agent`; of busy: `printing computing silent streaming thinking retrying
-    limited stopped`; of an error: `retrying`; `limited` if it says that a limit is used up; a group named `until` is then
-    when that is over; `failed` if the turn has ended in it. Of a turn with `failed` or `limited` the error is told as its
-    `error`, and the exit status is 1"""
+    limited stopped`; of an error: `retrying`; `limited` if a usage limit is reached (a group named `until` is the time
+    when that ends); `failed` if the turn ends with it. With `failed` or `limited` the turn has an `error`, and the exit
+    status is 1"""
     retry: Retry | None = None
-    """`30s`: of an error: when to try again; `none`: it would not help"""
+    """`30s`: of an error: when to try again; `none` if that would not help"""
     begin: Sign | None = None
-    """`'^─{10,}'`: it looks only at the rows from the last one on that this fits: below the last answer, say"""
+    """`'^─{10,}'`: the rule looks only at the last row that this pattern matches and at the rows below, for example
+    below the last answer"""
     unless: Sign | None = None
-    """`'^ *Esc to '`: it does not count if this fits there as well"""
+    """`'^ *Esc to '`: the rule does not count if this pattern matches there too"""
     title: Pattern | None = None
-    """`'^✳ '`: it counts only while this fits the terminal's title"""
+    """`'^✳ '`: the rule counts only while this pattern matches the terminal's title"""
     menu: Literal["digits", "numbers", "letters", "arrows", "typed"] | None = None
-    """`digits`: the options are the list on the screen, and one is chosen by its number (`digits`: at once, `numbers`:
-    with Enter), by the letter it names (`letters`: `Yes (y)`), by moving there (`arrows`; such a list needs no numbers),
-    or by a word's first letter and Enter (`typed`: `(Y)es/(N)o`). Of an approval or of trust the options are called
-    `allow`, `always` and `deny` by what their words mean; `options` then only replaces keys"""
+    """`digits`: the options are the list on the screen. One is chosen by its number (`digits`: at once, `numbers`: with
+    Enter), by the letter it names (`letters`: `Yes (y)`), by moving there (`arrows`; such a list needs no numbers), or
+    by a word's first letter and Enter (`typed`: `(Y)es/(N)o`). In an approval or a trust question the options are named
+    `allow`, `always` and `deny` by the meaning of their words; `options` then only replaces keys"""
     hidden: bool = False
-    """`true`: of a `password` for which the program reads keys one by one: it does not show them, or shows stars. Without
-    it a secret is typed only where the terminal takes whole lines and shows nothing of them"""
+    """`true`: of a `password` that the program reads key by key: it shows nothing of them, or stars. Without `hidden` a
+    secret is typed only where the terminal takes whole lines and does not show them"""
     strip: Patterns = ()
-    """`'^ Tip: '`: with `menu`: rows above the list that are no part of the question"""
+    """`'^ Tip: '`: with `menu`: rows above the list that do not belong to the question"""
 
 
 class Submit(Value):
     """How text is given."""
 
     mode: Literal["type", "paste"] = "type"
-    """`paste`: `type` types each line and Enter, `paste` is for a composer"""
+    """`paste`: `type` types each line with Enter, `paste` is for an input box"""
     newline: Keys = ()
-    """`M-Enter`: the keys that make a new line"""
+    """`M-Enter`: the keys for a new line"""
     enter: Keys = ("Enter",)
     """`C-j`: the keys that send the text"""
     delay: Pause = 0.0
-    """`50ms`: the pause before that"""
+    """`50ms`: the pause before those keys"""
     verify: Literal["echo", "none"] = "none"
-    """`echo`: what is looked for before the text is sent: that it shows (`echo`), or nothing (`none`)"""
+    """`echo`: what is checked before the text is sent: that it is visible (`echo`), or nothing (`none`)"""
     clear: Keys = ()
-    """`C-u`: the keys that empty the line first"""
+    """`C-u`: the keys that clear the input box first"""
 
 
 class AnswerRules(Value):
     """Where an answer begins and ends."""
 
     begin: Annotated[Pattern | None, "from"] = None
-    """`'^⏺ '`: where an answer begins, a sign at the edge: the rows below it are set in by its width; without it right
-    behind the echo"""
+    """`'^⏺ '`: the sign at the left edge with which an answer begins; the rows below it are indented by its width.
+    Without `from` the answer begins after the echo of the input"""
     strip: Patterns = ()
-    r"""`'^\s*[╭╰│]'`: rows that are no part of it: every row in which the pattern is found, the whole row; it takes
-    nothing off the beginning of one"""
+    r"""`'^\s*[╭╰│]'`: rows that do not belong to it: each row in which the pattern is found is removed as a whole"""
     until: Pattern | None = None
     """`'^>'`: where it ends"""
     tool: Sign | None = None
-    r"""`'^⏺ \w+\('`: how the program's own actions among it begin: what stands behind the last of them is the answer"""
+    r"""`'^⏺ \w+\('`: how the program's actions within it begin: the answer is what follows the last of them"""
     gutter: Gutter | None = None
-    r"""`'^ *(?P<n>\d+) '`: what it draws before lines of code, whose group `n` is their number"""
+    r"""`'^ *(?P<n>\d+) '`: what the program draws before lines of code; the group `n` is the line number"""
 
 
 class HookEventRule(Value):
@@ -135,50 +135,50 @@ class HookEventRule(Value):
     on: Word
     """`notify`: the event's name"""
     means: Annotated[EventWord, "is"]
-    """`stop`: `submit`: it took an input, `stop`: the turn is over, `failure`: it ended in an error, `asking`,
-    `attention`: it wants something, and the screen tells what"""
+    """`stop`: `submit`: the program took an input; `stop`: the turn is over; `failure`: it ended with an error;
+    `asking` and `attention`: the program wants something, and the screen shows what"""
     where: Matches = NOTHING
-    """`{type: ^agent-turn-complete$}`: only if these fields of the JSON fit these patterns"""
+    """`{type: ^agent-turn-complete$}`: the event counts only if these fields of the JSON match these patterns"""
     text: Path | None = None
-    """`last_assistant_message`: where the answer stands"""
+    """`last_assistant_message`: where in the JSON the answer is"""
     input: Path | None = None
-    """`prompt`: where the input stands that the event is about: one about another input does not count"""
+    """`prompt`: where the input is that the event belongs to; events for another input do not count"""
     transcript: Path | None = None
-    """`transcript_path`: where the path of the transcript stands"""
+    """`transcript_path`: where the path of the transcript is"""
     tokens: Path | None = None
-    """`usage.output_tokens`: where it stands how many tokens the answer took"""
+    """`usage.output_tokens`: where the number of tokens of the answer is"""
 
 
 class Transcript(Value):
     """A file in which the program keeps its turns."""
 
     form: Literal["json", "jsonl", "markdown"] = "jsonl"
-    """`json`: `jsonl`: an entry a line; `json`: one list, at `items`; `markdown`"""
+    """`json`: `jsonl`: one entry a line; `json`: one list, at `items`; `markdown`"""
     file: str | None = None
-    """`.aider.chat.history.md`: its name, in the session's folder or the nearest above, where no event names it"""
+    """`.aider.chat.history.md`: its name, in the session's folder or the nearest folder above, if no event names it"""
     items: Path | None = None
-    """`messages`: where in `json` the list of entries stands"""
+    """`messages`: where in `json` the list of entries is"""
     user: Matches = NOTHING
-    """`{type: ^user$}`: what an entry of the user's looks like; of `markdown` it is `user: {line: RE}`, whose group 1 is
-    the line that was typed"""
+    """`{type: ^user$}`: how to recognise an entry of the user; for `markdown` write `user: {line: RE}`, with the typed
+    line as group 1"""
     agent: Matches = NOTHING
-    """`{type: ^assistant$}`: what an entry of the program's looks like"""
+    """`{type: ^assistant$}`: how to recognise an entry of the program"""
     input: Path | None = None
-    """`message.content[].text`: where in an entry of the user's the input stands"""
+    """`message.content[].text`: where in an entry of the user the input is"""
     text: Path | None = None
-    """`message.content[].text`: where in one of the program's the answer stands"""
+    """`message.content[].text`: where in an entry of the program the answer is"""
     id: Path | None = None
     """`message.id`: entries with the same id are one message"""
     time: Path | None = None
-    """`timestamp`: their order (ISO-8601), where the file's is another"""
+    """`timestamp`: the time (ISO-8601) that orders the entries, if they are not in order"""
     tokens: Path | None = None
-    """`message.usage.output_tokens`: where the number of tokens stands"""
+    """`message.usage.output_tokens`: where the number of tokens is"""
     skip: Patterns = ()
-    """`'^> '`: lines of `markdown` that the program says of itself"""
+    """`'^> '`: lines of `markdown` that the program adds about itself"""
     until: Sign | None = None
-    """`'^#### '`: of `markdown`: the line behind an answer"""
+    """`'^#### '`: of `markdown`: the line that follows an answer"""
     drop: Patterns = ()
-    """`'^Tokens: '`: what is no part of an answer"""
+    """`'^Tokens: '`: lines that do not belong to an answer"""
 
 
 class SettingsFile(Value):
@@ -187,30 +187,30 @@ class SettingsFile(Value):
     file: str
     """`settings.json`: the file, in JSON, below `folder`"""
     hook: JsonObject = "{}"
-    """`'{"timeout": 10}'`: what a hook has beside its command, in JSON"""
+    """`'{"timeout": 10}'`: what a hook needs in addition to its command, in JSON"""
     folder: str = "~"
     """`~/.shop`: where the program keeps its settings"""
     variable: str | None = None
     """`SHOP_HOME`: the variable that names another folder"""
     deny: tuple[str, ...] = ()
-    """`[Read(**/.env), Bash(sudo *)]`: rules for what it should not touch: `hooks install --deny-list` prints them"""
+    """`[Read(**/.env), Bash(sudo *)]`: rules that deny actions, printed by `hooks install --deny-list`"""
 
 
 class Hooks(Value):
     """How a program is made to tell of its turns."""
 
     argv: tuple[str, ...] = ()
-    """`[--settings, '{shell}/claude.json']`: words put right behind the program's own, where the session's command is the
-    program itself; `{hook}` is the script that its hooks have to run, `{shell}` the folder of `files`"""
+    """`[--settings, '{shell}/claude.json']`: options added directly after the program's name, if the session's command
+    is the program itself; `{hook}` is the script that its hooks have to run, `{shell}` the folder of `files`"""
     env: Variables = NOTHING
-    """`{AGENT_SETTINGS: '{shell}/settings.json'}`: variables it is started with"""
+    """`{AGENT_SETTINGS: '{shell}/settings.json'}`: variables for the program"""
     files: Texts = NOTHING
-    """`{claude.json: '{"hooks": ...}'}`: files written for this session alone, into its folder `{shell}`, which the
-    program may not write"""
+    """`{claude.json: '{"hooks": ...}'}`: files for this session alone, in its folder `{shell}`, which the program may
+    not write"""
     events: tuple[HookEventRule, ...] = ()
-    """`[{on: Stop, is: stop}]`: what its events mean, in order: the first whose name and `where` fit"""
+    """`[{on: Stop, is: stop}]`: what its events mean; the first one whose name and `where` match counts"""
     transcript: Transcript | None = None
-    """`{form: json, text: content}`: how the answer is read out of the file that the program keeps itself"""
+    """`{form: json, text: content}`: how to read the answer from the file that the program writes itself"""
     settings: SettingsFile | None = None
     """`{folder: ~/.shop, file: settings.json}`: its own settings, for `tmuxctl hooks install`"""
 
@@ -221,61 +221,62 @@ class Profile(Value):
     name: Word
     """`shop`: the file's name without `.yaml`; may be left out"""
     argv0: Annotated[Programs, "detect.argv0"] = ()
-    """`[shop, 'shop-*']`: the commands this is for (default, without `script`: its name); `*` and `?` stand for anything"""
+    """`[shop, 'shop-*']`: the commands that have this profile (default, without `script`: its name); `*` and `?` are
+    wildcards"""
     script: Annotated[Programs, "detect.script"] = ()
     """`[shop.py, shop-cli]`: the scripts, modules or tools that an interpreter runs, above"""
     foreground: Annotated[Programs, "detect.foreground"] = ()
-    """`[shop]`: how the program is called while it has the terminal"""
+    """`[shop]`: the program's name, for when it runs in a shell and has the terminal"""
     command: tuple[str, ...] = ()
     """`[shop, --console]`: what `new --profile shop` starts if no command is given"""
     size: Dimensions | None = None
     """`120x40`: the terminal's size, if none is asked for"""
     env: Variables = NOTHING
-    """`{PAGER: cat}`: variables; those of `new -e` come on top"""
+    """`{PAGER: cat}`: variables; `new -e` overrides them"""
     start_timeout: Annotated[Seconds | None, "start.timeout"] = None
     """`60s`: how long it may take to be ready"""
     prompt: PromptRules = ()
-    r"""`{id: input, re: '^shop>', where: cursor-line, detail: repl}`: rules: any match means that it takes input"""
+    r"""`{id: input, re: '^shop>', where: cursor-line, detail: repl}`: rules: the program takes input"""
     continuation: ContinuationRules = ()
-    r"""`{id: more, re: '^\.\.\.', where: cursor-line}`: rules: it wants more of the same input"""
+    r"""`{id: more, re: '^\.\.\.', where: cursor-line}`: rules: the program wants the rest of the same input"""
     busy: BusyRules = ()
-    """`{id: spinner, re: 'esc to interrupt', where: bottom:3}`: rules: it works"""
+    """`{id: spinner, re: 'esc to interrupt', where: bottom:3}`: rules: the program works"""
     asking: AskingRules = ()
-    """`{id: trust, kind: trust, re: 'Do you trust', options: {allow: [Enter], deny: [Escape]}}`: rules: it wants a
-    decision"""
+    """`{id: trust, kind: trust, re: 'Do you trust', options: {allow: [Enter], deny: [Escape]}}`: rules: the program
+    wants a decision"""
     errors: ErrorRules = ()
     """`{id: limit, re: 'usage limit', retry: none}`: rules: something went wrong"""
     title_busy: Annotated[Sign | None, "title.busy"] = None
-    """`'^[⠂⠐] '`: a pattern for the terminal's title: it works"""
+    """`'^[⠂⠐] '`: a pattern for the terminal's title: the program works"""
     title_idle: Annotated[Sign | None, "title.idle"] = None
-    """`'^✳ '`: a pattern for the terminal's title: it takes input"""
+    """`'^✳ '`: a pattern for the terminal's title: the program takes input"""
     password_argv: Annotated[tuple[str, ...], "password.argv"] = ()
-    """`--passwordbox`: of a program that draws boxes: words among its own that say that the field of its box does not
-    show what is typed"""
+    """`--passwordbox`: of a program that draws boxes: its options for a field that does not show what is typed"""
     password_unless: Annotated[tuple[str, ...], "password.unless"] = ()
-    """`--inputbox`: words of boxes that do show it. Only with the one and without the other a secret is typed there"""
+    """`--inputbox`: its options for a field that shows it. A secret is typed only with one of the former and none of
+    these"""
     settle: Annotated[Seconds | None, "idle.settle"] = None
     """`800ms`: how long it must be quiet before a prompt is believed"""
     cost: float | None = None
-    """`3`: to choose among several programs for one task"""
+    """`3`: a number by which `new --route cheapest` compares programs"""
     install: str | None = None
-    """`pipx install aider-chat`: what puts the program on a machine: told where it is missing, never run"""
+    """`pipx install aider-chat`: how to install the program; printed if it is missing, never run"""
     resume: Annotated[tuple[str, ...], "resume.argv"] = ()
     """`[--continue]`: what is added to its command when it is started again"""
     submit: Submit = Submit()
-    """`{mode: paste, newline: M-Enter, clear: C-u}`: how a turn's text is given, below"""
+    """`{mode: paste, newline: M-Enter, clear: C-u}`: how a text is submitted, below"""
     answer: AnswerRules = AnswerRules()
-    """`{from: '^⏺ ', until: '^>'}`: how an answer is found among what the program draws, below.
-    Programs that work by lines need none of it"""
+    """`{from: '^⏺ ', until: '^>'}`: how an answer is found on the screen, below; not needed for programs that work line
+    by line"""
     interrupt: Keys = ("C-c",)
-    """`[Escape]`: the keys that stop what it does; default C-c"""
+    """`[Escape]`: the keys that interrupt; default C-c"""
     exit_send: Annotated[str | None, "exit.send"] = None
     """`quit`: what is typed to leave it"""
     exit_keys: Annotated[Keys, "exit.keys"] = ("C-d",)
     """`[C-c, C-c]`: the keys if that does not help"""
     hooks: Hooks | None = None
-    """`{events: [{on: Stop, is: stop}]}`: how the program is made to tell of its turns, below; a name: as that profile
-    says"""
+    """`{events: [{on: Stop, is: stop}]}`: how the program is made to report its turns, below; or the name of a profile
+    with the same hooks"""
     notes: str = ""
     """`tested with version 2`: what `profile ls` says"""
 
