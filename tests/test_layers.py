@@ -85,7 +85,7 @@ FORBIDDEN = {"reading": ("transport",)}
 
 PLUGINS_MAY_IMPORT = ("errors", "model", "state_files", "untrusted")
 
-HEAVY = ("asyncio", "importlib.metadata", "libtmux", "psutil", "pyte", "yaml")
+HEAVY = ("asyncio", "difflib", "fnmatch", "importlib.metadata", "libtmux", "psutil", "pyte", "yaml")
 """Together 280 ms over a bare start of 15 ms: loaded inside the function that needs them."""
 
 HOT = (

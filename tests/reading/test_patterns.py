@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+import re
 import time
+from pathlib import Path
 
 import pytest
 from reading.looks import look
 
+import tmuxctl.reading
 from tmuxctl.program_profile import Rule
 from tmuxctl.reading.evidence import programs
 from tmuxctl.reading.text import patterns
+from tmuxctl.reading.text.lazy_pattern import Pattern
 from tmuxctl.reading.text.patterns import ScreenText
 
 PROMPTS = [
@@ -242,3 +248,14 @@ def test_no_row_takes_a_pattern_long(row: str) -> None:
 
     # a pattern that backtracks takes thousands of times as long
     assert cost(row) < 200 * max(cost("x y " * 250), 0.001)
+
+
+def test_no_pattern_that_is_searched_for_fits_an_empty_text() -> None:
+    names = [one.name for one in pkgutil.walk_packages(tmuxctl.reading.__path__, "tmuxctl.reading.")]
+    modules = [importlib.import_module(name) for name in names]
+    patterns_of_all = [(name, one) for module in modules for name, one in vars(module).items() if type(one) is Pattern]
+    fitting = {name for name, one in patterns_of_all if one.compiled.search("")}
+    assert len(patterns_of_all) > 50
+    assert fitting == {"HIDDEN", "LEAD", "RULED"}
+    sources = "\n".join(Path(str(module.__file__)).read_text() for module in modules)
+    assert not re.findall(rf"\b(?:{'|'.join(fitting)})\.search\(", sources)

@@ -1137,6 +1137,6 @@ def test_without_a_look_there_is_nothing_to_judge() -> None:
 
 def test_a_long_or_odd_screen_is_judged_all_the_same() -> None:
     rows = ["x" * 5000, "(" * 3000, "[y/" * 900, "a, " * 2000 + "press"] * 12
-    assert isinstance(judge(steady("\n".join(rows), None)), tuple)
+    assert isinstance(judge(steady("\n".join(rows), None)), Verdict)
     off: Look = look("a", BASH, x=500, y=39)
     assert told(evidence(off)) == ("idle", "prompt")

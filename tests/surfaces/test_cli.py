@@ -895,12 +895,44 @@ def test_config_shows_where_a_value_is_from(shell):
 def test_a_quick_command_loads_nothing_heavy(shell, cat, words):
     code = (
         "import sys; from tmuxctl.surfaces.cli import app; app.run(sys.argv[1:]);"
-        "heavy = 'libtmux yaml pyte psutil asyncio importlib.metadata argparse tempfile difflib'.split();"
+        "heavy = 'libtmux yaml pyte psutil asyncio importlib.metadata argparse tempfile difflib dataclasses'.split();"
         "print([name for name in heavy if name in sys.modules])"
     )
     command = [sys.executable, "-c", code, *words.split()]
     done = subprocess.run(command, env=shell.environment, capture_output=True, check=False)
     assert done.stdout.decode().splitlines()[-1] == "[]", done.stderr
+
+
+COMPILED = {
+    *(
+        f"tmuxctl.evidence.{name}"
+        for name in ["Evidence", "Hook", "Kernel", "LastMark", "Look", "Program", "Thread", "Tty"]
+    ),
+    *(
+        "tmuxctl.transport.base.Process",
+        "tmuxctl.terminal.panes.captures.Capture",
+        "tmuxctl.terminal.tmux.pane_io.Looked",
+    ),
+    *("tmuxctl.config.Setting", "tmuxctl.config.Origin"),
+    *("tmuxctl.model.NAME", "tmuxctl.transport.proc.ROW", "tmuxctl.reading.text.patterns.TYPED"),
+}
+"""Classes and patterns that Python compiles in a quick command before it needs them: tuples that are taken apart or kept as
+lists (docs/adr/0004), and patterns that every one uses. A `Value`, and a pattern's text given to `re`, cost nothing there."""
+
+
+@pytest.mark.parametrize("words", ["ls", "screen cat", "send cat x", "wait cat --exit --now"])
+def test_a_quick_command_compiles_little(shell, cat, words):
+    code = (
+        "import re, sys; from tmuxctl.surfaces.cli import app; app.run(sys.argv[1:]);"
+        "ours = {name: module for name, module in sys.modules.items() if name.startswith('tmuxctl')};"
+        "compiled = lambda value: isinstance(value, re.Pattern) or hasattr(value, '_fields') or hasattr(value, '__match_args__');"
+        "own = lambda module, value: getattr(value, '__module__', module) == module;"
+        "print(*(f'{name}.{key}' for name, module in ours.items() for key, value in vars(module).items()"
+        " if compiled(value) and own(name, value)))"
+    )
+    command = [sys.executable, "-c", code, *words.split()]
+    done = subprocess.run(command, env=shell.environment, capture_output=True, check=False)
+    assert set(done.stdout.decode().splitlines()[-1].split()) <= COMPILED, done.stderr
 
 
 @pytest.mark.parametrize("words", ["ls", "screen cat", "send cat x", "wait cat --exit --now"])

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 from typing import NamedTuple
+
+from tmuxctl.program_profile import is_named
 
 
 class Interpreter(NamedTuple):
@@ -82,7 +83,7 @@ def script_name(words: Sequence[str]) -> str:
 
 
 def _find_interpreter(program: str) -> Interpreter | None:
-    return next((interpreter for pattern, interpreter in INTERPRETERS.items() if fnmatchcase(program, pattern)), None)
+    return next((interpreter for pattern, interpreter in INTERPRETERS.items() if is_named(program, (pattern,))), None)
 
 
 def _split_option(word: str, interpreter: Interpreter) -> tuple[str, str]:

@@ -44,7 +44,8 @@ def plain_text(captured: bytes, *, trim: bool = True) -> str:
         plain = re.sub(_SEQUENCE, "", plain)
     if "\x0e" in plain:
         plain = re.sub(_DRAWN, lambda found: found[1].translate(LINE_DRAWING), plain)
-    plain = re.sub(_CONTROL, "", plain)
+    if not plain.replace("\n", "").isprintable():
+        plain = re.sub(_CONTROL, "", plain)
     if not trim:
         return plain
     return "\n".join([row.rstrip(" ") for row in plain.split("\n")]).rstrip("\n")
