@@ -914,7 +914,7 @@ COMPILED = {
         "tmuxctl.terminal.tmux.pane_io.Looked",
     ),
     *("tmuxctl.config.Setting", "tmuxctl.config.Origin"),
-    *("tmuxctl.model.NAME", "tmuxctl.transport.proc.ROW", "tmuxctl.reading.text.patterns.TYPED"),
+    *("NAME", "ROW", "TYPED"),
 }
 """Classes and patterns that Python compiles in a quick command before it needs them: tuples that are taken apart or kept as
 lists (docs/adr/0004), and patterns that every one uses. A `Value`, and a pattern's text given to `re`, cost nothing there."""
@@ -924,11 +924,11 @@ lists (docs/adr/0004), and patterns that every one uses. A `Value`, and a patter
 def test_a_quick_command_compiles_little(shell, cat, words):
     code = (
         "import re, sys; from tmuxctl.surfaces.cli import app; app.run(sys.argv[1:]);"
-        "ours = {name: module for name, module in sys.modules.items() if name.startswith('tmuxctl')};"
+        "ours = [module for name, module in sys.modules.items() if name.startswith('tmuxctl')];"
         "compiled = lambda value: isinstance(value, re.Pattern) or hasattr(value, '_fields') or hasattr(value, '__match_args__');"
-        "own = lambda module, value: getattr(value, '__module__', module) == module;"
-        "print(*(f'{name}.{key}' for name, module in ours.items() for key, value in vars(module).items()"
-        " if compiled(value) and own(name, value)))"
+        "told = lambda key, value: key if isinstance(value, re.Pattern) else f'{value.__module__}.{key}';"
+        "print(*(told(key, value) for module in ours for key, value in vars(module).items()"
+        " if compiled(value)))"
     )
     command = [sys.executable, "-c", code, *words.split()]
     done = subprocess.run(command, env=shell.environment, capture_output=True, check=False)
