@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import NoneType
 from typing import Any
@@ -16,39 +16,80 @@ from tmuxctl.transport.versions import parse_version
 from tmuxctl.untrusted import fits, parse_json
 from tmuxctl.value import Value, changed
 
-FIELDS = (
-    "session_name",
-    options.ID,
-    options.INCARNATION,
-    options.CREATED,
-    options.LEASE,
-    options.LEASE_UNTIL,
-    "session_attached",
-    "session_activity",
-    "window_activity",
-    "pane_pid",
-    "pane_tty",
-    "pane_dead",
-    "pane_dead_status",
-    "pane_dead_signal",
-    "pane_in_mode",
-    "pane_input_off",
-    "pane_pipe",
-    "cursor_x",
-    "cursor_y",
-    "cursor_flag",
-    "alternate_on",
-    "pane_width",
-    "pane_height",
-    "history_size",
-    "pid",
-    options.SPEC,
-    options.TAGS,
-    options.ENDED,
-    "version",
-    options.FORMAT,
-)
+MOMENT = r"[0-9]{1,15}(\.[0-9]{0,9})?"
 
+MAYBE = (str, NoneType)
+FACTS = {"argv": [str], "cwd": MAYBE, "plugins": [str], "confined": bool, "profile": MAYBE, "marks": str}
+"""The shape of what `launch.format_facts` writes into an option."""
+
+
+def _is_one(value: str) -> bool:
+    return value == "1"
+
+
+def _read_whole(value: str) -> int:
+    return int(value) if value.lstrip("-").isdecimal() else 0
+
+
+def _read_moment(value: str) -> float:
+    return float(value) if re.fullmatch(MOMENT, value) else 0.0
+
+
+def _read_spec(text: str) -> dict[str, Any]:
+    """What `launch.format_facts` wrote; empty if another user of this tmux put something else there."""
+    with suppress(ValueError):
+        found: dict[str, Any] = parse_json(text or "{}")
+        return found if fits(found, FACTS) else {}
+    return {}
+
+
+def signal_name(value: str) -> str:
+    """A signal as POSIX names it, without SIG: tmux gives a number (3.3a) or a name."""
+    if value.isdigit():
+        import signal
+
+        try:
+            return signal.Signals(int(value)).name.removeprefix("SIG")
+        except ValueError:
+            return value
+    return value.upper().removeprefix("SIG")
+
+
+READERS: Mapping[str, Callable[[str], Any]] = {
+    "session_name": str,
+    options.ID: str,
+    options.INCARNATION: str,
+    options.CREATED: _read_moment,
+    options.LEASE: str,
+    options.LEASE_UNTIL: _read_moment,
+    "session_attached": _read_whole,
+    "session_activity": _read_whole,
+    "window_activity": _read_whole,
+    "pane_pid": _read_whole,
+    "pane_tty": str,
+    "pane_dead": _is_one,
+    "pane_dead_status": lambda value: int(value) if value else None,
+    "pane_dead_signal": lambda value: signal_name(value) if value else None,
+    "pane_in_mode": lambda value: _read_whole(value) > 0,
+    "pane_input_off": _is_one,
+    "pane_pipe": _is_one,
+    "cursor_x": _read_whole,
+    "cursor_y": _read_whole,
+    "cursor_flag": _is_one,
+    "alternate_on": _is_one,
+    "pane_width": _read_whole,
+    "pane_height": _read_whole,
+    "history_size": _read_whole,
+    "pid": _read_whole,
+    options.SPEC: _read_spec,
+    options.TAGS: lambda value: tuple(value.split()),
+    options.ENDED: str,
+    "version": str,
+    options.FORMAT: _read_whole,
+}
+"""How each fact of a `Pane` is read, in their order."""
+
+FIELDS = tuple(READERS)
 
 FORMAT = "\t".join(map(field_format, FIELDS))
 """Only numbers, names of ours, a device path, a version and our ASCII JSON: nothing a program chose can hold the tab."""
@@ -67,13 +108,6 @@ CHANGING = (
     "history_size",
 )
 """What changes while a program lives: of a session known before no more is asked, for half the time."""
-
-
-MOMENT = r"[0-9]{1,15}(\.[0-9]{0,9})?"
-
-MAYBE = (str, NoneType)
-FACTS = {"argv": [str], "cwd": MAYBE, "plugins": [str], "confined": bool, "profile": MAYBE, "marks": str}
-"""The shape of what `launch.format_facts` writes into an option."""
 
 
 class Pane(Value):
@@ -127,53 +161,7 @@ def parse_pane(values: Sequence[str]) -> Pane | None:
     """A pane by the values of FIELDS; None if it is no session of ours."""
     if len(values) != len(FIELDS) or not values[1]:
         return None
-
-    def whole(index: int) -> int:
-        return int(values[index]) if values[index].lstrip("-").isdecimal() else 0
-
-    def moment(index: int) -> float:
-        return float(values[index]) if re.fullmatch(MOMENT, values[index]) else 0.0
-
-    return Pane(
-        name=values[0],
-        id=values[1],
-        incarnation=values[2],
-        created=moment(3),
-        lease=values[4],
-        lease_until=moment(5),
-        attached=whole(6),
-        person_active=whole(7),
-        active=whole(8),
-        pid=whole(9),
-        tty=values[10],
-        dead=values[11] == "1",
-        status=int(values[12]) if values[12] else None,
-        signal=signal_name(values[13]) if values[13] else None,
-        in_mode=whole(14) > 0,
-        input_off=values[15] == "1",
-        piped=values[16] == "1",
-        x=whole(17),
-        y=whole(18),
-        cursor_visible=values[19] == "1",
-        alternate=values[20] == "1",
-        cols=whole(21),
-        rows=whole(22),
-        history=whole(23),
-        server=whole(24),
-        spec=_parse_spec(values[25]),
-        tags=tuple(values[26].split()),
-        ended=values[27],
-        version=values[28],
-        format=whole(29),
-    )
-
-
-def _parse_spec(text: str) -> dict[str, Any]:
-    """What `launch.format_facts` wrote; empty if another user of this tmux put something else there."""
-    with suppress(ValueError):
-        found: dict[str, Any] = parse_json(text or "{}")
-        return found if fits(found, FACTS) else {}
-    return {}
+    return Pane(*(read(value) for read, value in zip(READERS.values(), values, strict=True)))
 
 
 def renew_pane(before: Pane, values: Sequence[str]) -> Pane | None:
@@ -184,18 +172,6 @@ def renew_pane(before: Pane, values: Sequence[str]) -> Pane | None:
     return changed(
         before, x=x, y=y, cursor_visible=bool(visible), alternate=bool(alternate), cols=cols, rows=rows, history=history
     )
-
-
-def signal_name(value: str) -> str:
-    """A signal as POSIX names it, without SIG: tmux gives a number (3.3a) or a name."""
-    if value.isdigit():
-        import signal
-
-        try:
-            return signal.Signals(int(value)).name.removeprefix("SIG")
-        except ValueError:
-            return value
-    return value.upper().removeprefix("SIG")
 
 
 def read_pane(io: PaneIO, name: str, *, timeout: float = 8.0) -> Pane:
