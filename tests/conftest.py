@@ -131,7 +131,27 @@ def _sweep(place: Path, before: set[str]) -> list[tuple[str, str]]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
         assert time.monotonic() < deadline, f"cannot be ended: {left}"
+    _remove_groups(place)
     return list(found.values())
+
+
+def _remove_groups(place: Path) -> None:
+    """Remove the control groups of sessions that nobody killed. A process may leave its group a moment after it has ended."""
+    for file in place.rglob("cgroup"):
+        with contextlib.suppress(OSError, ValueError):
+            group = Path(file.read_text().strip()) if file.is_file() else place
+            if group.is_relative_to("/sys/fs/cgroup") and group.name.startswith("tmuxctl-"):
+                _remove_group(group)
+
+
+def _remove_group(group: Path) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while group.is_dir():
+        for folder in (*group.rglob("*/"), group):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+        assert time.monotonic() < deadline, f"cannot be removed: {group}"
+        time.sleep(0.002)
 
 
 def _about(pid: str, place: bytes) -> tuple[str, str] | None:
