@@ -37,9 +37,10 @@ def workspace(control: Control, place: Path, needs: Callable[..., None], monkeyp
     return folder
 
 
-def new(control: Control, workspace: Path, *command: str, level: str = "workspace") -> Any:
-    made = control.new("t", command, cwd=str(workspace), with_=(f"sandbox={level}",), size="100x30")
-    control.wait("t")
+def new(control: Control, workspace: Path, *command: str, level: str = "workspace", shows: str | None = None) -> Any:
+    """A program in a sandbox that is idle, or `shows` this and goes on working."""
+    made = control.new("t", command, cwd=str(workspace), with_=(f"sandbox={level}",), size="100x30", wait=not shows)
+    assert control.wait("t", idle=not shows, text=shows).matched
     return made
 
 
@@ -91,19 +92,26 @@ def test_an_interrupt_ends_the_program_that_does_not_catch_it(control: Control, 
 def test_jobs_are_stopped_and_continued(control: Control, workspace: Path) -> None:
     new(control, workspace, "bash", "--norc")
     control.send("t", b"cat")
+    # C-z before it has the terminal stops nothing
+    control.send("t", b"there")
+    assert control.wait("t", text="^there$").matched
     control.keys("t", ("C-z",))
-    control.wait("t", text=r"Stopped +cat")
+    assert control.wait("t", text=r"Stopped +cat").matched
     assert control.exec("t", ("jobs",)).output.split()[1:] == ["Stopped", "cat"]
     control.send("t", b"fg")
-    control.wait("t", text="^cat$")
+    assert control.wait("t", text="^cat$").matched
     control.send("t", b"hello")
-    control.wait("t", text="^hello\nhello$")
+    # its echo is no answer
+    assert control.wait("t", text="^hello$").matched
     control.keys("t", ("C-c",))
     assert control.wait("t").state == "idle"
 
 
+SIZE = "trap 'echo is $(stty size)' WINCH; echo up; while :; do sleep 0.05; done"
+
+
 def test_it_learns_of_a_new_size(control: Control, workspace: Path) -> None:
-    new(control, workspace, "bash", "--norc", "-c", "trap 'echo is $(stty size)' WINCH; while :; do sleep 0.05; done")
+    new(control, workspace, "bash", "--norc", "-c", SIZE, shows="up")
     control.resize("t", "90x20")
     assert control.wait("t", text="is 20 90").matched
 
@@ -136,10 +144,10 @@ def test_tmux_and_tmuxctl_are_out_of_reach(control: Control, workspace: Path) ->
 
 
 HOW = {
-    "ignores what ends programs": "trap '' HUP TERM INT QUIT; while :; do sleep {0}; done",
-    "a session of its own": "setsid sleep {0} & cat",
-    "nobody's child with nothing": "(env -i setsid nohup sleep {0} >/dev/null 2>&1 &) ; cat",
-    "stopped": "sleep {0} & until grep -q sleep /proc/$!/comm; do :; done; kill -STOP $!; cat",
+    "ignores what ends programs": "trap '' HUP TERM INT QUIT; echo up; while :; do sleep {0}; done",
+    "a session of its own": "setsid sleep {0} & echo up; cat",
+    "nobody's child with nothing": "(env -i setsid nohup sleep {0} >/dev/null 2>&1 &) ; echo up; cat",
+    "stopped": "sleep {0} & until grep -q sleep /proc/$!/comm; do :; done; kill -STOP $!; echo up; cat",
 }
 
 
@@ -148,7 +156,7 @@ def test_all_that_it_started_ends_with_it(
     control: Control, workspace: Path, until: Callable[..., Any], how: str
 ) -> None:
     mark = str(uuid.uuid4().int % 10**9)
-    new(control, workspace, "bash", "--norc", "-c", HOW[how].format(mark))
+    new(control, workspace, "bash", "--norc", "-c", HOW[how].format(mark), shows="up")
     until(lambda: running(mark))
     (end,) = control.kill(("t",), grace=0.2).killed
     assert not end.escaped
@@ -167,8 +175,8 @@ def running(mark: str) -> list[str]:
 
 
 def test_a_program_has_the_time_it_was_given_to_end(control: Control, workspace: Path) -> None:
-    script = "trap '' HUP; trap 'sleep 0.3; echo saved >work; exit 4' TERM; while :; do sleep 0.05; done"
-    new(control, workspace, "bash", "--norc", "-c", script)
+    script = "trap '' HUP; trap 'sleep 0.3; echo saved >work; exit 4' TERM; echo up; while :; do sleep 0.05; done"
+    new(control, workspace, "bash", "--norc", "-c", script, shows="up")
     control.kill(("t",), grace=10)
     assert (workspace / "work").read_text() == "saved\n"
 
