@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from tmuxctl.control import Control
 from tmuxctl.model import State
 from tmuxctl.surfaces.cli.printing import show
 from tmuxctl.surfaces.cli.printing.output import Options
+from tmuxctl.timing import Timing, TurnTiming
 
 pytestmark = pytest.mark.on("tmux")
 
@@ -22,6 +24,12 @@ LINES = "\n".join(f"line {number} of many" for number in range(1, 61))
 def agent(control: Control, place: Path) -> Agent:
     (place / "lines").write_text(LINES)
     return Agent(control, place)
+
+
+@pytest.fixture
+def hasty(agent: Agent, another: Callable[..., Control]) -> None:
+    """Signs of work that never come are waited for less long."""
+    agent.control = another(timing=Timing(turn=TurnTiming(signed_seconds=2.0)))
 
 
 # where it comes from
@@ -63,13 +71,15 @@ def test_the_end_of_an_answer_that_came_at_once_and_fills_the_alternate_screen_i
     assert (found.state, found.timed_out, found.complete) == (State.IDLE, False, False)
 
 
-def test_an_answer_behind_another_sign_is_given_as_the_rows_that_show(agent: Agent) -> None:
+def test_an_answer_behind_another_sign_is_given_as_the_rows_that_show(agent: Agent, hasty: None) -> None:
     agent.start("--sign", "◆")
     found = agent.ask("say hello")
     assert (found.answer, found.complete, found.error) == ("◆ hello", False, None)
 
 
-def test_a_profile_that_does_not_know_the_sign_of_an_answer_is_noticed_after_three_turns(agent: Agent) -> None:
+def test_a_profile_that_does_not_know_the_sign_of_an_answer_is_noticed_after_three_turns(
+    agent: Agent, hasty: None
+) -> None:
     agent.start("--sign", "◆")
     warnings = [agent.ask(f"say {word}").warning for word in ("one", "two", "three", "four")]
     assert warnings[:2] == [None, None]

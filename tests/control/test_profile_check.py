@@ -15,6 +15,7 @@ from tmuxctl.errors import Failed, NotFound, Usage
 from tmuxctl.results import ProfileChecked
 from tmuxctl.surfaces.cli.printing import show
 from tmuxctl.surfaces.cli.printing.output import Options
+from tmuxctl.timing import ProfileTiming, Timing
 
 pytestmark = pytest.mark.on("tmux")
 
@@ -102,9 +103,10 @@ def test_a_profile_for_no_program_wants_a_command(control: Control, place: Path)
         control.profile_check("nosuch")
 
 
-def test_keys_that_do_not_end_it_are_told(control: Control, place: Path) -> None:
+def test_keys_that_do_not_end_it_are_told(control: Control, another: Callable[..., Control], place: Path) -> None:
+    hasty = another(timing=Timing(profile=ProfileTiming(exit_seconds=1.0)))
     own(place, "stays", "prompt: {id: prompt, re: '^[^ ]*>', where: cursor-line}", "exit: {keys: Up}")
-    found = control.profile_check("stays", program("chat", "answers", "a"))
+    found = hasty.profile_check("stays", program("chat", "answers", "a"))
     assert (found.ok, checks(found)["exit"]) == (False, False)
 
 
