@@ -10,6 +10,7 @@
 # make test-agents   drive real agent programs against a local model: tests/agents/README.md (half an hour; test-agents-full: hours)
 # make test-tmux TMUX_BINARY=PATH   the tests that drive tmux, on another tmux
 # make states   play real programs whose state is known, and score what is said of it (six minutes)
+# make coverage   which lines and branches `make test` reaches; fails below a floor. COVERAGE_ARGS=tests/reading: what some reach
 # make man      the manual pages, in build/man; an installation has them
 # make site     the pages as a site with search, in build/site; every link of it is followed
 # make cast     play what README shows at a glance, and record it
@@ -29,6 +30,7 @@ FAULTS ?= all
 TMUX_BINARY ?=
 # over memory no tmux is asked
 TMUX_ARGS ?= -n $(WORKERS) -k 'not memory' tests/control tests/faults tests/terminal tests/transport
+COVERAGE_ARGS ?=
 STATES_ARGS ?=
 AGENTS_ARGS ?=
 SOAK_ARGS ?= 30
@@ -63,7 +65,7 @@ BROWSER_TESTS := tests/terminal/test_pictures.py
 OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) tests/plays tests/faults
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev quick test snippets plays browsers test-faults test-tmux test-agents test-agents-full check docs man site cast pictures bench compare measure soak states dist clean
+.PHONY: all hero dev quick test snippets plays browsers test-faults test-tmux test-agents test-agents-full check coverage docs man site cast pictures bench compare measure soak states dist clean
 .DEFAULT_GOAL := all
 
 all:
@@ -127,6 +129,12 @@ check: $(VENV)/.dev
 	$(PROFILE_PAGE) --check
 	$(BIN)/python -m pytest tests/test_layers.py
 
+coverage: $(VENV)/.coverage
+	@rm -rf build/coverage && mkdir -p build/coverage
+	$(BIN)/coverage run -m pytest $(PYTEST_ARGS) $(or $(COVERAGE_ARGS),$(OTHER_TESTS:%=--ignore=%))
+	@$(BIN)/coverage combine -q
+	$(BIN)/coverage report $(if $(COVERAGE_ARGS),--fail-under=0)
+
 docs: $(VENV)/.dev
 	$(REFERENCE)
 	$(PROFILE_PAGE)
@@ -173,7 +181,7 @@ dist: $(VENV)/.dev
 
 clean:
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache
-	rm -f $(VENV)/.made $(VENV)/.base $(VENV)/.dev $(VENV)/.site
+	rm -f $(VENV)/.made $(VENV)/.base $(VENV)/.dev $(VENV)/.coverage $(VENV)/.site
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:
@@ -195,6 +203,10 @@ $(VENV)/.dev: $(VENV)/.made pyproject.toml
 $(VENV)/.site: $(VENV)/.base
 	@echo "-- installing what builds the site into $(VENV) (some ten seconds)"
 	@$(PIP) install -e '.[docs]'
+	@touch $@
+
+$(VENV)/.coverage: $(VENV)/.dev
+	@$(PIP) install -e '.[coverage]'
 	@touch $@
 
 # scenarios are played in the system's own Python, which an ordinary user can reach too

@@ -23,7 +23,11 @@ from tmuxctl.terminal.launch.tmux_conf import CONFIG
 from tmuxctl.transport.pipe import PipeTransport
 
 EVERYWHERE = ("memory", "tmux", "pipe")
-KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE")
+KEPT = (
+    "PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "VIRTUAL_ENV", "PYTHONDONTWRITEBYTECODE",
+    # what coverage.py says to the processes that are started
+    "COVERAGE_PROCESS_CONFIG",
+)  # fmt: skip
 SOCKET = "t"
 PATIENCE = 20.0
 """Seconds after which a test gives up; no test may depend on how long anything takes."""
