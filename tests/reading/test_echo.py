@@ -18,6 +18,12 @@ from tmuxctl.reading.text.echo import without_echo
         ("got MARK", b"something else", "got MARK"),
         ("", b"MARK", ""),
         ("日本 echo\n日本", "日本 echo".encode(), "\n日本"),
+        # each typed line is looked for behind the echo of the one before
+        ("b\na\nb", b"a\nb", "b\n\n"),
+        ("a\na\nb a", b"a\na", "\n\nb a"),
+        # what is invisible counts on neither side
+        ("$ a\u200bb\x07c\nok", "ab\u2060c".encode(), "$ \nok"),
+        ("$ caf\N{REPLACEMENT CHARACTER} x\nok", b"caf\xe9 x", "$ \nok"),
     ],
 )
 def test_the_first_line_that_ends_with_the_typed_one_is_its_echo(output: str, typed: bytes, left: str) -> None:

@@ -22,10 +22,19 @@ def test_marks_carry_letter_status_and_token() -> None:
     ]
     assert SAMPLE[found[0].start : found[0].end] == b"\x1b]133;A;tmuxctl=t\x07"
     assert "".join(one.letter for one in find_marks(SAMPLE, "t")) == "ABCD"
+    # a field of another's mark may hold anything
+    (mark,) = find_marks(b"\x1b]133;D;7;\xff;tmuxctl=t\x07")
+    assert (mark.status, mark.token) == (7, "t")
     assert find_marks(b"\x1b]133;D;x;tmuxctl=t\x07\x1b]133;D;\x07") == [
         ShellMark("D", None, 0, 20, "t"),
         ShellMark("D", None, 20, 29, None),
     ]
+
+
+def test_only_a_status_of_digits_is_one() -> None:
+    for field, status in ((b"0", 0), (b"255", 255), (b"1" * 10, 1111111111), (b"1" * 11, None), (b"-1", None)):
+        assert find_marks(b"\x1b]133;D;" + field + b"\x07")[0].status == status
+    assert find_marks("\x1b]133;D;\u0663\x07".encode())[0].status is None
 
 
 def test_marks_that_are_none() -> None:

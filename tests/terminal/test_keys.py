@@ -146,11 +146,35 @@ def test_anything_else_is_refused_before_a_key_is_pressed(name):
     assert len(str(refused.value.to_json())) < 500
 
 
+WRITTEN = "keys are written C-c or ctrl+c, Enter, S-Tab, F5, M-x; text is typed with `tmuxctl send`"
+
+
 @pytest.mark.parametrize(
     ("name", "meant"),
-    [("ctrl-c", "ctrl+c"), ("Control+C", "ctrl+c"), ("Entre", "enter"), ("pgeup", "pageup"), ("Meta-x", "alt+x")],
-)
+    [("ctrl-c", "ctrl+c"), ("Control+C", "ctrl+c"), ("Control A", "ctrl+a"), ("Entre", "enter"),
+     ("pgeup", "pageup, page_up, ppage"), ("Meta-x", "alt+x"), ("alt_x", "alt+x"),
+     ("shift up", "shift+up"), ("npag", "npage, ppage, pageup"), ("F13", "f3, f1, f12")],
+)  # fmt: skip
 def test_a_near_miss_is_told(name, meant):
     with pytest.raises(Usage) as refused:
         tmux_keys([name])
-    assert f"did you mean {meant}" in refused.value.hint
+    assert refused.value.hint == f"did you mean {meant}? {WRITTEN}"
+
+
+@pytest.mark.parametrize("name", ["%%%%", "x" * 50])
+def test_where_no_key_is_near_none_is_suggested(name):
+    with pytest.raises(Usage) as refused:
+        tmux_keys([name])
+    assert refused.value.hint == WRITTEN
+
+
+def test_what_is_no_key_in_the_right_spelling_either_is_not_suggested():
+    with pytest.raises(Usage) as refused:
+        tmux_keys(["ctrl-nosuch"])
+    assert "ctrl+nosuch" not in refused.value.hint
+
+
+def test_each_spelling_of_a_key_is_the_one_name_that_tmux_knows():
+    assert tmux_keys(["S-Tab", "shift+tab", "BTab", "M-S-Tab", "ctrl+alt+c", "C-Space"]) == (
+        *("BTab", "BTab", "BTab", "M-BTab"), "M-C-c", "C-Space",
+    )  # fmt: skip

@@ -59,5 +59,5 @@ def _parse_mark(match: re.Match[bytes]) -> ShellMark:
     letter = match[1].decode()
     fields = match[2].decode("utf-8", "replace").split(";")[1:]
     token = next((field[8:] for field in fields if field.startswith("tmuxctl=")), None)
-    status = int(fields[0]) if letter == "D" and fields and re.fullmatch(r"[0-9]{1,10}", fields[0], re.ASCII) else None
+    status = int(fields[0]) if letter == "D" and fields and re.fullmatch(r"[0-9]{1,10}", fields[0]) else None
     return ShellMark(letter, status, match.start(), match.end(), token)
