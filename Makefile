@@ -11,6 +11,7 @@
 # make test-tmux TMUX_BINARY=PATH   the tests that drive tmux, on another tmux
 # make states   play real programs whose state is known, and score what is said of it (six minutes)
 # make coverage   which lines and branches `make test` reaches; fails below a floor. COVERAGE_ARGS=tests/reading: what some reach
+# make mutants    which small changes of reading/ and terminal/input no test notices (hours); MUTANTS='tmuxctl.reading.text.echo*': of some
 # make man      the manual pages, in build/man; an installation has them
 # make site     the pages as a site with search, in build/site; every link of it is followed
 # make cast     play what README shows at a glance, and record it
@@ -31,6 +32,7 @@ TMUX_BINARY ?=
 # over memory no tmux is asked
 TMUX_ARGS ?= -n $(WORKERS) -k 'not memory' tests/control tests/faults tests/terminal tests/transport
 COVERAGE_ARGS ?=
+MUTANTS ?=
 STATES_ARGS ?=
 AGENTS_ARGS ?=
 SOAK_ARGS ?= 30
@@ -58,14 +60,14 @@ STATES_NEEDS := tmux -- calcurse cfdisk=fdisk cryptsetup=cryptsetup-bin curl das
 AGENTS_NEEDS := tmux -- bash git ip=iproute2 node=nodejs npm unshare=util-linux
 COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
 # what `make quick` runs, and what `make test` leaves to other targets
-QUICK_TESTS := tests/reading tests/terminal/test_keys.py \
+QUICK_TESTS := tests/reading tests/terminal/test_keys.py tests/terminal/test_paste.py \
 	$(patsubst %,tests/test_%.py,config model operations profile value vocabulary)
 SNIPPET_TESTS := tests/docs tests/examples
 BROWSER_TESTS := tests/terminal/test_pictures.py
 OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) tests/plays tests/faults
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev quick test snippets plays browsers test-faults test-tmux test-agents test-agents-full check coverage docs man site cast pictures bench compare measure soak states dist clean
+.PHONY: all hero dev quick test snippets plays browsers test-faults test-tmux test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
 .DEFAULT_GOAL := all
 
 all:
@@ -135,6 +137,11 @@ coverage: $(VENV)/.coverage
 	@$(BIN)/coverage combine -q
 	$(BIN)/coverage report $(if $(COVERAGE_ARGS),--fail-under=0)
 
+mutants: $(VENV)/.mutants
+	@mkdir -p build
+	nice -n 19 $(BIN)/mutmut run --max-children 1 $(MUTANTS) >build/mutants.log
+	@$(BIN)/python -m tools.mutants
+
 docs: $(VENV)/.dev
 	$(REFERENCE)
 	$(PROFILE_PAGE)
@@ -180,8 +187,8 @@ dist: $(VENV)/.dev
 	$(BIN)/python tools/dist.py --python $(DIST_PYTHON)
 
 clean:
-	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache
-	rm -f $(VENV)/.made $(VENV)/.base $(VENV)/.dev $(VENV)/.coverage $(VENV)/.site
+	rm -rf build dist mutants .pytest_cache .mypy_cache .ruff_cache
+	rm -f $(VENV)/.made $(VENV)/.base $(VENV)/.dev $(VENV)/.coverage $(VENV)/.mutants $(VENV)/.site
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:
@@ -205,8 +212,8 @@ $(VENV)/.site: $(VENV)/.base
 	@$(PIP) install -e '.[docs]'
 	@touch $@
 
-$(VENV)/.coverage: $(VENV)/.dev
-	@$(PIP) install -e '.[coverage]'
+$(VENV)/.coverage $(VENV)/.mutants: $(VENV)/.dev
+	@$(PIP) install -e '.[$(patsubst .%,%,$(notdir $@))]'
 	@touch $@
 
 # scenarios are played in the system's own Python, which an ordinary user can reach too
