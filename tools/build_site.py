@@ -49,7 +49,11 @@ def main() -> int:
     for one in wrong:
         print(f"site: {one}", file=sys.stderr)
     if status == 0 and not wrong:
-        print(f"-- {len(list(built.rglob('*.html')))} pages: {built / 'index.html'}")
+        pages = len(list(built.rglob("*.html")))
+        # a browser loads the index of the search from a server only
+        print(
+            f"-- {pages} pages; to read and search them: python3 -m http.server --directory {built.relative_to(ROOT)}"
+        )
     return 1 if status or wrong else 0
 
 
