@@ -29,7 +29,7 @@ def measure(place: Place) -> list[Row]:
     false_zero = sum(isinstance(told, End) and told.status == 0 and wanted.status != 0 for wanted, told in ends)
     return [
         counted("exit status and signal of programs that end at once, 8 at a time", wrong, PROGRAMS),
-        Row("ends told as status 0 that were none", "0", str(false_zero), not false_zero),
+        Row("ends wrongly reported as status 0", "0", str(false_zero), not false_zero),
     ]
 
 

@@ -120,10 +120,10 @@ def _last(folder: Path) -> bytes:
 
 def disk(place: Place) -> list[Row]:
     """The state folder on a disk of 3 MB that a program fills."""
-    what = "a full disk: told, nothing else breaks, `new` works again after freeing"
+    what = "a full disk: reported, nothing else breaks, `new` works again after freeing"
     state = place.folder / "state"
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(state)]).returncode:
-        return [Row(what, "told", "needs root and mount", None)]
+        return [Row(what, "reported", "needs root and mount", None)]
     place.mounted.append(state)
     state.chmod(0o700)
     wrong: list[str] = []
@@ -150,7 +150,7 @@ def disk(place: Place) -> list[Row]:
         names = {one.name for one in control.ls().sessions}
         right(f"ls lists {sorted(names)}", {"other", "full", "after"} <= names)
     measured = f"{told}; `new`: {refused}" + (f"; wrong: {'; '.join(wrong)}" if wrong else "; the others go on")
-    return [Row(what, "told", measured, not wrong)]
+    return [Row(what, "reported", measured, not wrong)]
 
 
 def _told(control: Control, right: Callable[[str, bool], None]) -> str:

@@ -52,7 +52,7 @@ def ls200(place: Place) -> list[Row]:
         measured = f"{many / few:.2f} x ({many * 1000:.1f} ms, {few * 1000:.1f} ms; medians of {rounds})"
         # warm, nearly all is tmux's own `list-panes`, which grows with the panes (73 microseconds each, measured)
         holds = many <= 3 * few if what == "cold" else None
-        asked = "≤ 3.0 x" if what == "cold" else "told only"
+        asked = "≤ 3.0 x" if what == "cold" else "no limit"
         rows.append(Row(f"`ls` with 200 sessions beside 10, {what}", asked, measured, holds))
     for control in controls.values():
         control.close()

@@ -96,15 +96,15 @@ def probe(place: Place) -> list[Row]:
             session = control.new(command[0], command)
             pane = finding.find_session(control.machine, session.id)
             cost = _cpu(partial(control.machine.transport.probe, [(pane.pid, pane.tty)]), PROBES)
-            asked = f"< {limit:g} ms" if limit else "told only"
+            asked = f"< {limit:g} ms" if limit else "no limit"
             rows.append(
                 Row(f"CPU of one kernel probe of {name}", asked, f"{cost:.2f} ms", cost < limit if limit else None)
             )
             watched = Observer(control.machine, pane)
             whole = _cpu(lambda watched=watched: (watched.observe(), watched.verdict()), LOOKS, 0.03)
             drawn = _cpu(lambda watched=watched: (watched.observe(fresh=True), watched.verdict()), LOOKS, 0.03)
-            told = f"{whole:.2f} ms; {drawn:.2f} ms when it printed something and its screen is asked for"
-            rows.append(Row(f"CPU of a whole look at {name} with the verdict", "told only", told, None))
+            told = f"{whole:.2f} ms; {drawn:.2f} ms when it printed something and its screen is read"
+            rows.append(Row(f"CPU of a whole observation of {name} with the verdict", "no limit", told, None))
     return rows
 
 

@@ -120,5 +120,5 @@ def _judged(kind: str, writers: list[Writer], recorders: list[Recorder], seed: i
             not bad,
             detail,
         ),
-        Row(f"their writes not told as done ({kind})", "≤ kills", f"{unknown}, {kills} kills", unknown <= kills),
+        Row(f"their writes not reported as done ({kind})", "≤ kills", f"{unknown}, {kills} kills", unknown <= kills),
     ]

@@ -87,10 +87,12 @@ def _lines(turns: Sequence[Turn], ways: Iterable[str]) -> list[Line]:
     total = len(turns) // len({turn.recipe for turn in turns})
     said = {
         f"ended right, of {total}": lambda some: _percent(turn.late is not None for turn in some),
-        "– told too early": lambda some: _percent(turn.early for turn in some),
-        f"– not told within {LIMIT:g} s": lambda some: _percent(turn.late is None and not turn.early for turn in some),
+        "– reported too early": lambda some: _percent(turn.early for turn in some),
+        f"– not reported within {LIMIT:g} s": lambda some: _percent(
+            turn.late is None and not turn.early for turn in some
+        ),
         f"answer exact, of {total}": lambda some: _percent(turn.exact for turn in some),
-        "told after the true end, median": _late,
+        "reported after the true end, median": _late,
     }
     return [_line(what, turns, ways, say) for what, say in said.items()]
 

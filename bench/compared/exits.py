@@ -37,7 +37,7 @@ def measure(place: Place) -> list[Line]:
         ways = {"tmuxctl": _ours(control), "tmux": _raw(conf), "libtmux": _library(conf), "pexpect": _expected}
         cells = {name: _judged(list(pool.map(way, range(PROGRAMS)))) for name, way in ways.items()}
     cells["pexpect"] += "[^pipe]"
-    what = f"ends of {PROGRAMS} programs that end at once, {AT_ONCE} at a time: told right; wrong, unknown"
+    what = f"ends of {PROGRAMS} programs that end at once, {AT_ONCE} at a time: reported right; wrong, unknown"
     return [Line(DRIVEN, what, cells)]
 
 

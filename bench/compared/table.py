@@ -24,7 +24,7 @@ NOTES = {
     "typing": "The texts of `bench/exact.py`: a `;` at the end, `-R`, key names, formats, quotes, emoji, NUL, invalid "
     "UTF-8, 1 MiB. tmux: `send-keys -l --`; libtmux: `send_keys(literal=True)`; pexpect: `sendline`, whose Enter is a "
     "newline, and `send`. `paste-buffer` needs `load-buffer` before it.",
-    "own": "With a regular expression for it, written beforehand, it is told, without options.",
+    "own": "It is recognised with a regular expression that was written beforehand, without options.",
     "owner": "Only the process that started the program holds its terminal.",
     "kept": "Each with its own defaults: tmux and libtmux keep 2,000 lines (`history-limit`).",
     "pipe": "Python ignores SIGPIPE, and a program that pexpect starts inherits it.",
