@@ -94,7 +94,9 @@ def _inherited_variables(spec: SessionSpec, allow: Sequence[str], unset: Sequenc
         if not re.fullmatch(GLOB, glob):
             # what stands behind a `=` is left out: it may be a value
             shown = ascii(glob.partition("=")[0][:40])
-            raise Usage(f"{shown} is no variable's name or pattern", reason="bad_env", hint="allow=PATH,allow=LC_*")
+            raise Usage(
+                f"{shown} is not the name or a pattern of a variable", reason="bad_env", hint="allow=PATH,allow=LC_*"
+            )
     return {
         name: value
         for name, value in spec.env.items()
@@ -160,7 +162,7 @@ def _read_secret(name: str, reference: str, folder: str) -> str:
 
 def _secret_missing(name: str, reference: str, what: str) -> Failed:
     message = f"secret {name}: {ascii(reference[:200])[1:-1]} {what}"
-    return Failed(message, reason="secret_missing", hint="mend that, or name another place", variable=name)
+    return Failed(message, reason="secret_missing", hint="fix that, or name another place", variable=name)
 
 
 def _read_variable(name: str, variable: str, folder: str, missing: Missing) -> bytes:
@@ -254,7 +256,7 @@ SOURCES: Mapping[str, Callable[[str, str, str, Missing], bytes]] = {
 def _absolute_path(file: str, spec: SessionSpec) -> str:
     path = os.path.expanduser(file)
     if spec.machine and not os.path.isabs(path):
-        hint = "the file is read here, the session's folder is elsewhere: write the whole path"
+        hint = "the file is read here, the session's folder is elsewhere: give an absolute path"
         raise Usage(f"{ascii(file)} is not absolute", reason="bad_env", hint=hint)
     return os.path.join(spec.cwd, path)
 
@@ -323,5 +325,5 @@ def _describe_line(line: str) -> str:
     if not equals:
         return "no `=`"
     if not re.fullmatch(rf"[ \t]*(?:export[ \t]+)?{NAME}[ \t]*", name):
-        return "what stands before the `=` is no variable's name"
+        return "the text before the `=` is not the name of a variable"
     return f"a {value.strip()[:1]} is not closed, or something follows it"

@@ -54,7 +54,7 @@ def transform(
     """Make the group's folder if it is not there, and show it to the program."""
     if not NAME.fullmatch(name):
         hint = "use letters, digits, _ and -, starting with a letter or digit, at most 63 characters"
-        raise Usage(f"{ascii(name[:40])} is no name for a scratchpad", reason="bad_name", hint=hint)
+        raise Usage(f"{ascii(name[:40])} is not a valid name for a scratchpad", reason="bad_name", hint=hint)
     if spec.machine:
         raise Usage("a scratchpad is on this machine only", reason="bad_option", hint="start without it")
     group, link = _make_group(name), os.path.join(spec.cwd, LINK)
@@ -235,7 +235,7 @@ def _add_to_exclude(path: str) -> None:
             if LINK.encode() not in lines.splitlines():
                 file.write((b"\n" if lines and not lines.endswith(b"\n") else b"") + LINK.encode() + b"\n")
     except OSError as error:
-        hint = f"have git ignore {LINK} by another of its lists, as .gitignore"
+        hint = f"add {LINK} to another ignore list of git, such as .gitignore"
         raise Failed(f"{path}: {error.strerror}", reason="bad_exclude", hint=hint) from None
 
 

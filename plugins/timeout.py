@@ -21,8 +21,8 @@ def transform(
     spec: SessionSpec,
     *,
     seconds: Annotated[str, "how long it may run: 90, 30s, 5m, 2h, 7d"] = "",
-    idle: Annotated[str, "end it once it printed nothing, was typed nothing and computed nothing for so long"] = "",
-    grace: Annotated[str, "how long it may take to end when it is told to, before it is killed (default 3s)"] = "",
+    idle: Annotated[str, "end it after this long without output, input and computation"] = "",
+    grace: Annotated[str, "how long it may take to end after TERM, before it is killed (default 3s)"] = "",
 ) -> SessionSpec:
     """Note the limits for the launcher; of several the shortest counts, of several graces the longest."""
     if not seconds and not idle:
@@ -45,14 +45,18 @@ def example(folder: str) -> dict[str, str]:
 def _parse_limit(text: str, what: str) -> float:
     limit = parse_seconds(text)
     if not limit or limit > LONGEST:
-        raise Usage(f"{ascii(text[:40])} is no {what}", reason="bad_duration", hint="more than 0, at most 365d")
+        raise Usage(
+            f"{ascii(text[:40])} is not a valid {what}", reason="bad_duration", hint="more than 0, at most 365d"
+        )
     return limit
 
 
 def _parse_grace(text: str) -> float:
     grace = parse_seconds(text)
     if grace is None or grace > LONGEST:
-        raise Usage(f"{ascii(text[:40])} is no grace", reason="bad_duration", hint="0 to 365d; it is 3s if not given")
+        raise Usage(
+            f"{ascii(text[:40])} is not a valid grace", reason="bad_duration", hint="0 to 365d; it is 3s if not given"
+        )
     return grace
 
 

@@ -154,7 +154,7 @@ def transform(
     branch: Annotated[str, "the branch: an existing one, one that a remote has, or a new one"],
     base: Annotated[str, "where a new branch starts (default: HEAD)"] = "",
     keep: Annotated[str, "auto: removed at the end if nothing would be lost; always: kept"] = "auto",
-    setup: Annotated[str, "a shell command to run once in a worktree that was made, as `npm ci`"] = "",
+    setup: Annotated[str, "a shell command to run once in a new worktree, as `npm ci`"] = "",
     path: Annotated[str, "where to make it (default: in tmuxctl's state folder)"] = "",
 ) -> SessionSpec:
     """Use the worktree of the branch, or make it; start in the same folder of it."""
@@ -247,9 +247,9 @@ def _find_checkout(folder: str) -> Checkout:
     ran = git.ask("rev-parse", "--is-bare-repository", "--is-inside-work-tree")
     if ran.status and "not a git repository" in ran.error:
         hint = "start in one with --cwd, or make it one: git init"
-        raise Failed(f"{ascii(folder)} is in no git repository", reason="no_repository", hint=hint)
+        raise Failed(f"{ascii(folder)} is not in a git repository", reason="no_repository", hint=hint)
     if ran.status:
-        hint = "as its owner it would work" if "dubious ownership" in ran.error else "look at it: git status"
+        hint = "its owner can do this" if "dubious ownership" in ran.error else "look at it: git status"
         raise Failed(f"git: {_error_words(ran)}", reason="git", hint=hint)
     bare, inside = ran.out.split()
     if "true" not in (bare, inside):
@@ -268,7 +268,7 @@ def _check_branch(branch: str, repository: Checkout) -> None:
         if not ran.status and ran.out == f"{branch}\n":
             return
     hint = "write it as for `git branch`, as in fix-1 or feature/login"
-    raise Usage(f"{ascii(branch[:60])} is no name for a branch", reason="bad_branch", hint=hint)
+    raise Usage(f"{ascii(branch[:60])} is not a valid name for a branch", reason="bad_branch", hint=hint)
 
 
 def _make_paths(repository: Checkout, branch: str) -> WorktreePaths:
@@ -277,7 +277,7 @@ def _make_paths(repository: Checkout, branch: str) -> WorktreePaths:
     work = os.path.dirname(repository.common) if os.path.basename(repository.common) == ".git" else repository.common
     for tree in (work, repository.top):
         if tree and _is_within(os.path.realpath(state), tree):
-            message = f"{state} lies in the repository {tree}, whose worktrees do not belong there"
+            message = f"{state} lies in the repository {tree}, which is no place for worktrees"
             raise Failed(message, reason="bad_path", hint="set XDG_STATE_HOME to a folder outside of it")
     os.makedirs(state, mode=0o700, exist_ok=True)
     folder = state
@@ -367,7 +367,7 @@ def _refuse_used(record: Record, spec: SessionSpec) -> None:
     if os.path.isdir(owner["folder"]) or (_is_starting(owner, owner["pid"]) and is_running(owner["pid"])):
         name = owner["session"]
         hint = f"end it: tmuxctl kill {name}; or bring it back if tmux is gone: tmuxctl restore; or take another branch"
-        message = f"branch {record['branch']} has its worktree in use by the session {name}: {record['path']}"
+        message = f"branch {record['branch']} has a worktree that is in use by the session {name}: {record['path']}"
         raise Conflict(message, reason="in_use", hint=hint)
 
 
@@ -413,7 +413,7 @@ def _find_worktree(repository: Checkout, branch: str) -> str | None:
 def _checked_out_elsewhere(branch: str, path: str) -> Conflict:
     hint = f"take another branch, or start there: --cwd {path}"
     if not os.path.lexists(path):
-        hint = "it is not there any more? git worktree prune"
+        hint = "if it does not exist any more: git worktree prune"
     return Conflict(f"branch {branch} is checked out at {path}", reason="checked_out", hint=hint)
 
 
@@ -486,7 +486,7 @@ def _find_start(repository: Checkout, branch: str, base: str, here: Git) -> Star
     if not ran.status:
         return Start(ran.out.strip(), upstream)
     if base:
-        raise Usage(f"base: {ascii(base[:60])} is no commit here", reason="bad_base", hint="git log --oneline --all")
+        raise Usage(f"base: {ascii(base[:60])} is not a commit here", reason="bad_base", hint="git log --oneline --all")
     hint = "make one: git commit --allow-empty -m 'Begin'"
     raise Failed("the repository has no commit to start a branch from", reason="no_commit", hint=hint)
 

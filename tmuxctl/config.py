@@ -131,7 +131,7 @@ def config_path(environment: Mapping[str, str] | None = None) -> str:
     chosen = environment.get("TMUXCTL_CONFIG", "")
     if chosen and not os.path.isabs(chosen):
         raise Usage(
-            f"TMUXCTL_CONFIG: {ascii(chosen[:80])} is not absolute", reason="bad_config", hint="write the whole path"
+            f"TMUXCTL_CONFIG: {ascii(chosen[:80])} is not absolute", reason="bad_config", hint="give an absolute path"
         )
     return chosen or os.path.join(config_folder(environment), "config.toml")
 
@@ -156,7 +156,7 @@ def read_file(environment: Mapping[str, str] | None = None) -> tuple[str, str]:
         if not environment.get("TMUXCTL_CONFIG"):
             return path, ""
         raise Usage(
-            f"TMUXCTL_CONFIG: no file {ascii(path)}", reason="bad_config", hint="unset it, or make it"
+            f"TMUXCTL_CONFIG: no file {ascii(path)}", reason="bad_config", hint="unset it, or create the file"
         ) from None
     except OSError as error:
         raise Usage(f"{ascii(path)}: {error.strerror}", reason="bad_config", hint="tmuxctl config path") from None
@@ -191,10 +191,10 @@ def alias_words(name: str, stands_for: object) -> list[str]:
         words = shlex.split(stands_for)
     except ValueError as error:
         raise Usage(
-            f"alias {name}: {str(error).lower()}", reason="bad_alias", hint="words as a shell reads them"
+            f"alias {name}: {str(error).lower()}", reason="bad_alias", hint="quote the words as for a shell"
         ) from None
     if not words or words[0].startswith("-"):
-        hint = "the command comes first, options behind it"
+        hint = "the command comes first, options after it"
         raise Usage(f"alias {name} begins with an option", reason="bad_alias", hint=hint)
     return words
 
@@ -202,7 +202,7 @@ def alias_words(name: str, stands_for: object) -> list[str]:
 def _check_aliases(path: str, text: str, content: object) -> dict[str, str]:
     if not isinstance(content, dict):
         at = f"{ascii(path)}{_find_line(text, ALIAS)}"
-        raise Usage(f"{at}: alias is not a table", reason="bad_config", hint='[alias] and NAME = "COMMAND" do')
+        raise Usage(f"{at}: alias is not a table", reason="bad_config", hint='write [alias] and NAME = "COMMAND"')
     for name, stands_for in content.items():
         if not isinstance(stands_for, str) or not NAME.fullmatch(name):
             at = f"{ascii(path)}{_find_line(text, f'{ALIAS}.{name}')}"
@@ -223,7 +223,7 @@ def _parse_toml(path: str, text: str) -> dict[str, Any]:
         raise Usage(f"{ascii(path)} {place}: {message}", reason="bad_config", hint="see https://toml.io") from None
     except RecursionError:
         raise Usage(
-            f"{ascii(path)}: nested too deeply", reason="bad_config", hint="[table] and key = value do"
+            f"{ascii(path)}: nested too deeply", reason="bad_config", hint="write [table] and key = value"
         ) from None
 
 

@@ -174,7 +174,7 @@ def from_json(lines: Iterable[Mapping[str, Any]]) -> Evidence:
         known = {name: about[name] for name in Evidence._fields if name in about}
         return Evidence(looks=tuple(looks(rest)), **known)
     except (TypeError, KeyError, IndexError, AttributeError) as error:
-        raise ValueError(f"no recorded evidence: {error}") from None
+        raise ValueError(f"not recorded evidence: {error}") from None
 
 
 def differences(seen: Iterable[Look]) -> Iterator[dict[str, Any]]:

@@ -130,7 +130,7 @@ def run_program(
     import subprocess
 
     def failed(what: str) -> Failed:
-        hint = f"mend it, or start without it: {found.path}"
+        hint = f"fix it, or start without it: {found.path}"
         return Failed(f"plugin {found.name!r}: {what}", reason="plugin", hint=hint, plugin=found.name, said=what)
 
     pipe = subprocess.PIPE
@@ -164,7 +164,7 @@ def _search_folders(kind: str) -> list[tuple[str, str]]:
 def _path_folders(variable: str) -> Iterator[str]:
     for element in filter(None, os.environ.get(variable, "").split(":")):
         if not os.path.isabs(element):
-            hint = "each folder is written from / on; nothing is taken from the current directory"
+            hint = "each folder has to be an absolute path; nothing is taken from the current directory"
             raise Usage(f"{variable}: {ascii(element[:80])} is not absolute", reason="bad_path", hint=hint)
         yield element
 
@@ -222,7 +222,7 @@ def _profile_in(folder: str, source: str, name: str) -> Extension:
     _refuse_unsafe_files(source, path)
     if source != "shipped" and not os.path.isfile(path):
         # a pipe of that name would be waited for, whatever session is looked at
-        raise Denied(f"{path} is no file", reason="unsafe_file", hint=f"look at it: ls -l {path}")
+        raise Denied(f"{path} is not a file", reason="unsafe_file", hint=f"look at it: ls -l {path}")
     return Extension(name, source, "profile", path, folder)
 
 

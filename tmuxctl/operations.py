@@ -256,7 +256,7 @@ class Parameter(Value):
             raise Usage(f"{called(self)}: {error.message}", reason=error.reason, hint=hint) from None
         if self.choices and found not in self.choices:
             hint = _suggest(found, list(self.choices))
-            raise Usage(f"{called(self)}: {ascii(found)} is none of its choices", reason="bad_choice", hint=hint)
+            raise Usage(f"{called(self)}: {ascii(found)} is not one of its choices", reason="bad_choice", hint=hint)
         return found
 
 

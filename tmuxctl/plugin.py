@@ -110,7 +110,7 @@ def parse_with(text: str) -> tuple[str, str | dict[str, Any]]:
     found = re.fullmatch(rf"({NAME.pattern})(?:=(.+)|:(.+))?", text, re.DOTALL)
     if not found:
         hint = "write NAME, NAME=ARG or NAME:option=value,option=value"
-        raise Usage(f"{ascii(text[:60])} names no plugin with options", reason="bad_option", hint=hint)
+        raise Usage(f"{ascii(text[:60])} is not a plugin with options", reason="bad_option", hint=hint)
     if found[3] is None:
         return found[1], found[2] or ""
     options: dict[str, Any] = {}
@@ -158,7 +158,7 @@ def example_options(plugin: Plugin, folder: str) -> dict[str, Any] | None:
     given = plugin.tried_with if prepare is None else _call_plugin(plugin.name, lambda: prepare(folder))
     if given is None or isinstance(given, Mapping):
         return None if given is None else dict(given)
-    raise _plugin_failed(plugin.name, f"example gave no options by name but {ascii(given)[:60]}")
+    raise _plugin_failed(plugin.name, f"example returned {ascii(given)[:60]}, not options by name")
 
 
 def apply(
@@ -412,7 +412,7 @@ def _parse_printed(name: str, printed: bytes) -> dict[str, Any]:
         parsed = None
     if isinstance(parsed, dict):
         return parsed
-    raise _plugin_failed(name, f"printed no JSON object but {ascii(printed[:60].decode(errors='replace'))}")
+    raise _plugin_failed(name, f"printed {ascii(printed[:60].decode(errors='replace'))}, not a JSON object")
 
 
 def _call_plugin(name: str, act: Callable[[], Any], seconds: float = TIMING.plugin.function_seconds) -> Any:
@@ -426,7 +426,7 @@ def _call_plugin(name: str, act: Callable[[], Any], seconds: float = TIMING.plug
     except alarm.TimeUp:
         if not alarmed:
             raise
-        hint = "mend the plugin, start without it, or let it say how long it may take: DEADLINE = SECONDS"
+        hint = "fix the plugin, start without it, or let it set a longer DEADLINE = SECONDS"
         raise _plugin_failed(name, f"it did not end within {seconds:g} s", hint=hint, cause="timeout") from None
     except TmuxctlError as error:
         raise _plugin_failed(name, error.message, hint=error.hint, cause=error.reason) from error
@@ -471,7 +471,7 @@ def _print_to_stderr() -> Iterator[None]:
 
 
 def _plugin_failed(name: str, what: str, *, hint: str = "", **details: Any) -> Failed:
-    hint = hint or "mend the plugin, or start without it"
+    hint = hint or "fix the plugin, or start without it"
     return Failed(f"plugin {name!r}: {what}", reason="plugin", hint=hint, plugin=name, **details)
 
 

@@ -31,7 +31,9 @@ def make_private_folder(path: str) -> None:
         os.mkdir(path, 0o700)
     found = os.lstat(path)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        raise Denied(f"{path} is not a folder of ours", reason="bad_owner", hint=f"look at it: ls -ld {path}")
+        raise Denied(
+            f"{path} is not a folder that belongs to you", reason="bad_owner", hint=f"look at it: ls -ld {path}"
+        )
     if found.st_mode & 0o077:
         raise Denied(f"{path} is open to others", reason="bad_mode", hint=f"chmod 700 {path}")
 

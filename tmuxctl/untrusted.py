@@ -108,7 +108,7 @@ def parse_record(text: bytes | str, path: str, *, limit: int = JSON_LIMIT) -> di
     if not isinstance(value, dict):
         raise ValueError(f"{path} holds no JSON object")
     if not isinstance(value.get("format", 0), int):
-        raise ValueError(f"{path} has a format that is no number")
+        raise ValueError(f"{path} has a format that is not a number")
     check_format(value.get("format"), path)
     return value
 
@@ -117,7 +117,7 @@ def check_format(found: Any, path: str) -> None:
     """NewerFormat if a format that was found is a later one than ours."""
     if isinstance(found, int) and found > FORMAT:
         message = f"{path} has format {found}, and this tmuxctl reads formats up to {FORMAT}"
-        raise NewerFormat(message, reason=NEWER, hint="a later tmuxctl wrote it: use that one, or upgrade this one")
+        raise NewerFormat(message, reason=NEWER, hint="a newer tmuxctl wrote it: use that version, or upgrade this one")
 
 
 def to_record(about: Mapping[str, Any]) -> bytes:

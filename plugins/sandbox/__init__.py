@@ -55,7 +55,7 @@ def transform(
     """Wrap the program. Usage for a level, folder or path that cannot be; Failed if the program itself would be hidden."""
     if level not in LEVELS:
         hint = f"one of {', '.join(LEVELS)}"
-        raise Usage(f"{ascii(level[:40])} is no level of a sandbox", reason="bad_option", hint=hint)
+        raise Usage(f"{ascii(level[:40])} is not a level of a sandbox", reason="bad_option", hint=hint)
     if spec.machine:
         raise Usage("a sandbox is made on this machine only", reason="bad_option", hint="start it without one there")
     if not spec.notes.get("dry_run"):  # what is remembered there is hidden from the first time on
@@ -93,7 +93,7 @@ def check() -> str | None:
     if what := bubblewrap.find_missing():
         return what
     said = bubblewrap.try_sandbox()
-    return f"bubblewrap can make none: {said}" if said else None
+    return f"bubblewrap cannot make a sandbox: {said}" if said else None
 
 
 def sync(spec: SessionSpec) -> str | None:

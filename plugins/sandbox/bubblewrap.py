@@ -59,7 +59,7 @@ def system_program(name: str) -> str:
 def find_missing() -> str | None:
     """What has to be installed before a sandbox can be made, in words; None if all is there."""
     if not system_program("bwrap"):
-        return "there is no bwrap in the folders of the system: apt install bubblewrap (dnf, pacman, apk and zypper call it so too)"
+        return "there is no bwrap in the folders of the system: apt install bubblewrap (same name for dnf, pacman, apk, zypper)"
     if not system_program("python3"):
         return "there is no python3 in the folders of the system: apt install python3"
     if not _signal_restorer():

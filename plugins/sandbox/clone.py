@@ -236,7 +236,7 @@ def _write_file(folder: str, name: str, text: str) -> None:
     """Write a file of the copy before any program can see it."""
     path = os.path.join(folder, name)
     if not re.fullmatch(r"[^\0]+", name) or ".." in name.split("/") or name.startswith("/"):
-        raise Failed(f"{ascii(name)} is no reference", reason="git")
+        raise Failed(f"{ascii(name)} is not a reference", reason="git")
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600), "wb") as file:
         file.write(text.encode(errors="surrogateescape"))

@@ -189,7 +189,7 @@ def _within_workspace(
         return
     if not os.path.lexists(path):
         if wanted:
-            message = f"the setting {wanted} names {ascii(path)}, which is not there: whatever a program put there git would obey"
+            message = f"the setting {wanted} names {ascii(path)}, which does not exist: git would obey what a program puts there"
             raise Failed(message, reason="git", hint=f"make it, empty: touch {path}; or take the setting out")
         if not make:
             return

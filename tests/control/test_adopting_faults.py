@@ -207,7 +207,7 @@ def test_a_wait_for_output_ends_when_the_journal_is_taken_away(control: Control,
     inotify = Path(f"/proc/{waiting.pid}/fd")
     until(lambda: any("inotify" in os.readlink(one) for one in inotify.iterdir() if one.is_symlink()))
     person.tmux("pipe-pane", "-t", "work", "cat >> theirs")
-    assert "something else reads along" in waiting.communicate(timeout=20)[1]
+    assert "another program reads its output" in waiting.communicate(timeout=20)[1]
     assert control.show("mine").cursor is None
     with pytest.raises(Conflict) as caught:
         control.read("mine", since=cursor)

@@ -136,7 +136,7 @@ def test_every_plugin_is_listed_with_what_it_is(put, place, monkeypatch):
         (NICE + "\ndef check(): return 'there is no \\x1b[31mnice'", "there is no \x1b[31mnice"),
         (NICE + "\ndef check(): 1/0", "ZeroDivisionError"),
         ("#!/bin/sh\necho there is no bwrap >&2; exit 1\n", "there is no bwrap"),
-        ("#!/bin/sh\necho hello\n", "printed no JSON object but 'hello\\n'"),
+        ("#!/bin/sh\necho hello\n", "printed 'hello\\n', not a JSON object"),
         ("#!/bin/sh\necho '{\"options\": 5}'\n", "check printed no kind"),
         ("#!/nonexistent/shell\n", "does not start"),
     ],
@@ -264,7 +264,7 @@ def test_a_shipped_plugin_keeps_to_all(place, name):
         pytest.skip(f"{name}: {cannot}")
     assert found["takes a plain command"].outcome == "ok"
     for other in SHIPPED:
-        together = found.get(f"goes with {other}")
+        together = found.get(f"works with {other}")
         assert together is None or together.outcome == "ok" or "cannot work here" in together.why, together
 
 
@@ -283,20 +283,20 @@ def test_a_shipped_plugin_keeps_to_all(place, name):
         (wrapper("return replace(spec, env={'A B': 'x'})"), "takes a plain command", "spec.env"),
         (wrapper("return replace(spec, argv=('sh', '-c', ' '.join(spec.argv)))"), "keeps the command it wraps", "sleep"),
         (wrapper("subprocess.run(' '.join(spec.argv).replace('sleep', ':'), shell=True, check=True)\n    " + SOUND),
-         "takes words with quotes, line ends and other alphabets", "CalledProcessError"),
+         "takes arguments with quotes, line ends and other alphabets", "CalledProcessError"),
         (wrapper("os.stat(spec.cwd.replace('##', '#'))\n    " + SOUND),
-         "takes a folder with blanks and signs in its name", "FileNotFoundError"),
+         "takes a folder with spaces and signs in its name", "FileNotFoundError"),
         (wrapper("spec.env['PATH']\n    " + SOUND), "takes an empty environment", "KeyError"),
-        (wrapper("os.stat(spec.cwd)\n    " + SOUND), "takes another machine, or refuses it in its own words", "/srv/shop"),
+        (wrapper("os.stat(spec.cwd)\n    " + SOUND), "takes another machine, or refuses it with its own error", "/srv/shop"),
         (wrapper("return replace(spec, argv=('env', str(time.monotonic_ns()), *spec.argv))"),
-         "makes the same of the same", "another argv"),
-        (wrapper("spec.env['A'] = '1'\n    " + SOUND), "leaves what it is given as it is", "dataclasses.replace"),
-        (wrapper("return replace(spec, cwd='/')"), "changes only what its kind may", "changed cwd"),
-        (wrapper(SOUND, HEAD + "KIND = 'env'"), "changes only what its kind may", "changed argv"),
-        (wrapper(SOUND, HEAD + "KIND = 'cwd'"), "changes only what its kind may", "changed argv"),
+         "gives the same result when called again", "another argv"),
+        (wrapper("spec.env['A'] = '1'\n    " + SOUND), "does not change what it is given", "dataclasses.replace"),
+        (wrapper("return replace(spec, cwd='/')"), "changes only what its kind allows", "changed cwd"),
+        (wrapper(SOUND, HEAD + "KIND = 'env'"), "changes only what its kind allows", "changed argv"),
+        (wrapper(SOUND, HEAD + "KIND = 'cwd'"), "changes only what its kind allows", "changed argv"),
         (wrapper("return replace(spec, argv=('env', f'A={key}', *spec.argv))",
                  options=", *, key: Annotated[str, 'a', 'secret'] = ''"),
-         "keeps secrets out of arguments and notes", "key, which is secret, stands in argv"),
+         "keeps secrets out of arguments and notes", "key, which is secret, is in argv"),
         (wrapper("return replace(spec, notes={**spec.notes, 'key': list(key)})",
                  options=", *, key: Annotated[tuple[str, ...], 'a', 'secret'] = ()"),
          "keeps secrets out of arguments and notes", "stands in notes"),
@@ -326,7 +326,7 @@ def test_a_program_keeps_to_all_too(put):
     put("it", LAZY)
     assert broken() == {}
     put("it", LAZY.replace('"${request%?}"', "hello"))
-    assert "printed no JSON object" in broken()["takes a plain command"]
+    assert "not a JSON object" in broken()["takes a plain command"]
 
 
 def test_a_plugin_that_cannot_work_here_is_not_tried(put):
@@ -337,7 +337,7 @@ def test_a_plugin_that_cannot_work_here_is_not_tried(put):
 
 def test_another_machine_may_be_refused_with_words(put):
     put("it", wrapper("if spec.machine: raise Usage('not from here')\n    " + SOUND))
-    assert "not from here" in tried()["takes another machine, or refuses it in its own words"].why
+    assert "not from here" in tried()["takes another machine, or refuses it with its own error"].why
     assert broken() == {}
 
 
@@ -353,7 +353,7 @@ def test_the_options_to_try_it_with_are_given_or_named_by_an_example(put):
     assert broken() == {}
     assert "/nonexistent" in broken(word="/nonexistent")["takes a plain command"]
     put("it", source + "\ndef example(folder): return ['word']")
-    assert "example gave no options by name" in broken()["takes a plain command"]
+    assert "not options by name" in broken()["takes a plain command"]
     put("it", LAZY.replace('"help"', '"example": {"word": 1, "sentence": 2}, "help"'))
     assert "has no option 'sentence'" in broken()["takes a plain command"]
 
@@ -367,15 +367,15 @@ def test_what_a_plugin_leaves_behind_in_words_is_no_failure(put):
     ("body", "why"),
     [
         ("os.system('sleep 1000')", "did not end within 5 s"),
-        ("os._exit(3)", "ended the process that tried it, with status 3"),
-        ("os._exit(0)", "ended the process that tried it, with status 0"),
+        ("os._exit(3)", "ended the test process, with status 3"),
+        ("os._exit(0)", "ended the test process, with status 0"),
         ("os.kill(os.getpid(), 9)", "with status -9"),
     ],
 )
 def test_a_plugin_that_takes_the_trial_down_fails_that_test(put, body, why):
     put("it", wrapper(f"if len(spec.argv) > 2: {body}\n    {SOUND}"))
     told = contract.run("it", timing=PluginTiming(test_seconds=5.0))
-    assert why in {one.test: one.why for one in told}["takes words with quotes, line ends and other alphabets"]
+    assert why in {one.test: one.why for one in told}["takes arguments with quotes, line ends and other alphabets"]
 
 
 def test_a_trial_leaves_nothing_behind(put, place, monkeypatch, until):
@@ -404,7 +404,7 @@ def test_the_command_tells_each_test_and_ends_with_1_if_one_failed(put, line):
     status, shown, _ = line("plugin", "test", "it")
     assert status == 1
     assert "it  ok       loads\n" in shown
-    assert "it  failed   changes only what its kind may: of kind wrap, it may change" in shown
+    assert "it  failed   changes only what its kind allows: of kind wrap, it may change" in shown
     assert "it  skipped  keeps secrets out of arguments and notes: it has no secret option\n" in shown
     status, out, _ = line("plugin", "test", "it", "--json")
     told = json.loads(out)
@@ -431,7 +431,7 @@ def test_options_are_given_as_name_and_value(put, line):
         ("it", "--option", "=1"),
     ):
         assert line("plugin", "test", *words)[0] == 2
-    with pytest.raises(Usage, match="those of one plugin"):
+    with pytest.raises(Usage, match="needs the name of a single plugin"):
         plugins.test(["it", "it"], ["word=a"])
     with pytest.raises(Usage, match="has no option 'wrod'"):
         contract.run("it", {"wrod": "1"})

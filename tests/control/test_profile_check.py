@@ -115,7 +115,7 @@ def test_the_input_box_of_an_agent_program_is_looked_at(control: Control, place:
     found = control.profile_check("agent", (PROGRAM,))
     assert (found.ok, told(found, "submit: input box")) == (True, "empty, with the cursor in it")
     drafted = control.profile_check("agent", (PROGRAM, "--draft", "left behind"))
-    assert told(drafted, "submit: input box") == "something stands in it"
+    assert told(drafted, "submit: input box") == "there is text in it"
 
 
 def test_the_command_prints_each_rule_and_exits_with_1_where_one_does_not_fit(

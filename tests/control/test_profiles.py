@@ -224,7 +224,9 @@ def test_a_first_profile_of_a_script_leaves_its_interpreter_alone(control: Contr
     (place / "mush.py").write_text(MUSH)
     made = control.profile_new("mush", ("python3", "mush.py"))
     assert made.profile["detect"] == {"script": ["mush.py"]}
-    assert made.notes == ("it is for commands that run mush.py; for others: tmuxctl new --profile mush -- CMD",)
+    assert made.notes == (
+        "the profile is used for commands that run mush.py; for others: tmuxctl new --profile mush -- CMD",
+    )
     assert control.profile_test(("mush",)).ok
     assert control.new("game", ("python3", str(place / "mush.py"))).profile == "mush"
     assert control.wait("game").matched == "idle"
@@ -247,7 +249,7 @@ def test_a_first_profile_of_what_has_no_name_of_its_own_is_found_by_no_command(c
     made = control.profile_new("shop", command)
     assert made.path
     assert "detect" not in Path(made.path).read_text().replace("# detect", "")
-    assert made.notes == ("no command finds it by itself: tmuxctl new --profile shop -- CMD",)
+    assert made.notes == ("the profile is not used by itself: tmuxctl new --profile shop -- CMD",)
     assert library.detect(command) == before != "shop"
     assert control.new("t", command, profile="shop").profile == "shop"
 
@@ -255,7 +257,7 @@ def test_a_first_profile_of_what_has_no_name_of_its_own_is_found_by_no_command(c
 @pytest.mark.on("tmux")
 def test_a_first_profile_says_whose_place_it_takes(control: Control, place: Path, needs):
     needs("sqlite3")
-    assert control.profile_new("shop", ("sqlite3",)).notes == ("sqlite3 had the profile sqlite3 until now",)
+    assert control.profile_new("shop", ("sqlite3",)).notes == ("sqlite3 used the profile sqlite3 until now",)
 
 
 @pytest.mark.on("tmux")
@@ -263,14 +265,14 @@ def test_a_program_with_a_space_in_its_name_gets_a_profile(control: Control, pla
     program = place / "my shop"
     program.write_text("#!/bin/sh\nprintf 'shop> '; exec cat\n")
     program.chmod(0o755)
-    assert control.profile_new("shop", (str(program),)).notes[0].startswith("no command finds it")
+    assert control.profile_new("shop", (str(program),)).notes[0].startswith("the profile is not used by itself")
 
 
 @pytest.mark.on("tmux")
 def test_a_first_profile_is_not_written_over_another(control: Control, place: Path):
     path = own(place, "shop", "notes: mine")
     program = ("sh", "-c", "printf 'shop> '; exec cat")
-    with pytest.raises(Conflict, match="there is a profile") as caught:
+    with pytest.raises(Conflict, match="exists already") as caught:
         control.profile_new("shop", program)
     assert "--force" in caught.value.hint
     printed = control.profile_new("shop", program, stdout=True)

@@ -193,7 +193,7 @@ def test_what_a_profile_cannot_clear_is_not_glued_to_a_text(agent: Agent) -> Non
 def test_a_text_that_did_not_show_is_not_glued_to_the_next(agent: Agent) -> None:
     no_clear = {**NO_SIGN, "submit": "{mode: paste, verify: echo}"}
     agent.start("--no-sign", "--never-shows", changed=no_clear)
-    assert agent.ask("old").submitted == Submitted(False, "the text did not show")
+    assert agent.ask("old").submitted == Submitted(False, "the text did not appear")
     with pytest.raises(Conflict) as error:
         agent.ask("new")
     assert (error.value.reason, agent.log("pasted")) == ("leftovers", [3])
@@ -240,7 +240,7 @@ def test_where_enter_was_lost_it_is_pressed_once_more(agent: Agent, text: str) -
 def test_enter_is_pressed_twice_at_most(agent: Agent) -> None:
     agent.start("--swallow-enter", "9")
     found = agent.ask("say hello")
-    assert found.submitted == Submitted(False, "nothing shows that it was taken")
+    assert found.submitted == Submitted(False, "nothing shows that the program took it")
     assert (agent.submitted, agent.log("enter")) == ([], ["lost", "lost"])
 
 
@@ -251,7 +251,7 @@ def test_what_a_program_wants_shows_not_that_it_took_a_text(agent: Agent, place:
     (told / "PermissionRequest.1.1").write_text("{}")
     soon = time.time() + 4
     os.utime(told / "PermissionRequest.1.1", (soon, soon))
-    assert agent.ask("say hello").submitted == Submitted(False, "nothing shows that it was taken")
+    assert agent.ask("say hello").submitted == Submitted(False, "nothing shows that the program took it")
 
 
 def test_a_question_that_comes_late_is_of_the_text_before_it(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -269,14 +269,14 @@ def test_a_question_that_comes_late_is_of_the_text_before_it(agent: Agent, monke
 @pytest.mark.parametrize("text", ["say hello and no more", "say hello\n!rm notes"], ids=["line", "lines"])
 def test_a_text_of_which_a_part_was_lost_is_not_sent(agent: Agent, text: str) -> None:
     agent.start("--loses", "10")
-    assert agent.ask(text).submitted == Submitted(False, "the text did not show")
+    assert agent.ask(text).submitted == Submitted(False, "the text did not appear")
     assert (agent.submitted, agent.log("enter")) == ([], [])
 
 
 @pytest.mark.usefixtures("hasty")
 def test_a_text_that_does_not_show_is_not_sent(agent: Agent) -> None:
     agent.start("--never-shows")
-    assert agent.ask("say hello").submitted == Submitted(False, "the text did not show")
+    assert agent.ask("say hello").submitted == Submitted(False, "the text did not appear")
     assert (agent.submitted, agent.log("enter")) == ([], [])
 
 

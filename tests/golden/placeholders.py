@@ -21,7 +21,7 @@ PATTERNS: tuple[tuple[str, str], ...] = (
     (r"\b\d+(\.\d+)? [KMG]iB\b", "<size>"),
     (r"\b\d+\.\d+ s\b", "<seconds> s"),
     (r"\bpid( *:? *)\d+", r"pid\1<pid>"),
-    (r"\bwaits in \w+", "waits in <call>"),
+    (r"\b(waits (?:only )?for the terminal) \(\w+\)", r"\1 (<call>)"),
     (r"(?m)^(by: +\S+,) (sure|likely)$", r"\1 <confidence>"),
     (r"\btmux \d+\.\d+[a-z]?\b", "tmux <version>"),
     (r"\b(pseudoterminals|descriptors) \d+ of \d+", r"\1 <number> of <number>"),

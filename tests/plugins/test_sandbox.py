@@ -1086,7 +1086,7 @@ def test_a_bubblewrap_that_does_not_work_is_told_by_its_own_words(jail: Jail, mo
     monkeypatch.setattr(SANDBOX.bubblewrap, "SYSTEM", f"{broken.parent}:/usr/bin:/bin")
     with pytest.raises(Failed) as error:
         jail.wrapped("true")
-    assert "cannot work here: bubblewrap can make none: bwrap: No permissions" in error.value.message
+    assert "cannot work here: bubblewrap cannot make a sandbox: bwrap: No permissions" in error.value.message
 
 
 def test_a_machine_whose_calls_are_not_known_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,7 +98,7 @@ def test_a_program_that_computes_silently_is_busy_and_the_verdict_says_how() -> 
     assert "python3 running" in verdict.why
     verdict = judge(steady("", SLEEP, quiet=9.0))
     assert verdict.detail == "silent"
-    assert verdict.why == "sleep in clock_nanosleep, nobody reads the terminal"
+    assert verdict.why == "sleep in clock_nanosleep, no process reads the terminal"
 
 
 def test_one_look_at_a_busy_program_is_not_enough_to_be_sure() -> None:
@@ -1131,7 +1131,7 @@ def test_any_evidence_can_be_explained() -> None:
 
 
 def test_without_a_look_there_is_nothing_to_judge() -> None:
-    with pytest.raises(ValueError, match="no look"):
+    with pytest.raises(ValueError, match="no observation"):
         judge(Evidence((), proc=NONE))
 
 

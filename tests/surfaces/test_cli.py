@@ -271,7 +271,7 @@ def test_words_become_the_arguments_of_a_call(line, words, given):
         (["send"], "missing", "send needs NAME"),
         (["exec", "db"], "missing", "needs COMMAND"),
         (["new", "db", "sqlite3"], "bad_usage", "goes after --"),
-        (["new", "db", "--"], "missing", "nothing after --"),
+        (["new", "db", "--"], "missing", "no command after --"),
         (["new", "--if-exists", "maybe"], "bad_choice", "error, reuse"),
         (["new", "-e", "=x"], "bad_env", "NAME=VALUE"),
         (["new", "--max-bytes", "many"], "bad_bytes", "--max-bytes: "),
@@ -359,10 +359,10 @@ def test_an_answer_that_may_not_be_whole_says_so(line, capsys):
 
 def test_a_text_that_was_not_submitted_is_told_as_that(capsys):
     for state in (State.UNKNOWN, State.IDLE):
-        answer = Answer("a", "", Status(state), submitted=Submitted(False, "the text did not show"), complete=False)
+        answer = Answer("a", "", Status(state), submitted=Submitted(False, "the text did not appear"), complete=False)
         show.Printer(output.Options()).show(answer)
         told = capsys.readouterr().err
-        assert "not submitted to a: the text did not show; look: tmuxctl screen a" in told
+        assert "not submitted to a: the text did not appear; look at it: tmuxctl screen a" in told
         assert "--strict" not in told
 
 
@@ -415,7 +415,7 @@ def test_an_empty_ls_says_how_to_start(line):
     assert line("--socket", "mine", "ls") == 0
     assert (line.out, line.err) == ("", "tmuxctl: no sessions; start one: tmuxctl --socket mine new -- python3\n")
     assert line("ls", "--state", "asking") == 0
-    assert (line.out, line.err) == ("", "tmuxctl: no session is like that; all of them: tmuxctl ls\n")
+    assert (line.out, line.err) == ("", "tmuxctl: no session matches; to list all: tmuxctl ls\n")
     for words in (["-q"], ["-F", "{name}"], ["--json"]):
         line("ls", *words)
         assert line.err == ""
@@ -460,7 +460,7 @@ def test_show_aligns_what_is_known(line):
     ("result", "status", "out"),
     [
         (Wait("db", WaitCondition.TEXT, "text: 'a'"), 0, "text: 'a'\n"),
-        (Wait("db", None, "it does not hold now", text="seen"), 1, "it does not hold now\n"),
+        (Wait("db", None, "the condition does not hold now", text="seen"), 1, "the condition does not hold now\n"),
         (Wait("db", None, "timeout: x", text="seen", timed_out=True), 124, "timeout: x\nseen\n"),
     ],
 )

@@ -147,7 +147,7 @@ def test_a_setting_that_nothing_uses_any_more_is_told_and_can_be_taken_out(tmuxc
     assert os.fspath(file) in shown.stdout
     for done in (shown, tmuxctl("config", "get", "wait.timeout")):
         assert done.returncode == 0
-        assert "nothing uses wait.settle any more" in done.stderr
+        assert "the setting wait.settle has no effect any more" in done.stderr
     told = tmuxctl("doctor", "--json")
     [check] = [one for one in json.loads(told.stdout)["checks"] if one["name"] == "settings"]
     assert (check["ok"], check["hint"]) == (None, "tmuxctl config unset wait.settle")

@@ -340,7 +340,7 @@ def test_help_is_the_help_of_the_command(place: Path, words: list[str]) -> None:
         (["help", "profile", "tset"], "did you mean 'test'?"),
         (["help", "ask", "twice"], "tmuxctl ask --help"),
         (["shwo", "db"], "did you mean 'show'?"),
-        (["list"], "here that is: tmuxctl ls"),
+        (["list"], "in tmuxctl: tmuxctl ls"),
     ],
 )
 def test_a_command_there_is_not_is_told_with_the_nearest(place: Path, words: list[str], said: str) -> None:

@@ -58,7 +58,7 @@ def test_an_exec_that_ran_out_of_time_says_that_its_command_still_runs(control: 
 
 
 def test_a_name_that_is_a_program_starts_a_shell_and_says_so(tmuxctl: Command, place: Path) -> None:
-    told = "tmuxctl: env is a name here; to run the program: tmuxctl new -- env\n"
+    told = "tmuxctl: env is only the name of this session; to run the program: tmuxctl new -- env\n"
     assert tmuxctl("new", "env").stderr == told
     assert tmuxctl("new", "env", "--dry-run", "--json").stderr == ""
     for words in (

@@ -215,7 +215,10 @@ def test_a_server_that_a_command_started_is_told(tmuxctl: Command, stub: Stub) -
     tmuxctl("new", "s", "--", "cat")
     try:
         status = json.loads(tmuxctl("service", "status", "--json").stdout)
-        assert f"(pid {status['server']}): the service waits" in tmuxctl("service", "install").stderr
+        assert (
+            f"(pid {status['server']}) was started by a command: the service waits"
+            in tmuxctl("service", "install").stderr
+        )
     finally:
         subprocess.run(["tmux", "-L", "t", "kill-server"], check=True)
 

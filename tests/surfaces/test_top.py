@@ -137,7 +137,7 @@ def test_rows_that_are_equal_stand_in_the_order_in_which_people_count() -> None:
         ("overwrite", ["fix"]),
         ("bash idle", ["db", "web"]),
         ("idle node", ["web"]),
-        ("nothing at all", ["nothing"]),
+        ("nothing at all", ["no"]),
     ],
 )
 def test_a_filter_is_words_and_states(words, expected):
@@ -677,7 +677,7 @@ def test_an_operation_that_fails_says_so_in_the_last_line(control, table):
     table.press("i")
     table.sees("has ended", "by state")
     table.press("d")
-    table.sees("gone asks nothing: it is exited")
+    table.sees("gone asks no question: it is exited")
 
 
 @real
@@ -687,7 +687,7 @@ def test_a_filter_and_an_order(control, table):
     table.open()
     table.sees("web", "worker", "db")
     table.press("/", *"rkez")
-    table.sees("filter: rkez", "nothing has these words")
+    table.sees("filter: rkez", "no session matches")
     table.press("BSpace", "Enter")
     shown = table.sees("1 with 'rke', by state", "worker")
     assert not re.search(r"^..(web|db|top) ", shown, re.MULTILINE)

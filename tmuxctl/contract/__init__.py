@@ -63,7 +63,7 @@ def _run_tests(name: str, options: Mapping[str, Any], folder: str, seconds: floa
                 yield PluginTested(name, test, outcome, told["why"])
                 test = ""
             process.wait(seconds)
-            why = f"it ended the process that tried it, with status {process.returncode}: {_last_words(said)}"
+            why = f"it ended the test process, with status {process.returncode}: {_last_words(said)}"
         except subprocess.TimeoutExpired:
             why = f"it did not end within {seconds:g} s"
         finally:
@@ -116,4 +116,4 @@ def _read_lines(process: subprocess.Popen[bytes], seconds: float) -> Iterator[by
 def _last_words(said: IO[bytes]) -> str:
     said.seek(0)
     lines = said.read().decode(errors="replace").strip().split("\n")
-    return lines[-1].strip()[:200] or "it said nothing"
+    return lines[-1].strip()[:200] or "it printed nothing"

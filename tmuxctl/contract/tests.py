@@ -44,7 +44,7 @@ def tests_for(trial: Trial) -> Iterator[tuple[str, Test]]:
         return
     yield from MAKING
     for other in _plugins_of_other_kinds(trial):
-        yield f"goes with {other}", partial(_check_goes_with, other)
+        yield f"works with {other}", partial(_check_goes_with, other)
     yield from CLEANING
 
 
@@ -81,7 +81,7 @@ def _check_option_help(trial: Trial) -> None:
     if options is None:
         raise Skipped("its check prints no options: it takes any")
     if unsaid := [option.name for option in options if not option.help.strip()]:
-        raise Broken(f"nothing is said of {', '.join(unsaid)}: {unsaid[0]}: Annotated[TYPE, 'what it is']")
+        raise Broken(f"no help for {', '.join(unsaid)}: {unsaid[0]}: Annotated[TYPE, 'what it is']")
 
 
 def _check_check(trial: Trial) -> str | None:
@@ -89,9 +89,9 @@ def _check_check(trial: Trial) -> str | None:
     reason = plugin.find_obstacle(found)
     seconds = monotonic() - began + (0 if found.module else trial.load_seconds)
     if seconds >= TIMING.plugin.program_seconds:
-        raise Broken(f"check took {seconds:.0f} s, and may take {TIMING.plugin.program_seconds:g}")
+        raise Broken(f"check took {seconds:.0f} s; {TIMING.plugin.program_seconds:g} s are allowed")
     if not isinstance(reason, (str, type(None))):
-        raise Broken(f"check returned {ascii(reason)[:60]}, neither a text nor None")
+        raise Broken(f"check returned {ascii(reason)[:60]}, neither text nor None")
     return f"it cannot work here: {reason}" if reason else None
 
 
@@ -124,7 +124,7 @@ def _check_repeatable(trial: Trial) -> None:
     first = trial.attempt(PLAIN)
     second = trial.again(first.before, [(trial.name, _applied_options(first, trial))])
     if different := _changed_fields(first.after, second.after, but="notes"):
-        raise Broken(f"asked again, it gave another {' and '.join(different)}")
+        raise Broken(f"called again, it returned another {' and '.join(different)}")
 
 
 def _check_input_unchanged(trial: Trial) -> None:
@@ -142,7 +142,7 @@ def _check_kind(trial: Trial) -> None:
 
 def _check_command_kept(trial: Trial) -> None:
     if not trial.plugin.traits.wraps:
-        raise Skipped("it is no wrapper")
+        raise Skipped("it is not a wrapper")
     for attempt in trial.attempts():
         _refuse_lost_command(attempt)
 
@@ -158,16 +158,16 @@ def _check_secrets_hidden(trial: Trial) -> None:
     try:
         attempt = trial.fresh("secret", **values)
     except TmuxctlError as error:
-        raise Skipped(f"it takes no value of ours ({error.message}): give one with --option") from None
+        raise Skipped(f"it accepts no test value ({error.message}): give one with --option") from None
     for name, value in values.items():
         for place, text in (("argv", " ".join(attempt.after.argv)), ("notes", json.dumps(dict(attempt.after.notes)))):
             if any(word in text for word in _secret_words(value)):
-                raise Broken(f"{name}, which is secret, stands in {place}, where others can read it")
+                raise Broken(f"{name}, which is secret, is in {place}, where others can read it")
 
 
 def _check_prints_nothing(trial: Trial) -> None:
     if any(attempt.printed for attempt in trial.attempts()):
-        raise Broken("it, or a program it runs, writes to standard output, where the result of `new --json` stands")
+        raise Broken("it, or a program it runs, writes to standard output, which carries the result of `new --json`")
 
 
 def _check_goes_with(other: str, trial: Trial) -> None:
@@ -229,7 +229,7 @@ def _changed_fields(before: SessionSpec, after: SessionSpec, but: str = "") -> l
 def _refuse_lost_command(attempt: Attempt) -> None:
     command = attempt.before.argv
     if attempt.after.argv[-len(command) :] != command:
-        raise Broken(f"the command {list(command)!r:.60} does not stand, word for word, at the end of what is run")
+        raise Broken(f"the command {list(command)!r:.60} is not, word for word, at the end of what is run")
 
 
 def _secret_words(value: object) -> Iterator[str]:
@@ -245,13 +245,13 @@ ABOUT: tuple[tuple[str, Test], ...] = (
 )
 
 MAKING: tuple[tuple[str, Test], ...] = (
-    ("takes words with quotes, line ends and other alphabets", partial(_check_takes, QUOTED)),
-    ("takes a folder with blanks and signs in its name", partial(_check_takes, STRANGE)),
+    ("takes arguments with quotes, line ends and other alphabets", partial(_check_takes, QUOTED)),
+    ("takes a folder with spaces and signs in its name", partial(_check_takes, STRANGE)),
     ("takes an empty environment", partial(_check_takes, EMPTY)),
-    ("takes another machine, or refuses it in its own words", _check_takes_machine),
-    ("makes the same of the same", _check_repeatable),
-    ("leaves what it is given as it is", _check_input_unchanged),
-    ("changes only what its kind may", _check_kind),
+    ("takes another machine, or refuses it with its own error", _check_takes_machine),
+    ("gives the same result when called again", _check_repeatable),
+    ("does not change what it is given", _check_input_unchanged),
+    ("changes only what its kind allows", _check_kind),
     ("keeps the command it wraps", _check_command_kept),
     ("keeps secrets out of arguments and notes", _check_secrets_hidden),
     ("writes nothing to standard output", _check_prints_nothing),

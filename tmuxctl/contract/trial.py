@@ -95,7 +95,7 @@ class Trial:
                 continue
         found = [result for result in self._results.values() if isinstance(result, Attempt)]
         if not found:
-            raise Skipped("it took no spec")
+            raise Skipped("it accepted no spec")
         return found
 
     def fresh(self, label: str, sort: str = PLAIN, others: Sequence[str] = (), **options: Any) -> Attempt:

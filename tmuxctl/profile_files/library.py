@@ -121,7 +121,7 @@ def _load_hooks(name: str, where: str, keys: Keys | None) -> tuple[list[tuple[st
         raise Usage(f"{where}: hooks: {error.message}", reason="bad_profile", hint=error.hint) from None
     hooks = next((said for _, _, document in chain if (said := document.given.get("hooks"))), None)
     if hooks is None or isinstance(hooks, str):
-        raise Usage(f"{where}: hooks: profile {name} says nothing of hooks itself", reason="bad_profile")
+        raise Usage(f"{where}: hooks: profile {name} has no hooks of its own", reason="bad_profile")
     return chain, hooks
 
 
@@ -225,7 +225,7 @@ def _find_parent(document: ProfileDocument, names: list[str]) -> Extension | Non
         return None
     if name in names:
         circle = " -> ".join((*names, name))
-        raise Usage(f"{document.where}: extends goes round in a circle: {circle}", reason="bad_profile")
+        raise Usage(f"{document.where}: extends is circular: {circle}", reason="bad_profile")
     try:
         return extensions.find_profile(name)
     except NotFound as error:

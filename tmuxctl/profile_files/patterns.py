@@ -32,7 +32,7 @@ def find_problem(pattern: str) -> str | None:
     try:
         re.compile(pattern, re.MULTILINE)
     except (re.error, OverflowError, RecursionError) as error:
-        return f"no regular expression: {error}"
+        return f"not a regular expression: {error}"
     if search_steps(pattern, ROW) > STEPS_LIMIT and _takes_long(pattern):
         return "it can take too long on a screen: no repetition inside or beside another of the same characters"
     return None

@@ -85,7 +85,7 @@ def parse(data: bytes, where: str, name: str, *, keys: Keys | None = None) -> Pr
     if given.setdefault("name", name) != name:
         line = entries["name"].line
         raise profile_error(
-            where, line, f"name {given['name']!r} is not the file's", f"name: {name}, or rename the file"
+            where, line, f"name {given['name']!r} is not that of the file", f"name: {name}, or rename the file"
         )
     return ProfileDocument(where, given, tests)
 
@@ -113,7 +113,7 @@ class _NodeReader:
     def entries(self, node: YamlNode, what: str, known: Mapping[str, Any] | Sequence[str]) -> dict[str, YamlNode]:
         """A map whose keys are all known and not empty."""
         if not isinstance(node.value, dict):
-            raise self.wrong(node, what, f"a map of key: value is wanted here, not {node.kind}")
+            raise self.wrong(node, what, f"expected key: value pairs, not {node.kind}")
         for key, value in node.value.items():
             if known and key not in known:
                 hint = suggest(key, known) or f"there are: {', '.join(known)}"
@@ -124,7 +124,7 @@ class _NodeReader:
 
     def text(self, node: YamlNode, what: str) -> str:
         if not isinstance(node.value, str):
-            raise self.wrong(node, what, f"text is wanted here, not {node.kind}")
+            raise self.wrong(node, what, f"expected text, not {node.kind}")
         if "\0" in node.value:
             raise self.wrong(node, what, "NUL is not allowed")
         return node.value
@@ -136,7 +136,7 @@ class _NodeReader:
         found = self.text(node, what)
         if found not in choices:
             hint = suggest(found, choices) or f"there are: {', '.join(choices)}"
-            raise self.wrong(node, what, f"{ascii(found[:40])} is none of its values", hint)
+            raise self.wrong(node, what, f"{ascii(found[:40])} is not one of its values", hint)
         return found
 
     def checked(self, node: YamlNode, what: str, check: Callable[[Any], Any], found: str | Sequence[str]) -> Any:
@@ -150,7 +150,7 @@ class _NodeReader:
         """A text that is wholly of this pattern."""
         found = self.text(node, what)
         if not re.fullmatch(pattern, found):
-            raise self.wrong(node, what, f"{ascii(found[:40])} is no {noun}", hint)
+            raise self.wrong(node, what, f"{ascii(found[:40])} is not a valid {noun}", hint)
         return found
 
     def word(self, node: YamlNode, what: str) -> str:
@@ -208,11 +208,13 @@ class _NodeReader:
         found = self.text(node, what)
         if not re.fullmatch(r"screen|cursor-line|last-line|title|bottom:[1-9][0-9]{0,2}", found):
             known = ("screen", "bottom:6", "cursor-line", "last-line", "title")
-            raise self.wrong(node, what, f"{ascii(found[:40])} is no place", suggest(found, known) or ", ".join(known))
+            raise self.wrong(
+                node, what, f"{ascii(found[:40])} is not a place", suggest(found, known) or ", ".join(known)
+            )
         return found
 
     def programs(self, node: YamlNode, what: str) -> tuple[str, ...]:
-        hint = "the name without its folder; * and ? stand for anything, as in python3*"
+        hint = "the name without its folder; * and ? match anything, as in python3*"
         return tuple(self.spelled(item, what, PROGRAM, "name of a program", hint) for item in _items(node))
 
     def variables(self, node: YamlNode, what: str) -> dict[str, str]:
@@ -225,7 +227,7 @@ class _NodeReader:
         entries = self.entries(node, what, ())
         found = {self.word(entry._replace(value=key), what): self.keys(entry, what) for key, entry in entries.items()}
         if empty := next((key for key, keys in found.items() if not keys), None):
-            raise self.wrong(entries[empty], what, f"{empty!r} has no keys", "an answer that is a text has no option")
+            raise self.wrong(entries[empty], what, f"{empty!r} has no keys", "an answer given as text has no option")
         return found
 
     def record(self, node: YamlNode, what: str, readers: Mapping[str, ReadNode]) -> dict[str, Any]:
@@ -261,7 +263,7 @@ class _NodeReader:
             return self.word(node, what)
         found = self.record(node, what, _readers_by_key(Hooks))
         for name in found.get("files", {}):
-            self.spelled(node._replace(value=name), "hooks.files", FILE, "plain name of a file")
+            self.spelled(node._replace(value=name), "hooks.files", FILE, "plain file name")
         return Hooks(**found)
 
     def json_object(self, node: YamlNode, what: str) -> str:
@@ -269,14 +271,14 @@ class _NodeReader:
         with suppress(ValueError):
             if isinstance(parse_json(found), dict):
                 return found
-        raise self.wrong(node, what, "an object of JSON is wanted here", """hook: '{"timeout": 10}'""")
+        raise self.wrong(node, what, "expected a JSON object", """hook: '{"timeout": 10}'""")
 
     def path(self, node: YamlNode, what: str) -> str:
         """Where a value stands in JSON: `a.b`, `a[].b` for that of every item, `a[-1]` for the last."""
         found = self.text(node, what)
         if not PATH.fullmatch(found):
             raise self.wrong(
-                node, what, f"{ascii(found[:60])} is no path", "a.b, a[].b for every item, a[-1] for the last"
+                node, what, f"{ascii(found[:60])} is not a path", "a.b, a[].b for every item, a[-1] for the last"
             )
         return found
 
@@ -290,7 +292,7 @@ class _NodeReader:
 
     def tests(self, node: YamlNode) -> tuple[ScreenTest, ...]:
         if not isinstance(node.value, list):
-            raise self.wrong(node, "tests", f"a list is wanted here, not {node.kind}")
+            raise self.wrong(node, "tests", f"expected a list, not {node.kind}")
         return tuple(self._test(item) for item in node.value)
 
     def _test(self, node: YamlNode) -> ScreenTest:
@@ -298,7 +300,7 @@ class _NodeReader:
         if ("screen" in found) == ("screen_file" in found):
             raise self.wrong(node, "tests", "a test has either `screen` or `screen_file`")
         if not {"state", "not"} & found.keys():
-            raise self.wrong(node, "tests", "a test says the `state`, or which states it is `not`")
+            raise self.wrong(node, "tests", "a test needs its `state`, or the states it is `not`")
         renamed = {"file": found.pop("screen_file", None), "never": found.pop("not", ())}
         empty = {"screen": None, "title": "", **dict.fromkeys(("cursor", "state", "kind", "detail", "asking"))}
         return ScreenTest(line=node.line, **{**empty, **found, **renamed})

@@ -59,7 +59,7 @@ def parse_yaml(data: bytes, where: str) -> YamlNode:
         said = error.problem or error.context or "no YAML"
         line = mark.line if mark else 0
         tab = "\t" in "".join(text.split("\n")[line : line + 1])
-        hint = "indent with blanks, not with tabs" if tab else "text with : # or quotes in it goes into '...'"
+        hint = "indent with spaces, not with tabs" if tab else "text with : # or quotes in it goes into '...'"
         raise profile_error(where, line + 1, said, hint) from None
 
 
@@ -74,11 +74,11 @@ def _parse_events(text: str, where: str) -> Iterator[Any]:
         line = event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise profile_error(
-                where, line, "aliases (*) and anchors (&) are not taken", "write it out, or use `extends`"
+                where, line, "aliases (*) and anchors (&) are not allowed", "write it out, or use `extends`"
             )
         if getattr(event, "tag", None) is not None:
             raise profile_error(
-                where, line, f"tags ({event.tag}) are not taken", "text that begins with ! goes into '...'"
+                where, line, f"tags ({event.tag}) are not allowed", "text that begins with ! goes into '...'"
             )
         yield event
 

@@ -320,7 +320,7 @@ def error_of_complaint(message: str) -> TmuxctlError:
     for pattern, error_class, reason, hint in FAILURES:
         if re.search(pattern, message):
             return error_class(f"tmux: {message}" if message else "tmux failed", reason=reason, hint=hint)
-    return Failed(f"tmux: {message}" if message else "tmux failed without a word", reason="tmux")
+    return Failed(f"tmux: {message}" if message else "tmux failed without a message", reason="tmux")
 
 
 def unreachable_server_error(pid: int, complaint: str) -> Unreachable:

@@ -320,7 +320,9 @@ def _join_blocks(part: bytes) -> bytes:
         )
         close_line = max(end_line, error_line)
         if close_line < 0:
-            raise Unreachable("tmux's answer makes no sense", reason="outcome_unknown", hint="look, then repeat it")
+            raise Unreachable(
+                "tmux's answer cannot be understood", reason="outcome_unknown", hint="look, then repeat it"
+            )
         text = part[end + 1 : close_line + 1]
         if error_line > end_line:
             raise _block_error(text)

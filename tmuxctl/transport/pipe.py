@@ -262,7 +262,7 @@ class PipeTransport:
 
     def signal(self, processes: Sequence[Process], name: str) -> None:
         if not re.fullmatch(r"[A-Z][A-Z0-9]*", name):
-            raise Usage(f"{name!r} is no signal", reason="bad_signal", hint="TERM, KILL, INT, HUP, ...")
+            raise Usage(f"{name!r} is not a signal", reason="bad_signal", hint="TERM, KILL, INT, HUP, ...")
         rows = [row for row in processes if row.pid > 1]
         if self._has_proc():
             self._call_function("send", name, *(f"{row.pid}:{row.started}" for row in rows))
@@ -369,7 +369,9 @@ def _script_error(status: int, complaint: str) -> TmuxctlError:
     if status == MISSING:
         return NotFound(f"no file {complaint}", reason="no_file")
     if status == OWNER:
-        return Denied(f"{complaint} is not a folder of ours", reason="bad_owner", hint=f"ls -ld {complaint}")
+        return Denied(
+            f"{complaint} is not a folder that belongs to you", reason="bad_owner", hint=f"ls -ld {complaint}"
+        )
     if status == UNMADE:
         hint = "use another folder for what is kept of sessions there: XDG_STATE_HOME=DIR"
         return Denied(complaint, reason="bad_folder", hint=hint)

@@ -90,7 +90,7 @@ def _await_question(tracker: StabilityTracker, id: str | None) -> Asking:
         if verdict.state is State.IDLE and verdict.kind in (InputKind.LINE, InputKind.CONTINUATION):
             hint = f"send it a line: tmuxctl send {name} TEXT"
         raise Conflict(
-            f"{name} asks nothing: it is {verdict.state.value} ({verdict.why})",
+            f"{name} asks no question: it is {verdict.state.value} ({verdict.why})",
             reason="no_question",
             hint=hint,
         )
@@ -130,7 +130,7 @@ def _give_answer(
                 hint=f"tmuxctl decide {name}",
             )
         raise Usage(
-            f"{name} asks for a password, which never stands on a command line",
+            f"{name} asks for a password, which does not belong on a command line",
             reason="no_secret",
             hint=f"tmuxctl decide {name} --secret-from-env NAME, --secret-from-file or --secret-from-fd",
         )
@@ -145,7 +145,7 @@ def _give_answer(
         return found.id
     if asking.options:
         known = ", ".join(one.id for one in asking.options)
-        raise Usage(f"{ascii(given[:40])} is no answer to {name}", reason="bad_option", hint=f"it takes: {known}")
+        raise Usage(f"{ascii(given[:40])} is not an answer to {name}", reason="bad_option", hint=f"it takes: {known}")
     sending.type_into(machine, pane, given.encode(), holder=holder)
     return given
 
@@ -154,7 +154,7 @@ def _give_default(machine: Machine, pane: Pane, asking: Asking, holder: LeaseHol
     """Answer with what Enter alone means; Usage where the question has options and no default."""
     if asking.options and asking.default is None:
         known = ", ".join(one.id for one in asking.options)
-        raise Usage(f"{pane.name} has no default here", reason="bad_option", hint=f"it takes: {known}")
+        raise Usage(f"{pane.name} asks a question without a default", reason="bad_option", hint=f"it takes: {known}")
     chosen = find_option(asking, asking.default) if asking.default and asking.options else None
     sending.press_keys(machine, pane, chosen.keys if chosen else ("Enter",), holder)
     return chosen.id if chosen else ""
@@ -198,7 +198,7 @@ def parse_policies(texts: Sequence[str]) -> dict[str, str]:
             question, option = "*", question
         if not question or not option:
             raise Usage(
-                f"{ascii(text[:40])} is no decision",
+                f"{ascii(text[:40])} is not a decision",
                 reason="bad_decision",
                 hint="--decide allow, --decide deny, or --decide KIND=OPTION, as in confirm=yes; any question: *=OPTION",
             )

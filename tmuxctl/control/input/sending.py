@@ -114,7 +114,7 @@ def _refuse_secret(machine: Machine, pane: Pane) -> None:
 
     if passwords.asks_for_password(machine, pane):
         raise Conflict(
-            f"{pane.name} asks for a password, and a text on a command line may be seen and kept (ps, the shell's history)",
+            f"{pane.name} asks for a password, and text on a command line can be seen and kept (ps, the shell's history)",
             reason="secret_wanted",
             hint=f"tmuxctl send {pane.name} --secret-from-env VARIABLE, --secret-from-file or --secret-from-fd; "
             "to type the text all the same: --insecure",
@@ -378,7 +378,7 @@ def _check_write_id(write_id: str | None) -> str:
         return current().request_id
     if not (8 <= len(write_id) <= 64 and write_id.isalnum() and write_id.isascii()):
         raise Usage(
-            "an id is 8 to 64 letters and digits, as an earlier error gave it",
+            "an id is 8 to 64 letters and digits, as given in an earlier error",
             reason="bad_id",
             hint="leave it out for a new write",
         )

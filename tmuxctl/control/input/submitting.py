@@ -44,8 +44,8 @@ CLEARINGS, VAIN = 200, 2
 PROOFS = (EventKind.SUBMIT, *ENDS)
 """What a program tells of itself once it took a text. That it wants something, it may still tell of the turn before."""
 
-NOT_SHOWN = "the text did not show"
-NO_PROOF = "nothing shows that it was taken"
+NOT_SHOWN = "the text did not appear"
+NO_PROOF = "nothing shows that the program took it"
 
 
 class QuestionAppeared(Exception):
@@ -166,7 +166,7 @@ class Submission:
         if not pasted and not self._await_shown(write.data, before) and self.rules.verify == "echo":
             self._refuse_questions()
             raise Conflict(
-                f"the text did not show in {pane.name}; Enter was not pressed",
+                f"the text did not appear in {pane.name}; Enter was not pressed",
                 reason="not_shown",
                 hint=f"look: tmuxctl screen {pane.name}; send it: tmuxctl keys {pane.name} Enter",
             )
@@ -210,7 +210,7 @@ class Submission:
     def _leftovers_error(self) -> Conflict:
         name, keys = self.tracker.observer.pane.name, " ".join(self.rules.clear)
         return Conflict(
-            f"what stands in the composer of {name} cannot be cleared",
+            f"the input box of {name} cannot be cleared",
             reason="leftovers",
             hint=f"look at it: tmuxctl screen {name}; and clear it: tmuxctl keys {name} {keys or 'C-u'}",
         )

@@ -149,7 +149,7 @@ def _find_pane(machine: Machine, socket: str, target: str) -> ForeignPane:
     if found is None:
         known = ", ".join(format_label(socket, one) for one in panes[:6])
         raise NotFound(
-            f"no pane {ascii(target[:60])} on tmux server {socket}", reason="no_target", hint=f"it has {known}"
+            f"no pane {ascii(target[:60])} on tmux server {socket}", reason="no_target", hint=f"its panes: {known}"
         )
     return found
 
@@ -214,7 +214,7 @@ def adopt(machine: Machine, target: str, name: str | None, *, profile: str) -> S
     found = TARGET.fullmatch(target)
     if not found:
         raise Usage(
-            f"{ascii(target[:60])} is no pane of another tmux",
+            f"{ascii(target[:60])} is not a pane of another tmux server",
             reason="bad_target",
             hint="tmux:SESSION:WINDOW.PANE, or tmux@SOCKET:...; see tmuxctl ls --all-sockets",
         )
@@ -289,7 +289,7 @@ def _profile_json(adoption: Mapping[str, Any]) -> bytes:
 def _choose_name(machine: Machine, name: str | None, pane: ForeignPane) -> str:
     taken = {one.name for one in finding.list_panes(machine)} | set(list_names(machine))
     if other := _adopted_name(machine, pane):
-        raise Conflict(f"{pane.place} is adopted as {other}", reason="exists", hint=f"tmuxctl release {other}")
+        raise Conflict(f"{pane.place} is already adopted as {other}", reason="exists", hint=f"tmuxctl release {other}")
     if name is not None:
         if check_name(name) in taken:
             raise Conflict(f"a session named {name} exists", reason="exists", hint="choose another name")
@@ -462,8 +462,8 @@ def _is_socket(path: str) -> bool:
 def foreign_error(name: str) -> Denied:
     """The error for ending a program that tmuxctl did not start."""
     return Denied(
-        f"{name} is a pane of somebody else's tmux: tmuxctl does not end what it did not start",
+        f"{name} is a pane of another tmux server: tmuxctl does not end what it did not start",
         reason="foreign",
-        hint=f"end its programs all the same: tmuxctl kill {name} --force"
-        + (f"; or forget it: tmuxctl release {name}" if NAME.fullmatch(name) else ""),
+        hint=f"to end its programs: tmuxctl kill {name} --force"
+        + (f"; to stop driving it: tmuxctl release {name}" if NAME.fullmatch(name) else ""),
     )

@@ -142,7 +142,7 @@ def plugin_words(flags: Mapping[str, str | None], lifetime: str | None, idle_kil
     for name, value in flags.items():
         if value == "":
             hint = f"leave --{name} out if you do not want it"
-            raise Usage(f"{name}: nothing was given", reason="bad_option", hint=hint)
+            raise Usage(f"{name}: no value was given", reason="bad_option", hint=hint)
     plugins = [f"{name}={value}" for name, value in flags.items() if value is not None]
     try:
         seconds = parse_seconds(lifetime)
@@ -361,7 +361,7 @@ def _choose_name(
     name = check_name(request.name)
     if name not in taken:
         if name in _adopted_names(machine):
-            raise Conflict(f"{name} is adopted", reason="exists", hint=f"give it back first: tmuxctl release {name}")
+            raise Conflict(f"{name} is adopted", reason="exists", hint=f"stop driving it first: tmuxctl release {name}")
         return name, None
     existing = finding.find_session(machine, name, whole=request.if_exists != "replace")
     if request.if_exists == "replace" or (request.if_exists == "reuse" and existing.dead):
@@ -418,7 +418,7 @@ def check_startable(machine: Machine, spec: SessionSpec) -> None:
     """Usage or Failed if the spec cannot be started here: no such program or folder, or words that no program can take."""
     if any("\0" in word or not isinstance(word, str) for word in spec.argv) or not spec.argv[0]:
         raise Usage(
-            "a command's words are text without NUL, the first not empty",
+            "the words of a command have to be text without NUL, the first one not empty",
             reason="bad_command",
             hint="tmuxctl new NAME -- CMD",
         )
@@ -466,8 +466,10 @@ def write_files(machine: Machine, made: PreparedSession) -> None:
     try:
         parse_json(made.files[layout.SPEC])
     except ValueError as error:
-        hint = "give it less: a smaller environment, fewer words"
-        raise Failed(f"what is to be kept of {made.spec.name}: {error}", reason="too_large", hint=hint) from None
+        hint = "make it smaller: fewer variables, shorter arguments"
+        raise Failed(
+            f"the record of {made.spec.name} cannot be stored: {error}", reason="too_large", hint=hint
+        ) from None
     transport.make_folder(f"{transport.home}/{layout.SESSIONS}")
     for folder in (made.folder, *(f"{made.folder}/{part}" for part in (layout.JOURNAL, layout.EVENTS, layout.SHELL))):
         transport.make_folder(folder)

@@ -231,7 +231,7 @@ def read_kept_session(machine: Machine, lost: Session) -> KeptSession:
     kept = records.read_spec(machine, lost.id)
     if not kept.get("asked", {}).keys() >= NEEDED_KEYS:
         # made by an older tmuxctl, or damaged
-        raise Failed(f"too little is left of {lost.name} to start it from", reason="no_spec")
+        raise Failed(f"too little is kept of {lost.name} to start it again", reason="no_spec")
     profile = None
     with suppress(NotFound, Denied):
         path = f"{records.session_folder(machine, lost.id)}/{layout.PROFILE}"
@@ -303,7 +303,9 @@ def plugins_again(kept: KeptSession, variables: RecoveredVariables) -> list[tupl
     for one, _ in applied:
         if not one.traits.restored and any(option.name == "secret" for option in one.options or ()):
             return [*again, (one.name, {"secret": secrets})]
-    raise Failed(f"no plugin of it takes secrets again: {', '.join(variables.references)}", reason="plugin")
+    raise Failed(
+        f"none of its plugins can read these secrets again: {', '.join(variables.references)}", reason="plugin"
+    )
 
 
 def _start_next_life(machine: Machine, made: PreparedSession) -> None:

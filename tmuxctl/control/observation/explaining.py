@@ -128,7 +128,11 @@ def _read_screen(file: str) -> str:
     except OSError as error:
         raise Usage(f"{ascii(file)} cannot be read: {error.strerror}", reason="bad_file", hint="name a file") from None
     if len(data) > SCREEN_LIMIT:
-        raise Usage(f"{ascii(file)} is too large", reason="bad_file", hint="a screen, or what explain --evidence gave")
+        raise Usage(
+            f"{ascii(file)} is too large",
+            reason="bad_file",
+            hint="name a saved screen, or saved output of explain --evidence",
+        )
     from tmuxctl.terminal.tmux import screen as screens
 
     return screens.plain_text(data) if b"\x1b" in data else data.decode(errors="replace")
@@ -166,5 +170,5 @@ def _parse_position(text: str | None) -> tuple[int, int] | None:
         return None
     x, comma, y = text.partition(",")
     if not comma or not x.strip().isdecimal() or not y.strip().isdecimal():
-        raise Usage(f"{ascii(text[:20])} is no cursor position", reason="bad_number", hint="--cursor X,Y from 0")
+        raise Usage(f"{ascii(text[:20])} is not a cursor position", reason="bad_number", hint="--cursor X,Y from 0")
     return int(x), int(y)

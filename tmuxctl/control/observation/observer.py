@@ -99,7 +99,7 @@ class Observer:
         """Put together what was asked in this order: how far the output reached, the kernel, the screen."""
         if capture.pane.id != self.pane.id:
             name = self.pane.name
-            raise NotFound(f"session {name} is another one by now", reason="replaced", hint="tmuxctl ls")
+            raise NotFound(f"session {name} has been replaced by another one", reason="replaced", hint="tmuxctl ls")
         if capture is not self._capture:
             self._capture, self._captured_at, self._screen = capture, extent.end, screens.plain_text(capture.rows)
         self.pane = pane = capture.pane

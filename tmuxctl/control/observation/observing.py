@@ -37,10 +37,10 @@ SETTLED = (State.IDLE, State.ASKING)
 PATIENCE = 4
 """The pause before the next look at a silent program is this fraction of its silence: a quarter."""
 
-UNSEEN = Verdict(State.UNKNOWN, None, None, None, Confidence.GUESS, "not looked at yet")
+UNSEEN = Verdict(State.UNKNOWN, None, None, None, Confidence.GUESS, "not observed yet")
 
 TAKING = Verdict(
-    State.BUSY, None, Detail.SILENT, EvidenceKind.KERNEL, Confidence.LIKELY, "what was typed has not been taken yet"
+    State.BUSY, None, Detail.SILENT, EvidenceKind.KERNEL, Confidence.LIKELY, "the program has not taken the input yet"
 )
 
 KEPT_LOOKS = 12

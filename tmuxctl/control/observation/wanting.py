@@ -54,7 +54,7 @@ def not_at_prompt(name: str, verdict: Verdict) -> Conflict:
     """The error for a turn that would go into what a command under way reads."""
     what, hint = _describe_wanted(name, verdict)
     return Conflict(
-        f"{name} is not at its prompt: a command under way waits for {what}",
+        f"{name} is not at its prompt: a running command waits for {what}",
         reason=verdict.kind or InputKind.LINE,
         hint=f"{hint}; or wait for its prompt with --queue; or stop the command with --interrupt",
     )
@@ -64,6 +64,6 @@ def _describe_wanted(name: str, verdict: Verdict) -> tuple[str, str]:
     """What is wanted, and how it is given."""
     prompt = f": {verdict.prompt}" if verdict.prompt else ""
     if verdict.kind and verdict.kind.traits.whole_screen:
-        return "a key, on a whole screen of its own", f"press it: tmuxctl keys {name} KEY; look: tmuxctl screen {name}"
+        return "a key, on a full-screen display", f"press it: tmuxctl keys {name} KEY; look: tmuxctl screen {name}"
     what = "the rest of its input" if verdict.kind is InputKind.CONTINUATION else f"a line of input{prompt}"
     return what, f"send it: tmuxctl send {name} TEXT"

@@ -34,7 +34,7 @@ ABOVE = drawn_answer.ABOVE
 MISFITS = 3
 """How many turns in a row without the sign of an answer show that the profile does not fit."""
 
-FAILED = "the program tells that the turn failed, and not why"
+FAILED = "the program reports that the turn failed, but not why"
 
 
 class TurnSpan(NamedTuple):
@@ -113,8 +113,8 @@ def misfit_note(profile: Profile, count: int) -> str | None:
 def describe_missing_answer(session: str, profile: Profile) -> str:
     """The error of a turn that ended, and of which no answer is on the screen."""
     return (
-        f"no answer was found on the screen of {session}; look: tmuxctl screen {session}, "
-        f"and whether its profile fits: tmuxctl profile check {profile.name}"
+        f"no answer was found on the screen of {session}; look at it: tmuxctl screen {session}; "
+        f"check its profile: tmuxctl profile check {profile.name}"
     )
 
 

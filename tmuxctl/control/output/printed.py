@@ -112,9 +112,9 @@ def offset_of(pane: Pane, since: str | None) -> int | None:
     cursor = parse_cursor(since)
     if cursor.incarnation != pane.incarnation:
         raise Conflict(
-            f"the cursor {since} belongs to an earlier life of {pane.name}",
+            f"the cursor {since} belongs to an earlier run of {pane.name}",
             reason="cursor_lost",
-            hint=f"start anew: tmuxctl read {pane.name}",
+            hint=f"read without it: tmuxctl read {pane.name}",
         )
     return cursor.offset
 

@@ -60,7 +60,7 @@ def check_folder(machine: Machine, pane: Pane) -> None:
     # the session may have been ended, and its folder moved, since tmux was asked
     server.read_pane(machine.io, pane.name)
     raise Failed(
-        f"the files of session {pane.name} are gone: what it prints, and has printed, cannot be told",
+        f"the files of session {pane.name} are gone, and its output with them",
         reason=FOLDER_GONE,
         hint=f"end it: tmuxctl kill {pane.name}",
     )

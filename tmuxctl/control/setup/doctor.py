@@ -44,7 +44,7 @@ def examine(machine: Machine, *, fix: bool = False) -> Doctor:
     silent = False
     for name, examination in examinations.items():
         if silent and name not in WITHOUT_SERVER:
-            checks.append(Check(name, None, "not asked: tmux does not answer"))
+            checks.append(Check(name, None, "unknown: tmux does not answer"))
             continue
         found, error = _run_check(machine, name, examination)
         if name == "tmux" and found[-1].ok is False:
@@ -100,13 +100,13 @@ def _judge_version(version: str) -> tuple[bool | None, str | None]:
     tried = f"{versions.TRIED[0]} to {versions.TRIED[-1]}"
     return (
         None,
-        f"tmuxctl was never tried with this version, but with {tried}: make test-tmux TMUX_BINARY=PATH tries it",
+        f"tmuxctl was tried with {tried}, not with this version; try it: make test-tmux TMUX_BINARY=PATH",
     )
 
 
 def _check_settings(machine: Machine) -> Iterator[Check]:
     for name in machine.settings.unused():
-        yield Check("settings", None, f"nothing uses {name} any more", f"tmuxctl config unset {name}")
+        yield Check("settings", None, f"the setting {name} has no effect any more", f"tmuxctl config unset {name}")
 
 
 def _check_folders(machine: Machine) -> Iterator[Check]:
@@ -196,10 +196,10 @@ def _check_memory(machine: Machine) -> Iterator[Check]:
         yield Check("memory", None, "not available here")
         return
     resident = int(kilobytes) << 10
-    text = f"the server has {resident / (1 << 20):.1f} MiB, {history / (1 << 20):.1f} MiB of them what scrolled away"
+    text = f"the server has {resident / (1 << 20):.1f} MiB, {history / (1 << 20):.1f} MiB of them scrollback"
     # `history_bytes` does not count what malloc(3) adds to each row
     fine = resident <= ITSELF + EACH * len(printed) + 2 * history
-    hint = f"a new server is small; when no program has to go on: kill {pid}, then tmuxctl restore"
+    hint = f"a new server is small; when no program is needed any more: kill {pid}, then tmuxctl restore"
     yield Check("memory", fine, text, None if fine else hint)
 
 
@@ -223,7 +223,10 @@ def _check_orphans(machine: Machine, fix: bool) -> Iterator[Check]:
     names = ", ".join(f"{row.pid} ({row.name})" for row, _ in left[:20])
     if not fix:
         yield Check(
-            "orphans", False, f"{len(left)} of sessions that are gone: {names}", "end them: tmuxctl doctor --fix"
+            "orphans",
+            False,
+            f"{len(left)} processes of sessions that are gone: {names}",
+            "end them: tmuxctl doctor --fix",
         )
         return
     targets = [process.SessionTarget(one, gone[one]) for one in {one for _, one in left}]
@@ -236,7 +239,7 @@ def _check_process_table(machine: Machine) -> Iterator[Check]:
     panes = [pane for pane in finding.list_panes(machine) if not pane.dead][:1]
     where = "/proc" if os.path.isdir("/proc/self") else None
     if not panes or where is None:
-        yield Check("process table", True if where else None, where or "ps: less is known of programs here")
+        yield Check("process table", True if where else None, where or "ps only: less is known about programs")
         return
     seen = bool(machine.transport.processes([panes[0].pid]))
     yield Check("process table", seen, where)
@@ -260,5 +263,8 @@ def _check_inside_tmux() -> Iterator[Check]:
     prefix = "tmux:" if socket == "default" else f"tmux@{socket}:"
     told = f"yes: pane {pane} of server {socket}. tmuxctl's sessions are on a server of their own; attach opens tmux inside tmux"
     yield Check(
-        "inside tmux", None, told, f"panes of this server too: tmuxctl ls --all-sockets; tmuxctl screen {prefix}{pane}"
+        "inside tmux",
+        None,
+        told,
+        f"to see the panes of this server: tmuxctl ls --all-sockets; tmuxctl screen {prefix}{pane}",
     )

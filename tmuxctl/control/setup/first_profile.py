@@ -39,7 +39,7 @@ schema: {schema}
 name: {name}
 notes: {notes}
 
-# Which commands this is for (`tmuxctl new -- CMD` then finds it); * and ? stand for anything, as in python3*. Of a program
+# Which commands this is for (`tmuxctl new -- CMD` then finds it); * and ? match anything, as in python3*. Of a program
 # that an interpreter runs (`python3 mush.py`), `script` names it: {{script: [mush.py]}}.
 {detect}
 # What the screen shows when it takes input: any of these patterns (Python's, ^ and $ match at lines). Spaces at the end
@@ -62,7 +62,7 @@ notes: {notes}
 #     options: {{'yes': [y, Enter], 'no': [n, Enter]}}
 #     risk: high
 
-# which keys stop what it does, and how it is left
+# which keys interrupt it, and how to leave it
 interrupt: C-c
 exit: {{keys: C-d}}
 
@@ -116,8 +116,8 @@ def make_profile(
         raise Usage(f"{ascii(name[:80])} is not a valid profile name", reason="bad_name", hint=hint)
     path = os.path.join(config_folder(), "profiles", f"{name}.yaml")
     if os.path.exists(path) and not force and not print_only:
-        hint = f"--force writes it anew, --stdout prints it: tmuxctl profile new {name} --force -- CMD"
-        raise Conflict(f"there is a profile {ascii(path)}", reason="exists", hint=hint)
+        hint = f"overwrite it with --force, or print it with --stdout: tmuxctl profile new {name} --force -- CMD"
+        raise Conflict(f"the profile {ascii(path)} exists already", reason="exists", hint=hint)
     text = write_profile_text(name, command, _observe_command(machine, command, timeout))
     document = parse(text.encode(), ascii(path), name, keys=tmux_keys)
     notes = _make_notes(name, command, document.given.get("detect", {}))
@@ -154,12 +154,12 @@ def _make_notes(name: str, command: Sequence[str], detected: Mapping[str, Any]) 
     """What the author of a profile should know of the commands it is for."""
     if "script" in detected:
         return (
-            f"it is for commands that run {detected['script'][0]}; for others: tmuxctl new --profile {name} -- CMD",
+            f"the profile is used for commands that run {detected['script'][0]}; for others: tmuxctl new --profile {name} -- CMD",
         )
     if not detected and program_name(command) != name:
-        return (f"no command finds it by itself: tmuxctl new --profile {name} -- CMD",)
+        return (f"the profile is not used by itself: tmuxctl new --profile {name} -- CMD",)
     before = _known_profile(command)
-    return (f"{program_name(command)} had the profile {before} until now",) if before not in (None, name) else ()
+    return (f"{program_name(command)} used the profile {before} until now",) if before not in (None, name) else ()
 
 
 def _known_profile(command: Sequence[str]) -> str | None:
@@ -209,14 +209,14 @@ def _await_quiet(machine: Machine, session: str, timeout: float) -> Screen:
         )
         screen = captured.screen(machine, session)
         if ended.matched is WaitCondition.EXIT:
-            hint = "give a command that stays: tmuxctl profile new NAME -- CMD"
+            hint = "give a command that keeps running: tmuxctl profile new NAME -- CMD"
             raise Exited(f"the command ended at once: {screen.text[-300:]}", reason="ended", hint=hint)
         if screen.alt or _text_left_of_cursor(screen).strip():
             return screen
         if time.monotonic() >= deadline:
             if screen.text.strip():
                 return screen
-            raise Failed("the command showed nothing", reason="nothing_shown", hint="look: tmuxctl new -- CMD")
+            raise Failed("the command printed nothing", reason="nothing_shown", hint="look: tmuxctl new -- CMD")
 
 
 def _format_test(screen: Screen) -> str:

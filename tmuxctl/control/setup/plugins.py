@@ -116,13 +116,15 @@ def _parse_options(names: Sequence[str], options: Sequence[str]) -> dict[str, An
     """The options by name, those given more than once as lists."""
     if options and len(names) != 1:
         raise Usage(
-            "options are those of one plugin", reason="bad_option", hint="tmuxctl plugin test NAME --option ..."
+            "--option needs the name of a single plugin",
+            reason="bad_option",
+            hint="tmuxctl plugin test NAME --option ...",
         )
     given: dict[str, Any] = {}
     for pair in options:
         name, equals, value = pair.partition("=")
         if not equals or not name:
             hint = "write --option NAME=VALUE"
-            raise Usage(f"{ascii(pair[:40])} is no option with its value", reason="bad_option", hint=hint)
+            raise Usage(f"{ascii(pair[:40])} is not NAME=VALUE", reason="bad_option", hint=hint)
         given.setdefault(name, []).append(value)
     return {name: values if len(values) > 1 else values[0] for name, values in given.items()}

@@ -158,7 +158,7 @@ def _check_ready(profile: Profile, startup: _Startup, tracker: StabilityTracker)
         return Check("ready", False, f"it asks first ({verdict.kind}): {question}", hint)
     if verdict.state is State.EXITED:
         words = candidates.last_words(startup.look.screen)[:WORDS_MOST]
-        hint = f"name a command that stays: tmuxctl profile check {name} -- CMD"
+        hint = f"name a command that keeps running: tmuxctl profile check {name} -- CMD"
         return Check("ready", False, f"{verdict.why}" + (f": {words}" if words else ""), hint)
     hint = "is this another version? look: tmuxctl new NAME --profile none -- CMD"
     return Check("ready", False, f"{verdict.state.value} after {startup.seconds:.0f} s: {verdict.why}", hint)
@@ -171,13 +171,13 @@ def _check_rules(profile: Profile, startup: _Startup) -> Iterator[Check]:
         found = [rule.id for rule in rules if (group, rule.id) in startup.fitted]
         if group == "prompt" and rules and not found and startup.verdict.state is State.IDLE:
             left = startup.look.left.strip()[-WORDS_MOST:]
-            stands = f"left of the cursor stands {left!r}" if left else "nothing stands left of the cursor"
+            stands = f"left of the cursor is {left!r}" if left else "there is no text left of the cursor"
             hint = f"is this another version? add its prompt: tmuxctl profile show {profile.name}"
-            yield Check("prompt", False, f"no rule fits, though it waits; {stands}", hint)
+            yield Check("prompt", False, f"no rule matches, though the program waits; {stands}", hint)
             continue
         if group == "errors" and found and startup.verdict.state is State.IDLE:
             # what fits before anything was typed may be no error
-            yield Check("errors", None, f"{', '.join(found)} fit on the first screen")
+            yield Check("errors", None, f"{', '.join(found)} match on the first screen")
         yield from (Check(f"{group}: {one}", True, startup.fitted[group, one]) for one in found)
         if missed := [rule.id for rule in rules if rule.id not in found]:
             yield Check(group, None, f"not seen: {', '.join(missed)}")
@@ -190,14 +190,14 @@ def _check_surroundings(profile: Profile, startup: _Startup) -> Iterator[Check]:
         known = any(foreground.is_called(profile, one) for one in startup.programs)
         told = ", ".join(startup.programs)
         hint = None if known else f"detect: {{foreground: [{startup.programs[-1]}]}}"
-        yield Check("detect: foreground", True if known else None, f"it is called {told}", hint)
+        yield Check("detect: foreground", True if known else None, f"the program is called {told}", hint)
     if profile.title_idle or profile.title_busy:
         busy = patterns.fits(profile.title_busy, look.title)
         fits = patterns.fits(profile.title_idle, look.title)
         yield Check("title", False if busy else fits or None, f"{look.title!r}" + (" fits `busy`" if busy else ""))
     if profile.submit.mode == "paste":
         empty = input_box.is_empty(look, profile)
-        words = {True: "empty, with the cursor in it", False: "something stands in it", None: "not found by its prompt"}
+        words = {True: "empty, with the cursor in it", False: "there is text in it", None: "not found by its prompt"}
         yield Check("submit: input box", True if empty else None, words[empty])
 
 
@@ -216,7 +216,7 @@ def _check_exit(machine: Machine, tracker: StabilityTracker, profile: Profile) -
         if _await_end(machine, pane.id):
             return Check("exit", True, f"{profile.exit_send} ends it")
     tried = " and ".join(filter(None, (" ".join(profile.exit_keys), profile.exit_send)))
-    return Check("exit", False, f"it goes on after {tried}", "exit: {send: quit, keys: [C-d]}")
+    return Check("exit", False, f"it does not end after {tried}", "exit: {send: quit, keys: [C-d]}")
 
 
 def _await_end(machine: Machine, session: str) -> bool:

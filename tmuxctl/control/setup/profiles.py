@@ -113,7 +113,7 @@ def _read_screen(case: ScreenTest, folder: str) -> str:
     with suppress(UnicodeDecodeError):
         if len(data) <= SCREEN_LIMIT:
             return data.decode()
-    raise Usage(f"{ascii(path)} is no screen: UTF-8 text of at most 1 MB", reason="bad_file")
+    raise Usage(f"{ascii(path)} is not a screen: UTF-8 text of at most 1 MB", reason="bad_file")
 
 
 def _find_rule(seen: Evidence, verdict: Verdict, profile: Profile) -> str | None:

@@ -71,7 +71,11 @@ def known(names: Sequence[str]) -> tuple[Candidate, ...]:
         profile = chosen_profile.choose_profile(_whole(given), ())
         if profile is None or not profile.command:
             hint = f"add to the profile: command: [{given}]"
-            raise Usage(f"candidate {ascii(given)[:60]} says no command to start", reason="no_command", hint=hint)
+            raise Usage(
+                f"the profile of candidate {ascii(given)[:60]} names no command to start",
+                reason="no_command",
+                hint=hint,
+            )
         found.setdefault(profile.name, Candidate(_whole(given), profile))
     if len(found) > MOST:
         hint = "leave some out"
@@ -82,7 +86,7 @@ def known(names: Sequence[str]) -> tuple[Candidate, ...]:
 def _whole(given: str) -> str:
     """A file's name as it is found from any folder; a profile's as it is."""
     if given in ("auto", "none", ""):
-        raise Usage(f"{given!r} is no candidate", reason="bad_option", hint="name profiles: tmuxctl profile ls")
+        raise Usage(f"{given!r} is not a candidate", reason="bad_option", hint="name profiles: tmuxctl profile ls")
     path = "/" in given or given.endswith(".yaml")
     return os.path.abspath(os.path.expanduser(given)) if path else given
 

@@ -72,9 +72,9 @@ def execute(
     journal = finding.open_journal(machine, pane)
     if not journal.streams:
         raise Conflict(
-            f"what is printed in {pane.name} is not kept, so a command's output could not be told",
+            f"what is printed in {pane.name} is not kept, so the output of a command could not be returned",
             reason="no_journal",
-            hint=f"adopt it, if nothing else reads along there: tmuxctl adopt {pane.spec.get('target') or pane.name}",
+            hint=f"adopt it, if no other program reads its output: tmuxctl adopt {pane.spec.get('target') or pane.name}",
         )
     # threads of one process are as many writers
     holder = lease.LeaseHolder.new()
@@ -110,8 +110,8 @@ def _check_input(machine: Machine, pane: Pane, shell: Shell, path: str) -> None:
     status, _ = machine.transport.shell(SEES, str(shell.process.pid), path)[:2]
     if status:
         raise Conflict(
-            f"the shell in {pane.name} cannot open {ascii(path)}, the standard input for the command: it is another user's, "
-            "or in a sandbox",
+            f"the shell in {pane.name} cannot open {ascii(path)}, the standard input for the command: "
+            "the shell belongs to another user, or is in a sandbox",
             reason="no_stdin",
             hint="pass a file that it can read: --stdin FILE; or let the command read the terminal: --stdin /dev/tty",
         )
@@ -181,7 +181,7 @@ def _refuse_read(machine: Machine, pane: Pane) -> None:
             f"the shell in {pane.name} shows no prompt: it may wait for {_awaited(verdict.kind)} ({verdict.why})",
             reason="busy",
             hint=f"look at it: tmuxctl screen {pane.name}; to type into it: tmuxctl send {pane.name} TEXT; "
-            f"to drop what was begun: tmuxctl keys {pane.name} C-c",
+            f"to discard the input: tmuxctl keys {pane.name} C-c",
         )
 
 
@@ -581,9 +581,9 @@ def _unanswered(asking: DecisionNeeded, journal: Journal, max_bytes: int) -> Dec
     """The error for a program that asked where nobody answers: it is ended."""
     output = marks.undo_newlines(_first(journal, max_bytes).data)[:max_bytes].decode(errors="replace")
     return DecisionNeeded(
-        f"{asking.message} (nobody answered, so it was ended)",
+        f"{asking.message} (there was no answer, so it was ended)",
         reason=asking.reason,
-        hint="a program that asks wants a session: tmuxctl new NAME -- CMD, then tmuxctl decide NAME",
+        hint="run a program that asks in a session: tmuxctl new NAME -- CMD, then tmuxctl decide NAME",
         **asking.details,
         output=output,
     )

@@ -187,7 +187,7 @@ class _Failover:
                 return answer
         from tmuxctl.control.turns import candidates
 
-        raise candidates.none_left(f"nobody took the turn of {self.session}", self.passed)
+        raise candidates.none_left(f"no program took the turn of {self.session}", self.passed)
 
     # who is asked
 

@@ -162,7 +162,7 @@ def answer_to(machine: Machine, session: str, holding: str) -> Output:
         at = kept.data.rfind(wanted) if wanted else -1
         if at < 0:
             raise NotFound(
-                f"no input into {pane.name} holds {ascii(holding[:40])}", reason="no_input", hint="tmuxctl log"
+                f"no input to {pane.name} contains {ascii(holding[:40])}", reason="no_input", hint="tmuxctl log"
             )
         line = max(kept.data.rfind(b"\n", 0, at) + 1, at - PROMPT_BYTES)
         from tmuxctl.control.output import printed
@@ -271,7 +271,7 @@ class _Turn:
                 raise Conflict(
                     f"another turn is under way in {self.pane.name}",
                     reason="busy",
-                    hint="wait for yours with --queue, or stop the other with --interrupt",
+                    hint="wait with --queue, or stop the other turn with --interrupt",
                 )
             self.clock.sleep(pause)
             pause = min(0.5, pause * 1.5)
@@ -460,7 +460,7 @@ class _Turn:
             end = self._wait(Conditions(idle=True, asking=True, exit=True, unknown=guess))
             if end.matched is WaitCondition.IDLE and not self._has_begun(typed):
                 if (left := self._left()) is not None and left <= 0:
-                    return changed(end, matched=None, timed_out=True, why="timeout: nothing of the turn was seen")
+                    return changed(end, matched=None, timed_out=True, why="timed out: nothing of the turn was seen")
                 self.leases.keep_turn(self.pane)
                 self.clock.sleep(self.machine.timing.observation.pause_seconds)
                 continue

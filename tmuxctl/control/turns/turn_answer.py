@@ -160,7 +160,7 @@ def _find_sign_of_input(steady: StabilityTracker, first: LastInput) -> Submitted
         return Submitted(True, "output")
     if steady.switches_before is not None and look and count_switches(look.kernel) != steady.switches_before:
         return Submitted(True, "kernel")
-    return Submitted(False, "nothing shows that it was taken")
+    return Submitted(False, "nothing shows that the program took it")
 
 
 def _count_misfits(turn: EndedTurn, found: AgentAnswer) -> str | None:

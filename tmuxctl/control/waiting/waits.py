@@ -305,7 +305,7 @@ class Waiter:
                 or self.steady.is_stable
                 or self.clock.monotonic() - self.began > self.timing.moment_seconds
             ):
-                return self.result(None, "it does not hold now")
+                return self.result(None, "the condition does not hold now")
             self.clock.sleep(self.steady.seconds_until_due())
         return found
 
@@ -477,9 +477,9 @@ class Waiter:
 
     def _stopped(self) -> Conflict:
         return Conflict(
-            f"what {self.pane.name} prints is not kept any more: it was given back, or something else reads along",
+            f"what {self.pane.name} prints is not kept any more: the pane was released, or another program reads its output",
             reason="journal_stopped",
-            hint="wait again: its screen is looked at then",
+            hint="wait again: the wait then looks at its screen",
         )
 
     def _alive(self) -> bool:
@@ -611,7 +611,7 @@ def asks(name: str, verdict: Verdict) -> DecisionNeeded:
         f"options: {options}       answer: tmuxctl decide {name} {asking.options[0].id}" if asking and options else ""
     )
     if kind and kind.traits.hidden:
-        answer = f"answer: tmuxctl decide {name} --secret-from-env VARIABLE; or leave it: tmuxctl keys {name} C-c"
+        answer = f"answer: tmuxctl decide {name} --secret-from-env VARIABLE; or cancel it: tmuxctl keys {name} C-c"
     return DecisionNeeded(
         f"{name} is asking ({kind}): {question}",
         reason=kind or "question",

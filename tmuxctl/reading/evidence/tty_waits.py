@@ -18,7 +18,7 @@ class TtyWait(Enum):
     RUNNING = "no thread waits for it, and one has the processor"
     NOT_WAITING = "all threads sleep for something else"
     STOPPED = "all are stopped"
-    UNREADABLE = "what they wait for is not told, and none has the processor"
+    UNREADABLE = "what they wait for cannot be read, and none has the processor"
 
 
 READING, POLLING, RUNNING, NOT_WAITING, STOPPED, UNREADABLE = TtyWait

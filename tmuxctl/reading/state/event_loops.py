@@ -134,7 +134,7 @@ def _only_clock_changed(situation: Situation) -> bool:
 
 
 def has_sleeping_thread(situation: Situation, foreground: Foreground) -> bool:
-    """It looks for a key every moment, behind what is no prompt, while another thread of it sleeps as no event loop does."""
+    """It looks for a key every moment, after text that is not a prompt, while another thread of it sleeps as no event loop does."""
     if not step_seconds(situation, foreground) or not foreground.waiters:
         return False
     waiter = foreground.waiters[0]

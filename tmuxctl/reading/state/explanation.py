@@ -46,8 +46,8 @@ def list_arguments(evidence: Evidence, profile: Profile | None = None) -> tuple[
 def _explain_exit(situation: Situation) -> Argument:
     look = situation.look
     if not look.dead:
-        return Argument(EvidenceKind.EXIT, "it lives", 0.0, None)
-    status = "not told how" if look.status is None else f"status {look.status}"
+        return Argument(EvidenceKind.EXIT, "the program runs", 0.0, None)
+    status = "how is not known" if look.status is None else f"status {look.status}"
     how = f"signal {look.signal}" if look.signal else status
     return Argument(EvidenceKind.EXIT, f"ended, {how}", 0.0, State.EXITED)
 
@@ -55,16 +55,16 @@ def _explain_exit(situation: Situation) -> Argument:
 def _explain_hook(situation: Situation) -> Argument:
     hook = situation.look.hook
     if hook is None:
-        words = "tells its turns, none yet" if situation.evidence.hooks else "it tells none of its turns"
+        words = "its hooks report turns, none so far" if situation.evidence.hooks else "no hooks report its turns"
         return Argument(EvidenceKind.HOOK, words, None, None)
     argues = ARGUES.get(hook.means, State.BUSY)
-    return Argument(EvidenceKind.HOOK, f"{hook.means} was the last it told", hook.age, argues)
+    return Argument(EvidenceKind.HOOK, f"{hook.means} was its last report", hook.age, argues)
 
 
 def _explain_mark(situation: Situation) -> Argument:
     mark = situation.look.mark
     if mark is None:
-        expected = "none yet" if situation.evidence.marks else "none is expected"
+        expected = "none yet" if situation.evidence.marks else "the shell prints none"
         return Argument(EvidenceKind.SHELL_MARK, expected, None, None)
     words = {"A": "the prompt begins", "B": "the prompt is drawn", "C": "a command runs", "D": "a command has ended"}
     status = f" with status {mark.status}" if mark.status is not None else ""
@@ -96,7 +96,7 @@ def _explain_prompt(situation: Situation) -> Argument:
         words = f"rule {rule.rule.id}: {_shorten(left or rule.found[0])}"
         return Argument(EvidenceKind.PROMPT, words, _output_age(situation), State.IDLE)
     if not left:
-        return Argument(EvidenceKind.PROMPT, "nothing stands left of the cursor", _output_age(situation), None)
+        return Argument(EvidenceKind.PROMPT, "there is no text left of the cursor", _output_age(situation), None)
     state = State.IDLE if patterns.ends_like_prompt(left) or patterns.has_text_behind_prompt(left) else None
     return Argument(EvidenceKind.PROMPT, f"left of the cursor: {_shorten(left)}", _output_age(situation), state)
 
@@ -104,15 +104,15 @@ def _explain_prompt(situation: Situation) -> Argument:
 def _explain_kernel(situation: Situation) -> Argument:
     foreground = situation.foreground
     if foreground is None:
-        return Argument(EvidenceKind.KERNEL, "it tells of no process here", None, None)
+        return Argument(EvidenceKind.KERNEL, "it shows no process here", None, None)
     names = ", ".join(dict.fromkeys(program.name for program in foreground.programs))
     level = "" if foreground.certain or foreground.waits else f" ({foreground.programs[0].level})"
     asleep = ", ".join(foreground.sleeps_in[:3]) or "another place"
     words = {
         READING: f"{foreground.name} blocked in {foreground.call} on the terminal",
         POLLING: f"{foreground.remote_wrapper or foreground.name} {situation.wait_description}",
-        RUNNING: f"{', '.join(foreground.running)} running, nobody waits for the terminal",
-        NOT_WAITING: f"{names} in {asleep}, nobody waits for the terminal",
+        RUNNING: f"{', '.join(foreground.running)} running, no process waits for the terminal",
+        NOT_WAITING: f"{names} in {asleep}, no process waits for the terminal",
         STOPPED: f"{names} stopped",
     }
     states = {
@@ -122,7 +122,7 @@ def _explain_kernel(situation: Situation) -> Argument:
         NOT_WAITING: State.BUSY,
         STOPPED: State.BUSY,
     }
-    shown = words.get(foreground.wait, f"{names} cannot be looked into") + level
+    shown = words.get(foreground.wait, f"{names} cannot be inspected") + level
     return Argument(EvidenceKind.KERNEL, shown, 0.0, states.get(foreground.wait))
 
 
@@ -153,7 +153,7 @@ def _explain_title(situation: Situation) -> Argument:
 def _explain_tty(situation: Situation) -> Argument:
     tty = situation.tty
     if tty is None:
-        return Argument(EvidenceKind.TTY, "not to be asked", None, None)
+        return Argument(EvidenceKind.TTY, "cannot be read", None, None)
     words = [
         "whole lines" if tty.canonical else "single keys",
         "echo on" if tty.echo else "echo off",

@@ -127,7 +127,9 @@ def _judge_shell_mark(situation: Situation) -> Verdict | None:
     if screen_rules.find_asking_match(situation):
         return None
     if foreground is None:
-        return _judge_marked_prompt(situation, "no kernel to ask") if situation.kernel_lost is False else None
+        return (
+            _judge_marked_prompt(situation, "no evidence from the kernel") if situation.kernel_lost is False else None
+        )
     waits = foreground.wait in (READING, POLLING) and (
         programs.is_shell(foreground.name) or foreground.remote_wrapper is not None
     )
@@ -153,7 +155,7 @@ def _judge_hook(situation: Situation) -> Verdict | None:
         situation,
         InputKind.PROMPT,
         Detail.AGENT,
-        "it told the end of its turn",
+        "the program reported the end of its turn",
         by=EvidenceKind.HOOK,
         confidence=Confidence.SURE,
     )
@@ -167,7 +169,7 @@ def _judge_marked_command(situation: Situation) -> Verdict | None:
         far = foreground.remote_wrapper is not None and programs.is_remote_wrapper(situation.evidence.program)
         if not far:
             return None
-    why = "a command runs, no end is marked"
+    why = "a command runs, its end is not marked"
     return situation.busy(why, by=EvidenceKind.SHELL_MARK, confidence=Confidence.SURE)
 
 
@@ -179,7 +181,12 @@ def _judge_marked_prompt(situation: Situation, how: str) -> Verdict:
         )
     kind = InputKind.CONTINUATION if input_kinds.is_continued(situation) else InputKind.PROMPT
     found = idle(
-        situation, kind, Detail.SHELL, f"marked, {how}", by=EvidenceKind.SHELL_MARK, confidence=Confidence.SURE
+        situation,
+        kind,
+        Detail.SHELL,
+        f"marked by the shell, {how}",
+        by=EvidenceKind.SHELL_MARK,
+        confidence=Confidence.SURE,
     )
     return changed(found, status=situation.look.mark.status if situation.look.mark.letter == "D" else None)
 

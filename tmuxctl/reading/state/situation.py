@@ -131,16 +131,15 @@ class Situation(Value):
         """How the program waits, in words."""
         foreground = self.foreground
         if foreground is None:
-            return "no kernel to ask"
+            return "no evidence from the kernel"
         if foreground.remote_wrapper:
             return f"behind {foreground.remote_wrapper}"
         if foreground.wait is READING:
             return "blocked in read"
         if foreground.wait is POLLING:
-            return (
-                f"waits in {foreground.call.partition('.')[0]} for the terminal{' alone' if foreground.alone else ''}"
-            )
-        return "its process cannot be looked into"
+            only = " only" if foreground.alone else ""
+            return f"waits{only} for the terminal ({foreground.call.partition('.')[0]})"
+        return "its process cannot be inspected"
 
     @property
     def waiter_quiet(self) -> float:
@@ -189,7 +188,7 @@ class Situation(Value):
 def build_situation(evidence: Evidence, profile: Profile | None) -> Situation:
     """Everything the rules look at. ValueError without a look."""
     if not evidence.looks:
-        raise ValueError("there is no look to judge by")
+        raise ValueError("there is no observation to judge")
     looks = _inside(evidence.looks, profile)
     recent = [tty_waits.assess_foreground(look.kernel) for look in looks[:-5:-1]]
     foreground, blinked = _or_blinked(recent, looks)

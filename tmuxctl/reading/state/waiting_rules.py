@@ -40,7 +40,7 @@ COMPUTES = 0.5
 """Of one processor: a program that uses so much of it while it listens is at work."""
 
 MOVES = 0.05
-"""The same for a program that cannot be looked into: what waits uses none."""
+"""The same for a program that cannot be inspected: what waits uses none."""
 
 
 def judge_not_waiting(situation: Situation) -> Verdict | None:
@@ -54,7 +54,7 @@ def judge_not_waiting(situation: Situation) -> Verdict | None:
     match = find_busy_match(situation)
     detail = (match and match[1]) or situation.busy_detail
     confidence = SURE if foreground.certain and not situation.one_look else LIKELY
-    return situation.busy(f"{_describe_work(foreground)}, nobody reads the terminal", detail, confidence=confidence)
+    return situation.busy(f"{_describe_work(foreground)}, no process reads the terminal", detail, confidence=confidence)
 
 
 def _guess_from_text(situation: Situation, foreground: Foreground) -> Verdict | None:
@@ -62,11 +62,11 @@ def _guess_from_text(situation: Situation, foreground: Foreground) -> Verdict | 
     prompt of a program that is alone there, is then more likely read than not."""
     left = situation.text.left
     if patterns.names_answers(left) and (question := input_kinds.find_question_by_text(situation)):
-        return input_kinds.judge_question(question, "its answer may be read", GUESS)
+        return input_kinds.judge_question(question, "the program may be reading its answer", GUESS)
     if foreground.may_wait and patterns.asks_for_name(left):
-        return input_kinds.judge_idle(situation, "it may be read", by=EvidenceKind.PROMPT, confidence=GUESS)
+        return input_kinds.judge_idle(situation, "the program may be reading", by=EvidenceKind.PROMPT, confidence=GUESS)
     if len(foreground.programs) == 1 and patterns.is_likely_prompt(left):
-        return input_kinds.judge_idle(situation, "it may be read", by=EvidenceKind.PROMPT, confidence=GUESS)
+        return input_kinds.judge_idle(situation, "the program may be reading", by=EvidenceKind.PROMPT, confidence=GUESS)
     return None
 
 
@@ -112,7 +112,7 @@ def _judge_not_yet_reading(situation: Situation, foreground: Foreground) -> Verd
         return situation.busy("seen to read the terminal for the first time")
     drawn = situation.look.alternate or situation.waiter_quiet >= READ_BY_PLACE
     if not foreground.certain and (not drawn or not (told or not situation.one_look)):
-        return situation.busy("where it sleeps is also where writing waits")
+        return situation.busy("it may be writing: it sleeps where writes wait, too")
     # output that a person stopped with C-s looks the same from there
     unclear = not foreground.certain and not foreground.hides_input
     if unclear and programs.is_shell(foreground.name) and not situation.text.bare:
@@ -192,7 +192,7 @@ def judge_unreadable(situation: Situation) -> Verdict | None:
         return input_kinds.judge_waiting(situation, LIKELY)
     if situation.processor_share() > MOVES:
         return situation.busy(f"{foreground.name} uses the processor", Detail.COMPUTING, confidence=LIKELY)
-    return _judge_by_text(situation, UNREADABLE_QUIET, f"{foreground.name} cannot be looked into")
+    return _judge_by_text(situation, UNREADABLE_QUIET, f"{foreground.name} cannot be inspected")
 
 
 def judge_remote_wrapper(situation: Situation) -> Verdict | None:
@@ -303,7 +303,7 @@ def _judge_not_yet_polling(situation: Situation, foreground: Foreground) -> Verd
     if foreground.alone and situation.waiter_quiet < ALONE_QUIET:
         return situation.busy(f"printed {quiet:.2f} s ago", Detail.PRINTING)
     if quiet < situation.settle:
-        why = f"printed {quiet:.1f} s ago, its profile waits for {situation.settle:g} s"
+        why = f"printed {quiet:.1f} s ago, its profile asks for {situation.settle:g} s of quiet"
         return situation.busy(why, by=EvidenceKind.ACTIVITY)
     return None
 
@@ -333,12 +333,12 @@ def _judge_event_loop_at_rest(situation: Situation, foreground: Foreground) -> V
         return input_kinds.judge_waiting(situation, LIKELY)
     known = situation.text.bare or situation.at_prompt
     if not known and not (quiet >= max(RAW_QUIET, step) and input_kinds.find_question(situation)):
-        return situation.busy(f"{foreground.name} listens, but nothing stands left of the cursor")
+        return situation.busy(f"{foreground.name} listens, but there is no text left of the cursor")
     needed = _find_quiet_needed(situation)
     if needed is None and situation.raw and quiet >= SETTLE_UNKNOWN:
-        return unknown(f"{foreground.name} listens, quiet for {quiet:.0f} s behind what is no prompt")
+        return unknown(f"{foreground.name} listens, quiet for {quiet:.0f} s after text that is not a prompt")
     if needed is None:
-        return situation.busy("no prompt stands left of the cursor")
+        return situation.busy("there is no prompt left of the cursor")
     if quiet < max(needed, step) and not event_loops.is_prompt_redrawn(situation):
         return situation.busy(f"printed {quiet:.2f} s ago", Detail.PRINTING)
     return input_kinds.judge_waiting(situation, LIKELY)
@@ -419,7 +419,7 @@ def judge_by_text_alone(situation: Situation) -> Verdict:
         return situation.busy("its processes are ending")
     if situation.hides_input and situation.quiet >= PROMPT_QUIET:
         return input_kinds.judge_waiting(situation, LIKELY)
-    return _judge_by_text(situation, TEXT_QUIET, "no kernel to ask")
+    return _judge_by_text(situation, TEXT_QUIET, "no evidence from the kernel")
 
 
 def _judge_by_text(situation: Situation, quiet_needed: float, how: str) -> Verdict:
@@ -480,7 +480,7 @@ def _judge_by_text_without_rule(situation: Situation, shown: str, how: str) -> V
     if sign and quiet >= (SCREEN_QUIET if sign == "tui" else 0.0):
         return idle(situation, sign, None, shown, by=EvidenceKind.PROMPT, confidence=GUESS)
     if quiet >= SETTLE_UNKNOWN and _may_be_waiting(situation):
-        return unknown(f"{how}, quiet for {quiet:.0f} s behind what is no prompt")
+        return unknown(f"{how}, quiet for {quiet:.0f} s after text that is not a prompt")
     return situation.busy(f"{how}, no prompt left of the cursor")
 
 

@@ -28,7 +28,7 @@ def attach_command(control: Control, session: str, *, read_only: bool = False, k
     found = control.call("show", {"session": session})
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
         raise Usage(
-            "attach needs a terminal, and this is none",
+            "attach needs a terminal, and standard input or output is not one",
             reason="no_terminal",
             hint=f"tmuxctl screen {found.name} shows what is on it",
         )

@@ -120,9 +120,9 @@ def check_text(data: bytes, *, canonical: bool, bracketed: bool, multiline: bool
         )
     if len(lines) > 1 and not bracketed and not multiline:
         raise Usage(
-            "the text has several lines: the program would run each as it comes",
+            "the text has several lines: the program would run each line as it arrives",
             reason="multiline",
-            hint="add --multiline to send it so, or --paste where the program knows bracketed paste",
+            hint="add --multiline to send it anyway, or --paste if the program supports bracketed paste",
         )
 
 
@@ -164,7 +164,7 @@ def carry_out(
         raise Unreachable(
             f"tmux did not say in time whether the text reached {pane.name}",
             reason="outcome_unknown",
-            hint=f"ask again with the same id, which types it at most once: --id {write.id}",
+            hint=f"repeat it with the same id, which types it at most once: --id {write.id}",
             id=write.id,
         ) from None
     return _raise_refusal(reasons, pane) if reasons else "done"
@@ -191,7 +191,7 @@ def _raise_refusal(reasons: Collection[str], pane: Pane) -> str:
     """`dup`, or what forbade the write as an error."""
     name = pane.name
     if "other" in reasons:
-        raise NotFound(f"session {name} is another one by now", reason="replaced", hint="tmuxctl ls")
+        raise NotFound(f"session {name} has been replaced by another one", reason="replaced", hint="tmuxctl ls")
     if "dup" in reasons:
         # even if the program has ended: a write that ended it is still that write
         return "dup"
@@ -209,9 +209,9 @@ def _raise_refusal(reasons: Collection[str], pane: Pane) -> str:
         raise lease.leased_error(name)
     if "shared" in reasons:
         raise Conflict(
-            f"what is pressed in {name} would reach other panes too (synchronize-panes)",
+            f"keys pressed in {name} would reach other panes too (synchronize-panes)",
             reason="shared",
-            hint="text that is sent without --paste reaches this pane alone",
+            hint="text sent without --paste reaches only this pane",
         )
     raise Conflict(
         f"a person is reading the history of {name} (copy mode)",

@@ -95,7 +95,7 @@ def exec_script(kind: str, command: str, token: str, path: str, show: bytes = b"
         raise Usage("a shell command cannot hold a NUL byte", reason="bad_text", hint="write \\0 for it")
     template = shell_scripts.SCRIPTS.get(kind)
     if template is None:
-        raise Usage(f"{ascii(kind[:40])} is no kind of shell", reason="bad_shell", hint="bash, zsh, fish or sh")
+        raise Usage(f"{ascii(kind[:40])} is not a kind of shell", reason="bad_shell", hint="bash, zsh, fish or sh")
     quoted = fish_quote if kind == "fish" else shell_word
     values = {"TOKEN": token, "COMMAND": quoted(command), "WORD": quoted(quoted(command))}
     line = quoted(format_typed_line(kind, path))

@@ -302,7 +302,7 @@ class ForeignTransport:
         for command in commands:
             if command[0] != "display-message":
                 raise Denied(
-                    f"{self.io.name} is a pane of somebody else's tmux: {command[0]} would change it",
+                    f"{self.io.name} is a pane of another tmux server: {command[0]} would change it",
                     reason="foreign",
                     hint="only a session that tmuxctl started can do this: tmuxctl new",
                 )

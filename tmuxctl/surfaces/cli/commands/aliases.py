@@ -73,7 +73,7 @@ def _sentence(name: str, stands_for: str) -> str:
 
 
 def _name_config_file() -> str:
-    return f"it stands in {config.config_path()}"
+    return f"it is defined in {config.config_path()}"
 
 
 class AliasHelp(click.Command):

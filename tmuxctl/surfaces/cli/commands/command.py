@@ -194,7 +194,7 @@ class OperationCommand(click.Command):
         if rest and (self.many is None or self.tail_only):
             raise self._extra_word_error(words, rest)
         if self.tail_only and tail == []:
-            raise Usage(f"{self.name}: nothing after --", reason="missing", hint=self._help_hint())
+            raise Usage(f"{self.name}: no command after --", reason="missing", hint=self._help_hint())
         found: dict[str, Any] = {one.name: word for one, word in zip(self.singles, words, strict=False)}
         plenty = tail if self.tail_only else rest
         if self.many is not None and plenty:
@@ -232,7 +232,7 @@ def read_input(options: Options) -> bytes:
     if sys.stdin is None:
         raise Usage("standard input is closed", reason="bad_file", hint="printf '...' | tmuxctl send NAME -")
     if not options.prompt and sys.stdin.isatty():
-        raise Usage("standard input is a terminal, and --no-input forbids to ask it", reason="no_input")
+        raise Usage("standard input is a terminal, and --no-input forbids reading it", reason="no_input")
     try:
         return sys.stdin.buffer.read(INPUT_LIMIT + 2)
     except OSError as error:

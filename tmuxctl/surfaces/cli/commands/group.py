@@ -75,7 +75,7 @@ class Family(OperationGroup):
         from tmuxctl.surfaces.cli.commands import spellings
 
         ours = spellings.find_our_family_command(str(self.name), words[0], self.list_commands(ctx))
-        return f"here that is: {ours}" if ours else super().suggest_command(words, ctx)
+        return f"in tmuxctl: {ours}" if ours else super().suggest_command(words, ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing or has_options(args[:1]):

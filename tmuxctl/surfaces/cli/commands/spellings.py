@@ -158,7 +158,7 @@ def _is_duration(text: str) -> bool:
 _TEXTS = ("input", "text", "key", "option")
 _LITERAL = "text is typed exactly as it is given, without this"
 _NEW_NAME = "the name comes first: tmuxctl new NAME -- CMD"
-_ATTACH = "to sit at its terminal: tmuxctl attach NAME"
+_ATTACH = "to use its terminal: tmuxctl attach NAME"
 _SIZE = "write --size 80x24"
 
 _MEANT: Mapping[tuple[str, str], str] = {
@@ -167,7 +167,7 @@ _MEANT: Mapping[tuple[str, str], str] = {
     ("log", "-c"): "did you mean --tail N? Bytes as they came: --raw",
     ("read", "-n"): "the last lines: tmuxctl log NAME --tail N",
     ("read", "--tail"): "the last lines: tmuxctl log NAME --tail N",
-    ("ls", "-l"): "it is a long list already; all that is known: --json, or tmuxctl show NAME",
+    ("ls", "-l"): "the list is long already; for all that is known: --json, or tmuxctl show NAME",
     ("ls", "-1"): "did you mean -q? It prints names only",
     ("ls", "--all"): "did you mean --ended, those that were killed too, or --all-sockets, other tmux servers too?",
     ("ls", "-A"): "did you mean --ended, or --all-sockets?",
@@ -184,13 +184,13 @@ _MEANT: Mapping[tuple[str, str], str] = {
     ("new", "-i"): _ATTACH,
     ("new", "-x"): _SIZE,
     ("new", "-y"): _SIZE,
-    ("new", "--detach"): "it always is: the session goes on without this terminal",
-    ("new", "--rm"): "a program that is to leave nothing: tmuxctl run -- CMD",
+    ("new", "--detach"): "a session is always detached: it goes on without this terminal",
+    ("new", "--rm"): "to leave nothing behind: tmuxctl run -- CMD",
     ("run", "--rm"): "it always removes the session at the end",
     ("run", "-i"): "a program to talk with: tmuxctl new NAME -- CMD",
     ("run", "-d"): "a program that goes on: tmuxctl new NAME -- CMD",
     ("run", "-c"): "a command for a shell: tmuxctl run -- sh -c 'CMD'",
-    ("screen", "-p"): "it prints by itself: tmuxctl screen NAME",
+    ("screen", "-p"): "it prints without an option: tmuxctl screen NAME",
     ("screen", "-e"): "did you mean --ansi?",
     ("screen", "-S"): "did you mean --scrollback N?",
     ("screen", "-J"): "did you mean --wide?",
@@ -210,7 +210,7 @@ _MEANT: Mapping[tuple[str, str], str] = {
     ("exec", "-i"): _ATTACH,
     ("resize", "-x"): "write tmuxctl resize NAME 100x30",
     ("resize", "-y"): "write tmuxctl resize NAME 100x30",
-    ("attach", "-d"): "people who are attached stay; to fit the session to none of them: --keep-size",
+    ("attach", "-d"): "others who are attached stay attached; to keep the session's size: --keep-size",
     ("watch", "-f"): "it follows by itself",
     ("watch", "-n"): "it prints each change at once; a table: tmuxctl top",
     ("restore", "-n"): "did you mean --dry-run?",

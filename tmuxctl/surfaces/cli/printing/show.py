@@ -197,7 +197,9 @@ class Printer:
             self._text(screen.strip_escapes(result.answer) if told else result.answer)
             self._text("\n")
         if result.truncated:
-            self._note(f"more was printed than an answer holds, or is kept; all there is: tmuxctl log {result.session}")
+            self._note(
+                f"the answer is incomplete: more was printed than it can hold; all that is kept: tmuxctl log {result.session}"
+            )
         if result.passed:
             self._passed(result.passed)
             self._note(f"answered by {result.answered_by} in {result.session}")
@@ -216,19 +218,19 @@ class Printer:
             self._note(f"{result.session} is still {result.state.value} after {result.elapsed:.3g} s")
         elif result.submitted.evidence and not result.submitted.ok and result.state.value != "exited":
             why = result.submitted.evidence
-            self._note(f"not submitted to {result.session}: {why}; look: tmuxctl screen {result.session}")
+            self._note(f"not submitted to {result.session}: {why}; look at it: tmuxctl screen {result.session}")
         elif result.state.value == "unknown":
-            self._note(f"nothing tells whether {result.session} is done; --strict goes on waiting")
+            self._note(f"nothing shows whether {result.session} is done; --strict keeps waiting")
         elif result.kind in (InputKind.LINE, InputKind.CONTINUATION):
             name, unfinished = result.session, result.kind is InputKind.CONTINUATION
             more = "the rest of its input" if unfinished else "a line of input"
-            stop = f"; or drop it: tmuxctl keys {name} C-c" if unfinished else ""
-            hint = f"give it: tmuxctl send {name} TEXT{stop}"
+            stop = f"; or cancel it: tmuxctl keys {name} C-c" if unfinished else ""
+            hint = f"send it: tmuxctl send {name} TEXT{stop}"
             self._note(f"{name} is not at its prompt: it waits for {more}; {hint}")
         elif result.state.value == "exited":
             self._note(f"the program in {result.session} has ended")
         elif not result.complete:
-            self._note(f"that may not be the whole answer; look: tmuxctl screen {result.session}")
+            self._note(f"the answer may be incomplete; look at the screen: tmuxctl screen {result.session}")
 
     def _asked(self, result: results.Answer, asking: results.Asking) -> None:
         """Say what a program asks, and how it is answered."""
@@ -268,7 +270,7 @@ class Printer:
     def print_ran(self, result: Any) -> None:
         write(result.data)
         if result.truncated:
-            self._note("more was printed than --max-bytes lets through: the rest is left out; try --max-bytes 64M")
+            self._note("more was printed than --max-bytes allows, and the rest was left out; try --max-bytes 64M")
         if result.timed_out:
             name, own = result.session, self.meta.waiting and self.meta.waiting.transient
             end = f"it still runs; stop it: tmuxctl keys {name} C-c" if not own else "it was ended"
@@ -288,7 +290,7 @@ class Printer:
             self._lines(*(one.name for one in result.sessions))
         elif not result.sessions:
             start = "no sessions; start one: tmuxctl new -- python3"
-            told = "no session is like that; all of them: tmuxctl ls" if self.arguments else start
+            told = "no session matches; to list all: tmuxctl ls" if self.arguments else start
             self._note(with_socket(told, self.options))
         else:
             self._lines(*table.sessions(result.sessions, self.options))
@@ -305,7 +307,7 @@ class Printer:
         PRINTERS[type(result)](self, result)
         if not {"command", "profile", "candidates"} & self.arguments.keys() and _is_program(self.arguments.get("name")):
             name = self.arguments["name"]
-            self._note(f"{name} is a name here; to run the program: tmuxctl new -- {name}")
+            self._note(f"{name} is only the name of this session; to run the program: tmuxctl new -- {name}")
 
     @prints("tags")
     def print_tag(self, result: Any) -> None:
@@ -330,7 +332,7 @@ class Printer:
                 self._note(f"{one.session}: could not be ended: {', '.join(map(str, one.escaped))}")
             if one.strays:
                 names = ", ".join(f"{stray.pid} ({stray.name})" for stray in one.strays)
-                self._note(f"{one.session}: may have escaped, and was left alone: {names}")
+                self._note(f"{one.session}: processes that may belong to it were left alone: {names}")
             self._left(one.left)
 
     @prints(results.Restored)
@@ -355,11 +357,11 @@ class Printer:
             self._note(f"{one.session}: taken from the environment at login: {', '.join(one.from_login)}")
         if one.secret_missing:
             missing = ", ".join(one.secret_missing)
-            self._note(f"{one.session}: started without what was never stored: {missing}")
+            self._note(f"{one.session}: started without variables that were never stored: {missing}")
         if one.running:
             names = ", ".join(f"{stray.pid} ({stray.name})" for stray in one.running)
             self._note(
-                f"{one.session}: still running from before, without a terminal (`tmuxctl kill` ends it too): {names}"
+                f"{one.session}: still running from its earlier life, without a terminal (`tmuxctl kill` ends it too): {names}"
             )
         if one.outcome == "lost" and one.hint:
             self._note(f"{one.session}: {one.hint}")
@@ -380,7 +382,7 @@ class Printer:
         for one in left:
             self._note(flat(one))
         if left:
-            self._note("settle that, then: tmuxctl prune (with --force whatever was kept is lost)")
+            self._note("resolve that, then: tmuxctl prune (with --force what was kept is lost)")
 
     @prints(results.ServiceInstalled)
     def print_serviceinstalled(self, result: Any) -> None:
@@ -389,9 +391,11 @@ class Printer:
             return
         self._lines(result.service if self.options.quiet else clean(result.file))
         if result.server is not None:
-            self._note(f"a command started the server that runs (pid {result.server}): the service waits for its end")
+            self._note(
+                f"the running server (pid {result.server}) was started by a command: the service waits for its end"
+            )
         if result.linger is False:
-            self._note("what runs ends when you log out: tmuxctl service install --linger")
+            self._note("the server ends when you log out; to keep it: tmuxctl service install --linger")
 
     @prints(results.ServiceRemoved)
     def print_serviceremoved(self, result: Any) -> None:
@@ -431,7 +435,7 @@ class Printer:
             write(result.name + "\n" if self.options.quiet else result.text)
         else:
             self._lines(clean(result.path))
-            self._note(f"complete it there; then: tmuxctl profile test {result.name}")
+            self._note(f"edit it there, then: tmuxctl profile test {result.name}")
         for one in result.notes:
             self._note(one)
 
@@ -445,7 +449,7 @@ class Printer:
         self._lines(*table.checks(result.checks, self.options))
         if not self.options.quiet:
             failed = ", ".join(one.name for one in result.checks if one.ok is False)
-            self._lines(f"does not fit: {failed}" if failed else "fits, as far as it was seen")
+            self._lines(f"does not fit: {failed}" if failed else "fits, as far as could be seen")
 
     @prints("path", "written")
     def print_word(self, result: Any) -> None:

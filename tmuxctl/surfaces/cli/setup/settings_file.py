@@ -69,19 +69,19 @@ def parse(text: str, path: str) -> JsonNode:
     except json.JSONDecodeError as error:
         raise settings_error(path, f"line {error.lineno}, column {error.colno}: {error.msg}") from None
     except _RepeatedKey as error:
-        raise settings_error(path, f"the key {ascii(str(error)[:60])} stands twice in one object") from None
+        raise settings_error(path, f"the key {ascii(str(error)[:60])} occurs twice in one object") from None
     except TooDeep:
         raise settings_error(path, "it is nested too deeply") from None
     except ValueError as error:
-        raise settings_error(path, f"{error} is no JSON") from None
+        raise settings_error(path, f"{error} is not JSON") from None
     if not isinstance(value, dict):
-        raise settings_error(path, f"an object is wanted, not {_describe_kind(value)}")
+        raise settings_error(path, f"expected an object, not {_describe_kind(value)}")
     return _parse_node(text, len(text) - len(body))
 
 
 def settings_error(path: str, what: str) -> Failed:
     """The error for settings that cannot be read."""
-    return Failed(f"{path}: {what}", reason="bad_settings", hint="nothing was changed; mend it and try again")
+    return Failed(f"{path}: {what}", reason="bad_settings", hint="nothing was changed; fix the file and try again")
 
 
 def _make_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -158,7 +158,7 @@ def _get_entry(holder: JsonNode, key: str, kind: type, text: str, path: str) -> 
         line, column = before.count("\n") + 1, found.begin - before.rfind("\n")
         wanted = "an object" if kind is dict else "a list"
         raise settings_error(
-            path, f"line {line}, column {column}: {key} is {_describe_kind(found.value)}, and {wanted} is wanted"
+            path, f"line {line}, column {column}: {key} is {_describe_kind(found.value)}; expected {wanted}"
         )
     return found
 

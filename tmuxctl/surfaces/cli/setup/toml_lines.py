@@ -43,7 +43,7 @@ def parse(text: str, path: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise Usage(f"{path}: {error}", reason="bad_config", hint="mend it; nothing was changed") from None
+        raise Usage(f"{path}: {error}", reason="bad_config", hint="fix the file; nothing was changed") from None
 
 
 def _first_that_reads_as(candidates: Iterator[str], wanted: dict[str, Any], name: str, path: str) -> str:

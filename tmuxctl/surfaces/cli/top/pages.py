@@ -22,19 +22,19 @@ MARK, GAP = 2, 2
 
 HELP = (
     ("Up Down j k", "select a session; PgUp, PgDn, Home, End too"),
-    ("Enter a", "attach: it comes to this terminal; C-b d brings you back here"),
-    ("d", "decide: its question with the answers, one key chooses"),
-    ("i", "interrupt what it does, by the keys its profile names (else C-c)"),
-    ("x K", "kill it, after y; one that has ended is removed"),
-    ("/", "filter: words that a row must hold; a state is a word too"),
+    ("Enter a", "attach to it in this terminal; C-b d comes back here"),
+    ("d", "decide: show its question; one key chooses the answer"),
+    ("i", "interrupt it, by the keys its profile names (else C-c)"),
+    ("x K", "kill it, after y; a session that has ended is removed"),
+    ("/", "filter: words that a row must contain; a state is a word too"),
     ("s", "sort by state, name, processor time, memory, idle time"),
     ("h ?", "this page"),
     ("q Ctrl-C", "quit; all sessions go on"),
 )
 
 ABOUT = (
-    "IDLE is how long ago it last printed. CPU% is of one processor, MEM what is in memory,",
-    "both of the program and all it started. Sessions that want input stand first.",
+    "IDLE: time since the last output. CPU%: share of one processor. MEM: memory in use,",
+    "both of all processes of the session. Sessions that want input come first.",
 )
 
 KEYS = (
@@ -271,9 +271,7 @@ def _heads(view: View, sizes: Sequence[tuple[Column, int]]) -> Line:
 def _body(view: View, found: Sequence[Row], sizes: Sequence[tuple[Column, int]]) -> tuple[list[Line], list[str | None]]:
     """The lines of the table, and whose each is; where there is no session, what to do about it."""
     if not found:
-        text = (
-            "nothing has these words; Escape ends the filter" if view.words else "no sessions; tmuxctl new -- COMMAND"
-        )
+        text = "no session matches; Escape ends the filter" if view.words else "no sessions; tmuxctl new -- COMMAND"
         return [[], [Piece("  " + text, "dim")]], [None, None]
     lines: list[Line] = []
     owners: list[str | None] = []

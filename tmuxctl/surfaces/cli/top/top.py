@@ -124,7 +124,7 @@ class Top:
         if self.note and time.monotonic() - self._noted < TIMING.page.note_seconds:
             return [Piece(f" {self.note}", "error" if self.wrong else "bold")]
         if self.feed.problem:
-            return [Piece(f" not fresh: {flat(self.feed.problem)}", "error")]
+            return [Piece(f"out of date: {flat(self.feed.problem)}", "error")]
         return None
 
     def _hear(self) -> None:
@@ -388,7 +388,7 @@ def _sort(top: Top) -> None:
 
 def _decide(top: Top, one: Session) -> None:
     if one.state is not State.ASKING or not one.asking:
-        top.tell(f"{one.name} asks nothing: it is {one.state.value}")
+        top.tell(f"{one.name} asks no question: it is {one.state.value}")
     elif one.asking.kind.traits.hidden:
         top.tell(f"{one.name} asks for a password: attach, or tmuxctl decide {one.name} --secret-from-env NAME")
     else:
