@@ -65,9 +65,12 @@ QUICK_TESTS := tests/reading tests/terminal/test_keys.py tests/terminal/test_pas
 SNIPPET_TESTS := tests/docs tests/examples
 BROWSER_TESTS := tests/terminal/test_pictures.py
 OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) tests/plays tests/faults
+# tools for a release and for what runs on GitHub, in an environment of their own
+RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
 .PHONY: all hero dev quick test snippets plays browsers test-faults test-tmux test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
+.PHONY: check-workflows
 .DEFAULT_GOAL := all
 
 all:
@@ -142,6 +145,9 @@ mutants: $(VENV)/.mutants
 	nice -n 19 $(BIN)/mutmut run --max-children 1 $(MUTANTS) >build/mutants.log
 	@$(BIN)/python -m tools.mutants
 
+check-workflows: $(VENV)/rails/.made
+	$(VENV)/rails/bin/zizmor --offline --no-progress --persona pedantic .github/workflows
+
 docs: $(VENV)/.dev
 	$(REFERENCE)
 	$(PROFILE_PAGE)
@@ -214,6 +220,10 @@ $(VENV)/.site: $(VENV)/.base
 
 $(VENV)/.coverage $(VENV)/.mutants: $(VENV)/.dev
 	@$(PIP) install -e '.[$(patsubst .%,%,$(notdir $@))]'
+
+$(VENV)/rails/.made: $(VENV)/.made
+	@$(SETUP) venv "$(PYTHON)" "$(VENV)/rails"
+	@$(VENV)/rails/bin/python -m pip --disable-pip-version-check -qq install $(RAILS_TOOLS)
 	@touch $@
 
 # scenarios are played in the system's own Python, which an ordinary user can reach too
