@@ -28,8 +28,10 @@ LIMIT = 1_000_000
 VENDORED = ("click", "libtmux", "pyte", "pyyaml", "wcwidth")
 """psutil is left out: it is compiled, and tmuxctl reads /proc where it is missing. wcwidth is what pyte needs."""
 
-UNUSED = re.compile(r"wcwidth/table_grapheme_overrides/_known_|libtmux/(?:test/|pytest_plugin)|click/testing")
-"""Files that nothing here loads: how other terminals draw some characters, and aids for tests."""
+UNUSED = re.compile(
+    r"wcwidth/table_grapheme_overrides/_known_|libtmux/(?:test/|pytest_plugin)|click/(?:testing|_termui_impl|_winconsole)"
+)
+"""Files that nothing here loads: how other terminals draw some characters, progress bars and pagers, Windows, aids for tests."""
 
 START = """import sys
 
