@@ -24,6 +24,8 @@ PYTHON ?= python3
 # what a release is tried with: the system's own Python
 DIST_PYTHON ?= /usr/bin/python3
 VENV ?= .venv
+# where `make install` puts the command, its manual pages and its completion
+PREFIX ?= $(HOME)/.local
 # tests wait more than they compute; a worker that has none left takes over from another
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3)))
 PYTEST_ARGS ?= -n $(WORKERS) --dist worksteal
@@ -70,7 +72,7 @@ RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
 .PHONY: all hero dev quick test snippets plays browsers test-faults test-tmux test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
-.PHONY: check-workflows
+.PHONY: check-workflows install uninstall
 .DEFAULT_GOAL := all
 
 all:
@@ -191,6 +193,9 @@ dist: $(VENV)/.dev
 	@$(SETUP) system tmux
 	@$(SETUP) ensurepip $(DIST_PYTHON)
 	$(BIN)/python tools/dist.py --python $(DIST_PYTHON)
+
+install uninstall: $(VENV)/.dev
+	@$(BIN)/python -m tools.install $@ --prefix "$(PREFIX)"
 
 clean:
 	rm -rf build dist mutants .pytest_cache .mypy_cache .ruff_cache
