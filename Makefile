@@ -72,7 +72,7 @@ RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
 .PHONY: all hero dev quick test snippets plays browsers test-faults test-tmux test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
-.PHONY: check-workflows install uninstall
+.PHONY: check-workflows release install uninstall
 .DEFAULT_GOAL := all
 
 all:
@@ -193,6 +193,12 @@ dist: $(VENV)/.dev
 	@$(SETUP) system tmux
 	@$(SETUP) ensurepip $(DIST_PYTHON)
 	$(BIN)/python tools/dist.py --python $(DIST_PYTHON)
+
+release: $(VENV)/.dev $(VENV)/rails/.made
+	@test -n "$(VERSION)" || { echo "which version? make release VERSION=0.2.0" >&2; exit 2; }
+	@$(SETUP) system tmux
+	@$(SETUP) ensurepip $(DIST_PYTHON)
+	$(BIN)/python -m tools.release "$(VERSION)" --bom "$(abspath $(VENV))/rails/bin/cyclonedx-py" --python $(DIST_PYTHON)
 
 install uninstall: $(VENV)/.dev
 	@$(BIN)/python -m tools.install $@ --prefix "$(PREFIX)"

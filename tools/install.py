@@ -41,7 +41,9 @@ def main() -> int:
         print(f"-- {command}: {subprocess.check_output([command, '--version'], text=True).strip()}")
     else:
         uninstall(options.prefix)
-        print(f"-- {command}, its manual pages and its completion are gone; sessions, settings and profiles are as they were")
+        print(
+            f"-- {command}, its manual pages and its completion are gone; sessions, settings and profiles are as they were"
+        )
     return 0
 
 
