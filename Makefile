@@ -72,7 +72,7 @@ RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
 .PHONY: all hero dev quick test snippets plays browsers test-faults test-tmux test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
-.PHONY: check-workflows release install uninstall
+.PHONY: check-workflows release deb install uninstall
 .DEFAULT_GOAL := all
 
 all:
@@ -199,6 +199,10 @@ release: $(VENV)/.dev $(VENV)/rails/.made
 	@$(SETUP) system tmux
 	@$(SETUP) ensurepip $(DIST_PYTHON)
 	$(BIN)/python -m tools.release "$(VERSION)" --bom "$(abspath $(VENV))/rails/bin/cyclonedx-py" --python $(DIST_PYTHON)
+
+deb: $(VENV)/.dev
+	sh packaging/debian/build.sh $(BIN)/python dist
+	@if command -v lintian >/dev/null; then lintian --allow-root --fail-on error dist/*.deb; else echo "-- no lintian here: not linted"; fi
 
 install uninstall: $(VENV)/.dev
 	@$(BIN)/python -m tools.install $@ --prefix "$(PREFIX)"
