@@ -24,6 +24,8 @@ PYTHON ?= python3
 # what a release is tried with: the system's own Python
 DIST_PYTHON ?= /usr/bin/python3
 VENV ?= .venv
+# where the files of a release will be
+URL ?= @URL@
 # where `make install` puts the command, its manual pages and its completion
 PREFIX ?= $(HOME)/.local
 # tests wait more than they compute; a worker that has none left takes over from another
@@ -198,7 +200,8 @@ release: $(VENV)/.dev $(VENV)/rails/.made
 	@test -n "$(VERSION)" || { echo "which version? make release VERSION=0.2.0" >&2; exit 2; }
 	@$(SETUP) system tmux
 	@$(SETUP) ensurepip $(DIST_PYTHON)
-	$(BIN)/python -m tools.release "$(VERSION)" --bom "$(abspath $(VENV))/rails/bin/cyclonedx-py" --python $(DIST_PYTHON)
+	$(BIN)/python -m tools.release "$(VERSION)" --python $(DIST_PYTHON) --url "$(URL)" \
+		--bom "$(abspath $(VENV))/rails/bin/cyclonedx-py"
 
 deb: $(VENV)/.dev
 	sh packaging/debian/build.sh $(BIN)/python dist

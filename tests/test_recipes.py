@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import tmuxctl
+from tools import release
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -49,3 +51,40 @@ def test_the_debian_package_holds_the_command_its_pages_and_every_licence(debian
     assert (tmp_path / "usr/share/man/man1/tmuxctl-ask.1.gz").exists()
     copyright_file = (tmp_path / "usr/share/doc/tmuxctl/copyright").read_text()
     assert all(f"== {name}" in copyright_file for name in ("click", "libtmux", "pyte", "pyyaml", "tmuxctl", "wcwidth"))
+
+
+@pytest.fixture(scope="module")
+def recipes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recipes as a release fills them in."""
+    folder = tmp_path_factory.mktemp("recipes")
+    form = folder / "form"
+    form.write_bytes(b"what is released")
+    release.fill_recipes(folder, "0.2.0", "https://files.example/0.2.0/", {"sdist": form, "one-file": form})
+    return folder
+
+
+@pytest.mark.parametrize("name", release.RECIPES)
+def test_a_release_leaves_no_place_to_fill_in(recipes: Path, name: str) -> None:
+    text = (recipes / name).read_text()
+    assert not re.findall(r"@(?:VERSION|URL|SHA256:[\w-]+)@", text)
+    assert release.checksum(recipes / "form") in text
+    assert "https://files.example/0.2.0/" in text
+
+
+def test_the_recipe_for_arch_asks_for_the_versions_that_we_ask_for(recipes: Path) -> None:
+    [depends] = re.findall(r"^depends=\((.*)\)$", (recipes / "aur/PKGBUILD").read_text(), re.MULTILINE)
+    wanted = {f"python-{dependency}".replace("-pyyaml", "-yaml") for dependency in PROJECT["dependencies"]}
+    assert {word.strip("'") for word in depends.split()} == {*wanted, f"python{PROJECT['requires-python']}", "tmux"}
+
+
+def test_the_recipe_for_nix_asks_for_what_we_ask_for(recipes: Path) -> None:
+    recipe = (recipes / "nix/package.nix").read_text()
+    [depends] = re.findall(r"dependencies = with python3Packages; \[ (.*) \];", recipe)
+    assert depends.split() == [re.split("[<>=]", dependency)[0] for dependency in PROJECT["dependencies"]]
+
+
+@pytest.mark.parametrize(("program", "name"), [("bash -n", "aur/PKGBUILD"), ("ruby -c", "homebrew/tmuxctl.rb")])
+def test_the_language_of_a_recipe_takes_it(recipes: Path, program: str, name: str) -> None:
+    if not shutil.which(program.split()[0]):
+        pytest.skip(f"{program.split()[0]} is not installed")
+    subprocess.run([*program.split(), recipes / name], check=True, capture_output=True)

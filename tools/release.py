@@ -13,12 +13,14 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 from tools import dist
 
 VERSION_FILE = Path("tmuxctl/__init__.py")
 CHANGELOG = Path("CHANGELOG.md")
+RECIPES = ("aur/PKGBUILD", "homebrew/tmuxctl.rb", "nix/package.nix")
 
 NEXT = """\
 -- {version} is prepared in dist/. What is left is yours to do:
@@ -39,6 +41,7 @@ def main() -> int:
     parser.add_argument(
         "--bom", required=True, metavar="PROGRAM", help="cyclonedx-py, which writes the bill of materials"
     )
+    parser.add_argument("--url", default="@URL@", help="where the files of dist/ will be: filled into the recipes")
     parser.add_argument("--python", default="/usr/bin/python3", help="the Python the forms are tried with")
     options = parser.parse_args()
     try:
@@ -56,6 +59,10 @@ def main() -> int:
     [wheel] = folder.glob("*.whl")
     write_bom(wheel, options.bom, folder / f"tmuxctl-{options.version}.cdx.json")
     (folder / "SHA256SUMS").write_text(checksums(folder))
+    [sdist] = folder.glob("*.tar.gz")
+    fill_recipes(
+        folder / "packaging", options.version, options.url, {"sdist": sdist, "one-file": folder / "tmuxctl.pyz"}
+    )
     print(NEXT.format(version=options.version))
     return 0
 
@@ -94,10 +101,27 @@ def write_bom(wheel: Path, program: str, target: Path) -> None:
         subprocess.run([*words, "--output-format", "JSON", "--output-file", str(target)], check=True, cwd=folder)
 
 
+def fill_recipes(folder: Path, version: str, url: str, forms: Mapping[str, Path]) -> None:
+    """Write the recipes for other systems, with the version, the place and the checksums of the release filled in."""
+    known = {"@VERSION@": version, "@URL@": url.rstrip("/")}
+    known |= {f"@SHA256:{form}@": checksum(path) for form, path in forms.items()}
+    for recipe in RECIPES:
+        text = (dist.ROOT / "packaging" / recipe).read_text()
+        for name, value in known.items():
+            text = text.replace(name, value)
+        (folder / recipe).parent.mkdir(parents=True, exist_ok=True)
+        (folder / recipe).write_text(text)
+
+
+def checksum(path: Path) -> str:
+    """The SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def checksums(folder: Path) -> str:
     """The SHA-256 of each file, as sha256sum(1) writes and checks them."""
-    files = sorted(path for path in folder.iterdir() if path.name != "SHA256SUMS")
-    return "".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files)
+    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != "SHA256SUMS")
+    return "".join(f"{checksum(path)}  {path.name}\n" for path in files)
 
 
 if __name__ == "__main__":
