@@ -273,7 +273,7 @@ def test_every_directive_of_the_page_is_there_and_every_other_one_is_told() -> N
 def test_the_log_tells_what_was_submitted(server: Server) -> None:
     prompt = "one\nfake:echo#x 1"
     post(server, "/v1/messages", {"messages": [{"role": "user", "content": prompt}]}, packed=True)
-    [entry] = log(server)
+    [entry] = ended_log(server)
     told = {"user": prompt, "user_length": len(prompt), "behaviour": "echo", "outcome": "done", "dialect": "anthropic"}
     assert told.items() <= entry.items()
     assert entry["seconds"] >= 0
@@ -292,14 +292,18 @@ def test_a_connection_that_the_script_cuts_is_told_from_one_that_the_program_lef
 
 
 def outcomes(server: Server) -> dict[str, str]:
-    """What became of each prompt, when every request is over."""
-    ended = threading.Event()
+    """What became of each prompt."""
+    return {entry["user"]: entry["outcome"] for entry in ended_log(server)}
+
+
+def ended_log(server: Server) -> list[dict[str, Any]]:
+    """The log when every request is over: a program has its answer a moment before the server knows that."""
+    waiting = threading.Event()
     for _ in range(int(PATIENCE / 0.05)):
-        entries = log(server)
-        if all("seconds" in entry for entry in entries):
+        if all("seconds" in entry for entry in log(server)):
             break
-        ended.wait(0.05)
-    return {entry["user"]: entry["outcome"] for entry in entries}
+        waiting.wait(0.05)
+    return log(server)
 
 
 def log(server: Server) -> list[dict[str, Any]]:
