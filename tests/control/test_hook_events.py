@@ -130,7 +130,7 @@ def test_a_program_that_tells_only_ends_is_believed(folder: Folder) -> None:
 def test_events_are_kept_in_the_order_they_came(folder: Folder) -> None:
     for number in (3, 1, 2):
         folder.tell("Begin", number, prompt=str(number))
-    assert [one.event.input for one in folder.events().read_all()] == ["1", "2", "3"]
+    assert [one.event.input for one in folder.events().read_between()] == ["1", "2", "3"]
     assert [one.event.input for one in folder.events().read_between(2)] == ["2", "3"]
 
 
@@ -138,7 +138,7 @@ def test_news_is_what_was_not_read_yet(folder: Folder) -> None:
     seen = folder.events()
     folder.tell("Begin", 1)
     assert seen.has_news()
-    seen.read_all()
+    seen.read_between()
     assert not seen.has_news()
 
 
@@ -149,7 +149,7 @@ def test_old_events_go(folder: Folder) -> None:
     (folder.path / "notes.txt").write_text("of somebody else")
     seen = folder.events()
     seen.remove_old()
-    assert [one.event.input for one in seen.read_all()][:1] == ["5"]
+    assert [one.event.input for one in seen.read_between()][:1] == ["5"]
     assert len(list(folder.path.iterdir())) == LIMITS.events_kept + 2
 
 
@@ -170,7 +170,7 @@ NAMES = [
 def test_a_file_of_another_name_is_no_event(folder: Folder) -> None:
     for name in NAMES:
         (folder.path / name).write_text("{}")
-    assert folder.events(ENDS_ONLY).read_all() == []
+    assert folder.events(ENDS_ONLY).read_between() == []
 
 
 def plant_pipe(path: Path, place: Path) -> None:
@@ -203,14 +203,14 @@ PLANTS = [plant_pipe, plant_folder, plant_link, plant_dangling, plant_device]
 def test_what_is_no_plain_file_is_no_event(folder: Folder, place: Path, plant: Plant) -> None:
     plant(folder.path / "End.1.1", place)
     folder.tell("End", 20, text="a plain file")
-    assert [one.event.text for one in folder.events(ENDS_ONLY).read_all()] == ["a plain file"]
+    assert [one.event.text for one in folder.events(ENDS_ONLY).read_between()] == ["a plain file"]
 
 
 def test_an_event_of_any_size_is_read_as_far_as_it_may_be_long(folder: Folder) -> None:
     with (folder.path / "End.1.1").open("wb") as file:
         file.truncate(1 << 40)
     (folder.path / "End.1.2").write_text("[" * 500_000)
-    assert [one.event.text for one in folder.events(ENDS_ONLY).read_all()] == [None, None]
+    assert [one.event.text for one in folder.events(ENDS_ONLY).read_between()] == [None, None]
 
 
 def test_of_a_text_that_is_known_in_part_what_begins_so_counts(folder: Folder) -> None:
@@ -234,14 +234,14 @@ def test_of_many_events_the_newest_are_read(folder: Folder, another: Callable[..
     folder.control = another(limits=Limits(events_bytes=3000))
     for number in range(5):
         folder.tell("End", number, text=str(number) * 1000)
-    assert [one.event.text for one in folder.events(ENDS_ONLY).read_all()] == ["3" * 1000, "4" * 1000]
+    assert [one.event.text for one in folder.events(ENDS_ONLY).read_between()] == ["3" * 1000, "4" * 1000]
 
 
 def test_what_the_profile_does_not_know_is_not_read(folder: Folder) -> None:
     folder.tell("Begin", 1, prompt="known")
     for number in range(LIMITS.events_kept + 1):
         folder.tell("Other", 2 + number)
-    assert [one.event.input for one in folder.events().read_all()] == ["known"]
+    assert [one.event.input for one in folder.events().read_between()] == ["known"]
 
 
 @pytest.mark.parametrize("at", ["first", "last"])

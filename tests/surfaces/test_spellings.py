@@ -185,7 +185,7 @@ def test_another_tools_verb_is_answered_with_ours_and_nothing_is_run(typed: Type
 
 def test_each_answer_names_a_command_that_there_is() -> None:
     there = app.App().list_commands(None)  # type: ignore[arg-type]
-    for theirs in spellings.list_foreign_verbs():
+    for theirs in " ".join(spellings._OURS.values()).split():
         ours = spellings.find_our_command([theirs])
         assert ours is not None
         assert theirs not in there, f"{theirs} is a command"

@@ -9,6 +9,7 @@ import struct
 import sys
 import termios
 import time
+from contextlib import suppress
 from itertools import islice
 
 from tmuxctl.evidence import Tty
@@ -17,14 +18,12 @@ from tmuxctl.transport.probe import Device
 LINKS = 256
 """How many descriptors of a process are looked at."""
 
-READ = os.O_RDONLY | os.O_CLOEXEC
-
 
 def read_tty(path: str) -> Tty | None:
     """How the terminal at `path` treats input, or None when it cannot be asked."""
     try:
         # never held open, never our controlling terminal: it would keep a program from seeing its end
-        handle = os.open(path, READ | os.O_NOCTTY | os.O_NONBLOCK)
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
     except OSError:
         return None
     try:
@@ -112,16 +111,9 @@ class LocalKernelFiles:
         return _read_file(f"/proc/{pid}/fdinfo/{descriptor}", 65536)
 
     def memory(self, pid: int, address: int, size: int) -> bytes:
-        try:
-            handle = os.open(f"/proc/{pid}/mem", READ)
-        except OSError:
-            return b""
-        try:
-            return os.pread(handle, size, address)
-        except (OSError, OverflowError):
-            return b""
-        finally:
-            os.close(handle)
+        with suppress(OSError, OverflowError), open(f"/proc/{pid}/mem", "rb", buffering=0) as file:
+            return os.pread(file.fileno(), size, address)
+        return b""
 
     def terminal(self, path: str) -> Device | None:
         try:
@@ -140,13 +132,6 @@ class LocalKernelFiles:
 
 def _read_file(path: str, size: int = 8192) -> bytes:
     """The first bytes of a file that the kernel makes as it is read; nothing if it cannot be."""
-    try:
-        handle = os.open(path, READ)
-    except OSError:
-        return b""
-    try:
-        return os.read(handle, size)
-    except OSError:
-        return b""
-    finally:
-        os.close(handle)
+    with suppress(OSError), open(path, "rb", buffering=0) as file:
+        return file.read(size)
+    return b""

@@ -55,7 +55,7 @@ def decide(
     tracker.load_looks()
     asking = _await_question(tracker, id)
     if option is None and secret is None:
-        return _build_decided(tracker.observer.pane.name, tracker.verdict, asking, None)
+        return _build_decided(tracker, asking, None)
     # each decision is a writer of its own: of two at once the second observes again before it answers
     holder = lease.LeaseHolder.new()
     with sending.hold_lease(machine, tracker.observer.pane, holder):
@@ -64,9 +64,11 @@ def decide(
         chosen = _give_answer(machine, tracker.observer.pane, asking, option, secret, holder)
     _, remembered = finding.find_with_input(machine, tracker.observer.pane.name)
     tracker.note_input(LastInput.parse(remembered), None)
-    return (
-        _await_next_state(machine, tracker, asking, chosen, timeout) if wait else _await_taken(tracker, asking, chosen)
-    )
+    _observe_until_taken(tracker, asking)
+    if wait:
+        return _await_next_state(machine, tracker, asking, chosen, timeout)
+    tracker.save_looks()
+    return _build_decided(tracker, asking, chosen)
 
 
 def _await_question(tracker: StabilityTracker, id: str | None) -> Asking:
@@ -227,25 +229,10 @@ def _await_next_state(
     from tmuxctl.control.waiting.waits import Conditions, Waiter
 
     limit = current().left(machine.settings.wait_timeout if timeout is None else timeout)
-    _observe_until_taken(tracker, asking)
     conditions = Conditions(idle=True, asking=True, exit=True)
     with Waiter(machine, tracker.observer.pane, conditions, "screen", tracker.last_input, steady=tracker) as waiter:
         end = waiter.until(limit)
-    return Decided(
-        session=end.session,
-        asked=asking,
-        option=chosen,
-        status=end.status,
-        exit_status=end.exit_status,
-        timed_out=end.timed_out,
-    )
-
-
-def _await_taken(tracker: StabilityTracker, asking: Asking, chosen: str) -> Decided:
-    """Observe until the program has taken the answer."""
-    _observe_until_taken(tracker, asking)
-    tracker.save_looks()
-    return _build_decided(tracker.observer.pane.name, tracker.verdict, asking, chosen)
+    return Decided(end.session, asking, chosen, end.status, end.exit_status, end.timed_out)
 
 
 def _observe_until_taken(tracker: StabilityTracker, asking: Asking) -> None:
@@ -259,11 +246,6 @@ def _observe_until_taken(tracker: StabilityTracker, asking: Asking) -> None:
         tracker.clock.sleep(tracker.seconds_until_due())
 
 
-def _build_decided(name: str, verdict: Verdict, asking: Asking, chosen: str | None) -> Decided:
-    return Decided(
-        session=name,
-        asked=asking,
-        option=chosen,
-        status=summaries.status_of(verdict),
-        exit_status=verdict.status,
-    )
+def _build_decided(tracker: StabilityTracker, asking: Asking, chosen: str | None) -> Decided:
+    status = summaries.status_of(tracker.verdict)
+    return Decided(tracker.observer.pane.name, asking, chosen, status, tracker.verdict.status)

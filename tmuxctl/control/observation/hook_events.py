@@ -46,11 +46,7 @@ class HookEvents:
         self._read: dict[str, RecordedEvent | None] = {}
         self._listed: Set[str] = set()
 
-    def read_all(self) -> list[RecordedEvent]:
-        """Every event that is kept and that the profile names, oldest first."""
-        return self.read_between(-inf)
-
-    def read_between(self, moment: float, until: float = inf) -> list[RecordedEvent]:
+    def read_between(self, moment: float = -inf, until: float = inf) -> list[RecordedEvent]:
         """The events of a time, by the wall clock in seconds: of many the newest, oldest first."""
         files = self.transport.files(self.folder)
         self._listed = files.keys()

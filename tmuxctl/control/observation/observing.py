@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from tmuxctl import evidence as evidences
@@ -128,8 +128,7 @@ def wait_until_ready(machine: Machine, session: Session) -> Session:
     began = machine.clock.monotonic()
     deadline = began + (current().left(patience) or 0.0)
     busy: float | None = None
-    watch = machine.transport.watch(tracker.observer.folders, pane.pid)
-    try:
+    with closing(machine.transport.watch(tracker.observer.folders, pane.pid)) as watch:
         while not tracker.observe() or tracker.verdict.state not in (*SETTLED, State.EXITED):
             moment = machine.clock.monotonic()
             settled = tracker.verdict.state in SETTLED
@@ -139,8 +138,6 @@ def wait_until_ready(machine: Machine, session: Session) -> Session:
             current().check()
             watch.wait(min(tracker.seconds_until_due(), timing.start_busy_seconds / 4))
             machine.clock.sleep(tracker.seconds_to_rest())
-    finally:
-        watch.close()
     tracker.save_looks()
     return session_with_state(tracker.current_state())
 

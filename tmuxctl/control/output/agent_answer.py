@@ -6,7 +6,9 @@ interrupt, an error, or with a program without hooks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tmuxctl.control.observation import hook_events
 from tmuxctl.control.observation.hook_events import ENDS, RecordedEvent
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from tmuxctl.reading.answers.transcripts import TranscriptAnswer
     from tmuxctl.terminal.input.paste import LastInput
     from tmuxctl.terminal.tmux.server import Pane
+
+T = TypeVar("T")
 
 ABOVE = drawn_answer.ABOVE
 """Rows above that of the input that are looked at."""
@@ -173,12 +177,17 @@ def _await_transcript(
     """The entry of the transcript; waits at most `patience` seconds for it."""
     assert observer.events is not None
     assert observer.events.hooks.transcript is not None
-    deadline = machine.clock.monotonic() + (patience if path else 0.0)
-    while True:
-        found = hook_events.find_transcript_entry(machine, observer.pane, observer.events.hooks.transcript, path, typed)
-        if found or machine.clock.monotonic() >= deadline:
-            return found
+    transcript = observer.events.hooks.transcript
+    find = partial(hook_events.find_transcript_entry, machine, observer.pane, transcript, path, typed)
+    return _await_found(machine, find, patience if path else 0.0)
+
+
+def _await_found(machine: Machine, find: Callable[[], T | None], patience: float) -> T | None:
+    """What is found within so many seconds."""
+    deadline = machine.clock.monotonic() + patience
+    while (found := find()) is None and machine.clock.monotonic() < deadline:
         machine.clock.sleep(machine.timing.answer.pause_seconds)
+    return found
 
 
 def _reports_turns(observer: Observer, span: TurnSpan) -> bool:
@@ -194,15 +203,12 @@ def _await_turn_end(
     machine: Machine, events: hook_events.HookEvents, span: TurnSpan, typed: str, patience: float
 ) -> RecordedEvent | None:
     """The event that reports the end of this turn; waits at most `patience` seconds for it."""
-    deadline = machine.clock.monotonic() + patience
-    while True:
-        happened = events.read_between(*span)
-        ends = [
-            one for one in happened if one.event.means in ENDS and hook_events.may_be_about(one.event, typed.encode())
-        ]
-        if ends or machine.clock.monotonic() >= deadline:
-            return ends[-1] if ends else None
-        machine.clock.sleep(machine.timing.answer.pause_seconds)
+
+    def find() -> RecordedEvent | None:
+        ends = (one for one in reversed(events.read_between(*span)) if one.event.means in ENDS)
+        return next((one for one in ends if hook_events.may_be_about(one.event, typed.encode())), None)
+
+    return _await_found(machine, find, patience)
 
 
 def _named_transcript(events: hook_events.HookEvents, span: TurnSpan) -> str | None:

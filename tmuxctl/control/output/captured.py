@@ -39,6 +39,7 @@ def screen(
     finding.check_folder(machine, pane)
     offset = finding.open_journal(machine, pane).end()
     verdict = _observe_captured(machine, drawn)
+    above = None if scrollback is None else tuple(screens.plain_text(back, trim=trim).split("\n")) if back else ()
     page = picture = None
     if html or svg:
         from tmuxctl.terminal.picture import render
@@ -56,11 +57,7 @@ def screen(
         state=verdict.state if verdict else State.EXITED,
         by=verdict.by if verdict else EvidenceKind.EXIT,
         position=finding.cursor_at(pane, offset),
-        scrollback=None
-        if scrollback is None
-        else tuple(screens.plain_text(back, trim=trim).split("\n"))
-        if back
-        else (),
+        scrollback=above,
         ansi=screens.styled_text(rows) if ansi else None,
         html=page,
         svg=picture,

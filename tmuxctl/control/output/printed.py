@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from tmuxctl.control.sessions import finding, records
@@ -192,11 +193,10 @@ def _follow(machine: Machine, pane: Pane, journal: Journal, start: int, raw: boo
     """Output as it comes, by whole lines, until the program ends, the session is gone, or the call is cancelled."""
     from tmuxctl.reading.text.lines import Lines
 
-    watch = machine.transport.watch([journal.folder], pane.pid or None)
     pieces: list[str] = []
     lines = Lines(pane.cols, pane.rows, sink=pieces.append, tmux=pane.tmux)
     begun = 0
-    try:
+    with closing(machine.transport.watch([journal.folder], pane.pid or None)) as watch:
         while True:
             finished = journal.finished() or (pane.dead and not pane.pid)
             part = journal.read(start, PART)
@@ -228,8 +228,6 @@ def _follow(machine: Machine, pane: Pane, journal: Journal, start: int, raw: boo
             call.check()
             if not watch.wait(machine.timing.wait.follow_seconds) and _is_gone(machine, pane):
                 return
-    finally:
-        watch.close()
 
 
 def _is_gone(machine: Machine, pane: Pane) -> bool:

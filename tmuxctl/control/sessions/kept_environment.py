@@ -99,10 +99,3 @@ def list_places(kept: Mapping[str, Any]) -> dict[str, str]:
     """The places of given values that were not kept."""
     entries = {name: entry for name, entry in kept.items() if not isinstance(entry, str) and entry.get("given")}
     return {name: entry["from"] for name, entry in entries.items()}
-
-
-def known_variables(kept: Mapping[str, Any]) -> dict[str, str]:
-    """The values that are known at once: those that were kept, and this process's own of inherited variables."""
-    own = {name: os.environ[name] for name in kept if name in os.environ}
-    values = {name: entry if isinstance(entry, str) else own.get(name) for name, entry in kept.items()}
-    return {name: value for name, value in values.items() if value is not None}

@@ -6,7 +6,7 @@ import base64
 import os
 import re
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.control.lifecycle.creation import SessionRequest, new, run_seconds
@@ -23,24 +23,13 @@ from tmuxctl.terminal.tmux.journal import Journal, JournalSlice
 from tmuxctl.terminal.tmux.lease import LeaseHolder
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import shell_word
+from tmuxctl.transport.probe import WAITING
 from tmuxctl.vocabulary import InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
     from tmuxctl.control.observation.observing import StabilityTracker
     from tmuxctl.transport.base import Process
-
-WAITING = (
-    "wait_woken",
-    "n_tty_read",
-    "poll_schedule_timeout",
-    "do_sys_poll",
-    "do_select",
-    "do_poll",
-    "ep_poll",
-    "do_epoll_wait",
-)
-"""Where in the kernel a process sleeps that waits for its terminal (proc(5), wchan)."""
 
 
 class Shell(NamedTuple):
@@ -140,8 +129,7 @@ def _ready(machine: Machine, pane: Pane, journal: Journal, deadline: float | Non
     until = began + timing.ready_seconds
     if deadline is not None:
         until = min(until, deadline)
-    watch = machine.transport.watch([journal.folder], pane.pid)
-    try:
+    with closing(machine.transport.watch([journal.folder], pane.pid)) as watch:
         while True:
             shell, running = _foreground(machine, pane)
             starting = False
@@ -163,8 +151,6 @@ def _ready(machine: Machine, pane: Pane, journal: Journal, deadline: float | Non
             watch.wait(0.02)
             if journal.finished():
                 raise paste.ended_error(server.read_pane(machine.io, pane.name))
-    finally:
-        watch.close()
 
 
 def _refuse_read(machine: Machine, pane: Pane) -> None:
@@ -220,10 +206,10 @@ def _waits(machine: Machine, process: Process) -> bool:
     if process.state != "S":
         return False
     try:
-        where = machine.transport.read(f"/proc/{process.pid}/wchan").decode(errors="replace")
+        where = machine.transport.read(f"/proc/{process.pid}/wchan")
     except TmuxctlError:
         return True
-    return where in ("", "0") or where.startswith(WAITING)
+    return where in (b"", b"0") or where.startswith(WAITING)
 
 
 def _last_mark(journal: Journal, token: str) -> tuple[str | None, bool]:
@@ -352,8 +338,7 @@ class _Run:
             return self.result
         begin_by = time.monotonic() + self.machine.timing.command.start_seconds
         wants = _Wants(self.machine, self.pane)
-        watch = self.machine.transport.watch([self.journal.folder], self.pane.pid)
-        try:
+        with closing(self.machine.transport.watch([self.journal.folder], self.pane.pid)) as watch:
             while True:
                 finished = self.journal.finished()
                 grown = self._grow()
@@ -370,8 +355,6 @@ class _Run:
                     wants.heard()
                 elif self.begun and not until_begun and (asking := wants.look()) and not self._grow():
                     raise self._asking(asking)
-        finally:
-            watch.close()
 
     def _outcome(self, until_begun: bool, *, grown: bool, finished: bool) -> Ran | None:
         """The result once there is one, or the command's shell or session has ended; None while it goes on."""
@@ -537,10 +520,9 @@ def run(machine: Machine, wanted: SessionRequest, *, timeout: float | None, max_
 def _to_end(machine: Machine, pane: Pane, began: float, timeout: float | None, max_bytes: int) -> Ran:
     limit = current().left(timeout)
     journal = finding.open_journal(machine, pane)
-    watch = machine.transport.watch([journal.folder], pane.pid or None)
     wants = _Wants(machine, pane, machine.timing.command.answer_seconds)
     timed_out = False
-    try:
+    with closing(machine.transport.watch([journal.folder], pane.pid or None)) as watch:
         while not journal.finished():
             current().check()
             left = 1.0 if limit is None else began + limit - time.monotonic()
@@ -555,8 +537,6 @@ def _to_end(machine: Machine, pane: Pane, began: float, timeout: float | None, m
                     break
                 if not pane.dead and (asking := wants.look()):
                     raise _unanswered(asking, journal, max_bytes)
-    finally:
-        watch.close()
     pane = server.read_pane(machine.io, pane.name)
     part, end = _first(journal, max_bytes), journal.end()
     data = marks.undo_newlines(part.data)

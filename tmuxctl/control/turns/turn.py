@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.control.input import deciding, sending, submitting
@@ -284,9 +284,8 @@ class _Turn:
     def wait_until_ready(self) -> str:
         """Wait for the program to wait for the next thing, as long as that may reasonably be, else refuse; what then
         stands left of the cursor."""
-        watch = self.machine.transport.watch(self.steady.observer.folders, self.pane.pid)
         began = self.clock.monotonic()
-        try:
+        with closing(self.machine.transport.watch(self.steady.observer.folders, self.pane.pid)) as watch:
             while not (self._may_type(self.clock.monotonic() - began) and self._alone()):
                 self.leases.keep_turn(self.pane)
                 # what the last interrupt came to is seen before there is another
@@ -300,8 +299,6 @@ class _Turn:
                     raise self._busy()
                 watch.wait(min(self.steady.seconds_until_due(), 1.0 if left is None else left, 1.0))
                 self.clock.sleep(self.steady.seconds_to_rest())
-        finally:
-            watch.close()
         # what the turn begins from: the look before the first key
         return self.steady.newest.left
 

@@ -6,6 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from tmuxctl.control.lifecycle import listing
@@ -128,8 +129,8 @@ class _One:
     def run(self) -> None:
         """Look and tell until the session has ended."""
         pid = None if self.pane.dead else self.pane.pid
-        watch = self.machine.transport.watch(self.steady.observer.folders, pid, terminal=self.pane.tty)
-        try:
+        transport = self.machine.transport
+        with closing(transport.watch(self.steady.observer.folders, pid, terminal=self.pane.tty)) as watch:
             self.steady.load_looks()
             while not self.watching.over.is_set():
                 if not self._look():
@@ -137,8 +138,6 @@ class _One:
                 if watch.wait(min(self.machine.timing.wait.sessions_seconds, self.steady.seconds_until_due())):
                     self.steady.note_activity()
                 time.sleep(self.steady.seconds_to_rest())
-        finally:
-            watch.close()
 
     def _look(self) -> bool:
         """Look once and tell what changed; False when there is nothing more to come."""

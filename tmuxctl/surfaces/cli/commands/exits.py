@@ -104,8 +104,3 @@ def list_statuses(operation: Operation) -> Sequence[tuple[str, str]]:
     """The exit statuses of a command, each with what it means there; none where nothing but the general ones is to say."""
     own = _OWN.get(operation.spoken, {})
     return [(status, meaning or _GENERAL[status]) for status, meaning in own.items()]
-
-
-def list_commands() -> list[str]:
-    """The commands that have statuses of their own to tell, as they are typed."""
-    return list(_OWN)

@@ -72,11 +72,6 @@ _FAMILIES: Mapping[str, str] = {
 """The same for the second words of `profile ls` and its like."""
 
 
-def list_foreign_verbs() -> Iterator[str]:
-    """Every verb of another tool that is answered."""
-    return (theirs for words in _OURS.values() for theirs in words.split())
-
-
 def find_our_command(words: Sequence[str]) -> str | None:
     """The command that does what this one does elsewhere, with the session's name if it is there; None if it is unknown."""
     found = next((one for one, theirs in _OURS.items() if words[0] in theirs.split()), None)

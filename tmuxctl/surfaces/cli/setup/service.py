@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import select
 import sys
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -250,12 +250,9 @@ def _edited_error(path: str, hint: str = "compare: tmuxctl service install --dry
 
 def _wait_for_end(transport: LocalTransport, pid: int) -> None:
     """Sleep until a process has ended."""
-    watch = transport.watch((), pid)
-    try:
+    with closing(transport.watch((), pid)) as watch:
         while transport.processes([pid]) and not watch.wait(3600.0):
             pass
-    finally:
-        watch.close()
 
 
 def _notify_manager(text: str) -> None:
