@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from tmuxctl.errors import Denied, TmuxctlError, Usage
@@ -80,6 +80,9 @@ class Meta(Value):
 
 
 operation = Meta
+
+set_up = partial(operation, group="Set up", family=True)
+"""What makes a method one of the commands of two words that set something up."""
 
 
 def _reach_first(function: F) -> F:

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tmuxctl.control.lifecycle.reach import reach
@@ -36,40 +37,15 @@ from tmuxctl.operations import (
     Waiting,
     invoke,
     operation,
+    set_up,
 )
 from tmuxctl.timing import CLOCK, LIMITS, TIMING, Clock, Limits, Timing
 from tmuxctl.vocabulary import StateFilter
 
 if TYPE_CHECKING:
+    from tmuxctl import results
     from tmuxctl.config import Settings
     from tmuxctl.model import Session
-    from tmuxctl.results import (
-        Answer,
-        Decided,
-        Doctor,
-        Event,
-        Explained,
-        Killed,
-        Output,
-        Plan,
-        PluginPage,
-        Plugins,
-        PluginsTested,
-        ProfileChecked,
-        ProfileFile,
-        Profiles,
-        ProfilesTested,
-        Pruned,
-        Ran,
-        Released,
-        Restored,
-        Screen,
-        Sessions,
-        Synced,
-        Wait,
-        Waits,
-        Written,
-    )
     from tmuxctl.transport.base import Transport
 
 ProfileName = Annotated[str, ValueKind("profile", TEXT.schema, TEXT.parse)]
@@ -84,6 +60,10 @@ OptionName = Annotated[str, ValueKind("option", TEXT.schema, TEXT.parse)]
 PluginName = Annotated[str, ValueKind("plugin", TEXT.schema, TEXT.parse), "the name of the plugin"]
 PluginNames = Annotated[tuple[str, ...], ValueKind("plugin", TEXTS.schema, TEXTS.parse)]
 OptionValues = Annotated[tuple[str, ...], ValueKind("name=value", TEXTS.schema, TEXTS.parse)]
+
+_drive = partial(operation, group="Drive")
+_look = partial(operation, group="Look")
+_sessions = partial(operation, group="Sessions")
 
 
 class Control:
@@ -159,9 +139,8 @@ class Control:
 
     # Drive
 
-    @operation(
+    @_drive(
         right="write",
-        group="Drive",
         examples=("send db 'select 1;'", "send db --no-enter -- -R", "printf 'a\\0b' | tmuxctl send db - --no-enter"),
     )
     def send(
@@ -177,7 +156,7 @@ class Control:
         secret_from_fd: Annotated[int | None, "type what can be read from this descriptor, if echo is off"] = None,
         insecure: Annotated[bool, "type the text even at a password prompt"] = False,
         id: Annotated[str | None, "repeat an earlier write whose outcome is unknown: it is typed at most once"] = None,
-    ) -> Written:
+    ) -> results.Written:
         """Type text exactly as given, then press Enter, and return without waiting.
 
         Nothing in the text is special: no key names, no formats, no shell syntax. Text that begins with - goes after
@@ -203,7 +182,7 @@ class Control:
             write_id=id,
         )
 
-    @operation(right="write", group="Drive", examples=("keys db C-c", "keys db Up Enter", "keys db ctrl+r"))
+    @_drive(right="write", examples=("keys db C-c", "keys db Up Enter", "keys db ctrl+r"))
     def keys(
         self,
         session: SessionName,
@@ -212,7 +191,7 @@ class Control:
         repeat: Annotated[int, "how many times to press them"] = 1,
         insecure: Annotated[bool, "press keys that type text even at a password prompt"] = False,
         id: Annotated[str | None, "repeat an earlier write whose outcome is unknown: it is typed at most once"] = None,
-    ) -> Written:
+    ) -> results.Written:
         """Press named keys.
 
         Names are spelled as in tmux (C-c, Up, M-x) or in full (ctrl+c, up, alt+x). All of them are checked before the
@@ -222,9 +201,8 @@ class Control:
 
         return sending.press_named(self.machine, session, keys, repeat=repeat, insecure=insecure, write_id=id)
 
-    @operation(
+    @_drive(
         right="write",
-        group="Drive",
         passes_status=True,
         waiting=Waiting("{names} to run {program}"),
         examples=(
@@ -249,7 +227,7 @@ class Control:
             "the file that the command reads instead of the terminal; /dev/tty is the terminal",
             Flag(own_input=True),
         ] = None,
-    ) -> Ran:
+    ) -> results.Ran:
         """Run a command in a session's shell, print its exact output, and exit with its status.
 
         The command runs in the shell itself, so what cd, export, functions and aliases do lasts. It is refused unless a
@@ -265,9 +243,8 @@ class Control:
         given = None if stdin in (None, "/dev/tty") else os.path.abspath(os.path.expanduser(stdin))
         return commands.execute(self.machine, session, command, timeout=timeout, max_bytes=max_bytes, stdin=given)
 
-    @operation(
+    @_drive(
         right="write",
-        group="Drive",
         waiting=Waiting("{names} to answer"),
         examples=(
             "ask db 'select count(*) from orders;'",
@@ -296,7 +273,7 @@ class Control:
             ProfileNames,
             "the profile of a program that takes the turn if this one is at its usage limit, has ended or is not installed",
         ] = (),
-    ) -> Answer:
+    ) -> results.Answer:
         """Type text into a program, wait for its answer, and print it.
 
         The answer comes without prompt and echo. If the program asks a question, the turn ends (exit status 6), unless
@@ -320,9 +297,8 @@ class Control:
 
         return failover.ask(self.machine, session, given, asked, fallback=fallback, new=new)
 
-    @operation(
+    @_drive(
         right="write",
-        group="Drive",
         examples=(
             "decide fix",
             "decide fix allow",
@@ -343,7 +319,7 @@ class Control:
         secret_from_fd: Annotated[int | None, "a password: what can be read from this descriptor"] = None,
         wait: Annotated[bool, "then wait until the program is idle, asks again or has ended"] = False,
         timeout: Annotated[Seconds | None, "wait at most this long (default: 30s, the setting wait.timeout)"] = None,
-    ) -> Decided:
+    ) -> results.Decided:
         """Answer a program's question, or print it with its options.
 
         An empty answer chooses what Enter alone would choose. Nothing is typed if no question is open, or if --id names
@@ -354,9 +330,8 @@ class Control:
         secret = sending.read_secret(secret_from_env, secret_from_file, secret_from_fd)
         return deciding.decide(self.machine, session, option, id=id, secret=secret, wait=wait, timeout=timeout)
 
-    @operation(
+    @_drive(
         right="read",
-        group="Drive",
         waiting=Waiting("{names} {until}", unless=("now",), until="to be idle"),
         examples=(
             "wait db",
@@ -395,7 +370,7 @@ class Control:
         now: Annotated[bool, "check once, do not wait; exit status 1 if the condition does not hold"] = False,
         any: Annotated[Names | None, "until the condition holds for one of these sessions: A,B,C"] = None,
         all: Annotated[Names | None, "until the condition holds for each of these sessions: A,B,C"] = None,
-    ) -> Wait | Waits:
+    ) -> results.Wait | results.Waits:
         """Wait for a state of a program, a text, or its end; the first condition that holds ends the wait.
 
         Whether a program is idle is judged by what it does, not by silence: by the marks of its shell, by the kernel
@@ -421,11 +396,7 @@ class Control:
 
     # Look
 
-    @operation(
-        right="read",
-        group="Look",
-        examples=("screen db", "screen db --svg db.svg", "screen db --scrollback 200"),
-    )
+    @_look(right="read", examples=("screen db", "screen db --svg db.svg", "screen db --scrollback 200"))
     def screen(
         self,
         session: SessionName,
@@ -438,7 +409,7 @@ class Control:
         ] = None,
         trim: Annotated[bool, "leave out spaces at the end of rows"] = True,
         wide: Annotated[bool, "join rows that the terminal wrapped"] = False,
-    ) -> Screen:
+    ) -> results.Screen:
         """Print what a person would see now: rows of text without control characters."""
         from tmuxctl.control.output import captured
 
@@ -446,9 +417,8 @@ class Control:
             self.machine, session, ansi=ansi, html=html, svg=svg, scrollback=scrollback, trim=trim, wide=wide
         )
 
-    @operation(
+    @_look(
         right="read",
-        group="Look",
         streams=True,
         view="cursor",
         examples=("read db", "read db --since c1:9f2c.1:118", "read build --follow"),
@@ -463,7 +433,7 @@ class Control:
         follow: Annotated[bool, "keep printing until the program ends", Flag(("-f",))] = False,
         raw: Annotated[bool, "print the bytes as they came, with escape sequences"] = False,
         answer_to: Annotated[str | None, "print the answer to the last input that contains this text"] = None,
-    ) -> Output | Iterator[Output]:
+    ) -> results.Output | Iterator[results.Output]:
         """Print a session's output after a cursor, as text, with the cursor for the next read."""
         if answer_to is not None:
             from tmuxctl.control.turns import turn
@@ -473,7 +443,7 @@ class Control:
 
         return printed.read(self.machine, session, since=since, follow=follow, raw=raw)
 
-    @operation(right="read", group="Look", streams=True, examples=("log build", "log build -n 20 -f"))
+    @_look(right="read", streams=True, examples=("log build", "log build -n 20 -f"))
     def log(
         self,
         session: SessionName,
@@ -481,15 +451,14 @@ class Control:
         tail: Annotated[int | None, "only the last N lines", Flag(("-n",))] = None,
         follow: Annotated[bool, "keep printing until the program ends", Flag(("-f",))] = False,
         raw: Annotated[bool, "print the bytes as they came, with escape sequences"] = False,
-    ) -> Output | Iterator[Output]:
+    ) -> results.Output | Iterator[results.Output]:
         """Print everything that a session printed, as far back as its journal goes."""
         from tmuxctl.control.output import printed
 
         return printed.log(self.machine, session, tail=tail, follow=follow, raw=raw)
 
-    @operation(
+    @_look(
         right="read",
-        group="Look",
         events=True,
         streams=True,
         examples=(
@@ -507,15 +476,14 @@ class Control:
             StateFilter | None,
             "print only changes to this state; prompt: ready for the next command, input: wants any other input",
         ] = None,
-    ) -> Iterator[Event]:
+    ) -> Iterator[results.Event]:
         """Print each session's state, then every change of it; end when all named sessions have ended."""
         from tmuxctl.control.waiting import watching
 
         return watching.watch(self.machine, session, state)
 
-    @operation(
+    @_look(
         right="read",
-        group="Look",
         examples=("explain db", "explain --file screen.txt --profile python", "explain db --evidence --json >why.json"),
     )
     def explain(
@@ -530,7 +498,7 @@ class Control:
         ] = None,
         before: Annotated[FileName | None, "the screen before the last input: print the answer that came since"] = None,
         evidence: Annotated[bool, "include the evidence itself, which --file can judge again"] = False,
-    ) -> Explained:
+    ) -> results.Explained:
         """Say why a session has the state it has: each piece of evidence, its age, and what it argued for."""
         from tmuxctl.control.observation import explaining
 
@@ -542,7 +510,7 @@ class Control:
             raise Usage("name a session or a file", reason="missing", hint="tmuxctl explain NAME, or --file SCREEN")
         return explaining.explain_live(self.machine, session, evidence=evidence)
 
-    @operation(right="read", group="Look", view="facts", examples=("show db", "show db --json"))
+    @_look(right="read", view="facts", examples=("show db", "show db --json"))
     def show(self, session: SessionName) -> Session:
         """Print everything known about one session."""
         from tmuxctl.control.lifecycle import listing
@@ -551,9 +519,8 @@ class Control:
 
     # Sessions
 
-    @operation(
+    @_sessions(
         right="create",
-        group="Sessions",
         waiting=Waiting("{names} to be ready", unless=("wait", "dry_run")),
         view="started",
         examples=(
@@ -612,7 +579,7 @@ class Control:
         ] = "first",
         wait: Annotated[bool, "wait until it is ready, asks, has ended, or has been busy for 2 s"] = True,
         dry_run: Annotated[bool, "print what would be done, and do nothing"] = False,
-    ) -> Session | Plan:
+    ) -> Session | results.Plan:
         """Start a program in a session of its own, which outlives this command and your terminal."""
         from tmuxctl.control.lifecycle import creation
 
@@ -648,9 +615,8 @@ class Control:
 
         return observing.wait_until_ready(self.machine, made)
 
-    @operation(
+    @_sessions(
         right="create",
-        group="Sessions",
         passes_status=True,
         waiting=Waiting("{program} in {names} to end", transient=True),
         examples=("run -- make test", "run --timeout 10m -- ./deploy.sh"),
@@ -667,7 +633,7 @@ class Control:
         with_: Annotated[tuple[str, ...], "apply a plugin: NAME, NAME=VALUE or NAME:option=value"] = (),
         timeout: Annotated[Seconds | None, "end the program after this long (default: none; in a sandbox 1h)"] = None,
         max_bytes: Annotated[Bytes, "return at most this much of the output"] = 64 << 20,
-    ) -> Ran:
+    ) -> results.Ran:
         """Run a program in a new session, print its output, and remove the session.
 
         The exit status is that of the program, or 124 if it took too long. A program that asks a question is ended if
@@ -689,9 +655,8 @@ class Control:
         )
         return commands.run(self.machine, wanted, timeout=timeout, max_bytes=max_bytes)
 
-    @operation(
+    @_sessions(
         right="read",
-        group="Sessions",
         rows=True,
         examples=("ls", "ls --state input", "ls --tag nightly -F '{name}\\t{state}'", "ls --json"),
     )
@@ -705,17 +670,13 @@ class Control:
         tag: Annotated[str | None, ValueKind("tag", TEXT.schema, TEXT.parse), "only sessions with this tag"] = None,
         all_sockets: Annotated[bool, "also the panes of your other tmux servers"] = False,
         ended: Annotated[bool, "also killed sessions whose output is still kept", Flag(("-a",))] = False,
-    ) -> Sessions:
+    ) -> results.Sessions:
         """List all sessions, including ended, lost and adopted ones."""
         from tmuxctl.control.lifecycle import listing
 
         return listing.ls(self.machine, state=state, tag=tag, all_sockets=all_sockets, ended=ended)
 
-    @operation(
-        right="create",
-        group="Sessions",
-        examples=("adopt tmux:work:1.0 build", "adopt tmux@other:%3 --profile psql"),
-    )
+    @_sessions(right="create", examples=("adopt tmux:work:1.0 build", "adopt tmux@other:%3 --profile psql"))
     def adopt(
         self,
         target: Annotated[str, "tmux:TARGET, or tmux@SOCKET:TARGET; see ls --all-sockets"],
@@ -733,16 +694,15 @@ class Control:
 
         return adopting.adopt(self.machine, target, name, profile=profile)
 
-    @operation(right="kill", group="Sessions", idempotent=True, view="pairs", examples=("release build",))
-    def release(self, names: Annotated[AdoptedNames, "the names of adopted panes"]) -> Released:
+    @_sessions(right="kill", idempotent=True, view="pairs", examples=("release build",))
+    def release(self, names: Annotated[AdoptedNames, "the names of adopted panes"]) -> results.Released:
         """Stop driving adopted panes: their programs go on, and what was kept about them here is removed."""
         from tmuxctl.control.lifecycle import adopting
 
         return adopting.release(self.machine, names)
 
-    @operation(
+    @_sessions(
         right="write",
-        group="Sessions",
         idempotent=True,
         view="tags",
         examples=("tag build nightly web", "tag build --remove web", "tag build"),
@@ -759,9 +719,8 @@ class Control:
 
         return tagging.change_tags(self.machine, session, tags, remove)
 
-    @operation(
+    @_sessions(
         right="kill",
-        group="Sessions",
         idempotent=True,
         examples=("kill db", "kill --all", "kill build --signal INT --grace 10s", "kill tmux:work:1.0 --force"),
     )
@@ -775,7 +734,7 @@ class Control:
         force: Annotated[
             bool, "also end panes of another tmux, and remove unsaved work that plugins would keep"
         ] = False,
-    ) -> Killed:
+    ) -> results.Killed:
         """End sessions: send the signal to the whole process tree, after the grace period KILL, then remove the
         session.
 
@@ -785,33 +744,28 @@ class Control:
 
         return ending.kill(self.machine, session, everything=all, signal=signal, grace=grace, force=force)
 
-    @operation(right="write", group="Sessions", examples=("rename db shop",))
+    @_sessions(right="write", examples=("rename db shop",))
     def rename(self, session: SessionName, name: Annotated[NewName, "the new name"]) -> Session:
         """Give a session another name; its id and cursors stay valid."""
         from tmuxctl.control.lifecycle import changing
 
         return changing.rename(self.machine, session, name)
 
-    @operation(right="write", group="Sessions", idempotent=True, examples=("resize db 100x30",))
+    @_sessions(right="write", idempotent=True, examples=("resize db 100x30",))
     def resize(self, session: SessionName, size: Annotated[SizeText, "columns x rows"]) -> Session:
         """Change a session's terminal size."""
         from tmuxctl.control.lifecycle import changing
 
         return changing.resize(self.machine, session, size)
 
-    @operation(
-        right="create",
-        group="Sessions",
-        idempotent=True,
-        examples=("restore --dry-run", "restore", "restore db build"),
-    )
+    @_sessions(right="create", idempotent=True, examples=("restore --dry-run", "restore", "restore db build"))
     def restore(
         self,
         session: Annotated[SessionNames, "names or ids; default: every lost session"] = (),
         *,
         dry_run: Annotated[bool, "print what would be done, and start nothing"] = False,
         timeout: Annotated[Seconds, "how long preparing each session may take"] = 60.0,
-    ) -> Restored:
+    ) -> results.Restored:
         """Start lost sessions again, after tmux's server died or the machine was restarted.
 
         A session gets back its name, id, folder, size, environment and plugins, and its earlier output can still be
@@ -823,10 +777,10 @@ class Control:
         # what it names is lost, and so nowhere else
         return restoring.restore(self.machine, session, dry_run=dry_run, timeout=timeout)
 
-    @operation(right="write", group="Sessions", idempotent=True, examples=("sync", "sync topic"))
+    @_sessions(right="write", idempotent=True, examples=("sync", "sync topic"))
     def sync(
         self, session: Annotated[SessionNames, "names or ids; default: every session that has something to bring"] = ()
-    ) -> Synced:
+    ) -> results.Synced:
         """Bring what was committed in a sandbox to your repository, while its session goes on.
 
         `kill` does so too. The branch that is checked out in the sandbox is moved, unless you moved it yourself. What
@@ -836,13 +790,13 @@ class Control:
 
         return ending.sync(self.machine, session)
 
-    @operation(right="kill", group="Sessions", idempotent=True, examples=("prune --dry-run", "prune"))
+    @_sessions(right="kill", idempotent=True, examples=("prune --dry-run", "prune"))
     def prune(
         self,
         *,
         dry_run: Annotated[bool, "print what would be removed, and remove nothing"] = False,
         force: Annotated[bool, "also remove what plugins keep: worktrees with unsaved work"] = False,
-    ) -> Pruned:
+    ) -> results.Pruned:
         """Remove sessions whose program has ended, and what is kept of lost and killed ones.
 
         A worktree with work that exists nowhere else is kept, and the result names it.
@@ -856,58 +810,43 @@ class Control:
     @operation(right="read", group="Set up", examples=("doctor", "doctor --fix"))
     def doctor(
         self, *, fix: Annotated[bool, "end processes that sessions of this server left behind"] = False
-    ) -> Doctor:
+    ) -> results.Doctor:
         """Check what tmuxctl needs: tmux, its server, folders, limits; and say what to do about a problem."""
         from tmuxctl.control.setup import doctor
 
         return doctor.examine(self.machine, fix=fix)
 
-    @operation(right="read", group="Set up", family=True, examples=("profile ls", "profile ls --json"))
-    def profile_ls(self) -> Profiles:
+    @set_up(right="read", examples=("profile ls", "profile ls --json"))
+    def profile_ls(self) -> results.Profiles:
         """List the profiles, which say how programs look; your own come before the shipped ones."""
         from tmuxctl.control.setup import profiles
 
         return profiles.ls()
 
-    @operation(
-        right="read",
-        group="Set up",
-        family=True,
-        examples=("profile show python", "profile show bash >~/.config/tmuxctl/profiles/mine.yaml"),
-    )
-    def profile_show(self, name: Annotated[ProfileName, "the name of the profile, or a file"]) -> ProfileFile:
+    @set_up(right="read", examples=("profile show python", "profile show bash >~/.config/tmuxctl/profiles/mine.yaml"))
+    def profile_show(self, name: Annotated[ProfileName, "the name of the profile, or a file"]) -> results.ProfileFile:
         """Print a profile as one file, with everything it extends."""
         from tmuxctl.control.setup import profiles
 
         return profiles.show(name)
 
-    @operation(
-        right="read",
-        group="Set up",
-        family=True,
-        examples=("profile test", "profile test mine", "profile test ./mine.yaml"),
-    )
+    @set_up(right="read", examples=("profile test", "profile test mine", "profile test ./mine.yaml"))
     def profile_test(
         self, name: Annotated[ProfileNames, "names, or files; default: every profile"] = ()
-    ) -> ProfilesTested:
+    ) -> results.ProfilesTested:
         """Judge the saved screens of profiles; exit status 1 if one is judged wrongly."""
         from tmuxctl.control.setup import profiles
 
         return profiles.test(name)
 
-    @operation(
-        right="create",
-        group="Set up",
-        family=True,
-        examples=("profile check python", "profile check bash -- bash --norc"),
-    )
+    @set_up(right="create", examples=("profile check python", "profile check bash -- bash --norc"))
     def profile_check(
         self,
         name: Annotated[ProfileName, "the name of the profile, or a file"],
         command: Annotated[tuple[str, ...], "start this instead of the profile's own command"] = (),
         *,
         timeout: Annotated[Seconds, "how long the program may take to be ready"] = 30.0,
-    ) -> ProfileChecked:
+    ) -> results.ProfileChecked:
         """Try a profile on the installed program; exit status 1 if it does not fit.
 
         The program is started in a session and an empty folder of its own. Nothing is typed except what ends it. The
@@ -918,12 +857,7 @@ class Control:
 
         return profile_check.check_profile(self.machine, name, command, timeout=timeout)
 
-    @operation(
-        right="create",
-        group="Set up",
-        family=True,
-        examples=("profile new irb -- irb", "profile new shop --stdout -- ./shop --console"),
-    )
+    @set_up(right="create", examples=("profile new irb -- irb", "profile new shop --stdout -- ./shop --console"))
     def profile_new(
         self,
         name: Annotated[ProfileName, "the name of the new profile"],
@@ -932,7 +866,7 @@ class Control:
         timeout: Annotated[Seconds, "how long the program may take to start"] = 20.0,
         stdout: Annotated[bool, "print the profile, write no file"] = False,
         force: Annotated[bool, "overwrite a profile of this name"] = False,
-    ) -> ProfileFile:
+    ) -> results.ProfileFile:
         """Start a program once and write a first profile for it, with its prompt, and its screen as a test.
 
         The file is written to your folder, where it takes precedence over a shipped profile of the same name.
@@ -941,32 +875,29 @@ class Control:
 
         return first_profile.make_profile(self.machine, name, command, timeout=timeout, print_only=stdout, force=force)
 
-    @operation(right="read", group="Set up", family=True, examples=("plugin ls", "plugin ls --json"))
-    def plugin_ls(self) -> Plugins:
+    @set_up(right="read", examples=("plugin ls", "plugin ls --json"))
+    def plugin_ls(self) -> results.Plugins:
         """List the plugins: your own, installed and shipped ones; and why one of them cannot be used."""
         from tmuxctl.control.setup import plugins
 
         return plugins.ls(self.machine.timing.plugin)
 
-    @operation(right="read", group="Set up", family=True, examples=("plugin show env", "plugin show nice --json"))
-    def plugin_show(self, name: PluginName) -> PluginPage:
+    @set_up(right="read", examples=("plugin show env", "plugin show nice --json"))
+    def plugin_show(self, name: PluginName) -> results.PluginPage:
         """Describe a plugin: what it is for, its options, how to give them, and whether it can work here."""
         from tmuxctl.control.setup import plugins
 
         return plugins.show(name, self.machine.timing.plugin)
 
-    @operation(
-        right="create",
-        group="Set up",
-        family=True,
-        examples=("plugin test nice", "plugin test nice --option level=15", "plugin test env timeout"),
+    @set_up(
+        right="create", examples=("plugin test nice", "plugin test nice --option level=15", "plugin test env timeout")
     )
     def plugin_test(
         self,
         name: Annotated[PluginNames, "names; default: every plugin"] = (),
         *,
         option: Annotated[OptionValues, "test a single plugin with this value of an option"] = (),
-    ) -> PluginsTested:
+    ) -> results.PluginsTested:
         """Test plugins without starting a session; exit status 1 if one breaks the rules for plugins.
 
         The tests apply a plugin to commands, folders and variables of every kind, and check that it cleans up. Each

@@ -126,7 +126,10 @@ def _command(command: OperationCommand) -> str:
         _rows("", "option", help.list_options(operation)),
         _rows("", "exit status", exits.list_statuses(operation)),
         f"Needs the right to {operation.meta.right}{_traits(operation)}.\n",
-        *_result(operation),
+        *(
+            f"Result `{name}`: {', '.join(f'`{one}`' for one in names)}. {about}\n"
+            for name, names, about in results_of(operation)
+        ),
     ]
     return "\n".join(part for part in parts if part)
 
@@ -140,11 +143,6 @@ def _traits(operation: Operation) -> str:
     return "; " + ", ".join(traits) if traits else ""
 
 
-def _result(operation: Operation) -> Iterator[str]:
-    for name, names, about in results_of(operation):
-        yield f"Result `{name}`: {', '.join(f'`{one}`' for one in names)}. {about}\n"
-
-
 def results_of(operation: Operation) -> Iterator[tuple[str, list[str], str]]:
     """Each kind of result an operation gives: its name, its fields, and what it is."""
     for kind in result_classes(operation):
@@ -156,7 +154,7 @@ def result_classes(operation: Operation) -> list[type[Value]]:
     """The classes of the result, read from the annotation with the names of the model at hand."""
     annotation: Any = operation.function.__annotations__.get("return")
     if isinstance(annotation, str):
-        known = {**vars(model), **vars(results), "Iterator": Iterator, "Any": Any}
+        known = {**vars(model), **vars(results), "results": results, "Iterator": Iterator, "Any": Any}
         annotation = eval(annotation, known)
     return [one for one in get_args(annotation) or (annotation,) if isinstance(one, type) and issubclass(one, Value)]
 

@@ -10,7 +10,7 @@ import click
 
 from tmuxctl import config
 from tmuxctl.errors import Usage
-from tmuxctl.operations import TEXT, ValueKind, operation
+from tmuxctl.operations import TEXT, ValueKind, set_up
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
 from tmuxctl.surfaces.cli.printing.output import note
 from tmuxctl.surfaces.cli.setup import toml_lines
@@ -26,32 +26,20 @@ SettingName = Annotated[
 class SettingsOperations(CommandLineOperations):
     """Operations of the user's settings."""
 
-    @operation(
-        right="read",
-        group="Set up",
-        family=True,
-        view="settings",
-        examples=("config show", "config show --json"),
-    )
+    @set_up(right="read", view="settings", examples=("config show", "config show --json"))
     def config_show(self) -> Any:
         """Show every setting with its value and its origin: option, variable, file or default."""
         listed = self._list_settings()
         self._note_unused(one.name for one in listed if one.name in config.UNUSED)
         return {"path": config.config_path(), "settings": [one._asdict() for one in listed]}
 
-    @operation(right="read", group="Set up", family=True, view="path", examples=("config path",))
+    @set_up(right="read", view="path", examples=("config path",))
     def config_path(self) -> Any:
         """Print the path of the settings file, whether it exists or not."""
         path = config.config_path()
         return {"path": path, "exists": os.path.exists(path)}
 
-    @operation(
-        right="read",
-        group="Set up",
-        family=True,
-        view="written",
-        examples=("config get wait.timeout", "config get wait.timeout --json"),
-    )
+    @set_up(right="read", view="written", examples=("config get wait.timeout", "config get wait.timeout --json"))
     def config_get(self, name: SettingName) -> Any:
         """Print the value of one setting, as it was written."""
         if not _is_alias(name):
@@ -68,10 +56,8 @@ class SettingsOperations(CommandLineOperations):
             raise Usage(f"no alias {ascii(name[6:46])}", reason="bad_alias", hint=known or "tmuxctl config show")
         return found._asdict()
 
-    @operation(
+    @set_up(
         right="write",
-        group="Set up",
-        family=True,
         idempotent=True,
         examples=(
             "config set wait.timeout 5min",
@@ -100,7 +86,7 @@ class SettingsOperations(CommandLineOperations):
         if not _is_alias(name) and (variable := config.RULES[name].variable) and os.environ.get(variable):
             note(f"{variable} is set, and takes precedence over it", self.options)
 
-    @operation(right="write", group="Set up", family=True, idempotent=True, examples=("config unset wait.timeout",))
+    @set_up(right="write", idempotent=True, examples=("config unset wait.timeout",))
     def config_unset(self, name: SettingName) -> None:
         """Remove one setting or alias from config.toml, so that the default applies again."""
         if not _is_alias(name) and name not in config.UNUSED:

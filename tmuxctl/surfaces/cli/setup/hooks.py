@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Usage
-from tmuxctl.operations import operation
+from tmuxctl.operations import operation, set_up
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
 from tmuxctl.surfaces.cli.printing.output import note, tell
 from tmuxctl.surfaces.cli.setup import settings_file
@@ -47,10 +47,8 @@ class HookOperations(CommandLineOperations):
         if self.options.verbose:
             tell(f"tmuxctl: {said}")
 
-    @operation(
+    @set_up(
         right="write",
-        group="Set up",
-        family=True,
         idempotent=True,
         examples=("hooks install claude --dry-run", "hooks install claude", "hooks install claude --deny-list"),
     )
@@ -89,13 +87,7 @@ class HookOperations(CommandLineOperations):
             note("tmuxctl is not in your PATH: until it is, the hooks do nothing", self.options)
         return _apply_change(program, path, before, after, dry_run)
 
-    @operation(
-        right="write",
-        group="Set up",
-        family=True,
-        idempotent=True,
-        examples=("hooks uninstall claude --dry-run", "hooks uninstall claude"),
-    )
+    @set_up(right="write", idempotent=True, examples=("hooks uninstall claude --dry-run", "hooks uninstall claude"))
     def hooks_uninstall(
         self,
         program: Annotated[str, "claude or gemini"],
