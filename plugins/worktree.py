@@ -398,7 +398,7 @@ def _is_there(
         return True
     if checked_out and not os.path.islink(where):
         raise _checked_out_elsewhere(branch, checked_out)
-    if _is_empty(where):
+    if not os.path.islink(where) and os.path.isdir(where) and not os.listdir(where):
         return False
     raise Failed(f"{where} is in the way", reason="exists", hint="look at it, then move it or choose another: path=DIR")
 
@@ -415,10 +415,6 @@ def _checked_out_elsewhere(branch: str, path: str) -> Conflict:
     if not os.path.lexists(path):
         hint = "if it does not exist any more: git worktree prune"
     return Conflict(f"branch {branch} is checked out at {path}", reason="checked_out", hint=hint)
-
-
-def _is_empty(path: str) -> bool:
-    return not os.path.islink(path) and os.path.isdir(path) and not os.listdir(path)
 
 
 def _git_folder(tree: str, common: str) -> str:

@@ -100,7 +100,7 @@ def _merge_settings(path: str, text: str, options: Mapping[str, Any], environmen
     values = {name: rule.value for name, rule in RULES.items()}
     for source, given in (
         (path, _parse_settings(path, text) if text else {}),
-        ("environment", _from_environment(environment)),
+        ("environment", {name: found for name, rule in RULES.items() if (found := environment.get(rule.variable))}),
         ("option", options),
     ):
         for name, value in given.items():
@@ -254,10 +254,6 @@ def _unknown_setting(name: str, place: str) -> Usage:
     return Usage(f"{place}: no setting {ascii(name[:80])}", reason="bad_config", hint=suggest(name, RULES) or known)
 
 
-def _from_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: environment[rule.variable] for name, rule in RULES.items() if environment.get(rule.variable)}
-
-
 def _check_setting(name: str, value: object, source: str, text: str) -> Any:
     try:
         return RULES[name].check(value)
@@ -300,10 +296,6 @@ def _check_program(value: object) -> str:
     raise _invalid_value(value, "program", "a name found through PATH, or an absolute path")
 
 
-def _check_size(value: object) -> Size:
-    return parse_size(value if isinstance(value, str) else str(value))
-
-
 def _check_whole(low: int, high: int) -> Callable[[object], int]:
     def check(value: object) -> int:
         number = int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}", value) else value
@@ -339,7 +331,7 @@ DAY = 86400.0
 RULES: Mapping[str, SettingRule] = {
     "tmux.socket": SettingRule("tmuxctl", "tmuxctl", _check_socket, "TMUXCTL_SOCKET"),
     "tmux.binary": SettingRule("tmux", "tmux", _check_program),
-    "tmux.size": SettingRule("120x40", Size(120, 40), _check_size, "TMUXCTL_SIZE"),
+    "tmux.size": SettingRule("120x40", Size(120, 40), lambda value: parse_size(str(value)), "TMUXCTL_SIZE"),
     "tmux.history": SettingRule(20000, 20000, _check_whole(0, 10_000_000)),
     "wait.timeout": SettingRule("30s", 30.0, _check_seconds(0, 30 * DAY), "TMUXCTL_TIMEOUT"),
     "wait.ask_timeout": SettingRule("120s", 120.0, _check_seconds(0, 30 * DAY)),

@@ -288,7 +288,8 @@ def _bring_back(record: Mapping[str, Any], spec: SessionSpec) -> list[str]:
     told += [f"{_short_name(name)} is kept as {record['parked']}/{name.removeprefix('refs/')}" for name in parked]
     told += [f"{_short_name(name)} could not be written" for name in failed]
     if not failed:
-        _write_file(os.path.dirname(copy), os.path.basename(copy) + ".refs", _format_references({**base, **changed}))
+        kept_lines = "".join(f"{oid} {name}\n" for name, oid in {**base, **changed}.items())
+        _write_file(os.path.dirname(copy), os.path.basename(copy) + ".refs", kept_lines)
         write_record(f"{copy}.json", {**record, "head": new.head if moved else record["head"]})
         return told
     raise Failed("; ".join(told), reason="git", hint="look at it: git status; then tmuxctl sync")
@@ -441,10 +442,6 @@ def _read_base(copy: str) -> dict[str, str]:
     """The references that the copy began with, or that came back since."""
     lines = read_file(copy + ".refs", MOST_LIST_BYTES).decode(errors="surrogateescape").splitlines()
     return {name: oid for oid, _, name in (line.partition(" ") for line in lines)}
-
-
-def _format_references(references: Mapping[str, str]) -> str:
-    return "".join(f"{oid} {name}\n" for name, oid in references.items())
 
 
 def _read_record(copy: str) -> dict[str, Any]:

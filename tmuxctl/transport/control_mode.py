@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from tmuxctl.errors import NotFound, TmuxctlError, Unreachable
+from tmuxctl.errors import NotFound, Unreachable
 from tmuxctl.transport.base import (
     Command,
     Guard,
@@ -325,16 +325,12 @@ def _join_blocks(part: bytes) -> bytes:
             )
         text = part[end + 1 : close_line + 1]
         if error_line > end_line:
-            raise _block_error(text)
+            raise error_of_complaint(text.decode(errors="replace").strip().removeprefix("parse error: "))
         # flags 0: a block of a hook, not of our list
         if guard.endswith(b" 1"):
             output.append(text)
         position = part.index(b"\n", close_line + 1) + 1
     return b"".join(output)
-
-
-def _block_error(text: bytes) -> TmuxctlError:
-    return error_of_complaint(text.decode(errors="replace").strip().removeprefix("parse error: "))
 
 
 def _read_last_words(received: bytes, errors: int) -> str:

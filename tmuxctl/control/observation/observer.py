@@ -126,7 +126,9 @@ class Observer:
             tmux=pane.tmux,
         )
         self._clock = probe.wall
-        self._add_to_window(look)
+        self.looks.append(look)
+        while look.at - self.looks[0].at > self.timing.window_seconds:
+            self.looks.popleft()
         return self._add_event_loops(look)
 
     def _add_event_loops(self, look: Look) -> Look:
@@ -147,10 +149,6 @@ class Observer:
             return self.events.newest_hook(probe.wall, 0.0, b"", False)
         cut = len(capture.last_input) >= options.FACTS_SIZE
         return self.events.newest_hook(probe.wall, probe.wall - (probe.at - last_input.at), last_input.typed, cut)
-
-    def add_earlier(self, looks: Sequence[Look]) -> None:
-        """Begin the window with the looks that another process took just before."""
-        self.looks.extend(looks)
 
     @property
     def evidence(self) -> Evidence:
@@ -173,10 +171,6 @@ class Observer:
             return None
         return screens.find_drawn_cursor(self._capture.rows, self.pane.tmux)
 
-    def clear_looks(self) -> None:
-        """Begin a new window: what was seen before an input says nothing about what comes after it."""
-        self.looks.clear()
-
     def _programs_ended(self, kernel: Kernel | None) -> bool:
         """Whether the kernel named programs in the last look and names none now: tmux should know how they ended."""
         before = self.looks[-1].kernel if self.looks else None
@@ -195,11 +189,6 @@ class Observer:
         elif start > self._searched:
             self._mark = None
         self._searched = end
-
-    def _add_to_window(self, look: Look) -> None:
-        self.looks.append(look)
-        while look.at - self.looks[0].at > self.timing.window_seconds:
-            self.looks.popleft()
 
     def _hides_input(self, profile: Profile) -> bool | None:
         """Whether a field that the program draws hides what is written in it, by the words the program was started with."""

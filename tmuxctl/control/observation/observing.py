@@ -227,7 +227,8 @@ class StabilityTracker:
     def note_input(self, last_input: LastInput | None, switches_before: dict[tuple[int, int], int] | None) -> None:
         """Begin anew after an input: what was seen before it says nothing about what comes."""
         self.last_input, self.switches_before = last_input, switches_before
-        self.observer.clear_looks()
+        # what was seen before an input says nothing about what comes after it
+        self.observer.looks.clear()
         self.verdict, self.is_stable, self._input_taken = UNSEEN, False, last_input is None
         self.was_busy = self.not_reading = False
         self._output_at = self._input_at = self.clock.monotonic()
@@ -294,7 +295,7 @@ class StabilityTracker:
         clock = self.observer.transport.clock()
         looks = load_looks(self.observer)
         fresh = [look for look in looks if 0 <= clock - look.at < self.timing.window_seconds and look.at > input_at]
-        self.observer.add_earlier(fresh)
+        self.observer.looks.extend(fresh)
         if fresh and clock - fresh[-1].at < self.timing.recent_seconds:
             self.verdict = self.observer.verdict()
             self._verdict_since -= clock - fresh[-1].at

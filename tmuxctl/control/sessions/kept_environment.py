@@ -97,5 +97,4 @@ def recover_variables(
 
 def list_places(kept: Mapping[str, Any]) -> dict[str, str]:
     """The places of given values that were not kept."""
-    entries = {name: entry for name, entry in kept.items() if not isinstance(entry, str) and entry.get("given")}
-    return {name: entry["from"] for name, entry in entries.items()}
+    return {name: entry["from"] for name, entry in kept.items() if not isinstance(entry, str) and entry.get("given")}

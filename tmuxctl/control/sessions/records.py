@@ -89,14 +89,10 @@ def list_lost(machine: Machine, panes: list[Pane]) -> list[Session]:
     missing = [name for name in names.keys() - {pane.id for pane in panes} if re.fullmatch(UUID, name)]
     if not missing:
         return []
-    server = _running_server(machine)
+    path = f"{machine.transport.home}/{layout.SERVER}"
+    server = read_short_file(machine, path) if server_pid(machine) else b""
     found = [one for name in missing if (one := _lost_session(machine, name, server))]
     return sorted(found, key=lambda one: natural_key(one.name))
-
-
-def _running_server(machine: Machine) -> bytes:
-    """The record of the server that runs, empty if there is none."""
-    return read_short_file(machine, f"{machine.transport.home}/{layout.SERVER}") if server_pid(machine) else b""
 
 
 def read_short_file(machine: Machine, path: str) -> bytes:

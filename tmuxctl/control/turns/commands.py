@@ -163,16 +163,13 @@ def _refuse_read(machine: Machine, pane: Pane) -> None:
     if verdict.state is State.ASKING:
         raise asks(pane.name, verdict)
     if verdict.state is State.IDLE and verdict.kind is not InputKind.PROMPT:
+        awaited = "the rest of a command" if verdict.kind is InputKind.CONTINUATION else "a line of input"
         raise Conflict(
-            f"the shell in {pane.name} shows no prompt: it may wait for {_awaited(verdict.kind)} ({verdict.why})",
+            f"the shell in {pane.name} shows no prompt: it may wait for {awaited} ({verdict.why})",
             reason="busy",
             hint=f"look at it: tmuxctl screen {pane.name}; to type into it: tmuxctl send {pane.name} TEXT; "
             f"to discard the input: tmuxctl keys {pane.name} C-c",
         )
-
-
-def _awaited(kind: str | None) -> str:
-    return "the rest of a command" if kind is InputKind.CONTINUATION else "a line of input"
 
 
 def _young(machine: Machine, pane: Pane) -> bool:

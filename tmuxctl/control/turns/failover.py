@@ -86,11 +86,6 @@ def _died(answer: Answer) -> bool:
     return bool(answer.exit_status) and answer.exit_status not in ENDING.values()
 
 
-def says_limit(text: str, profile: Profile | None) -> bool:
-    """True if an answer's own words are those of a limit."""
-    return bool(text.strip()) and _is_error(text, _limits(profile), "")
-
-
 def _limits(profile: Profile | None) -> list[Rule]:
     return [rule for rule in profile.errors if rule.detail == Detail.LIMITED] if profile else []
 
@@ -289,7 +284,8 @@ class _Failover:
         words = answer.answer or answer.error or ""
         if answer.state is State.IDLE:
             # a hook may tell a limit before the screen does
-            if answer.detail != Detail.LIMITED and not says_limit(words, profile):
+            said = bool(words.strip()) and _is_error(words, _limits(profile), "")
+            if answer.detail != Detail.LIMITED and not said:
                 return _failed(there, answer)
             seen = self._seen(there)
             if seen.verdict.detail != Detail.LIMITED or _told(answer, seen.look):

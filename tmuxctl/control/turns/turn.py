@@ -420,7 +420,11 @@ class _Turn:
             history, screen = self.pane.history, self.steady.newest.screen
             try:
                 first, taken = submitting.Submission(
-                    self.machine, self.steady, profile, self.leases.holder, self._keep_leases
+                    self.machine,
+                    self.steady,
+                    profile,
+                    self.leases.holder,
+                    lambda: self.leases.keep_turn(self.pane, writing=True),
                 ).submit(text.rstrip(b"\r\n"))
             except submitting.QuestionAppeared:
                 self.leases.stop_writing(self.pane.name)
@@ -434,9 +438,6 @@ class _Turn:
         with Waiter(self.machine, self.pane, Conditions(exit=True), "screen", self.steady.last_input) as waiter:
             waiter.steady = self.steady
             return waiter.result(None, "the text was not taken")
-
-    def _keep_leases(self) -> None:
-        self.leases.keep_turn(self.pane, writing=True)
 
     def _start_writing(self) -> None:
         while not self.leases.start_writing(self.pane):

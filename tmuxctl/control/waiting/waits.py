@@ -103,7 +103,8 @@ def wait(
     except Exited as error:
         if error.reason != "ended_elsewhere" or not wanted.exit:
             raise
-        return _ended_elsewhere(session)
+        # it was gone before, and nobody knows how it ended
+        return Wait(session, WaitCondition.EXIT, "exit: status unknown", status=records.ended_status())
 
 
 def _with_screen(waiter: Waiter, found: Wait) -> Wait:
@@ -118,11 +119,6 @@ def _with_screen(waiter: Waiter, found: Wait) -> Wait:
     except (NotFound, Unreachable):
         return found
     return changed(found, text="\n".join(rows[-SHOWN_ROWS:]))
-
-
-def _ended_elsewhere(session: str) -> Wait:
-    """The result of a wait for the end of a session that was gone before, nobody knows how."""
-    return Wait(session, WaitCondition.EXIT, "exit: status unknown", status=records.ended_status())
 
 
 def _limit(machine: Machine, timeout: float | None) -> float | None:

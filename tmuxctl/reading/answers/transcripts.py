@@ -117,11 +117,9 @@ def matches(data: Any, where: Mapping[str, str]) -> bool:
 
 def _matches_any(pattern: str, found: Sequence[Any]) -> bool:
     known = patterns.compile_pattern(pattern)
-    return known is not None and any(known.search(_to_text(value)) for value in found)
-
-
-def _to_text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return known is not None and any(
+        known.search(value if isinstance(value, str) else json.dumps(value)) for value in found
+    )
 
 
 def _join_texts(data: Any, path: str | None) -> str | None:

@@ -30,9 +30,10 @@ SHELL_END = Pattern(r"[$#%❯➜λ]$")
 def judge_waiting(situation: Situation, confidence: Confidence) -> Verdict:
     """The verdict on a program that waits: what for."""
     question = find_question(situation)
+    if question is not None and situation.hides_input:
+        return asking(question, "echo off", by=EvidenceKind.KERNEL, confidence=confidence)
     if question is not None:
-        by = EvidenceKind.KERNEL if situation.hides_input else EvidenceKind.ASKING_MARK
-        return asking(question, _describe_wait(situation), by=by, confidence=confidence)
+        return asking(question, situation.wait_description, confidence=confidence)
     by = EvidenceKind.PROMPT if situation.at_prompt else EvidenceKind.KERNEL
     return judge_idle(situation, situation.wait_description, by=by, confidence=confidence)
 
@@ -40,10 +41,6 @@ def judge_waiting(situation: Situation, confidence: Confidence) -> Verdict:
 def judge_question(question: Asking, how: str, confidence: Confidence) -> Verdict:
     """The verdict on a question told by its text."""
     return asking(question, how, confidence=confidence)
-
-
-def _describe_wait(situation: Situation) -> str:
-    return "echo off" if situation.hides_input else situation.wait_description
 
 
 def find_question(situation: Situation) -> Asking | None:

@@ -63,9 +63,7 @@ def _guess_from_text(situation: Situation, foreground: Foreground) -> Verdict | 
     left = situation.text.left
     if patterns.names_answers(left) and (question := input_kinds.find_question_by_text(situation)):
         return input_kinds.judge_question(question, "the program may be reading its answer", GUESS)
-    if foreground.may_wait and patterns.asks_for_name(left):
-        return input_kinds.judge_idle(situation, "the program may be reading", by=EvidenceKind.PROMPT, confidence=GUESS)
-    if len(foreground.programs) == 1 and patterns.is_likely_prompt(left):
+    if patterns.asks_for_name(left) or (len(foreground.programs) == 1 and patterns.is_likely_prompt(left)):
         return input_kinds.judge_idle(situation, "the program may be reading", by=EvidenceKind.PROMPT, confidence=GUESS)
     return None
 

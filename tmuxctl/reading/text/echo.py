@@ -16,11 +16,7 @@ def without_echo(text: str, typed: bytes, *, first: bool, again: bool) -> str:
     that looks like a prompt.
     Blanks do not count: terminals and editors show tabs and wraps in their own ways.
     """
-    wanted = [
-        bare
-        for bare in (_strip_invisible(line) for line in re.split(r"[\r\n]", typed.decode(errors="replace")))
-        if bare
-    ]
+    wanted = [bare for line in re.split(r"[\r\n]", typed.decode(errors="replace")) if (bare := _strip_invisible(line))]
     lines = text.split("\n")
     at = 0
     if first:

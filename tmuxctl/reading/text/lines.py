@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import dropwhile
-from typing import NamedTuple
+from typing import Any
 
 from tmuxctl import widths
 
@@ -64,17 +64,8 @@ Row = str | list[str]
 """A text while each of its characters is a cell; else a list of cells, with an empty one behind each wide character."""
 
 
-class _OuterScreen(NamedTuple):
-    rows: list[Row]
-    wrapped: list[bool]
-    touched: list[bool]
-    done: list[str | None]
-    done_wrapped: list[bool]
-    dropped: bool
-    written: bool
-    top: int
-    x: int
-    y: int
+OF_SCREEN = ("_rows", "_wrapped", "_touched", "_done", "_done_wrapped", "_dropped", "_written", "_top", "_x", "_y")
+"""What the lines know of one of the two screens: kept of the normal one while the other shows."""
 
 
 class RowJoiner:
@@ -149,7 +140,7 @@ class Lines:
         self._done_wrapped: list[bool] = []
         self._top, self._x, self._y = 0, x, y
         self._mark = (x, y)
-        self._outer: _OuterScreen | None = None
+        self._outer: dict[str, Any] | None = None
         self._dropped = self._written = self._graphics = False
         self._last = ""
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
@@ -552,16 +543,13 @@ class Lines:
 
     def _switch_screen(self, on: bool) -> None:
         if on and self._outer is None:
-            rows = self._rows, self._wrapped, self._touched, self._done, self._done_wrapped
-            self._outer = _OuterScreen(*rows, self._dropped, self._written, self._top, self._x, self._y)
+            self._outer, row = {name: getattr(self, name) for name in OF_SCREEN}, self._y - self._top
             self._rows, self._wrapped, self._touched, self._done, self._done_wrapped = [""], [False], [False], [], []
             self._dropped, self._written, self._top = False, False, 0
-            self._move_to_row(self._outer.y - self._outer.top)
+            self._move_to_row(row)
         elif not on and self._outer is not None:
-            kept, self._outer = self._outer, None
-            self._rows, self._wrapped, self._touched = kept.rows, kept.wrapped, kept.touched
-            self._done, self._done_wrapped, self._dropped = kept.done, kept.done_wrapped, kept.dropped
-            self._written, self._top, self._x, self._y = kept.written, kept.top, kept.x, kept.y
+            vars(self).update(self._outer)
+            self._outer = None
 
 
 @lru_cache(16)

@@ -69,7 +69,7 @@ def styled_rows(captured: bytes) -> list[str]:
     style: dict[str, str] = {}
     drawing = False
     for line in _keep_styles(captured.decode("utf-8", "replace")).removesuffix("\n").split("\n"):
-        row_parts = [_style_sequence(style)]
+        row_parts = [f"\x1b[{';'.join(style.values())}m" if style else ""]
         for part in re.split(_STYLED_OR_DRAWN, line):
             if not part:
                 continue
@@ -118,7 +118,7 @@ def strip_escapes(data: str | bytes) -> str:
     plain = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
     if "\x1b" in plain:
         plain = re.sub(_SEQUENCE, "", plain)
-    return re.sub(_CONTROL_BUT_TAB, _replace_control, plain)
+    return re.sub(_CONTROL_BUT_TAB, lambda found: "\ufffd" if found[0] >= "\ud800" else "", plain)
 
 
 def _is_visible(row: str) -> bool:
@@ -130,10 +130,6 @@ def _is_visible(row: str) -> bool:
         elif part and (part.strip(" ") or not _SEEN_ON_BLANKS.isdisjoint(style)):
             return True
     return False
-
-
-def _replace_control(found: re.Match[str]) -> str:
-    return "\ufffd" if found[0] >= "\ud800" else ""
 
 
 def _keep_styles(plain: str) -> str:
@@ -174,7 +170,3 @@ def _apply_style(style: dict[str, str], parameters: str) -> None:
         for name in _OFF.get(code, ()):
             style.pop(name, None)
         at += length
-
-
-def _style_sequence(style: dict[str, str]) -> str:
-    return f"\x1b[{';'.join(style.values())}m" if style else ""

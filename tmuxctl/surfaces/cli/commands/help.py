@@ -148,15 +148,11 @@ def format_synopsis(operation: Operation) -> str:
     words = [operation.spoken, "[OPTIONS]"]
     for one in (one for one in operation.parameters if one.positional):
         shown = format_metavar(operation, one)
-        shown = f"-- {shown}" if one.many and takes_command(one) else shown
+        # these words are a command of their own, with options of its own
+        shown = f"-- {shown}" if one.many and one.kind.word == "text" else shown
         shown = f"{shown}|-" if one.kind.word == "input" else shown
         words.append(shown if one.required else f"[{shown}]")
     return " ".join(words)
-
-
-def takes_command(one: Parameter) -> bool:
-    """True for words that are a command of their own, with options of its own."""
-    return one.kind.word == "text"
 
 
 def format_metavar(operation: Operation, one: Parameter) -> str:

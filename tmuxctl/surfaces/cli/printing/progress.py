@@ -43,7 +43,8 @@ def waiting(
     try:
         yield
     finally:
-        line.wipe()
+        line.done.set()
+        line.writer.join()
 
 
 def shown(options: Options) -> bool:
@@ -101,11 +102,6 @@ class _Line:
         """Begin, with the first line after a second."""
         self.writer = threading.Thread(target=self._write, daemon=True)
         self.writer.start()
-
-    def wipe(self) -> None:
-        """End, and leave no trace."""
-        self.done.set()
-        self.writer.join()
 
     def _write(self) -> None:
         if self.done.wait(self.timing.line_seconds):

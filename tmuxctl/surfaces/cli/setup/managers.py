@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
@@ -76,11 +75,6 @@ class Manager(Protocol):
 
     def enable_linger(self) -> None:
         """Have the user's services start with the machine, and stay when the user leaves."""
-
-
-def find_manager(socket: str) -> Manager:
-    """The service of a socket, with the manager that this system has."""
-    return Launchd(socket) if sys.platform == "darwin" else Systemd(socket)
 
 
 def seal(text: str) -> str:

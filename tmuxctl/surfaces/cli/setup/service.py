@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tmuxctl import config
 from tmuxctl.errors import Conflict, Failed, TmuxctlError, Unreachable
-from tmuxctl.operations import operation
+from tmuxctl.operations import set_up
 from tmuxctl.ownership import make_parents
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
 from tmuxctl.surfaces.cli.ending import Terminated, raise_on_sigterm
@@ -46,10 +46,8 @@ GIVEN = ("PATH", "LANG", "LC_ALL", "LC_CTYPE")
 class ServiceOperations(CommandLineOperations):
     """Operations of the service that keeps the server."""
 
-    @operation(
+    @set_up(
         right="create",
-        group="Set up",
-        family=True,
         idempotent=True,
         examples=("service install --dry-run", "service install", "service install --linger"),
     )
@@ -87,13 +85,7 @@ class ServiceOperations(CommandLineOperations):
         foreign = server if server != manager.state().pid else None
         return ServiceInstalled(manager.name, manager.path, text, before != text, manager.linger(), foreign)
 
-    @operation(
-        right="kill",
-        group="Set up",
-        family=True,
-        idempotent=True,
-        examples=("service uninstall", "service uninstall --stop"),
-    )
+    @set_up(right="kill", idempotent=True, examples=("service uninstall", "service uninstall --stop"))
     def service_uninstall(
         self, *, stop: Annotated[bool, "also end the server and all of its sessions"] = False
     ) -> ServiceRemoved:
@@ -119,9 +111,7 @@ class ServiceOperations(CommandLineOperations):
             manager.reload()
         return ServiceRemoved(manager.name, manager.path, there is not None, manager.state().running)
 
-    @operation(
-        right="read", group="Set up", family=True, view="pairs", examples=("service status", "service status --json")
-    )
+    @set_up(right="read", view="pairs", examples=("service status", "service status --json"))
     def service_status(self) -> ServiceStatus:
         """Show whether the service is installed, enabled and running, and which process is the server."""
         from tmuxctl.results import ServiceStatus
@@ -140,7 +130,7 @@ class ServiceOperations(CommandLineOperations):
             linger=manager.linger(),
         )
 
-    @operation(right="create", group="Set up", family=True, examples=("service run --restore &",))
+    @set_up(right="create", examples=("service run --restore &",))
     def service_run(
         self,
         *,
@@ -182,7 +172,8 @@ class ServiceOperations(CommandLineOperations):
         return config.load({"tmux.socket": self.options.socket}).tmux_socket
 
     def _manager(self) -> Manager:
-        return managers.find_manager(self._socket())
+        socket = self._socket()
+        return managers.Launchd(socket) if sys.platform == "darwin" else managers.Systemd(socket)
 
     def _server_pid(self) -> int | None:
         """The pid of the server that runs, as far as it answers."""
