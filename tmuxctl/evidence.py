@@ -198,7 +198,8 @@ def looks(lines: Iterable[Mapping[str, Any]]) -> Iterator[Look]:
             kernel = kernel._replace(clock=clock)
         version = fields.get("tmux")
         fields["tmux"] = (version[0], version[1]) if version else None
-        yield Look(**{**fields, "mark": _mark(fields["mark"]), "hook": _hook(fields["hook"]), "kernel": kernel})
+        hook = None if fields["hook"] is None else Hook(*fields["hook"])
+        yield Look(**{**fields, "mark": _mark(fields["mark"]), "hook": hook, "kernel": kernel})
 
 
 def _flat(look: Look) -> dict[str, Any]:
@@ -212,10 +213,6 @@ def _flat(look: Look) -> dict[str, Any]:
 
 def _mark(value: Any) -> LastMark | None:
     return None if value is None else LastMark(*value)
-
-
-def _hook(value: Any) -> Hook | None:
-    return None if value is None else Hook(*value)
 
 
 def _kernel(value: Any) -> Kernel | None:
@@ -232,21 +229,3 @@ def _tty(value: Any) -> Tty:
 
 def _program(value: Any) -> Program:
     return Program._make([*value[:-1], tuple(Thread(*thread) for thread in value[-1])])
-
-
-def degraded(kernel: Kernel | None, level: str) -> Kernel | None:
-    """The same as a machine that tells less would have told it: how an observation is judged for several machines."""
-    if kernel is None or level == FULL:
-        return kernel
-    if level == NONE:
-        return None
-    programs = tuple(
-        one._replace(
-            level=WCHAN if one.level == FULL else one.level,
-            threads=tuple(
-                thread._replace(call=None, tty=None, alone=False, timeout=None, inward=False) for thread in one.threads
-            ),
-        )
-        for one in kernel.programs
-    )
-    return kernel._replace(programs=programs, inner=degraded(kernel.inner, level))

@@ -31,7 +31,7 @@ HEAD = "schema: tmuxctl/profile@1\n"
 def cases():
     for file in sorted(SCREENS.glob("*/expected.yaml")):
         lines = parse_yaml(file.read_bytes(), str(file))
-        for case in schema.parse_tests(lines, str(file)):
+        for case in schema.NodeReader(str(file), None).tests(lines):
             yield pytest.param(file.parent, case, id=f"{file.parent.name}-{case.file}")
 
 
@@ -68,7 +68,8 @@ def test_without_its_profile_no_screen_is_surely_idle_that_is_not(place, folder,
     "folder", sorted(path.parent for path in SCREENS.glob("*/expected.yaml")), ids=lambda path: path.name
 )
 def test_a_profile_has_three_real_screens_of_each_state_it_knows(place, folder):
-    listed = schema.parse_tests(parse_yaml((folder / "expected.yaml").read_bytes(), folder.name), folder.name)
+    root = parse_yaml((folder / "expected.yaml").read_bytes(), folder.name)
+    listed = schema.NodeReader(folder.name, None).tests(root)
     states = [case.state or "busy" for case in listed]
     profile = library.load(folder.name, keys=tmux_keys)
     known = {"idle": profile.prompt or profile.continuation, "asking": profile.asking, "busy": profile.busy}

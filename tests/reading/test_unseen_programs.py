@@ -28,7 +28,7 @@ SHORT = 20
 
 def cases() -> Iterator[tuple[str, ScreenTest]]:
     for file in sorted(UNSEEN.glob("*/expected.yaml")):
-        for case in schema.parse_tests(parse_yaml(file.read_bytes(), str(file)), str(file)):
+        for case in schema.NodeReader(str(file), None).tests(parse_yaml(file.read_bytes(), str(file))):
             yield file.parent.name, case
 
 

@@ -73,7 +73,7 @@ def parse(data: bytes, where: str, name: str, *, keys: Keys | None = None) -> Pr
 
     Usage `bad_profile` names the line, what is wrong there, and what would be right.
     """
-    reader = _NodeReader(where, keys)
+    reader = NodeReader(where, keys)
     root = parse_yaml(data, where)
     entries = reader.entries(root, "the profile", KEYS)
     said = entries.pop("schema", None)
@@ -90,17 +90,12 @@ def parse(data: bytes, where: str, name: str, *, keys: Keys | None = None) -> Pr
     return ProfileDocument(where, given, tests)
 
 
-def parse_tests(root: YamlNode, where: str) -> tuple[ScreenTest, ...]:
-    """A list of saved screens, as it stands under `tests` or in a file of its own."""
-    return _NodeReader(where, None).tests(root)
-
-
 def _items(node: YamlNode) -> Sequence[YamlNode]:
     """The items of a list; a single one may stand for itself."""
     return node.value if isinstance(node.value, list) else [node]
 
 
-class _NodeReader:
+class NodeReader:
     """Makes values of nodes; every error has a place."""
 
     def __init__(self, where: str, keys: Keys | None) -> None:
@@ -314,7 +309,7 @@ class _NodeReader:
 
 STATES = tuple(one.value for one in State)
 
-ReadNode = Callable[[_NodeReader, YamlNode, str], Any]
+ReadNode = Callable[[NodeReader, YamlNode, str], Any]
 
 
 class Field(NamedTuple):
@@ -350,14 +345,14 @@ def _readers_by_key(kind: type[Value]) -> dict[str, ReadNode]:
 
 
 def _readers_of_file() -> dict[str, ReadNode]:
-    found: dict[str, Any] = {"schema": _NodeReader.text, "name": _NodeReader.word, "extends": _NodeReader.word}
+    found: dict[str, Any] = {"schema": NodeReader.text, "name": NodeReader.word, "extends": NodeReader.word}
     for key, read in _readers_by_key(Profile).items():
         outer, _, inner = key.partition(".")
         if inner:
             found.setdefault(outer, {})[inner] = read
         else:
             found[outer] = read
-    found["tests"] = _NodeReader.text
+    found["tests"] = NodeReader.text
     return {key: _record_reader(reader) if isinstance(reader, dict) else reader for key, reader in found.items()}
 
 
@@ -381,7 +376,7 @@ def _list_reader(read: ReadNode) -> ReadNode:
 def _whole_record_reader(kind: type[Value], noun: str = "it", hint: str = "") -> ReadNode:
     """Reads a record in which every field without a default has to stand."""
 
-    def read(reader: _NodeReader, node: YamlNode, what: str) -> Value:
+    def read(reader: NodeReader, node: YamlNode, what: str) -> Value:
         found = reader.record(node, what, _readers_by_key(kind))
         needed = [field.key for field in FIELDS[kind] if field.name not in kind._defaults]
         if not found.keys() >= set(needed):
@@ -399,7 +394,7 @@ def _partial_record_reader(kind: type[Value]) -> ReadNode:
 def _rules_reader(*names: str, **choices: Sequence[str]) -> ReadNode:
     """Reads rules with the fields that all have, these besides, and those that take only some of their words."""
 
-    def read(reader: _NodeReader, node: YamlNode, what: str) -> tuple[Rule, ...]:
+    def read(reader: NodeReader, node: YamlNode, what: str) -> tuple[Rule, ...]:
         known = _readers_by_key(Rule)
         narrowed = {name: _one_of_reader(*words) for name, words in choices.items()}
         return reader.rules(node, what, {name: known[name] for name in (*EVERY_RULE, *names)} | narrowed)
@@ -411,31 +406,31 @@ EVERY_RULE = ("id", "re", "where", "begin", "unless", "title")
 """The fields that a rule has, whatever it is for."""
 
 READERS: Mapping[str, ReadNode] = {
-    "str": _NodeReader.text,
-    "bool": _NodeReader.truth,
-    "float": _NodeReader.number,
-    "tuple[str, ...]": _NodeReader.texts,
-    "Dimensions": _NodeReader.size,
+    "str": NodeReader.text,
+    "bool": NodeReader.truth,
+    "float": NodeReader.number,
+    "tuple[str, ...]": NodeReader.texts,
+    "Dimensions": NodeReader.size,
     "EventWord": _one_of_reader(*EventKind),
-    "Gutter": _NodeReader.gutter,
-    "JsonObject": _NodeReader.json_object,
-    "Keys": _NodeReader.keys,
+    "Gutter": NodeReader.gutter,
+    "JsonObject": NodeReader.json_object,
+    "Keys": NodeReader.keys,
     "Kind": _one_of_reader(*ASKING_KINDS),
-    "Matches": _NodeReader.matches,
-    "Options": _NodeReader.options,
-    "Path": _NodeReader.path,
-    "Pattern": _NodeReader.pattern,
-    "Patterns": _list_reader(_NodeReader.pattern),
-    "Pause": _NodeReader.pause,
-    "Place": _NodeReader.where_,
-    "Programs": _NodeReader.programs,
-    "Question": _NodeReader.question,
-    "Retry": _NodeReader.retry,
-    "Seconds": _NodeReader.seconds,
-    "Sign": _NodeReader.sign,
-    "Texts": _NodeReader.texts_by_name,
-    "Variables": _NodeReader.variables,
-    "Word": _NodeReader.word,
+    "Matches": NodeReader.matches,
+    "Options": NodeReader.options,
+    "Path": NodeReader.path,
+    "Pattern": NodeReader.pattern,
+    "Patterns": _list_reader(NodeReader.pattern),
+    "Pause": NodeReader.pause,
+    "Place": NodeReader.where_,
+    "Programs": NodeReader.programs,
+    "Question": NodeReader.question,
+    "Retry": NodeReader.retry,
+    "Seconds": NodeReader.seconds,
+    "Sign": NodeReader.sign,
+    "Texts": NodeReader.texts_by_name,
+    "Variables": NodeReader.variables,
+    "Word": NodeReader.word,
     "PromptRules": _rules_reader(detail=_details_of_rules("prompt"), kind=PROMPT_KINDS),
     "ContinuationRules": _rules_reader(detail=_details_of_rules("continuation")),
     "BusyRules": _rules_reader(detail=_details_of_rules("busy")),
@@ -443,7 +438,7 @@ READERS: Mapping[str, ReadNode] = {
     "ErrorRules": _rules_reader("retry", detail=_details_of_rules("errors")),
     "Submit": _partial_record_reader(Submit),
     "AnswerRules": _partial_record_reader(AnswerRules),
-    "Hooks": _NodeReader.hooks,
+    "Hooks": NodeReader.hooks,
     "tuple[HookEventRule, ...]": _list_reader(
         _whole_record_reader(HookEventRule, "an event", "- {on: Stop, is: stop}")
     ),
@@ -461,13 +456,13 @@ KEYS: Mapping[str, ReadNode] = _readers_of_file()
 """Every key of a file in the order of the documentation, and what reads it."""
 
 TEST: Mapping[str, ReadNode] = {
-    "screen": _NodeReader.text,
-    "screen_file": _NodeReader.text,
-    "title": _NodeReader.text,
-    "cursor": _NodeReader.cursor,
+    "screen": NodeReader.text,
+    "screen_file": NodeReader.text,
+    "title": NodeReader.text,
+    "cursor": NodeReader.cursor,
     "state": _one_of_reader(*STATES),
     "kind": _one_of_reader(*InputKind),
-    "detail": _NodeReader.text,
-    "asking": _NodeReader.word,
+    "detail": NodeReader.text,
+    "asking": NodeReader.word,
     "not": _list_reader(_one_of_reader(*STATES)),
 }

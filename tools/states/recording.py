@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Kernel, Look, degraded, differences, looks
+from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Kernel, Look, differences, looks
 from tools.states.scenarios import Expect
 
 WINDOW = 3.3
@@ -57,6 +57,24 @@ class Recording(NamedTuple):
         about = {name: value for name, value in self.about.items() if name in Evidence._fields}
         known = {**about, "age": self.age + at, "typed": self.typed is not None and self.typed <= at}
         return Evidence(**{**known, "looks": window, "proc": _told(window)})
+
+
+def degraded(kernel: Kernel | None, level: str) -> Kernel | None:
+    """The same as a machine that tells less would have told it: how an observation is judged for several machines."""
+    if kernel is None or level == FULL:
+        return kernel
+    if level == NONE:
+        return None
+    programs = tuple(
+        one._replace(
+            level=WCHAN if one.level == FULL else one.level,
+            threads=tuple(
+                thread._replace(call=None, tty=None, alone=False, timeout=None, inward=False) for thread in one.threads
+            ),
+        )
+        for one in kernel.programs
+    )
+    return kernel._replace(programs=programs, inner=degraded(kernel.inner, level))
 
 
 def settings(kernel: Kernel | None) -> Kernel | None:
