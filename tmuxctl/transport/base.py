@@ -138,12 +138,6 @@ class Watch(Protocol):
         """Give the wake-up back. May be called twice."""
 
 
-class Reader(Protocol):
-    """The part of a transport that reads a file."""
-
-    def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes: ...
-
-
 class Transport(Protocol):
     """Reaches one machine. Calls are thread-safe; each ends within its `timeout` (seconds) or raises Unreachable."""
 
@@ -242,7 +236,7 @@ class Transport(Protocol):
         """End what the transport keeps open. Sessions go on."""
 
 
-def read_object(transport: Reader, path: str) -> dict[str, Any]:
+def read_object(transport: Transport, path: str) -> dict[str, Any]:
     """The JSON object in a file of ours. NotFound if there is no file, NewerFormat if a later release wrote it, ValueError for
     any other content or kind of file: of a damaged file only what it held is lost."""
     try:

@@ -157,29 +157,16 @@ def creation_commands(
     """The one list that makes the session and prints its facts: nothing comes between its first byte and the journal."""
     target_pane = session_target(spec.name)
     cols, rows = str(spec.size.cols), str(spec.size.rows)
+    size = ("-x", cols, "-y", rows)
     start = 'exec env -i ${TMUX:+TMUX="$TMUX"} ${TMUX_PANE:+TMUX_PANE="$TMUX_PANE"} sh "$0"'
+    launcher = ("sh", "-c", start, f"{folder}/{layout.LAUNCHER}")
     commands: list[Command] = [
         # up to tmux 3.6 fixed when the pane is created, by the global value
         ("set-option", "-g", "history-limit", str(spec.history)),
-        (
-            "new-session",
-            "-d",
-            "-s",
-            spec.name,
-            "-x",
-            cols,
-            "-y",
-            rows,
-            "-c",
-            "/",
-            "sh",
-            "-c",
-            start,
-            f"{folder}/{layout.LAUNCHER}",
-        ),
+        ("new-session", "-d", "-s", spec.name, *size, "-c", "/", *launcher),
         # tmux 3.7 and later cut the scrollback of every session without a value of its own to the next global one
         ("set-option", "-t", target_pane, "history-limit", str(spec.history)),
-        ("resize-window", "-t", target_pane, "-x", cols, "-y", rows),
+        ("resize-window", "-t", target_pane, *size),
         ("pipe-pane", "-IO", "-t", target_pane, journal.pipe_command(folder)),
     ]
     commands += [

@@ -10,16 +10,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from tmuxctl.errors import NotFound, Usage
 from tmuxctl.terminal.tmux import layout, options
 from tmuxctl.transport.base import File
 from tmuxctl.value import Value
-
-if TYPE_CHECKING:
-    pass
-
 
 LARGEST_SEGMENT = 8 << 20
 BLOCK = 16384

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from tmuxctl import config
 from tmuxctl.errors import Failed, Unreachable
@@ -37,44 +37,6 @@ class ServiceState(NamedTuple):
     enabled: bool | None = None
     running: bool | None = None
     pid: int | None = None
-
-
-class Manager(Protocol):
-    """One service of one service manager."""
-
-    word: str
-    """What the manager is called."""
-
-    name: str
-    """What it calls the service."""
-
-    path: str
-    """The absolute path of the file it reads."""
-
-    def text(self, job: Job) -> str:
-        """That file, sealed."""
-
-    def start(self) -> None:
-        """Have the file read, the service started now and whenever the user's services are. Unreachable `no_manager`
-        where no manager answers."""
-
-    def stop(self) -> None:
-        """End the service now."""
-
-    def forget(self) -> None:
-        """Do not start it again. The file is there still; a service that runs goes on."""
-
-    def reload(self) -> None:
-        """Notice that the file is gone."""
-
-    def state(self) -> ServiceState:
-        """What the manager says of the service."""
-
-    def linger(self) -> bool | None:
-        """Whether the user's services run without the user, None if nobody can say."""
-
-    def enable_linger(self) -> None:
-        """Have the user's services start with the machine, and stay when the user leaves."""
 
 
 def seal(text: str) -> str:
@@ -143,15 +105,18 @@ WantedBy=default.target
 
 
 class Systemd:
-    """A service of a user's systemd."""
+    """A service of a user's systemd. `Launchd` has the same methods."""
 
     word = "systemd"
+    """What the manager is called."""
 
     def __init__(self, socket: str) -> None:
         self.name = f"{_service_name(socket)}.service"
+        """What the manager calls the service."""
         self.path = os.path.join(os.path.dirname(config.config_folder()), "systemd", "user", self.name)
 
     def text(self, job: Job) -> str:
+        """The file at `path`, which the manager reads, sealed."""
         given = [f"Environment={_unit_word(f'{name}={value}')}\n" for name, value in job.environment.items()]
         unset = [f"UnsetEnvironment={' '.join(job.unset)}\n"] if job.unset else []
         text = UNIT.format(
@@ -165,6 +130,8 @@ class Systemd:
         return seal(text)
 
     def start(self) -> None:
+        """Have the file read, the service started now and whenever the user's services are. Unreachable `no_manager`
+        where no manager answers."""
         status, said = self._run_systemctl("daemon-reload")
         if status:
             raise Unreachable(
@@ -176,15 +143,19 @@ class Systemd:
         self._run_or_raise("enable", "--now", self.name)
 
     def stop(self) -> None:
+        """End the service now."""
         self._run_or_raise("stop", self.name)
 
     def forget(self) -> None:
+        """Do not start it again. The file is there still; a service that runs goes on."""
         self._run_or_raise("disable", self.name)
 
     def reload(self) -> None:
+        """Notice that the file is gone."""
         self._run_or_raise("daemon-reload")
 
     def state(self) -> ServiceState:
+        """What the manager says of the service."""
         status, said = self._run_systemctl("show", self.name, "--property=UnitFileState,ActiveState,MainPID")
         facts = dict(line.partition("=")[::2] for line in said.splitlines())
         if status or "ActiveState" not in facts:
@@ -195,10 +166,12 @@ class Systemd:
         return ServiceState(enabled, running, int(pid) if pid.isdecimal() and int(pid) else None)
 
     def linger(self) -> bool | None:
+        """Whether the user's services run without the user, None if nobody can say."""
         status, said = _run_program(["loginctl", "show-user", _user_name(), "--property=Linger"])
         return None if status else said == "Linger=yes"
 
     def enable_linger(self) -> None:
+        """Have the user's services start with the machine, and stay when the user leaves."""
         status, said = _run_program(["loginctl", "--no-ask-password", "enable-linger", _user_name()])
         if status:
             raise Failed(f"loginctl: {said}", reason="no_linger", hint=f"sudo loginctl enable-linger {_user_name()}")
@@ -319,3 +292,6 @@ class Launchd:
                 hint=f"launchctl bootstrap {self._domain} {self.path}",
                 file=self.path,
             )
+
+
+Manager = Systemd | Launchd
