@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl import widths
 from tmuxctl.reading.answers import failure, input_box
+from tmuxctl.reading.answers.prompts import count_common
 from tmuxctl.reading.answers.transcripts import remove_blanks
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def _join_blocks(rows: Sequence[str], rules: AnswerRules) -> str:
             blocks.append([row[inside:]])
         elif inside is not None and (found or not row[: min(inside, 2)].strip()):
             # also a row that could begin an answer without a sign (cn draws answers set in by two columns, or by one)
-            blocks[-1].append(_unindent(row, inside))
+            blocks[-1].append(row[min(inside, len(row) - len(row.lstrip(" "))) :])
         else:
             inside = None
     return "\n\n".join("\n".join(block).strip("\n") for block in blocks)
@@ -174,10 +175,6 @@ def _is_stripped(row: str, rules: AnswerRules) -> bool:
     return any(re.search(pattern, row) for pattern in rules.strip)
 
 
-def _unindent(row: str, width: int) -> str:
-    return row[min(width, len(row) - len(row.lstrip(" "))) :]
-
-
 def _read_rows_behind_echo(rows: Sequence[str], first: str, typed: str, profile: Profile, tmux: widths.Version) -> str:
     """All rows behind the rest of the echo, whose first row is given, and behind the program's last action."""
     tool = _compile(profile.answer.tool)
@@ -192,28 +189,18 @@ def _count_echo_rows(rows: Sequence[str], first: str, typed: str, profile: Profi
     rest = _strip_markdown(typed)
     beginning = rest[: len(_strip_markdown(typed.strip().split("\n")[0][:ECHO_LENGTH]))]
     shown = _strip_markdown(first)
-    at = _count_common(shown[shown.find(beginning) :], rest) if beginning in shown else 0
+    at = count_common(shown[shown.find(beginning) :], rest) if beginning in shown else 0
     last = 0
     for number, row in enumerate(rows):
         more = input_box.find_continuation_end(row, profile)
-        bare = (
-            MARKDOWN.sub("", input_box.text_behind_prompt(row, profile))
-            if more is None
-            else _strip_markdown(row[more:])
-        )
+        behind = input_box.text_behind_prompt(row, profile) if more is None else remove_blanks(row[more:])
+        bare = MARKDOWN.sub("", behind)
         if (found := rest.find(bare, at)) < 0 or (bare and at == len(rest)):
             break
         at = found + len(bare) if bare else at
         # a blank row is a part of the echo where more of that comes
         last = number + 1 if bare or more is not None else last
     return last
-
-
-def _count_common(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
-    return next(
-        (at for at, both in enumerate(zip(one, other, strict=False)) if both[0] != both[1]), min(len(one), len(other))
-    )
 
 
 def _strip_markdown(text: str) -> str:

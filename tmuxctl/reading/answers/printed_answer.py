@@ -18,6 +18,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.reading.answers.prompts import Prompts
+from tmuxctl.reading.text.echo import strip_invisible, text_before
 from tmuxctl.reading.text.escapes import QUIET, strip_escapes
 from tmuxctl.reading.text.lines import Lines
 from tmuxctl.reading.text.marks import ShellMark, find_marks
@@ -187,13 +188,8 @@ def _cut_by_echo(data: bytes, last_input: TypedInput, prompts: Prompts | None) -
     lines = re.split(r"\r\n|\r|\n", last_input.typed.decode("utf-8", "replace"))
     if last_input.echo == "none":
         return [_remove_prompt(data, last_input, prompts)]
-    on, off = data.find(ON), data.find(OFF)
     straight = _find_plain_echo_end(data, lines[0])
-    if (
-        off >= 0
-        and not 0 <= on < off
-        and (straight is None or straight >= off or _only_modes_between(data, straight, off))
-    ):
+    if (off := _find_switch_off(data, straight)) is not None:
         return _cut_bracketed(data, off, lines, last_input, prompts)
     return _cut_line_by_line(data, straight, lines, last_input, prompts)
 
@@ -208,14 +204,16 @@ def find_output_start(data: bytes, last_input: TypedInput, token: str | None = N
     line = last_input.typed.decode("utf-8", "replace")
     if not line or last_input.echo == "none" or re.search(r"[\r\n]", line):
         return 0
-    on, off, straight = data.find(ON), data.find(OFF), _find_plain_echo_end(data, line)
-    if (
-        off >= 0
-        and not 0 <= on < off
-        and (straight is None or straight >= off or _only_modes_between(data, straight, off))
-    ):
-        return _find_output_behind(data, 0, off)
-    return straight or 0
+    straight = _find_plain_echo_end(data, line)
+    off = _find_switch_off(data, straight)
+    return _find_output_behind(data, 0, off) if off is not None else straight or 0
+
+
+def _find_switch_off(data: bytes, straight: int | None) -> int | None:
+    """Where the editor that took the input switched bracketed paste off; None where the echo is a plain one."""
+    on, off = data.find(ON), data.find(OFF)
+    edited = off >= 0 and not 0 <= on < off
+    return off if edited and (straight is None or straight >= off or _only_modes_between(data, straight, off)) else None
 
 
 def _find_plain_echo_end(data: bytes, line: str) -> int | None:
@@ -277,7 +275,7 @@ def _ends_with_typed(stretch: bytes, line: str, last_input: TypedInput) -> bool:
     """Whether a stretch, drawn by an editor, ends with the typed line."""
     lines = Lines(last_input.cols, last_input.rows, tmux=last_input.tmux)
     lines.feed(stretch)
-    return _ends_with(lines.text(), _strip_invisible(line))
+    return _ends_with(lines.text(), strip_invisible(line))
 
 
 def _remove_drawn_prompt(data: bytes) -> bytes:
@@ -328,7 +326,7 @@ def _find_echo_end(data: bytes, line: str, last_input: TypedInput) -> int:
     """
     if found := FISH.search(data, 0, 65536):
         return found.end()
-    wanted = _strip_invisible(line)
+    wanted = strip_invisible(line)
     lines = Lines(last_input.cols, last_input.rows, x=last_input.x, y=last_input.y, tmux=last_input.tmux)
     end = at = loose = 0
     for number in range(ROWS + 8 * (len(line) // last_input.cols)):
@@ -356,7 +354,7 @@ class _Echo(NamedTuple):
 
 def _find_next_echo(data: bytes, begin: int, line: str, prompts: Prompts, last_input: TypedInput) -> _Echo | None:
     """The first row from `begin` on that is a prompt and the typed line."""
-    wanted, exact = _strip_invisible(line), line.encode()
+    wanted, exact = strip_invisible(line), line.encode()
     at = begin
     while (following := data.find(b"\n", at)) >= 0:
         row = data[at:following].rstrip(b"\r")
@@ -374,11 +372,7 @@ def _text_before(text: str, line: str) -> str:
     """What stands before the typed line, blanks not counted where editors show them in their own way."""
     if text.endswith(line):
         return text[: len(text) - len(line)]
-    count, end = len(_strip_invisible(line)), len(text)
-    while count and end:
-        end -= 1
-        count -= not text[end].isspace() and text[end].isprintable()
-    return text[:end]
+    return text_before(text, len(strip_invisible(line)))
 
 
 def _remove_prompt(data: bytes, last_input: TypedInput, prompts: Prompts | None) -> bytes:
@@ -422,10 +416,6 @@ def _find_character_start(data: bytes, at: int) -> int:
 def _ends_with(text: str, bare: str) -> bool:
     """Whether the text, without blanks, ends so. It may be long, and its end is enough mostly."""
     size = 2 * len(bare) + 256
-    while len(found := _strip_invisible(text[-size:])) < len(bare) and size < len(text):
+    while len(found := strip_invisible(text[-size:])) < len(bare) and size < len(text):
         size *= 4
     return found.endswith(bare)
-
-
-def _strip_invisible(line: str) -> str:
-    return "".join(character for character in line if not character.isspace() and character.isprintable())

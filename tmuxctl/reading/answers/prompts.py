@@ -93,10 +93,10 @@ class Prompts:
         if line[-1] != known[-1] or FAMOUS.match(known) or (another and self._end is InputKind.PROMPT):
             # another program's: all of the row, where it is known to wait at a prompt
             return 0 if self._end is InputKind.PROMPT else None
-        if SEPARATOR.search(line[: _count_common(line, known)]):
+        if SEPARATOR.search(line[: count_common(line, known)]):
             return 0
         # two outputs without a newline, one before each prompt
-        same = _count_common(line[::-1], known[::-1])
+        same = count_common(line[::-1], known[::-1])
         return len(line) - len(line[len(line) - same :].lstrip())
 
     def find_output_before_echo(self, line: str) -> str | None:
@@ -152,7 +152,7 @@ def _is_whole_match(rule: re.Pattern[str], text: str) -> bool:
     return found is not None and not text[found.end() :].strip()
 
 
-def _count_common(one: str, other: str) -> int:
+def count_common(one: str, other: str) -> int:
     """With how many characters both begin."""
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 

@@ -128,11 +128,8 @@ def _join_texts(data: Any, path: str | None) -> str | None:
 
 
 def _sum_numbers(data: Any, path: str | None) -> int | None:
-    found = (
-        [value for value in find_values(data, path) if isinstance(value, int) and not isinstance(value, bool)]
-        if path
-        else []
-    )
+    values = find_values(data, path) if path else ()
+    found = [value for value in values if isinstance(value, int) and not isinstance(value, bool)]
     return sum(found) if found else None
 
 

@@ -16,7 +16,7 @@ def without_echo(text: str, typed: bytes, *, first: bool, again: bool) -> str:
     that looks like a prompt.
     Blanks do not count: terminals and editors show tabs and wraps in their own ways.
     """
-    wanted = [bare for line in re.split(r"[\r\n]", typed.decode(errors="replace")) if (bare := _strip_invisible(line))]
+    wanted = [bare for line in re.split(r"[\r\n]", typed.decode(errors="replace")) if (bare := strip_invisible(line))]
     lines = text.split("\n")
     at = 0
     if first:
@@ -31,15 +31,15 @@ def without_echo(text: str, typed: bytes, *, first: bool, again: bool) -> str:
 def _cut_line(lines: list[str], bare: str, start: int, *, prompt: bool) -> int:
     """Cut the first line from `start` on that ends with `bare`, with `prompt` behind a prompt; where to go on."""
     for index in range(start, len(lines)):
-        if _strip_invisible(lines[index]).endswith(bare):
-            kept = _text_before(lines[index], len(bare))
+        if strip_invisible(lines[index]).endswith(bare):
+            kept = text_before(lines[index], len(bare))
             if not prompt or PROMPT_END.search(kept):
                 lines[index] = kept
                 return index + 1
     return start
 
 
-def _text_before(line: str, count: int) -> str:
+def text_before(line: str, count: int) -> str:
     """What stands before the last `count` characters that are not blank."""
     end = len(line)
     while count and end:
@@ -49,6 +49,7 @@ def _text_before(line: str, count: int) -> str:
     return line[:end]
 
 
-def _strip_invisible(line: str) -> str:
+def strip_invisible(line: str) -> str:
+    """Without blanks, and without what does not show."""
     bare = "".join(line.split())
     return bare if bare.isprintable() else "".join(filter(str.isprintable, bare))
