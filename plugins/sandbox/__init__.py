@@ -116,11 +116,9 @@ def _make_view(spec: SessionSpec, found: repository.Repository | None, level: st
         hint = "work in a folder of its own: --cwd DIR"
         raise Usage(f"{ascii(workspace)} cannot be the folder of a sandbox: {reason}", reason="bad_cwd", hint=hint)
     if found:
-        seen |= (
-            {found.common: READ, found.top: READ}
-            if level == LEVELS[0] or sys.platform == "darwin"
-            else {found.top: READ}
-        )
+        if level == LEVELS[0] or sys.platform == "darwin":
+            seen[found.common] = READ
+        seen[found.top] = READ
     seen[workspace] = READ if level == LEVELS[0] else WRITE
     seen |= {view.resolve_links(path): WRITE for path in spec.notes.get("binds", ())}
     for text in bind:

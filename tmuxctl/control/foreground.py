@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 import tmuxctl
 from tmuxctl.errors import TmuxctlError
-from tmuxctl.program_profile import from_json, is_named, to_json
+from tmuxctl.program_profile import Profile, from_json, is_named, to_json
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.timing import TIMING
-from tmuxctl.transport.base import read_object
+from tmuxctl.transport.base import Transport, read_object
 from tmuxctl.untrusted import to_record
 from tmuxctl.value import Value
 
 if TYPE_CHECKING:
     from tmuxctl.extensions import Extension
-    from tmuxctl.program_profile import Profile
-    from tmuxctl.transport.base import Transport
 
 
 class ProfileEntry(Value):

@@ -206,11 +206,8 @@ def press_keys(
         last_input = last_input or LastInput(
             write.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "none", b"", at
         )
-        remember = (
-            last_input.again(holder.pid)
-            if continued
-            else LastInput.remember(holder.pid, last_input.id, offset, "none", b"", at)
-        )
+        new = LastInput.remember(holder.pid, last_input.id, offset, "none", b"", at)
+        remember = last_input.again(holder.pid) if continued else new
         pasting.carry_out(machine.io, holder, pane, write, remember)
     assert last_input is not None
     return last_input

@@ -29,7 +29,6 @@ from tmuxctl.vocabulary import Detail, EvidenceKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
-    from tmuxctl.reading.state.judging import Verdict
 
 
 SETTLED = (State.IDLE, State.ASKING)

@@ -114,11 +114,8 @@ def _find_other(machine: Machine, session: str) -> Pane:
     if gone:
         read_spec(machine, gone.id)  # refused here, if it is one of a later release
     if gone and gone.state is State.EXITED:
-        how = (
-            "had ended before its tmux server died"
-            if gone.exit_status is not None or gone.signal
-            else "was ended without tmuxctl"
-        )
+        before = gone.exit_status is not None or gone.signal
+        how = "had ended before its tmux server died" if before else "was ended without tmuxctl"
         raise Exited(
             f"session {session} {how}",
             reason="ended_elsewhere",

@@ -17,9 +17,9 @@ from tmuxctl.control.lifecycle import creation
 from tmuxctl.control.observation import observing
 from tmuxctl.control.sessions import chosen_profile, finding, summaries
 from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.model import State
+from tmuxctl.model import Session, State
 from tmuxctl.program_profile import Profile
-from tmuxctl.results import Passed
+from tmuxctl.results import Passed, Plan
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.transport.base import read_object
 from tmuxctl.untrusted import to_record
@@ -29,8 +29,6 @@ from tmuxctl.vocabulary import Detail
 if TYPE_CHECKING:
     from tmuxctl.control.lifecycle.creation import SessionRequest
     from tmuxctl.control.machine import Machine
-    from tmuxctl.model import Session
-    from tmuxctl.results import Plan
 
 MOST = 16
 """Candidates in one list: it is told with every session, in an option of tmux."""

@@ -22,14 +22,13 @@ from tmuxctl.terminal.tmux import layout, lease, options, server
 from tmuxctl.terminal.tmux.journal import Journal, JournalSlice
 from tmuxctl.terminal.tmux.lease import LeaseHolder
 from tmuxctl.terminal.tmux.server import Pane
-from tmuxctl.transport.base import shell_word
+from tmuxctl.transport.base import Process, shell_word
 from tmuxctl.transport.probe import WAITING
 from tmuxctl.vocabulary import InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
     from tmuxctl.control.observation.observing import StabilityTracker
-    from tmuxctl.transport.base import Process
 
 
 class Shell(NamedTuple):

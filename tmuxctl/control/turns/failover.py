@@ -18,7 +18,7 @@ from tmuxctl.control.sessions import finding, records, summaries
 from tmuxctl.control.sessions.kept_profile import profile_of
 from tmuxctl.control.turns import turn
 from tmuxctl.errors import Conflict, Exited, Failed, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.model import State, with_status
+from tmuxctl.model import Session, State, with_status
 from tmuxctl.operations import current
 from tmuxctl.results import Answer, Passed
 from tmuxctl.terminal.input.paste import LastInput
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from tmuxctl.control.turns.candidates import Candidate
     from tmuxctl.control.turns.turn import Asked
     from tmuxctl.evidence import Look
-    from tmuxctl.model import Session
     from tmuxctl.program_profile import Profile, Rule
 
 TAG = "fallback"

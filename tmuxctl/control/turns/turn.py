@@ -171,11 +171,8 @@ def answer_to(machine: Machine, session: str, holding: str) -> Output:
         given = answers.TypedInput(wanted, len(prompt), 0, pane.cols, pane.rows, "editor", pane.tmux)
         del kept
     part = watched.journal.read(offset, ANSWER_LIMIT)
-    ends = (
-        [mark.end for mark in find_marks(part.data, watched.mark_token) if mark.letter == "D"]
-        if watched.mark_token
-        else []
-    )
+    marks = find_marks(part.data, watched.mark_token) if watched.mark_token else []
+    ends = [mark.end for mark in marks if mark.letter == "D"]
     data = part.data[: ends[0]] if ends else part.data
     found = answers.cut_answer(
         data, given, prompt_before=prompt, token=watched.mark_token or None, profile=watched.profile

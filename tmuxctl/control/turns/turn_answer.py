@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from tmuxctl.control.observation.observing import count_switches
+from tmuxctl.control.observation.observing import StabilityTracker, count_switches
 from tmuxctl.control.output.agent_answer import AgentAnswer, GivenText, find_agent_answer, misfit_note, read_screen
 from tmuxctl.control.sessions import finding
 from tmuxctl.errors import TmuxctlError
@@ -18,7 +18,6 @@ from tmuxctl.vocabulary import Detail, InputKind, WaitCondition
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
-    from tmuxctl.control.observation.observing import StabilityTracker
     from tmuxctl.terminal.input.paste import LastInput
     from tmuxctl.terminal.tmux.server import Pane
 

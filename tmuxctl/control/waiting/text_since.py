@@ -38,11 +38,8 @@ class Seen:
         self.offset = offset if offset is not None else given.offset if given else journal.end()
         self.lines = _lines(pane, given)
         self.marks = pane.spec.get("marks", "")
-        self.pending: bytes | None = (
-            b""
-            if given and given.echo == "editor" and finding.was_at_prompt(journal, self.marks, given.offset)
-            else None
-        )
+        edited = given and given.echo == "editor" and finding.was_at_prompt(journal, self.marks, given.offset)
+        self.pending: bytes | None = b"" if edited else None
         self.fresh = True
         self.behind = False
         """Whether there is output that was not taken in yet."""

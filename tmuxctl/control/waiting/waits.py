@@ -432,11 +432,8 @@ class Waiter:
         verdict = steady.verdict
         if verdict.state is State.EXITED:
             self.pane = steady.observer.pane
-            return (
-                self.result(WaitCondition.EXIT, "exit: " + _how(self.pane))
-                if self.wanted.exit and not self.behind
-                else None
-            )
+            ends = self.wanted.exit and not self.behind
+            return self.result(WaitCondition.EXIT, "exit: " + _how(self.pane)) if ends else None
         if not held or self.behind:
             return None
         return self._fulfilled(verdict)

@@ -206,11 +206,8 @@ def _is_being_written(items: Sequence[_MenuOption], rows: Sequence[str], cursor:
 
 def _build_list_question(screen: ScreenText, listed: Sequence[_MenuOption], marked: int) -> Asking:
     # an option of several rows is one: where they are numbered, the others go on with the one above
-    listed_options = (
-        [option for option in listed if option.number]
-        if sum(bool(option.number) for option in listed) >= 2
-        else list(listed)
-    )
+    numbered = [option for option in listed if option.number]
+    listed_options = numbered if len(numbered) >= 2 else list(listed)
     at = max((index for index, option in enumerate(listed_options) if option.row <= marked), default=0)
     above = [
         strip_frame(row)
@@ -221,11 +218,8 @@ def _build_list_question(screen: ScreenText, listed: Sequence[_MenuOption], mark
     labels = [option.label for option in listed_options]
     kind = classify_choice(question, labels)
     decides = kind.traits.decides
-    ids = (
-        make_decision_ids(labels)
-        if decides
-        else make_option_ids(option.number or option.label for option in listed_options)
-    )
+    names = (option.number or option.label for option in listed_options)
+    ids = make_decision_ids(labels) if decides else make_option_ids(names)
     options = tuple(
         Option(name, option.label, (*arrow_keys(index - at), "Enter"))
         for index, (name, option) in enumerate(zip(ids, listed_options, strict=True))

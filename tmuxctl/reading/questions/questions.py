@@ -19,7 +19,6 @@ from tmuxctl.vocabulary import InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.program_profile import Rule
-    from tmuxctl.results import Asking
 
 CONTEXT = 4
 """Rows above a question that belong to it."""

@@ -83,13 +83,8 @@ def _judge_end(situation: Situation) -> Verdict | None:
     look = situation.look
     if not look.dead:
         return None
-    how = (
-        f"signal {look.signal}"
-        if look.signal
-        else "how is not known"
-        if look.status is None
-        else f"status {look.status}"
-    )
+    status = "how is not known" if look.status is None else f"status {look.status}"
+    how = f"signal {look.signal}" if look.signal else status
     return Verdict(
         State.EXITED,
         None,

@@ -81,12 +81,10 @@ def judge_busy_by_sign(situation: Situation) -> Verdict | None:
     laid_out = any(row.strip() for row in situation.text.below())
     if not local and not laid_out and patterns.is_likely_prompt(situation.text.left):
         return None
-    sign = patterns.find_busy_sign(situation.text)
-    return (
-        situation.busy(f'"{sign[:60]}"', Detail.THINKING, by=EvidenceKind.BUSY_MARK, confidence=Confidence.LIKELY)
-        if sign
-        else None
-    )
+    if sign := patterns.find_busy_sign(situation.text):
+        why = f'"{sign[:60]}"'
+        return situation.busy(why, Detail.THINKING, by=EvidenceKind.BUSY_MARK, confidence=Confidence.LIKELY)
+    return None
 
 
 def _shows_quoted_text(situation: Situation) -> bool:

@@ -71,11 +71,8 @@ def _drop_rest(stream: IO[str]) -> None:
 
 def write_json(value: Any) -> None:
     """Put one object on a line of standard output."""
-    long = (
-        [name for name, one in value.items() if isinstance(one, str) and len(one) > PIECE]
-        if type(value) is dict
-        else []
-    )
+    fields = value.items() if type(value) is dict else ()
+    long = [name for name, one in fields if isinstance(one, str) and len(one) > PIECE]
     if not long:
         write(as_json(value).encode() + b"\n")
         return
