@@ -181,7 +181,9 @@ def test_a_prompt_in_the_output_is_not_believed(control: Control) -> None:
 
 @pytest.mark.on("tmux")
 def test_a_stopped_job_is_told(control: Control, until: Callable[[Callable[[], Any]], Any]) -> None:
-    control.new("s", ("sh", "-c", "sleep 60; true"), wait=False)
+    control.new("s", ("sh", "-c", "echo up; sleep 60; true"), wait=False)
+    # before it is up, its launcher may have children
+    assert control.wait("s", text="up", since="screen").matched
     pid = control.show("s").pid
     # tmux itself continues a pane's first process that stops
     children = Path(f"/proc/{pid}/task/{pid}/children")
