@@ -197,10 +197,12 @@ def until() -> Callable[[Callable[[], Any]], Any]:
     """Waits for a condition, and returns what it gave."""
 
     def wait(condition: Callable[[], Any]) -> Any:
-        deadline = time.monotonic() + PATIENCE
+        deadline, pause = time.monotonic() + PATIENCE, 0.01
         while not (found := condition()):
             assert time.monotonic() < deadline, "it did not come true"
-            time.sleep(0.01)
+            # a condition may cost a question to tmux
+            time.sleep(pause)
+            pause = min(2 * pause, 0.05)
         return found
 
     return wait
