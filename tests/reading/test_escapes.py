@@ -65,3 +65,8 @@ def test_a_text_that_is_too_long_is_cut_and_says_so() -> None:
     assert strip_escapes(b"x" * LONGEST, 80, 24) == ("x" * LONGEST, True)
     text, whole = strip_escapes(b"x" * LONGEST + b"y", 80, 24)
     assert (len(text), text[-1], whole) == (LONGEST, "x", False)
+
+
+def test_what_scrolls_off_a_stretch_that_is_drawn_stays() -> None:
+    rows = [str(number) for number in range(30)]
+    assert strip_escapes(b"\x1b[A" + "\r\n".join(rows).encode(), 20, 5).text == "\n".join(rows)

@@ -56,6 +56,7 @@ def test_of_a_long_error_the_first_rows_are_told() -> None:
         ("API", "API", ""),
         ("\none\n\ntwo\n", "API Error: 500", "one\n\ntwo"),
         ("[API Error: 500]", "API Error: 500", "[API Error: 500]"),
+        ("\n  X one X  \n\nAPI Error: 500", "API Error: 500", "  X one X  "),
     ],
 )
 def test_an_answer_is_told_without_the_error_and_what_is_behind_it(answer: str, error: str, left: str) -> None:
