@@ -136,6 +136,16 @@ def test_the_one_file_carries_every_licence(one_file, dist):
     assert {name.split("-")[0] for name in folders} == {"tmuxctl", *dist.VENDORED}
 
 
+def test_the_one_file_lacks_only_texts_that_no_program_can_read(dist):
+    source = (
+        b'"""What it is."""\n\nclass A:\n    """A value."""\n\n    one: int = 1\n    """The first\n    of two."""\n'
+        b'    two = 2\n\n\nB = 3\n"""A third."""\n'
+    )
+    assert dist.without_field_texts(source) == (
+        b'"""What it is."""\n\nclass A:\n    """A value."""\n\n    one: int = 1\n\n\n    two = 2\n\n\nB = 3\n\n'
+    )
+
+
 def test_what_others_wrote_is_the_same_code_without_its_docstrings(dist):
     source = (
         b'"""What a module says.\n\nMore."""\nclass A:\n    """One."""; B = "\xc3\xbc"\n'

@@ -108,9 +108,21 @@ def of_wheel(wheel: Path) -> Iterator[tuple[str, bytes]]:
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             if name.startswith("tmuxctl/"):
-                yield name, archive.read(name)
+                data = archive.read(name)
+                yield name, without_field_texts(data) if name.endswith(".py") else data
             elif "/licenses/" in name:
                 yield f"licenses/tmuxctl/{Path(name).name}", archive.read(name)
+
+
+def without_field_texts(source: bytes) -> bytes:
+    """Python source without the texts below its fields, which no running program can read. All else stays on its line."""
+    lines = source.split(b"\n")
+    for node in ast.walk(ast.parse(source)):
+        for statement in getattr(node, "body", [])[1:] if isinstance(node, ast.Module | ast.ClassDef) else ():
+            if isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str):
+                first, last = statement.lineno - 1, cast("int", statement.end_lineno)
+                lines[first:last] = [b""] * (last - first)
+    return b"\n".join(lines)
 
 
 def of_distribution(name: str) -> Iterator[tuple[str, bytes]]:
