@@ -302,7 +302,7 @@ def test_a_shipped_plugin_keeps_to_all(place, name):
          "keeps secrets out of arguments and notes", "stands in notes"),
         (wrapper("os.system('echo hello')\n    " + SOUND), "writes nothing to standard output", "new --json"),
         (wrapper("return replace(spec, notes={**spec.notes, 'lifetime': 'soon'})", HEAD + "KIND = 'env'"),
-         "goes with timeout", "plugin 'timeout': TypeError"),
+         "works with timeout", "plugin 'timeout': TypeError"),
         (wrapper(SOUND, more="def cleanup(spec, ended): spec.notes['mine']"), "cleans up where nothing was started", "KeyError"),
         (wrapper("open(spec.cwd + '/mine', 'w').close()\n    " + SOUND,
                  more="def cleanup(spec, ended): os.unlink(spec.cwd + '/mine')"), "cleans up more than once", "FileNotFoundError"),

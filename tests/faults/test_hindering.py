@@ -151,7 +151,7 @@ def test_a_command_ends_when_it_is_told_to(
     assert process.wait(30) == 128 + stop
     errors = process.stderr.read() if process.stderr else ""
     assert "Traceback" not in errors
-    assert "mend the plugin" not in errors
+    assert "fix the plugin" not in errors
     process.communicate()
 
 

@@ -602,7 +602,7 @@ def test_the_repositorys_own_hook_runs_and_may_refuse(desk):
 def test_a_folder_in_no_repository_is_told(desk):
     (desk.place / "plain").mkdir()
     error = desk.refused(Failed, "no_repository", cwd=desk.place / "plain")
-    assert "in no git repository" in error.message
+    assert "not in a git repository" in error.message
     assert "git init" in error.hint
     desk.refused(Failed, "no_repository", cwd=desk.repo / ".git")
 

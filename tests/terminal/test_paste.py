@@ -51,8 +51,8 @@ def test_what_arrives_as_it_is_may_be_typed(data: bytes, how: dict[str, bool]) -
             "write it to a file, and let the program read it",
         ),
         (
-            b"a\nb", {}, "multiline", "the text has several lines: the program would run each as it comes",
-            "add --multiline to send it so, or --paste where the program knows bracketed paste",
+            b"a\nb", {}, "multiline", "the text has several lines: the program would run each line as it arrives",
+            "add --multiline to send it anyway, or --paste if the program supports bracketed paste",
         ),
     ],
 )  # fmt: skip
@@ -153,7 +153,7 @@ ENDED = "its output: tmuxctl log db; start it again: tmuxctl new db --if-exists 
 @pytest.mark.parametrize(
     ("reasons", "error", "reason", "message", "hint"),
     [
-        (("other", "dup"), NotFound, "replaced", "session db is another one by now", "tmuxctl ls"),
+        (("other", "dup"), NotFound, "replaced", "session db has been replaced by another one", "tmuxctl ls"),
         (("dead", "human"), Exited, "exited", "the program in db has ended", ENDED),
         (
             ("human", "off"), Conflict, "human", "a person is typing into db",
@@ -169,8 +169,8 @@ ENDED = "its output: tmuxctl log db; start it again: tmuxctl new db --if-exists 
         ),
         (
             ("shared", "copying"), Conflict, "shared",
-            "what is pressed in db would reach other panes too (synchronize-panes)",
-            "text that is sent without --paste reaches this pane alone",
+            "keys pressed in db would reach other panes too (synchronize-panes)",
+            "text sent without --paste reaches only this pane",
         ),
         (
             ("copying",), Conflict, "copy_mode", "a person is reading the history of db (copy mode)",
