@@ -145,12 +145,14 @@ class NodeReader:
         """A text that is wholly of this pattern."""
         found = self.text(node, what)
         if not re.fullmatch(pattern, found):
-            raise self.wrong(node, what, f"{ascii(found[:40])} is not a valid {noun}", hint)
+            raise self.wrong(node, what, f"{ascii(found[:40])} is not {noun}", hint)
         return found
 
     def word(self, node: YamlNode, what: str) -> str:
         """A name: of a profile, a rule or an option."""
-        return self.spelled(node, what, NAME, "name", "letters, digits, _ and -, starting with a letter or digit")
+        return self.spelled(
+            node, what, NAME, "a valid name", "letters, digits, _ and -, starting with a letter or digit"
+        )
 
     def size(self, node: YamlNode, what: str) -> str:
         return str(self.checked(node, what, parse_size, self.text(node, what)))
@@ -166,7 +168,7 @@ class NodeReader:
         return self.text(node, what)
 
     def number(self, node: YamlNode, what: str) -> float:
-        return float(self.spelled(node, what, r"[0-9]{1,9}(\.[0-9]{1,6})?", "number", "0, 3 or 1.5"))
+        return float(self.spelled(node, what, r"[0-9]{1,9}(\.[0-9]{1,6})?", "a number", "0, 3 or 1.5"))
 
     def keys(self, node: YamlNode, what: str) -> tuple[str, ...]:
         found = self.texts(node, what)
@@ -210,12 +212,12 @@ class NodeReader:
 
     def programs(self, node: YamlNode, what: str) -> tuple[str, ...]:
         hint = "the name without its folder; * and ? match anything, as in python3*"
-        return tuple(self.spelled(item, what, PROGRAM, "name of a program", hint) for item in _items(node))
+        return tuple(self.spelled(item, what, PROGRAM, "the name of a program", hint) for item in _items(node))
 
     def variables(self, node: YamlNode, what: str) -> dict[str, str]:
         found = self.texts_by_name(node, what)
         for name in found:
-            self.spelled(node._replace(value=name), what, VARIABLE, "name of a variable")
+            self.spelled(node._replace(value=name), what, VARIABLE, "the name of a variable")
         return found
 
     def options(self, node: YamlNode, what: str) -> dict[str, tuple[str, ...]]:
@@ -258,7 +260,7 @@ class NodeReader:
             return self.word(node, what)
         found = self.record(node, what, _readers_by_key(Hooks))
         for name in found.get("files", {}):
-            self.spelled(node._replace(value=name), "hooks.files", FILE, "plain file name")
+            self.spelled(node._replace(value=name), "hooks.files", FILE, "a plain file name")
         return Hooks(**found)
 
     def json_object(self, node: YamlNode, what: str) -> str:
