@@ -34,8 +34,10 @@ def read_scores(folder: Path) -> Iterator[Score]:
 
 def main() -> None:
     """Print the table, and its sum."""
-    print(f"{'module':<45} {'killed':>7} {'survived':>9} {'no test':>8} {'tried':>6} {'of':>6}")
     scores = list(read_scores(FOLDER))
+    if not scores:
+        raise SystemExit("no change of the code was tried: build/mutants.log")
+    print(f"{'module':<45} {'killed':>7} {'survived':>9} {'no test':>8} {'tried':>6} {'of':>6}")
     every = Score("all", *(sum(column) for column in zip(*(score[1:] for score in scores), strict=True)))
     for score in (*scores, every):
         killed = score.tried - score.survived - score.untested
