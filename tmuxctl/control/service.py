@@ -637,7 +637,7 @@ class Control:
         """Run a program in a new session, print its output, and remove the session.
 
         The exit status is that of the program, or 124 if it took too long. A program that asks a question is ended if
-        nobody answers within three seconds; the error says what it asked.
+        it gets no answer within three seconds; the error says what it asked.
         """
         from tmuxctl.control.lifecycle import creation
         from tmuxctl.control.turns import commands
