@@ -42,9 +42,13 @@ def own(place: Path, name: str, text: str) -> Path:
     return path
 
 
-def kept(place: Path, session) -> Profile:
+def kept(place: Path, session) -> Profile | None:
     [path] = place.glob(f"state/**/sessions/{session.id}/profile.json")
-    profile = from_json(path.read_bytes())
+    return from_json(path.read_bytes())
+
+
+def kept_profile(place: Path, session) -> Profile:
+    profile = kept(place, session)
     assert profile
     return profile
 
@@ -96,7 +100,7 @@ def test_a_session_keeps_its_profile_when_the_file_changes(control: Control, pla
     path = own(place, "shop", "interrupt: Escape")
     session = control.new("t", ("cat",), profile="shop")
     path.unlink()
-    assert kept(place, session).interrupt == ("Escape",)
+    assert kept_profile(place, session).interrupt == ("Escape",)
 
 
 @pytest.mark.on("tmux")
@@ -126,7 +130,7 @@ def test_a_profile_gives_command_size_and_variables(control: Control, place: Pat
 @pytest.mark.on("tmux")
 def test_a_file_can_be_the_profile(control: Control, place: Path):
     (place / "mine.yaml").write_text(f"{HEAD}interrupt: Escape\n")
-    assert kept(place, control.new("t", ("cat",), profile="./mine.yaml")).interrupt == ("Escape",)
+    assert kept_profile(place, control.new("t", ("cat",), profile="./mine.yaml")).interrupt == ("Escape",)
 
 
 @pytest.mark.on("tmux")
