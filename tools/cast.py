@@ -89,7 +89,8 @@ def place(before: str) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="tcast-", dir="/tmp"))
     shop = folder / "shop"
     shop.mkdir()
-    (folder / ".bashrc").write_text("PS1='$ '\n")
+    # a session's programs drive the server of the session: what is shown has a server of its own
+    (folder / ".bashrc").write_text(f"PS1='$ '\nexport TMUXCTL_SOCKET={INNER}\n")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     home = {name: str(folder) for name in ("HOME", "TMUX_TMPDIR", "XDG_RUNTIME_DIR")}
     os.environ.clear()
@@ -106,7 +107,7 @@ def place(before: str) -> Iterator[Path]:
 
 def play(control: Control, commands: Sequence[str]) -> tuple[list[Event], str]:
     """Type the commands as a person would; what was printed and when, and a picture of the last screen."""
-    control.new(SESSION, ("bash",), size=f"{COLUMNS}x{ROWS}", shell_marks=False, env={"TMUXCTL_SOCKET": INNER})
+    control.new(SESSION, ("bash",), size=f"{COLUMNS}x{ROWS}", shell_marks=False)
     # a pane's title is the host's name until somebody sets it
     control.machine.transport.run([("select-pane", "-t", f"={SESSION}:", "-T", "tmuxctl")])
     recorder = Recorder(control)
