@@ -32,7 +32,7 @@ def test_a_question_of_what_a_shell_runs_has_the_options_of_its_profile(control:
     control.send("t", b"less text")
     assert control.wait("t", asking=True).kind == "pager"
     assert {"more", "quit"} <= {one.id for one in control.decide("t").asked.options}
-    assert control.decide("t", "quit").state == "idle"
+    assert control.decide("t", "quit", wait=True).state == "idle"
 
 
 @pytest.mark.on("tmux")

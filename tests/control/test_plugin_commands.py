@@ -299,7 +299,7 @@ def test_a_shipped_plugin_keeps_to_all(place, name):
          "keeps secrets out of arguments and notes", "key, which is secret, is in argv"),
         (wrapper("return replace(spec, notes={**spec.notes, 'key': list(key)})",
                  options=", *, key: Annotated[tuple[str, ...], 'a', 'secret'] = ()"),
-         "keeps secrets out of arguments and notes", "stands in notes"),
+         "keeps secrets out of arguments and notes", "key, which is secret, is in notes"),
         (wrapper("os.system('echo hello')\n    " + SOUND), "writes nothing to standard output", "new --json"),
         (wrapper("return replace(spec, notes={**spec.notes, 'lifetime': 'soon'})", HEAD + "KIND = 'env'"),
          "works with timeout", "plugin 'timeout': TypeError"),

@@ -12,12 +12,12 @@ from tmuxctl.transport import spawn
 
 def test_bytes_go_in_and_come_out_whole() -> None:
     data = os.urandom(3 << 20)
-    assert spawn.run(["cat"], stdin=data, timeout=30) == (0, data, b"")
+    assert spawn.run(["cat"], stdin=data, timeout=30) == spawn.FinishedProgram(0, data, b"")
 
 
 def test_errors_and_status_are_kept_apart() -> None:
     done = spawn.run(["sh", "-c", "echo out; echo wrong >&2; exit 3"], timeout=30)
-    assert done == (3, b"out\n", b"wrong\n")
+    assert done == spawn.FinishedProgram(3, b"out\n", b"wrong\n")
 
 
 def test_a_program_that_reads_nothing_is_no_trouble() -> None:

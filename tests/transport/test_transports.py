@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from tmuxctl.errors import Denied, NotFound, TmuxctlError, Unreachable
-from tmuxctl.transport.base import Guard, GuardRefused, Transport
+from tmuxctl.transport.base import Guard, GuardRefused, ProcessLoad, Transport
 from tmuxctl.transport.pipe import PipeTransport
 from tmuxctl.transport.versions import exact_paste_flags
 
@@ -511,7 +511,7 @@ def test_what_processes_take_is_told(session: Transport) -> None:
             assert session.load(os.getpid()).processes > mine.processes
         finally:
             subprocess.run(["pkill", "-P", str(other.pid)], check=True)
-    assert session.load(2**22 + 1) == (0, 0, 0)
+    assert session.load(2**22 + 1) == ProcessLoad(0, 0, 0)
 
 
 def test_the_process_table_holds_ourselves_and_a_terminals_foreground(session: Transport) -> None:

@@ -225,7 +225,7 @@ def _check_orphans(machine: Machine, fix: bool) -> Iterator[Check]:
         yield Check(
             "orphans",
             False,
-            f"{len(left)} processes of sessions that are gone: {names}",
+            f"processes of sessions that are gone: {names}",
             "end them: tmuxctl doctor --fix",
         )
         return
