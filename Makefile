@@ -2,6 +2,7 @@
 # make test     the core, on real tmux: what is neither a page, a play of a program, a fault nor drawn by a browser
 # make quick    the pure tests: no tmux, no program (seconds)
 # make          check and test: run before you push
+# make test-pipe   the same where tmux is reached through a shell at the end of a pipe, as another machine will be
 # make snippets   what the pages and examples say, done as a reader would do it
 # make plays    every profile against its real program
 # make browsers   pictures of screens as a browser draws them
@@ -69,11 +70,13 @@ QUICK_TESTS := tests/reading tests/terminal/test_keys.py tests/terminal/test_pas
 SNIPPET_TESTS := tests/docs tests/examples
 BROWSER_TESTS := tests/terminal/test_pictures.py
 OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) tests/plays tests/faults
+CORE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m 'not pipe'
+PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
 # tools for a release and for what runs on GitHub, in an environment of their own
 RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev quick test snippets plays browsers test-faults test-tmux test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
+.PHONY: all hero dev quick test test-pipe snippets plays browsers test-faults test-tmux test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
 .PHONY: check-workflows release deb install uninstall
 .DEFAULT_GOAL := all
 
@@ -95,7 +98,12 @@ quick: $(VENV)/.dev
 test:
 	@$(SETUP) system $(TEST_NEEDS)
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
-	$(BIN)/python -m pytest $(PYTEST_ARGS) $(OTHER_TESTS:%=--ignore=%)
+	$(BIN)/python -m pytest $(PYTEST_ARGS) $(CORE_TESTS)
+
+test-pipe:
+	@$(SETUP) system $(TEST_NEEDS)
+	@$(MAKE) -s --no-print-directory $(VENV)/.dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS) $(PIPE_TESTS)
 
 snippets:
 	@$(SETUP) system $(TEST_NEEDS) $(PROGRAM_NEEDS)
@@ -140,7 +148,7 @@ check: $(VENV)/.dev
 
 coverage: $(VENV)/.coverage
 	@rm -rf build/coverage && mkdir -p build/coverage
-	$(BIN)/coverage run -m pytest $(PYTEST_ARGS) $(or $(COVERAGE_ARGS),$(OTHER_TESTS:%=--ignore=%))
+	$(BIN)/coverage run -m pytest $(PYTEST_ARGS) $(or $(COVERAGE_ARGS),$(CORE_TESTS))
 	@$(BIN)/coverage combine -q
 	$(BIN)/coverage report $(if $(COVERAGE_ARGS),--fail-under=0)
 

@@ -40,6 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "on(*transports): run over these of memory, tmux, pipe and resident only")
+    config.addinivalue_line("markers", "pipe: drives tmux through a shell at the end of a pipe; set by `on`")
 
 
 def pytest_report_header() -> str:
@@ -50,7 +51,9 @@ def pytest_report_header() -> str:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "control" in metafunc.fixturenames:
         marker = metafunc.definition.get_closest_marker("on")
-        metafunc.parametrize("backend", marker.args if marker else EVERYWHERE, scope="function")
+        backends = marker.args if marker else EVERYWHERE
+        marks = {"pipe": pytest.mark.pipe}
+        metafunc.parametrize("backend", [pytest.param(name, marks=marks.get(name, ())) for name in backends])
 
 
 @pytest.fixture
