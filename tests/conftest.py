@@ -10,10 +10,12 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -54,6 +56,20 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         backends = marker.args if marker else EVERYWHERE
         marks = {"pipe": pytest.mark.pipe}
         metafunc.parametrize("backend", [pytest.param(name, marks=marks.get(name, ())) for name in backends])
+
+
+@pytest.fixture
+def plugin_modules() -> Iterator[None]:
+    """Forget the plugins that the test loads: a test of another file in this process goes on with its own module."""
+
+    def loaded() -> dict[str, ModuleType]:
+        return {name: module for name, module in sys.modules.items() if name.startswith("tmuxctl.plugins.")}
+
+    before = loaded()
+    yield
+    for name in loaded():
+        del sys.modules[name]
+    sys.modules.update(before)
 
 
 @pytest.fixture

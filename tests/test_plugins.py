@@ -50,15 +50,13 @@ class User:
 
 
 @pytest.fixture
-def user(tmp_path, monkeypatch):
+def user(tmp_path, monkeypatch, plugin_modules):
     """The user's own plugin folder, in a home of its own; `user(name, source)` puts a plugin there."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)
     for name in ("XDG_CONFIG_HOME", "TMUXCTL_PLUGIN_PATH", "TMUXCTL_PROFILE_PATH"):
         monkeypatch.delenv(name, raising=False)
-    yield User(tmp_path)
-    for name in [name for name in sys.modules if name.startswith("tmuxctl.plugins.")]:
-        del sys.modules[name]
+    return User(tmp_path)
 
 
 def wrapper(word, *, order=50, kind="wrap", more=""):

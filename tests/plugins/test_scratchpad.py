@@ -7,8 +7,6 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -68,10 +66,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(place: Path) -> Iterator[Desk]:
-    yield Desk(place)
-    for name in [name for name in sys.modules if name.startswith("tmuxctl.plugins.")]:
-        del sys.modules[name]
+def desk(place: Path, plugin_modules: None) -> Desk:
+    return Desk(place)
 
 
 def test_sessions_of_a_group_see_each_others_files_at_one_path(desk):

@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -114,10 +113,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(place: Path) -> Iterator[Desk]:
-    yield Desk(place)
-    for name in [name for name in sys.modules if name.startswith("tmuxctl.plugins.")]:
-        del sys.modules[name]
+def desk(place: Path, plugin_modules: None) -> Desk:
+    return Desk(place)
 
 
 def status(folder: str | Path) -> str:
