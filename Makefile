@@ -148,9 +148,9 @@ check: $(VENV)/.dev
 
 coverage: $(VENV)/.coverage
 	@rm -rf build/coverage && mkdir -p build/coverage
-	$(BIN)/coverage run -m pytest $(PYTEST_ARGS) $(or $(COVERAGE_ARGS),$(CORE_TESTS))
-	@$(BIN)/coverage combine -q
-	$(BIN)/coverage report $(if $(COVERAGE_ARGS),--fail-under=0)
+	@# what was reached is told of tests that failed, too
+	@status=0; $(BIN)/coverage run -m pytest $(PYTEST_ARGS) $(or $(COVERAGE_ARGS),$(CORE_TESTS)) || status=$$?; \
+	$(BIN)/coverage combine -q && $(BIN)/coverage report $(if $(COVERAGE_ARGS),--fail-under=0) && exit $$status
 
 mutants: $(VENV)/.mutants
 	@mkdir -p build
