@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tmuxctl.program_profile import AnswerRules, Profile, Rule
-from tmuxctl.reading.answers.printed_answer import PrintedAnswer, TurnEnd, TypedInput, cut_answer
+from tmuxctl.reading.answers.printed_answer import PrintedAnswer, TurnEnd, TypedInput, cut_answer, find_output_start
 from tmuxctl.vocabulary import InputKind
 
 RECORDED = sorted(Path(__file__).with_name("answers").glob("*.jsonl"))
@@ -188,6 +188,13 @@ def test_a_profile_tells_the_prompt_from_what_stands_before_it() -> None:
         ("def f():\n...   return 1\n... \n>>> ", "def f():\n  return 1\n", ""),
         ("1\n1\n>>> 1\n1\n>>> ", "1\n1", "1\n1"),
         ("p(1)\na>>> p(2)\nb>>> ", "p(1)\np(2)", "ab"),
+        ("x\na\n>>> y\nb\n>>> y\nc\n>>> ", "x\ny\ny", "a\nb\nc"),
+        # bracketed paste is switched off and on without a line in between
+        (f"a\n{OFF}\rone\n{ON}{OFF}{ON}>>> b\n{OFF}\rtwo\n{ON}>>> ", "a\nb", "one\ntwo"),
+        # other switches before it
+        (f"a\n\x1b[?1l\x1b>{OFF}\rone\n{ON}zwei: b\n\x1b[?1l\x1b>{OFF}\rtwo\n{ON}drei: ", "a\nb", "one\ntwo"),
+        # the program's output switches it off, not the editor of the line
+        (f"a\none{OFF}\n>>> b\ntwo\n>>> ", "a\nb", "one\ntwo"),
         ("'''\n... a\n... '''\n... \n>>> ", "'''\na\n'''", "... "),
         (f"a\n{OFF}\r{ON}   ...> b\n{OFF}\rout\n{ON}>>> ", "a\nb", "out"),
         (f"a\n{OFF}\rone\n{ON}>>> b\n{OFF}\rtwo{ON}>>> ", "a\nb", "one\ntwo"),
@@ -226,6 +233,57 @@ def test_an_echo_that_was_wrapped_or_drawn_again_is_an_echo() -> None:
 
 def test_without_an_echo_all_is_output() -> None:
     assert said("x\n>>> ", "x", echo="none").text == "x"
+    assert said("out\nmore\n>>> ", "another").text == "out\nmore"
+
+
+def test_after_eight_lines_without_an_echo_the_rest_is_not_looked_for() -> None:
+    data = "x\nout\n>>> y\nmore\n>>> "
+    for missed, text in ((8, "out\nmore"), (9, "out\n>>> y\nmore")):
+        assert said(data, "\n".join(["x", *map(str, range(missed)), "y"])).text == text
+
+
+@pytest.mark.parametrize("before", ["", "a", "aa"])
+def test_a_prompt_is_cut_from_a_row_of_any_length(before: str) -> None:
+    output = before + "\u2013" * 30000
+    assert said(f"x\n{output}>>> ").text == output
+
+
+def test_where_bracketed_paste_is_switched_on_a_prompt_begins_whatever_it_looks_like() -> None:
+    assert said(f"x\n{OFF}\rout\n{ON}zwei: ").text == "out"
+    assert said(f"x\nout\n{ON}zwei: ").text == "out"
+
+
+def test_output_may_be_drawn_at_rows_of_the_screen() -> None:
+    assert said("x\none\x1b[6;1Htwo\n>>> ").text == "one\n\ntwo"
+
+
+@pytest.mark.parametrize(
+    ("data", "typed", "output"),
+    [
+        (b"x\r\nout", b"x", b"out"),
+        (b"x\r\n\x1b[?1l\x1b>\x1b[?2004l\rout", b"x", b"out"),
+        (b"x\x1b[?2004l\r\r\nout", b"x", b"out"),
+        (b"x\r\nout\x1b[?2004l\r\nmore", b"x", b"out\x1b[?2004l\r\nmore"),
+        ("ü\r\nout".encode(), "ü".encode(), b"out"),
+        # it is not plain to see
+        (b"out", b"x", b"out"),
+        (b"\xff\r\nout", b"\xff", b"\xff\r\nout"),
+        (b"x\r\nx\r\nout", b"x\nx", b"x\r\nx\r\nout"),
+        (b"\r\nout", b"", b"\r\nout"),
+    ],
+)
+def test_output_is_what_comes_behind_the_echo_of_one_line(data: bytes, typed: bytes, output: bytes) -> None:
+    given = TypedInput(typed, 4, 0, 40, 10, "editor")
+    assert data[find_output_start(data, given) :] == output
+    assert find_output_start(data, given._replace(echo="none")) == 0
+
+
+def test_marks_say_where_output_begins() -> None:
+    data = marked("x y\r\n", "C", "out\r\n").encode()
+    given = TypedInput(b"x", 4, 0, 40, 10, "editor")
+    assert data[find_output_start(data, given, "t0") :] == b"out\r\n"
+    assert find_output_start(data, given, "other") == 0
+    assert find_output_start(b"x\r\nout", given, "t0") == 3
 
 
 def marked(*parts: str) -> str:
@@ -289,6 +347,11 @@ def test_raw_is_everything_as_it_came() -> None:
 def test_a_profile_says_where_an_answer_begins_and_ends_and_what_is_no_part_of_it() -> None:
     manner = Profile(name="p", answer=AnswerRules(begin="^⏺ ", strip=("^│", "^$"), until="^─"))
     assert said("x\nthinking\n⏺ one\n\n│ box\ntwo\n\n────\nrest\n>>> ", profile=manner).text == "one\n\ntwo"
+
+
+def test_an_answer_that_ends_at_a_prompt_alone_may_hold_that_word() -> None:
+    agent = Profile(name="p", answer=AnswerRules(until="prompt"))
+    assert said("x\nthe prompt\nrest\n>>> ", profile=agent).text == "the prompt\nrest"
 
 
 def test_a_sequence_cut_at_the_end_and_bytes_that_are_no_text_do_no_harm() -> None:

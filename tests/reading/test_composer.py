@@ -57,6 +57,16 @@ def test_a_hidden_cursor_counts_where_the_program_writes() -> None:
     assert input_box.is_empty(drawn("❯ text", x=0, y=5)._replace(visible=False), PROFILE) is None
 
 
+def test_only_a_prompt_above_the_cursor_is_that_of_an_input_box() -> None:
+    above = look("❯ one\n  two\n  three", x=7, y=2)
+    assert input_box.is_empty(above, PROFILE) is False
+    assert input_box.is_empty(above._replace(y=1, x=5), PROFILE) is False
+    assert input_box.is_empty(look("● An answer\n\n❯", x=3, y=0), PROFILE) is None
+    assert input_box.is_empty(look("● An answer\n❯", x=3, y=0), PROFILE) is None
+    # the rows below the last text are not kept
+    assert input_box.is_empty(look("❯ one", x=2, y=2), PROFILE) is False
+
+
 def test_a_composer_may_stand_in_a_box() -> None:
     assert input_box.is_empty(look("╭───╮\n│ > \n╰───╯", x=4, y=1), BOXED) is True
     assert input_box.is_empty(look("╭───╮\n│ > text │\n╰───╯", x=8, y=1), BOXED) is False
@@ -116,7 +126,8 @@ def test_of_a_text_with_more_rows_than_are_shown_the_last_are_enough() -> None:
     text = "\n".join(f"line {number}" for number in range(40))
     rows = [f"  line {number}" for number in range(30, 40)]
     assert input_box.shows_text(drawn(*rows), text.encode(), PROFILE) is True
-    assert input_box.shows_text(drawn(*rows[-2:]), text.encode(), PROFILE) is False
+    assert input_box.shows_text(drawn(*rows[-5:]), text.encode(), PROFILE) is True
+    assert input_box.shows_text(drawn(*rows[-4:]), text.encode(), PROFILE) is False
 
 
 def test_the_frame_of_a_box_is_no_part_of_a_text() -> None:
@@ -153,6 +164,8 @@ def test_what_stood_left_of_the_cursor_is_seen_to_stand_there_still(
 def test_the_last_prompt_is_the_programs_own() -> None:
     rows = ["❯ given", "● An answer", "  ❯ quoted", RULE, "❯", RULE, "  footer"]
     assert input_box.find_prompt_row(rows, PROFILE) == 4
+    assert input_box.find_prompt_row(rows[:4], PROFILE) == 0
+    assert input_box.find_prompt_row(rows[:2], PROFILE) == 0
     assert input_box.find_prompt_row(rows[1:4], PROFILE) is None
 
 
@@ -169,3 +182,81 @@ def test_the_prompt_for_more_of_a_text_is_no_part_of_it() -> None:
     assert input_box.shows_part_of_text(look("... two"), b"one\n\ntwo and more", LINES) is False
     assert input_box.shows_part_of_text(look(">>> one\n... two"), b"one\ntwo\nthree", LINES) is True
     assert input_box.shows_part_of_text(look(">>> one\n... rm"), b"one\ntwo\nthree", LINES) is False
+
+
+@pytest.mark.parametrize(
+    ("seen", "sign"),
+    [
+        (drawn("❯ "), "❯"),
+        (drawn("❯ one", "  two"), "❯"),
+        (drawn("❯ one", "", "  two"), "❯"),
+        # it stands below the cursor
+        (drawn("❯ one", y=2), ""),
+        (look("❯" + "\n" * 39, x=0, y=39), "❯"),
+        (look("❯" + "\n" * 40, x=0, y=40), ""),
+        (look("● An answer"), ""),
+    ],
+)
+def test_the_sign_of_an_input_box_is_the_prompt_at_or_above_the_cursor(seen: Look, sign: str) -> None:
+    assert input_box.read_prompt_sign(seen, PROFILE) == sign
+
+
+def test_the_sign_of_an_input_box_has_no_blanks() -> None:
+    assert input_box.read_prompt_sign(look("│ > text", x=8, y=0), BOXED) == "│>"
+
+
+def test_the_cursor_is_at_a_prompt_if_one_begins_its_row() -> None:
+    assert input_box.is_at_prompt(drawn("❯ "), PROFILE)
+    assert input_box.is_at_prompt(drawn("❯ text"), PROFILE)
+    assert not input_box.is_at_prompt(drawn("❯ one", "  two"), PROFILE)
+    assert not input_box.is_at_prompt(drawn("❯ one", x=0), PROFILE)
+
+
+UNSIGNED = Profile(name="unsigned")
+BEFORE = look("A note at 10:15\n── hello there", x=14, y=1)
+
+
+@pytest.mark.parametrize(
+    ("after", "replaced"),
+    [
+        (BEFORE, False),
+        # only numbers changed, or what is drawn as a frame
+        (look("A note at 10:16\n── hello there", x=14, y=1), False),
+        (look("A note at 10:15\n── hello there\n╭────╮", x=14, y=1), False),
+        # a part of what stood there has a row of its own now
+        (look("A note at 10:15\n── hello there\n     there", x=14, y=1), False),
+        (look("A note at 10:15\n── hello there\nWorking", x=14, y=1), True),
+        # the same words in another order
+        (look("A note at 10:15\n── hello there\nnote A", x=14, y=1), True),
+        # the text is gone from the cursor
+        (look("A note at 10:15\n── hello there\n\n\n", x=0, y=4), True),
+        (look("A note at 10:15\n──", x=3, y=1), True),
+    ],
+)
+def test_a_text_in_an_input_box_without_a_sign_is_replaced_once_it_is_gone_or_more_is_shown(
+    after: Look, replaced: bool
+) -> None:
+    assert input_box.is_replaced(after, BEFORE, UNSIGNED) is replaced
+
+
+def test_a_text_of_one_letter_is_replaced_once_the_cursor_moves() -> None:
+    before = look("note\nx", x=1, y=1)
+    assert input_box.is_replaced(look("note 2\nx", x=1, y=1), before, UNSIGNED) is False
+    assert input_box.is_replaced(look("note\n\nx", x=1, y=2), before, UNSIGNED) is True
+    assert input_box.is_replaced(look("note\ny", x=1, y=1), before, UNSIGNED) is True
+
+
+def test_an_input_box_with_a_sign_tells_itself_whether_it_is_empty() -> None:
+    before = drawn("❯ hello there")
+    assert input_box.is_replaced(drawn("❯ "), before, PROFILE) is False
+    assert input_box.is_replaced(drawn("❯ "), before, UNSIGNED) is True
+
+
+def test_a_text_that_stands_two_rows_above_the_cursor_still_stands_there() -> None:
+    before = look("one\nhello there", x=11, y=1)
+    assert input_box.keeps_text(look("one\nhello there\n\n", x=0, y=3), before)
+    assert not input_box.keeps_text(look("one\nhello there\n\n\n", x=0, y=4), before)
+    # of a long text its end is enough
+    long = look("a beginning and then the end", x=28, y=0)
+    assert input_box.keeps_text(look("ing and then the end", x=20, y=0), long)
+    assert not input_box.keeps_text(look("ng and then the end", x=19, y=0), long)

@@ -42,6 +42,7 @@ BLOCKS = {
         ["● See:", "", "  ❯ rm", f"  {RULE}", "  ✻ Worked for 9s", "  ● Bash(rm)", "  1. Yes", "  end"],
         f"See:\n\n❯ rm\n{RULE}\n✻ Worked for 9s\n● Bash(rm)\n1. Yes\nend",
     ),
+    "something of the program's own between": (["● one", "✻ Worked for 1s", "● two"], "one\n\ntwo"),
     "something else drawn": (["● one", "  two", "", "* A tip: press x", "", "● three"], "one\ntwo\n\nthree"),
     "other scripts": (["● 日本語 👩‍💻", "  naïve"], "日本語 👩‍💻\nnaïve"),
 }
@@ -127,6 +128,10 @@ MARKED = "A prompt\n  with  blanks\n\n- a bullet, `code` and *stress*\nthe last 
             ["> one line that is too long for a single row", "of it"],
             "it",
         ),
+        # the same line twice
+        ("x\none\none\ntwo", ["> x", "one", "one", "two"], "hello"),
+        # the first line is drawn without its Markdown, and begins otherwise than it was typed
+        ("**stress** and more", ["stress and more"], "hello"),
         # the answer is a part of the input
         ("say hello", ["> say hello"], "hello"),
         ("print(1)\n\nhello", ["> print(1)", "", "hello", ""], "hello"),
@@ -204,3 +209,54 @@ def test_a_screen_that_was_drawn_anew_has_other_rows_than_before_and_than_the_in
     assert drawn_answer.is_screen_replaced(before, "\n".join([*lines, RULE, "❯", RULE]), "ask")
     assert not drawn_answer.is_screen_replaced(before, before, "ask")
     assert not drawn_answer.is_screen_replaced(before, "\n".join([*lines, RULE, "❯", RULE]), "\n".join(lines))
+
+
+def test_an_answer_right_above_the_input_box_is_whole() -> None:
+    rows = ["❯ ask", "● one", "  two", RULE, "❯", RULE]
+    assert answered(rows) == "one\ntwo"
+
+
+def test_each_row_of_an_echo_may_have_the_prompt_before_it() -> None:
+    each = Profile(name="each", prompt=(Rule("input", "^> ?"),))
+    assert drawn_answer.read_answer(["> one", "> two", "Twelve.", ">"], "one\ntwo", each).text == "Twelve."
+
+
+def test_an_answer_that_begins_with_a_fence_keeps_it_and_one_that_begins_set_in_keeps_its_blanks() -> None:
+    fenced = ["```", "code", "```"]
+    assert drawn_answer.read_answer(["> ask", *fenced, "Tokens: 1", ">"], "ask", PLAIN).text == "\n".join(fenced)
+    assert drawn_answer.read_answer(["> ask", "", "    code", "Tokens: 1", ">"], "ask", PLAIN).text == "    code"
+
+
+def test_where_the_echo_is_not_seen_near_its_row_the_answer_begins_there() -> None:
+    for anchor, text in ((0, "one\ntwo\nthree"), (1, "two\nthree"), (9, "")):
+        rows = ["one", "two", "three"]
+        assert drawn_answer.read_answer(rows, "ask", PLAIN, anchor=anchor).text == text
+
+
+GUTTER = Profile(
+    name="numbers", prompt=PROFILE.prompt, answer=AnswerRules(begin="^● ", gutter="^ *(?P<n>[0-9]{1,4})(?: |$)")
+)
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        (["● See:", "   1 def f():", "   2", "   3     return 1", "  end"], "See:\ndef f():\n\n    return 1\nend"),
+        # what is wrapped has no number
+        (["● 1 one", "  2 two", "    goes on", "  3 three"], "one\ntwo\n  goes on\nthree"),
+        # behind a row without one the numbers are the answer's own
+        (["● 1 one", "  2 two", "  and", "  3 three"], "one\ntwo\nand\n3 three"),
+        (["● 7 apples", "  and", "    8 pears"], "7 apples\nand\n  8 pears"),
+        (["● 1 apple"], "1 apple"),
+        (["● 1 apple", "  3 pears"], "1 apple\n3 pears"),
+    ],
+)
+def test_numbers_before_lines_of_code_are_no_part_of_an_answer(rows: list[str], text: str) -> None:
+    assert drawn_answer.read_answer(screen("❯ ask", "", *rows), "ask", GUTTER).text == text
+
+
+def test_a_third_of_the_rows_is_enough_to_call_a_screen_drawn_anew() -> None:
+    before = "\n".join(f"row {number}" for number in range(12))
+    for new, replaced in ((4, True), (3, False)):
+        now = "\n".join([f"new {number}" for number in range(new)] + before.split("\n")[new:])
+        assert drawn_answer.is_screen_replaced(before, now, "ask") is replaced

@@ -61,3 +61,11 @@ def test_of_a_long_error_the_first_rows_are_told() -> None:
 )
 def test_an_answer_is_told_without_the_error_and_what_is_behind_it(answer: str, error: str, left: str) -> None:
     assert remove_failure(answer, error) == left
+
+
+def test_a_rule_for_an_error_may_look_at_the_last_row_alone_and_none_has_a_title_to_look_at() -> None:
+    last = Profile(name="last", errors=(Rule("api", "^Error", "cursor-line", detail="failed"),))
+    assert find_failure(["Error: 1", "text", "Error: 2", ""], last) == ("Error: 2", 2, 3)
+    assert find_failure(["Error: 1", "text"], last) is None
+    titled = Profile(name="titled", errors=(Rule("api", "^Error", title="x", detail="failed"),))
+    assert find_failure(["Error: 1"], titled) is None

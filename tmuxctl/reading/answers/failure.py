@@ -41,9 +41,7 @@ def find_failure(rows: Sequence[str], profile: Profile, *, limited: bool = False
     kept = list(rows)
     while kept and not kept[-1].strip():
         kept.pop()
-    if not rules or not kept:
-        return None
-    match = patterns.find_match(rules, patterns.ScreenText(tuple(kept), 0, len(kept) - 1, "", ""))
+    match = patterns.find_match(rules, patterns.ScreenText(tuple(kept), y=len(kept) - 1)) if kept else None
     if match is None:
         return None
     first = len(kept) - match.region.count("\n") - 1 + match.region[: match.row_start].count("\n")

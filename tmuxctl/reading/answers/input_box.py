@@ -53,10 +53,9 @@ def is_at_prompt(look: Look, profile: Profile) -> bool:
 
 def read_prompt_sign(look: Look, profile: Profile) -> str:
     """The prompt of the input box that the cursor stands in, without blanks; empty if it is not to be seen."""
-    rows = look.screen.split("\n")[: look.y + 1]
-    at = find_prompt_row(rows[-LONGEST:], profile)
-    row = "" if at is None else rows[-LONGEST:][at]
-    return remove_blanks(row[: _find_prompt_end(row, profile) or 0])
+    rows = look.screen.split("\n")[: look.y + 1][-LONGEST:]
+    at = find_prompt_row(rows, profile)
+    return "" if at is None else remove_blanks(rows[at][: _find_prompt_end(rows[at], profile)])
 
 
 def text_behind_prompt(row: str, profile: Profile) -> str:

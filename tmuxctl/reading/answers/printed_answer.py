@@ -123,8 +123,7 @@ def _cut_by_marks(
                 # zsh tells of the end only behind its sign of a missing newline
                 pieces.append(SIGN.sub(b"", data[begin : mark.start]))
             begin, status = None, mark.status
-        if mark.letter != "C":
-            behind = mark.end
+        behind = mark.end
     if begin is None:
         return pieces, True, status
     kept = _remove_prompt(data[begin:], last_input, prompts)

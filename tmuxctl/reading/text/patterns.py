@@ -30,10 +30,10 @@ class ScreenText(Value):
     `tmux` is the version that drew it, None if unknown."""
 
     rows: tuple[str, ...]
-    x: int
-    y: int
-    left: str
-    title: str
+    x: int = 0
+    y: int = 0
+    left: str = ""
+    title: str = ""
     tmux: tuple[int, int] | None = None
 
     @property
