@@ -101,6 +101,9 @@ def test_all_that_was_printed_stays(output: str, text: str, editor: str) -> None
         ("(gdb) ", "x\nout(gdb) ", "out"),
         ("", "x\n100% ", "100% "),
         ("(gdb) ", "x\nName: ", "Name: "),
+        ("me$ ", "x\nab# ", "ab# "),
+        # output stands before both
+        ("ab~/x$ ", "x\ncd~/x$ ", "cd"),
         (None, "x\nout\n$ ", "out"),
         (None, "x\nab>>> ", "ab"),
     ],
@@ -182,6 +185,21 @@ def test_a_profile_tells_the_prompt_from_what_stands_before_it() -> None:
     assert said("x\nabp7> ", prompt="zzp6> ", profile=profile).text == "ab"
 
 
+def test_a_prompt_of_a_profile_begins_where_its_pattern_says_that_it_does() -> None:
+    for pattern, text in ((r"(?i)^p\d+> ?", "ab"), (r"p\d+> ?$", "abP7>")):
+        profile = Profile(name="p", prompt=(Rule("prompt", pattern),))
+        assert said("x\nabP7>", prompt="me$ ", profile=profile).text == text
+    titled = Profile(name="p", prompt=(Rule("prompt", r"(?i)^p\d+> ?", "title"),))
+    assert said("x\nabP7>", prompt="me$ ", profile=titled).text == "abP7>"
+
+
+def test_a_profile_tells_the_prompt_for_more_from_what_stands_before_it() -> None:
+    more = Profile(name="p", continuation=(Rule("more", "^more: "),))
+    assert said("x\nabmore: ", profile=more, end=TurnEnd(InputKind.CONTINUATION, "repl")).text == "ab"
+    assert said("x\nabc", profile=more, end=TurnEnd(InputKind.CONTINUATION, "repl")).text == "abc"
+    assert said("a\nmore: b\nout\n>>> ", "a\nb", profile=more).text == "out"
+
+
 @pytest.mark.parametrize(
     ("data", "typed", "text"),
     [
@@ -217,6 +235,8 @@ def test_each_typed_line_is_taken_out_with_its_prompt(data: str, typed: str, tex
         ("for\n> do\n> done\n1\n# ", "for\ndo\ndone", "1"),
         ("a\nb\none\n# two\n# ", "a\nb", "one\ntwo"),
         ("a\nb\n1# 2# ", "a\nb", "12"),
+        # what looks like one more prompt was printed
+        ("a\nb\none\n# two # 2\n# three\n# ", "a\nb", "one\ntwo # 2\n# three"),
     ],
 )
 def test_a_terminal_echoes_all_lines_before_the_program_asks_for_them(data: str, typed: str, text: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tmuxctl.program_profile import HookEventRule, Hooks, Transcript
 from tmuxctl.reading.answers import transcripts
 from tmuxctl.reading.answers.transcripts import TranscriptAnswer, find_answer, find_values, matches
+from tmuxctl.untrusted import JSON_LIMIT
 from tmuxctl.value import changed
 
 DATA: dict[str, Any] = {
@@ -34,6 +35,7 @@ DATA: dict[str, Any] = {
         ("words[-3]", []),
         ("list[1].c", ["y"]),
         ("text[].text", ["all of it"]),
+        ("text[].type", ["text"]),
         ("text.more", []),
         ("a[0]", []),
         ("none", []),
@@ -233,6 +235,14 @@ def test_a_whole_file_may_be_one_value() -> None:
     assert find_answer(b"3", changed(how, items=None), "ask") is None
 
 
+def test_a_transcript_may_be_larger_than_other_files() -> None:
+    whole = changed(LINES, form="json", items=None)
+    talk = (given("ask"), said("x" * (JSON_LIMIT + 1)), said("answer", id="2"))
+    assert find_answer(lines(*talk), LINES, "ask") == TranscriptAnswer("answer", None)
+    assert find_answer(lines(*talk[:2]), LINES, "ask") == TranscriptAnswer("x" * (JSON_LIMIT + 1), None)
+    assert find_answer(json.dumps(talk).encode(), whole, "ask") == TranscriptAnswer("answer", None)
+
+
 MARKDOWN = Transcript(
     form="markdown", user={"line": r"^#### (.*?) *$"}, skip=("^> ",), until=r"^> Tokens: (?P<tokens>[\d.]+k?)"
 )
@@ -274,3 +284,37 @@ def test_a_page_that_is_not_written_to_its_end_says_what_it_has() -> None:
     assert find_answer(cut.encode() + b"\xe6", MARKDOWN, "ask in two lines") == TranscriptAnswer(
         "The answer.\n\n    set in\n\nhalf a li\ufffd", None
     )
+
+
+SEVERAL = """\
+#### ask
+
+I look.
+
+> Tokens: 5
+
+> Applied the edit.
+Done.
+More.
+
+> Tokens: 7
+> Cost: nothing
+"""
+
+
+def test_of_several_answers_in_a_turn_the_last_counts_and_the_tokens_of_all() -> None:
+    assert find_answer(SEVERAL.encode(), MARKDOWN, "ask") == TranscriptAnswer("Done.\nMore.", 12)
+    without = SEVERAL.replace("\n> Applied the edit.\n", "")
+    assert find_answer(without.encode(), MARKDOWN, "ask") == TranscriptAnswer("Done.\nMore.", 12)
+    silent = SEVERAL.replace("Done.\nMore.\n", "")
+    assert find_answer(silent.encode(), MARKDOWN, "ask") is None
+
+
+def test_what_a_profile_drops_is_no_part_of_an_answer() -> None:
+    dropping = changed(MARKDOWN, drop=("(?s)<think>.*?</think>",))
+    page = "#### ask\n<think>\nWell.\n</think>Done.\n"
+    assert find_answer(page.encode(), dropping, "ask") == TranscriptAnswer("Done.", None)
+
+
+def test_a_page_of_which_no_line_is_known_to_be_typed_holds_no_answer() -> None:
+    assert find_answer(PAGE.encode(), changed(MARKDOWN, user={}), "before") is None

@@ -125,7 +125,7 @@ class Prompts:
 def _compile_anchored(rules: tuple[Rule, ...]) -> Iterator[re.Pattern[str]]:
     """The patterns that tell where a prompt begins, not only what it ends with."""
     for rule in rules:
-        text = re.sub(r"\A\(\?[a-zA-Z]+\)", "", rule.re)
+        text = re.sub(r"\A\(\?[a-z]+\)", "", rule.re)
         if rule.where != "title" and text.startswith(("^", r"\A")):
             yield re.compile(rule.re, re.MULTILINE)
 

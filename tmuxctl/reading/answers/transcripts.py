@@ -188,11 +188,10 @@ def _parse_entries(data: bytes, transcript: Transcript) -> list[Any]:
     found = []
     for line in data.split(b"\n"):
         try:
-            entry = parse_json(line, limit=len(line)) if line.strip() else None
+            found.append(parse_json(line, limit=len(line)))
         except ValueError:
-            # the last line may be half written
+            # it is empty, or the last one, half written
             continue
-        found += [entry] if entry is not None else []
     return found
 
 
