@@ -20,7 +20,7 @@ EDITORS = _family(
 )
 
 REMOTE_WRAPPERS = _family(
-    """ssh slogin autossh sshpass mosh mosh-client telnet rlogin rsh et etterminal tsh tmux screen zellij abduco dtach
+    """ssh slogin autossh sshpass mosh telnet rlogin rsh et etterminal tsh tmux screen zellij abduco dtach
     docker podman nerdctl kubectl oc crictl ctr lxc incus machinectl nsenter vagrant multipass limactl wsl emacsclient
     minicom picocom cu tio ipmitool virsh"""
 )
@@ -31,10 +31,8 @@ RELAYS = _family("script expect unbuffer sudo doas su runuser socat dtach abduco
 
 
 def base_name(name: str) -> str:
-    """The name alone: `-bash`, `vim.basic`, `emacs-nox`, `tmux: client` are bash, vim, emacs, tmux."""
+    """The name alone: `-bash`, `vim.basic`, `emacs-nox`, `mosh-client`, `tmux: client` are bash, vim, emacs, mosh, tmux."""
     name = name.lstrip("-")
-    if name in REMOTE_WRAPPERS or name in RELAYS:
-        return name
     for separator in (":", ".", "-"):
         name = name.partition(separator)[0]
     return name

@@ -26,7 +26,8 @@ class Verdict(Value):
 
     `why` says it in a line; `prompt` is the prompt's text left of the cursor; `status` and `signal` are of a program that
     ended (`status` also of the last command in a marked shell); `rule` is the id of the profile's rule that fitted; `until`
-    is when a limit is over, in the program's own words (`reading/limits.py` understands them), None if it says nothing of it.
+    is when a limit is over, in the program's own words (`reading/questions/usage_limits.py` understands them), None if it
+    says nothing of it.
     """
 
     state: State
