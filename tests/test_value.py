@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import collections
+import copy
 from dataclasses import fields, is_dataclass, replace
 
 import pytest
 
 from tmuxctl.model import SessionSpec, Size
-from tmuxctl.value import Value
+from tmuxctl.value import NamedTuple, Value
 
 
 class Point(Value):
@@ -42,3 +44,35 @@ def test_dataclasses_know_them() -> None:
     assert [one.name for one in fields(Point)] == ["x", "y"]
     changed = replace(spec, argv=("nice", *spec.argv))
     assert (changed.argv, changed.cwd, spec.argv) == (("nice", "cat"), "/", ("cat",))
+
+
+class Pair(NamedTuple):
+    """Two of a kind."""
+
+    left: int
+    right: int = 7
+
+    @property
+    def total(self) -> int:
+        """Both."""
+        return self.left + self.right
+
+
+def test_a_value_that_is_a_tuple_is_a_named_tuple() -> None:
+    declared = collections.namedtuple("Pair", ("left", "right"), defaults=(7,))
+    pair = Pair(1)
+    assert pair == declared(1) == (1, 7)
+    assert isinstance(pair, tuple)
+    assert (pair.total, repr(pair), pair._replace(right=2), Pair._fields) == (
+        8,
+        "Pair(left=1, right=7)",
+        (1, 2),
+        declared._fields,
+    )
+    assert (Pair.__doc__, Pair.__module__, Pair.__qualname__) == ("Two of a kind.", __name__, "Pair")
+    assert Pair.__annotations__ == {"left": "int", "right": "int"}
+    assert copy.deepcopy(pair) == pair
+    with pytest.raises(AttributeError):
+        pair.left = 2  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        Pair()  # type: ignore[call-arg]

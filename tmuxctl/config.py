@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from tmuxctl.errors import Usage
 from tmuxctl.model import NAME, Size, parse_bytes, parse_seconds, parse_size
 from tmuxctl.ownership import refuse_unsafe
-from tmuxctl.value import Value
+from tmuxctl.value import NamedTuple, Value
 
 FILE_LIMIT = 1 << 20
 

@@ -7,9 +7,10 @@ machine could not tell is None, never a guess.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from tmuxctl import widths
+from tmuxctl.value import NamedTuple
 
 FULL, WCHAN, NONE = "full", "wchan", "none"
 """How much the kernel tells of a process: its system call with the descriptors it waits for; only where in the kernel it

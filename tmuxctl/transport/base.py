@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.evidence import FULL, Kernel
 from tmuxctl.evidence import Tty as Tty
 from tmuxctl.untrusted import JSON_LIMIT, parse_record
-from tmuxctl.value import Value
+from tmuxctl.value import NamedTuple, Value
 
 SERVER, TMUX_CONF = "server", "tmux.conf"
 """Files of the state folder: which process the server is, and since when; what it reads as it starts."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from tmuxctl.terminal.tmux import options, server
 from tmuxctl.terminal.tmux import screen as screens
 from tmuxctl.terminal.tmux.pane_io import PaneIO
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Command, Guard, GuardRefused, Transport
+from tmuxctl.value import NamedTuple
 
 LIST_BYTES = 10_000
 """About the longest command list tmux takes in one message is 16 KB (measured), with what it adds to it."""

@@ -11,14 +11,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from enum import Enum
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tmuxctl.errors import Failed, NotFound, Unreachable
 from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux.journal import Journal
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Command, Guard, GuardRefused, Transport
-from tmuxctl.value import Value
+from tmuxctl.value import NamedTuple, Value
 
 if TYPE_CHECKING:
     from tmuxctl.terminal.tmux.server import Pane
