@@ -22,6 +22,8 @@
 # make dev | check | docs | bench | measure | dist | clean
 
 PYTHON ?= python3
+# tests start thousands of Pythons, and pytest rewrites each file of tests: compiled once, whatever the caller prefers
+unexport PYTHONDONTWRITEBYTECODE
 # what a release is tried with: the system's own Python
 DIST_PYTHON ?= /usr/bin/python3
 VENV ?= .venv
@@ -237,6 +239,8 @@ $(VENV)/.dev: $(VENV)/.made pyproject.toml
 	@echo "-- installing tmuxctl, its tests' and developers' tools into $(VENV) (half a minute)"
 	@$(PIP) install -e '.[test,dev]'
 	@$(BIN)/python -m compileall -q tmuxctl plugins
+	@# else each worker of the first run compiles all files of tests for itself
+	@$(BIN)/python -m pytest --collect-only -qq >/dev/null 2>&1 || :
 	@touch $(VENV)/.base $@
 
 $(VENV)/.site: $(VENV)/.base

@@ -126,7 +126,9 @@ def test_durations_of_the_product_are_values():
 def test_no_test_replaces_a_constant_of_a_module():
     replaced = {}
     for path in TESTS.rglob("*.py"):
-        for call in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        # parsing all tests takes seconds
+        for call in ast.walk(ast.parse(text)) if "setattr" in text else ():
             if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("setattr"):
                 words = [
                     word.value for word in call.args if isinstance(word, ast.Constant) and isinstance(word.value, str)

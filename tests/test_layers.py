@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -203,6 +204,19 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 PLUGINS = {module_name(path): path for path in sorted((ROOT / "plugins").rglob("*.py"))}
 
 
+@pytest.fixture(scope="module", autouse=True)
+def forgotten() -> Iterator[None]:
+    """What was parsed is kept for the tests of this file only: it takes 80 MB, and other tests in this process fork."""
+    yield
+    for function in (parsed, imports, calls):
+        function.cache_clear()
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(), str(path))
+
+
 def is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
 
@@ -224,14 +238,17 @@ def absolute(module: str, path: Path, node: ast.ImportFrom) -> str:
     return ".".join([*parts, node.module] if node.module else parts)
 
 
-def imports(module: str, path: Path) -> Iterator[Import]:
-    for node, at_load in import_nodes(ast.parse(path.read_text(), str(path))):
+@cache
+def imports(module: str, path: Path) -> tuple[Import, ...]:
+    found: list[Import] = []
+    for node, at_load in import_nodes(parsed(path)):
         if isinstance(node, ast.Import):
             targets = [alias.name for alias in node.names]
         else:
             base = absolute(module, path, node)
             targets = [f"{base}.{alias.name}" if known(f"{base}.{alias.name}") else base for alias in node.names]
-        yield from (Import(module, target, node.lineno, at_load) for target in targets)
+        found += (Import(module, target, node.lineno, at_load) for target in targets)
+    return tuple(found)
 
 
 def known(name: str) -> bool:
@@ -433,7 +450,7 @@ def loaded_with(module: str) -> set[str]:
 
 def later_imports(module: str) -> Iterator[Import]:
     """The imports inside a module's functions."""
-    tree = ast.parse(MODULES[module].read_text())
+    tree = parsed(MODULES[module])
     inside = {
         node.lineno
         for function in ast.walk(tree)
@@ -467,7 +484,8 @@ class Use(NamedTuple):
     node: ast.Call
 
 
-def calls(module: str, path: Path) -> Iterator[Use]:
+@cache
+def calls(module: str, path: Path) -> tuple[Use, ...]:
     def within(node: ast.AST, function: str) -> Iterator[Use]:
         for child in ast.iter_child_nodes(node):
             inner = function
@@ -477,7 +495,7 @@ def calls(module: str, path: Path) -> Iterator[Use]:
                 yield Use(function, ast.unparse(child.func), child.lineno, child)
             yield from within(child, inner)
 
-    return within(ast.parse(path.read_text(), str(path)), module)
+    return tuple(within(parsed(path), module))
 
 
 def unexpected(names: Callable[[Use], bool], allowed: Mapping[str, str]) -> list[str]:
@@ -524,7 +542,7 @@ def test_every_program_that_is_run_has_a_deadline():
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
     """The texts in a module that are no docstrings, each with its line."""
-    tree = ast.parse(path.read_text(), str(path))
+    tree = parsed(path)
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docs:
