@@ -72,8 +72,25 @@ def plugin_modules() -> Iterator[None]:
     sys.modules.update(before)
 
 
+@pytest.fixture(scope="session")
+def python_first() -> Iterator[str]:
+    """A PATH whose `python3` is the interpreter itself, in a virtual environment with nothing in it.
+
+    A version manager (pyenv) puts a script in its place that forks fifty times: 110 ms of CPU time for a start instead of 13.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="tc-python-", dir="/tmp"))
+    # other users start it, too
+    folder.chmod(0o755)
+    python = os.path.realpath(sys.executable)
+    (folder / "bin").mkdir()
+    (folder / "bin/python3").symlink_to(python)
+    (folder / "pyvenv.cfg").write_text(f"home = {os.path.dirname(python)}\n")
+    yield f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    shutil.rmtree(folder)
+
+
 @pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def place(monkeypatch: pytest.MonkeyPatch, python_first: str) -> Iterator[Path]:
     """A home of its own, with a path short enough for a socket; nothing of the caller's environment but the basics."""
     folder = Path(tempfile.mkdtemp(prefix="tc-", dir="/tmp"))
     for name in set(os.environ) - set(KEPT):
@@ -82,6 +99,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in ("HOME", "TMUX_TMPDIR", "TMPDIR"):
         monkeypatch.setenv(name, str(folder))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
+    monkeypatch.setenv("PATH", python_first)
     monkeypatch.setenv("SHELL", "/bin/sh")
     monkeypatch.setenv("PS1", "$ ")
     monkeypatch.setenv("TMUXCTL_SOCKET", SOCKET)
