@@ -170,4 +170,4 @@ def _find_pause(slots: Sequence[float]) -> float:
     """Three times the pause that nine of ten updates keep, within reason."""
     gaps = sorted(later - earlier for earlier, later in pairwise(slots))
     usual = gaps[int(len(gaps) * 0.9)] if gaps else SLOT
-    return min(1.5, max(SETTLED, 3 * usual))
+    return min(1.5, 3 * usual)
