@@ -10,6 +10,7 @@ from reading.looks import KEYS, evidence, kernel, look, program, steady, thread
 from tmuxctl.evidence import NONE
 from tmuxctl.model import Confidence, State
 from tmuxctl.program_profile import Profile, Rule
+from tmuxctl.reading.questions import choices
 from tmuxctl.reading.questions.menus import make_decision_ids
 from tmuxctl.reading.state.judging import Verdict, judge
 from tmuxctl.reading.text import patterns
@@ -108,6 +109,76 @@ def test_the_options_of_a_choice_are_its_numbers_and_what_describes_them_is_left
     found = asked(screen, kind="choice", menu="digits", begin="^Which")
     assert [(one.id, one.label) for one in found.options] == [("1", "Red"), ("2", "Blue"), ("3", "Chat about it")]
     assert (found.question, found.default) == ("Which colour?", "1")
+
+
+def test_the_options_of_a_confirmation_are_yes_and_no_and_their_words_else() -> None:
+    listed = f"{LINE}\nGo on?\n❯ 1. Yes\n  2. No, and say why\n  3. …"
+    assert list(keys(asked(listed, kind="confirm", menu="digits"))) == ["yes", "no", "3"]
+    twice = f"{LINE}\nGo on?\n❯ 1. Yes\n  2. Yes, always"
+    assert list(keys(asked(twice, kind="confirm", menu="digits"))) == ["yes", "yes-always"]
+    plain = f"{LINE}\nYes?\n❯ Red\n  Dark blue\n  other"
+    assert list(keys(asked(plain, kind="choice", menu="arrows"))) == ["red", "dark-blue", "other"]
+
+
+def test_only_words_below_the_marked_ones_are_options() -> None:
+    screen = f"{LINE}\nYes\nnone\n  one\n❯ two\n  three\n further\n"
+    assert keys(asked(screen, kind="choice", menu="arrows")) == {
+        "one": ("Up", "Enter"),
+        "two": ("Enter",),
+        "three": ("Down", "Enter"),
+    }
+    # one option is no list
+    assert asked(f"{LINE}\nYes\n❯ two\n further", kind="choice", menu="arrows").options == ()
+    assert asked(f"{LINE}\nYes\n  two", kind="choice", menu="arrows").options == ()
+
+
+def test_a_list_counts_from_one_without_a_gap() -> None:
+    assert asked(f"{LINE}\nYes\n  1. one\n  3. three", kind="choice", menu="digits").options == ()
+    assert asked(f"{LINE}\nYes\n  2. two\n  3. three", kind="choice", menu="digits").options == ()
+    again = asked(f"{LINE}\nYes\n  1. one\n  2. two\n  1. uno\n  2. due\n  3. tre", kind="choice", menu="numbers")
+    assert keys(again) == {"1": ("1", "Enter"), "2": ("2", "Enter"), "3": ("3", "Enter")}
+    assert [one.label for one in again.options] == ["uno", "due", "tre"]
+    many = "\n".join(f"  {number}. option {number}" for number in range(1, 60))
+    found = asked(f"{LINE}\nYes\n{many}", kind="choice", menu="numbers")
+    assert len(found.options) == 40
+    assert keys(found)["12"] == ("1", "2", "Enter")
+
+
+@pytest.mark.parametrize(
+    ("named", "key"),
+    [("(Esc)", "Escape"), ("(enter)", "Enter"), ("(Shift+Tab)", "BTab"), ("(tab)", "Tab"), ("(x)", "x"), ("(X)", "X")],
+)
+def test_an_option_may_name_any_key(named: str, key: str) -> None:
+    screen = f"{LINE}\nYes\n  1. one {named}\n❯ 2. two"
+    assert keys(asked(screen, kind="choice", menu="letters")) == {"1": (key,), "2": ("Enter",)}
+    assert asked(screen, kind="choice", menu="letters").options[0].label == "one"
+
+
+def test_words_with_a_letter_in_brackets_stand_in_the_last_row() -> None:
+    screen = f"{LINE}\n(A)ll/(N)one:\nYes (y)es/[n]o/(m)ore words\n\n"
+    found = asked(screen, menu="typed")
+    assert keys(found) == {"allow": ("y", "Enter"), "deny": ("n", "Enter"), "more-words": ("m", "Enter")}
+    assert found.default is None
+    assert asked(f"{LINE}\n(A)ll/(N)one:\nYes", menu="typed").options == ()
+
+
+def test_what_a_person_writes_looks_like_a_menu_only_where_the_cursor_is_elsewhere() -> None:
+    rows = ["❯ 1. one", "  2. two", "", "footer"]
+    for x, y, visible, menu in (
+        (8, 0, True, False),
+        (9, 1, True, False),
+        (7, 1, True, True),
+        (0, 2, True, True),
+        (9, 1, False, False),
+        (6, 3, False, True),
+        (5, 3, False, True),
+    ):
+        screen = patterns.read_screen(look("\n".join(["above", *rows]), x=x, y=y + 1))
+        assert choices.is_menu(rows, screen, visible=visible) is menu, (x, y, visible)
+    screen = patterns.read_screen(look("\n".join(rows), x=0, y=2))
+    assert not choices.is_menu(["❯ 1. one", "  3. three"], screen, visible=True)
+    assert not choices.is_menu(["❯ 1. one"], screen, visible=True)
+    assert not choices.is_menu(["❯ one", "1. two", "2. three"], screen, visible=True)
 
 
 # What is asked, and what of it is a default

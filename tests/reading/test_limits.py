@@ -40,7 +40,22 @@ NOW = datetime(2026, 11, 22, 10, 30, 15, tzinfo=UTC)
         ("2026-11-22T15:00:00Z", "2026-11-22T15:00:00Z"),
         ("2026-11-22 15:00:00.123+02:00", "2026-11-22T13:00:00Z"),
         ("2026-11-22 15:00", "2026-11-22T15:00:00Z"),
+        ("2026-11-22T15:00 UTC", "2026-11-22T15:00:00Z"),
+        ("2026-11-22T15:00 (Europe/Berlin)", "2026-11-22T14:00:00Z"),
         ("1795359600", "2026-11-22T15:00:00Z"),
+        # a day alone is its beginning
+        ("Nov 24", "2026-11-24T00:00:00Z"),
+        ("Monday", "2026-11-23T00:00:00Z"),
+        ("Sunday", "2026-11-29T00:00:00Z"),
+        ("Nov 22", "2027-11-22T00:00:00Z"),
+        ("Sunday at 11am", "2026-11-22T11:00:00Z"),
+        # a moment that is over is told as it is
+        ("Nov 22, 2026 9am", "2026-11-22T09:00:00Z"),
+        ("10:30 AM", "2026-11-23T10:30:00Z"),
+        ("10:31 AM", "2026-11-22T10:31:00Z"),
+        ("12pm", "2026-11-22T12:00:00Z"),
+        ("23:59", "2026-11-22T23:59:00Z"),
+        ("1d 2h 3m 4s", "2026-11-23T12:33:19Z"),
     ],
 )
 def test_the_moment_is_told_in_one_form_whatever_words_name_it(text: str, moment: str) -> None:
@@ -64,6 +79,9 @@ def test_the_moment_is_told_in_one_form_whatever_words_name_it(text: str, moment
         "in 9999999 days",
         "9999-12-31T23:59:59-10:00",
         "Jan 1, 0001 1am JST",
+        "0pm",
+        "24:00",
+        "x" * 200 + "3pm",
     ],
 )
 def test_what_names_no_moment_is_none(text: str) -> None:

@@ -7,9 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Usage
+from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.terminal.input import paste
 from tmuxctl.terminal.input.paste import LINE_LIMIT, SIZE_LIMIT, LastInput, Write, carry_out, check_text
+from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux.lease import LeaseHolder
 from tmuxctl.terminal.tmux.pane_io import PaneIO
 from tmuxctl.terminal.tmux.server import Pane
@@ -123,6 +124,14 @@ class Machine:
         return self.reasons
 
 
+class Recorder(Machine):
+    """A tmux that takes a write, and remembers it."""
+
+    def change(self, *given: Any, **how: Any) -> tuple[str, ...]:
+        self.given, self.how = given, how
+        return ()
+
+
 def pane(**facts: Any) -> Pane:
     return Pane(
         **{
@@ -145,6 +154,73 @@ def test_a_write_against_which_nothing_speaks_is_done_and_one_that_was_done_is_n
     assert write("dup") == "dup"
     # it may be what ended the program
     assert write("dup", "dead", "human") == "dup"
+
+
+def recorded(written: Write, **how: Any) -> Recorder:
+    io = Recorder()
+    assert carry_out(cast("PaneIO", io), LeaseHolder("t", 1, 2), pane(), written, "place", **how) == "done"
+    return io
+
+
+ENTER = ("send-keys", "-H", "0d")
+PASTE = ("paste-buffer", "-d", "-r", "-b", "tmuxctlw1")
+
+
+@pytest.mark.parametrize(
+    ("written", "typing", "data", "presses"),
+    [
+        (Write("w1", b"x"), [PASTE], b"x", False),
+        # Enter goes with the text, unless that is in brackets
+        (Write("w1", b"x", enter=True), [PASTE], b"x\r", False),
+        (Write("w1", b"x", bracketed=True), [(*PASTE[:3], "-p", *PASTE[3:])], b"x", False),
+        (Write("w1", b"x", enter=True, bracketed=True), [(*PASTE[:3], "-p", *PASTE[3:]), ENTER], b"x", True),
+        (Write("w1", enter=True), [ENTER], None, True),
+        (Write("w1", keys=(("Up",), ("-H", "1b"))), [("send-keys", "Up"), ("send-keys", "-H", "1b")], None, True),
+        (Write("w1", b"x", keys=(("Up",),), enter=True), [PASTE, ("send-keys", "Up"), ENTER], b"x\r", True),
+    ],
+)
+def test_a_write_is_one_change_that_other_panes_forbid_where_it_presses_keys(
+    written: Write, typing: list[tuple[str, ...]], data: bytes | None, presses: bool
+) -> None:
+    io = recorded(written)
+    name, kept, commands = io.given
+    assert (name, kept) == ("db", {options.ACKNOWLEDGED: "w1", options.INPUT: "place"})
+    assert commands == typing
+    assert io.how["buffer"] == (("tmuxctlw1", data) if data is not None else None)
+    assert list(io.how["unless"]) == [
+        *("other", "dup", "human", "dead", "off", "copying", "leased"),
+        *(["shared"] if presses else []),
+    ]
+    assert io.how["clear"] is None
+    fresh = recorded(replace(written, fresh=True)).how["clear"]
+    plain = {"pane_dead": "0", "pane_input_off": "0", "pane_in_mode": "0", "session_attached": "0"}
+    shared = {"pane_synchronized": "0"} if presses else {}
+    assert fresh == {options.ID: "i", **plain, options.LEASE: "", **shared}
+
+
+def test_a_part_of_a_write_is_acknowledged_by_its_number_and_may_take_its_time() -> None:
+    assert recorded(Write("w1", b"x", part=0)).given[1][options.ACKNOWLEDGED] == "w1p0"
+    assert recorded(Write("w1", b"x")).how["timeout"] == 8.0
+    assert recorded(Write("w1", b"x"), timeout=1.5).how["timeout"] == 1.5
+
+
+@pytest.mark.parametrize("reason", ["backend_timeout", "no_server"])
+def test_a_write_of_which_tmux_says_nothing_in_time_may_have_happened(reason: str) -> None:
+    class Silent(Machine):
+        def change(self, *given: Any, **how: Any) -> tuple[str, ...]:
+            raise Unreachable("tmux did not answer", reason=reason)
+
+    with pytest.raises(Unreachable) as failed:
+        carry_out(cast("PaneIO", Silent()), LeaseHolder("t", 1, 2), pane(), Write("w1", b"x"), "")
+    if reason == "no_server":
+        assert failed.value.message == "tmux did not answer"
+    else:
+        told = failed.value
+        assert (told.reason, told.message) == (
+            "outcome_unknown", "tmux did not say in time whether the text reached db"
+        )  # fmt: skip
+        assert told.hint == "repeat it with the same id, which types it at most once: --id w1"
+        assert told.to_json()["details"] == {"id": "w1"}
 
 
 ENDED = "its output: tmuxctl log db; start it again: tmuxctl new db --if-exists replace -- CMD"

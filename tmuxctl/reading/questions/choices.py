@@ -132,10 +132,10 @@ def _find_counted_list(rows: Sequence[str]) -> tuple[int, list[_OptionRow]]:
 
 def _find_aligned_list(rows: Sequence[str]) -> tuple[int, list[_OptionRow]]:
     """The list around the last marked row, and its first row: options without numbers, whose words begin below each other."""
-    at = next((y for y in range(len(rows) - 1, -1, -1) if MARKED.match(rows[y])), None)
-    marked = MARKED.match(rows[at]) if at is not None else None
-    if at is None or marked is None:
+    found_last = next(((y, match) for y in range(len(rows) - 1, -1, -1) if (match := MARKED.match(rows[y]))), None)
+    if found_last is None:
         return 0, []
+    at, marked = found_last
     edge = marked.end("before")
 
     def belongs(row: str) -> bool:

@@ -238,7 +238,7 @@ def _find_question_above(above: Sequence[str]) -> str:
 
 def arrow_keys(count: int) -> tuple[str, ...]:
     """The keys that move the mark `count` options down, or up where it is negative."""
-    return ("Down",) * count if count > 0 else ("Up",) * -count
+    return ("Down",) * count + ("Up",) * -count
 
 
 def make_option_ids(labels: Iterable[str]) -> Iterator[str]:

@@ -83,7 +83,7 @@ def _parse_absolute(text: str, now: datetime) -> datetime | None:
     from datetime import UTC, datetime
 
     if iso := ISO.search(text):
-        zone = (iso["zone"] or "").replace("UTC", "+00:00").replace("Z", "+00:00")
+        zone = (iso["zone"] or "").replace("UTC", "Z")
         try:
             found = datetime.fromisoformat(f"{iso['date']}T{iso['time']}{zone}")
         except ValueError:
