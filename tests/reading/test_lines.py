@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -168,3 +169,184 @@ def test_lines_that_were_dropped_are_known_to_be_missing() -> None:
     lines = Lines(10, 2, keep=4)
     lines.feed(b"1\r\n2\r\n3\r\n4\r\n5\r\n6\r\n7\r\n")
     assert lines.newest(100) == ("5\n6\n7", False)
+
+
+@pytest.mark.parametrize(
+    ("output", "seen"),
+    [
+        (b"one\r\ntwo\x1b[AX", "oneX\ntwo"),
+        (b"one\r\ntwo\x1b[2AX", "oneX\ntwo"),
+        (b"one\r\n\r\n\r\ntwo\x1b[2AX", "one\n   X\n\ntwo"),
+        (b"one\r\ntwo\x1b[1A\x1b[BX", "one\ntwoX"),
+        (b"one\x1b[BX", "one\n   X"),
+        (b"one\x1b[2eX", "one\n\n   X"),
+        (b"one\x1b[EX", "one\nX"),
+        (b"one\x1b[2EX", "one\n\nX"),
+        (b"one\r\ntwo\x1b[FX", "Xne\ntwo"),
+        (b"one\r\ntwo\r\nthree\x1b[2FX", "Xne\ntwo\nthree"),
+        (b"a\x1b[CX", "a X"),
+        (b"a\x1b[3CX", "a   X"),
+        (b"a\x1b[2aX", "a  X"),
+        (b"a\x1b[0CX", "a X"),
+        (b"abc\x1b[DX", "abX"),
+        (b"abc\x1b[2DX", "aXc"),
+        (b"abc\x1b[9DX", "Xbc"),
+        (b"a\x1b[99CX", "a                  X"),
+        (b"a\x1b[99CXY", "a                  XY"),
+        (b"abc\x1b[2GX", "aXc"),
+        (b"abc\x1b[2`X", "aXc"),
+        (b"abc\x1b[GX", "Xbc"),
+        (b"abc\x1b[0GX", "Xbc"),
+        (b"abc\x1b[5GX", "abc X"),
+        (b"abc\x1b[99GX", "abc                X"),
+        (b"one\r\ntwo\x1b[dX", "oneX\ntwo"),
+        (b"one\r\ntwo\x1b[1dX", "oneX\ntwo"),
+        (b"one\r\ntwo\x1b[4dX", "one\ntwo\n\n   X"),
+        (b"one\r\ntwo\x1b[HX", "Xne\ntwo"),
+        (b"one\r\ntwo\x1b[2;2HX", "one\ntXo"),
+        (b"one\r\ntwo\x1b[1;3fX", "onX\ntwo"),
+        (b"one\r\ntwo\x1b[;3HX", "onX\ntwo"),
+        (b"one\r\ntwo\x1b[2HX", "one\nXwo"),
+        (b"one\r\ntwo\x1b[99;1HX", "one\ntwo\n\n\n\n\n\n\n\nX"),
+        (b"abc\x1b[2D\x1b[K", "a"),
+        (b"abc\x1b[2D\x1b[0KX", "aX"),
+        (b"abc\x1b[2D\x1b[1K", "  c"),
+        (b"abc\x1b[2D\x1b[1KX", " Xc"),
+        (b"abc\x1b[2D\x1b[2KX", " X"),
+        (b"abc\x1b[2D\x1b[2K", ""),
+        (b"abcdef\x1b[4D\x1b[2X", "ab  ef"),
+        (b"abcdef\x1b[4D\x1b[X", "ab def"),
+        (b"abcdef\x1b[4D\x1b[99X", "ab"),
+        (b"abcdef\x1b[4D\x1b[99Xy", "aby"),
+        (b"abcdef\x1b[2X", "abcdef"),
+        (b"abcdef\x1b[4D\x1b[2P", "abef"),
+        (b"abcdef\x1b[4D\x1b[P", "abdef"),
+        (b"abcdef\x1b[4D\x1b[99P", "ab"),
+        (b"abcdef\x1b[4D\x1b[2@", "ab  cdef"),
+        (b"abcdef\x1b[4D\x1b[@X", "abXcdef"),
+        (b"abcdef\x1b[4D\x1b[99@X", "abX"),
+        (b"abcdef\x1b[3@X", "abcdefX"),
+        (b"xxxxxxxxxxxxxxxxxxxx\r\x1b[2@", "  xxxxxxxxxxxxxxxxxx"),
+        (b"ab\x1b[3b", "abbbb"),
+        (b"ab\x1b[b", "abb"),
+        (b"ab\x1b[0b", "abb"),
+        (b"\x1b[3b", ""),
+        (b"ab\r\ncd\x1b[2b", "ab\ncddd"),
+        (b"ab\r\n\x1b[2b", "ab\nbb"),
+        (b"abc\x1b7def\x1b8X", "abcXef"),
+        (b"abc\x1b[sdef\x1b[uX", "abcXef"),
+        (b"abc\x1b7\r\ndef\x1b8X", "abcX\ndef"),
+        (b"abc\x1b8X", "Xbc"),
+        (b"one\r\ntwo\x1bMX", "oneX\ntwo"),
+        (b"one\x1bMX", "oneX"),
+        (b"one\x1bDX", "one\n   X"),
+        (b"one\x1bEX", "one\nX"),
+        (b"one\x0bX", "one\n   X"),
+        (b"one\x0cX", "one\n   X"),
+        ("one\x84X".encode(), "one\n   X"),
+        ("one\x85X".encode(), "one\nX"),
+        ("one\r\ntwo\x8dX".encode(), "oneX\ntwo"),
+        (b"one\x1bcX", "one\n   X"),
+        (b"one\r\ntwo\x1bcX", "one\ntwo\n\n   X"),
+        (b"one\r\ntwo\r\nthree\x1b[2A\x1b[JX", "one  X"),
+        (b"one\r\ntwo\r\nthree\x1b[1A\r\x1b[0JX", "one\nX"),
+        (b"one\r\ntwo\x1b[1JX", "one\ntwoX"),
+        (b"one\r\ntwo\x1b[2JX", "one\ntwo\n\n   X"),
+        (b"one\r\ntwo\x1b[H\x1b[JX", "one\ntwo\nX"),
+        (b"one\r\ntwo\x1b[3JX", "one\ntwoX"),
+        (b"\x1b[H\x1b[JX", "X"),
+        (b"a\tb", "a       b"),
+        (b"12345678\tb", "12345678        b"),
+        (b"1234567\tb", "1234567 b"),
+        (b"xxxxxxxxxxxxxxxxxx\tb", "xxxxxxxxxxxxxxxxxx b"),
+        (b"xxxxxxxxxxxxxxxxxx\tbc", "xxxxxxxxxxxxxxxxxx bc"),
+        (b"ab\x08\x08\x08X", "Xb"),
+        (b"\x08X", "X"),
+        (b"xxxxxxxxxxxxxxxxxxxx\x08Y", "xxxxxxxxxxxxxxxxxxxY"),
+        (b"xxxxxxxxxxxxxxxxxxxx\x1b[DY", "xxxxxxxxxxxxxxxxxxYx"),
+        (b"xxxxxxxxxxxxxxxxxxxx\x1b[CY", "xxxxxxxxxxxxxxxxxxxY"),
+        (b"xxxxxxxxxxxxxxxxxxxx\rY", "Yxxxxxxxxxxxxxxxxxxx"),
+        (b"xxxxxxxxxxxxxxxxxxxx\x1b[AY", "xxxxxxxxxxxxxxxxxxxxY"),
+        (b"\x1b(0q\x1b(Bq", "─q"),
+        (b"\x1b(0q\x1b(Aq", "──"),
+        (b"\x0eaq~\x0fq", "▒─·q"),
+        (b"a\x1b[>1Ab", "ab"),
+        (b"a\x1b[=1Ab", "ab"),
+        (b"a\x1b[<1Ab", "ab"),
+        (b"a\x1b[1:2Ab", "ab"),
+        (b"a\x1b[?2Jb", "ab"),
+        (b"a\x1b[2 Jb", "ab"),
+        (b"a\x1b[;;;Hb", "b"),
+        (b"a\x1b[?25lb\x1b[?25h", "ab"),
+        (b"a\x1b[?47hb\x1b[?47lc", "ac"),
+        (b"a\x1b[?1047hb\x1b[?1047lc", "ac"),
+        (b"a\x1b[?1;1049hb", " b"),
+        (b"a\x1b[?1049hb\x1b[?1049hc", " bc"),
+        (b"a\x1b[?1049lb", "ab"),
+        (b"a\r\n\x1b[?1049hb", "b"),
+        (b"a\x1b[31", "a"),
+        (b"a\x1b[31\x1b[1mb", "a[31b"),
+        (b"a\x1b\x1b[1mb", "ab"),
+        (b"a\x1b]0;x\x1b[1mb\x07c", "ac"),
+        ("a\x1b]0;x\x9cb".encode(), "ab"),
+        ("日本\x1b[2DX".encode(), "日X"),
+        ("日本語\x1b[3G\x1b[2@".encode(), "日  本語"),
+        ("x日x日x日x日x日x日x日".encode(), "x日x日x日x日x日x日x日"),
+        ("日日日日日日日日日日日".encode(), "日日日日日日日日日日日"),
+        ("xxxxxxxxxxxxxxxxxxx日日".encode(), "xxxxxxxxxxxxxxxxxxx日日"),
+        ("xxxxxxxxxxxxxxxxxxxx日".encode(), "xxxxxxxxxxxxxxxxxxxx日"),
+        ("e\u0301".encode(), "e\u0301"),
+        ("\u65e5\u0301x".encode(), "\u65e5\u0301x"),
+        ("a\ufe0fb".encode(), "a\ufe0fb"),
+        ("🇩🇪x".encode(), "🇩🇪x"),
+        ("👍🏽x".encode(), "👍🏽x"),
+    ],
+)
+def test_each_control_does_what_it_does_in_tmux(output: bytes, seen: str) -> None:
+    assert text(output) == seen
+    assert text(*(output[at : at + 1] for at in range(len(output)))) == seen
+
+
+@pytest.mark.parametrize(
+    ("character", "versions"), [("a\ufe0f", ((3, 5), (3, 6), (3, 7))), ("🇩🇪", ((3, 4), (3, 5), (3, 6), (3, 7)))]
+)
+def test_how_wide_a_cell_is_depends_on_the_version_of_tmux(character: str, versions: Sequence[tuple[int, int]]) -> None:
+    for version in ((3, 3), (3, 4), (3, 5), (3, 6), (3, 7)):
+        kept = text(f"{character}\x1b[DX".encode(), tmux=version) == f"{character}X"
+        assert kept is (version in versions), version
+
+
+def test_a_cursor_stays_within_its_window() -> None:
+    scrolled = b"".join(b"%d\r\n" % number for number in range(20))
+    assert text(scrolled + b"\x1b[99AX", rows=5).split("\n")[-4:] == ["X6", "17", "18", "19"]
+    assert text(scrolled + b"\x1b[HX", rows=5).split("\n")[-4:] == ["X6", "17", "18", "19"]
+    assert text(scrolled + b"\x1b[2A\x1b[9BX", rows=5).split("\n")[-1] == "X"
+    assert text(scrolled + b"\x1b7\x1b[3A\x1b8X", rows=5).split("\n")[-2:] == ["19", "X"]
+
+
+def test_what_stands_left_of_the_cursor_is_told_from_a_row_on() -> None:
+    lines = Lines(5, 4, x=1, y=1)
+    lines.feed(b"abcdefg\r\nxyz\x1b[D")
+    assert lines.left() == " abcdefgxy"
+    assert lines.left(2) == "efgxy"
+    assert lines.left(9) == "xy"
+
+
+def test_a_cut_sequence_is_taken_over_by_the_lines_of_what_comes_next() -> None:
+    before = Lines(20, 10)
+    before.feed(b"a\x1b[3")
+    after = Lines(20, 10).go_on(before)
+    after.feed(b"1mb")
+    assert after.text() == "b"
+    letter = "é".encode()
+    before.feed(b"1m" + letter[:1])
+    after = Lines(20, 10).go_on(before)
+    after.feed(letter[1:])
+    assert after.text() == "é"
+
+
+@pytest.mark.parametrize("end", [b"\x07", b"\x1b\\", "\x9c".encode(), b"\x1b[m"])
+def test_what_ends_a_string_that_is_too_long_ends_it_also_at_a_cut(end: bytes) -> None:
+    assert text(b"a\x1b]0;" + b"x" * 70_000, b"y" * 10, end + b"b") == "ab"
+    assert text(b"a\x1b[" + b"1" * 70_000, b"1" * 10, b"mb") == "ab"
+    assert text(b"a\x1b" + b" " * 70_000, b" " * 10, b"Fb") == "ab"

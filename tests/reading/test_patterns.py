@@ -7,6 +7,7 @@ import pkgutil
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reading.looks import look
@@ -259,3 +260,174 @@ def test_no_pattern_that_is_searched_for_fits_an_empty_text() -> None:
     assert fitting == {"HIDDEN", "LEAD", "RULED"}
     sources = "\n".join(Path(str(module.__file__)).read_text() for module in modules)
     assert not re.findall(rf"\b(?:{'|'.join(fitting)})\.search\(", sources)
+
+
+# What each of the small questions to a text answers
+
+
+@pytest.mark.parametrize(
+    ("left", "likely"),
+    [
+        ("user@host:~$ make", True),
+        (">>> print(1)", True),
+        ("│ > hello", True),
+        ("(gdb) run", True),
+        # no prompt, one without anything behind it, a sentence before it
+        ("make it", False),
+        ("user@host:~$ ", False),
+        ("one two three four five six > seven", False),
+    ],
+)
+def test_a_command_line_is_a_likely_prompt_with_something_behind_it(left: str, likely: bool) -> None:
+    assert patterns.is_likely_command_line(left) is likely
+
+
+def test_a_likely_prompt_is_short_and_no_sentence() -> None:
+    assert patterns.is_likely_prompt("a b c d e>")
+    assert not patterns.is_likely_prompt("a b c d e f>")
+    assert patterns.is_likely_prompt("x" * 119 + ">")
+    assert not patterns.is_likely_prompt("x" * 120 + ">")
+    assert patterns.is_likely_prompt("│ > ")
+    assert not patterns.is_likely_prompt("Computing >")
+    assert not patterns.is_likely_prompt("text")
+
+
+@pytest.mark.parametrize(
+    ("left", "prompt"),
+    [
+        (" │ │ ", None),
+        ("In [3]: x", "In [3]:"),
+        ("100 % done", "100 % done"),
+        ("vm% ls", "vm%"),
+        ("text", "text"),
+        ("$ $ ", "$ $"),
+    ],
+)
+def test_a_prompt_is_cut_out_of_its_row(left: str, prompt: str | None) -> None:
+    assert patterns.extract_prompt(left) == prompt
+
+
+def test_the_last_two_rows_may_hold_a_question() -> None:
+    for rows, asks in (
+        ("Go on?", True),
+        ("Go on?\nfooter", True),
+        ("│ Go on?   │\n│  │\n\nfooter", True),
+        ("Go on?\none\ntwo", False),
+        ("Go on? Well.", False),
+        ("", False),
+    ):
+        assert patterns.has_question_at_bottom(patterns.read_screen(look(rows))) is asks
+
+
+def test_a_cursor_may_stand_in_a_box() -> None:
+    def boxed(rows: str, y: int) -> bool:
+        return patterns.is_boxed(patterns.read_screen(look(rows, x=1, y=y)))
+
+    assert boxed("│ text", 0)
+    assert boxed("  ▌ text", 0)
+    assert boxed("╭──\n text\n╰──", 1)
+    assert boxed("┌──\n a\n b\n c\n d\n e\n f\n g\n└──", 4)
+    assert not boxed("┌──\n a\n b\n c\n d\n e\n f\n g\n h\n└──", 5)
+    assert not boxed("┌──\n a\n b\n c\n d\n e\n f\n g\n h\n└──", 4)
+    assert not boxed("╭──\n text", 1)
+    assert not boxed("text\n╰──", 0)
+    assert not boxed("text", 9)
+
+
+def test_a_box_at_the_bottom_is_a_frame() -> None:
+    def framed(rows: str) -> bool:
+        return patterns.is_framed(patterns.read_screen(look(rows)))
+
+    assert framed("text\n  ╰──")
+    assert framed("│" + "\nx" * 11)
+    assert not framed("│" + "\nx" * 12)
+    assert not framed("text │")
+
+
+def test_a_question_that_is_longer_than_the_terminal_is_wide_is_read_whole() -> None:
+    def left(rows: str, **known: Any) -> str:
+        return patterns.read_screen(look(rows, cols=10, **known)).left
+
+    assert left("0123456789\nabc") == "0123456789abc"
+    assert left("a\n0123456789\n0123456789\nabc") == "01234567890123456789abc"
+    assert left("0123456789\n" * 4 + "abc") == "0123456789" * 3 + "abc"
+    # a row that is not full, a drawn line, nothing left of the cursor
+    assert left("012345678\nabc") == "abc"
+    assert left("─────────\nabc") == "abc"
+    assert left("01234567 -\nabc") == "abc"
+    assert left("0123456789\n  ") == ""
+    assert left("0123456789", x=3, y=0) == "012"
+    assert len(patterns.read_screen(look("x" * 2000, cols=3000)).left) == 1000
+    assert patterns.read_screen(look("x" * 2000, cols=3000)).rows == ("x" * 1000,)
+
+
+def test_the_rows_around_the_cursor_and_at_the_bottom_are_told() -> None:
+    seen = patterns.read_screen(look("a\nb\nc\nd\n\n", x=0, y=2))
+    assert (seen.rows, seen.bottom(2), seen.bottom()) == (("a", "b", "c", "d"), ["c", "d"], ["a", "b", "c", "d"])
+    assert (seen.above(1), seen.above(9), seen.below()) == (["b"], ["a", "b"], ["d"])
+    assert patterns.read_screen(look("\n".join("x" * 20))).bottom() == ["x"] * 15
+
+
+@pytest.mark.parametrize(
+    ("where", "seen"), [("bottom:0", ""), ("bottom:x", "one\ntwo\nthree"), ("other:1", "one\ntwo\nthree")]
+)
+def test_a_region_that_is_none_is_the_whole_screen_and_no_rows_are_none(where: str, seen: str) -> None:
+    assert patterns.select_region(SCREEN, where) == seen
+
+
+def test_a_second_prompt_of_a_shell_stands_below_a_command_line() -> None:
+    def continued(rows: str, *, shell: bool) -> bool:
+        return patterns.is_continued(patterns.read_screen(look(rows)), shell=shell)
+
+    assert continued("$ for i in 1\n│> ", shell=True)
+    assert not continued("$ for i in 1\n> ", shell=False)
+    assert continued("> f(\n+ ", shell=False)
+    assert not continued("> f(\n+ ", shell=True)
+    assert continued("$ x (" + "\n" * 15 + "> ", shell=True)
+    assert not continued("$ x (" + "\n" * 16 + "> ", shell=True)
+
+
+def test_what_is_typed_goes_on_below_its_prompt_as_far_from_the_edge() -> None:
+    rules = [Rule("p", r"^me ~> ")]
+
+    def indented(rows: str, *prompts: Rule, **known: Any) -> bool:
+        return patterns.is_indented_below_prompt(patterns.read_screen(look(rows, **known)), prompts)
+
+    assert indented("me ~> for i in 1 2\n      echo", *rules)
+    assert indented("me ~> for i in 1 2\n      ", *rules)
+    assert not indented("me ~> for i in 1 2\n     echo", *rules)
+    assert not indented("you ~> for\n       echo", *rules)
+    # without a rule a prompt is what ends like one
+    assert indented("me> for i in 1 2\n    echo")
+    assert not indented("me: for i in 1 2\n    echo")
+    assert indented("me> for\n    a\n    b")
+    assert not indented("    echo")
+    assert not indented("me> for", x=0, y=9)
+    assert indented("me> for", x=4, y=9)
+
+
+@pytest.mark.parametrize(
+    ("screen", "sign"),
+    [
+        ("~\n~\n~", "editor"),
+        ("~\n~\nx", None),
+        ('x\n"notes.txt" 12L, 300B', "editor"),
+        ("x\n-UUU:----F1  notes.txt", "editor"),
+        ("^X Exit ^O Write Out ^K Cut\nx\ny", "editor"),
+        ("^X Exit ^O Write Out ^K Cut\nx\ny\nz", None),
+        ("^X Exit ^K Cut", None),
+        ("F1 Help F2 Setup F10 Quit\n", "tui"),
+        ("", None),
+    ],
+)
+def test_a_screen_of_a_full_screen_program_shows_what_it_is(screen: str, sign: str | None) -> None:
+    assert patterns.find_full_screen_sign(patterns.read_screen(look(screen))) == sign
+
+
+def test_a_title_may_say_that_a_program_works() -> None:
+    assert patterns.find_busy_sign(patterns.read_screen(look("x", title=" ⠋ task "))) is None
+    assert patterns.find_busy_sign(patterns.read_screen(look("x", title="⠋ task "))) == "⠋ task"
+    assert patterns.find_busy_sign(patterns.read_screen(look("x", title="Thinking… of it"))) == "Thinking… of it"
+    sign = "  esc to interrupt"
+    assert patterns.find_busy_sign(patterns.read_screen(look(sign + "\nx" * 11))) == sign.strip()
+    assert patterns.find_busy_sign(patterns.read_screen(look(sign + "\nx" * 12))) is None
