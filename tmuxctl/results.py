@@ -24,7 +24,8 @@ class CursorPosition(Value):
 
 
 class Screen(Value):
-    """What a person would see: rows of text without trailing spaces, empty rows at the end removed."""
+    """What a person would see: rows of text without trailing spaces, empty rows at the end removed. `state` and `by` are None
+    if the state was not asked for."""
 
     session: str
     text: str
@@ -33,7 +34,7 @@ class Screen(Value):
     cursor: CursorPosition
     alt: bool
     title: str
-    state: State
+    state: State | None
     by: EvidenceKind | None
     position: str | None
     """The session's cursor (surface: `cursor` of other results), behind what the screen shows."""
@@ -67,13 +68,16 @@ class Pieces(Iterator[Output]):
 
 class Written(Value):
     """What became of a write: `done`; `dup` if a write with this id was done before; `empty` if there was nothing to
-    write. `cursor` is the point in the output before the input."""
+    write. `cursor` is the point in the output before the input. `wait` is how the wait for a text ended, and `screen`
+    what a person would see then; each is None if it was not asked for."""
 
     session: str
     result: str
     id: str
     bytes: int
     cursor: str | None = None
+    wait: Wait | None = None
+    screen: Screen | None = None
 
 
 class Wait(WithStatus):

@@ -42,7 +42,7 @@ def test_what_an_ended_program_printed_stays_readable(control: Control) -> None:
     control.new("t", ("sh", "-c", "echo some words; exit 4"))
     assert control.wait("t", exit=True).matched
     screen = control.screen("t")
-    assert (screen.text, screen.state.value) == ("some words", "exited")
+    assert (screen.text, screen.state) == ("some words", "exited")
     assert control.read("t").text == "some words"
     assert control.log("t").text == "some words"
 

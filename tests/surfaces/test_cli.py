@@ -349,6 +349,27 @@ def test_an_empty_text_types_nothing_and_says_so(line):
     assert line.err == ""
 
 
+def test_what_follows_a_write_is_printed_and_decides_the_status(line):
+    found, late = (
+        Wait("db", WaitCondition.TEXT, "text: 'ok'"),
+        Wait("db", None, "not seen", text="so far", timed_out=True),
+    )
+    rows = Screen("db", "$ ls\nok", 80, 24, CursorPosition(2, 1, True), False, "", None, None, "c1:1:9")
+    for wait, screen, status, out in (
+        (found, None, 0, "text: 'ok'\n"),
+        (found, rows, 0, "$ ls\nok\n"),
+        (late, None, 124, "not seen\nso far\n"),
+        (late, rows, 124, "$ ls\nok\n"),
+        (None, rows, 0, "$ ls\nok\n"),
+    ):
+        line.answers["send"] = Written("db", "done", "1f", 2, "c1:1:0", wait, screen)
+        assert line("send", "db", "ls") == status
+        assert line.out == out
+    line.answers["send"] = Written("db", "done", "1f", 2, "c1:1:0", late, rows)
+    line("send", "db", "ls")
+    assert "not seen" in line.err
+
+
 def test_an_answer_that_may_not_be_whole_says_so(line, capsys):
     options = output.Options()
     show.Printer(options).show(Answer("db", "42", Status(State.IDLE, InputKind.EDITOR), complete=False))

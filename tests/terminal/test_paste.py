@@ -12,7 +12,7 @@ from tmuxctl.terminal.input import paste
 from tmuxctl.terminal.input.paste import LINE_LIMIT, SIZE_LIMIT, LastInput, Write, carry_out, check_text
 from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux.lease import LeaseHolder
-from tmuxctl.terminal.tmux.pane_io import PaneIO
+from tmuxctl.terminal.tmux.pane_io import Changed, PaneIO
 from tmuxctl.terminal.tmux.server import Pane
 
 PLAIN = {"canonical": False, "bracketed": False, "multiline": False}
@@ -120,8 +120,8 @@ class Machine:
     def clock(self) -> float:
         return 0.0
 
-    def change(self, *given: Any, **how: Any) -> tuple[str, ...]:
-        return self.reasons
+    def change_and_look(self, *given: Any, **how: Any) -> Changed:
+        return Changed(self.reasons, ())
 
 
 class Recorder(Machine):
@@ -146,7 +146,8 @@ def pane(**facts: Any) -> Pane:
 
 
 def write(*reasons: str, **facts: Any) -> str:
-    return carry_out(cast("PaneIO", Machine(*reasons)), LeaseHolder("t", 1, 2), pane(**facts), Write("w1", b"x"), "")
+    io, holder = cast("PaneIO", Machine(*reasons)), LeaseHolder("t", 1, 2)
+    return carry_out(io, holder, pane(**facts), Write("w1", b"x"), "").result
 
 
 def test_a_write_against_which_nothing_speaks_is_done_and_one_that_was_done_is_not_repeated() -> None:

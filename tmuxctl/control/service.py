@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -45,6 +45,7 @@ from tmuxctl.vocabulary import StateFilter
 if TYPE_CHECKING:
     from tmuxctl import results
     from tmuxctl.config import Settings
+    from tmuxctl.control.input.sending import Typed
     from tmuxctl.model import Session
     from tmuxctl.transport.base import Transport
 
@@ -60,6 +61,12 @@ OptionName = Annotated[str, ValueKind("option", TEXT.schema, TEXT.parse)]
 PluginName = Annotated[str, ValueKind("plugin", TEXT.schema, TEXT.parse), "the name of the plugin"]
 PluginNames = Annotated[tuple[str, ...], ValueKind("plugin", TEXTS.schema, TEXTS.parse)]
 OptionValues = Annotated[tuple[str, ...], ValueKind("name=value", TEXTS.schema, TEXTS.parse)]
+
+WaitText = Annotated[
+    Pattern | None, "then wait until the output after it matches this regular expression", Until("to print it")
+]
+ScreenAfter = Annotated[bool, "then print the screen"]
+TextTimeout = Annotated[Seconds | None, "wait at most this long (default: 30s, the setting wait.timeout)"]
 
 _drive = partial(operation, group="Drive")
 _look = partial(operation, group="Look")
@@ -141,7 +148,13 @@ class Control:
 
     @_drive(
         right="write",
-        examples=("send db 'select 1;'", "send db --no-enter -- -R", "printf 'a\\0b' | tmuxctl send db - --no-enter"),
+        waiting=Waiting("{names} {until}", until="to take the text"),
+        examples=(
+            "send db 'select 1;'",
+            "send db --no-enter -- -R",
+            "send db 'select 1;' --wait-text 'rows? in set' --screen",
+            "printf 'a\\0b' | tmuxctl send db - --no-enter",
+        ),
     )
     def send(
         self,
@@ -156,8 +169,14 @@ class Control:
         secret_from_fd: Annotated[int | None, "type what can be read from this descriptor, if echo is off"] = None,
         insecure: Annotated[bool, "type the text even at a password prompt"] = False,
         id: Annotated[str | None, "repeat an earlier write whose outcome is unknown: it is typed at most once"] = None,
+        wait_text: WaitText = None,
+        screen: ScreenAfter = False,
+        timeout: TextTimeout = None,
     ) -> results.Written:
         """Type text exactly as given, then press Enter, and return without waiting.
+
+        With --wait-text it waits as `wait --text` does: the output after this text has to match, and its echo never does.
+        With --screen it then prints the screen: one command for what takes three. Its state is not judged.
 
         Nothing in the text is special: no key names, no formats, no shell syntax. Text that begins with - goes after
         --. Nothing is typed while a person is typing, after the program has ended, or if the terminal would cut the
@@ -170,7 +189,8 @@ class Control:
         from tmuxctl.control.input import sending
 
         secret = sending.read_secret(secret_from_env, secret_from_file, secret_from_fd)
-        return sending.send(
+        write = partial(
+            sending.send,
             self.machine,
             session,
             text,
@@ -181,8 +201,18 @@ class Control:
             insecure=insecure,
             write_id=id,
         )
+        return _carry_out(self.machine, write, wait_text, screen, timeout)
 
-    @_drive(right="write", examples=("keys db C-c", "keys db Up Enter", "keys db ctrl+r"))
+    @_drive(
+        right="write",
+        waiting=Waiting("{names} {until}", until="to take the keys"),
+        examples=(
+            "keys db C-c",
+            "keys db Up Enter",
+            "keys db ctrl+r",
+            "keys db Up Enter --wait-text 'rows? in set' --screen",
+        ),
+    )
     def keys(
         self,
         session: SessionName,
@@ -191,6 +221,9 @@ class Control:
         repeat: Annotated[int, "how many times to press them"] = 1,
         insecure: Annotated[bool, "press keys that type text even at a password prompt"] = False,
         id: Annotated[str | None, "repeat an earlier write whose outcome is unknown: it is typed at most once"] = None,
+        wait_text: WaitText = None,
+        screen: ScreenAfter = False,
+        timeout: TextTimeout = None,
     ) -> results.Written:
         """Press named keys.
 
@@ -199,7 +232,8 @@ class Control:
         """
         from tmuxctl.control.input import sending
 
-        return sending.press_named(self.machine, session, keys, repeat=repeat, insecure=insecure, write_id=id)
+        write = partial(sending.press_named, self.machine, session, keys, repeat=repeat, insecure=insecure, write_id=id)
+        return _carry_out(self.machine, write, wait_text, screen, timeout)
 
     @_drive(
         right="write",
@@ -409,12 +443,21 @@ class Control:
         ] = None,
         trim: Annotated[bool, "leave out spaces at the end of rows"] = True,
         wide: Annotated[bool, "join rows that the terminal wrapped"] = False,
+        state: Annotated[bool, "also say what the program does, which takes most of the time"] = True,
     ) -> results.Screen:
         """Print what a person would see now: rows of text without control characters."""
         from tmuxctl.control.output import captured
 
         return captured.screen(
-            self.machine, session, ansi=ansi, html=html, svg=svg, scrollback=scrollback, trim=trim, wide=wide
+            self.machine,
+            session,
+            ansi=ansi,
+            html=html,
+            svg=svg,
+            scrollback=scrollback,
+            trim=trim,
+            wide=wide,
+            state=state,
         )
 
     @_look(
@@ -906,3 +949,14 @@ class Control:
         from tmuxctl.control.setup import plugins
 
         return plugins.test(name, option)
+
+
+def _carry_out(
+    machine: Machine, write: Callable[..., Typed], wait_text: str | None, screen: bool, timeout: float | None
+) -> results.Written:
+    """Write, and wait and look where that is asked for."""
+    if wait_text is None and timeout is None and not screen:
+        return write().written
+    from tmuxctl.control.input import following
+
+    return following.write_and_follow(machine, write, text=wait_text, screen=screen, timeout=timeout)

@@ -16,10 +16,10 @@ from tmuxctl.operations import current
 from tmuxctl.results import Written
 from tmuxctl.terminal.input import paste as pasting
 from tmuxctl.terminal.input.paste import LastInput, Write
-from tmuxctl.terminal.tmux import lease, options
+from tmuxctl.terminal.tmux import lease, options, server
 from tmuxctl.terminal.tmux.lease import LeaseHolder
 from tmuxctl.terminal.tmux.server import Pane
-from tmuxctl.value import changed
+from tmuxctl.value import Value, changed
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -28,6 +28,16 @@ if TYPE_CHECKING:
 
 SECRET_LIMIT = 4000
 REPEAT_LIMIT = 1000
+
+
+class Typed(Value):
+    """What became of a write, and, where that was asked for and is known, the session just before it and the input that it
+    was: what follows then needs not ask for them."""
+
+    written: Written
+    pane: Pane | None = None
+    last_input: LastInput | None = None
+
 
 PASTE_STEP = 1 << 20
 """So many bytes of the output at a time are looked through for what a program asked for."""
@@ -44,16 +54,17 @@ def send(
     secret: bytes | None = None,
     insecure: bool = False,
     write_id: str | None = None,
-) -> Written:
+    followed: bool = False,
+) -> Typed:
     """Type text and Enter in one guarded write, or in two where the program's profile says that it is pasted texts. Conflict
-    `secret_wanted` for a text where a password is asked for, unless `insecure`."""
+    `secret_wanted` for a text where a password is asked for, unless `insecure`. `followed`: the caller goes on with it."""
     if secret is not None and text:
         raise Usage("give either text or a secret", reason="bad_option", hint="leave the text out")
     data = text if secret is None else secret
     new_write = Write(_check_write_id(write_id), data=data, enter=enter)
     fresh = write_id is None and machine.panes is not None and not current().repeated
 
-    def write(pane: Pane) -> Written:
+    def write(pane: Pane) -> Typed:
         if data and secret is None and not insecure:
             _refuse_secret(machine, pane)
         profile = profile_of(machine, pane) if enter and data and secret is None else None
@@ -61,9 +72,15 @@ def send(
             from tmuxctl.control.input import submitting
 
             if written := submitting.send_to_input_box(machine, pane, new_write, profile):
-                return written
+                return Typed(written)
         return _send_checked(
-            machine, pane, changed(new_write, fresh=fresh), paste=paste, multiline=multiline, secret=secret is not None
+            machine,
+            pane,
+            changed(new_write, fresh=fresh),
+            paste=paste,
+            multiline=multiline,
+            secret=secret is not None,
+            followed=followed,
         )
 
     return _write_to_session(machine, session, write)
@@ -79,10 +96,11 @@ def _send_checked(
     secret: bool,
     hidden: bool | None = None,
     holder: LeaseHolder | None = None,
-) -> Written:
+    followed: bool = False,
+) -> Typed:
     data = write.data
     if not data:
-        return Written(pane.name, "empty", write.id, 0, None)
+        return Typed(Written(pane.name, "empty", write.id, 0))
     tty = machine.transport.tty(pane.tty)
     if secret:
         _refuse_shown(pane.name, tty, hidden)
@@ -93,7 +111,8 @@ def _send_checked(
     echo = "editor" if tty is None or not tty.canonical else "tty" if tty.echo else "none"
     # what the terminal does not show may be a secret, and is remembered nowhere
     typed = b"" if secret or echo == "none" else data
-    return _write_guarded(machine, pane, changed(write, bracketed=bracketed), echo, typed=typed, holder=holder)
+    write = changed(write, bracketed=bracketed)
+    return _write_guarded(machine, pane, write, echo, typed=typed, holder=holder, followed=followed)
 
 
 def _refuse_shown(name: str, tty: Tty | None, hidden: bool | None) -> None:
@@ -129,7 +148,8 @@ def press_named(
     repeat: int,
     insecure: bool = False,
     write_id: str | None = None,
-) -> Written:
+    followed: bool = False,
+) -> Typed:
     """Press named keys, all checked first. Conflict `secret_wanted` as `send` for keys that write a character."""
     if not 1 <= repeat <= REPEAT_LIMIT:
         raise Usage(f"repeat {repeat} is not between 1 and {REPEAT_LIMIT}", reason="bad_number", hint="--repeat 3")
@@ -141,19 +161,19 @@ def press_named(
     parts, write_id = _split_behind_escape(found * repeat), _check_write_id(write_id)
     text = any(len(key) == 1 or key == "Space" for key in found)
 
-    def write(pane: Pane) -> Written:
+    def write(pane: Pane) -> Typed:
         if text and not insecure:
             _refuse_secret(machine, pane)
         if len(parts) > 1:
-            return _press_in_parts(machine, pane, parts, write_id)
+            return Typed(_press_in_parts(machine, pane, parts, write_id))
         new_write = Write(write_id, keys=[(key,) for key in parts[0]])
-        return _write_guarded(machine, pane, new_write, "none", typed=b"")
+        return _write_guarded(machine, pane, new_write, "none", typed=b"", followed=followed)
 
-    written = _write_to_session(machine, session, write)
+    typed = _write_to_session(machine, session, write)
     if parts[-1][-1].endswith("Escape"):
         # the next call may come within a millisecond
         machine.clock.sleep(machine.timing.input.escape_seconds)
-    return written
+    return typed
 
 
 def _press_in_parts(machine: Machine, pane: Pane, parts: Sequence[Sequence[str]], write_id: str) -> Written:
@@ -169,7 +189,7 @@ def _press_in_parts(machine: Machine, pane: Pane, parts: Sequence[Sequence[str]]
             if number < done:
                 continue
             write = Write(write_id, keys=[(key,) for key in keys], part=number)
-            result = pasting.carry_out(machine.io, holder, pane, write, remember)
+            result = pasting.carry_out(machine.io, holder, pane, write, remember).result
             if number + 1 < len(parts):
                 current().check()
                 machine.clock.sleep(machine.timing.input.escape_seconds)
@@ -203,9 +223,7 @@ def press_keys(
         if number:
             machine.clock.sleep(machine.timing.input.escape_seconds)
         write = Write(os.urandom(8).hex(), keys=[(key,) for key in keys])
-        last_input = last_input or LastInput(
-            write.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "none", b"", at
-        )
+        last_input = last_input or LastInput.sent(write.id, offset, pane, "none", b"", at)
         new = LastInput.remember(holder.pid, last_input.id, offset, "none", b"", at)
         remember = last_input.again(holder.pid) if continued else new
         pasting.carry_out(machine.io, holder, pane, write, remember)
@@ -246,7 +264,7 @@ def paste_text(
     at = machine.transport.clock()
     write = Write(write_id or os.urandom(8).hex(), data=text, bracketed=bracketed, part=None if write_id is None else 0)
     remember = LastInput.remember(holder.pid, write.id, offset, "editor", text, at)
-    last_input = LastInput(write.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, "editor", text, at)
+    last_input = LastInput.sent(write.id, offset, pane, "editor", text, at)
     # without a bracket a carriage return would be Enter
     lines = [text] if bracketed else re.split(rb"\r\n|\r|\n", text)
     if len(lines) == 1:
@@ -271,7 +289,7 @@ def type_line(machine: Machine, pane: Pane, text: bytes, offset: int, holder: Le
     at = machine.transport.clock()
     remember = LastInput.remember(holder.pid, write.id, offset, echo, text, at)
     pasting.carry_out(machine.io, holder, pane, write, remember)
-    return LastInput(write.id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, echo, text, at)
+    return LastInput.sent(write.id, offset, pane, echo, text, at)
 
 
 def type_into(
@@ -281,7 +299,10 @@ def type_into(
     `replaced` as `press`. `hidden`: a program that reads keys does not show the secret; Conflict `secret_wanted` if it may."""
     write = Write(os.urandom(8).hex(), data=text if secret is None else secret, enter=True)
     given = secret is not None
-    return _send_checked(machine, pane, write, paste=False, multiline=False, secret=given, hidden=hidden, holder=holder)
+    typed = _send_checked(
+        machine, pane, write, paste=False, multiline=False, secret=given, hidden=hidden, holder=holder
+    )
+    return typed.written
 
 
 def secret_would_show(name: str) -> Conflict:
@@ -319,7 +340,7 @@ def hold_lease(machine: Machine, pane: Pane, holder: LeaseHolder) -> Iterator[No
             lease.release_lease(machine.io, holder, pane.name)
 
 
-def _write_to_session(machine: Machine, session: str, write: Callable[[Pane], Written]) -> Written:
+def _write_to_session(machine: Machine, session: str, write: Callable[[Pane], Typed]) -> Typed:
     """Write into what is known of the session; if that is of an earlier one, everything is looked at anew."""
     pane = finding.find_known(machine, session)
     try:
@@ -336,13 +357,25 @@ def _write_to_session(machine: Machine, session: str, write: Callable[[Pane], Wr
 
 
 def _write_guarded(
-    machine: Machine, pane: Pane, write: Write, echo: str, *, typed: bytes, holder: LeaseHolder | None = None
-) -> Written:
+    machine: Machine,
+    pane: Pane,
+    write: Write,
+    echo: str,
+    *,
+    typed: bytes,
+    holder: LeaseHolder | None = None,
+    followed: bool = False,
+) -> Typed:
     offset = finding.open_journal(machine, pane).end()
-    holder = holder or machine.holder
-    remember = LastInput.remember(holder.pid, write.id, offset, echo, typed, machine.transport.clock())
-    result = pasting.carry_out(machine.io, holder, pane, write, remember)
-    return Written(pane.name, result, write.id, len(write.data), finding.cursor_at(pane, offset))
+    holder, at = holder or machine.holder, machine.transport.clock()
+    remember = LastInput.remember(holder.pid, write.id, offset, echo, typed, at)
+    fields = server.CHANGING if followed else ()
+    done = pasting.carry_out(machine.io, holder, pane, write, remember, fields=fields)
+    written = Written(pane.name, done.result, write.id, len(write.data), finding.cursor_at(pane, offset))
+    before = server.renew_pane(pane, done.values) if done.values else None
+    if before is None:
+        return Typed(written)
+    return Typed(written, before, LastInput.sent(write.id, offset, before, echo, typed, at))
 
 
 def knows_paste(machine: Machine, pane: Pane, *, unknown: bool = False) -> bool:

@@ -172,8 +172,8 @@ class Submission:
             )
         self._refuse_questions()
         enter = Write(write.id, keys=[(key,) for key in tmux_keys(self.rules.enter)], part=1)
-        result = paste.carry_out(self.machine.io, self.holder, pane, enter, last_input.again(self.holder.pid))
-        return Written(pane.name, result, write.id, len(write.data), finding.cursor_at(pane, before.journal))
+        done = paste.carry_out(self.machine.io, self.holder, pane, enter, last_input.again(self.holder.pid))
+        return Written(pane.name, done.result, write.id, len(write.data), finding.cursor_at(pane, before.journal))
 
     # before
 

@@ -13,6 +13,7 @@ from tmuxctl.terminal.panes import captures
 from tmuxctl.terminal.panes.captures import Capture
 from tmuxctl.terminal.tmux import screen as screens
 from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.value import changed
 from tmuxctl.vocabulary import EvidenceKind
 
 if TYPE_CHECKING:
@@ -30,37 +31,47 @@ def screen(
     scrollback: int | None = None,
     trim: bool = True,
     wide: bool = False,
+    state: bool = True,
 ) -> Screen:
-    """The screen and its facts from one instant: one chained query."""
+    """The screen and its facts from one instant: one chained query; with `state` also what the program does."""
     if scrollback is not None and scrollback < 0:
         raise Usage(f"{scrollback} lines cannot be shown", reason="bad_number", hint="0 shows all, 200 the last 200")
     drawn = capture_session(machine, session, scrollback=scrollback, trim=trim, wide=wide)
-    pane, title, rows, back, _ = drawn
-    finding.check_folder(machine, pane)
-    offset = finding.open_journal(machine, pane).end()
-    verdict = _observe_captured(machine, drawn)
-    above = None if scrollback is None else tuple(screens.plain_text(back, trim=trim).split("\n")) if back else ()
-    page = picture = None
+    shown = to_screen(machine, drawn, trim=trim)
+    if state:
+        verdict = _observe_captured(machine, drawn)
+        found = (verdict.state, verdict.by) if verdict else (State.EXITED, EvidenceKind.EXIT)
+        shown = changed(shown, state=found[0], by=found[1])
+    if scrollback is not None:
+        above = tuple(screens.plain_text(drawn.scrollback, trim=trim).split("\n")) if drawn.scrollback else ()
+        shown = changed(shown, scrollback=above)
+    if ansi:
+        shown = changed(shown, ansi=screens.styled_text(drawn.rows))
     if html or svg:
         from tmuxctl.terminal.picture import render
 
+        pane, title, rows, *_ = drawn
         page = render.render_html(rows, pane.cols, title, pane.tmux) if html else None
         picture = render.render_svg(rows, pane.cols, pane.rows, title, pane.tmux) if svg else None
+        shown = changed(shown, html=page, svg=picture)
+    return shown
+
+
+def to_screen(machine: Machine, capture: Capture, *, trim: bool = True) -> Screen:
+    """A captured screen as text, without what its program does. Failed `folder_gone` if its session's files are gone."""
+    pane = capture.pane
+    finding.check_folder(machine, pane)
     return Screen(
         session=pane.name,
-        text=screens.plain_text(rows, trim=trim),
+        text=screens.plain_text(capture.rows, trim=trim),
         cols=pane.cols,
         rows=pane.rows,
         cursor=CursorPosition(pane.x, pane.y, pane.cursor_visible),
         alt=pane.alternate,
-        title=title,
-        state=verdict.state if verdict else State.EXITED,
-        by=verdict.by if verdict else EvidenceKind.EXIT,
-        position=finding.cursor_at(pane, offset),
-        scrollback=above,
-        ansi=screens.styled_text(rows) if ansi else None,
-        html=page,
-        svg=picture,
+        title=capture.title,
+        state=None,
+        by=None,
+        position=finding.cursor_at(pane, finding.open_journal(machine, pane).end()),
     )
 
 
@@ -93,7 +104,7 @@ def capture_session(
 def capture_pane(machine: Machine, pane: Pane, *, wide: bool = False) -> Capture:
     """The screen of this very session, whatever its name is by now; NotFound if it is gone."""
     with suppress(NotFound):
-        found = captures.capture_session(machine.io, pane.name, wide=wide)
+        found = captures.capture_session(machine.io, pane.name, None if pane.dead else pane, wide=wide)
         if found.pane.id == pane.id:
             return found
     return capture_session(machine, pane.id, wide=wide)

@@ -55,7 +55,7 @@ def find_session(machine: Machine, session: str, *, whole: bool = True) -> Pane:
 def check_folder(machine: Machine, pane: Pane) -> None:
     """Failed `folder_gone` if a session's journal is not there, NewerFormat if a later release started it."""
     check_format(pane.format, f"session {pane.name}")
-    if not pane.spec.get("journal", True) or has_folder(machine, pane):
+    if _has_files(machine, pane):
         return
     # the session may have been ended, and its folder moved, since tmux was asked
     server.read_pane(machine.io, pane.name)
@@ -64,6 +64,10 @@ def check_folder(machine: Machine, pane: Pane) -> None:
         reason=FOLDER_GONE,
         hint=f"end it: tmuxctl kill {pane.name}",
     )
+
+
+def _has_files(machine: Machine, pane: Pane) -> bool:
+    return not pane.spec.get("journal", True) or has_folder(machine, pane)
 
 
 def has_folder(machine: Machine, pane: Pane) -> bool:
@@ -98,11 +102,9 @@ def find_known(machine: Machine, session: str) -> Pane:
     """`find_session`, or in a resident process the pane found before: a write checks inside tmux that it is still that one."""
     if machine.panes is None:
         return find_session(machine, session)
-    if session not in machine.panes:
-        machine.panes[session] = find_session(machine, session)
-    else:
-        check_folder(machine, machine.panes[session])
-    return machine.panes[session]
+    known = machine.panes.get(session)
+    # without its folder it was ended, and its name may be another's by now
+    return known if known and _has_files(machine, known) else find_session(machine, session)
 
 
 def _find_other(machine: Machine, session: str) -> Pane:

@@ -96,9 +96,9 @@ def wait(
     Raises Exited when the program ends without, DecisionNeeded when it asks while idle is waited for, or wants any other
     input while its prompt is, Usage for a bad pattern.
     """
-    limit = _limit(machine, timeout)
+    limit = time_limit(machine, timeout)
     try:
-        with _waiter(machine, session, wanted, since) as waiter:
+        with make_waiter(machine, session, wanted, since) as waiter:
             return waiter.test() if now else _with_screen(waiter, waiter.until(limit))
     except Exited as error:
         if error.reason != "ended_elsewhere" or not wanted.exit:
@@ -121,11 +121,13 @@ def _with_screen(waiter: Waiter, found: Wait) -> Wait:
     return changed(found, text="\n".join(rows[-SHOWN_ROWS:]))
 
 
-def _limit(machine: Machine, timeout: float | None) -> float | None:
+def time_limit(machine: Machine, timeout: float | None) -> float | None:
+    """The seconds a wait may last: those given, else the setting's, cut at the caller's deadline; None is without end."""
     return current().left(machine.settings.wait_timeout if timeout is None else timeout)
 
 
-def _waiter(machine: Machine, session: str, wanted: Conditions, since: str | None) -> Waiter:
+def make_waiter(machine: Machine, session: str, wanted: Conditions, since: str | None) -> Waiter:
+    """The wait for a session as it is now; for idle if nothing is `wanted`."""
     pane, given = finding.find_with_input(machine, session)
     return Waiter(
         machine, pane, Conditions(idle=True) if wanted == Conditions() else wanted, since, LastInput.parse(given)
@@ -166,9 +168,9 @@ def several(
     if since is not None and since != "screen":
         raise Usage("a cursor belongs to one session", reason="bad_option", hint="leave --since out, or --since screen")
     call = current()
-    limit = _limit(machine, timeout)
+    limit = time_limit(machine, timeout)
     ends: dict[str, Wait | BaseException] = {}
-    waiters = {name: _waiter(*places[name], wanted, since) for name in names}
+    waiters = {name: make_waiter(*places[name], wanted, since) for name in names}
     over, enough = threading.Event(), threading.Event()
 
     def one(name: str) -> None:

@@ -64,6 +64,11 @@ class LastInput(Value):
         return f"{pid}:{self.id}:{self.offset}:{place}:{self.echo}:{self.at:.3f}:{self.typed[:ECHO_LIMIT].hex()}"
 
     @classmethod
+    def sent(cls, id: str, offset: int, pane: Pane, echo: str, typed: bytes, at: float) -> LastInput:
+        """An input that is sent where the cursor stands by the facts of its session."""
+        return cls(id, offset, pane.x, pane.y, pane.cols, pane.rows, pane.alternate, echo, typed, at)
+
+    @classmethod
     def parse(cls, text: str) -> LastInput | None:
         """What `remember` made, or the first `options.FACTS_SIZE` characters of it; None if nothing was ever sent."""
         parts = text.strip().split(":")[1:]
@@ -97,6 +102,14 @@ class Write(Value):
         return self.id if self.part is None else f"{self.id}p{self.part}"
 
 
+class CarriedOut(Value):
+    """What became of a write: `done`, or `dup` when its id was written before; and the values of the fields asked for, from
+    the moment before anything was typed, none of a `dup`."""
+
+    result: str
+    values: Sequence[str]
+
+
 def check_text(data: bytes, *, canonical: bool, bracketed: bool, multiline: bool) -> None:
     """Usage if this text cannot be typed exactly: too large, cut by the terminal, or escaping its bracket."""
     if len(data) > SIZE_LIMIT:
@@ -127,9 +140,16 @@ def check_text(data: bytes, *, canonical: bool, bracketed: bool, multiline: bool
 
 
 def carry_out(
-    io: PaneIO, holder: lease.LeaseHolder, pane: Pane, write: Write, remember: str, *, timeout: float = 8.0
-) -> str:
-    """Carry out one write in one command list: `done`, or `dup` when this id was written before.
+    io: PaneIO,
+    holder: lease.LeaseHolder,
+    pane: Pane,
+    write: Write,
+    remember: str,
+    *,
+    fields: Sequence[str] = (),
+    timeout: float = 8.0,
+) -> CarriedOut:
+    """Carry out one write in one command list, which also asks for `fields`.
 
     Raises Exited, Conflict (`human`, `leased`, `copy_mode`, `input_off`), and Unreachable `outcome_unknown` when tmux
     did not answer: the write may still happen, so it is never repeated here; asking again with the same id is safe.
@@ -149,10 +169,11 @@ def carry_out(
     }
     data = write.data + b"\r" if write.enter and write.data and not write.bracketed else write.data
     try:
-        reasons = io.change(
+        done = io.change_and_look(
             pane.name,
             {options.ACKNOWLEDGED: write.acknowledged, options.INPUT: remember},
             _list_typing(pane, write),
+            fields=fields,
             buffer=(BUFFER + write.id, data) if data else None,
             unless=unless,
             clear=clear if write.fresh else None,
@@ -167,7 +188,7 @@ def carry_out(
             hint=f"repeat it with the same id, which types it at most once: --id {write.id}",
             id=write.id,
         ) from None
-    return _raise_refusal(reasons, pane) if reasons else "done"
+    return CarriedOut(_raise_refusal(done.reasons, pane) if done.reasons else "done", done.values)
 
 
 def _list_typing(pane: Pane, write: Write) -> list[Command]:

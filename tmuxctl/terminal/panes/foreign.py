@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -18,7 +18,7 @@ from tmuxctl.state_files import take_lock
 from tmuxctl.terminal.panes.screen_journal import ScreenJournal
 from tmuxctl.terminal.tmux import layout, options
 from tmuxctl.terminal.tmux.journal import Journal
-from tmuxctl.terminal.tmux.pane_io import READS_HISTORY, PaneIO, Reasons, refuse_output
+from tmuxctl.terminal.tmux.pane_io import READS_HISTORY, Changed, FieldQuery, PaneIO, Reasons, read_change
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Command, GuardRefused, Transport, Watch, read_object
@@ -186,17 +186,18 @@ class ForeignIO(PaneIO):
         """The values of these fields for this pane."""
         return [self.look(self.name, fields).values]
 
-    def change(
+    def change_and_look(
         self,
         name: str,
         values: Mapping[str, str | None],
         typing: Sequence[Command] = (),
         *,
+        fields: Sequence[str] = (),
         buffer: tuple[str, bytes] | None = None,
         unless: Reasons | None = None,
         clear: Mapping[str, str] | None = None,
         timeout: float = 8.0,
-    ) -> Collection[str]:
+    ) -> Changed:
         """As of a session of ours, with its options in the file; no mode is left."""
         if self.pane.ours:
             raise own_session_error(self.name, self.transport.socket)
@@ -213,6 +214,9 @@ class ForeignIO(PaneIO):
                     f"{kept.get(options.ACKNOWLEDGED, '')[-240:]} {values[options.ACKNOWLEDGED]}"
                 )
                 self._save_options(kept | {options.ACKNOWLEDGED: changed[options.ACKNOWLEDGED]})
+            query = FieldQuery(self, fields) if fields else None
+            if query:
+                commands.append(query.command(self.pane.id))
             try:
                 commands += [(verb, "-t", self.pane.id, *words) for verb, *words in typing]
                 printed = self.transport.run(commands, buffer=buffer, timeout=timeout) if commands else b""
@@ -221,15 +225,15 @@ class ForeignIO(PaneIO):
                     self._save_options(kept)
                 if not isinstance(error, GuardRefused):
                     raise
-                return self.take_back(buffer, error, timeout)
+                return Changed(self.take_back(buffer, error, timeout), ())
             if options.INPUT in values:
                 last_input, _, printed = printed.partition(b"\n")
                 changed[options.INPUT] = last_input.decode()
                 # the offset where the output stood (`paste.LastInput.remember`)
                 changed[BEFORE] = self._places.get(int(changed[options.INPUT].split(":")[2]), "")
-            refuse_output(printed)
+            found = read_change(query, printed)
             self._save_options(changed)
-        return ()
+        return found
 
     def open_journal(self, pane: Pane, folder: str) -> Journal:
         """Without a writer of ours, what the screen still shows."""

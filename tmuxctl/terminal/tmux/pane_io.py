@@ -82,6 +82,14 @@ class Looked(NamedTuple):
     captures: list[bytes]
 
 
+class Changed(Value):
+    """What became of a change: the reasons against it, and the values of the fields that were asked for, from the moment
+    before anything was typed; none of a change that was not made."""
+
+    reasons: Collection[str]
+    values: Sequence[str]
+
+
 class PaneIO:
     """The sessions of one tmux server, as far as `transport` reaches it. A field is a variable of tmux (tmux(1), FORMATS) or
     an option of ours."""
@@ -121,32 +129,41 @@ class PaneIO:
     ) -> Looked:
         """The values of these fields of a session, and its rows by the flags of each `capture-pane`: one command list. The
         values are empty if there is no such session, unless rows are asked for: then NotFound."""
-        # a program chooses its title, and others the options: only what they cannot guess may stand between values
-        known, target, end = self.read_known(), self.target(name), os.urandom(6).hex()
-        asked = "".join(self.format_field(field) + end for field in fields if field not in known)
-        commands: list[Command] = [("display-message", "-p", "-t", target, asked or end)]
+        query, target = FieldQuery(self, fields), self.target(name)
+        commands = [query.command(target)]
         for flags in captures:
-            commands += [("capture-pane", "-p", *flags, "-t", target), ("display-message", "-p", end)]
-        first, *rows = self.transport.run(commands, timeout=timeout).split(f"{end}\n".encode())
-        values = iter(first.decode(errors="replace").split(end))
-        return Looked([known[field] if field in known else next(values, "") for field in fields], rows[:-1])
+            commands += [("capture-pane", "-p", *flags, "-t", target), ("display-message", "-p", query.end)]
+        told, *rows = self.transport.run(commands, timeout=timeout).split(f"{query.end}\n".encode())
+        return Looked(query.read(told), rows[:-1])
 
     def change(
         self,
         name: str,
         values: Mapping[str, str | None],
+        *,
+        unless: Reasons | None = None,
+    ) -> Collection[str]:
+        """Set options of a session, or else return the reasons against it, as `change_and_look`."""
+        return self.change_and_look(name, values, unless=unless).reasons
+
+    def change_and_look(
+        self,
+        name: str,
+        values: Mapping[str, str | None],
         typing: Sequence[Command] = (),
         *,
+        fields: Sequence[str] = (),
         buffer: tuple[str, bytes] | None = None,
         unless: Reasons | None = None,
         clear: Mapping[str, str] | None = None,
         timeout: float = 8.0,
-    ) -> Collection[str]:
-        """Set options of a session and type into it, or else return the reasons against it; then nothing is done.
+    ) -> Changed:
+        """Set options of a session and type into it, or else tell the reasons against it; then nothing is done.
 
-        A value is a format (`paste.LastInput.remember`), None unsets the option; an id is added to those acknowledged before.
-        The commands that type stand without their target, and `buffer` as of `Transport.run`. Where fields have the values
-        of `clear` there is no reason: one comparison, a third of the time that testing each takes.
+        `fields` are asked for in the same list, before anything is typed. A value is a format
+        (`paste.LastInput.remember`), None unsets the option; an id is added to those acknowledged before. The commands that
+        type stand without their target, and `buffer` as of `Transport.run`. Where fields have the values of `clear` there
+        is no reason: one comparison, a third of the time that testing each takes.
         """
         target = self.target(name)
         commands: list[Command] = []
@@ -154,24 +171,25 @@ class PaneIO:
             kept = f"#{{=-240:{option}}} {value}" if option == options.ACKNOWLEDGED else value
             rest = ("-u", "-t", target, option) if kept is None else ("-F", "-t", target, option, kept)
             commands.append(("set-option", *rest))
+        query = FieldQuery(self, fields) if fields else None
+        if query:
+            commands.append(query.command(target))
         # typing last, as the program wakes at once and takes the processor
         commands += [(verb, "-t", target, *words) for verb, *words in typing]
         if clear is not None:
-            fields = " ".join(map(self.format_field, clear))
-            is_clear = Guard(target, f"#{{==:{fields},{' '.join(clear.values())}}}")
+            found = " ".join(map(self.format_field, clear))
+            is_clear = Guard(target, f"#{{==:{found},{' '.join(clear.values())}}}")
             with suppress(GuardRefused):
-                refuse_output(self.transport.run([is_clear, *commands], buffer=buffer, timeout=timeout))
-                return ()
+                return read_change(query, self.transport.run([is_clear, *commands], buffer=buffer, timeout=timeout))
         if unless and typing:
             # no person reads the history (else it is refused): leave copy mode, which would swallow the input
             commands.insert(0, ("copy-mode", "-q", "-t", target))
         if unless:
             commands.insert(0, self.make_guard(name, unless))
         try:
-            refuse_output(self.transport.run(commands, buffer=buffer, timeout=timeout))
+            return read_change(query, self.transport.run(commands, buffer=buffer, timeout=timeout))
         except GuardRefused as refused:
-            return self.take_back(buffer, refused, timeout)
-        return ()
+            return Changed(self.take_back(buffer, refused, timeout), ())
 
     def take_back(self, buffer: tuple[str, bytes] | None, refused: GuardRefused, timeout: float) -> Collection[str]:
         """Remove what was to be typed from the paste buffers, and return the reasons against it."""
@@ -207,6 +225,32 @@ class PaneIO:
             # a bare 1 would be taken for the name of a variable
             return f"#{{==:{test.holds(known[test.field]):d},1}}"
         return test.format(self.format_field(test.field))
+
+
+class FieldQuery:
+    """The question for some fields of a pane, one command of a list, and its answer."""
+
+    def __init__(self, io: PaneIO, fields: Sequence[str]) -> None:
+        # a program chooses its title, and others the options: only what they cannot guess may stand between values
+        self.end = os.urandom(6).hex()
+        self._io, self._fields, self._known = io, fields, io.read_known()
+
+    def command(self, target: str) -> Command:
+        """The command that asks tmux for those that it alone knows."""
+        asked = "".join(self._io.format_field(field) + self.end for field in self._fields if field not in self._known)
+        return ("display-message", "-p", "-t", target, asked or self.end)
+
+    def read(self, told: bytes) -> list[str]:
+        """The values, from what was printed up to the last `end`."""
+        values = iter(told.decode(errors="replace").split(self.end))
+        return [self._known[field] if field in self._known else next(values, "") for field in self._fields]
+
+
+def read_change(query: FieldQuery | None, printed: bytes) -> Changed:
+    """What became of a change that was made, from all that its list printed. Failed if that is more than was asked for."""
+    told, _, rest = printed.partition(f"{query.end}\n".encode()) if query else (b"", b"", printed)
+    refuse_output(rest)
+    return Changed((), query.read(told) if query else ())
 
 
 def _join(operator: str, conditions: Iterable[str]) -> str:

@@ -168,6 +168,13 @@ class Printer:
             self._note(f"nothing typed: the text is empty; for Enter alone: tmuxctl keys {result.session} Enter")
         elif result.result != "done":
             self._note(f"nothing typed: {flat(result.id)} was written before")
+        if result.screen is not None:
+            self.print_screen(result.screen)
+            if result.wait is not None and result.wait.timed_out:
+                self.end()
+                self._note(flat(result.wait.why))
+        elif result.wait is not None:
+            self.print_wait(result.wait)
 
     @prints(results.Wait)
     def print_wait(self, result: Any) -> None:
@@ -483,6 +490,8 @@ def exit_status(result: Any) -> int:
     """What a result means: 0 unless a condition did not hold, a check failed, or a program ended otherwise."""
     if isinstance(result, results.Ran):
         return _status(result)
+    if isinstance(result, results.Written) and result.wait is not None:
+        return exit_status(result.wait)
     if getattr(result, "timed_out", False):
         return TIMED_OUT
     if isinstance(result, results.Wait):
