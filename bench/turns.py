@@ -126,6 +126,15 @@ def _rate() -> float:
     return 1_000_000 / (time.process_time() - began)
 
 
+def _gdb(kind: Kind, file: str) -> str:
+    """Even ones stop the debugger itself, odd ones leave it waiting for a shell below."""
+    if kind.odd:
+        return "shell " + _shell(kind, file)
+    rest = f"time.sleep({kind.seconds / (STEPS if kind.prints else 1)})"
+    body = f"[(print('line', i), {rest}) for i in range({STEPS})]" if kind.prints else rest
+    return f"python import time; {body}; open('{file}', 'w').close()"
+
+
 def _psql(kind: Kind, file: str) -> str:
     """Even ones wait for the server, odd ones for a shell below."""
     if kind.odd:
@@ -137,10 +146,11 @@ def _psql(kind: Kind, file: str) -> str:
 PROGRAMS = {
     "bash": Program(("bash",), _shell, 0.1),
     "zsh": Program(("zsh",), _shell, 0.1),
-    "python3": Program((getattr(sys, "_base_executable", sys.executable), "-q"), _python, 0.3, "import time"),
+    "python3": Program((getattr(sys, "_base_executable", sys.executable), "-q"), _python, 0.04, "import time"),
     "node": Program(("node",), _node, 0.3),
-    "sqlite3": Program(("sqlite3",), _sqlite, 0.3),
-    "psql": Program(("psql", "-X"), _psql, 0.3),
+    "sqlite3": Program(("sqlite3",), _sqlite, 0.04),
+    "psql": Program(("psql", "-X"), _psql, 0.04),
+    "gdb": Program(("gdb", "-q"), _gdb, 0.04),
 }
 
 

@@ -159,6 +159,26 @@ class Evidence(NamedTuple):
         return self.looks[-1]
 
 
+def is_unmoved(earlier: Look, later: Look) -> bool:
+    """Whether nothing happened at the terminal between two looks: nothing was printed, the terminal is as it was, and its
+    programs, of which the kernel tells, have slept all the time."""
+    if (earlier.journal, earlier.x, earlier.y, earlier.screen) != (later.journal, later.x, later.y, later.screen):
+        return False
+    told = later.kernel is not None and later.kernel.programs and all(map(_sleeps, later.kernel.programs))
+    return bool(told) and without_clock(earlier.kernel) == without_clock(later.kernel)
+
+
+def _sleeps(program: Program) -> bool:
+    """Whether each of its threads sleeps, and the kernel tells how often it has."""
+    sleeping = all(thread.switches and thread.state not in ("R", "D") for thread in program.threads)
+    return program.level == FULL and bool(program.threads) and sleeping
+
+
+def without_clock(kernel: Kernel | None) -> Kernel | None:
+    """What the kernel tells, without the time of it: two looks are compared so."""
+    return kernel and kernel._replace(clock=None)
+
+
 # Recorded as JSON: a header, then for each look what differs from the one before it.
 
 

@@ -14,7 +14,10 @@ from tmuxctl.value import Value
 class ObservationTiming(Value):
     """Looking at a program until its state is stable."""
 
-    pause_seconds: float = 0.03  # the pause before the look that confirms another
+    pause_seconds: float = 0.025  # the pause before the look that confirms another
+    settle_seconds: float = 0.0015
+    """How long nothing must come after output before it is looked at; doubled by each look, up to `pause_seconds`, while more
+    output comes."""
     confirm_seconds: float = 0.025  # how long a state must have stood before a second look confirms it
     moment_seconds: float = 0.4
     """The longest time that a command which only tells a state observes it, if the first looks do not agree."""

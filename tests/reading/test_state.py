@@ -1140,3 +1140,69 @@ def test_a_long_or_odd_screen_is_judged_all_the_same() -> None:
     assert isinstance(judge(steady("\n".join(rows), None)), Verdict)
     off: Look = look("a", BASH, x=500, y=39)
     assert told(evidence(off)) == ("idle", "prompt")
+
+
+# Two looks that saw the same
+
+
+def at_rest(name: str = "python3", **known: Any) -> Kernel:
+    """A program whose only thread sleeps until a key is pressed."""
+    return kernel(program(name, thread("pselect6", **{"alone": True, "switches": 9, **known})), tty=KEYS)
+
+
+def twice(screen: str, earlier: Kernel, later: Kernel | None = None, **known: Any) -> Evidence:
+    """Two looks 25 ms apart, right behind the last output; `known` is of the second."""
+    first = look(screen, earlier, at=10.0, quiet=0.001)
+    return evidence(
+        first, look(screen, later or earlier, **{"at": first.at + 0.025, "quiet": 0.026, **known}), typed=True
+    )
+
+
+LISTENS_TO_ITSELF = {"alone": False, "inward": True}
+"""gdb polls the terminal and what its own threads write to."""
+
+
+def test_a_prompt_needs_no_quiet_where_nothing_happened_between_two_looks() -> None:
+    for name, prompt in (("python3", ">>> "), ("sqlite3", "sqlite> "), ("psql", "shop=# "), ("bash", "$ ")):
+        assert told(twice(f"2\n{prompt}", at_rest(name))) == ("idle", "prompt")
+        assert told(evidence(look(prompt, at_rest(name), quiet=0.026))) == ("busy", None)
+    gdb = Profile(name="gdb", foreground=("gdb",), prompt=(Rule("p", r"^\(gdb\)", "cursor-line"),))
+    assert told(twice("2\n(gdb) ", at_rest("gdb", **LISTENS_TO_ITSELF)), gdb) == ("idle", "prompt")
+
+
+@pytest.mark.parametrize("screen", [">>> work()\n", ">>> work()", "step 1 of 3", "Enter a number: "])
+def test_what_shows_no_bare_prompt_needs_quiet(screen: str) -> None:
+    """The prompt may still be on its way to the screen."""
+    assert told(twice(screen, at_rest())) == ("busy", None)
+
+
+def test_a_prompt_needs_quiet_where_something_happened_between_the_looks() -> None:
+    assert told(twice(">>> ", at_rest(), journal=104)) == ("busy", None)
+    assert told(twice(">>> ", at_rest(), at_rest(switches=10))) == ("busy", None)
+    assert told(twice(">>> ", at_rest()._replace(tty=KEYS._replace(unread=3)), at_rest())) == ("busy", None)
+    assert told(twice(">>> ", at_rest(), at=10.01)) == ("busy", None)
+
+
+def test_a_prompt_needs_quiet_where_a_thread_has_the_processor_or_the_kernel_tells_too_little() -> None:
+    waits, works = thread("pselect6", alone=True, switches=9), thread("running", id=101, switches=5)
+    assert told(twice(">>> ", kernel(program("python3", waits, works), tty=KEYS))) == ("busy", None)
+    assert told(twice(">>> ", at_rest(switches=0))) == ("busy", None)
+    assert told(twice(">>> ", by_place(at_rest()))) == ("busy", None)
+
+
+def test_an_event_loop_needs_quiet_where_more_than_input_may_wake_it_or_its_prompt_is_not_known() -> None:
+    gdb = Profile(name="gdb", foreground=("gdb",), prompt=(Rule("p", r"^\(gdb\)", "cursor-line"),))
+    waits = thread("poll", switches=9, inward=True)
+    child = program("make", thread("wait4", tty=False, switches=3), pid=2)
+    for seen in (
+        kernel(program("gdb", waits, sockets=1), tty=KEYS),
+        kernel(program("gdb", waits), child, tty=KEYS),
+        at_rest("gdb", alone=False, timeout=2.0),
+    ):
+        assert told(twice("(gdb) ", seen), gdb) == ("busy", None)
+    assert told(twice("(gdb) ", at_rest("gdb", **LISTENS_TO_ITSELF))) == ("busy", None)
+
+
+def test_a_profile_that_asks_for_quiet_gets_it() -> None:
+    slow = Profile(name="slow", foreground=("slow",), prompt=(Rule("p", "^> ?$", "cursor-line"),), settle=0.5)
+    assert told(twice("> ", at_rest("slow")), slow) == ("busy", None)

@@ -22,7 +22,7 @@ from tmuxctl.terminal.panes.captures import Capture, capture_sessions
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.terminal.tmux.journal import JournalExtent
 from tmuxctl.terminal.tmux.server import Pane
-from tmuxctl.transport.base import Probe, read_object
+from tmuxctl.transport.base import Probe, Watch, read_object
 from tmuxctl.untrusted import to_record
 from tmuxctl.value import Value, changed
 from tmuxctl.vocabulary import Detail, EvidenceKind
@@ -135,8 +135,7 @@ def wait_until_ready(machine: Machine, session: Session) -> Session:
             if moment > deadline or (busy and moment - busy > timing.start_busy_seconds):
                 break
             current().check()
-            watch.wait(min(tracker.seconds_until_due(), timing.start_busy_seconds / 4))
-            machine.clock.sleep(tracker.seconds_to_rest())
+            tracker.sleep(watch, timing.start_busy_seconds / 4)
     tracker.save_looks()
     return session_with_state(tracker.current_state())
 
@@ -169,8 +168,11 @@ class StabilityTracker:
         self.not_reading = False
         """Since the last input two looks in a row found nothing that reads the terminal."""
         self._input_taken = last_input is None
-        self._observed_at = self._output_at = self._input_at = self._verdict_since = machine.clock.monotonic()
-        self._journal_end = -1
+        self._observed_at = self._output_at = self._input_at = machine.clock.monotonic()
+        self._verdict_since = self._unmoved_since = self._observed_at
+        self._settle_seconds = self.timing.settle_seconds
+        # what a program that was just given something does before it prints is seen by the first look after that
+        self._journal_end = last_input.offset if last_input and self._is_fresh(last_input) else -1
 
     @property
     def newest(self) -> Look:
@@ -184,12 +186,19 @@ class StabilityTracker:
         self._observed_at = self.clock.monotonic()
         if earlier and self.is_stable and self._is_unchanged(earlier, look):
             return True
+        self._settle_seconds = (
+            self.timing.settle_seconds
+            if look.journal == self._journal_end
+            else min(2 * self._settle_seconds, self.timing.pause_seconds)
+        )
         if look.journal != self._journal_end:
             # before the first look the program may have been silent for long, or for ever
             quiet = self.timing.lively_seconds if look.quiet is None else look.quiet
             silent = quiet if self._journal_end < 0 else 0.0
             self._journal_end, self._output_at = look.journal, self._observed_at - silent
-        self._input_taken = self._input_taken or self.has_arrived(look)
+        taken_before, self._input_taken = self._input_taken, self._input_taken or self.has_arrived(look)
+        if not (earlier and taken_before and evidences.is_unmoved(earlier, look)):
+            self._unmoved_since = self._observed_at
         before, self.verdict = self.verdict, self.observer.verdict()
         self.was_busy = self.was_busy or (
             self.verdict.state is State.BUSY and self.verdict.by is EvidenceKind.BUSY_MARK
@@ -203,7 +212,11 @@ class StabilityTracker:
             if not is_confirmed(before, self.verdict):
                 self._verdict_since = self._observed_at
             # what is in flight between program, tmux and journal takes a moment to arrive, however many looks are taken
-            self.is_stable = self._observed_at - self._verdict_since >= self.timing.confirm_seconds
+            since = self._verdict_since
+            if self.verdict.state in SETTLED:
+                # two looks that saw the same agree, though only at the second enough time had passed for a verdict
+                since = min(since, self._unmoved_since)
+            self.is_stable = self._observed_at - since >= self.timing.confirm_seconds
         return self.is_stable
 
     def _confirmed_not_reading(self, before: Verdict) -> bool:
@@ -239,7 +252,10 @@ class StabilityTracker:
     def seconds_until_due(self) -> float:
         """Seconds until the next look is worth its cost if nothing happens before: few after activity, then ever more."""
         silent = self._observed_at - self._last_activity()
-        if (self.verdict.state in SETTLED and not self.is_stable) or silent < self.timing.lively_seconds:
+        changing = self.verdict.state in SETTLED and not self.is_stable
+        # what surely works will print something as a rule: only a silent end is missed for a moment
+        working = self.verdict.state is State.BUSY and self.verdict.confidence is Confidence.SURE and self.is_stable
+        if changing or (silent < self.timing.lively_seconds and not working):
             pause = self.timing.pause_seconds
         else:
             # the longer a computation has taken, the less a small delay in noticing its silent end matters
@@ -258,17 +274,35 @@ class StabilityTracker:
         quiet = self.seconds_until_due() > 0.001 and self.observer.journal.end() == self._journal_end
         return quiet and not (events and events.has_news())
 
-    def seconds_to_rest(self) -> float:
-        """Seconds until another look may be taken at all: a program that prints without end would cause looks without end."""
+    def sleep(self, watch: Watch, longest: float) -> bool:
+        """Sleep until a look is due, something happens or `longest` seconds have passed; True if something happened. What
+        belongs together comes within a moment, and one look is enough for it."""
+        began = self.clock.monotonic()
+        if not watch.wait(min(longest, self.seconds_until_due())):
+            return False
+        # a program that prints without end would cause looks without end
         flooded = self.is_stable and self._observed_at - self._input_at >= 1.0
         pause = self.timing.flood_pause_seconds if flooded else self.timing.pause_seconds
-        return max(0.0, self._observed_at + pause - self.clock.monotonic())
+        latest = min(max(self._observed_at + pause, self.clock.monotonic() + self._settle_seconds), began + longest)
+        while (left := latest - self.clock.monotonic()) > 0:
+            self.clock.sleep(min(left, self._settle_seconds))
+            if not watch.wait(0.0):
+                break
+        return True
+
+    def _is_fresh(self, last_input: LastInput) -> bool:
+        """Whether the program was given something only just now, which it shows when it has it."""
+        return last_input.echo != "none" and (
+            self.observer.transport.clock() - last_input.at < self.timing.pause_seconds
+        )
 
     def _is_unchanged(self, earlier: Look, look: Look) -> bool:
         """Nothing waited for the terminal, and since then not one thread has woken: there is nothing to judge anew."""
         if not (self.verdict.state is State.BUSY and self.verdict.confidence is Confidence.SURE):
             return False
-        return look.journal == earlier.journal and _without_clock(look.kernel) == _without_clock(earlier.kernel)
+        return look.journal == earlier.journal and evidences.without_clock(look.kernel) == evidences.without_clock(
+            earlier.kernel
+        )
 
     def has_arrived(self, look: Look) -> bool:
         """Whether the last input reached the program, as far as this look can tell."""
@@ -345,11 +379,6 @@ def count_switches(kernel: Kernel | None) -> dict[tuple[int, int], int]:
         switches |= {(row.pid, thread.id): thread.switches for row in kernel.programs for thread in row.threads}
         kernel = kernel.inner
     return switches
-
-
-def _without_clock(kernel: Kernel | None) -> Kernel | None:
-    """What the kernel tells, without the time of it: two looks are compared so."""
-    return kernel and kernel._replace(clock=None)
 
 
 def is_certain(verdict: Verdict) -> bool:

@@ -143,7 +143,7 @@ def _observe_startup(tracker: StabilityTracker, profile: Profile, timeout: float
         ended = holds and tracker.verdict.state in (*SETTLED, State.EXITED)
         if ended or time.monotonic() >= deadline:
             return _Startup(tracker.verdict, look, fitted, time.monotonic() - began, programs)
-        time.sleep(max(tracker.seconds_to_rest(), min(tracker.seconds_until_due(), 0.2)))
+        time.sleep(min(tracker.seconds_until_due(), 0.2))
 
 
 def _check_ready(profile: Profile, startup: _Startup, tracker: StabilityTracker) -> Check:

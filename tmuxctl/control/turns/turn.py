@@ -294,8 +294,7 @@ class _Turn:
                 left = self._left()
                 if left is not None and left <= 0:
                     raise self._busy()
-                watch.wait(min(self.steady.seconds_until_due(), 1.0 if left is None else left, 1.0))
-                self.clock.sleep(self.steady.seconds_to_rest())
+                self.steady.sleep(watch, 1.0 if left is None else min(left, 1.0))
         # what the turn begins from: the look before the first key
         return self.steady.newest.left
 

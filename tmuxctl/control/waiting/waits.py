@@ -366,12 +366,12 @@ class Waiter:
 
     def _sleep(self, watch: Watch, moment: float, deadline: float | None) -> bool:
         """Sleep until something happens or a look is due; True if something did."""
-        heard = watch.wait(self._nap(moment, deadline))
-        if heard and self.steady and not self.seen:
-            # output may come without end: looking at each piece of it would cost more than it tells
-            rest = self.steady.seconds_to_rest()
-            self.clock.sleep(rest if deadline is None else max(0.0, min(rest, deadline - self.clock.monotonic())))
-        return heard
+        nap = self._nap(moment, deadline)
+        if self.steady is None:
+            return watch.wait(nap)
+        if self.seen:
+            return watch.wait(min(nap, max(0.0005, self.steady.seconds_until_due())))
+        return self.steady.sleep(watch, nap)
 
     def _search_newest(self, moment: float) -> Wait | None:
         """The result in the newest output, where there was no time to search all of it."""
@@ -534,8 +534,6 @@ class Waiter:
             left.append(deadline - moment)
         if self.wanted.settle is not None:
             left.append(self.changed + self.wanted.settle - moment)
-        if self.steady:
-            left.append(self.steady.seconds_until_due())
         return max(0.0005, min(left))
 
     def result(

@@ -135,9 +135,8 @@ class _One:
             while not self.watching.over.is_set():
                 if not self._look():
                     return
-                if watch.wait(min(self.machine.timing.wait.sessions_seconds, self.steady.seconds_until_due())):
+                if self.steady.sleep(watch, self.machine.timing.wait.sessions_seconds):
                     self.steady.note_activity()
-                time.sleep(self.steady.seconds_to_rest())
 
     def _look(self) -> bool:
         """Look once and tell what changed; False when there is nothing more to come."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tmuxctl.evidence import NONE, Evidence, Look, Tty
+from tmuxctl.evidence import NONE, Evidence, Look, Tty, is_unmoved
 from tmuxctl.model import Confidence, State
 from tmuxctl.reading.evidence import programs, tty_waits
 from tmuxctl.reading.evidence.activity import Activity, measure_activity
@@ -70,6 +70,17 @@ class Situation(Value):
     def quiet_known(self) -> bool:
         """Whether `quiet` is since the last output, and not only since the first look."""
         return self.activity.quiet_known
+
+    @property
+    def unmoved(self) -> float:
+        """Seconds since which nothing happened at the terminal, as far as looks back saw it."""
+        newest = self.evidence.last
+        first = newest
+        for look in reversed(self.evidence.looks[:-1]):
+            if not is_unmoved(look, newest):
+                break
+            first = look
+        return newest.at - first.at
 
     @property
     def at_prompt(self) -> bool:

@@ -36,6 +36,10 @@ UNREADABLE_QUIET = 0.5
 TEXT_QUIET = 0.5
 SCREEN_QUIET = 1.0
 
+UNMOVED = 0.02
+"""Seconds between two looks, nothing having happened between them, that stand for any of those where a prompt shows and only
+input can end the wait: whatever else was on its way has come."""
+
 COMPUTES = 0.5
 """Of one processor: a program that uses so much of it while it listens is at work."""
 
@@ -213,7 +217,7 @@ def judge_shell_polling(situation: Situation) -> Verdict | None:
         return None
     if not foreground.alone and quiet == situation.quiet and _draws_while_waiting(situation):
         return None
-    if not _was_waiting(situation) or quiet < SHELL_QUIET:
+    if not _was_waiting(situation) or (quiet < SHELL_QUIET and not _rests_at_prompt(situation, foreground)):
         return situation.busy("the shell has only just printed")
     return input_kinds.judge_waiting(situation, _poll_confidence(situation, foreground))
 
@@ -258,6 +262,14 @@ def _was_waiting(situation: Situation) -> bool:
     return situation.one_look or situation.blinked or any(found is not None and found.waits for found in earlier)
 
 
+def _rests_at_prompt(situation: Situation, foreground: Foreground) -> bool:
+    """The program waits behind its prompt for what only input can end, and has done nothing since an earlier look."""
+    ends = foreground.certain and (
+        foreground.alone or (situation.at_prompt and event_loops.only_input_wakes(foreground))
+    )
+    return ends and patterns.ends_like_prompt(situation.text.left) and situation.unmoved >= UNMOVED
+
+
 def judge_animated(situation: Situation) -> Verdict | None:
     """An event loop that listens and draws at the pace of a spinner or of output works."""
     foreground = situation.foreground
@@ -286,7 +298,8 @@ def judge_polling(situation: Situation) -> Verdict | None:
     early = _judge_not_yet_polling(situation, foreground) or _judge_editor_command(situation, foreground)
     if early:
         return early
-    if foreground.alone and situation.waiter_quiet >= max(ALONE_QUIET, situation.settle):
+    rests = _rests_at_prompt(situation, foreground)
+    if foreground.alone and (rests or situation.waiter_quiet >= max(ALONE_QUIET, situation.settle)):
         work = None if _looks_like_prompt(situation) else _judge_work_beside(situation, foreground)
         return work or input_kinds.judge_waiting(situation, _poll_confidence(situation, foreground))
     return _judge_event_loop(situation, foreground)
@@ -298,7 +311,7 @@ def _judge_not_yet_polling(situation: Situation, foreground: Foreground) -> Verd
         return situation.busy("seen to listen to the terminal for the first time")
     if situation.one_look and not foreground.alone and not (situation.quiet_known and quiet >= ONE_LOOK_QUIET):
         return situation.busy("an event loop, seen only once")
-    if foreground.alone and situation.waiter_quiet < ALONE_QUIET:
+    if foreground.alone and situation.waiter_quiet < ALONE_QUIET and not _rests_at_prompt(situation, foreground):
         return situation.busy(f"printed {quiet:.2f} s ago", Detail.PRINTING)
     if quiet < situation.settle:
         why = f"printed {quiet:.1f} s ago, its profile asks for {situation.settle:g} s of quiet"
@@ -327,7 +340,8 @@ def _judge_printing_or_computing(situation: Situation, foreground: Foreground) -
 def _judge_event_loop_at_rest(situation: Situation, foreground: Foreground) -> Verdict:
     """An event loop of which nothing says that it works waits once it was quiet behind text that asks for input."""
     quiet, step = situation.quiet, event_loops.step_seconds(situation, foreground)
-    if situation.full_screen or (quiet >= PROMPT_QUIET and event_loops.only_input_wakes(foreground)):
+    rests = quiet >= PROMPT_QUIET or _rests_at_prompt(situation, foreground)
+    if situation.full_screen or (rests and event_loops.only_input_wakes(foreground)):
         return input_kinds.judge_waiting(situation, LIKELY)
     known = situation.text.bare or situation.at_prompt
     if not known and not (quiet >= max(RAW_QUIET, step) and input_kinds.find_question(situation)):
