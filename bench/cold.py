@@ -21,8 +21,8 @@ VERBS = {
 }
 LOADED = """
 import sys
-from tmuxctl.surfaces.cli import main
-status = main()
+from tmuxctl.surfaces.cli import run
+status = run()
 print("\\nLOADED " + " ".join(sys.modules), file=sys.stderr)
 sys.exit(status)
 """

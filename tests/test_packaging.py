@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import marshal
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -165,6 +168,116 @@ def test_the_one_file_runs_with_python_alone(one_file, tmp_path):
         cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert tmuxctl.__version__ in asked.stdout, asked.stderr
+
+
+class Home:
+    """A home folder, and the one-file form run with it."""
+
+    def __init__(self, one_file, folder):
+        self.one_file, self.folder = one_file, folder
+        folder.mkdir(mode=0o700)
+
+    def version(self):
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder)}
+        asked = subprocess.run(
+            [sys.executable, str(self.one_file), "--version"], env=environment, capture_output=True, text=True, check=False
+        )  # fmt: skip
+        return asked.stdout or asked.stderr
+
+    def kept(self):
+        [found] = (self.folder / ".cache" / "tmuxctl").iterdir()
+        return found
+
+    def spoil(self):
+        """Put other code in the place of what was kept of a module that every command loads."""
+        path = self.kept()
+        code = compile("run = lambda: print('kept') or 0\nleave = int", "cli", "exec")
+        path.write_bytes(
+            marshal.dumps({**marshal.loads(path.read_bytes()), "tmuxctl.surfaces.cli": marshal.dumps(code)})
+        )
+        return path
+
+
+@pytest.fixture
+def home(one_file, tmp_path):
+    home = Home(one_file, tmp_path / "home")
+    assert tmuxctl.__version__ in home.version()
+    return home
+
+
+def test_the_one_file_keeps_what_it_compiled_for_its_user_alone(home):
+    before = home.kept().stat()
+    assert before.st_mode & 0o777 == 0o600
+    assert home.kept().parent.stat().st_mode & 0o777 == 0o700
+    assert tmuxctl.__version__ in home.version()
+    assert home.kept().stat() == before
+    home.spoil()
+    assert home.version() == "kept\n"
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707])
+@pytest.mark.parametrize("at", [".cache/tmuxctl", ".cache", ".", "the file"])
+def test_the_one_file_runs_no_code_that_others_could_have_put_there(home, mode, at):
+    path = home.spoil()
+    (path if at == "the file" else home.folder / at).chmod(mode)
+    assert tmuxctl.__version__ in home.version()
+
+
+def test_the_one_file_runs_no_code_that_another_user_kept(home):
+    if os.geteuid() != 0:
+        pytest.skip("only root gives files away")
+    path = home.spoil()
+    os.chown(path, 4711, 4711)
+    assert tmuxctl.__version__ in home.version()
+
+
+def test_the_one_file_follows_no_link_to_what_was_kept(home, tmp_path):
+    path = home.spoil()
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert tmuxctl.__version__ in home.version()
+
+
+@pytest.mark.parametrize("length", [0, 1, 1000])
+def test_the_one_file_runs_when_what_was_kept_is_damaged(home, length):
+    path = home.kept()
+    path.write_bytes(path.read_bytes()[:length])
+    assert tmuxctl.__version__ in home.version()
+    assert tmuxctl.__version__ in home.version()
+
+
+def test_the_one_file_runs_when_the_code_of_a_module_is_damaged(home):
+    path = home.kept()
+    path.write_bytes(marshal.dumps(dict.fromkeys(marshal.loads(path.read_bytes()), b"c")))
+    assert tmuxctl.__version__ in home.version()
+
+
+def test_the_one_file_takes_no_code_of_another_version(home, dist, wheel, tmp_path, monkeypatch):
+    home.spoil()
+    other = tmp_path / "other.whl"
+    shutil.copy(wheel, other)
+    with zipfile.ZipFile(other, "a") as archive:
+        archive.writestr("tmuxctl/new.py", "")
+    home.one_file = dist.one_file(tmp_path / "other.pyz", other)
+    assert tmuxctl.__version__ in home.version()
+
+
+def test_the_one_file_leaves_a_folder_that_is_not_its_users_as_it_is(one_file, tmp_path):
+    home = Home(one_file, tmp_path / "home")
+    home.folder.chmod(0o777)
+    assert tmuxctl.__version__ in home.version()
+    assert not list(home.folder.iterdir())
+
+
+def test_the_one_file_removes_what_it_kept_long_ago(home):
+    folder = home.kept().parent
+    home.kept().unlink()
+    for name in ("one-file-old", "new-old", "other"):
+        (folder / name).write_text("")
+        os.utime(folder / name, (0, 0))
+    home.version()
+    assert {one.name[:9] for one in folder.iterdir()} == {"one-file-", "other"}
+    assert not (folder / "one-file-old").exists()
 
 
 def test_python_m_is_the_command():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
 import importlib.metadata
 import os
 import re
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -33,12 +34,8 @@ UNUSED = re.compile(
 )
 """Files that nothing here loads: how other terminals draw some characters, progress bars and pagers, Windows, aids for tests."""
 
-START = """import sys
-
-from tmuxctl.surfaces.cli import main
-
-sys.exit(main())
-"""
+MAIN = ROOT / "tools" / "one_file_main.py"
+"""What Python runs in the one-file form."""
 
 
 class Failure(Exception):
@@ -87,9 +84,10 @@ def one_file(target: Path, wheel: Path) -> Path:
 
     The same input and SOURCE_DATE_EPOCH give the same bytes. The versions are those installed here, so those tested.
     """
-    entries = {"__main__.py": START.encode(), **dict(of_wheel(wheel))}
+    entries = dict(of_wheel(wheel))
     for name in VENDORED:
         entries.update(of_distribution(name))
+    entries["__main__.py"] = main_of(entries)
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH", "315532800"))
     date = time.gmtime(max(epoch, 315_532_800))[:6]
     with target.open("wb") as file:
@@ -101,6 +99,15 @@ def one_file(target: Path, wheel: Path) -> Path:
                 archive.writestr(entry, data, zipfile.ZIP_DEFLATED, 9)
     target.chmod(0o755)
     return target
+
+
+def main_of(entries: Mapping[str, bytes]) -> bytes:
+    """The file that Python runs. It names the others by a digest: code that was kept of them is that of no other version."""
+    text = undocumented(without_field_texts(MAIN.read_bytes()))
+    digest = hashlib.sha256(text)
+    for name, data in sorted(entries.items()):
+        digest.update(b"%d %s %d " % (len(name), name.encode(), len(data)) + data)
+    return text.replace(b"@DIGEST@", digest.hexdigest()[:32].encode())
 
 
 def of_wheel(wheel: Path) -> Iterator[tuple[str, bytes]]:

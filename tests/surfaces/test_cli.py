@@ -957,15 +957,28 @@ def test_a_quick_command_compiles_little(shell, cat, words):
 
 
 @pytest.mark.parametrize("words", ["ls", "screen cat", "send cat x", "wait cat --exit --now"])
-def test_a_quick_command_collects_no_garbage(shell, cat, words):
+def test_a_quick_command_collects_no_garbage_and_takes_nothing_apart(shell, cat, words):
     code = (
-        "import gc, sys; from tmuxctl.surfaces.cli import main; gc.collect(); began = [];"
-        "gc.callbacks.append(lambda phase, about: began.append(phase)); main();"
-        "print(len(began), sum(1 for kept in gc.get_objects() if type(kept) is type(sys)))"
+        "import atexit, gc, sys; from tmuxctl.surfaces.cli import main; gc.collect(); began = [];"
+        "sys.last = type('Last', (), {'__del__': lambda self: print('taken apart', flush=True)})();"
+        "gc.callbacks.append(lambda phase, about: began.append(phase)); atexit.register(lambda: print(len(began)));"
+        "sys.exit(main())"
     )
     command = [sys.executable, "-c", code, *words.split()]
     done = subprocess.run(command, env=shell.environment, capture_output=True, check=False)
-    assert done.stdout.decode().splitlines()[-1] == "0 0", done.stderr
+    assert done.stdout.decode().splitlines()[-1] == "0", done.stderr
+
+
+@pytest.mark.parametrize("words", ["show missing", "ls -q", "new --help"])
+def test_all_that_a_command_printed_is_there_when_it_ends(shell, cat, words):
+    printed = {}
+    for buffered in ("", "1"):
+        environment = {**shell.environment, "PYTHONUNBUFFERED": buffered}
+        command = [sys.executable, "-m", "tmuxctl", *words.split()]
+        done = subprocess.run(command, env=environment, capture_output=True, check=False)
+        printed[buffered] = (done.returncode, done.stdout, done.stderr)
+    assert printed[""] == printed["1"]
+    assert printed[""][1] or printed[""][2]
 
 
 def test_a_command_that_judges_nothing_loads_no_rules_for_it(shell, cat):
