@@ -30,6 +30,8 @@ class ObservationTiming(Value):
     window_seconds: float = 3.3
     """How long looks are kept: an animation is judged over two seconds, and silence over three."""
     file_ahead_seconds: float = 1.0  # how far a file's time may lie ahead of the clock by itself
+    stands_seconds: float = 3.0
+    """How long a process that stays tells the state it judged before, while nothing has happened that could change it."""
     start_seconds: float = 30.0  # the longest wait for a new program, if neither its profile nor the settings say
     start_busy_seconds: float = 2.0  # how long a new program may be busy before the wait for it ends
 

@@ -9,7 +9,7 @@ import heapq
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import count
 
 from memory import programs
@@ -19,7 +19,7 @@ from tmuxctl.errors import NotFound
 from tmuxctl.evidence import FULL, NONE, WCHAN, Kernel, Thread, Tty
 from tmuxctl.evidence import Program as Running
 from tmuxctl.transport import base
-from tmuxctl.transport.base import Command, File, Probe, Process, ProcessLoad, Resources
+from tmuxctl.transport.base import Command, File, Probe, Process, ProcessLoad, Resources, Watched
 
 
 class MemoryTransport:
@@ -151,6 +151,9 @@ class MemoryTransport:
                     found[os.path.basename(one)] = File(len(data), self._times[one])
             return found
 
+    def names(self, folder: str) -> Collection[str]:
+        return self.files(folder).keys()
+
     def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
         with self._lock:
             if path not in self._files:
@@ -168,6 +171,9 @@ class MemoryTransport:
                 if pane.look("pane_tty") == path and pane.program and not pane.dead:
                     return Tty(pane.program.canonical, pane.program.echo, pane.program.unread)
             return None
+
+    def stamp(self, watched: Watched) -> object | None:
+        return None
 
     def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL, beyond: bool = False) -> list[Probe]:
         with self._lock:

@@ -8,13 +8,26 @@ from typing import TYPE_CHECKING
 from tmuxctl.control.foreground import KnownProfiles
 from tmuxctl.terminal.tmux.pane_io import PaneIO
 from tmuxctl.timing import CLOCK, LIMITS, TIMING, Clock, Limits, Timing
+from tmuxctl.value import NamedTuple
 
 if TYPE_CHECKING:
     from tmuxctl.config import Settings
+    from tmuxctl.model import Session
     from tmuxctl.program_profile import Profile
     from tmuxctl.terminal.tmux.lease import LeaseHolder
     from tmuxctl.terminal.tmux.server import Pane
-    from tmuxctl.transport.base import Transport
+    from tmuxctl.transport.base import Transport, Watched
+
+
+class Standing(NamedTuple):
+    """A session as it was listed: the facts tmux told, what was made of them `at` this moment of the monotonic clock, what must
+    not change for it to stand, and the stamp of that, None if there is none yet."""
+
+    pane: Pane
+    session: Session
+    at: float
+    watched: Watched
+    stamp: object | None
 
 
 class Machine:
@@ -44,6 +57,8 @@ class Machine:
         """What a resident process remembers of sessions it wrote to; never trusted for more than where to look."""
         self.profiles: dict[str, Profile | None] | None = {} if resident else None
         """The profiles a resident process read, by the session's id: they never change."""
+        self.standing: dict[str, Standing] | None = {} if resident else None
+        """The sessions a resident process listed and that may be told again, by their ids."""
 
     @cached_property
     def holder(self) -> LeaseHolder:

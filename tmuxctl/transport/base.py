@@ -7,7 +7,7 @@ nothing of ours installed (pipe.py; over ssh the same). Callers do not distingui
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
@@ -109,6 +109,15 @@ class Resources(Value):
     descriptors: Quota | None = None
 
 
+class Watched(NamedTuple):
+    """What must not have changed for a session to be as it was: its first process, threads as pairs of a process and a thread of
+    it, and paths of files."""
+
+    pid: int
+    threads: tuple[tuple[int, int], ...]
+    files: tuple[str, ...]
+
+
 class ProcessLoad(Value):
     """What a tree of processes takes: how many they are, their resident memory in bytes, shared pages counted for each, and
     their processor time in seconds, that of children that have ended included."""
@@ -194,6 +203,9 @@ class Transport(Protocol):
     def files(self, folder: str) -> dict[str, File]:
         """The names in a folder (folders too, size 0); empty if there is no such folder."""
 
+    def names(self, folder: str) -> Collection[str]:
+        """The names alone: quicker in a folder of hundreds."""
+
     def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
         """Bytes of a file from `offset`, at most `limit`; NotFound `no_file` if it is not there."""
 
@@ -206,6 +218,11 @@ class Transport(Protocol):
         ended; what ends meanwhile is left out, and no process or terminal makes it raise. `beyond` looks through all
         processes of the machine for those that wait for such a terminal without belonging to it (a daemon that asks for a
         passphrase there), where the transport can: some milliseconds."""
+
+    def stamp(self, watched: Watched) -> object | None:
+        """A value that is equal later only if the same is watched, and since then none of these threads has run, the process's row
+        in the process table is the same, and the files have neither grown nor been replaced. None where that cannot be told, or
+        something is gone."""
 
     def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
         """The machine's process table, as much of it as may be seen; only these processes if `pids` is given."""

@@ -9,7 +9,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from tmuxctl.ownership import make_parents, refuse_unsafe_parent
 from tmuxctl.state_files import make_private_folder, state_home, take_lock
 from tmuxctl.timing import TIMING
 from tmuxctl.transport import base, spawn
-from tmuxctl.transport.base import Command, File, Probe, Process, ProcessLoad, Quota, Resources, Watch
+from tmuxctl.transport.base import Command, File, Probe, Process, ProcessLoad, Quota, Resources, Watch, Watched
 from tmuxctl.transport.groups import LEAVE
 
 if TYPE_CHECKING:
@@ -335,6 +335,11 @@ class LocalTransport:
                     listing[entry.name] = File(0 if stat.S_ISDIR(facts.st_mode) else facts.st_size, facts.st_mtime)
         return listing
 
+    def names(self, folder: str) -> Collection[str]:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return os.listdir(folder)
+        return ()
+
     def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
         try:
             handle = untrusted.open_file(path)
@@ -367,6 +372,11 @@ class LocalTransport:
                 kernel = Kernel(tty, 0, ()) if tty else None
             probes.append(Probe(self.clock(), time.time(), kernel))
         return probes
+
+    def stamp(self, watched: Watched) -> object | None:
+        from tmuxctl.transport.procfs import read_stamp
+
+        return read_stamp(watched)
 
     def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
         if pids is not None:

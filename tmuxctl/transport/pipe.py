@@ -12,13 +12,13 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.transport import base
-from tmuxctl.transport.base import Command, File, Probe, Process, ProcessLoad, Quota, Resources, shell_word
+from tmuxctl.transport.base import Command, File, Probe, Process, ProcessLoad, Quota, Resources, Watched, shell_word
 from tmuxctl.transport.notify import PollingWatch
 from tmuxctl.transport.proc import PS_COLUMNS, parse_ps, parse_table
 from tmuxctl.transport.shell import (
@@ -194,6 +194,9 @@ class PipeTransport:
                 )
         return entries
 
+    def names(self, folder: str) -> Collection[str]:
+        return self.files(folder).keys()
+
     def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
         pieces: list[bytes] = []
         received = 0
@@ -233,6 +236,10 @@ class PipeTransport:
             without_proc = Kernel(tty, 0, ()) if tty else None
             probes.append(Probe(at, wall, probe.read_kernel(files, pid, path, level) if proc else without_proc))
         return probes
+
+    def stamp(self, watched: Watched) -> object | None:
+        # asking would take as long as looking
+        return None
 
     def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
         if self._has_proc():

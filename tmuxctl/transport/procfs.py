@@ -13,6 +13,7 @@ from contextlib import suppress
 from itertools import islice
 
 from tmuxctl.evidence import Tty
+from tmuxctl.transport.base import Watched
 from tmuxctl.transport.probe import Device
 
 LINKS = 256
@@ -52,6 +53,29 @@ def _to_number(letter: int | bytes) -> int:
 
 def _read_count(handle: int, request: int) -> int:
     return int.from_bytes(fcntl.ioctl(handle, request, b"\0" * 4), sys.byteorder)
+
+
+def read_stamp(watched: Watched) -> object | None:
+    """`Transport.stamp` of this machine. How long a thread has run, in nanoseconds, tells each time that it woke (schedstat in
+    linux/Documentation/scheduler/sched-stats.rst): its processor time in /proc/PID/stat is in hundredths of a second. Who waits for
+    a terminal wakes when its settings change, too (n_tty_set_termios)."""
+    try:
+        told: list[object] = [watched, _read_whole(f"/proc/{watched.pid}/stat")]
+        told += [_read_whole(f"/proc/{process}/task/{thread}/schedstat") for process, thread in watched.threads]
+        for path in watched.files:
+            status = os.stat(path)
+            told.append((status.st_ino, status.st_size, status.st_mtime_ns))
+    except OSError:
+        return None
+    return told
+
+
+def _read_whole(path: str) -> bytes:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(handle, 8192)
+    finally:
+        os.close(handle)
 
 
 class LocalKernelFiles:

@@ -85,8 +85,8 @@ def session_folder(machine: Machine, session_id: str) -> str:
 def list_lost(machine: Machine, panes: list[Pane]) -> list[Session]:
     """Sessions whose folder is there and which tmux does not know: lost with their server, or with the machine; or, if that
     server lives, ended without tmuxctl (exited, in an unknown way)."""
-    names = machine.transport.files(f"{machine.transport.home}/{layout.SESSIONS}")
-    missing = [name for name in names.keys() - {pane.id for pane in panes} if re.fullmatch(UUID, name)]
+    names = machine.transport.names(f"{machine.transport.home}/{layout.SESSIONS}")
+    missing = [name for name in {*names} - {pane.id for pane in panes} if re.fullmatch(UUID, name)]
     if not missing:
         return []
     path = f"{machine.transport.home}/{layout.SERVER}"

@@ -99,6 +99,8 @@ class PaneIO:
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
+        self.listed: dict[tuple[str, ...], Pane | None] = {}
+        """The panes as they were last listed, by the values of `server.FIELDS` they were read from."""
 
     def read_known(self) -> Mapping[str, str]:
         """The fields whose values are known without tmux."""

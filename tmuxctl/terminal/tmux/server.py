@@ -204,13 +204,21 @@ def list_names(io: PaneIO) -> dict[str, NameOwner]:
 
 def list_panes(io: PaneIO) -> list[Pane]:
     """The facts of every session of ours, by name; hidden ones (`_...`) left out."""
-    panes = [parse_pane(values) for values in io.list_values(FIELDS)]
+    panes = _parse_panes(io)
     if any(map(_lacks_status, panes)):
         io.nudge()
-        panes = [parse_pane(values) for values in io.list_values(FIELDS)]
+        panes = _parse_panes(io)
     return sorted(
         (pane for pane in panes if pane and not pane.name.startswith("_")), key=lambda pane: natural_key(pane.name)
     )
+
+
+def _parse_panes(io: PaneIO) -> list[Pane | None]:
+    """The panes of the server; those that tmux tells the same of as the last time are the same values."""
+    before = io.listed
+    rows = list(map(tuple, io.list_values(FIELDS)))
+    io.listed = {values: before[values] if values in before else parse_pane(values) for values in rows}
+    return [io.listed[values] for values in rows]
 
 
 def parse_facts(io: PaneIO, name: str, before: Pane | None, values: Sequence[str]) -> Pane | None:
