@@ -182,6 +182,61 @@ def test_from_a_button_the_others_are_reached_forward_and_backward() -> None:
     assert keys(menu(box, x=0, y=3)) == {"yes": "Enter", "no": "Escape", "cancel": "Escape"}
 
 
+def box(*rows: str) -> str:
+    """A box with buttons around these rows."""
+    inner = (*rows, "<OK>  <Cancel>")
+    return "\n".join(["┌" + "─" * 17 + "┐", *(f"│ {row:<15} │" for row in inner), "└" + "─" * 17 + "┘"])
+
+
+def test_a_list_in_a_box_is_chosen_from_by_its_words() -> None:
+    asked = menu(box("Pick one", "", "  Red one", "  Dark blue", ""), x=4, y=4)
+    assert keys(asked) == {"red-one": "Up Enter", "dark-blue": "Enter", "cancel": "Tab Tab Enter"}
+    assert (asked.kind, asked.question, asked.default) == ("choice", "Pick one", "dark-blue")
+    tagged = menu(box("Allow this?", "", "  a  one", "  b  two", ""), x=4, y=3)
+    assert keys(tagged) == {"a": "Enter", "b": "Down Enter", "cancel": "Tab Tab Enter"}
+    assert (tagged.kind, tagged.default) == ("approval", "a")
+    checked = menu(box("Pick one", "", "( ) red", "(*) blue", ""), x=6, y=3)
+    assert keys(checked) == {"red": "Space Enter", "blue": "Down Space Enter", "cancel": "Tab Tab Enter"}
+    assert checked.default == "blue"
+    several = menu(box("Pick some", "", "[ ] red", "[*] blue", ""), x=6, y=3)
+    assert list(keys(several)) == ["ok", "cancel"]
+    # one row is no list, and a cursor that shows is in no list
+    assert list(keys(menu(box("Pick one", "", "  red", ""), x=4, y=3))) == ["ok", "cancel"]
+    assert list(keys(menu(box("Pick one", "", "  red", "  blue"), x=4, y=3, visible=True))) == ["ok", "cancel"]
+
+
+def test_a_list_in_a_frame_of_its_own_is_chosen_from_its_beginning() -> None:
+    framed = ("Pick one", "┌─────────┐", "│ red     │", "│ blue    │", "└─────────┘")
+    asked = menu(box(*framed), x=3, y=6)
+    assert keys(asked) == {"red": "Home Enter", "blue": "Home Down Enter", "cancel": "Tab Enter"}
+    assert (asked.question, asked.default) == ("Pick one", None)
+    assert keys(menu(box(*framed), x=9, y=6)) == {
+        "red": "BTab Home Enter",
+        "blue": "BTab Home Down Enter",
+        "cancel": "Enter",
+    }
+    scrolled = (framed[0], "┌──(-)────┐", *framed[2:])
+    assert list(keys(menu(box(*scrolled), x=3, y=6))) == ["ok", "cancel"]
+    assert list(keys(menu(box(*framed), x=4, y=3))) == ["ok", "cancel"]
+
+
+def test_a_field_in_a_box_takes_a_text() -> None:
+    def field(*rows: str, hides: bool | None = None) -> tuple[str, str, bool]:
+        text = patterns.read_screen(look(box(*rows), x=4, y=3))
+        asked = dialogs.find_dialog(text, (4, 3), visible=True, hides=hides)
+        assert asked is not None
+        assert asked.options == ()
+        return asked.kind, asked.question, asked.hidden
+
+    assert field("Your name", "┌─────────┐", "│ me      │", "└─────────┘") == ("question", "Your name [me]", False)
+    assert field("Your name", "", "me_________") == ("question", "Your name [me]", False)
+    assert field("Password", "", "***________") == ("password", "Password", False)
+    assert field("Password", "", "abc________") == ("question", "Password [abc]", False)
+    assert field("Your name", "", "***________") == ("question", "Your name [***]", False)
+    assert field("Your name", "", "___________", hides=True) == ("password", "Your name", True)
+    assert field("Password", "", "***________", hides=False) == ("question", "Password [***]", False)
+
+
 def test_a_box_ends_where_its_frame_does() -> None:
     rows = ["text", "│ Really?      │", "│ <Yes>   <No> │", "└──────────────┘"]
     assert menu("\n".join(rows), x=3, y=2).question == "Really?"

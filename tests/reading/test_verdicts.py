@@ -22,6 +22,8 @@ from reading.looks import (
 from tmuxctl.evidence import NONE, Evidence, Hook, Thread
 from tmuxctl.program_profile import Profile, Rule
 from tmuxctl.reading.state.judging import judge
+from tmuxctl.reading.state.screen_rules import is_turn_over
+from tmuxctl.reading.state.situation import build_situation
 
 PROMPT = "user@host:~$ "
 BASH = kernel(program("bash", thread("pselect6", alone=True)), tty=KEYS)
@@ -489,6 +491,46 @@ def test_a_verdict_says_what_it_rests_on(seen: Evidence, profile: Profile | None
     found = judge(seen, profile)
     told = (found.state, found.kind, found.detail, found.by, found.confidence)
     assert (" ".join(str(one or "-") for one in told), found.why) == (words, why)
+
+
+def test_of_the_input_that_is_left_unread_the_newest_count_is_told() -> None:
+    counted = [kernel(program("cat", "read"), tty=LINES._replace(unread=count)) for count in (0, 1, 3)]
+    looks = [look("", seen, at=10 + number) for number, seen in enumerate(counted)]
+    assert judge(evidence(*looks)).why == "3 typed bytes are not read yet"
+    assert judge(evidence(*looks[:2])).state != "busy"
+    assert judge(evidence(looks[2], looks[0]._replace(at=13.0))).state != "busy"
+
+
+def test_a_question_counts_more_than_the_end_of_a_turn_or_a_prompt_that_is_marked() -> None:
+    ended = judge(steady("Do you want to go on?", AGENT, hook=Hook("stop", 0.1)), CHAT)
+    assert (ended.state, ended.rule) == ("asking", "may")
+    working = judge(steady("✻ Pondering…\n❯ ", AGENT, hook=Hook("stop", 0.1)), CHAT)
+    assert (working.state, working.by) == ("busy", "busy-mark")
+    marked_prompt = judge(steady("Do you want to go on?", BASH, mark=marked("B")), CHAT)
+    assert marked_prompt.state == "asking"
+
+
+def test_a_secret_is_asked_for_in_the_words_that_are_there() -> None:
+    hidden = kernel(program("sudo", "read"), tty=SECRET)
+    for screen, words in (("", "password"), ("Passphrase for x\n", "Passphrase for x"), ("out\nPIN: ", "PIN:")):
+        found = judge(steady(screen, hidden)).asking
+        assert found is not None
+        assert (found.kind, found.question) == ("password", words)
+
+
+def test_a_turn_is_over_once_the_title_that_said_busy_says_that_it_is_ready() -> None:
+    def over(screen: str, *titles: str, profile: Profile | None = CHAT) -> bool:
+        looks = [look(screen, AGENT, at=10 + 0.06 * number, title=title) for number, title in enumerate(titles)]
+        return is_turn_over(build_situation(evidence(*looks), profile))
+
+    assert over("❯ ", "⠋ task", "✳ task")
+    assert not over("text", "⠋ task", "✳ task")
+    assert not over("❯ ", "✳ task", "✳ task")
+    assert not over("❯ ", "⠋ task", "task")
+    assert not over("❯ ", "✳ task", "⠋ task")
+    assert not over("✻ Pondering…\n❯ ", "⠋ task", "✳ task")
+    assert not over("❯ ", "⠋ task", "✳ task", profile=None)
+    assert not over("❯ ", "⠋ task", "✳ task", profile=PLAIN)
 
 
 def test_a_verdict_tells_the_prompt_its_rule_the_last_status_and_the_end_of_a_limit() -> None:

@@ -135,7 +135,7 @@ def _parse_clock_time(text: str, now: datetime) -> datetime | None:
 
 
 def _read_hour_and_minute(found: re.Match[str]) -> tuple[int, int] | None:
-    """Hour and minute, None if there is no such time."""
+    """Hour and minute, None if a clock of twelve hours has none such; one of 24 hours may have none such either."""
     if found["half"]:
         hour, minute = int(found["hour"]), int(found["minute"] or 0)
         if not 1 <= hour <= 12:
@@ -143,7 +143,7 @@ def _read_hour_and_minute(found: re.Match[str]) -> tuple[int, int] | None:
         hour = hour % 12 + (12 if found["half"].lower() == "p" else 0)
     else:
         hour, minute = int(found["hour24"]), int(found["minute24"])
-    return (hour, minute) if hour < 24 and minute < 60 else None
+    return hour, minute
 
 
 def _move_to_date(at: datetime, date: re.Match[str], local_now: datetime) -> datetime:

@@ -105,11 +105,11 @@ def _judge_stopped(situation: Situation) -> Verdict | None:
 
 def _judge_unread_input(situation: Situation) -> Verdict | None:
     """Typed input was unread at two looks in a row: no program takes it."""
-    if not all(tty is not None and tty.unread for tty in situation.ttys):
+    unread = [tty.unread if tty is not None else 0 for tty in situation.ttys]
+    if not all(unread):
         return None
-    count = situation.ttys[0].unread if situation.ttys[0] else 0
-    confidence = Confidence.LIKELY if len(situation.ttys) > 1 else Confidence.GUESS
-    return situation.busy(f"{count} typed bytes are not read yet", confidence=confidence)
+    confidence = Confidence.LIKELY if len(unread) > 1 else Confidence.GUESS
+    return situation.busy(f"{unread[0]} typed bytes are not read yet", confidence=confidence)
 
 
 def _judge_shell_mark(situation: Situation) -> Verdict | None:
