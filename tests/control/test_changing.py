@@ -26,6 +26,8 @@ def test_a_name_that_is_taken_is_not_taken_twice(control: Control) -> None:
     with pytest.raises(Conflict) as refused:
         control.rename("a", "b")
     assert refused.value.reason == "exists"
+    assert str(refused.value.message) == "a session named b exists"
+    assert "--if-exists" not in (refused.value.hint or ""), "an option of `new`"
     assert [one.name for one in control.ls().sessions] == ["a", "b"]
 
 

@@ -179,11 +179,11 @@ class Control:
         With --screen it then prints the screen: one command for what takes three. Its state is not judged.
 
         Nothing in the text is special: no key names, no formats, no shell syntax. Text that begins with - goes after
-        --. Nothing is typed while a person is typing, after the program has ended, or if the terminal would cut the
-        text. At a password prompt it is refused too, because a command line can be seen by others: type a password with
-        --secret-from-env or the options like it.
+        --. Nothing is typed while a person types, after the program has ended, or if the terminal would cut the text.
+        At a password prompt text is refused too, because other users can see a command line: type a password with
+        --secret-from-env or a similar option.
 
-        If the profile of the program says that texts are pasted (submit), Enter is pressed once the text shows on the
+        If the profile says that the program takes a pasted text (submit), Enter is pressed once the text is on the
         screen.
         """
         from tmuxctl.control.input import sending
@@ -264,12 +264,12 @@ class Control:
     ) -> results.Ran:
         """Run a command in a session's shell, print its exact output, and exit with its status.
 
-        The command runs in the shell itself, so what cd, export, functions and aliases do lasts. It is refused unless a
-        shell waits at its prompt. A command that asks a question or waits for a line of input is left running; the
-        error says what it waits for.
+        The command runs in the shell itself, so the effects of cd, export, functions and aliases stay. It is refused
+        unless a shell waits at its prompt. A command that asks a question or waits for a line of input is left running;
+        the error says what it waits for.
 
-        The command reads the terminal, or the file given with --stdin. On the command line tmuxctl passes on its own
-        standard input, if that is a pipe or a file of which nothing was read yet. The command does not appear in the
+        The command reads the terminal, or the file given with --stdin. On the command line it reads the standard input
+        of tmuxctl, if that is a pipe or a file of which nothing was read yet. The command does not appear in the
         shell's history.
         """
         from tmuxctl.control.turns import commands
@@ -310,14 +310,14 @@ class Control:
     ) -> results.Answer:
         """Type text into a program, wait for its answer, and print it.
 
-        The answer comes without prompt and echo. If the program asks a question, the turn ends (exit status 6), unless
-        --decide answers it. The text is refused (4) while something else runs, and after a turn that timed out until
-        that turn is over.
+        The answer contains neither prompt nor echo. If the program asks a question, the turn ends (exit status 6),
+        unless --decide answers it. The text is refused (4) while something else runs, also an earlier turn that timed
+        out.
 
-        If the program has reached its usage limit, has ended or is not installed, the next program of --fallback takes
-        the turn, then the next of the candidates that the session was chosen from (`new --candidates`). It runs in a
-        session of its own, NAME-PROFILE, and the result says which session answered. No other program takes the turn if
-        the first one may have received it, is busy, asks a question, or takes too long.
+        If the program has reached its usage limit, has ended or is not installed, another program takes the turn: first
+        those of --fallback, then the other candidates of the session (`new --candidates`). It runs in a session of its
+        own, NAME-PROFILE, and the result says which session answered. No other program takes the turn if the first one
+        may have received it, is busy, asks a question, or takes too long.
         """
         from tmuxctl.control.input import deciding
         from tmuxctl.control.turns import turn
@@ -405,19 +405,19 @@ class Control:
         any: Annotated[Names | None, "until the condition holds for one of these sessions: A,B,C"] = None,
         all: Annotated[Names | None, "until the condition holds for each of these sessions: A,B,C"] = None,
     ) -> results.Wait | results.Waits:
-        """Wait for a state of a program, a text, or its end; the first condition that holds ends the wait.
+        """Wait until a program takes input, asks, ends, or prints a text.
 
-        Whether a program is idle is judged by what it does, not by silence: by the marks of its shell, by the kernel
-        (which process waits for the terminal) and by its prompts. If it asks a question before it is idle, the exit
-        status is 6; if it ends, 5.
+        The first condition that holds ends the wait. Silence does not make a program idle: the marks of its shell, the
+        kernel (which process waits for the terminal) and its prompts show whether it takes input. If it asks a question
+        before it is idle, the exit status is 6; if it ends, 5.
 
-        A command that reads a line is idle, too. --prompt and --input tell the two apart: --prompt waits until the
-        program is ready for its next command (exit status 6 if a command wants input first), --input until something
-        else has to be typed.
+        A program is also idle if a command that it runs reads a line. --prompt and --input tell the two apart: --prompt
+        waits until the program is ready for its next command (exit status 6 if a command wants input first), --input
+        until something else has to be typed.
 
-        --text looks at output after the last input, without its echo; if nothing was ever typed, or with --since
-        screen, at all that is visible. Silence never ends such a wait. Patterns are Python regular expressions, in
-        which ^ and $ match at every line.
+        --text searches the output after the last input, without its echo. If nothing was ever typed, or with --since
+        screen, it searches all that is visible. Silence never ends such a wait. Patterns are Python regular
+        expressions, in which ^ and $ match at every line.
         """
         from tmuxctl.control.waiting import waits
 
@@ -441,7 +441,7 @@ class Control:
         scrollback: Annotated[
             int | None, "also the last N lines that scrolled away (0: all)", Flag(bare="0", value=r"\d+")
         ] = None,
-        trim: Annotated[bool, "leave out spaces at the end of rows"] = True,
+        trim: Annotated[bool, "remove spaces at the end of rows"] = True,
         wide: Annotated[bool, "join rows that the terminal wrapped"] = False,
         state: Annotated[bool, "also say what the program does, which takes most of the time"] = True,
     ) -> results.Screen:
@@ -542,7 +542,10 @@ class Control:
         before: Annotated[FileName | None, "the screen before the last input: print the answer that came since"] = None,
         evidence: Annotated[bool, "include the evidence itself, which --file can judge again"] = False,
     ) -> results.Explained:
-        """Say why a session has the state it has: each piece of evidence, its age, and what it argued for."""
+        """Say why a session has its state, with all evidence.
+
+        It prints each piece of evidence, its age, and the state that it speaks for.
+        """
         from tmuxctl.control.observation import explaining
 
         if file is not None and session is None:
@@ -679,8 +682,8 @@ class Control:
     ) -> results.Ran:
         """Run a program in a new session, print its output, and remove the session.
 
-        The exit status is that of the program, or 124 if it took too long. A program that asks a question is ended if
-        it gets no answer within three seconds; the error says what it asked.
+        The exit status is that of the program, or 124 if it took too long. If the program asks a question and gets no
+        answer within three seconds, it is ended; the error says what it asked.
         """
         from tmuxctl.control.lifecycle import creation
         from tmuxctl.control.turns import commands
@@ -727,11 +730,11 @@ class Control:
         *,
         profile: ProfileChoice = "auto",
     ) -> Session:
-        """Drive a pane of another tmux server under a name, with a profile, and with a journal from now on.
+        """Drive a pane of another tmux server under a name.
 
-        Nothing on that server changes: no option, no layout. If another program already reads the output of the pane
-        (pipe-pane), it keeps doing so, and tmuxctl has no journal. The exit status of a program there cannot be known.
-        `release` gives the pane back.
+        The pane gets a profile, and a journal of its output from now on. Nothing on that server changes: no option, no
+        layout. If another program already reads the output of the pane (pipe-pane), it goes on, and tmuxctl has no
+        journal. The exit status of a program there cannot be known. `release` gives the pane back.
         """
         from tmuxctl.control.lifecycle import adopting
 
@@ -739,7 +742,7 @@ class Control:
 
     @_sessions(right="kill", idempotent=True, view="pairs", examples=("release build",))
     def release(self, names: Annotated[AdoptedNames, "the names of adopted panes"]) -> results.Released:
-        """Stop driving adopted panes: their programs go on, and what was kept about them here is removed."""
+        """Stop driving adopted panes; their programs go on, and tmuxctl removes what it kept about them."""
         from tmuxctl.control.lifecycle import adopting
 
         return adopting.release(self.machine, names)
@@ -778,10 +781,10 @@ class Control:
             bool, "also end panes of another tmux, and remove unsaved work that plugins would keep"
         ] = False,
     ) -> results.Killed:
-        """End sessions: send the signal to the whole process tree, after the grace period KILL, then remove the
-        session.
+        """End sessions with all their processes.
 
-        The output of a session and its exit status stay readable until `prune`.
+        Each process gets the signal, and KILL after the grace period; then the session is removed. Its output and its
+        exit status stay readable until `prune`.
         """
         from tmuxctl.control.lifecycle import ending
 
@@ -812,8 +815,8 @@ class Control:
         """Start lost sessions again, after tmux's server died or the machine was restarted.
 
         A session gets back its name, id, folder, size, environment and plugins, and its earlier output can still be
-        read. Its program is started anew, since none survives. Sessions are started side by side: one that fails, or
-        takes longer than --timeout, does not hold up the others. The exit status is 1 if one could not be started.
+        read. Its program starts from the beginning. Sessions are started at the same time: one that fails, or takes
+        longer than --timeout, does not delay the others. The exit status is 1 if one could not be started.
         """
         from tmuxctl.control.lifecycle import restoring
 
@@ -854,7 +857,10 @@ class Control:
     def doctor(
         self, *, fix: Annotated[bool, "end processes that sessions of this server left behind"] = False
     ) -> results.Doctor:
-        """Check what tmuxctl needs: tmux, its server, folders, limits; and say what to do about a problem."""
+        """Check what tmuxctl needs; say what to do about problems.
+
+        It looks at Python, tmux, its server, the folders of tmuxctl and the limits of the machine.
+        """
         from tmuxctl.control.setup import doctor
 
         return doctor.examine(self.machine, fix=fix)
@@ -877,7 +883,7 @@ class Control:
     def profile_test(
         self, name: Annotated[ProfileNames, "names, or files; default: every profile"] = ()
     ) -> results.ProfilesTested:
-        """Judge the saved screens of profiles; exit status 1 if one is judged wrongly."""
+        """Test profiles on their saved screens; exit status 1 if one is judged wrongly."""
         from tmuxctl.control.setup import profiles
 
         return profiles.test(name)
@@ -893,8 +899,8 @@ class Control:
         """Try a profile on the installed program; exit status 1 if it does not fit.
 
         The program is started in a session and an empty folder of its own. Nothing is typed except what ends it. The
-        result shows for each rule the row that it matched, or that it was not seen: a program need not show signs of
-        work, questions or errors. A program that asks for trust or a login before it is ready cannot be tried further.
+        result shows for each rule the row that it matched, or that it was not seen, which is normal for signs of work,
+        questions and errors. If the program asks for trust or a login before it is ready, the check ends there.
         """
         from tmuxctl.control.setup import profile_check
 

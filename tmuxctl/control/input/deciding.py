@@ -98,7 +98,7 @@ def _await_question(tracker: StabilityTracker, id: str | None) -> Asking:
         )
     if id is not None and verdict.asking.id != id:
         raise Conflict(
-            f"another question has taken the place of {ascii(id[:40])}: {verdict.asking.question}",
+            f"question {ascii(id[:40])} is not open; the open one is: {verdict.asking.question}",
             reason="other_question",
             hint=f"look at it: tmuxctl decide {name}",
         )

@@ -322,7 +322,7 @@ def release(machine: Machine, chosen: Sequence[str]) -> Released:
     adopted = machine.transport.files(_adopted_folder(machine))
     for name in chosen:
         if name not in adopted:
-            hint = f"adopted: {', '.join(list_names(machine)) or 'none'}"
+            hint = f"adopted panes: {', '.join(list_names(machine)) or 'none'}"
             raise NotFound(f"{ascii(name[:60])} is not adopted", reason="no_session", hint=hint)
     for name in chosen:
         _release_one(machine, name)

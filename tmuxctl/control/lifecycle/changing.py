@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tmuxctl.control.lifecycle.listing import show
 from tmuxctl.control.sessions.finding import find_session
 from tmuxctl.control.sessions.records import change_spec
-from tmuxctl.errors import TmuxctlError
+from tmuxctl.errors import Conflict, TmuxctlError
 from tmuxctl.model import Session, check_name, parse_size
 from tmuxctl.terminal.tmux import options
 
@@ -23,8 +23,10 @@ def rename(machine: Machine, session: str, name: str) -> Session:
     change_spec(machine, pane.id, lambda kept: kept["spec"].update(name=name))
     try:
         machine.transport.run([("rename-session", "-t", "=" + pane.name, name)])
-    except TmuxctlError:
+    except TmuxctlError as error:
         change_spec(machine, pane.id, lambda kept: kept["spec"].update(name=pane.name))
+        if error.reason == "exists":
+            raise Conflict(f"a session named {name} exists", reason="exists", hint="choose another name") from None
         raise
     return show(machine, name)
 

@@ -145,7 +145,7 @@ def _ready(machine: Machine, pane: Pane, journal: Journal, deadline: float | Non
                 _refuse_read(machine, pane)
                 return shell
             if time.monotonic() > until or (not shell and not _young(machine, pane)):
-                raise _busy(pane, running, starting)
+                raise _busy(pane, f"a command of {running}" if shell else ascii(running), starting)
             current().check()
             watch.wait(0.02)
             if journal.finished():
@@ -222,7 +222,7 @@ def _busy(pane: Pane, running: str, starting: bool) -> Conflict:
             f"the shell in {pane.name} has not shown its prompt yet", reason="busy", hint="try again in a moment"
         )
     return Conflict(
-        f"{ascii(running)} has the terminal of {pane.name}, not a waiting shell",
+        f"exec needs a shell at its prompt, but {running} has the terminal of {pane.name}",
         reason="busy",
         hint=f"end it: tmuxctl keys {pane.name} C-c, or C-d; to type into it: tmuxctl send {pane.name} TEXT",
     )

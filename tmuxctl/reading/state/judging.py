@@ -164,7 +164,7 @@ def _judge_marked_command(situation: Situation) -> Verdict | None:
         far = foreground.remote_wrapper is not None and programs.is_remote_wrapper(situation.evidence.program)
         if not far:
             return None
-    why = "a command runs, its end is not marked"
+    why = "a command runs, and the shell has not marked its end"
     return situation.busy(why, by=EvidenceKind.SHELL_MARK, confidence=Confidence.SURE)
 
 

@@ -37,15 +37,16 @@ class TerminalOperations(CommandLineOperations):
 
     @operation(right="kill", group="Look", examples=("top",))
     def top(self) -> None:
-        """Show a live table of all sessions: state, open question, idle time, processor time and memory.
+        """Show a live table of all sessions.
 
-        Sessions that ask or want input stand first, then busy ones. Processor time and memory are those of all
-        processes of a session. The table is drawn again once a second, and at once when a state changes.
+        It has the state, open question, idle time, processor time and memory of each. Sessions that want input come
+        first, then busy ones. Processor time and memory are those of all processes of a session. The table is drawn
+        again once a second, and at once when a state changes.
 
-        Keys: Up, Down, j, k select; Enter or a attaches (C-b d comes back); d shows the question with its answers, of
-        which one key chooses one; i interrupts the program as its profile says; x kills, after y; / filters by words or
-        a state; s sorts by state, name, processor time, memory, idle time; ? shows the keys; q quits. The sessions go
-        on.
+        Keys: Up, Down, j, k select; Enter or a attaches (C-b d comes back); d shows the question with its answers, and
+        one more key chooses one; i interrupts the program as its profile says; x kills, after y; / filters by words or
+        a state; s sorts by state, name, processor time, memory, idle time; ? shows the keys; q quits, and the sessions
+        go on.
         """
         from tmuxctl import config
         from tmuxctl.control import Control
@@ -62,7 +63,10 @@ class TerminalOperations(CommandLineOperations):
         examples=('eval "$(tmuxctl completion bash)"', "completion fish > ~/.config/fish/completions/tmuxctl.fish"),
     )
     def completion(self, shell: Annotated[Literal["bash", "zsh", "fish"], "the shell to complete in"]) -> Any:
-        """Print the shell code that completes commands, options, keys and the names of sessions."""
+        """Print the shell code for completion.
+
+        It completes commands, options, keys, the names of sessions and the answers to their questions.
+        """
         from tmuxctl.surfaces.cli.commands import completion
 
         return {"shell": shell, "script": completion.shell_script(shell)}

@@ -308,7 +308,7 @@ class ForeignTransport:
                 raise Denied(
                     f"{self.io.name} is a pane of another tmux server: {command[0]} would change it",
                     reason="foreign",
-                    hint="only a session that tmuxctl started can do this: tmuxctl new",
+                    hint="this needs a session that tmuxctl started: tmuxctl new",
                 )
         return self.inner.run(commands, timeout=timeout)
 

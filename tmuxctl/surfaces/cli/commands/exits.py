@@ -33,7 +33,7 @@ _RAN = {
     "2": "",
     "124": "the program took too long",
     "125": "tmuxctl failed, or the program asked and was not answered; the error says which",
-    "126, 127": "the program could not be executed, was not found",
+    "126, 127": "the program could not be executed, or was not found",
     "128 and more": "a signal ended the program: 128 plus the signal's number",
 }
 _TYPED = {
@@ -51,14 +51,14 @@ _OWN: Mapping[str, Mapping[str, str]] = {
     "write": _TYPED,
     "ask": {
         "0": "the turn is over, or the program takes the next input; the answer is printed",
-        "1": "the text was not taken, or the turn failed",
+        "1": "the program did not take the text, or the turn failed",
         "2": "",
         "3": "",
         "4": "the program is busy with something else, or its last turn timed out and is not over yet",
         "5": "the program ended",
         "6": "the program asks something that --decide does not answer; what it wrote is printed",
         "7": "",
-        "124": "timed out; the program goes on, what it wrote is printed",
+        "124": "timed out; the program goes on, and what it wrote is printed",
     },
     "exec": {"0-255": "the status of the command itself; tmuxctl adds:", **_RAN, "124": "the command took too long; it goes on"},
     "run": {"0-255": "the status of the program itself; tmuxctl adds:", **_RAN, "124": "the program took too long and was ended"},
@@ -75,8 +75,8 @@ _OWN: Mapping[str, Mapping[str, str]] = {
         "1": "with --now: the condition does not hold",
         "2": "",
         "3": "",
-        "5": "the program ended, which is not what was waited for",
-        "6": "the program asks, which is not what was waited for",
+        "5": "the program ended before the condition held",
+        "6": "the program asked a question before the condition held",
         "7": "",
         "124": "timed out; the program goes on",
     },
@@ -94,8 +94,8 @@ _OWN: Mapping[str, Mapping[str, str]] = {
     "watch": {"0": "all named sessions have ended", "3": "", "7": "", "130, 143": "interrupted or terminated"},
     "restore": {"0": "all sessions were started", "1": "a session could not be started", "3": ""},
     "doctor": {"0": "nothing is missing", "1": "something is missing; the line below it says what to do"},
-    "profile test": {"0": "every screen is judged as its test says", "1": "a screen is not", "2": "", "3": ""},
-    "plugin test": {"0": "every plugin keeps the rules for plugins", "1": "a plugin does not", "2": "", "3": ""},
+    "profile test": {"0": "every screen is judged as its test says", "1": "a screen is judged otherwise", "2": "", "3": ""},
+    "plugin test": {"0": "every plugin keeps the rules for plugins", "1": "a plugin breaks a rule", "2": "", "3": ""},
 }  # fmt: skip
 """What statuses mean for commands for which that is worth a look; an empty meaning is the general one."""
 

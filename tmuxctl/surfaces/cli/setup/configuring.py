@@ -28,14 +28,17 @@ class SettingsOperations(CommandLineOperations):
 
     @set_up(right="read", view="settings", examples=("config show", "config show --json"))
     def config_show(self) -> Any:
-        """Show every setting with its value and its origin: option, variable, file or default."""
+        """Show every setting, its value, and its origin.
+
+        The origin is an option, a variable, the file or the default.
+        """
         listed = self._list_settings()
         self._note_unused(one.name for one in listed if one.name in config.UNUSED)
         return {"path": config.config_path(), "settings": [one._asdict() for one in listed]}
 
     @set_up(right="read", view="path", examples=("config path",))
     def config_path(self) -> Any:
-        """Print the path of the settings file, whether it exists or not."""
+        """Print the path of the settings file, which may not exist."""
         path = config.config_path()
         return {"path": path, "exists": os.path.exists(path)}
 
@@ -66,10 +69,10 @@ class SettingsOperations(CommandLineOperations):
         ),
     )
     def config_set(self, name: SettingName, value: Annotated[str, "the new value"]) -> None:
-        """Write one setting or alias into config.toml; all other lines, comments too, stay as they are.
+        """Write one setting or alias into config.toml.
 
-        The value is checked first. The value of an alias is the command that its name stands for; with ! in front it is
-        a command for the shell.
+        All other lines stay as they are, comments too. The value is checked first. The value of an alias is the command
+        that its name stands for; with ! in front it is a command for the shell.
         """
         written: str | int = value
         if _is_alias(name):

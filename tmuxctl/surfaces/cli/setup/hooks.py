@@ -35,11 +35,11 @@ class HookOperations(CommandLineOperations):
         event: Annotated[str, "the name of the event, as in the program's profile"],
         text: Annotated[str | None, "the data of the event, as JSON (default: standard input)"] = None,
     ) -> None:
-        """Report an event to the session that this runs in: a turn began or ended, a question was asked.
+        """Report an event to the session that this runs in.
 
-        The hooks of a program call this, from settings that apply in every terminal. It prints nothing, and outside of
-        a session it does nothing; -v says what it did. Within a session `sh "$TMUXCTL_EVENTS/hook" EVENT` does the same
-        without Python.
+        An event is, for instance, that a turn began or ended, or that a question was asked. The hooks of a program call
+        this, from settings that apply in every terminal. It prints nothing, and outside of a session it does nothing;
+        -v says what it did. Within a session `sh "$TMUXCTL_EVENTS/hook" EVENT` does the same without Python.
         """
         from tmuxctl.surfaces.cli.setup import hook
 
@@ -64,9 +64,9 @@ class HookOperations(CommandLineOperations):
     ) -> HooksChanged | DenyList:
         """Add hooks to a program's own settings, so that it reports its turns wherever it is started.
 
-        A session that tmuxctl starts needs this only if the program takes no hooks for a single session (gemini). All
-        else in the file stays as it is, to the letter, and a copy of the old file is kept beside it. Outside of
-        sessions the hooks do nothing.
+        A session that tmuxctl starts needs this only if the program takes no hooks for a single session (gemini).
+        Nothing else in the file changes, and a copy of the old file is kept beside it. Outside of sessions the hooks do
+        nothing.
         """
         from tmuxctl.results import DenyList
 

@@ -65,7 +65,7 @@ class ServiceOperations(CommandLineOperations):
         Stopping the unit ends all sessions; the next start brings them back. On macOS it is a file for launchd in
         ~/Library/LaunchAgents, which has not been tried yet.
 
-        A server that runs already goes on; the service takes its place when it ends.
+        A server that already runs goes on; the service takes its place when it ends.
         """
         from tmuxctl.results import ServiceInstalled
 
@@ -138,8 +138,8 @@ class ServiceOperations(CommandLineOperations):
     ) -> None:
         """Become the tmux server, in the foreground; this is what a service manager starts.
 
-        If a server runs already, the command waits for its end, takes its place, and starts again what was lost with
-        it: there is never a second server. SIGTERM ends the waiting with status 0.
+        If a server already runs, the command waits for its end, takes its place, and starts the lost sessions again:
+        there is never a second server. SIGTERM ends the waiting with status 0.
         """
         raise_on_sigterm(0)
         with self.connect(self.options) as control:
