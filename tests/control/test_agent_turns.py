@@ -315,6 +315,16 @@ def test_an_answer_is_whole_though_the_history_was_cleared(agent: Agent) -> None
     assert (found.answer, found.complete) == (TEXT, True)
 
 
+def test_answers_are_whole_where_the_history_is_full(agent: Agent, place: Path) -> None:
+    # tmux drops the oldest tenth of it each time
+    agent.start(history=150)
+    for number in range(8):
+        text = "\n".join(f"row {number}-{row}" for row in range(45))
+        (place / "rows").write_text(text)
+        found = agent.ask("file rows")
+        assert (found.answer, found.complete) == (text, True)
+
+
 def test_a_raw_answer_has_all_that_was_drawn(agent: Agent) -> None:
     agent.start(tells=True)
     found = agent.ask("say hello", raw=True)

@@ -225,7 +225,7 @@ def read_screen(machine: Machine, observer: Observer, given: GivenText, *, limit
     try:
         pane = finding.find_session(machine, name)
         # where rows are gone, as the history was full or was cleared, only the echo shows where the answer begins
-        scrolled = pane.history - given.history
+        scrolled = -1 if _may_be_cut(machine, pane) else pane.history - given.history
         reach = max(1, scrolled - given.input.y + ABOVE) if scrolled >= 0 else 0
         capture = captures.capture_session(machine.io, name, scrollback=reach, wide=True)
     except NotFound:
@@ -239,6 +239,12 @@ def read_screen(machine: Machine, observer: Observer, given: GivenText, *, limit
     anchor = _row_of_input(scrolled, given.input.y, capture.pane.history) if anchored else None
     found = drawn_answer.read_answer(rows, given.text, profile, anchor=anchor, limited=limited, tmux=capture.pane.tmux)
     return AgentAnswer(found.text, found.complete, "screen", signed=found.signed, fits=found.fits, error=found.error)
+
+
+def _may_be_cut(machine: Machine, pane: Pane) -> bool:
+    """Whether rows may have left the history for good: tmux drops its oldest tenth each time that it is full."""
+    limit = int(machine.io.look(pane.name, ("history_limit",)).values[0] or 0)
+    return pane.history >= limit - max(1, limit // 10)
 
 
 def _row_of_input(scrolled: int, y: int, history: int) -> int:
