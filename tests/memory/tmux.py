@@ -103,7 +103,8 @@ class Pane:
             "pane_in_mode": self.in_mode, "pane_input_off": self.input_off, "pane_synchronized": 0, "window_panes": 1,
             "cursor_x": grid.x, "cursor_flag": 1,
             "cursor_y": grid.y - grid.top, "alternate_on": 0, "pane_width": grid.cols, "pane_height": grid.height,
-            "history_size": grid.history, "history_limit": grid.limit, "pid": FIRST_PID, "pane_pid": self.pid, "window_activity": int(time.time()),
+            "history_size": grid.history, "history_limit": grid.limit,
+            "pid": FIRST_PID, "pane_pid": self.pid, "window_activity": int(time.time()),
         }  # fmt: skip
         texts = {
             "session_name": self.name, "pane_tty": f"/dev/memory/{self.number}", "pane_title": "memory", "version": VERSION,
