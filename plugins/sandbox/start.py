@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 import stat
 import sys
-from collections.abc import Iterator
-from typing import Any
+
+# `typing` and `shlex` would take longer to load than the rest needs
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 ENDING = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 ARGUMENTS, FILTER, SCRIPT = 7, 8, 9
@@ -32,19 +35,24 @@ refuse() {
     printf 'tmuxctl: %s was changed while the sandbox was made; nothing was started\\n' "$1" >&2
     exit 125
 }
-table='
-'
+table=
 while read -r _ _ _ _ point options _; do
     table="$table$point $options
 "
 done </proc/self/mountinfo
+set -f
+IFS='
+'
 mounted() {
-    rest=${table##*"
-$1 "}
-    case $rest in "$2"*) ;; *) refuse "$1" ;; esac
+    found=
+    for line in $table; do
+        case $line in "$1 "*) found=$line ;; esac
+    done
+    case $found in "$1 $2"*) ;; *) refuse "$1" ;; esac
 }
 """
-"""What runs inside: a table of mount points and options. Of several mounts at one point the last is the one that is seen."""
+"""What runs inside: a table of mount points and options. Of several mounts at one point the last is the one that is seen.
+Line by line: dash needs 50 ms to find the ends of these in one text, as it tries each pattern at each letter."""
 
 
 class PlanRefused(Exception):
@@ -108,16 +116,21 @@ def script_lines(plan: dict[str, Any], checks: list[tuple[str, str, os.stat_resu
     """The lines of the script that compare what is mounted (`checks`: the destination of each mount, the options it has to
     have, and what lies there, if that is known), and that set the variables which are for the program alone."""
     for path, options, _ in checks:
-        yield f"mounted {shlex.quote(escape_path(path))} {options}\n"
+        yield f"mounted {quote(escape_path(path))} {options}\n"
     same = [(path, f"{found.st_dev}:{found.st_ino}") for path, _, found in checks if found is not None]
     if same:
-        paths = " ".join(shlex.quote(path) for path, _ in same)
-        wanted = shlex.quote("\n".join(identity for _, identity in same))
+        paths = " ".join(quote(path) for path, _ in same)
+        wanted = quote("\n".join(identity for _, identity in same))
         yield f'[ "$(command -p stat -c %d:%i -- {paths})" = {wanted} ] || refuse "a folder of it"\n'
-    folder = shlex.quote(plan["folder"])
+    folder = quote(plan["folder"])
     yield f'[ "$(pwd -P)" = {folder} ] || refuse {folder}\n'
     for name, carried in plan["variables"].items():
-        yield f"export {name}={shlex.quote(os.environ.get(carried, ''))}; unset {carried}\n"
+        yield f"export {name}={quote(os.environ.get(carried, ''))}; unset {carried}\n"
+
+
+def quote(word: str) -> str:
+    """A word as a shell takes it for one, whatever is in it."""
+    return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
 def escape_path(path: str) -> str:
