@@ -6,6 +6,7 @@ A test that asks for `control` runs over `memory`, `tmux` and `pipe`; the marker
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import shutil
 import signal
@@ -45,6 +46,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "pipe: drives tmux through a shell at the end of a pipe; set by `on`")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """The tests stay to the end: to look for garbage among these thousands costs seconds, in each process that a test forks too."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
 def pytest_report_header() -> str:
     found = shutil.which("tmux")
     return subprocess.check_output([found, "-V"], text=True).strip() if found else "no tmux"
@@ -56,6 +68,15 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         backends = marker.args if marker else EVERYWHERE
         marks = {"pipe": pytest.mark.pipe}
         metafunc.parametrize("backend", [pytest.param(name, marks=marks.get(name, ())) for name in backends])
+
+
+@pytest.fixture(scope="session", autouse=True)
+def signals_as_usual() -> None:
+    """Programs that tests start begin with no signal ignored, under nohup and in the background of a script too: a signal
+    that is handled here, if only by doing nothing, is as usual there."""
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
 
 
 @pytest.fixture

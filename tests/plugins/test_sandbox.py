@@ -33,6 +33,9 @@ CLONE_NEWNET = 0x4000_0000
 STRANGER = 48_611
 """A user whom the machine does not know: unprivileged, and not the owner of this tree."""
 
+OBSTACLES: dict[str, str] = {}
+"""Why no sandbox can be made as this user, "" if one can: found out once in a process."""
+
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="bubblewrap is for Linux")
 
 
@@ -152,7 +155,12 @@ def jail(request: pytest.FixtureRequest, needs: Callable[..., None]) -> Iterator
     folder = Path(tempfile.mkdtemp(prefix="tc-", dir="/tmp"))
     try:
         made = Jail(folder, os.getuid() if request.param == "me" else STRANGER)
-        if reason := made.ask(lambda: SessionSpec((SANDBOX.check() or "fine",), "/")).argv[0].replace("fine", ""):
+        if request.param not in OBSTACLES:
+            # what the plugin finds out about bubblewrap once in a process, the processes of `ask` begin with
+            SANDBOX.check()
+            asked = made.ask(lambda: SessionSpec((SANDBOX.check() or "fine",), "/"))
+            OBSTACLES[request.param] = asked.argv[0].replace("fine", "")
+        if reason := OBSTACLES[request.param]:
             pytest.skip(f"no sandbox can be made as {request.param}: {reason}")
         yield made
     finally:
@@ -492,8 +500,7 @@ def running(mark: str) -> int:
 def test_signals_that_end_programs_reach_the_program_as_they_would(jail: Jail) -> None:
     script = "grep SigIgn /proc/self/status"
     inside, outside = (int(text.split()[1], 16) for text in (jail.sh(script), jail.outside("sh", "-c", script).text))
-    # these tests may have been started by nohup
-    assert inside & ~1 == outside & ~1
+    assert inside == outside
     assert jail.run("sh", "-c", "exit 7").status == 7
     assert jail.run("sh", "-c", "kill -TERM $$").status == 128 + signal.SIGTERM
 
