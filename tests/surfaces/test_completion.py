@@ -17,20 +17,20 @@ ROOT = Path(__file__).resolve().parents[2]
 ASK = "printf 'Overwrite the settings? [y/N] '; read answer; exec cat"
 
 BASH = """
-source <(tmuxctl completion bash)
+source "$0"
 compopt() { printf '%s\\n' "$2"; }
 COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
 _tmuxctl_completion tmuxctl
 printf '%s\\n' "${COMPREPLY[@]}"
 """
 
-FISH = "tmuxctl completion fish | source; complete --do-complete (string join -- ' ' $argv)"
+FISH = "source $argv[1]; complete --do-complete (string join -- ' ' $argv[2..-1])"
 
 ZSH = """
 _describe() { shift 2; print -rl -- "${(P@)1}"; }
 compadd() { print -rl -- "${(P@)@[-1]}"; }
 _path_files() { print -- "$1"; }
-source <(tmuxctl completion zsh)
+source "$0"
 words=("$@"); CURRENT=$#
 _tmuxctl_completion
 """
@@ -48,6 +48,16 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"{folder}:{os.environ['PATH']}"
 
 
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The script of each shell, printed once: what it asks at each Tab is what is tried here."""
+    folder = tmp_path_factory.mktemp("scripts")
+    for shell in ("bash", "zsh", "fish"):
+        words = [sys.executable, "-m", "tmuxctl", "completion", shell]
+        (folder / shell).write_bytes(subprocess.run(words, capture_output=True, timeout=60, check=True).stdout)
+    return {shell: folder / shell for shell in ("bash", "zsh", "fish")}
+
+
 @pytest.fixture
 def sessions(place: Path) -> Iterator[None]:
     """A session that asks, and two shells."""
@@ -62,7 +72,11 @@ def sessions(place: Path) -> Iterator[None]:
 
 @pytest.fixture(params=["bash", "zsh", "fish"])
 def offered(
-    request: pytest.FixtureRequest, path: str, monkeypatch: pytest.MonkeyPatch, place: Path
+    request: pytest.FixtureRequest,
+    path: str,
+    scripts: dict[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    place: Path,
 ) -> Callable[[str], dict[str, str]]:
     """What a shell offers for a line, each with its description where the shell shows one."""
     shell: str = request.param
@@ -75,9 +89,9 @@ def offered(
     def complete(line: str) -> dict[str, str]:
         words = line.split(" ")
         command = {
-            "bash": ["bash", "--norc", "-c", BASH, "bash", *words],
-            "fish": ["fish", "--no-config", "-c", FISH, *words],
-            "zsh": ["zsh", "-f", "-c", ZSH, "zsh", *words],
+            "bash": ["bash", "--norc", "-c", BASH, str(scripts[shell]), *words],
+            "fish": ["fish", "--no-config", "-c", FISH, str(scripts[shell]), *words],
+            "zsh": ["zsh", "-f", "-c", ZSH, str(scripts[shell]), *words],
         }[shell]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert done.stderr == ""

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tmuxctl.control import Control
+
 WORDS = [sys.executable, "-m", "tmuxctl"]
 SHELLS = {"bash": ("bash", "--norc"), "zsh": ("zsh", "-f"), "fish": ("fish", "--no-config"), "sh": ("sh",)}
 
@@ -21,10 +23,10 @@ def shell(request: pytest.FixtureRequest, place: Path, needs: Callable[..., None
     """One after the other of the shells, in session `s`."""
     argv = SHELLS[request.param]
     needs(argv[0])
-    done = subprocess.run([*WORDS, "new", "s", "--", *argv], stdin=subprocess.DEVNULL, timeout=60, check=False)
-    assert done.returncode == 0
-    yield str(request.param)
-    subprocess.run([*WORDS, "kill", "--all"], stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+    with Control() as control:
+        control.new("s", argv)
+        yield str(request.param)
+        control.call("kill", {"all": True})
     subprocess.run(["tmux", "-L", "t", "kill-server"], capture_output=True, check=False)
 
 
