@@ -12,7 +12,8 @@
 # make test-tmux TMUX_BINARY=PATH   the tests that drive tmux, on another tmux
 # make states   play real programs whose state is known, and score what is said of it (six minutes)
 # make coverage   which lines and branches `make test` reaches; fails below a floor. COVERAGE_ARGS=tests/reading: what some reach
-# make mutants    which small changes of reading/ and terminal/input no test notices (hours); MUTANTS='tmuxctl.reading.text.echo*': of some
+# make mutants    which small changes of reading/ and terminal/input no test notices (hours); SAMPLE=50: of 50 in each module;
+#                 MUTANTS='tmuxctl.reading.text.echo*': of some
 # make man      the manual pages, in build/man; an installation has them
 # make site     the pages as a site with search, in build/site; every link of it is followed
 # make cast     play what README shows at a glance, and record it
@@ -40,6 +41,7 @@ TMUX_BINARY ?=
 TMUX_ARGS ?= -n $(WORKERS) -k 'not memory' tests/control tests/faults tests/terminal tests/transport
 COVERAGE_ARGS ?=
 MUTANTS ?=
+SAMPLE ?=
 STATES_ARGS ?=
 AGENTS_ARGS ?=
 SOAK_ARGS ?= 30
@@ -155,9 +157,7 @@ coverage: $(VENV)/.coverage
 	$(BIN)/coverage combine -q && $(BIN)/coverage report $(if $(COVERAGE_ARGS),--fail-under=0) && exit $$status
 
 mutants: $(VENV)/.mutants
-	@mkdir -p build
-	nice -n 19 $(BIN)/mutmut run --max-children 1 $(MUTANTS) >build/mutants.log
-	@$(BIN)/python -m tools.mutants
+	nice -n 19 $(BIN)/python -m tools.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(MUTANTS)
 
 check-workflows: $(VENV)/rails/.made
 	$(VENV)/rails/bin/zizmor --offline --no-progress --persona pedantic .github/workflows
