@@ -264,13 +264,16 @@ def test_after_eight_lines_without_an_echo_the_rest_is_not_looked_for() -> None:
 
 @pytest.mark.parametrize("before", ["", "a", "aa"])
 def test_a_prompt_is_cut_from_a_row_of_any_length(before: str) -> None:
-    output = before + "\u2013" * 30000
+    output = "\u2013" * 30000 + before
     assert said(f"x\n{output}>>> ").text == output
 
 
 def test_where_bracketed_paste_is_switched_on_a_prompt_begins_whatever_it_looks_like() -> None:
     assert said(f"x\n{OFF}\rout\n{ON}zwei: ").text == "out"
     assert said(f"x\nout\n{ON}zwei: ").text == "out"
+    assert said(f"x\nout{OFF}\nmore\n{ON}zwei: ").text == "out\nmore"
+    # it is off again: the program prints
+    assert said(f"x\nout\n{ON}zwei{OFF}: ").text == "out\nzwei: "
 
 
 def test_output_may_be_drawn_at_rows_of_the_screen() -> None:

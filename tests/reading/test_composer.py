@@ -13,6 +13,8 @@ PROFILE = Profile(name="agent", prompt=(Rule("input", r"^❯(?: |$)"),))
 BOXED = Profile(name="boxed", prompt=(Rule("input", r"^│ > "),))
 CHAT = Profile(name="chat", prompt=(Rule("input", r"^[a-z]*> $"),))
 
+UNSIGNED = Profile(name="unsigned")
+
 RULE = "─" * 20
 
 
@@ -135,6 +137,29 @@ def test_the_frame_of_a_box_is_no_part_of_a_text() -> None:
     assert input_box.shows_text(seen, b"one\ntwo", BOXED) is True
 
 
+def test_without_a_sign_a_text_shows_where_all_of_it_stands_above_the_cursor() -> None:
+    assert input_box.shows_text(look("hello"), b"hello", UNSIGNED) is True
+    assert input_box.shows_text(look("hel\nlo"), b"hello", UNSIGNED) is True
+    assert input_box.shows_text(look("lo"), b"hello", UNSIGNED) is False
+    assert input_box.shows_part_of_text(look("lo"), b"hello", UNSIGNED) is True
+    assert input_box.shows_part_of_text(look("hello"), b"hello", UNSIGNED) is False
+    assert input_box.shows_part_of_text(look("other"), b"hello", UNSIGNED) is False
+
+
+@pytest.mark.parametrize("tmux", [None, (3, 3), (3, 4), (3, 6)])
+def test_a_text_shows_however_the_version_of_tmux_draws_it(tmux: tuple[int, int] | None) -> None:
+    for rows in (("❯ a 🇩🇪 b",), ("❯ a 🇩🇪", "  b")):
+        seen = drawn(*rows, x=20)._replace(tmux=tmux)
+        assert input_box.shows_text(seen, "a 🇩🇪 b".encode(), PROFILE) is True
+    family = "👩\u200d👩\u200d👧"
+    seen = drawn(f"❯ {family}", x=20)._replace(tmux=(3, 3))
+    assert input_box.shows_text(seen, f"{family}\u200d👦".encode(), PROFILE) is True
+
+
+def test_rows_below_a_prompt_are_a_part_of_a_text_as_they_stand() -> None:
+    assert input_box.shows_part_of_text(drawn("❯ one", "two"), b"one\ntwo three", PROFILE) is True
+
+
 def test_an_empty_text_never_shows() -> None:
     assert input_box.shows_text(drawn("❯ "), b"", PROFILE) is False
     assert input_box.shows_text(drawn("❯ "), b" \n", PROFILE) is False
@@ -212,7 +237,6 @@ def test_the_cursor_is_at_a_prompt_if_one_begins_its_row() -> None:
     assert not input_box.is_at_prompt(drawn("❯ one", x=0), PROFILE)
 
 
-UNSIGNED = Profile(name="unsigned")
 BEFORE = look("A note at 10:15\n── hello there", x=14, y=1)
 
 
@@ -256,6 +280,8 @@ def test_a_text_that_stands_two_rows_above_the_cursor_still_stands_there() -> No
     before = look("one\nhello there", x=11, y=1)
     assert input_box.keeps_text(look("one\nhello there\n\n", x=0, y=3), before)
     assert not input_box.keeps_text(look("one\nhello there\n\n\n", x=0, y=4), before)
+    assert input_box.keeps_text(look("hello there\n", x=0, y=1), before)
+    assert input_box.keeps_text(look("hello there\n\n", x=0, y=2), before)
     # of a long text its end is enough
     long = look("a beginning and then the end", x=28, y=0)
     assert input_box.keeps_text(look("ing and then the end", x=20, y=0), long)

@@ -211,6 +211,17 @@ def test_a_screen_that_was_drawn_anew_has_other_rows_than_before_and_than_the_in
     assert not drawn_answer.is_screen_replaced(before, "\n".join([*lines, RULE, "❯", RULE]), "\n".join(lines))
 
 
+@pytest.mark.parametrize("tmux", [None, (3, 3), (3, 4), (3, 6)])
+def test_an_echo_is_known_however_the_version_of_tmux_draws_it(tmux: tuple[int, int] | None) -> None:
+    rows = ["> flags 🇩🇪", "🇫🇷 and more", "Twelve.", "Tokens: 1", ">"]
+    found = drawn_answer.read_answer(rows, "flags 🇩🇪\n🇫🇷 and more", PLAIN, tmux=tmux)
+    assert (found.text, found.complete) == ("Twelve.", True)
+    # 3.3 draws no more of a cell than fits into it
+    family = "👩\u200d👩\u200d👧"
+    left_out = drawn_answer.read_answer([f"> {family}", "Twelve.", ">"], f"{family}\u200d👦", PLAIN, tmux=(3, 3))
+    assert (left_out.text, left_out.complete) == ("Twelve.", True)
+
+
 def test_an_answer_right_above_the_input_box_is_whole() -> None:
     rows = ["❯ ask", "● one", "  two", RULE, "❯", RULE]
     assert answered(rows) == "one\ntwo"

@@ -36,6 +36,12 @@ def test_a_limit_is_an_error_only_where_the_state_says_that_it_is_used_up() -> N
     assert find_failure(["● Limit reached"], AGENT, limited=True) == ("Limit reached", 0, 1)
 
 
+def test_no_rows_hold_an_error_even_where_a_rule_fits_an_empty_one() -> None:
+    anything = Profile(name="any", errors=(Rule("any", "^", detail="failed"),))
+    assert find_failure(["", ""], anything) is None
+    assert find_failure(["x"], anything) == ("x", 0, 1)
+
+
 def test_no_rules_find_no_error() -> None:
     assert find_failure(["● API Error"], Profile(name="none")) is None
 

@@ -225,6 +225,14 @@ def test_the_beginning_of_a_long_input_is_enough() -> None:
     assert find_answer(lines(given("ask more"), said("answer")), LINES, "ask") is None
 
 
+@pytest.mark.parametrize(("length", "same"), [(499, False), (500, True), (501, True)])
+def test_of_an_input_only_the_first_five_hundred_characters_may_be_kept(length: int, same: bool) -> None:
+    assert transcripts.is_same_input("x" * 600, "x" * length) is same
+    assert transcripts.is_same_input("x" * length, "x" * 600) is False
+    assert transcripts.is_same_input("x" * 600, "x " * 30, kept=30) is True
+    assert transcripts.is_same_input("x" * 600, "x " * 30, kept=31) is False
+
+
 def test_a_whole_file_may_be_one_value() -> None:
     how = changed(LINES, form="json", items="talk[]")
     data = json.dumps({"talk": TALK}).encode()

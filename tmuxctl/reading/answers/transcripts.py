@@ -69,7 +69,7 @@ def parse_event(name: str, payload: bytes, hooks: Hooks) -> HookEvent | None:
     if not fitting:
         return None
     try:
-        data = parse_json(payload) if payload.strip() else {}
+        data = parse_json(payload)
     except ValueError:
         data = {}
     return next((HookEvent(rule, data) for rule in fitting if matches(data, rule.where)), None)
