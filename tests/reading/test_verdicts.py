@@ -91,7 +91,7 @@ VERDICTS: dict[str, tuple[Evidence, Profile | None, str, str]] = {
     "a shell's command": (
         steady("x", SLEEP, mark=marked("C")), None,
         "busy - silent shell-mark sure",
-        "a command runs, its end is not marked",
+        "a command runs, and the shell has not marked its end",
     ),
     "a shell at its marked prompt": (
         steady(PROMPT, BASH, mark=marked("B")), None,
@@ -482,6 +482,61 @@ VERDICTS: dict[str, tuple[Evidence, Profile | None, str, str]] = {
         steady("Total:", AGENT, quiet=4.0), PYTHON,
         "unknown - - settle guess",
         "quiet for 4 s without a prompt of profile py",
+    ),
+    "an editor of another machine that draws now and then": (
+        drawing("~\n~\n~", None, every=1.0, seconds=5, alternate=True), None,
+        "idle editor - prompt guess",
+        "editor, no evidence from the kernel, 1.0 updates a second",
+    ),
+    "a whole screen without a cursor that is drawn now and then": (
+        drawing("a\n" * 39 + "b", None, every=1.0, seconds=5, visible=False), None,
+        "idle tui - prompt guess",
+        "tui, no evidence from the kernel, 1.0 updates a second",
+    ),
+    "an agent at the prompt of another": (
+        steady("> ", AGENT), CHAT,
+        "busy - silent prompt guess",
+        "no prompt of profile agent",
+    ),
+    "a far program that hides input": (
+        steady("Password: ", kernel(program("ssh", "poll"), tty=SECRET)), None,
+        "asking password - kernel likely",
+        "password, echo off",
+    ),
+    "a reader with a thread at work behind a label": (
+        steady("Name: ", WORKS), None,
+        "idle line - kernel sure",
+        'line "Name:", blocked in read',
+    ),
+    "a reader with a thread at work that asks": (
+        steady("Overwrite? [y/N] ", WORKS), None,
+        "asking confirm - asking-mark sure",
+        'confirm "Overwrite? [y/N]", blocked in read',
+    ),
+    "a reader with a thread at work that tells what it does": (
+        steady("Loading: ", WORKS), None,
+        "busy - silent kernel likely",
+        "repl works beside the thread that reads the terminal",
+    ),
+    "a question with a hint behind the cursor": (
+        steady("Go on? [y/N] yes or no", READS, x=13), None,
+        "asking confirm - asking-mark sure",
+        'confirm "Go on? [y/N]", blocked in read',
+    ),
+    "a prompt of two words alone": (
+        steady("a b> ", None), None,
+        "idle prompt shell prompt guess",
+        'prompt "a b>", no evidence from the kernel, quiet for 2.0 s',
+    ),
+    "a reader at a prompt of two words": (
+        steady("a b> ", READS), None,
+        "idle prompt repl kernel sure",
+        'prompt "a b>", blocked in read',
+    ),
+    "a reader at a long prompt": (
+        steady("x" * 70 + "> ", READS), None,
+        "idle prompt repl kernel sure",
+        f'prompt "{"x" * 59}>", blocked in read',
     ),
 }  # fmt: skip
 
