@@ -19,6 +19,8 @@ from tmuxctl.reading.text.lines import FEED
         (b"one\r\n\r\nab\rc", "one\n\ncb"),
         (b"a\rb\rc\rd", "d"),
         (b"abc\rde\rf", "fec"),
+        (b"\rab", "ab"),
+        (b"\bab", "ab"),
     ],
 )
 def test_a_line_that_was_written_over_is_as_it_stood_in_the_end(data: bytes, text: str) -> None:

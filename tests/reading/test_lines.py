@@ -55,6 +55,11 @@ def test_blanks_that_run_over_the_edge_join_nothing() -> None:
     assert text(mark + b"$ next\r\n") == "abc%\n$ next"
 
 
+def test_blanks_of_a_drawn_line_run_over_the_edge_with_it() -> None:
+    assert text(b"a" + b" " * 25 + b"\r\nx") == "a\n\nx"
+    assert text("─".encode() + b" " * 25 + b"\r\nx") == "─\nx"
+
+
 def test_the_line_begins_where_the_cursor_stood() -> None:
     lines = Lines(10, 5, x=8, y=2)
     lines.feed(b"abcd\r\n")

@@ -61,6 +61,9 @@ def test_a_new_process_means_work() -> None:
     assert not watched(AGENT, AGENT, AGENT, another).blinked
     both = kernel(program("agent", "epoll_wait"), program("helper", "futex", pid=200), tty=KEYS)
     assert watched(both, both, both, WORKS).blinked
+    helped = kernel(program("agent", "running"), both.programs[1], tty=KEYS)
+    assert watched(both, both, both, helped).blinked
+    assert not watched(AGENT, both, both, helped).blinked
     assert not watched(AGENT, both, both, kernel(*both.programs, program("cc", "running", pid=300), tty=KEYS)).blinked
 
 
@@ -262,6 +265,9 @@ def test_a_clock_or_a_prompt_that_is_drawn_again_is_no_work() -> None:
     mine = Profile(name="mine", prompt=(Rule("p", r"jobs: ?$", "cursor-line"),))
     assert not waits_in_steps(screens("out\n3 jobs: ", "out\n2 jobs: ", profile=mine))
     assert event_loops.is_prompt_redrawn(screens("out\n[3 jobs] > ls", "out\n[2 jobs] > "))
+    assert not event_loops.is_prompt_redrawn(screens("out\n[3 jobs] > ", "out\n(3 tasks) > "))
+    assert event_loops.is_prompt_redrawn(screens("[3 jobs] > \nfooter", "[2 jobs] > \nfooter", x=11, y=0))
+    assert not event_loops.is_prompt_redrawn(screens("[3 jobs] > \nfooter", "[2 jobs] > \nother", x=11, y=0))
 
 
 def test_a_thread_that_sleeps_beside_one_that_looks_for_keys_is_work() -> None:

@@ -53,6 +53,7 @@ SHOP = Profile(
         (["more>"], True),
         (["line> ", "screen> ", "a shop> "], False),
         (["shop>buy"], False),
+        (["! " * 7 + "shop> buy"], False),
         (["", "  "], False),
         ([], False),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tmuxctl.model import State
@@ -56,7 +57,4 @@ def shows_prompt(rows: Iterable[str], prompts: Sequence[re.Pattern[str]]) -> boo
 def _list_row_beginnings(row: str) -> Iterable[str]:
     if row.strip():
         yield row
-        for number, end in enumerate(PROMPT_ENDS.finditer(row)):
-            if number == PROMPTS_IN_ROW:
-                break
-            yield row[: end.end()]
+        yield from (row[: end.end()] for end in islice(PROMPT_ENDS.finditer(row), PROMPTS_IN_ROW))

@@ -95,7 +95,7 @@ def _refuse_key(name: str) -> str:
     choices = {*key_names(), *(key.lower() for key in (*MOVING.values(), *PLAIN.values()))}
     rewritten = re.sub(r"(ctrl|control|alt|meta|shift)[-_ +]", lambda found: f"{_expand_modifier(found[1])}+", shown)
     is_key = rewritten != shown and _find_tmux_key(rewritten)
-    suggestions = [rewritten] if is_key else get_close_matches(rewritten, sorted(choices), 3)
+    suggestions = [rewritten] if is_key else get_close_matches(rewritten, sorted(choices))
     suggestion = f"did you mean {', '.join(suggestions)}? " if suggestions else ""
     raise Usage(
         f"no key named {ascii(name[:40])}",
