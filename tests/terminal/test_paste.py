@@ -9,7 +9,7 @@ import pytest
 
 from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.terminal.input import paste
-from tmuxctl.terminal.input.paste import LINE_LIMIT, SIZE_LIMIT, LastInput, Write, carry_out, check_text
+from tmuxctl.terminal.input.paste import LINE_LIMIT, SIZE_LIMIT, CarriedOut, LastInput, Write, carry_out, check_text
 from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux.lease import LeaseHolder
 from tmuxctl.terminal.tmux.pane_io import Changed, PaneIO
@@ -127,9 +127,9 @@ class Machine:
 class Recorder(Machine):
     """A tmux that takes a write, and remembers it."""
 
-    def change(self, *given: Any, **how: Any) -> tuple[str, ...]:
+    def change_and_look(self, *given: Any, **how: Any) -> Changed:
         self.given, self.how = given, how
-        return ()
+        return Changed((), ("5",) * len(how["fields"]))
 
 
 def pane(**facts: Any) -> Pane:
@@ -159,7 +159,8 @@ def test_a_write_against_which_nothing_speaks_is_done_and_one_that_was_done_is_n
 
 def recorded(written: Write, **how: Any) -> Recorder:
     io = Recorder()
-    assert carry_out(cast("PaneIO", io), LeaseHolder("t", 1, 2), pane(), written, "place", **how) == "done"
+    found = carry_out(cast("PaneIO", io), LeaseHolder("t", 1, 2), pane(), written, "place", **how)
+    assert found == CarriedOut("done", ("5",) * len(how.get("fields", ())))
     return io
 
 
@@ -205,10 +206,15 @@ def test_a_part_of_a_write_is_acknowledged_by_its_number_and_may_take_its_time()
     assert recorded(Write("w1", b"x"), timeout=1.5).how["timeout"] == 1.5
 
 
+def test_a_write_may_ask_for_fields() -> None:
+    assert recorded(Write("w1", b"x")).how["fields"] == ()
+    assert recorded(Write("w1", b"x"), fields=["cursor_x"]).how["fields"] == ["cursor_x"]
+
+
 @pytest.mark.parametrize("reason", ["backend_timeout", "no_server"])
 def test_a_write_of_which_tmux_says_nothing_in_time_may_have_happened(reason: str) -> None:
     class Silent(Machine):
-        def change(self, *given: Any, **how: Any) -> tuple[str, ...]:
+        def change_and_look(self, *given: Any, **how: Any) -> Changed:
             raise Unreachable("tmux did not answer", reason=reason)
 
     with pytest.raises(Unreachable) as failed:
