@@ -49,6 +49,9 @@ class Value:
 
     def __init__(self, *given: Any, **named: Any) -> None:
         names, values = self._names, self.__dict__
+        if not named and len(given) == len(names):
+            values.update(zip(names, given, strict=True))
+            return
         values.update(self._defaults)
         if given:
             values.update(zip(names, given, strict=False))
@@ -90,7 +93,11 @@ V = TypeVar("V", bound=Value)
 
 def changed(value: V, **fields: Any) -> V:
     """The value with other fields: `dataclasses.replace` without loading that module."""
-    return type(value)(**{**value.__dict__, **fields})
+    if not fields.keys() <= value.__dict__.keys():
+        raise TypeError(f"{type(value).__name__} has no {', '.join(sorted(fields.keys() - value.__dict__.keys()))}")
+    made = object.__new__(type(value))
+    made.__dict__.update(value.__dict__, **fields)
+    return made
 
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Protocol
 
 from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
@@ -275,13 +276,17 @@ BASICS = tuple(f"PATH HOME USER LOGNAME SHELL LANG TZ TMPDIR {LOCALE} {DESKTOP}"
 a token."""
 
 SAFE = r"[A-Za-z0-9_./@=:+,-]+"
+ESCAPED = r'[\x00-\x1f\x7f\\"$~]'
 ESCAPES = {code: f"\\{code:03o}" for code in (*range(0x20), 0x7F)} | {ord(one): f"\\{one}" for one in '\\"$~'}
 
 
+@lru_cache(maxsize=256)
 def quote_argument(argument: str) -> str:
     r"""One argument as tmux's own command parser reads it back (tmux(1), PARSING SYNTAX): bare, or in double quotes with
     octal escapes. A `~` is expanded even there (measured), so it is escaped too."""
-    return argument if re.fullmatch(SAFE, argument) else f'"{argument.translate(ESCAPES)}"'
+    if re.fullmatch(SAFE, argument):
+        return argument
+    return f'"{argument.translate(ESCAPES) if re.search(ESCAPED, argument) else argument}"'
 
 
 def shell_word(text: str) -> str:
@@ -293,7 +298,7 @@ def shell_word(text: str) -> str:
 
 def format_control_line(commands: Sequence[Command]) -> str:
     """A command list as text for control mode."""
-    return " ; ".join(" ".join(quote_argument(argument) for argument in command) for command in commands)
+    return " ; ".join([" ".join(map(quote_argument, command)) for command in commands])
 
 
 def format_arguments(commands: Sequence[Command]) -> list[str]:

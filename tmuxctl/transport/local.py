@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 SERVER_ENVIRONMENT = frozenset((*base.BASICS, "TMUX_TMPDIR"))
 """What the server may know of the environment it was started from; sessions bring their own."""
 
+PART = 1 << 20
+"""Bytes of a file that are read at once."""
+
 CONTROL_LOCK = "control.lock"
 NOISY = ("kill-session", "rename-session")
 """Commands of which tmux tells every control client; since 3.4 also of every buffer that comes or goes."""
@@ -328,11 +331,17 @@ class LocalTransport:
 
     def files(self, folder: str) -> dict[str, File]:
         listing: dict[str, File] = {}
-        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
-            for entry in entries:
-                with suppress(FileNotFoundError):
-                    facts = entry.stat(follow_symlinks=False)
+        # waits list folders all the time: a `with suppress` for each entry takes as long as to ask for it
+        try:
+            with os.scandir(folder) as entries:
+                for entry in entries:
+                    try:
+                        facts = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue
                     listing[entry.name] = File(0 if stat.S_ISDIR(facts.st_mode) else facts.st_size, facts.st_mtime)
+        except (FileNotFoundError, NotADirectoryError):
+            pass
         return listing
 
     def names(self, folder: str) -> Collection[str]:
@@ -347,9 +356,10 @@ class LocalTransport:
             raise NotFound(f"no file {path}", reason="no_file") from None
         except OSError as error:
             raise Denied(f"{path} cannot be read: {error.strerror}", reason="bad_file") from None
-        with os.fdopen(handle, "rb") as file:
-            file.seek(offset)
-            return file.read() if limit is None else file.read(limit)
+        try:
+            return b"".join(_read_parts(handle, offset, sys.maxsize if limit is None else limit))
+        finally:
+            os.close(handle)
 
     # terminals and processes
 
@@ -512,13 +522,24 @@ def _read_processes(pids: Sequence[int]) -> Iterator[Process]:
         yield from (row for row in _list_processes_by_psutil() if row.pid in pids)
         return
     for pid in pids:
-        with suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
-            yield parse_stat(file.read())
+        with suppress(OSError):
+            yield parse_stat(_read_file(f"/proc/{pid}/stat"))
+
+
+def _read_parts(handle: int, offset: int, remaining: int) -> Iterator[bytes]:
+    """A file from an offset, without a file object: most of what is read here is small."""
+    while remaining > 0 and (part := os.pread(handle, min(remaining, PART), offset)):
+        yield part
+        offset, remaining = offset + len(part), remaining - len(part)
 
 
 def _read_file(path: str) -> bytes:
-    with open(path, "rb") as file:
-        return file.read()
+    """A small file of the kernel's, which one read gives whole."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return os.read(handle, 65536)
+    finally:
+        os.close(handle)
 
 
 def _count_ptys() -> Quota | None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from tmuxctl.control.output import captured
 from tmuxctl.control.waiting import waits
-from tmuxctl.control.waiting.searching import Search
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.operations import to_json
 from tmuxctl.results import Screen, Wait, Written
@@ -30,8 +29,7 @@ def write_and_follow(
         raise Usage(
             "there is nothing to wait for", reason="bad_option", hint="add --wait-text RE, or leave --timeout out"
         )
-    if text is not None:
-        Search(text)
+    waits.find_search(text)
     typed = write(followed=True)
     try:
         waited = None if text is None else _wait(machine, typed, text, timeout)

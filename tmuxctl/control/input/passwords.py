@@ -9,13 +9,14 @@ from tmuxctl.terminal.launch import shells
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
+    from tmuxctl.evidence import Tty
     from tmuxctl.terminal.tmux.server import Pane
+    from tmuxctl.transport.base import Process
 
 
-def asks_for_password(machine: Machine, pane: Pane) -> bool:
-    """Whether the program asks for a password now. The state is judged only where that is possible: the terminal takes
-    lines without echo, or the program's profile knows fields that hide what is written."""
-    tty = machine.transport.tty(pane.tty)
+def asks_for_password(machine: Machine, pane: Pane, tty: Tty | None) -> bool:
+    """Whether the program asks for a password now, whose terminal is set so. The state is judged only where that is possible:
+    the terminal takes lines without echo, or the program's profile knows fields that hide what is written."""
     if tty is None or (tty.canonical and tty.echo):
         return False
     if not (_screen_asks(machine, pane) if tty.canonical else _may_hide_input(machine, pane)):
@@ -44,7 +45,10 @@ def _screen_asks(machine: Machine, pane: Pane) -> bool:
 def _may_hide_input(machine: Machine, pane: Pane) -> bool:
     """Whether the program in the foreground, which reads keys, is known to hide some of what it reads."""
     first = next(iter(machine.transport.processes([pane.pid])), None)
-    leader = next(iter(machine.transport.processes([first.foreground])), None) if first else None
+    if first is not None and first.pid == first.foreground:
+        leader: Process | None = first
+    else:
+        leader = next(iter(machine.transport.processes([first.foreground])), None) if first else None
     if leader is None or shells.find_shell_kind(leader.name):
         return False
     from tmuxctl.control.sessions.kept_profile import profile_of

@@ -65,8 +65,9 @@ def send(
     fresh = write_id is None and machine.panes is not None and not current().repeated
 
     def write(pane: Pane) -> Typed:
+        tty = machine.transport.tty(pane.tty) if data else None
         if data and secret is None and not insecure:
-            _refuse_secret(machine, pane)
+            _refuse_secret(machine, pane, tty)
         profile = profile_of(machine, pane) if enter and data and secret is None else None
         if profile is not None and profile.submit.mode == "paste":
             from tmuxctl.control.input import submitting
@@ -77,6 +78,7 @@ def send(
             machine,
             pane,
             changed(new_write, fresh=fresh),
+            tty,
             paste=paste,
             multiline=multiline,
             secret=secret is not None,
@@ -90,6 +92,7 @@ def _send_checked(
     machine: Machine,
     pane: Pane,
     write: Write,
+    tty: Tty | None,
     *,
     paste: bool,
     multiline: bool,
@@ -101,7 +104,6 @@ def _send_checked(
     data = write.data
     if not data:
         return Typed(Written(pane.name, "empty", write.id, 0))
-    tty = machine.transport.tty(pane.tty)
     if secret:
         _refuse_shown(pane.name, tty, hidden)
     bracketed = paste and knows_paste(machine, pane)
@@ -128,10 +130,10 @@ def _refuse_shown(name: str, tty: Tty | None, hidden: bool | None) -> None:
         )
 
 
-def _refuse_secret(machine: Machine, pane: Pane) -> None:
+def _refuse_secret(machine: Machine, pane: Pane, tty: Tty | None) -> None:
     from tmuxctl.control.input import passwords
 
-    if passwords.asks_for_password(machine, pane):
+    if passwords.asks_for_password(machine, pane, tty):
         raise Conflict(
             f"{pane.name} asks for a password, and text on a command line can be seen and kept (ps, the shell's history)",
             reason="secret_wanted",
@@ -163,7 +165,7 @@ def press_named(
 
     def write(pane: Pane) -> Typed:
         if text and not insecure:
-            _refuse_secret(machine, pane)
+            _refuse_secret(machine, pane, machine.transport.tty(pane.tty))
         if len(parts) > 1:
             return Typed(_press_in_parts(machine, pane, parts, write_id))
         new_write = Write(write_id, keys=[(key,) for key in parts[0]])
@@ -298,9 +300,9 @@ def type_into(
     """Type a text, or the secret that is asked for, and Enter into exactly this session; errors as `send`, NotFound
     `replaced` as `press`. `hidden`: a program that reads keys does not show the secret; Conflict `secret_wanted` if it may."""
     write = Write(os.urandom(8).hex(), data=text if secret is None else secret, enter=True)
-    given = secret is not None
+    given, tty = secret is not None, machine.transport.tty(pane.tty)
     typed = _send_checked(
-        machine, pane, write, paste=False, multiline=False, secret=given, hidden=hidden, holder=holder
+        machine, pane, write, tty, paste=False, multiline=False, secret=given, hidden=hidden, holder=holder
     )
     return typed.written
 
@@ -366,7 +368,7 @@ def _write_guarded(
     holder: LeaseHolder | None = None,
     followed: bool = False,
 ) -> Typed:
-    offset = finding.open_journal(machine, pane).end()
+    offset = finding.output_end(machine, pane)
     holder, at = holder or machine.holder, machine.transport.clock()
     remember = LastInput.remember(holder.pid, write.id, offset, echo, typed, at)
     fields = server.CHANGING if followed else ()

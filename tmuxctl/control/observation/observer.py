@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tmuxctl.control import foreground
 from tmuxctl.control.sessions import finding, records
 from tmuxctl.control.sessions.kept_profile import profile_of
-from tmuxctl.errors import NotFound, TmuxctlError
+from tmuxctl.errors import TmuxctlError
 from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Hook, Kernel, LastMark, Look
 from tmuxctl.reading.evidence.tty_waits import list_program_names
 from tmuxctl.reading.state import event_loops
@@ -25,7 +25,7 @@ from tmuxctl.terminal.panes.captures import Capture, capture_session
 from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux import screen as screens
 from tmuxctl.terminal.tmux.journal import JournalExtent
-from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.terminal.tmux.server import Pane, replaced_error
 from tmuxctl.transport.base import Probe
 
 if TYPE_CHECKING:
@@ -98,8 +98,7 @@ class Observer:
     def add_look(self, extent: JournalExtent, probe: Probe, capture: Capture) -> Look:
         """Put together what was asked in this order: how far the output reached, the kernel, the screen."""
         if capture.pane.id != self.pane.id:
-            name = self.pane.name
-            raise NotFound(f"session {name} has been replaced by another one", reason="replaced", hint="tmuxctl ls")
+            raise replaced_error(self.pane.name)
         if capture is not self._capture:
             self._capture, self._captured_at, self._screen = capture, extent.end, screens.plain_text(capture.rows)
         self.pane = pane = capture.pane

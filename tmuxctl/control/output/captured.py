@@ -13,6 +13,7 @@ from tmuxctl.terminal.panes import captures
 from tmuxctl.terminal.panes.captures import Capture
 from tmuxctl.terminal.tmux import screen as screens
 from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.untrusted import check_format
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import EvidenceKind
 
@@ -60,7 +61,7 @@ def screen(
 def to_screen(machine: Machine, capture: Capture, *, trim: bool = True) -> Screen:
     """A captured screen as text, without what its program does. Failed `folder_gone` if its session's files are gone."""
     pane = capture.pane
-    finding.check_folder(machine, pane)
+    check_format(pane.format, f"session {pane.name}")
     return Screen(
         session=pane.name,
         text=screens.plain_text(capture.rows, trim=trim),
@@ -71,7 +72,7 @@ def to_screen(machine: Machine, capture: Capture, *, trim: bool = True) -> Scree
         title=capture.title,
         state=None,
         by=None,
-        position=finding.cursor_at(pane, finding.open_journal(machine, pane).end()),
+        position=finding.cursor_at(pane, finding.output_end(machine, pane)),
     )
 
 

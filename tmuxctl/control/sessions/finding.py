@@ -55,10 +55,11 @@ def find_session(machine: Machine, session: str, *, whole: bool = True) -> Pane:
 def check_folder(machine: Machine, pane: Pane) -> None:
     """Failed `folder_gone` if a session's journal is not there, NewerFormat if a later release started it."""
     check_format(pane.format, f"session {pane.name}")
-    if _has_files(machine, pane):
+    if not pane.spec.get("journal", True) or has_folder(machine, pane):
         return
     # the session may have been ended, and its folder moved, since tmux was asked
-    server.read_pane(machine.io, pane.name)
+    if server.read_pane(machine.io, pane.name).id != pane.id:
+        raise server.replaced_error(pane.name)
     raise Failed(
         f"the files of session {pane.name} are gone, and its output with them",
         reason=FOLDER_GONE,
@@ -66,13 +67,11 @@ def check_folder(machine: Machine, pane: Pane) -> None:
     )
 
 
-def _has_files(machine: Machine, pane: Pane) -> bool:
-    return not pane.spec.get("journal", True) or has_folder(machine, pane)
-
-
 def has_folder(machine: Machine, pane: Pane) -> bool:
     """Whether the folder with a session's journal is there."""
-    return layout.JOURNAL in machine.transport.files(session_folder(machine, pane.id))
+    folder, files = session_folder(machine, pane.id), machine.transport.files
+    # of the two the smaller folder, where anything was printed
+    return bool(files(f"{folder}/{layout.JOURNAL}")) or layout.JOURNAL in files(folder)
 
 
 def restart_journal(machine: Machine, pane: Pane) -> Pane:
@@ -102,9 +101,7 @@ def find_known(machine: Machine, session: str) -> Pane:
     """`find_session`, or in a resident process the pane found before: a write checks inside tmux that it is still that one."""
     if machine.panes is None:
         return find_session(machine, session)
-    known = machine.panes.get(session)
-    # without its folder it was ended, and its name may be another's by now
-    return known if known and _has_files(machine, known) else find_session(machine, session)
+    return machine.panes.get(session) or find_session(machine, session)
 
 
 def _find_other(machine: Machine, session: str) -> Pane:
@@ -158,6 +155,14 @@ def was_at_prompt(journal: Journal, token: str, offset: int) -> bool:
 
     found = find_marks(journal.read(max(0, offset - MARKS_BACK), min(MARKS_BACK, offset)).data, token)
     return bool(found) and found[-1].letter != "C"
+
+
+def output_end(machine: Machine, pane: Pane) -> int:
+    """How far a session's output has come; errors as `check_folder`, where nothing of it is there."""
+    end = open_journal(machine, pane).end()
+    if not end:
+        check_folder(machine, pane)
+    return end
 
 
 def cursor_at(pane: Pane, offset: int) -> str:

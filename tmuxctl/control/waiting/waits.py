@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.control.lifecycle.reach import reach
@@ -235,7 +236,7 @@ class Waiter:
         self.began = self.changed = self.asked = machine.clock.monotonic()
         self.journal: Journal = finding.open_journal(machine, pane)
         self.seen: Seen | None = None
-        self.text, self.gone = _search(wanted.text), _search(wanted.gone)
+        self.text, self.gone = find_search(wanted.text), find_search(wanted.gone)
         if self.text:
             from tmuxctl.control.waiting.text_since import Seen
 
@@ -613,7 +614,9 @@ def asks(name: str, verdict: Verdict) -> DecisionNeeded:
     )
 
 
-def _search(pattern: str | None) -> Search | None:
+@lru_cache(maxsize=64)
+def find_search(pattern: str | None) -> Search | None:
+    """How to look for a pattern, None for none. Raises Usage for a bad one."""
     if pattern is None:
         return None
     from tmuxctl.control.waiting.searching import Search

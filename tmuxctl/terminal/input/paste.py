@@ -10,10 +10,10 @@ import re
 import time
 from collections.abc import Collection, Sequence
 
-from tmuxctl.errors import Conflict, Exited, NotFound, Unreachable, Usage
+from tmuxctl.errors import Conflict, Exited, Unreachable, Usage
 from tmuxctl.terminal.tmux import lease, options
 from tmuxctl.terminal.tmux.pane_io import READS_HISTORY, Comparison, Condition, FieldTest, PaneIO
-from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.terminal.tmux.server import Pane, replaced_error
 from tmuxctl.transport.base import Command
 from tmuxctl.transport.versions import exact_paste_flags
 from tmuxctl.value import Value
@@ -212,7 +212,7 @@ def _raise_refusal(reasons: Collection[str], pane: Pane) -> str:
     """`dup`, or what forbade the write as an error."""
     name = pane.name
     if "other" in reasons:
-        raise NotFound(f"session {name} has been replaced by another one", reason="replaced", hint="tmuxctl ls")
+        raise replaced_error(name)
     if "dup" in reasons:
         # even if the program has ended: a write that ended it is still that write
         return "dup"

@@ -260,7 +260,8 @@ def _segment_name(start: int) -> str:
 
 
 def _list_starts(files: dict[str, File]) -> list[int]:
-    return sorted(int(name[4:]) for name in files if re.fullmatch(r"seg\.[0-9]{15}", name))
+    segments = [name[4:] for name in files if len(name) == 19 and name.startswith("seg.")]
+    return sorted([int(start) for start in segments if start.isascii() and start.isdecimal()])
 
 
 class Cursor(Value):

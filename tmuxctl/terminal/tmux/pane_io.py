@@ -239,8 +239,8 @@ class FieldQuery:
 
     def command(self, target: str) -> Command:
         """The command that asks tmux for those that it alone knows."""
-        asked = "".join(self._io.format_field(field) + self.end for field in self._fields if field not in self._known)
-        return ("display-message", "-p", "-t", target, asked or self.end)
+        asked = [self._io.format_field(field) for field in self._fields if field not in self._known]
+        return ("display-message", "-p", "-t", target, self.end.join(asked) + self.end)
 
     def read(self, told: bytes) -> list[str]:
         """The values, from what was printed up to the last `end`."""

@@ -245,3 +245,8 @@ def require_pane(pane: Pane | None, name: str) -> Pane:
     if pane is None:
         raise NotFound(f"no session {ascii(name)}", reason="no_session", hint="tmuxctl ls")
     return pane
+
+
+def replaced_error(name: str) -> NotFound:
+    """The error for a session whose name is another's by now."""
+    return NotFound(f"session {name} has been replaced by another one", reason="replaced", hint="tmuxctl ls")
