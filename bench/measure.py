@@ -34,6 +34,7 @@ SUBJECTS = {
     "already": "waits.already",
     "bombs": "waits.bombs",
     "flood": "flood.measure",
+    "search": "searching.measure",
     "disk": "flood.disk",
     "hot": "cold.measure",
     "warm": "warm.measure",

@@ -14,16 +14,18 @@ BEGINNING = re.compile(r"(\^?)([^\\\[\](){}*+?|.^$]*(?![*+?{]))")
 COUNTS = re.compile(r"\{([0-9]*),?([0-9]*)\}")
 
 
-def search_steps(pattern: str, text: str, start: int = 0) -> float:
-    """Steps that `re`, with MULTILINE, takes at most for this search; infinity where that cannot be told.
+def search_steps(pattern: str, text: str, start: int = 0, *, in_line: bool = False) -> float:
+    """Steps that `re`, with MULTILINE, takes at most for this search; infinity where that cannot be told. `in_line` says that
+    no match reaches beyond its line.
 
     Without a repeated group each repetition multiplies the ways to match by the length of the text, `?` and `|` by two.
     """
     if UNKNOWN.search(pattern):
         return inf
     length = len(text) - start + 1
-    counts = (max(int(least or 0), int(most or length)) for least, most in COUNTS.findall(pattern))
-    ways: int = length ** sum(map(pattern.count, "*+")) * 2 ** sum(map(pattern.count, "?|")) * prod(counts)
+    reach = max(map(len, text.split("\n"))) + 1 if in_line else length
+    counts = (max(int(least or 0), int(most or reach)) for least, most in COUNTS.findall(pattern))
+    ways: int = reach ** sum(map(pattern.count, "*+")) * 2 ** sum(map(pattern.count, "?|")) * prod(counts)
     places = length
     if "|" not in pattern:
         at_line, beginning = BEGINNING.match(pattern).groups()  # type: ignore[union-attr]

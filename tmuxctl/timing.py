@@ -66,6 +66,9 @@ class WaitTiming(Value):
     under_way_seconds: float = 2.0
     """How long after a program's last output more of it may come, though the program has ended."""
     moment_seconds: float = 0.5  # how long `--now` looks at a state before it says that it does not hold
+    flood_seconds: float = 0.02  # the time over which it is judged whether output floods
+    flood_rest_seconds: float = 0.01  # how long a wait for text lets a flood go on before it reads what came
+    give_way_seconds: float = 0.0002  # the pause for other threads between two parts of much output
     follow_seconds: float = 1.0
     """How often reading along checks whether the session is still there, if nothing is printed."""
 

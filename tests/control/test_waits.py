@@ -344,3 +344,16 @@ def test_what_is_printed_last_is_found_though_there_is_no_time_for_all_of_it(con
     until(lambda: "here it is" in control.screen("t").text)
     assert control.wait("t", text="^here it is$", timeout=0.001).matched == "text"
     assert control.wait("t", text="^not there$", timeout=0.001).timed_out
+
+
+@pytest.mark.parametrize(
+    "line", ["some words of output", r"\033[32mgreen\033[0m words", "größer 漢字\tand more", r"10%%\r20%%\r30%%"],
+    ids=["plain", "colours", "letters", "overwritten"],
+)  # fmt: skip
+@pytest.mark.on("tmux", "resident")
+def test_text_behind_much_output_ends_a_wait_for_it_while_it_comes(control: Control, line: str) -> None:
+    control.new("t", SHELL)
+    words = f"i=0; while [ $i -lt 3000 ]; do printf '{line}\\n'; i=$((i + 1)); done; printf 'here it '; sleep 0.1; echo i's'"
+    for pattern in ("^here it is$", r"it\s+is", "(?i)HERE IT I[sS]", "^h[a-z]+ it is"):
+        control.send("t", words.encode())
+        assert control.wait("t", text=pattern, timeout=60).matched == "text"

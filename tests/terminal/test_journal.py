@@ -80,6 +80,20 @@ def test_an_empty_journal_is_empty(tmp_path):
     assert read.read(0) == read.tail(10) == JournalSlice(b"", 0, 0, False)
 
 
+def test_reading_on_leaves_nothing_out(tmp_path):
+    read = kept(tmp_path, s0=b"abc", s3=b"de")
+    assert read.read_on(0, 100) == JournalSlice(b"abcde", 0, 5, False)
+    with open(tmp_path / "journal" / "seg.000000000000003", "ab") as file:
+        file.write(b"fg")
+    (tmp_path / "journal" / "seg.000000000000007").write_bytes(b"h")
+    assert read.read_on(5, 100) == JournalSlice(b"fg", 5, 7, False)
+    assert read.read_on(7, 100) == JournalSlice(b"h", 7, 8, False)
+    assert read.read_on(8, 100) == JournalSlice(b"", 8, 8, False)
+    (tmp_path / "journal" / "seg.000000000000007").unlink()
+    (tmp_path / "journal" / "seg.000000000000010").write_bytes(b"xyz")
+    assert read.read_on(8, 2) == JournalSlice(b"xy", 10, 12, True)
+
+
 def test_segments_are_read_as_one_stream(tmp_path):
     read = kept(tmp_path, s0=b"abc", s3=b"defg", s7=b"h")
     assert (read.start(), read.end(), read.finished()) == (0, 8, False)

@@ -75,8 +75,8 @@ class Search:
         but a search has 50 ms.
         """
         start = min(start, len(text))
-        if search_steps(self.pattern, text, start) <= self.short_steps:
-            return self._here(text, start)
+        if self.is_short(text, start):
+            return self.find_here(text, start)
         timing = TIMING.search
         left = inf if deadline is None else deadline - time.monotonic()
         seconds = max(timing.least_seconds, min(timing.longest_seconds, left))
@@ -87,13 +87,18 @@ class Search:
                 return self._alarmed(text, start, timing.shared_seconds)
         return self._elsewhere(text, start, seconds)
 
-    def _here(self, text: str, start: int) -> Found | None:
+    def is_short(self, text: str, start: int = 0, *, in_line: bool = False) -> bool:
+        """True if the search is over before anybody notices; `in_line` says that no match reaches beyond its line."""
+        return search_steps(self.pattern, text, start, in_line=in_line) <= self.short_steps
+
+    def find_here(self, text: str, start: int) -> Found | None:
+        """The same without any limit."""
         found = self._compiled.search(text, start)
         return Found(found[0], found.groups()) if found else None
 
     def _alarmed(self, text: str, start: int, seconds: float) -> Found | None:
         try:
-            return alarm.run_within(seconds, lambda: self._here(text, start))
+            return alarm.run_within(seconds, lambda: self.find_here(text, start))
         except (alarm.TimeUp, MemoryError):
             raise _late() from None
 
@@ -121,7 +126,7 @@ class Search:
         if alarm.is_possible():
             return self._alarmed(text, start, seconds)
         if search_steps(self.pattern, text, start) <= TOLERABLE_STEPS:
-            return self._here(text, start)
+            return self.find_here(text, start)
         raise _late()
 
 

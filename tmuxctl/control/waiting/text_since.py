@@ -14,6 +14,7 @@ from tmuxctl.terminal.tmux.server import Pane
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
     from tmuxctl.control.waiting.searching import Found, Search
+    from tmuxctl.control.waiting.skimming import Skimmer
     from tmuxctl.reading.text.lines import Lines
 
 WINDOW = 200_000
@@ -27,8 +28,16 @@ class Seen:
     """The text a pattern may match: output after the cursor without the echo, or the whole screen."""
 
     def __init__(
-        self, machine: Machine, pane: Pane, journal: Journal, since: str | None, given: LastInput | None
+        self,
+        machine: Machine,
+        pane: Pane,
+        journal: Journal,
+        since: str | None,
+        given: LastInput | None,
+        *,
+        window: int = WINDOW,
     ) -> None:
+        """What was printed by now; a pattern's match may begin in the newest `window` characters of it."""
         from tmuxctl.control.output import printed
 
         self.machine, self.pane, self.journal = machine, pane, journal
@@ -36,13 +45,18 @@ class Seen:
         self.whole = offset is None and given is None
         self.input = given
         self.offset = offset if offset is not None else given.offset if given else journal.end()
-        self.lines = _lines(pane, given)
+        self._lines = _lines(pane, given)
+        self._skimmer: Skimmer | None = None
+        self._window, self._newest = window, ""
+        self._searched: list[str] | None = None
         self.marks = pane.spec.get("marks", "")
         edited = given and given.echo == "editor" and finding.was_at_prompt(journal, self.marks, given.offset)
         self.pending: bytes | None = b"" if edited else None
         self.fresh = True
         self.behind = False
         """Whether there is output that was not taken in yet."""
+        self.may_be_more = False
+        """Whether there may be such, though none was seen."""
         self.base = self.offset
         self.feed()
 
@@ -50,13 +64,26 @@ class Seen:
         """Take in new output, at most a step of it: a pattern has to be tried on each; how far the journal was read."""
         if not self.journal.streams:
             return self._look_again()
-        part = self._next()
+        part = self.journal.read_on(self.offset, STEP)
+        self.may_be_more = bool(part.data)
+        self.behind = bool(part.data) and (part.truncated or len(part.data) == STEP)
+        if self._skimmer and not part.truncated and part.data and self._skimmer.take(part.data):
+            self.offset = part.end
+            return self.offset
+        part = self._shortened(part)
         if part.data:
             self.offset, self.fresh = part.end, True
             self.lines.feed(part.data)
             if self.pending is not None:
                 self._look_for_command(part.data)
         return self.offset
+
+    @property
+    def lines(self) -> Lines:
+        """What came so far, drawn."""
+        if self._skimmer:
+            self._skimmer.give_back(self._lines)
+        return self._lines
 
     def skip(self) -> None:
         """Take in the newest step of output, and leave out what is before it."""
@@ -66,25 +93,25 @@ class Seen:
         self.lines.feed(b"\r\n" + part.data.partition(b"\n")[2])
         self.offset, self.fresh, self.behind, self.pending = part.end, True, False, None
 
-    def _next(self) -> JournalSlice:
-        """The next step of output: so little of it that neither its rows nor its characters push others out unseen."""
-        limit = min(STEP, ROWS * self.lines.cols)
-        part = self.journal.read(self.offset, limit)
-        self.behind = bool(part.data) and (part.truncated or len(part.data) == limit)
-        if part.data.count(b"\n") <= ROWS:
+    def _shortened(self, part: JournalSlice) -> JournalSlice:
+        """So much of the next output that neither its rows nor its characters push others out unseen."""
+        limit = min(STEP, ROWS * self._lines.cols)
+        if part.data.count(b"\n") <= ROWS and len(part.data) <= limit:
             return part
         end = 0
         for _ in range(ROWS):
-            end = part.data.index(b"\n", end) + 1
+            end = part.data.find(b"\n", end) + 1
+            if not 0 < end < limit:
+                break
         self.behind = True
-        return self.journal.read(self.offset, end)
+        return self.journal.read(self.offset, min(limit, end or limit))
 
     def _look_again(self) -> int:
         """All that is shown since the cursor: a screen cannot be read on."""
         end = self.journal.end()
         if end != self.offset or not self.lines.text():
-            self.lines = _lines(self.pane, self.input)
-            self.lines.feed(self.journal.read(self.base).data)
+            self._lines = _lines(self.pane, self.input)
+            self._lines.feed(self.journal.read(self.base).data)
             self.offset, self.fresh = end, True
         return end
 
@@ -98,18 +125,46 @@ class Seen:
             self.pending = pending[-STEP:]
             return
         self.pending = self.input = None
-        self.lines = _lines(self.pane, None)
-        self.lines.feed(pending[begun.end :])
+        self._lines = _lines(self.pane, None)
+        self._lines.feed(pending[begun.end :])
 
     def search(self, pattern: Search, deadline: float | None) -> Found | None:
         """Try the pattern on what has been seen, if anything came since the last time."""
         if not self.fresh:
             return None
         self.fresh = False
+        self._searched, searched = None, []
         for text in self._texts():
-            if found := pattern.find(text, start=max(0, len(text) - WINDOW), deadline=deadline):
+            if found := pattern.find(text, start=max(0, len(text) - self._window), deadline=deadline):
                 return found
+            searched.append(text)
+        self._searched = searched
+        if self._skimmer:
+            self._begin_skimming(self._skimmer, searched)
         return None
+
+    def skim(self, pattern: Search) -> None:
+        """From now on, do not draw output in which this pattern surely is not; no other may be searched for."""
+        from tmuxctl.control.waiting.skimming import Skimmer
+
+        if self._skimmer or not self.journal.streams:
+            return
+        self._skimmer = Skimmer(pattern, self._window)
+        if self._searched is not None and not self.fresh:
+            self._begin_skimming(self._skimmer, self._searched)
+
+    def _begin_skimming(self, skimmer: Skimmer, searched: list[str]) -> None:
+        """Go on without drawing what comes, where it is only added to what was searched."""
+        given = self.input
+        if self.pending is not None or (given and given.alternate):
+            return
+        if self.whole and self._lines.newest(1)[1]:
+            # where its first line began is not known
+            return
+        if self.whole:
+            skimmer.begin(self._lines, "\n".join(searched), None)
+        else:
+            skimmer.begin(self._lines, self._newest, given.typed if given and given.echo != "none" else b"")
 
     def _texts(self) -> Iterator[str]:
         yield self.text()
@@ -121,7 +176,7 @@ class Seen:
         first line of it began is not known."""
         from tmuxctl.terminal.tmux import screen as screens
 
-        newest, all_of_it = self.lines.newest(WINDOW)
+        newest, all_of_it = self.lines.newest(self._window)
         return screens.strip_escapes(newest.partition("\n")[2] if all_of_it else newest)
 
     def text(self) -> str:
@@ -130,8 +185,8 @@ class Seen:
             return self._rows()
         from tmuxctl.terminal.tmux import screen as screens
 
-        newest, all_of_it = self.lines.newest(WINDOW)
-        text = screens.strip_escapes(newest)
+        self._newest, all_of_it = self.lines.newest(self._window)
+        text = screens.strip_escapes(self._newest)
         if self.input is None or self.input.echo == "none":
             return text
         from tmuxctl.reading.text.echo import without_echo

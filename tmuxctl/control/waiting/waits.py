@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 SHOWN_ROWS = 12
 """How many rows of the screen a wait that ran out of time tells."""
 
+FLOOD_BYTES = 1 << 15
+"""Output that comes within `flood_seconds` from which on it is a flood."""
+
 SETTLED = Status(by=EvidenceKind.SETTLE, confidence=Confidence.GUESS)
 """What silence alone says of a program."""
 
@@ -252,6 +255,7 @@ class Waiter:
             self.steady.load_looks()
         self.watch: Watch | None = None
         self.gone_session = False
+        self._measured = (self.began, self.offset)
 
     def _base(self, since: str | None) -> int:
         """The offset after which output is a change."""
@@ -293,6 +297,7 @@ class Waiter:
             newest = self.journal.extent().grown or self.pane.created
             self.changed -= max(0.0, self.clock.wall() - newest)
         end = self.journal.end() if self.behind else self.offset
+        self._skim()
         while not (found := self.holds(None)):
             if self.behind and self.offset < end:
                 current().check()
@@ -314,6 +319,7 @@ class Waiter:
         if found := self.holds(deadline):
             return found
         watch, heard = self._open_watch(), True
+        self._skim()
         self.asked = self.clock.monotonic()
         while True:
             wake = self._take_in(heard)
@@ -327,7 +333,7 @@ class Waiter:
             current().check()
             if deadline is not None and moment >= deadline:
                 return self._search_newest(moment) or self._timed_out(limit or 0.0)
-            if (self.seen and self.seen.behind) or self._asks_again(wake, moment):
+            if self._reads_on() or self._asks_again(wake, moment):
                 continue
             heard = self._sleep(watch, moment, deadline)
 
@@ -338,8 +344,26 @@ class Waiter:
         return self.watch
 
     def _take_in(self, heard: bool) -> _Wake:
-        """Read what came, if anything was heard of; whether the journal has ended is asked before that."""
+        """Read what came, if anything was heard of. Whether the journal has ended is asked before a read that finds nothing."""
+        if heard and self.seen and self.journal.streams and self._grow():
+            return _Wake(heard, False, True)
         return _Wake(heard, heard and self.journal.finished(), heard and self._grow())
+
+    def _skim(self) -> None:
+        """Draw only output in which the text may be."""
+        if self.seen and self.text and (self.watch or self.seen.behind):
+            self.seen.skim(self.text)
+
+    def _may_be_more(self) -> bool:
+        return self.seen is not None and self.seen.may_be_more
+
+    def _reads_on(self) -> bool:
+        """True if output is there, or may be, in which the text was not looked for. What there is much of lets others go first."""
+        if self.seen is None or not (self.seen.behind or self._may_be_more()):
+            return False
+        if self.seen.behind and threading.active_count() > 1:
+            self.clock.sleep(self.timing.give_way_seconds)
+        return True
 
     def _at_end(self, deadline: float | None) -> Wait:
         """The result of a wait for a program that has ended: the last of its output may have come since. Else Exited."""
@@ -351,7 +375,7 @@ class Waiter:
         """True if the journal's end turns out to be the program's; Conflict if what is waited for is not kept any more."""
         if wake.finished and not wake.grown and self._ask():
             return True
-        if not wake.heard or self.behind or not self._unheard():
+        if not wake.heard or self.behind or self._may_be_more() or not self._unheard():
             return False
         # the journal of a server that dies ends before the program does
         if self._ask():
@@ -368,11 +392,23 @@ class Waiter:
     def _sleep(self, watch: Watch, moment: float, deadline: float | None) -> bool:
         """Sleep until something happens or a look is due; True if something did."""
         nap = self._nap(moment, deadline)
-        if self.steady is None:
-            return watch.wait(nap)
         if self.seen:
-            return watch.wait(min(nap, max(0.0005, self.steady.seconds_until_due())))
-        return self.steady.sleep(watch, nap)
+            heard = watch.wait(min(nap, max(0.0005, self.steady.seconds_until_due())) if self.steady else nap)
+            if heard:
+                self._rest_in_flood(deadline)
+            return heard
+        return self.steady.sleep(watch, nap) if self.steady else watch.wait(nap)
+
+    def _rest_in_flood(self, deadline: float | None) -> None:
+        """Let much output come together, and other threads go on meanwhile, where it comes without a pause."""
+        moment, (before, offset) = self.clock.monotonic(), self._measured
+        flood = moment - before < self.timing.flood_seconds
+        if flood and self.offset - offset < FLOOD_BYTES:
+            return
+        if flood:
+            rest = self.timing.flood_rest_seconds
+            self.clock.sleep(rest if deadline is None else max(0.0, min(rest, deadline - moment)))
+        self._measured = (self.clock.monotonic(), self.offset)
 
     def _search_newest(self, moment: float) -> Wait | None:
         """The result in the newest output, where there was no time to search all of it."""

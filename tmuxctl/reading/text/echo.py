@@ -16,7 +16,7 @@ def without_echo(text: str, typed: bytes, *, first: bool, again: bool) -> str:
     that looks like a prompt.
     Blanks do not count: terminals and editors show tabs and wraps in their own ways.
     """
-    wanted = [bare for line in re.split(r"[\r\n]", typed.decode(errors="replace")) if (bare := strip_invisible(line))]
+    wanted = typed_lines(typed)
     lines = text.split("\n")
     at = 0
     if first:
@@ -26,6 +26,11 @@ def without_echo(text: str, typed: bytes, *, first: bool, again: bool) -> str:
         for bare in wanted:
             at = _cut_line(lines, bare, at, prompt=True)
     return "\n".join(lines)
+
+
+def typed_lines(typed: bytes) -> list[str]:
+    """The lines of what was typed that can be told from others: without blanks, and without those that are empty then."""
+    return [bare for line in re.split(r"[\r\n]", typed.decode(errors="replace")) if (bare := strip_invisible(line))]
 
 
 def _cut_line(lines: list[str], bare: str, start: int, *, prompt: bool) -> int:

@@ -175,6 +175,22 @@ class Lines:
         rows = [self._row_text(at) or "" for at in range(row, len(self._done) + self._y)]
         return "".join([*rows, *self._rows[self._y][: self._x]])
 
+    def unfinished_line(self, most: int) -> bytes | None:
+        """The line, of `most` characters, at whose end the cursor stands, as output would have written it, with what is cut off
+        of a character or sequence; None where more text is not simply added to it."""
+        row = self._rows[self._y]
+        if self.alternate or self._graphics or self._skips or self._y < len(self._rows) - 1 or len(row) > self._x:
+            return None
+        first = at = len(self._done) + self._y
+        while first and self._goes_on(first - 1):
+            first -= 1
+        if (at - first) * self.cols > most:
+            return None
+        begun = "".join(self._row_text(before) or "" for before in range(first, at))
+        text = begun + "".join(row) + " " * (self._x - len(row)) + self._rest
+        pending, _ = self._decode.__self__.getstate()  # type: ignore[attr-defined]
+        return text.encode("utf-8", "surrogatepass") + bytes(pending)
+
     def finish(self) -> None:
         """Give the sink what has not left yet: in the alternate screen what was before it, then what it shows."""
         inner: list[tuple[str | None, bool]] = []

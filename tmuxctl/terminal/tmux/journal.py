@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from contextlib import suppress
 from typing import Protocol
 
 from tmuxctl.errors import NotFound, Usage
@@ -189,6 +190,8 @@ class Journal:
     def __init__(self, transport: JournalFiles, folder: str) -> None:
         self.transport = transport
         self.folder = f"{folder}/{layout.JOURNAL}"
+        self._newest: int | None = None
+        """The newest segment when they were listed last."""
 
     def extent(self) -> JournalExtent:
         """Start, end, finished and growth from one look at the folder; all zero for a journal that is not there."""
@@ -239,6 +242,15 @@ class Journal:
             del spans[0]
         return JournalSlice(b"".join(pieces), begin, position, truncated)
 
+    def read_on(self, offset: int, limit: int) -> JournalSlice:
+        """The same without a look at the folder where the segment that was the newest goes on. What a later one holds is left
+        for the next call: until a call gives nothing, more may be there."""
+        if self._newest is not None and self._newest <= offset:
+            with suppress(NotFound):
+                if data := self._read_segment(self._newest, offset, limit):
+                    return JournalSlice(data, offset, offset + len(data), False)
+        return self.read(offset, limit)
+
     def tail(self, limit: int) -> JournalSlice:
         """The last `limit` bytes, or as many of them as are kept."""
         extent = self.extent()
@@ -247,6 +259,7 @@ class Journal:
     def _list_spans(self, offset: int) -> list[tuple[int, int]]:
         """The segments that reach beyond `offset`: each one's start and the next one's, the last without bound."""
         starts = _list_starts(self.transport.files(self.folder))
+        self._newest = starts[-1] if starts else None
         spans = zip(starts, [*starts[1:], sys.maxsize], strict=False)
         return [(first, behind) for first, behind in spans if behind > offset]
 
