@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tmuxctl import untrusted
 from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable
@@ -122,22 +122,10 @@ class LocalTransport:
         return self._create_session(commands, timeout)
 
     def _create_session(self, commands: Sequence[Command], timeout: float) -> bytes:
-        self._refuse_unsafe_socket()
-        from libtmux import Server, exc
-
-        server = Server(socket_name=self.socket, tmux_bin=self._tmux if "/" in self._tmux else None)
-        try:
-            # -u: in another locale tmux writes `_` for the tabs in its answers; -N: never the start of a server here, so
-            # that a lost socket is not answered with a second one
-            with self._hold_off_clients(timeout):
-                done = _call_within(timeout, lambda: server.cmd("-u", "-N", *base.format_arguments(commands)))
-        except exc.TmuxCommandNotFound:
-            raise _no_tmux_error() from None
-        except OSError as error:
-            raise _spawn_error(error) from None
-        if done.returncode:
-            raise base.error_of_complaint(" ".join(done.stderr))
-        return "".join(line + "\n" for line in done.stdout).encode(errors="surrogateescape")
+        # never through a client in control mode: ADR 8
+        words = base.format_arguments(commands)
+        with self._hold_off_clients(timeout):
+            return self._spawn_tmux(words, timeout=timeout)
 
     def _ready_channel(self, timeout: float) -> ControlChannel | None:
         """The control client of a resident process, opened if need be; None where calls are spawned."""
@@ -583,30 +571,6 @@ def _list_processes_by_psutil() -> list[Process]:
                 Process(facts["pid"], facts["ppid"], group, session, 0, 0, facts["status"], started, facts["name"])
             )
     return found
-
-
-def _call_within(timeout: float, work: Callable[[], Any]) -> Any:
-    """What `work` returns, or Unreachable when it does not within `timeout`: libtmux's calls have no deadline of their own."""
-    outcome: list[Any] = []
-
-    def attempt() -> None:
-        try:
-            outcome.append(work())
-        except BaseException as error:
-            outcome.append(error)
-
-    thread = threading.Thread(target=attempt, daemon=True)
-    try:
-        thread.start()
-    except RuntimeError:
-        # a thread counts as a process (setrlimit(2), RLIMIT_NPROC)
-        raise _spawn_error(OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))) from None
-    thread.join(timeout)
-    if not outcome:
-        raise base.timeout_error(timeout)
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    return outcome[0]
 
 
 def _run_program(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> spawn.FinishedProgram:
