@@ -516,8 +516,11 @@ def _read_processes(pids: Sequence[int]) -> Iterator[Process]:
 
 def _read_parts(handle: int, offset: int, remaining: int) -> Iterator[bytes]:
     """A file from an offset, without a file object: most of what is read here is small."""
-    while remaining > 0 and (part := os.pread(handle, min(remaining, PART), offset)):
+    while remaining > 0:
+        part = os.pread(handle, min(remaining, PART), offset)
         yield part
+        if len(part) < PART:  # of a regular file that is its end, or all that was asked for
+            return
         offset, remaining = offset + len(part), remaining - len(part)
 
 

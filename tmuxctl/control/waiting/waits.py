@@ -297,10 +297,10 @@ class Waiter:
             newest = self.journal.extent().grown or self.pane.created
             self.changed -= max(0.0, self.clock.wall() - newest)
         end = self.journal.end() if self.behind else self.offset
-        self._skim()
         while not (found := self.holds(None)):
             if self.behind and self.offset < end:
                 current().check()
+                self._skim()
                 self._grow()
                 continue
             if (
@@ -319,7 +319,6 @@ class Waiter:
         if found := self.holds(deadline):
             return found
         watch, heard = self._open_watch(), True
-        self._skim()
         self.asked = self.clock.monotonic()
         while True:
             wake = self._take_in(heard)
@@ -351,7 +350,7 @@ class Waiter:
 
     def _skim(self) -> None:
         """Draw only output in which the text may be."""
-        if self.seen and self.text and (self.watch or self.seen.behind):
+        if self.seen and self.text:
             self.seen.skim(self.text)
 
     def _may_be_more(self) -> bool:
@@ -361,8 +360,10 @@ class Waiter:
         """True if output is there, or may be, in which the text was not looked for. What there is much of lets others go first."""
         if self.seen is None or not (self.seen.behind or self._may_be_more()):
             return False
-        if self.seen.behind and threading.active_count() > 1:
-            self.clock.sleep(self.timing.give_way_seconds)
+        if self.seen.behind:
+            self._skim()
+            if threading.active_count() > 1:
+                self.clock.sleep(self.timing.give_way_seconds)
         return True
 
     def _at_end(self, deadline: float | None) -> Wait:
@@ -406,6 +407,7 @@ class Waiter:
         if flood and self.offset - offset < FLOOD_BYTES:
             return
         if flood:
+            self._skim()
             rest = self.timing.flood_rest_seconds
             self.clock.sleep(rest if deadline is None else max(0.0, min(rest, deadline - moment)))
         self._measured = (self.clock.monotonic(), self.offset)
