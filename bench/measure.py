@@ -38,6 +38,7 @@ SUBJECTS = {
     "disk": "flood.disk",
     "hot": "cold.measure",
     "warm": "warm.measure",
+    "asking": "warm.asking",
     "new": "many.new",
     "ls200": "many.ls200",
     "base": "footprint.measure",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from terminal.stretch import Stretch, stretch
 
-from tmuxctl.reading.text.marks import ShellMark, find_marks, scan_marks, undo_newlines
+from tmuxctl.reading.text.marks import ShellMark, find_last_mark, find_marks, scan_marks, undo_newlines
 
 SAMPLE = (
     b"^[]133;C;tmuxctl=t\x07 typed \x1b]133;A;tmuxctl=t\x07$ \x1b]133;B;aid=1;tmuxctl=t\x1b\\ls\r\n\x1b]133;C\x07"
@@ -90,3 +91,21 @@ def test_a_long_stretch_is_searched_once() -> None:
 def test_output_undoes_what_the_terminal_did() -> None:
     for written in (b"", b"\n", b"\r\n", b"\r\r\n\n\r", b"a\nb\r\n\0\xff\r", b"\r" * 5 + b"\n" * 5):
         assert undo_newlines(written.replace(b"\n", b"\r\n")) == written
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"no mark",
+        b"\x1b]133;A;tmuxctl=t\x07$ ls\x1b]133;C;tmuxctl=t\x07",
+        b"\x1b]133;A;tmuxctl=t\x07$ \x1b]133;C;tmuxctl=other\x07",
+        b"\x1b]133;A;tmuxctl=t\x07$ \x1b]133;C\x1b\\x",
+        b"\x1b]133;D;3;tmuxctl=t\x1b\\ and \x1b]133;A;tmuxctl=t",
+        b"\x1b]133;\x1b]133;D;0;tmuxctl=t\x07\x1b]133;\x1b]",
+        b"\x1b]133;C;tmuxctl=other\x07",
+    ],
+)
+def test_the_last_mark_is_the_last_of_all(data: bytes) -> None:
+    marks = find_marks(data, "t")
+    assert find_last_mark(data, "t") == (marks[-1] if marks else None)

@@ -316,9 +316,11 @@ def secret_would_show(name: str) -> Conflict:
     )
 
 
-def is_untouched(machine: Machine, tracker: StabilityTracker) -> bool:
-    """True if nobody typed into the session since it was looked at; else what was seen counts no more."""
-    _, remembered = finding.find_with_input(machine, tracker.observer.pane.name)
+def is_untouched(machine: Machine, tracker: StabilityTracker, remembered: str | None = None) -> bool:
+    """True if nobody typed into the session since it was looked at; else what was seen counts no more. `remembered`: its last
+    input, where that was just asked for."""
+    if remembered is None:
+        _, remembered = finding.find_with_input(machine, tracker.observer.pane.name)
     last_input, before = LastInput.parse(remembered), tracker.last_input
     if last_input is None or (before and before.id == last_input.id):
         return True

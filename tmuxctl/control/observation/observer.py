@@ -178,13 +178,10 @@ class Observer:
     def _find_mark(self, end: int) -> None:
         if end == self._searched:
             return
-        from tmuxctl.reading.text import marks
-
         # a mark may be cut by the end of what was searched before
         start = max(self._searched - 300, end - MARKS_BACK, 0)
-        part = self.journal.read(start, end - start)
-        if found := marks.find_marks(part.data, self.mark_token)[-1:]:
-            self._mark = LastMark(found[0].letter, found[0].status, part.start + found[0].start)
+        if found := finding.find_last_mark(self.journal, self.mark_token, start, end):
+            self._mark = found
         elif start > self._searched:
             self._mark = None
         self._searched = end

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tmuxctl.control.sessions.records import list_ended, list_lost, read_spec, session_folder
 from tmuxctl.errors import Exited, Failed, NotFound, Unreachable
+from tmuxctl.evidence import LastMark
 from tmuxctl.model import State, is_addressable
 from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.terminal.tmux.journal import Cursor, Journal, format_cursor, pipe_command
@@ -24,6 +25,9 @@ FOLDER_GONE = "folder_gone"
 
 GONE = ("lost", "ended_elsewhere")
 """Reasons for which a session is known and not there."""
+
+MARKS_NEAR = 1 << 13
+"""Bytes before a point in the output that are searched for a mark first."""
 
 MARKS_BACK = 1 << 18
 """Bytes before an input searched for the shell's last mark."""
@@ -151,10 +155,19 @@ def was_at_prompt(journal: Journal, token: str, offset: int) -> bool:
     """True if the marked shell itself, and no program it runs, had the terminal when its output had come to `offset`."""
     if not token:
         return False
-    from tmuxctl.reading.text.marks import find_marks
+    found = find_last_mark(journal, token, max(0, offset - MARKS_BACK), offset)
+    return found is not None and found.letter != "C"
 
-    found = find_marks(journal.read(max(0, offset - MARKS_BACK), min(MARKS_BACK, offset)).data, token)
-    return bool(found) and found[-1].letter != "C"
+
+def find_last_mark(journal: Journal, token: str, start: int, end: int) -> LastMark | None:
+    """The last whole mark with this token in a stretch of output. Most often it is near its end."""
+    from tmuxctl.reading.text.marks import find_last_mark
+
+    for begin in dict.fromkeys((max(start, end - MARKS_NEAR), start)):
+        part = journal.read(begin, end - begin)
+        if found := find_last_mark(part.data, token):
+            return LastMark(found.letter, found.status, part.start + found.start)
+    return None
 
 
 def output_end(machine: Machine, pane: Pane) -> int:

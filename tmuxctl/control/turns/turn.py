@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -97,7 +97,6 @@ def ask(machine: Machine, session: str, text: bytes, asked: Asked, *, new: str |
         prompt = turn.wait_until_ready()
         typed, end = turn.paste(text, prompt) if lines is None else turn.type_lines(lines, prompt)
         count = turn.count(typed)
-        turn.leases.stop_writing(turn.pane.name)
         end = end or turn.wait_for_end(typed)
         if end.timed_out:
             turn.note_timeout()
@@ -207,17 +206,27 @@ class _Leases:
             if writing:
                 lease.take_lease(self.io, self.holder, pane)
 
-    def start_writing(self, pane: Pane) -> bool:
-        """Keep others from typing; False while another writer does."""
-        taken = lease.take_lease(self.io, self.holder, pane)
-        self._writes = self._writes or taken
-        return taken
+    def start_writing(self, pane: Pane, fields: Sequence[str] = ()) -> Sequence[str] | None:
+        """Keep others from typing, and tell the values of these fields; None while another writer does."""
+        values = lease.take_lease_and_look(self.io, self.holder, pane, fields)
+        self._writes = self._writes or values is not None
+        return values
 
     def stop_writing(self, session: str) -> None:
         """Let others type again."""
         if self._writes:
             self._writes = False
             self._give_back(session, options.LEASE)
+
+    def change_and_stop_writing(self, session: str, values: Mapping[str, str | None]) -> None:
+        """Set options of the session, and let others type again."""
+        if self._writes:
+            given_back: Mapping[str, str | None] = {**values, options.LEASE: None}
+            refused = self.io.change(session, given_back, unless=lease.lost(self.holder))
+            self._writes = False
+            if not refused:
+                return
+        self.io.change(session, values)
 
     def end_turn(self, session: str) -> None:
         """Let another turn begin."""
@@ -240,6 +249,8 @@ class _Turn:
         self.steady = StabilityTracker(machine, Observer(machine, pane), given)
         self.steady.load_looks()
         self.leases = _Leases(machine)
+        self.counted: Sequence[str] = ("", "")
+        """How many turns the session had before, and how many in a row without a sign of an answer, as its options say."""
         self.decided = 0
         self.answered = "", 0.0
         self.interrupted = False
@@ -300,8 +311,9 @@ class _Turn:
 
     def _alone(self) -> bool:
         """True once nobody else may type, and nobody did since this turn looked."""
-        self._start_writing()
-        return sending.is_untouched(self.machine, self.steady)
+        # the lease of the turn is held: nobody else counts meanwhile
+        remembered, *self.counted = self._start_writing((options.INPUT, options.TURN, options.MISFITS))
+        return sending.is_untouched(self.machine, self.steady, remembered)
 
     def _may_type(self, waited: float) -> bool:
         """True if the program takes a next input now; the errors say why it will not soon."""
@@ -401,7 +413,8 @@ class _Turn:
             end = self.wait_for_end(None) if sent else None
             if end and end.matched not in WAITED:
                 return TurnInput(sent[0], b"\n".join([*lines[: len(sent)], b""]), prompt), end
-            self._start_writing()
+            if sent:
+                self._start_writing()
             look = self.steady.newest
             sent.append(sending.type_line(self.machine, self.pane, line, look.journal, self.leases.holder))
             self.steady.note_input(sent[-1], count_switches(look.kernel))
@@ -412,7 +425,6 @@ class _Turn:
         profile = self.steady.observer.session_profile
         assert profile is not None
         while True:
-            self._start_writing()
             history, screen = self.pane.history, self.steady.newest.screen
             try:
                 first, taken = submitting.Submission(
@@ -435,13 +447,14 @@ class _Turn:
             waiter.steady = self.steady
             return waiter.result(None, "the text was not taken")
 
-    def _start_writing(self) -> None:
-        while not self.leases.start_writing(self.pane):
+    def _start_writing(self, fields: Sequence[str] = ()) -> Sequence[str]:
+        while (values := self.leases.start_writing(self.pane, fields)) is None:
             current().check()
             if (left := self._left()) is not None and left <= 0:
                 raise lease.leased_error(self.pane.name)
             self.clock.sleep(0.03)
             self.pane = finding.find_session(self.machine, self.pane.name)
+        return values
 
     def wait_for_end(self, typed: TurnInput | None) -> Wait:
         """Wait until the program takes the next line; questions a policy decides are answered on the way.
@@ -526,14 +539,11 @@ class _Turn:
         return None if self.deadline is None else self.deadline - self.clock.monotonic()
 
     def count(self, typed: TurnInput) -> TurnCount:
-        """Number the turn, and take back what an earlier timeout noted."""
-        io, name = self.machine.io, self.pane.name
-        told = io.look(name, (options.TURN, options.MISFITS)).values
-        before, misfits = (int(text) if text.isdecimal() else 0 for text in told)
+        """Number the turn, take back what an earlier timeout noted, and let others type again."""
+        before, misfits = (int(text) if text.isdecimal() else 0 for text in self.counted)
         asked = format_asked(typed.first, typed.history, self.leases.holder.pid) if typed.taken is not None else None
-        # the lease of the turn is held: nobody else counts
         values = {options.TURN: str(before + 1), options.RECOVERY: None}
-        io.change(name, values | ({options.ASKED: asked} if asked else {}))
+        self.leases.change_and_stop_writing(self.pane.name, values | ({options.ASKED: asked} if asked else {}))
         return TurnCount(before + 1, misfits)
 
     def note_timeout(self) -> None:

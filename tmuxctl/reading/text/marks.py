@@ -37,6 +37,17 @@ def find_marks(data: bytes, token: str | None = None) -> list[ShellMark]:
     return scan_marks(data, token).marks
 
 
+def find_last_mark(data: bytes, token: str) -> ShellMark | None:
+    """The last of `find_marks`, without looking at those before it."""
+    end = len(data)
+    while (start := data.rfind(b"\x1b]133;", 0, end)) >= 0:
+        match = MARK.match(data, start)
+        if match and (mark := _parse_mark(match)).token == token:
+            return mark
+        end = start
+    return None
+
+
 def scan_marks(data: bytes, token: str | None = None, start: int = 0) -> MarkScan:
     """The whole marks that begin at or after `start`. A mark cut at the end of the data is left for the next call,
     which is given the grown data and `resume` as its start: no byte is searched twice but the cut mark's own."""

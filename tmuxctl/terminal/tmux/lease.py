@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from tmuxctl.errors import Conflict
 from tmuxctl.terminal.tmux import options
-from tmuxctl.terminal.tmux.pane_io import Comparison, Condition, FieldTest, PaneIO
+from tmuxctl.terminal.tmux.pane_io import Comparison, Condition, FieldTest, PaneIO, Reasons
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.timing import TIMING
 from tmuxctl.value import Value, changed
@@ -65,21 +66,36 @@ def person_types(wall: float) -> Condition:
 
 def take_lease(io: PaneIO, holder: LeaseHolder, pane: Pane, *, name: str = options.LEASE) -> bool:
     """Take or renew the lease in one list; False if another writer has it."""
+    return take_lease_and_look(io, holder, pane, (), name=name) is not None
+
+
+def take_lease_and_look(
+    io: PaneIO, holder: LeaseHolder, pane: Pane, fields: Sequence[str], *, name: str = options.LEASE
+) -> Sequence[str] | None:
+    """`take_lease`, and the values of these fields at that moment; None if another writer has it."""
     until = str(int(io.transport.clock()) + TIMING.tmux.lease_seconds)
     unless = {"leased": held_by_other(io, holder, pane, name)}
-    return not io.change(pane.name, {name: str(holder), f"{name}_until": until}, unless=unless)
+    done = io.change_and_look(pane.name, {name: str(holder), f"{name}_until": until}, fields=fields, unless=unless)
+    return None if done.reasons else done.values
 
 
 def take_turn(io: PaneIO, holder: LeaseHolder, pane: Pane) -> bool:
     """Take or renew the right to have a turn, as `take_lease`: it keeps out other turns, and no keys."""
+    if take_lease(io, holder, changed(pane, lease=""), name=options.ASKER):
+        return True
     (asker,) = io.look(pane.name, (options.ASKER,)).values
-    return take_lease(io, holder, changed(pane, lease=asker), name=options.ASKER)
+    asked = changed(pane, lease=asker)
+    return is_broken(asked, io.transport.machine) and take_lease(io, holder, asked, name=options.ASKER)
 
 
 def release_lease(io: PaneIO, holder: LeaseHolder, session: str, *, name: str = options.LEASE) -> None:
     """Release the lease if it is still ours."""
-    unless = {"leased": (FieldTest(name, Comparison.DIFFERS, str(holder)),)}
-    io.change(session, {name: None}, unless=unless)
+    io.change(session, {name: None}, unless=lost(holder, name))
+
+
+def lost(holder: LeaseHolder, name: str = options.LEASE) -> Reasons:
+    """What forbids to give a lease back: it is not ours any more."""
+    return {"leased": (FieldTest(name, Comparison.DIFFERS, str(holder)),)}
 
 
 def leased_error(name: str) -> Conflict:
