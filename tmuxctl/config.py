@@ -332,7 +332,7 @@ RULES: Mapping[str, SettingRule] = {
     "tmux.socket": SettingRule("tmuxctl", "tmuxctl", _check_socket, "TMUXCTL_SOCKET"),
     "tmux.binary": SettingRule("tmux", "tmux", _check_program),
     "tmux.size": SettingRule("120x40", Size(120, 40), lambda value: parse_size(str(value)), "TMUXCTL_SIZE"),
-    "tmux.history": SettingRule(20000, 20000, _check_whole(0, 10_000_000)),
+    "tmux.history": SettingRule(2000, 2000, _check_whole(0, 10_000_000)),
     "wait.timeout": SettingRule("30s", 30.0, _check_seconds(0, 30 * DAY), "TMUXCTL_TIMEOUT"),
     "wait.ask_timeout": SettingRule("120s", 120.0, _check_seconds(0, 30 * DAY)),
     "wait.exec_timeout": SettingRule("60s", 60.0, _check_seconds(0, 30 * DAY)),

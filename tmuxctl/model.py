@@ -42,7 +42,7 @@ class SessionSpec(Value):
     size: Size = Size(120, 40)
     name: str = ""
     machine: str | None = None
-    history: int = 20000
+    history: int = 2000
     notes: Mapping[str, Any] = NOTHING
 
 

@@ -589,7 +589,7 @@ class Control:
         env: Annotated[dict[str, str] | None, "set a variable", Flag(("-e",))] = None,
         size: Annotated[SizeText | None, "columns x rows (default: 120x40, the setting tmux.size)"] = None,
         history: Annotated[
-            int | None, "how many lines of scrollback to keep (default: 20000, the setting tmux.history)"
+            int | None, "how many lines of scrollback to keep (default: 2000, the setting tmux.history)"
         ] = None,
         profile: ProfileChoice = "auto",
         clean_env: Annotated[bool, "start from a short list of variables instead of your whole environment"] = False,

@@ -432,7 +432,7 @@ def check_startable(machine: Machine, spec: SessionSpec) -> None:
         raise Usage(f"there is no folder {ascii(spec.cwd)} to start in", reason="bad_cwd", hint="give --cwd DIR")
     if not 0 <= spec.history <= 10_000_000:
         raise Usage(
-            f"history {spec.history} is not between 0 and 10,000,000 lines", reason="bad_number", hint="--history 20000"
+            f"history {spec.history} is not between 0 and 10,000,000 lines", reason="bad_number", hint="--history 2000"
         )
     if not machine.transport.which(spec.argv[0], spec.env.get("PATH", os.defpath), spec.cwd):
         raise _not_startable_error(machine, spec)
