@@ -11,8 +11,12 @@ import pytest
 from programs import LINES
 
 from tmuxctl.control import Control
+from tmuxctl.control.input import sending
+from tmuxctl.control.observation.observer import Observer
+from tmuxctl.control.observation.observing import StabilityTracker
 from tmuxctl.errors import Conflict
-from tmuxctl.terminal.tmux import lease
+from tmuxctl.terminal.input.paste import LastInput
+from tmuxctl.terminal.tmux import lease, options
 from tmuxctl.terminal.tmux.lease import LeaseHolder
 from tmuxctl.terminal.tmux.server import read_pane
 
@@ -103,3 +107,45 @@ def test_a_write_leaves_no_lease_behind(control: Control) -> None:
     control.send("t", b"x")
     now = read_pane(control.machine.io, "t")
     assert not now.lease
+
+
+@pytest.mark.on("memory", "tmux", "pipe")
+def test_what_is_set_as_a_lease_is_given_back_is_set_though_it_was_lost(control: Control, living: LeaseHolder) -> None:
+    control.new("t", LINES)
+    io, ours = control.machine.io, control.machine.holder
+    for holder, left in ((ours, ""), (living, str(living))):
+        assert holds(control, holder)
+        lease.release_lease(io, ours, "t", values={options.TURN: left or "7"})
+        assert io.look("t", (options.LEASE, options.TURN)).values == [left, left or "7"]
+
+
+@pytest.mark.on("memory", "tmux")
+def test_a_turn_is_taken_from_a_dead_process_and_from_no_living_one(control: Control, living: LeaseHolder) -> None:
+    control.new("t", LINES)
+    io, pane = control.machine.io, read_pane(control.machine.io, "t")
+    gone = subprocess.Popen(["sleep", "60"])
+    dead = LeaseHolder("dead00000000", gone.pid, lease.read_start_time(gone.pid))
+    assert lease.take_turn(io, dead, pane)
+    assert not lease.take_turn(io, living, pane)
+    gone.kill()
+    gone.wait()
+    assert lease.take_turn(io, living, pane)
+    assert lease.take_turn(io, living, pane)
+    assert not lease.take_turn(io, control.machine.holder, pane)
+
+
+@pytest.mark.on("memory", "tmux")
+def test_with_the_lease_comes_what_was_typed_before_it(control: Control) -> None:
+    control.new("t", LINES)
+    io, pane = control.machine.io, read_pane(control.machine.io, "t")
+    tracker = StabilityTracker(control.machine, Observer(control.machine, pane), None)
+    for number in range(3):
+        written = control.send("t", b"other")
+        values = lease.take_lease_and_look(io, control.machine.holder, pane, (options.INPUT, options.TURN))
+        assert values is not None
+        seen = LastInput.parse(values[0])
+        assert seen is not None
+        assert seen.id == written.id, number
+        # what was looked at before that counts no more, once
+        assert not sending.is_untouched(control.machine, tracker, values[0])
+        assert sending.is_untouched(control.machine, tracker, values[0])

@@ -220,13 +220,8 @@ class _Leases:
 
     def change_and_stop_writing(self, session: str, values: Mapping[str, str | None]) -> None:
         """Set options of the session, and let others type again."""
-        if self._writes:
-            given_back: Mapping[str, str | None] = {**values, options.LEASE: None}
-            refused = self.io.change(session, given_back, unless=lease.lost(self.holder))
-            self._writes = False
-            if not refused:
-                return
-        self.io.change(session, values)
+        lease.release_lease(self.io, self.holder, session, values=values)
+        self._writes = False
 
     def end_turn(self, session: str) -> None:
         """Let another turn begin."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from tmuxctl.errors import Conflict
 from tmuxctl.terminal.tmux import options
-from tmuxctl.terminal.tmux.pane_io import Comparison, Condition, FieldTest, PaneIO, Reasons
+from tmuxctl.terminal.tmux.pane_io import Comparison, Condition, FieldTest, PaneIO
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.timing import TIMING
 from tmuxctl.value import Value, changed
+
+NO_VALUES: Mapping[str, str | None] = MappingProxyType({})
 
 
 class LeaseHolder(Value):
@@ -88,14 +91,18 @@ def take_turn(io: PaneIO, holder: LeaseHolder, pane: Pane) -> bool:
     return is_broken(asked, io.transport.machine) and take_lease(io, holder, asked, name=options.ASKER)
 
 
-def release_lease(io: PaneIO, holder: LeaseHolder, session: str, *, name: str = options.LEASE) -> None:
-    """Release the lease if it is still ours."""
-    io.change(session, {name: None}, unless=lost(holder, name))
-
-
-def lost(holder: LeaseHolder, name: str = options.LEASE) -> Reasons:
-    """What forbids to give a lease back: it is not ours any more."""
-    return {"leased": (FieldTest(name, Comparison.DIFFERS, str(holder)),)}
+def release_lease(
+    io: PaneIO,
+    holder: LeaseHolder,
+    session: str,
+    *,
+    name: str = options.LEASE,
+    values: Mapping[str, str | None] = NO_VALUES,
+) -> None:
+    """Release the lease if it is still ours; `values` of other options are set in the same list, and in any case."""
+    unless = {"leased": (FieldTest(name, Comparison.DIFFERS, str(holder)),)}
+    if io.change(session, {**values, name: None}, unless=unless) and values:
+        io.change(session, values)
 
 
 def leased_error(name: str) -> Conflict:
