@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from programs import SHELL
 from reading.looks import KEYS, kernel, look, program, thread
 
 from tmuxctl.control import Control
-from tmuxctl.control.observation.observer import Observer
+from tmuxctl.control.observation.observer import Glimpse, Observer
 from tmuxctl.control.observation.observing import StabilityTracker
 from tmuxctl.control.sessions import finding
 from tmuxctl.evidence import Kernel, Look
@@ -33,16 +35,39 @@ class Script(Observer):
         return self.looks[-1]
 
 
+class Time:
+    """Goes on only where it is slept, and keeps how long."""
+
+    def __init__(self, now: float) -> None:
+        self.now = now
+        self.slept: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+def make_tracker(
+    control: Control, observer: Observer, time: Time, last_input: LastInput | None = None
+) -> StabilityTracker:
+    machine = copy.copy(control.machine)
+    machine.clock = Clock(monotonic=lambda: time.now, sleep=time.sleep)
+    return StabilityTracker(machine, observer, last_input)
+
+
 @pytest.fixture
 def follow(control: Control) -> Callable[..., list[bool]]:
     """Whether the program is told to be idle at each of these looks."""
     control.new("s", SHELL)
 
     def following(*looks: Look, last_input: LastInput | None = None) -> list[bool]:
-        tracker = StabilityTracker(control.machine, Script(control, looks), last_input)
-        # a look is taken at the moment that it tells
-        tracker.clock = Clock(monotonic=lambda: tracker.newest.at)
-        return [tracker.observe() and tracker.verdict.state is State.IDLE for _ in looks]
+        time = Time(looks[0].at)
+        tracker = make_tracker(control, Script(control, looks), time, last_input)
+        found = []
+        for one in looks:
+            time.now = one.at
+            found.append(tracker.observe() and tracker.verdict.state is State.IDLE)
+        return found
 
     return following
 
@@ -97,23 +122,95 @@ class Heard(Watch):
 
 def test_what_belongs_together_is_looked_at_once_and_output_without_end_now_and_then(control: Control) -> None:
     control.new("s", SHELL)
-    tracker = StabilityTracker(control.machine, Script(control, [at_prompt(10.0)]), None)
-    now = [tracker.clock.monotonic()]
-    slept: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        slept.append(seconds)
-        now[0] += seconds
-
-    tracker.clock = Clock(monotonic=lambda: now[0], sleep=sleep)
-    now[0] += 1.0
-    assert tracker.sleep(Heard(3), 5.0)
+    time = Time(10.0)
+    tracker, slept = make_tracker(control, Script(control, [at_prompt(10.0)]), time), time.slept
     settle, pause = tracker.timing.settle_seconds, tracker.timing.pause_seconds
-    assert slept == [pytest.approx(settle)]
-    tracker.observe()
-    slept.clear()
+    time.now += 1.0
     assert tracker.sleep(Heard(3), 5.0)
-    assert len(slept) == 3
+    assert slept == pytest.approx([settle] * 3)
+    slept.clear()
     assert tracker.sleep(Heard(10**6), 5.0)
     assert sum(slept) == pytest.approx(pause)
     assert not tracker.sleep(Heard(0), 5.0)
+
+
+class Glimpsed(Script):
+    """The same, with a glimpse before them."""
+
+    glimpsed: Look
+    glimpses = 0
+
+    def glimpse(self) -> Glimpse:
+        self.glimpses += 1
+        return Glimpse(self.glimpsed.at, self.glimpsed.journal, self.glimpsed.quiet, self.glimpsed.kernel)
+
+
+@pytest.fixture
+def after_glimpse(control: Control) -> Callable[[Look, Look], tuple[bool, int]]:
+    """Whether the program is told to be idle at a look behind output and a glimpse, and how many glimpses there were."""
+    control.new("s", SHELL)
+
+    def following(glimpsed: Look, look: Look) -> tuple[bool, int]:
+        observer, time = Glimpsed(control, [look]), Time(glimpsed.at)
+        observer.glimpsed = glimpsed
+        tracker = make_tracker(control, observer, time)
+        assert tracker.sleep(Heard(1), 5.0)
+        time.now = look.at
+        return tracker.observe() and tracker.verdict.state is State.IDLE, observer.glimpses
+
+    return following
+
+
+def test_a_glimpse_of_a_program_that_waits_is_confirmed_by_the_look_behind_it(
+    after_glimpse: Callable[[Look, Look], tuple[bool, int]],
+) -> None:
+    assert after_glimpse(at_prompt(10.0), at_prompt(10.03)) == (True, 1)
+
+
+@pytest.mark.parametrize("changed", [{"switches": 10}, {"journal": 104}])
+def test_a_glimpse_confirms_nothing_if_something_happened_since(
+    after_glimpse: Callable[[Look, Look], tuple[bool, int]], changed: dict[str, Any]
+) -> None:
+    assert after_glimpse(at_prompt(10.0), at_prompt(10.03, **changed)) == (False, 1)
+
+
+def test_a_glimpse_of_a_program_that_read_and_read_again_confirms_nothing(
+    after_glimpse: Callable[[Look, Look], tuple[bool, int]],
+) -> None:
+    reads = [
+        look(screen, kernel(program("python3", thread("read", switches=switches))), at=at, quiet=at - 9.999)
+        for screen, switches, at in (("$ ", 9, 10.0), ("$ ", 9, 10.03), ("$ ", 10, 10.03), ("$ work", 9, 10.03))
+    ]
+    assert after_glimpse(reads[0], reads[1]) == (True, 1)
+    assert after_glimpse(reads[0], reads[2]) == (False, 1)
+    # its prompt may still be on its way
+    assert after_glimpse(reads[0], reads[3]) == (False, 1)
+
+
+def test_a_glimpse_of_a_program_at_work_confirms_nothing(
+    after_glimpse: Callable[[Look, Look], tuple[bool, int]],
+) -> None:
+    works = look(">>> ", kernel(program("python3", "running"), tty=KEYS), at=10.0)
+    assert after_glimpse(works, at_prompt(10.03)) == (False, 1)
+    unread = at_prompt(10.0)
+    assert unread.kernel is not None
+    unread = unread._replace(kernel=unread.kernel._replace(tty=KEYS._replace(unread=2)))
+    assert after_glimpse(unread, at_prompt(10.03)) == (False, 1)
+
+
+def test_right_after_an_input_the_first_look_is_not_taken_before_the_program_prints(control: Control) -> None:
+    control.new("s", SHELL)
+    # it stays just now, however long the test takes
+    clock = control.machine.transport.clock() + 60.0
+    pane = finding.find_session(control.machine, "s")
+    end = finding.open_journal(control.machine, pane).end()
+    time = Time(clock)
+    silent = make_tracker(control, Script(control, []), time, typed(clock, end))
+    assert silent.may_skip()
+    assert not silent.sleep(Heard(0), 5.0)
+    time.now += 1.0
+    assert not silent.may_skip()
+    # what was printed before anything could be heard of it counts
+    printed = make_tracker(control, Script(control, []), time, typed(clock, end - 1))
+    assert printed.may_skip()
+    assert printed.sleep(Heard(0), 5.0)

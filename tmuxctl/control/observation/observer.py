@@ -10,14 +10,14 @@ import os
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.control import foreground
 from tmuxctl.control.sessions import finding, records
 from tmuxctl.control.sessions.kept_profile import profile_of
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Hook, Kernel, LastMark, Look
-from tmuxctl.reading.evidence.tty_waits import list_program_names
+from tmuxctl.reading.evidence.tty_waits import assess_foreground, list_program_names
 from tmuxctl.reading.state import event_loops
 from tmuxctl.reading.state.judging import Verdict, judge
 from tmuxctl.terminal.input.paste import LastInput
@@ -35,6 +35,26 @@ if TYPE_CHECKING:
 
 MARKS_BACK = 1 << 16
 """Bytes of the newest output searched for the last shell mark."""
+
+
+class Glimpse(NamedTuple):
+    """The part of a look for which tmux is not asked."""
+
+    at: float
+    journal: int
+    quiet: float | None
+    kernel: Kernel | None
+
+    @property
+    def ended(self) -> bool:
+        """The kernel names no program."""
+        return not (self.kernel and self.kernel.programs)
+
+    @property
+    def waits(self) -> bool:
+        """A program waits for input, and has taken all there was."""
+        found = assess_foreground(self.kernel)
+        return found is not None and found.waits and not (found.tty and found.tty.unread)
 
 
 class Observer:
@@ -95,6 +115,22 @@ class Observer:
             taken = capture_session(self.io, self.pane.name, self.pane if taken and not self.pane.dead else None)
         return self.add_look(extent, probe, taken)
 
+    def glimpse(self) -> Glimpse:
+        """What can be told without tmux: how far the output reached, and the kernel."""
+        extent = self.journal.extent()
+        probe = self.transport.probe([(self.pane.pid, self.pane.tty)], level=self.level)[0]
+        quiet = _quiet_seconds(probe.wall, extent.grown, self.timing.file_ahead_seconds)
+        return Glimpse(probe.at, extent.end, quiet, probe.kernel)
+
+    def add_glimpse(self, glimpse: Glimpse) -> Look | None:
+        """Put a glimpse before the newest look, which is later, with the screen of that; None if the program has ended."""
+        newest = self.looks[-1]
+        if newest.kernel is None or glimpse.kernel is None:
+            return None
+        look = newest._replace(at=glimpse.at, journal=glimpse.journal, quiet=glimpse.quiet, kernel=glimpse.kernel)
+        self.looks.insert(len(self.looks) - 1, look)
+        return look
+
     def add_look(self, extent: JournalExtent, probe: Probe, capture: Capture) -> Look:
         """Put together what was asked in this order: how far the output reached, the kernel, the screen."""
         if capture.pane.id != self.pane.id:
@@ -152,7 +188,9 @@ class Observer:
     @property
     def evidence(self) -> Evidence:
         """The looks of the last seconds, and what can be known of this session at all."""
-        profile = self.profile
+        return self._evidence(self.profile)
+
+    def _evidence(self, profile: Profile | None) -> Evidence:
         return Evidence(
             looks=tuple(self.looks),
             proc=_best_level(self.looks),
@@ -239,7 +277,8 @@ class Observer:
 
     def verdict(self) -> Verdict:
         """The state, judged by the looks of the window."""
-        return judge(self.evidence, self.profile)
+        profile = self.profile
+        return judge(self._evidence(profile), profile)
 
     def at_prompt(self, offset: int) -> bool:
         """True if a marked shell stood at its prompt when its output had come to `offset`."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tmuxctl import evidence as evidences
 from tmuxctl.control.observation import wanting
-from tmuxctl.control.observation.observer import Observer
+from tmuxctl.control.observation.observer import Glimpse, Observer
 from tmuxctl.control.sessions import finding, summaries
 from tmuxctl.control.sessions.finding import cursor_at
 from tmuxctl.control.sessions.summaries import pane_detail, status_of, summarize
@@ -17,6 +17,7 @@ from tmuxctl.evidence import Kernel, Look
 from tmuxctl.model import Confidence, Session, State
 from tmuxctl.operations import current
 from tmuxctl.reading.state.judging import Verdict
+from tmuxctl.reading.text import patterns
 from tmuxctl.terminal.input.paste import LastInput
 from tmuxctl.terminal.panes.captures import Capture, capture_sessions
 from tmuxctl.terminal.tmux import layout
@@ -171,8 +172,9 @@ class StabilityTracker:
         self._observed_at = self._output_at = self._input_at = machine.clock.monotonic()
         self._verdict_since = self._unmoved_since = self._observed_at
         self._settle_seconds = self.timing.settle_seconds
-        # what a program that was just given something does before it prints is seen by the first look after that
-        self._journal_end = last_input.offset if last_input and self._is_fresh(last_input) else -1
+        self._glimpsed: tuple[float, Glimpse] | None = None
+        self._is_input_new = last_input is not None and self._is_fresh(last_input)
+        self._journal_end = last_input.offset if last_input and self._is_input_new else -1
 
     @property
     def newest(self) -> Look:
@@ -183,7 +185,7 @@ class StabilityTracker:
         """Take one look and judge; True if `verdict` is stable now."""
         earlier = self.observer.looks[-1] if self.observer.looks else None
         look = self.observer.observe()
-        self._observed_at = self.clock.monotonic()
+        self._observed_at, self._is_input_new = self.clock.monotonic(), False
         if earlier and self.is_stable and self._is_unchanged(earlier, look):
             return True
         self._settle_seconds = (
@@ -196,9 +198,7 @@ class StabilityTracker:
             quiet = self.timing.lively_seconds if look.quiet is None else look.quiet
             silent = quiet if self._journal_end < 0 else 0.0
             self._journal_end, self._output_at = look.journal, self._observed_at - silent
-        taken_before, self._input_taken = self._input_taken, self._input_taken or self.has_arrived(look)
-        if not (earlier and taken_before and evidences.is_unmoved(earlier, look)):
-            self._unmoved_since = self._observed_at
+        self._note_movement(earlier, look)
         before, self.verdict = self.verdict, self.observer.verdict()
         self.was_busy = self.was_busy or (
             self.verdict.state is State.BUSY and self.verdict.by is EvidenceKind.BUSY_MARK
@@ -213,11 +213,25 @@ class StabilityTracker:
                 self._verdict_since = self._observed_at
             # what is in flight between program, tmux and journal takes a moment to arrive, however many looks are taken
             since = self._verdict_since
-            if self.verdict.state in SETTLED:
-                # two looks that saw the same agree, though only at the second enough time had passed for a verdict
+            if self.verdict.state in SETTLED and patterns.ends_like_prompt(look.left):
+                # two looks that saw the same agree, though only at the second enough time had passed for a verdict; what shows
+                # no prompt may have printed one that is still on its way
                 since = min(since, self._unmoved_since)
             self.is_stable = self._observed_at - since >= self.timing.confirm_seconds
         return self.is_stable
+
+    def _note_movement(self, earlier: Look | None, look: Look) -> None:
+        """Notice whether the input was taken, and since when nothing has happened: by this look, and by the glimpse that was
+        had since the earlier one."""
+        seen = [(self._observed_at, look)]
+        if self._glimpsed and (glimpsed := self.observer.add_glimpse(self._glimpsed[1])):
+            seen.insert(0, (self._glimpsed[0], glimpsed))
+        self._glimpsed = None
+        for moment, one in seen:
+            taken_before, self._input_taken = self._input_taken, self._input_taken or self.has_arrived(one)
+            if not (earlier and taken_before and evidences.is_unmoved(earlier, one)):
+                self._unmoved_since = moment
+            earlier = one
 
     def _confirmed_not_reading(self, before: Verdict) -> bool:
         """Whether two looks in a row found for certain that nothing reads the terminal."""
@@ -243,6 +257,7 @@ class StabilityTracker:
         self.observer.looks.clear()
         self.verdict, self.is_stable, self._input_taken = UNSEEN, False, last_input is None
         self.was_busy = self.not_reading = False
+        self._glimpsed, self._is_input_new = None, last_input is not None
         self._output_at = self._input_at = self.clock.monotonic()
 
     def note_activity(self) -> None:
@@ -260,7 +275,8 @@ class StabilityTracker:
         else:
             # the longer a computation has taken, the less a small delay in noticing its silent end matters
             pause = min(self.timing.rare_pause_seconds, max(self.timing.pause_seconds, silent / PATIENCE))
-        return max(0.0, self._observed_at + pause - self.clock.monotonic())
+        latest = self._input_at if self._is_input_new else self._observed_at
+        return max(0.0, latest + pause - self.clock.monotonic())
 
     def _last_activity(self) -> float:
         """When the program last printed, or got an input."""
@@ -269,26 +285,47 @@ class StabilityTracker:
         return max(self._output_at, self.last_input.at - self.newest.at + self._observed_at)
 
     def may_skip(self) -> bool:
-        """True if the program printed and reported nothing since the last look, and the next one is not due."""
+        """True if the next look is not due, and the program printed and reported nothing since the last one or has only just
+        been given something: then `sleep` tells when to look."""
+        if self.seconds_until_due() <= 0.001:
+            return False
         events = self.observer.events
-        quiet = self.seconds_until_due() > 0.001 and self.observer.journal.end() == self._journal_end
+        quiet = self._is_input_new or self.observer.journal.end() == self._journal_end
         return quiet and not (events and events.has_news())
 
     def sleep(self, watch: Watch, longest: float) -> bool:
         """Sleep until a look is due, something happens or `longest` seconds have passed; True if something happened. What
         belongs together comes within a moment, and one look is enough for it."""
         began = self.clock.monotonic()
-        if not watch.wait(min(longest, self.seconds_until_due())):
+        answered = self._is_input_new and self.observer.journal.end() != self._journal_end
+        if not answered and not watch.wait(min(longest, self.seconds_until_due())):
             return False
+        self._is_input_new = False
         # a program that prints without end would cause looks without end
         flooded = self.is_stable and self._observed_at - self._input_at >= 1.0
         pause = self.timing.flood_pause_seconds if flooded else self.timing.pause_seconds
-        latest = min(max(self._observed_at + pause, self.clock.monotonic() + self._settle_seconds), began + longest)
+        # one that tells its end by itself needs no second look, and so no glimpse before the first
+        tells = bool(self.observer.mark_token or self.observer.events)
+        settle = self._settle_seconds
+        soonest = self.clock.monotonic() + (settle if tells else self.timing.pause_seconds)
+        latest = min(max(self._observed_at + pause, soonest), began + longest)
         while (left := latest - self.clock.monotonic()) > 0:
-            self.clock.sleep(min(left, self._settle_seconds))
-            if not watch.wait(0.0):
+            self.clock.sleep(min(left, settle))
+            if watch.wait(0.0):
+                continue
+            if tells or self._is_still(watch, latest, began + longest):
                 break
+            settle *= 2
         return True
+
+    def _is_still(self, watch: Watch, latest: float, deadline: float) -> bool:
+        """Have a glimpse and sleep on: if a program seems to wait, until a look can confirm it, else until `latest`. False if
+        something happened meanwhile."""
+        glimpse, moment = self.observer.glimpse(), self.clock.monotonic()
+        if glimpse.waits:
+            self._glimpsed = moment, glimpse
+            latest = min(moment + self.timing.confirm_seconds, deadline)
+        return glimpse.ended or not watch.wait(max(0.0, latest - moment))
 
     def _is_fresh(self, last_input: LastInput) -> bool:
         """Whether the program was given something only just now, which it shows when it has it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 
 def _family(names: str) -> frozenset[str]:
     return frozenset(names.split())
@@ -30,6 +32,7 @@ RELAYS = _family("script expect unbuffer sudo doas su runuser socat dtach abduco
 """Holders of an inner terminal that only pass bytes on: what counts is the program on that."""
 
 
+@lru_cache(maxsize=256)
 def base_name(name: str) -> str:
     """The name alone: `-bash`, `vim.basic`, `emacs-nox`, `mosh-client`, `tmux: client` are bash, vim, emacs, mosh, tmux."""
     name = name.lstrip("-")

@@ -104,10 +104,25 @@ class Foreground(Value):
         return self.tty is not None and self.tty.canonical and not self.tty.echo
 
 
+_assessed: dict[int, tuple[Kernel, Foreground]] = {}
+"""What the newest looks said, by the identity of what was looked at: each is judged several times, from look to look."""
+
+ASSESSED = 128
+
+
 def assess_foreground(kernel: Kernel | None) -> Foreground | None:
     """What one look of the kernel says of the foreground; None where it tells of no program."""
     if kernel is None or not kernel.programs:
         return None
+    known = _assessed.get(id(kernel))
+    if known is None or known[0] is not kernel:
+        if len(_assessed) >= ASSESSED:
+            _assessed.clear()
+        known = _assessed[id(kernel)] = kernel, _assess_foreground(kernel)
+    return known[1]
+
+
+def _assess_foreground(kernel: Kernel) -> Foreground:
     threads = _sort_threads(kernel)
     wait, waiters, remote_wrapper = _find_waiters(kernel, threads)
     first = waiters[0].thread if waiters else None
