@@ -104,6 +104,39 @@ def test_a_session_keeps_its_profile_when_the_file_changes(control: Control, pla
 
 
 @pytest.mark.on("tmux")
+def test_a_session_gets_the_profile_that_its_command_has_now(control: Control, place: Path):
+    """What was found for an earlier session is kept, and is not taken for what the files say now."""
+    folder = place / ".config/tmuxctl/profiles"
+    folder.mkdir(parents=True)
+    text = "schema: tmuxctl/profile@1\ndetect: {argv0: [cat]}\n"
+    assert control.new("a", ("cat",)).profile is None
+    (folder / "mine.yaml").write_text(text)
+    assert Control().new("b", ("cat",)).profile == "mine"
+    assert Control().new("c", ("cat",)).profile == "mine"
+    (folder / "mine.yaml").write_text(text + "size: 91x31\n")
+    screen = Control().screen(Control().new("d", ("cat",)).name)
+    assert (screen.cols, screen.rows) == (91, 31)
+    (folder / "mine.yaml").rename(folder / "yours.yaml")
+    assert Control().new("e", ("cat",)).profile == "yours"
+    assert Control().new("f", ("env", "X=1", "cat")).profile == "yours"
+    assert Control().new("g", ("tail", "-f", "/dev/null")).profile is None
+    (folder / "yours.yaml").unlink()
+    assert Control().new("h", ("cat",)).profile is None
+
+
+@pytest.mark.on("tmux")
+def test_a_profile_with_a_secret_is_kept_by_no_one(control: Control, place: Path):
+    folder = place / ".config/tmuxctl/profiles"
+    folder.mkdir(parents=True)
+    text = "schema: tmuxctl/profile@1\ndetect: {argv0: [cat]}\nenv: {API_TOKEN: hush-hush}\n"
+    (folder / "mine.yaml").write_text(text)
+    for name in ("a", "b"):
+        assert Control().new(name, ("cat",)).profile == "mine"
+    home = Path(control.machine.transport.home)
+    assert not [path for path in home.glob("*.json") if "hush-hush" in path.read_text()]
+
+
+@pytest.mark.on("tmux")
 def test_a_session_without_profile_has_none(control: Control, place: Path):
     bare = control.new("bare", ("python3", "-q"), profile="none")
     other = control.new("other", ("cat",))

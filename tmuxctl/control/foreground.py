@@ -1,13 +1,13 @@
 """Which profile counts: a shell's session runs many programs, and each has its own.
 
 The profiles of all programs are kept in the state folder as one file of JSON, written again when a profile's file has
-changed: no observation reads YAML.
+changed: no observation reads YAML. Those that commands were started with are kept in another one.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,10 @@ from tmuxctl.value import Value
 
 if TYPE_CHECKING:
     from tmuxctl.extensions import Extension
+
+
+MOST_STARTED = 64
+"""Commands whose profiles are kept."""
 
 
 class ProfileEntry(Value):
@@ -52,13 +56,30 @@ class KnownProfiles:
             self._by_name[name] = from_json(entry.frozen) if entry else None
         return self._by_name[name]
 
-    def _refresh(self) -> None:
-        from tmuxctl import extensions
-        from tmuxctl.profile_files import library
+    def find_started(self, about: str, choose: Callable[[], Profile | None]) -> Profile | None:
+        """The profile that `choose` finds for a command; `about` is all of the command that it goes by. What was found is kept
+        until a profile's file changes, unless it holds a secret."""
+        from tmuxctl.control.secret_values import without_secrets
 
+        path = f"{self.transport.home}/{layout.STARTED_PROFILES}"
+        key = _stamp_profiles(_list_profiles())
+        kept: dict[str, str] = {}
+        with suppress(TmuxctlError, OSError, ValueError, KeyError, TypeError):
+            record = read_object(self.transport, path)
+            kept = record["started"] if record["key"] == key else {}
+            if (found := kept.get(about)) is not None:
+                return from_json(found)
+        profile = choose()
+        frozen = to_json(without_secrets(profile)).decode()
+        if from_json(frozen) == profile and len(kept) < MOST_STARTED:
+            with suppress(TmuxctlError, OSError):
+                self.transport.put(path, to_record({"key": key, "started": {**kept, about: frozen}}))
+        return profile
+
+    def _refresh(self) -> None:
         self._refreshed_at = time.monotonic()
-        extensions_found = extensions.list_profiles()
-        key = [tmuxctl.__version__, *([one.path, *library.file_stamp(one.path)] for one in extensions_found)]
+        extensions_found = _list_profiles()
+        key = _stamp_profiles(extensions_found)
         if key == self._key:
             return
         self._key, self._by_name = key, {}
@@ -75,6 +96,19 @@ class KnownProfiles:
             self.transport.put(
                 path, to_record({"key": key, "programs": [(entry.names, entry.frozen) for entry in self._entries]})
             )
+
+
+def _list_profiles() -> Sequence[Extension]:
+    from tmuxctl import extensions
+
+    return extensions.list_profiles()
+
+
+def _stamp_profiles(found: Sequence[Extension]) -> list[Any]:
+    """What changes with any profile's file."""
+    from tmuxctl.profile_files import library
+
+    return [tmuxctl.__version__, *([one.path, *library.file_stamp(one.path)] for one in found)]
 
 
 def _load_entries(found: Sequence[Extension]) -> list[ProfileEntry]:

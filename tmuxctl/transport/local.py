@@ -405,11 +405,10 @@ class LocalTransport:
         return ProcessLoad(len(table.rows), memory, round(cpu / os.sysconf("SC_CLK_TCK"), 2))
 
     def which(self, program: str, path: str, folder: str) -> bool:
-        import shutil
-
         if "/" in program:
             return os.access(os.path.join(folder, program), os.X_OK)
-        return shutil.which(program, path=path) is not None
+        places = (os.path.join(one, program) for one in path.split(os.pathsep) if path)
+        return any(os.access(place, os.X_OK) and not os.path.isdir(place) for place in places)
 
     def marked(self, session_id: str) -> list[Process]:
         marker = b"TMUXCTL_SESSION=" + session_id.encode()

@@ -10,7 +10,6 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tmuxctl.control.secret_values import without_secrets
@@ -22,8 +21,10 @@ from tmuxctl.terminal.launch import hooks, launch
 from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.transport.base import check_environment, format_control_line
 from tmuxctl.untrusted import parse_json
+from tmuxctl.value import changed
 
 if TYPE_CHECKING:
+    from tmuxctl.control.foreground import KnownProfiles
     from tmuxctl.control.machine import Machine
     from tmuxctl.plugin import AppliedPlugin, Plugin
     from tmuxctl.results import Plan
@@ -92,7 +93,7 @@ class PreparedSession(NamedTuple):
 
 def new(machine: Machine, request: SessionRequest) -> Session:
     """Start the program and return its session; every step before tmux is undone if a later one fails."""
-    request = with_profile(request)
+    request = with_profile(request, machine.known)
     while True:
         try:
             return _create_session(machine, request)
@@ -175,13 +176,14 @@ def plan(machine: Machine, request: SessionRequest) -> Plan:
     )
 
 
-def with_profile(request: SessionRequest) -> SessionRequest:
-    """What is wanted together with its profile, and with the profile's command where none was given."""
+def with_profile(request: SessionRequest, known: KnownProfiles | None = None) -> SessionRequest:
+    """What is wanted together with its profile, and with the profile's command where none was given; `known` as
+    `choose_profile`."""
     if request.profile == "none":
         return request
     from tmuxctl.control.sessions import chosen_profile
 
-    found = chosen_profile.choose_profile(request.profile, request.command or (_user_shell(),))
+    found = chosen_profile.choose_profile(request.profile, request.command or (_user_shell(),), known)
     named = found.command if found and request.profile != "auto" else ()
     return request._replace(resolved=found, command=request.command or named)
 
@@ -273,7 +275,7 @@ def assemble(
         spec, told = hook_launch.with_hooks(spec, profile, folder)
         extra |= told
     marked = spec.env
-    spec = replace(spec, notes={**spec.notes, "folder": folder})
+    spec = changed(spec, notes={**spec.notes, "folder": folder})
     given: list[tuple[Plugin, SessionSpec]] = []
     applied: tuple[AppliedPlugin, ...] = ()
     if plugins:
@@ -308,9 +310,9 @@ def _keep_environment(
     that a plugin set counts as given."""
     variables = {name: before.get(name) if value == marked.get(name) else value for name, value in made.items()}
     known = {name: value for name, value in variables.items() if value is not None}
-    changed = {name for name in inherited if name in known and known[name] != before.get(name)}
+    altered = {name for name in inherited if name in known and known[name] != before.get(name)}
     taken_away = {name for name in inherited if name in before and name not in known}
-    inherited_still = set(inherited) - changed - taken_away - set(notes.get("given", ()))
+    inherited_still = set(inherited) - altered - taken_away - set(notes.get("given", ()))
     places = {**places, **notes.get("places", {})}
     return kept_environment.keep_variables(known, inherited_still, places, notes.get("secrets", {}))
 
@@ -411,7 +413,7 @@ def _add_shell_marks(spec: SessionSpec, folder: str) -> tuple[SessionSpec, str, 
     if found is None:
         return spec, "", {}
     files = {name: text.encode() for name, text in found.files.items()}
-    return replace(spec, argv=found.argv, env={**spec.env, **found.env}), token, files
+    return changed(spec, argv=found.argv, env={**spec.env, **found.env}), token, files
 
 
 def check_startable(machine: Machine, spec: SessionSpec) -> None:

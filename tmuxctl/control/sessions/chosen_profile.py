@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -10,11 +11,13 @@ from tmuxctl.profile_files import library
 from tmuxctl.terminal.input.keys import tmux_keys
 
 if TYPE_CHECKING:
+    from tmuxctl.control.foreground import KnownProfiles
     from tmuxctl.program_profile import Profile
 
 
-def choose_profile(choice: str, argv: Sequence[str]) -> Profile | None:
-    """The profile of a session to be: `auto` finds one by the command, `none` is none, else a name or a file.
+def choose_profile(choice: str, argv: Sequence[str], known: KnownProfiles | None = None) -> Profile | None:
+    """The profile of a session to be: `auto` finds one by the command, `none` is none, else a name or a file. `known` keeps
+    what was found by a command for the next one.
 
     NotFound `no_profile`, Usage `bad_profile`, Denied `unsafe_file`.
     """
@@ -22,6 +25,9 @@ def choose_profile(choice: str, argv: Sequence[str]) -> Profile | None:
         return None
     if choice != "auto":
         return library.load(choice, keys=tmux_keys)
+    if known is not None:
+        about = json.dumps([library.script_name(argv), library.program_name(argv)])
+        return known.find_started(about, lambda: choose_profile(choice, argv))
     try:
         name = library.detect(argv, keys=tmux_keys)
         return library.load(name, keys=tmux_keys) if name else None

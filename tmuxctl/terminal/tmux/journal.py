@@ -62,8 +62,7 @@ exec 3<&0 </dev/null >/dev/null 2>&1
 reader= ending=0
 trap finish USR1
 gap=1
-[ ! -e end ] || gap=0
-rm -f end
+if [ -e end ] || [ -L end ]; then gap=0; rm -f end; fi
 begin=1000000000000000
 set -- seg.*
 [ -e "$1" ] || set --

@@ -21,6 +21,9 @@ TURNS, LIMITED = "turns.json", "limited-"
 PROFILES = "profiles.json"
 """The profiles by the names of their programs, for the next process."""
 
+STARTED_PROFILES = "started-profiles.json"
+"""The profiles that commands were started with, for the next process."""
+
 LOCK, ADOPT_LOCK, RESTORE_LOCK = "lock", "adopt.lock", "restore.lock"
 
 # In the folder of a session.
