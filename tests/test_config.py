@@ -17,7 +17,7 @@ DOCUMENTED = """
 socket = "tmuxctl"
 binary = "tmux"
 size = "120x40"
-history = 20000
+history = 2000
 
 [wait]
 timeout = "30s"
@@ -80,7 +80,7 @@ def test_the_documented_file_says_exactly_the_defaults(home):
 
 def test_every_setting_has_its_type(home):
     settings = home.load()
-    assert (settings.tmux_socket, settings.tmux_size, settings.tmux_history) == ("tmuxctl", Size(120, 40), 20000)
+    assert (settings.tmux_socket, settings.tmux_size, settings.tmux_history) == ("tmuxctl", Size(120, 40), 2000)
     assert (settings.wait_timeout, settings.wait_ask_timeout) == (30.0, 120.0)
     assert (settings.limits_idle_kill, settings.journal_limit, settings.journal_keep) == (None, 64 << 20, 7 * 86400.0)
 
