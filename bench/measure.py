@@ -41,10 +41,12 @@ SUBJECTS = {
     "asking": "warm.asking",
     "new": "many.new",
     "ls200": "many.ls200",
+    "printing": "many.printing",
+    "history": "many.history",
     "base": "footprint.measure",
     "bad": "bad.measure",
 }
-RATIOS = ("hot", "warm", "new", "ls200")
+RATIOS = ("hot", "warm", "new", "ls200", "printing")
 TABLE = re.compile(r"(<!-- measured -->\n).*?(<!-- /measured -->)", re.DOTALL)
 HEAD = "| what | asked | measured | holds |\n|---|---|---|---|\n"
 

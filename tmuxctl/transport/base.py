@@ -111,10 +111,9 @@ class Resources(Value):
 
 
 class Watched(NamedTuple):
-    """What must not have changed for a session to be as it was: its first process, threads as pairs of a process and a thread of
-    it, and paths of files."""
+    """What must not have changed for a session to be as it was: threads as pairs of a process and a thread of it, and paths of
+    files."""
 
-    pid: int
     threads: tuple[tuple[int, int], ...]
     files: tuple[str, ...]
 
@@ -221,9 +220,8 @@ class Transport(Protocol):
         passphrase there), where the transport can: some milliseconds."""
 
     def stamp(self, watched: Watched) -> object | None:
-        """A value that is equal later only if the same is watched, and since then none of these threads has run, the process's row
-        in the process table is the same, and the files have neither grown nor been replaced. None where that cannot be told, or
-        something is gone."""
+        """A value that is equal later only if the same is watched, and since then none of these threads has run, and the files
+        have neither grown nor been replaced. None where that cannot be told, or something is gone."""
 
     def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
         """The machine's process table, as much of it as may be seen; only these processes if `pids` is given."""

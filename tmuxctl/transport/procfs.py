@@ -59,23 +59,20 @@ def read_stamp(watched: Watched) -> object | None:
     """`Transport.stamp` of this machine. How long a thread has run, in nanoseconds, tells each time that it woke (schedstat in
     linux/Documentation/scheduler/sched-stats.rst): its processor time in /proc/PID/stat is in hundredths of a second. Who waits for
     a terminal wakes when its settings change, too (n_tty_set_termios)."""
+    told: list[object] = [watched]
     try:
-        told: list[object] = [watched, _read_whole(f"/proc/{watched.pid}/stat")]
-        told += [_read_whole(f"/proc/{process}/task/{thread}/schedstat") for process, thread in watched.threads]
+        for process, thread in watched.threads:
+            handle = os.open(f"/proc/{process}/task/{thread}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                told.append(os.read(handle, 200))
+            finally:
+                os.close(handle)
         for path in watched.files:
             status = os.stat(path)
             told.append((status.st_ino, status.st_size, status.st_mtime_ns))
     except OSError:
         return None
     return told
-
-
-def _read_whole(path: str) -> bytes:
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        return os.read(handle, 8192)
-    finally:
-        os.close(handle)
 
 
 class LocalKernelFiles:

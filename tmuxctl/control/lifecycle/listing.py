@@ -142,12 +142,13 @@ def _watched_until_changed(machine: Machine, pane: Pane, observed: ObservedState
         return None
     if verdict.state is State.STARTING or verdict.until or kernel is None or kernel.inner or not kernel.programs:
         return None
-    threads = tuple((program.pid, thread.id) for program in kernel.programs for thread in program.threads)
+    threads = {(program.pid, thread.id) for program in kernel.programs for thread in program.threads}
     if len(threads) > WATCHED_THREADS or any(program.level == NONE for program in kernel.programs):
         return None
     folder = f"{session_folder(machine, pane.id)}/{layout.JOURNAL}"
     newest = max((name for name in machine.transport.files(folder) if name.startswith("seg.")), default="")
-    return Watched(pane.pid, threads, (folder, f"{folder}/{newest}"))
+    # the shell runs if another program comes to the foreground
+    return Watched((*sorted(threads | {(pane.pid, pane.pid)}),), (folder, f"{folder}/{newest}"))
 
 
 def _why_not_observed(machine: Machine, pane: Pane) -> str | None:
