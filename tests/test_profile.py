@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import textwrap
+import time
 from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -253,6 +255,29 @@ def test_what_is_wrong_in_a_file_is_named_with_its_line(either_parser, text, lin
     assert error.message.startswith(f"shop.yaml line {line}: "), error.message
     assert said in error.message
     assert hint in error.hint
+
+
+TRYING = r"""
+from tmuxctl.profile_files import patterns
+sound = r"^(?P<q>.{0,300}?)(?:  \(press RETURN\))?$"
+assert patterns.search_steps(sound, patterns.ROW) > patterns.STEPS_LIMIT
+print("trying", flush=True)
+for _ in range(150):
+    assert patterns.find_problem(sound) is None
+"""
+
+
+def test_a_sound_pattern_is_taken_where_its_trial_gets_no_processor():
+    with subprocess.Popen([sys.executable, "-c", TRYING], stdout=subprocess.PIPE, cwd=ROOT) as trying:
+        assert trying.stdout
+        assert trying.stdout.readline() == b"trying\n"
+        for _ in range(3):
+            # as long as all trials of a pattern may take, and in the middle of one
+            time.sleep(0.05)
+            trying.send_signal(signal.SIGSTOP)
+            time.sleep(0.6)
+            trying.send_signal(signal.SIGCONT)
+        assert trying.wait(60) == 0
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,8 @@ class ProfileTiming(Value):
 
     fresh_seconds: float = 2.0  # how long a profile may be cached before its file is looked at again
     trial_seconds: float = 0.5
-    """How long all searches of a pattern's trial may take; those of a sound pattern take a hundredth of it."""
+    """How long all searches of a pattern's trial may take; those of a sound pattern take a hundredth of it. A trial that had the
+    processor for less than half of it is made again."""
     search_seconds: float = 0.05  # seconds of the processor for one search of a trial that no alarm can end
     version_seconds: float = 10.0  # how long a program may take to print its version
     exit_seconds: float = 5.0  # how long a program may take to end when it is told to

@@ -127,8 +127,10 @@ def test_what_is_no_sessions_folder_is_not_written_to(outside: None, session: Pa
 
 def test_a_full_disk_is_no_trouble(session: Path) -> None:
     words = [sys.executable, "-m", "tmuxctl", "hook", "Stop", "{}"]
+    # coverage.py would complain that it cannot write either
+    around = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     done = subprocess.run(
-        words, env={**os.environ, "TMUXCTL_EVENTS": str(session), "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True,
+        words, env={**around, "TMUXCTL_EVENTS": str(session), "PYTHONDONTWRITEBYTECODE": "1"}, capture_output=True,
         timeout=60, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
