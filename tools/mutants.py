@@ -228,7 +228,10 @@ def main() -> None:
     ]
     if chosen:
         try_changes(chosen)
-    print_scores(list(read_scores(FOLDER)))
+    scores = list(read_scores(FOLDER))
+    if not scores:
+        raise SystemExit(f"no change has a name like {' or '.join(given.patterns)}")
+    print_scores(scores)
 
 
 if __name__ == "__main__":
