@@ -242,5 +242,7 @@ def test_a_box_ends_where_its_frame_does() -> None:
     assert menu("\n".join(rows), x=3, y=2).question == "Really?"
     parted = ["┌── Title ─────┐", "│ Really?      │", "├──────────────┤", *rows[2:]]
     assert menu("\n".join(parted), x=3, y=3).question == "Really?"
+    foreign = ["┌── Other ─────┐", "text", "│              │", *rows[2:]]
+    assert menu("\n".join(foreign), x=3, y=3).question == ""
     untold = ["┌── Title ─────┐", "│              │", *rows[2:]]
     assert menu("\n".join(untold), x=3, y=2).question == "Title"

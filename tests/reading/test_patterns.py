@@ -288,6 +288,7 @@ def test_a_likely_prompt_is_short_and_no_sentence() -> None:
     assert patterns.is_likely_prompt("x" * 119 + ">")
     assert not patterns.is_likely_prompt("x" * 120 + ">")
     assert patterns.is_likely_prompt("│ > ")
+    assert patterns.is_likely_prompt("│ a b c d e>")
     assert not patterns.is_likely_prompt("Computing >")
     assert not patterns.is_likely_prompt("text")
 
@@ -338,7 +339,8 @@ def test_a_box_at_the_bottom_is_a_frame() -> None:
     def framed(rows: str) -> bool:
         return patterns.is_framed(patterns.read_screen(look(rows)))
 
-    assert framed("text\n  ╰──")
+    for edge in "╭╰│┃╔╚║":
+        assert framed(f"text\n  {edge}──")
     assert framed("│" + "\nx" * 11)
     assert not framed("│" + "\nx" * 12)
     assert not framed("text │")

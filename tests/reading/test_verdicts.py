@@ -483,6 +483,11 @@ VERDICTS: dict[str, tuple[Evidence, Profile | None, str, str]] = {
         "unknown - - settle guess",
         "quiet for 4 s without a prompt of profile py",
     ),
+    "a shell that has begun its prompt at an unknown time": (
+        evidence(look(PROMPT, BASH, mark=marked("A"), quiet=None)), None,
+        "busy - printing shell-mark likely",
+        "the shell draws its prompt",
+    ),
     "an editor of another machine that draws now and then": (
         drawing("~\n~\n~", None, every=1.0, seconds=5, alternate=True), None,
         "idle editor - prompt guess",

@@ -53,10 +53,15 @@ SHOP = Profile(
         (["more>"], True),
         (["line> ", "screen> ", "a shop> "], False),
         (["shop>buy"], False),
-        (["! " * 7 + "shop> buy"], False),
         (["", "  "], False),
         ([], False),
     ],
 )
 def test_a_prompt_is_found_in_a_row_of_its_own_with_what_was_typed_behind_it(rows: list[str], shown: bool) -> None:
     assert shows_prompt(rows, list_row_prompts(SHOP)) is shown
+
+
+def test_of_a_row_with_many_ends_of_prompts_the_first_eight_count() -> None:
+    anywhere = list_row_prompts(Profile(name="shop", prompt=(Rule("ready", r"shop> ?$", "cursor-line"),)))
+    assert shows_prompt(["! " * 7 + "shop> buy"], anywhere)
+    assert not shows_prompt(["! " * 8 + "shop> buy"], anywhere)
