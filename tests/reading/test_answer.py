@@ -186,7 +186,7 @@ def test_a_profile_tells_the_prompt_from_what_stands_before_it() -> None:
 
 
 def test_a_prompt_of_a_profile_begins_where_its_pattern_says_that_it_does() -> None:
-    for pattern, text in ((r"(?i)^p\d+> ?", "ab"), (r"p\d+> ?$", "abP7>")):
+    for pattern, text in ((r"(?i)^p\d+> ?", "ab"), (r"\AP\d+> ?", "ab"), (r"p\d+> ?$", "abP7>")):
         profile = Profile(name="p", prompt=(Rule("prompt", pattern),))
         assert said("x\nabP7>", prompt="me$ ", profile=profile).text == text
     titled = Profile(name="p", prompt=(Rule("prompt", r"(?i)^p\d+> ?", "title"),))
