@@ -1,4 +1,4 @@
-"""Give the program more environment, from a file, single values or secrets; or less of the caller's.
+"""Give the program variables from a file, single values and secrets, or remove variables.
 
 A file is read as dotenv files are: `#` comments, an optional `export`, values bare, in 'single quotes' (as they are) or
 in "double quotes" (with \\n, \\t, \\", \\\\ and \\$), over several lines if need be. Nothing is expanded.

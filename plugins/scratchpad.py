@@ -1,4 +1,4 @@
-"""Share a folder with the other sessions of a group: `.scratchpad` in each one's folder, $TMUXCTL_SCRATCHPAD for its programs.
+"""Share a folder with the other sessions of a group: each finds it as `.scratchpad` and in $TMUXCTL_SCRATCHPAD.
 
 It lies in `$XDG_STATE_HOME/tmuxctl/scratchpads/NAME` and stays when its sessions are gone; beside it is noted which of them
 have a link to it, and where.

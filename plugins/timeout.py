@@ -1,4 +1,4 @@
-"""End the program after a while, however busy it is, or once it has done nothing for long enough.
+"""End the program after a time, or after a time in which it was idle.
 
 tmux itself keeps the time: no process of ours waits, and no `timeout` stands between the program and its terminal.
 """

@@ -1,4 +1,4 @@
-"""Start in a git worktree of a branch, and take the worktree away again once nothing in it would be lost.
+"""Start in a git worktree of a branch, and remove the worktree at the end if nothing in it would be lost.
 
 It lies outside the repository, in `$XDG_STATE_HOME/tmuxctl/worktrees/REPOSITORY/BRANCH`; beside it a record says whose it is
 and what was put into it. Git is never asked by way of the worktree's own files: a program may have rewritten them.

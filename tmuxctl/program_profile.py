@@ -60,8 +60,8 @@ class Rule(Value):
     """`confirm`: of a question: `confirm choice approval trust password pager keys question`; of a prompt: `prompt line
     editor tui`"""
     question: Question | None = None
-    """`'(?P<q>Overwrite .+)'`: the question's text is the group `q`, of several rows too; without it the row that
-    fitted, with `menu` all rows above the list"""
+    """`'(?P<q>Overwrite .+)'`: the group `q` is the question's text, of one or several rows; without it the text is the
+    row that matched, or with `menu` all rows above the list"""
     options: Options = NOTHING
     """`{yes: [y, Enter], no: [n, Enter]}`: the possible answers, and the keys of each; none if any text is an answer; a
     `choice` without options takes the numbered list above the cursor"""
@@ -90,8 +90,8 @@ class Rule(Value):
     by a word's first letter and Enter (`typed`: `(Y)es/(N)o`). In an approval or a trust question the options are named
     `allow`, `always` and `deny` by the meaning of their words; `options` then only replaces keys"""
     hidden: bool = False
-    """`true`: of a `password` that the program reads key by key: it shows nothing of them, or stars. Without `hidden` a
-    secret is typed only where the terminal takes whole lines and does not show them"""
+    """`true`: of a `password` that the program reads key by key: it shows nothing, or stars. Without `hidden` a secret
+    is typed only where the terminal takes whole lines and does not show them"""
     strip: Patterns = ()
     """`'^ Tip: '`: with `menu`: rows above the list that do not belong to the question"""
 

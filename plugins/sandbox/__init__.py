@@ -1,4 +1,4 @@
-"""Keep the program to its folder: it writes there and nowhere else, and sees neither your home nor any tmux.
+"""Let the program write only to its folder; it sees neither your home nor any tmux.
 
 On Linux bubblewrap gives it a view of the machine of its own, and a filter of system calls closes what such a view
 leaves open. It commits to a private copy of your repository, and what it committed is brought back. On macOS a profile

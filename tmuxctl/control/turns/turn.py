@@ -161,7 +161,9 @@ def answer_to(machine: Machine, session: str, holding: str) -> Output:
         at = kept.data.rfind(wanted) if wanted else -1
         if at < 0:
             raise NotFound(
-                f"no input to {pane.name} contains {ascii(holding[:40])}", reason="no_input", hint="tmuxctl log"
+                f"no input to {pane.name} contains {ascii(holding[:40])}",
+                reason="no_input",
+                hint=f"tmuxctl log {pane.name}",
             )
         line = max(kept.data.rfind(b"\n", 0, at) + 1, at - PROMPT_BYTES)
         from tmuxctl.control.output import printed
