@@ -34,7 +34,9 @@ def find_problem(pattern: str) -> str | None:
     except (re.error, OverflowError, RecursionError) as error:
         return f"not a regular expression: {error}"
     if search_steps(pattern, ROW) > STEPS_LIMIT and _takes_long(pattern):
-        return "the pattern can take too long: it repeats a repetition, or repeats the same characters twice in a row"
+        return (
+            "it can take too long on a screen: it repeats a repetition, or repeats the same characters twice in a row"
+        )
     return None
 
 
