@@ -175,8 +175,8 @@ class Control:
     ) -> results.Written:
         """Type text exactly as given, then press Enter, and return without waiting.
 
-        With --wait-text it waits as `wait --text` does: the output after this text has to match, and its echo never does.
-        With --screen it then prints the screen: one command for what takes three. Its state is not judged.
+        With --wait-text it then waits, as `wait --text` does, for output after this text that matches; the echo of the
+        text does not count. With --screen it then prints the screen, without a state. So one command does what three do.
 
         Nothing in the text is special: no key names, no formats, no shell syntax. Text that begins with - goes after
         --. Nothing is typed while a person types, after the program has ended, or if the terminal would cut the text.
