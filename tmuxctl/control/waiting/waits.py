@@ -233,11 +233,17 @@ class Waiter:
         given: LastInput | None,
         *,
         steady: StabilityTracker | None = None,
+        watched: bool = False,
     ) -> None:
+        """`watched`: output is waited for before any is looked for, because what is searched has only just begun."""
         self.machine, self.pane, self.wanted = machine, pane, wanted
         self.timing, self.clock = machine.timing.wait, machine.clock
         self.began = self.changed = self.asked = machine.clock.monotonic()
         self.journal: Journal = finding.open_journal(machine, pane)
+        self.watch: Watch | None = None
+        self.steady = steady
+        if watched:
+            self._open_watch()
         self.seen: Seen | None = None
         self.text, self.gone = find_search(wanted.text), find_search(wanted.gone)
         if self.text:
@@ -246,14 +252,12 @@ class Waiter:
             self.seen = Seen(machine, pane, self.journal, since, given if since is None else None)
         self.offset = self.seen.offset if self.seen else self.journal.end()
         self.base = self._base(since)
-        self.steady = steady
         if wanted.state and not steady:
             from tmuxctl.control.observation.observer import Observer
             from tmuxctl.control.observation.observing import StabilityTracker
 
             self.steady = StabilityTracker(machine, Observer(machine, pane), given)
             self.steady.load_looks()
-        self.watch: Watch | None = None
         self.gone_session = False
         self._measured = (self.began, self.offset)
 
@@ -318,7 +322,9 @@ class Waiter:
         deadline = None if limit is None else limit + (self.clock.monotonic() if anew else self.began)
         if found := self.holds(deadline):
             return found
-        watch, heard = self._open_watch(), True
+        # whatever came since a watch was opened ends its first sleep
+        heard = self.watch is None or self.behind or self._may_be_more()
+        watch = self._open_watch()
         self.asked = self.clock.monotonic()
         while True:
             wake = self._take_in(heard)
