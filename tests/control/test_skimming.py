@@ -47,7 +47,20 @@ CONTROLS = [
 ]  # fmt: skip
 CALM = ["\r\n", "\r\n", "\r\n", "\x1b[31m", "\x1b[0m", "\x1b[K", "\t", "\r\r\n"]
 
-PATTERNS = [
+IN_LINES = [
+    "^$",
+    "^ *$",
+    "^ab$",
+    "abc$",
+    "^[a-c]{4,8}$",
+    r"^\d+$",
+    r"^[a-c]+\d{2}$",
+    "^x?1?$",
+    r"^\w{9}$",
+    "^[abc ]{12}$",
+]
+
+PATTERNS = IN_LINES * 3 + [
     "abc", "abab", "a b c", "ab  ab", "^abc$", "^ab$", "^a b$", "abc$", "^$", "x1+2", "(abc|x1)12", r"\$ $", r"\$$", "^12$",
     r"^[a-c]+12$", r"^\d+$", r"(\w)(\w)12", "abc.*x1", r"ab\s+c", r"c\nx1", r"abc\Z", r"\Aabc", "(?i)ABC12", "é漢", "e\u0301",
     r"^ab *x1", "c   a", "a?b12", "12{2}", r"\babc\b", "(?<=c)x1", "x1(?!2)a", "[^a]bc12", "─", "b12b", "  12", "12  ", "😀a",
@@ -89,6 +102,11 @@ class Folder:
 def output(chance: random.Random) -> bytes:
     """Some output; most of it only goes on at its end."""
     pieces: list[str] = []
+    if chance.random() < 0.4:
+        # nothing but lines: each is a match, an echo, or nearly one
+        return "".join(
+            chance.choices(["ab", "abc", "c", "x1", "12", " ", "\r\n", "\r\n"], k=chance.choice([30, 300]))
+        ).encode()
     calmness = chance.choice([0.7, 0.95, 1.0, 1.0])
     for _ in range(chance.choice([3, 10, 40, 200, 500])):
         calm = chance.random() < calmness

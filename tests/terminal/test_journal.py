@@ -80,18 +80,21 @@ def test_an_empty_journal_is_empty(tmp_path):
     assert read.read(0) == read.tail(10) == JournalSlice(b"", 0, 0, False)
 
 
-def test_reading_on_leaves_nothing_out(tmp_path):
+def test_reading_on_is_about_the_newest_segment_that_was_seen(tmp_path):
     read = kept(tmp_path, s0=b"abc", s3=b"de")
-    assert read.read_on(0, 100) == JournalSlice(b"abcde", 0, 5, False)
+    assert read.read_on(0, 100) == JournalSlice(b"", 0, 0, False)
+    assert read.read(0).end == 5
     with open(tmp_path / "journal" / "seg.000000000000003", "ab") as file:
         file.write(b"fg")
     (tmp_path / "journal" / "seg.000000000000007").write_bytes(b"h")
-    assert read.read_on(5, 100) == JournalSlice(b"fg", 5, 7, False)
+    assert read.read_on(5, 1) == JournalSlice(b"f", 5, 6, False)
+    assert read.read_on(6, 100) == JournalSlice(b"g", 6, 7, False)
+    assert read.read_on(7, 100) == JournalSlice(b"", 7, 7, False)
+    assert read.extent().end == 8
     assert read.read_on(7, 100) == JournalSlice(b"h", 7, 8, False)
-    assert read.read_on(8, 100) == JournalSlice(b"", 8, 8, False)
+    assert read.read_on(0, 100) == JournalSlice(b"", 0, 0, False)
     (tmp_path / "journal" / "seg.000000000000007").unlink()
-    (tmp_path / "journal" / "seg.000000000000010").write_bytes(b"xyz")
-    assert read.read_on(8, 2) == JournalSlice(b"xy", 10, 12, True)
+    assert read.read_on(7, 100) == JournalSlice(b"", 7, 7, False)
 
 
 def test_segments_are_read_as_one_stream(tmp_path):

@@ -106,7 +106,7 @@ class Skimmer:
 
     def _matches(self, text: bytes, whole: bytes) -> bool:
         """Search lines that are drawn as they came; True, too, of others, and where the search might take long."""
-        as_it_came = text.isascii() and not any(odd in whole for odd in (b"\x1b", b"\t", b" \r\n"))
+        as_it_came = text.isascii() and b"\x1b" not in whole and b"\t" not in text and b" \r\n" not in text
         line = self._line or b""
         # where the part before ends with blanks beyond the edge, a line may end too
         if not as_it_came or (line.endswith(b" ") and len(line) > self._cols) or self._shows_typed(text):

@@ -60,12 +60,13 @@ class Seen:
         self.base = self.offset
         self.feed()
 
-    def feed(self) -> int:
-        """Take in new output, at most a step of it: a pattern has to be tried on each; how far the journal was read."""
+    def feed(self, *, quick: bool = False) -> int:
+        """Take in new output, at most a step of it: a pattern has to be tried on each; how far the journal was read. `quick`
+        takes what is found without a look at the journal's folder."""
         if not self.journal.streams:
             return self._look_again()
-        part = self.journal.read_on(self.offset, STEP)
-        self.may_be_more = bool(part.data)
+        part = self.journal.read_on(self.offset, STEP) if quick else self.journal.read(self.offset, STEP)
+        self.may_be_more = quick and bool(part.data)
         self.behind = bool(part.data) and (part.truncated or len(part.data) == STEP)
         if self._skimmer and not part.truncated and part.data and self._skimmer.take(part.data):
             self.offset = part.end

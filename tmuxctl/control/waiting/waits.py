@@ -17,7 +17,7 @@ from tmuxctl.operations import Call, current, to_json, under
 from tmuxctl.results import Wait, Waits
 from tmuxctl.terminal.input.paste import LastInput, ended_error
 from tmuxctl.terminal.tmux import layout, server
-from tmuxctl.terminal.tmux.journal import Journal
+from tmuxctl.terminal.tmux.journal import Journal, JournalExtent
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.value import Value, changed
 from tmuxctl.vocabulary import EvidenceKind, WaitCondition
@@ -214,11 +214,17 @@ def _together(names: tuple[str, ...], ends: dict[str, Wait | BaseException], eve
 
 
 class _Wake(Value):
-    """What a wait found when it woke: whether anything was heard of, the journal has ended, output was added to it."""
+    """What a wait found when it woke: whether anything was heard of, how far the journal reached before it was read (None if it
+    was read without asking), whether output was added to it."""
 
     heard: bool
-    finished: bool
+    extent: JournalExtent | None
     grown: bool
+
+    @property
+    def finished(self) -> bool:
+        """Whether the journal had ended before it was read."""
+        return self.extent is not None and self.extent.finished
 
 
 class Waiter:
@@ -350,9 +356,13 @@ class Waiter:
 
     def _take_in(self, heard: bool) -> _Wake:
         """Read what came, if anything was heard of. Whether the journal has ended is asked before a read that finds nothing."""
-        if heard and self.seen and self.journal.streams and self._grow():
-            return _Wake(heard, False, True)
-        return _Wake(heard, heard and self.journal.finished(), heard and self._grow())
+        if not heard:
+            return _Wake(False, None, False)
+        if self.seen and self.journal.streams and self._grow(quick=True):
+            return _Wake(True, None, True)
+        extent = self.journal.extent()
+        unread = not self.journal.streams or extent.end != self.offset
+        return _Wake(True, extent, unread and self._grow())
 
     def _skim(self) -> None:
         """Draw only output in which the text may be."""
@@ -382,7 +392,7 @@ class Waiter:
         """True if the journal's end turns out to be the program's; Conflict if what is waited for is not kept any more."""
         if wake.finished and not wake.grown and self._ask():
             return True
-        if not wake.heard or self.behind or self._may_be_more() or not self._unheard():
+        if not wake.heard or self.behind or self._may_be_more() or not self._unheard(wake):
             return False
         # the journal of a server that dies ends before the program does
         if self._ask():
@@ -499,20 +509,20 @@ class Waiter:
     def _wants(self, verdict: Verdict) -> str | None:
         return wanting.what_is_wanted(self.steady.observer, verdict) if self.steady else None
 
-    def _grow(self) -> bool:
+    def _grow(self, *, quick: bool = False) -> bool:
         """Take in what came since the last look."""
-        end = self.seen.feed() if self.seen else self.journal.end()
+        end = self.seen.feed(quick=quick) if self.seen else self.journal.end()
         grown = end != self.offset
         if grown:
             self.offset, self.changed = end, self.clock.monotonic()
         return grown
 
-    def _unheard(self) -> bool:
+    def _unheard(self, wake: _Wake) -> bool:
         """True if what is waited for is output, which is not kept any more though the program goes on."""
         wanted = self.wanted
         if not (self.text or self.gone or wanted.change or wanted.settle is not None):
             return False
-        extent = self.journal.extent()
+        extent = wake.extent if wake.extent and not wake.grown else self.journal.extent()
         return (extent.finished or extent.end < self.offset) and self._alive()
 
     def _stopped(self) -> Conflict:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import dropwhile
-from typing import Any
+from typing import Any, cast
 
 from tmuxctl import widths
 
@@ -59,6 +59,9 @@ FEED = 1 << 18
 
 SCROLLED = 256
 """Rows that scroll away before they are made text."""
+
+BLOCK = 256
+"""Rows that are counted at once."""
 
 Row = str | list[str]
 """A text while each of its characters is a cell; else a list of cells, with an empty one behind each wide character."""
@@ -165,9 +168,12 @@ class Lines:
     def newest(self, count: int) -> tuple[str, bool]:
         """The last lines of the text, with at least `count` characters; and whether they are all that were ever written."""
         first = len(self._done) + len(self._rows)
-        if first * (self.cols + 1) < count:
-            first = 0
         while first and (count > 0 or self._goes_on(first - 1)):
+            size = self._count_block(first) if count > 0 else 0
+            if size and size < count:
+                first -= BLOCK
+                count -= size
+                continue
             first -= 1
             count -= len(self._row_text(first) or "") + 1
         return self._text(first), not (first or self._dropped)
@@ -212,9 +218,22 @@ class Lines:
         self._decode, self._rest, self._skips = before._decode, before._rest, before._skips
         return self
 
+    def _count_block(self, behind: int) -> int:
+        """The characters of the block of rows before this one, ends of rows among them; 0 if not all of it scrolled away."""
+        block = self._done[behind - BLOCK : behind] if BLOCK <= behind <= len(self._done) else []
+        return 0 if None in block else sum(map(len, cast("list[str]", block))) + len(block)
+
     def _text(self, first: int) -> str:
         parts: list[str] = []
         joiner = RowJoiner(parts.append)
+        last = len(self._done)
+        if None not in self._done[first:] and not any(self._done_wrapped[max(0, first - 1) :]):
+            # lines of one row each, up to the last that is not blank
+            while last > first and not cast("str", self._done[last - 1]).strip():
+                last -= 1
+            if last > first:
+                joiner.add("\n".join(map(str.rstrip, cast("list[str]", self._done[first:last]))), joined=False)
+                first = last
         for at in range(first, len(self._done) + len(self._rows)):
             joiner.add(self._row_text(at), joined=at > 0 and self._goes_on(at - 1))
         return "".join(parts)

@@ -196,6 +196,7 @@ class Journal:
         """Start, end, finished and growth from one look at the folder; all zero for a journal that is not there."""
         files = self.transport.files(self.folder)
         starts = _list_starts(files)
+        self._newest = starts[-1] if starts else None
         if not starts:
             return JournalExtent(0, 0, "end" in files)
         # a segment that was just begun is empty: the one before it holds the last byte
@@ -242,13 +243,12 @@ class Journal:
         return JournalSlice(b"".join(pieces), begin, position, truncated)
 
     def read_on(self, offset: int, limit: int) -> JournalSlice:
-        """The same without a look at the folder where the segment that was the newest goes on. What a later one holds is left
-        for the next call: until a call gives nothing, more may be there."""
+        """The same of the segment that was the newest, without a look at the folder: what a later one holds is left out."""
+        data = b""
         if self._newest is not None and self._newest <= offset:
             with suppress(NotFound):
-                if data := self._read_segment(self._newest, offset, limit):
-                    return JournalSlice(data, offset, offset + len(data), False)
-        return self.read(offset, limit)
+                data = self._read_segment(self._newest, offset, limit)
+        return JournalSlice(data, offset, offset + len(data), False)
 
     def tail(self, limit: int) -> JournalSlice:
         """The last `limit` bytes, or as many of them as are kept."""
