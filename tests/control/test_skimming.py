@@ -64,6 +64,7 @@ PATTERNS = IN_LINES * 3 + [
     "abc", "abab", "a b c", "ab  ab", "^abc$", "^ab$", "^a b$", "abc$", "^$", "x1+2", "(abc|x1)12", r"\$ $", r"\$$", "^12$",
     r"^[a-c]+12$", r"^\d+$", r"(\w)(\w)12", "abc.*x1", r"ab\s+c", r"c\nx1", r"abc\Z", r"\Aabc", "(?i)ABC12", "é漢", "e\u0301",
     r"^ab *x1", "c   a", "a?b12", "12{2}", r"\babc\b", "(?<=c)x1", "x1(?!2)a", "[^a]bc12", "─", "b12b", "  12", "12  ", "😀a",
+    "▒", "│", "bc", "^a",
 ]  # fmt: skip
 
 
@@ -105,10 +106,10 @@ def output(chance: random.Random) -> bytes:
     if chance.random() < 0.4:
         # nothing but lines: each is a match, an echo, or nearly one
         return "".join(
-            chance.choices(["ab", "abc", "c", "x1", "12", " ", "\r\n", "\r\n"], k=chance.choice([30, 300]))
+            chance.choices(["ab", "abc", "c", "x1", "12", " ", "\r\n", "\r\n"], k=chance.choice([30, 100]))
         ).encode()
     calmness = chance.choice([0.7, 0.95, 1.0, 1.0])
-    for _ in range(chance.choice([3, 10, 40, 200, 500])):
+    for _ in range(chance.choice([3, 10, 20, 40, 80])):
         calm = chance.random() < calmness
         controls = CALM if calm else CONTROLS
         pieces += chance.choices(WORDS[: 11 if calm else len(WORDS)], k=chance.randint(0, 6))
@@ -121,7 +122,7 @@ def output(chance: random.Random) -> bytes:
 
 def chunks(chance: random.Random, data: bytes) -> list[bytes]:
     """The output as it comes: cut anywhere."""
-    cuts = sorted(chance.randrange(len(data) + 1) for _ in range(chance.choice([0, 1, 5, 30, 60])))
+    cuts = sorted(chance.randrange(len(data) + 1) for _ in range(chance.choice([1, 5, 15, 30])))
     return [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True) if end > start]
 
 
@@ -131,10 +132,10 @@ def typed(chance: random.Random) -> LastInput:
     return LastInput("id", 0, chance.randrange(COLS), chance.randrange(ROWS), COLS, ROWS, False, echo, text)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(30))
 def test_what_is_not_drawn_holds_no_match(tmp_path: Path, seed: int) -> None:
     """Both look at the same output as it comes; one draws all of it."""
-    for number in range(40):
+    for number in range(100):
         chance = random.Random(seed * 1000 + number)
         search, last_input = Search(chance.choice(PATTERNS)), typed(chance)
         folder = Folder(tmp_path / str(number))
