@@ -37,6 +37,8 @@ SUBJECTS = {
     "search": "searching.measure",
     "disk": "flood.disk",
     "hot": "cold.measure",
+    "onefile": "cold.one_file",
+    "newshell": "cold.new_shell",
     "warm": "warm.measure",
     "asking": "warm.asking",
     "new": "many.new",
@@ -46,7 +48,7 @@ SUBJECTS = {
     "base": "footprint.measure",
     "bad": "bad.measure",
 }
-RATIOS = ("hot", "warm", "new", "ls200", "printing")
+RATIOS = ("hot", "onefile", "warm", "new", "ls200", "printing")
 TABLE = re.compile(r"(<!-- measured -->\n).*?(<!-- /measured -->)", re.DOTALL)
 HEAD = "| what | asked | measured | holds |\n|---|---|---|---|\n"
 

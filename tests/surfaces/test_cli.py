@@ -962,6 +962,16 @@ def test_a_quick_command_compiles_little(shell, cat, words):
     assert set(done.stdout.decode().splitlines()[-1].split()) <= COMPILED, done.stderr
 
 
+def test_a_program_that_was_started_before_is_started_without_yaml(shell, cat):
+    code = (
+        "import sys; from tmuxctl.surfaces.cli import app; app.run(sys.argv[1:]);"
+        "print([name for name in 'dataclasses libtmux shutil yaml'.split() if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", code, "new", "again", "--", "cat"]
+    done = subprocess.run(command, env=shell.environment, capture_output=True, check=False)
+    assert done.stdout.decode().splitlines()[-1] == "[]", done.stderr
+
+
 @pytest.mark.parametrize("words", ["ls", "screen cat", "send cat x", "wait cat --exit --now"])
 def test_a_quick_command_collects_no_garbage_and_takes_nothing_apart(shell, cat, words):
     code = (

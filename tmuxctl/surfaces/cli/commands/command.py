@@ -90,7 +90,7 @@ class OperationCommand(click.Command):
         head, tail = (args[: args.index("--")], args[args.index("--") + 1 :]) if "--" in args else (args, None)
         if ctx.resilient_parsing or has_options(head):
             self.params += [*self.options(), *self._foreign_options()]
-            self.params += [*global_options(hidden=True), help_option(self, ctx)]
+            self.params += [*global_options(hidden=True), help_option()]
         try:
             rest = super().parse_args(ctx, self._fill_bare_options(head))
         except click.UsageError as error:

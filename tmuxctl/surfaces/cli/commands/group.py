@@ -79,7 +79,7 @@ class Family(OperationGroup):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing or has_options(args[:1]):
-            self.params += [*global_options(hidden=True), help_option(self, ctx)]
+            self.params += [*global_options(hidden=True), help_option()]
         rest = super().parse_args(ctx, args)
         if not ctx.resilient_parsing:
             ctx.obj = merge_options(ctx.obj, ctx)

@@ -93,11 +93,18 @@ def _print_version(ctx: click.Context, _option: click.Parameter, value: bool) ->
         ctx.exit()
 
 
-def help_option(command: click.Command, ctx: click.Context) -> click.Parameter:
-    """The command's own -h, as one of its options."""
-    option = command.get_help_option(ctx)
-    assert option is not None
-    return option
+def help_option() -> click.Parameter:
+    """A command's own -h, as one of its options."""
+
+    def show(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
+        if wanted and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), color=ctx.color)
+            ctx.exit()
+
+    # click's own one looks for translations of its help, for which it loads `locale`
+    words = SETTINGS["help_option_names"]
+    about = "Show this message and exit."
+    return click.Option(words, is_flag=True, expose_value=False, is_eager=True, help=about, callback=show)
 
 
 def is_given(ctx: click.Context, name: str) -> bool:
