@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.lazy_pattern import Pattern
@@ -371,6 +370,8 @@ def assess_risk(rows: Iterable[str]) -> str:
 
 def make_question_id(rule: str, question: str, rows: Iterable[str]) -> str:
     """Eight hexadecimal digits: the same for the same question on the same screen, whatever ticks on it."""
+    from zlib import crc32
+
     still = [MOVING.sub("", row).strip() for row in (rule, question, *rows)]
     return f"{crc32(chr(10).join(still).encode(errors='replace')):08x}"
 
