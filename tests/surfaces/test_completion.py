@@ -68,6 +68,8 @@ def sessions(place: Path) -> Iterator[None]:
         assert control.wait("ask1", asking=True).matched
         yield
         control.call("kill", {"all": True})
+    # without sessions it goes on
+    subprocess.run(["tmux", "-L", "t", "kill-server"], capture_output=True, check=False)
 
 
 @pytest.fixture(params=["bash", "zsh", "fish"])
