@@ -43,7 +43,7 @@ class Skimmer:
         self._absent: list[list[bytes]] = []
         """What of that is not in the window."""
         self._line: bytes | None = None
-        """The line that is not ended yet, or the last that is not empty; None where nothing can be taken."""
+        """The line that is not ended yet; None where nothing can be taken."""
         self._cols = 0
         self._typed: list[bytes] = []
         self._searches = False
@@ -65,7 +65,7 @@ class Skimmer:
         if self._required and not self._absent:
             return
         line = lines.unfinished_line(self.window)
-        # empty lines at the end count only once something stands behind them
+        # empty lines at the end count only once something stands behind them: nothing is taken that might match one
         self._line = line if line is None or self._required else b"\r\n" + line
         self._cols, self._searches = lines.cols, fixed
 
@@ -81,7 +81,7 @@ class Skimmer:
         first = data.find(b"\n") + 1
         self._parts.append(TakenOutput(data, max(0, _count_characters(text) - len(self._line) - first) if first else 0))
         self._kept += self._parts[-1].characters
-        self._line = whole[(whole if self._required else whole.rstrip(b" \r\n")).rfind(b"\n") + 1 :]
+        self._line = whole[whole.rfind(b"\n") + 1 :]
         while len(self._parts) > 1 and self._kept - self._parts[0].characters >= self.window:
             self._kept -= self._parts.popleft().characters
             self._cut = True

@@ -168,6 +168,8 @@ class Lines:
     def newest(self, count: int) -> tuple[str, bool]:
         """The last lines of the text, with at least `count` characters; and whether they are all that were ever written."""
         first = len(self._done) + len(self._rows)
+        if first * (self.cols + 1) < count:
+            first = 0
         while first and (count > 0 or self._goes_on(first - 1)):
             size = self._count_block(first) if count > 0 else 0
             if size and size < count:
