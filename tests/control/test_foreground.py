@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tmuxctl.control import Control
+from tmuxctl.control import Control, foreground
+from tmuxctl.control.foreground import KnownProfiles, ProfileEntry
+from tmuxctl.program_profile import Profile, to_json
 
 
 @pytest.mark.on("tmux", "resident")
@@ -76,3 +81,27 @@ def test_a_broken_profile_is_in_nobodys_way(control: Control, place: Path):
     control.wait("t")
     assert control.show("t").profile == "sh"
     assert os.stat(next(place.glob("state/**/profiles.json"))).st_mode & 0o777 == 0o600
+
+
+@pytest.mark.on("memory")
+def test_two_threads_that_ask_for_a_profile_at_once_both_find_it(control: Control, monkeypatch: pytest.MonkeyPatch):
+    """Reading all profiles takes a moment: who asks meanwhile waits for it, and does not take them for missing."""
+    known, reads, begun, go = KnownProfiles(control.machine.transport), [], threading.Event(), threading.Event()
+
+    def read(found):
+        reads.append(found)
+        begun.set()
+        assert go.wait(10)
+        return [ProfileEntry(("python3",), to_json(Profile(name="python")).decode())]
+
+    monkeypatch.setattr(foreground, "_load_entries", read)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(known.find, "python3")
+        assert begun.wait(10)
+        second = pool.submit(known.find, "python3")
+        # one that does not wait is done by then
+        concurrent.futures.wait([second], timeout=0.2)
+        go.set()
+        assert [one.result(10) for one in (first, second)] == [Profile(name="python")] * 2
+    assert len(reads) == 1
+    assert known.find("python3") is not None

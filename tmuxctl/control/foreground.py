@@ -6,6 +6,7 @@ changed: no observation reads YAML. Those that commands were started with are ke
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -44,17 +45,20 @@ class KnownProfiles:
         self._key: list[Any] = []
         self._by_name: dict[str, Profile | None] = {}
         self._refreshed_at = -TIMING.profile.fresh_seconds
+        self._lock = threading.Lock()
 
     def find(self, name: str) -> Profile | None:
         """The profile of the program with this name in the foreground; None if there is none."""
-        if time.monotonic() - self._refreshed_at > TIMING.profile.fresh_seconds:
-            self._refresh()
-        if name not in self._by_name:
-            exact = (entry for entry in self._entries if name in entry.names)
-            alike = (entry for entry in self._entries if is_named(name, entry.names))
-            entry = next(exact, None) or next(alike, None)
-            self._by_name[name] = from_json(entry.frozen) if entry else None
-        return self._by_name[name]
+        # a thread that asks while another reads them all would take every profile for missing
+        with self._lock:
+            if time.monotonic() - self._refreshed_at > TIMING.profile.fresh_seconds:
+                self._refresh()
+            if name not in self._by_name:
+                exact = (entry for entry in self._entries if name in entry.names)
+                alike = (entry for entry in self._entries if is_named(name, entry.names))
+                entry = next(exact, None) or next(alike, None)
+                self._by_name[name] = from_json(entry.frozen) if entry else None
+            return self._by_name[name]
 
     def find_started(self, about: str, choose: Callable[[], Profile | None]) -> Profile | None:
         """The profile that `choose` finds for a command; `about` is all of the command that it goes by. What was found is kept
