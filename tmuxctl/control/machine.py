@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tmuxctl.control.foreground import KnownProfiles
 from tmuxctl.terminal.tmux.pane_io import PaneIO
 from tmuxctl.timing import CLOCK, LIMITS, TIMING, Clock, Limits, Timing
-from tmuxctl.value import NamedTuple
+from tmuxctl.value import Value
 
 if TYPE_CHECKING:
     from tmuxctl.config import Settings
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tmuxctl.transport.base import Transport, Watched
 
 
-class Standing(NamedTuple):
+class Standing(Value):
     """A session as it was listed: the facts tmux told, what was made of them `at` this moment of the monotonic clock, what must
     not change for it to stand, and the stamp of that, None if there is none yet."""
 

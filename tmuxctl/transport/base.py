@@ -110,7 +110,7 @@ class Resources(Value):
     descriptors: Quota | None = None
 
 
-class Watched(NamedTuple):
+class Watched(Value):
     """What must not have changed for a session to be as it was: threads as pairs of a process and a thread of it, and paths of
     files."""
 

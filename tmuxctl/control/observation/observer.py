@@ -10,7 +10,7 @@ import os
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tmuxctl.control import foreground
 from tmuxctl.control.sessions import finding, records
@@ -27,6 +27,7 @@ from tmuxctl.terminal.tmux import screen as screens
 from tmuxctl.terminal.tmux.journal import JournalExtent
 from tmuxctl.terminal.tmux.server import Pane, replaced_error
 from tmuxctl.transport.base import Probe
+from tmuxctl.value import Value
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -37,7 +38,7 @@ MARKS_BACK = 1 << 16
 """Bytes of the newest output searched for the last shell mark."""
 
 
-class Glimpse(NamedTuple):
+class Glimpse(Value):
     """The part of a look for which tmux is not asked."""
 
     at: float
