@@ -161,3 +161,31 @@ def look(seen: Seen, search: Search) -> Found | None:
     seen._rows = lambda: seen._lines.text()  # type: ignore[method-assign]
     seen.feed()
     return seen.search(search, None)
+
+
+@pytest.mark.parametrize(
+    ("chunks", "pattern", "text"),
+    [
+        (["ab12345678cX\tb"], "cb", "cb"),
+        (["a\tb"], "a       b", "a       b"),
+        (["abcd\x1b[2D", "x"], "xd", "xd"),
+        (["\x0e", "a"], "▒", "▒"),
+        (["zbc\ra"], "abc", "abc"),
+        (["abcdefghijkl  ", "12\r\n"], r"^ +\d+$", "  12"),
+        (["x\x1b[3", "1my"], "xy", "xy"),
+        (["\u00e9".encode()[:1], "\u00e9".encode()[1:]], "é", "é"),
+    ],
+)  # fmt: skip
+def test_what_stands_on_the_screen_otherwise_than_it_came_is_found(
+    tmp_path: Path, chunks: list[str | bytes], pattern: str, text: str
+) -> None:
+    folder, search = Folder(tmp_path), Search(pattern)
+    last_input = LastInput("id", 0, 0, 0, COLS, ROWS, False, "none", b"")
+    seen = Seen(None, ScreenOf, folder.journal(), None, last_input, window=WINDOW)  # type: ignore[arg-type]
+    seen.skim(search)
+    found = None
+    for chunk in ["start\r\n", *chunks]:
+        assert not found
+        folder.add(chunk if isinstance(chunk, bytes) else chunk.encode())
+        found = look(seen, search)
+    assert found == Found(text, ())
