@@ -116,6 +116,9 @@ class Trials:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if session.testsfailed:
+            # pytest has told which
+            return True
         self._items = {item.nodeid: item for item in session.items}
         # it would show each test of each trial
         session.config.pluginmanager.unregister(name="terminalreporter")
