@@ -40,11 +40,10 @@ def measure(place: Place) -> list[Row]:
         control.new("other", ("cat",))
         folder = Path(control.machine.transport.home) / "sessions" / control.show("flood").id / "journal"
         alone, beside, cpu = _floods(control, folder)
-        idle, loaded, used = _in_use(control)
+        idle, loaded = _in_use(control)
         rows = [
             _beside("`wait --text` behind 20 MB of output, beside the same without a wait", 1.3, alone, beside, cpu),
-            _beside("the same while another session of the process is used", 1.3, alone, used, None),
-            _beside("round trip of that other session, beside idle", 2.0, idle, loaded, None),
+            _beside("round trip of another session of the process meanwhile, beside idle", 2.0, idle, loaded, None),
         ]
     return [*rows, _unforeseen(place)]
 
@@ -88,18 +87,16 @@ def _tail(folder: Path) -> bytes:
         return file.read()
 
 
-def _in_use(control: Control) -> tuple[list[float], list[float], list[float]]:
-    """Round trips of another session without and with a flood that is waited for; and the seconds of these floods."""
-    idle, loaded, took = [], [], []
+def _in_use(control: Control) -> tuple[list[float], list[float]]:
+    """Round trips of another session without and with a flood that is waited for."""
+    idle, loaded = [], []
     for _ in range(FLOODS):
         idle += [_trip(control) for _ in range(BLOCK)]
         over = threading.Event()
 
         def flood(over: threading.Event = over) -> None:
-            began = time.monotonic()
             control.send("flood", FLOOD.encode())
             assert control.wait("flood", text="^MARK$", timeout=120).matched == "text"
-            took.append(time.monotonic() - began)
             over.set()
 
         thread = threading.Thread(target=flood)
@@ -108,7 +105,7 @@ def _in_use(control: Control) -> tuple[list[float], list[float], list[float]]:
             loaded.append(_trip(control))
         loaded.pop()
         thread.join()
-    return idle, loaded, took
+    return idle, loaded
 
 
 def _trip(control: Control) -> float:
