@@ -70,6 +70,7 @@ BEFORE: Mapping[str, str] = {
     "watch": "tmuxctl new db -- sqlite3 shop.db",
     "watch --state input": "tmuxctl new build -- sh -c 'read line'",
     "wait db --text 'rows? in set'": "tmuxctl send db '.print 2 rows in set'",
+    "keys db Up Enter --wait-text '^42$' --screen": "tmuxctl ask db 'select 6*7;'",
     "wait build --exit --timeout 10m": "tmuxctl send build exit",
     "read build --follow": "tmuxctl send build './work; exit'",
     "log build -n 20 -f": "tmuxctl send build './work; exit'",

@@ -152,7 +152,7 @@ class Control:
         examples=(
             "send db 'select 1;'",
             "send db --no-enter -- -R",
-            "send db 'select 1;' --wait-text 'rows? in set' --screen",
+            "send db 'select 6*7;' --wait-text '^42$' --screen",
             "printf 'a\\0b' | tmuxctl send db - --no-enter",
         ),
     )
@@ -210,7 +210,7 @@ class Control:
             "keys db C-c",
             "keys db Up Enter",
             "keys db ctrl+r",
-            "keys db Up Enter --wait-text 'rows? in set' --screen",
+            "keys db Up Enter --wait-text '^42$' --screen",
         ),
     )
     def keys(
