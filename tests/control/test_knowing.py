@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from control.conftest import Held
 from programs import SHELL, program
@@ -18,6 +19,8 @@ from tmuxctl.control import Control
 from tmuxctl.errors import DecisionNeeded, Exited, NotFound, Unreachable, Usage
 from tmuxctl.model import Confidence, State
 from tmuxctl.operations import Cancelled
+from tmuxctl.timing import TIMING
+from tmuxctl.value import changed
 
 
 def test_a_shell_that_waits_is_idle(control: Control) -> None:
@@ -169,6 +172,33 @@ def test_a_computation_is_busy_though_it_prints_nothing(python: Control, place: 
     assert python.wait("p").matched == "idle"
 
 
+@pytest.mark.on("resident")
+def test_a_process_that_stays_writes_the_same_state_only_now_and_then(
+    control: Control, another: Callable[..., Control], held: Held
+) -> None:
+    def writes_while_asked(seconds: float, do: Callable[[Control], object]) -> bool:
+        observation = changed(TIMING.observation, written_seconds=seconds)
+        resident = another(timing=changed(TIMING, observation=observation))
+        (path,) = Path().glob("state/tmuxctl/*/sessions/*/last.json")
+        resident.show("s")
+        before = path.read_bytes()
+        do(resident)
+        return path.read_bytes() != before
+
+    control.new("s", SHELL)
+    assert not writes_while_asked(600, lambda resident: resident.show("s"))
+    assert writes_while_asked(0, lambda resident: resident.show("s"))
+
+    def work(resident: Control) -> None:
+        resident.send("s", held.words.encode())
+        assert resident.wait("s", text="never", timeout=0.5).timed_out
+        assert resident.show("s").state is State.BUSY
+
+    assert writes_while_asked(600, work)
+    # a process that starts now finds the newest state that was written
+    assert another().show("s").state is State.BUSY
+
+
 @pytest.mark.on("tmux")
 def test_a_prompt_in_the_output_is_not_believed(control: Control) -> None:
     control.new("s", SHELL)
@@ -295,6 +325,7 @@ def test_explain_needs_a_session_or_a_file(control: Control, arguments: dict[str
 def test_a_program_that_never_printed_is_silent_at_the_first_look(
     control: Control, until: Callable[[Callable[[], Any]], Any]
 ) -> None:
-    control.new("t", ("sleep", "1000"), wait=False)
+    program = psutil.Process(control.new("t", ("sleep", "1000"), wait=False).pid)
+    until(lambda: (program.name(), program.status()) == ("sleep", "sleeping"))
     until(lambda: control.ls().sessions[0].state is not State.STARTING)
     assert [(one.state, one.detail) for one in control.ls().sessions] == [(State.BUSY, "silent")]

@@ -12,7 +12,8 @@ from tmuxctl.value import Value
 
 if TYPE_CHECKING:
     from tmuxctl.config import Settings
-    from tmuxctl.model import Session
+    from tmuxctl.evidence import Look
+    from tmuxctl.model import Session, State
     from tmuxctl.program_profile import Profile
     from tmuxctl.terminal.tmux.lease import LeaseHolder
     from tmuxctl.terminal.tmux.server import Pane
@@ -28,6 +29,20 @@ class Standing(Value):
     at: float
     watched: Watched
     stamp: object | None
+
+
+class KeptLooks(Value):
+    """The last looks at a session that a process which stays took: in which life of it, the state they led to, and when, by the
+    monotonic clock, they were last written for other processes."""
+
+    incarnation: str
+    looks: tuple[Look, ...]
+    state: State
+    written: float
+
+    def are_written(self, incarnation: str, state: State, oldest: float) -> bool:
+        """Whether looks in this life that led to this state were written at this moment or later."""
+        return (self.incarnation, self.state) == (incarnation, state) and self.written >= oldest
 
 
 class Machine:
@@ -59,6 +74,8 @@ class Machine:
         """The profiles a resident process read, by the session's id: they never change."""
         self.standing: dict[str, Standing] | None = {} if resident else None
         """The sessions a resident process listed and that may be told again, by their ids."""
+        self.looks: dict[str, KeptLooks] | None = {} if resident else None
+        """The last looks that a resident process took, by the session's id."""
 
     @cached_property
     def holder(self) -> LeaseHolder:

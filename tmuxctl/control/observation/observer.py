@@ -70,6 +70,7 @@ class Observer:
         self.folder = records.session_folder(machine, pane.id)
         self.journal = machine.io.open_journal(pane, self.folder)
         self.looks: deque[Look] = deque()
+        self.kept = machine.looks
         self.mark_token = pane.spec.get("marks", "") if marked else ""
         self.session_profile = profile or profile_of(machine, pane)
         self.events: HookEvents | None = None

@@ -7,6 +7,7 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from tmuxctl import evidence as evidences
+from tmuxctl.control.machine import KeptLooks
 from tmuxctl.control.observation import wanting
 from tmuxctl.control.observation.observer import Glimpse, Observer
 from tmuxctl.control.sessions import finding, summaries
@@ -45,6 +46,9 @@ TAKING = Verdict(
 
 KEPT_LOOKS = 12
 """How many looks are kept for the next process."""
+
+KEPT_SESSIONS = 256
+"""Of how many sessions a process that stays keeps looks itself; of more it forgets all and begins anew."""
 
 
 class ObservedState(Value):
@@ -382,15 +386,32 @@ class StabilityTracker:
 
 
 def save_looks(observer: Observer, verdict: Verdict) -> None:
-    """Keep the last looks and their verdict in the session's folder, for the next process that asks."""
-    looks = list(evidences.differences(list(observer.looks)[-KEPT_LOOKS:]))
-    record = {"incarnation": observer.pane.incarnation, "state": verdict.state.value, "looks": looks}
+    """Keep the last looks and their verdict in the session's folder, for the next process that asks. A process that stays has
+    them itself, and writes them only now and then: replacing a small file takes as long as two looks (measured)."""
+    pane, looks = observer.pane, tuple(observer.looks)[-KEPT_LOOKS:]
+    if observer.kept is not None:
+        now, before = observer.transport.clock(), observer.kept.get(pane.id)
+        if len(observer.kept) > KEPT_SESSIONS:
+            observer.kept.clear()
+        if before and before.are_written(pane.incarnation, verdict.state, now - observer.timing.written_seconds):
+            observer.kept[pane.id] = changed(before, looks=looks)
+            return
+        observer.kept[pane.id] = KeptLooks(pane.incarnation, looks, verdict.state, now)
+    record = {
+        "incarnation": pane.incarnation,
+        "state": verdict.state.value,
+        "looks": list(evidences.differences(looks)),
+    }
     with suppress(TmuxctlError, OSError):
         observer.transport.put(f"{observer.folder}/{layout.LAST}", to_record(record))
 
 
 def load_looks(observer: Observer) -> list[Look]:
-    """The looks another process kept of this life of the session, oldest first, however old."""
+    """The looks that this process or another one kept of this life of the session, oldest first, however old."""
+    kept = observer.kept.get(observer.pane.id) if observer.kept else None
+    oldest = observer.transport.clock() - observer.timing.window_seconds
+    if kept and kept.looks and kept.incarnation == observer.pane.incarnation and kept.looks[-1].at > oldest:
+        return [look for look in kept.looks if not look.dead]
     try:
         record = read_object(observer.transport, f"{observer.folder}/{layout.LAST}")
         if record["incarnation"] != observer.pane.incarnation:
