@@ -159,6 +159,8 @@ class SessionTiming(Value):
     """How long variables at login are believed by a process that stays: sessions restored together ask for the same ones."""
     kill_seconds: float = 3.0  # how long processes are killed again and again, while new ones are found
     kill_pause_seconds: float = 0.02  # the pause between two looks whether they have ended
+    writer_seconds: float = 1.0
+    """How long a journal's new writer is waited for, until it has taken the sign of the end away that the one before it left."""
 
 
 class TmuxTiming(Value):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from control.conftest import Held
@@ -140,10 +142,13 @@ def test_a_resident_process_sees_that_the_session_is_another_size_now_and_anothe
 
 
 @pytest.mark.on("tmux", "resident")
-def test_a_journal_whose_writer_died_is_started_again(control: Control) -> None:
+def test_a_journal_whose_writer_died_is_started_again(
+    control: Control, until: Callable[[Callable[[], Any]], Any]
+) -> None:
     control.new("t", LINES)
     assert control.send("t", b"one", wait_text="one").wait
     control.machine.transport.run([("pipe-pane", "-t", "=t:")])
+    until(lambda: list(Path().glob("state/tmuxctl/*/sessions/*/journal/end")))
     control.send("t", b"two", wait_text="^two$", timeout=0.5)
     third = control.send("t", b"three", wait_text="^three$", timeout=10)
     assert third.wait

@@ -79,11 +79,17 @@ def has_folder(machine: Machine, pane: Pane) -> bool:
 
 
 def restart_journal(machine: Machine, pane: Pane) -> Pane:
-    """Start the writer of a journal again, which ended on a full disk. What was printed meanwhile is missing (`truncated`)."""
+    """Start the writer of a journal again, which ended on a full disk. What was printed meanwhile is missing (`truncated`).
+
+    tmux starts it and goes on: until it runs, the journal would seem to have ended.
+    """
     target = pane.target
     command = ("pipe-pane", "-IO", "-t", target, pipe_command(session_folder(machine, pane.id)))
     with suppress(GuardRefused):
         machine.transport.run([Guard(target, "#{?#{||:#{pane_pipe},#{pane_dead}},0,1}"), command])
+        journal, until = open_journal(machine, pane), machine.clock.monotonic() + machine.timing.session.writer_seconds
+        while journal.finished() and machine.clock.monotonic() < until:
+            machine.clock.sleep(0.005)
     return server.read_pane(machine.io, pane.name)
 
 
