@@ -201,9 +201,15 @@ def _remove_groups(place: Path) -> None:
     """Remove the control groups of sessions that nobody killed. A process may leave its group a moment after it has ended."""
     for file in place.rglob("cgroup"):
         with contextlib.suppress(OSError, ValueError):
-            group = Path(file.read_text().strip()) if file.is_file() else place
+            group = Path(_read_line(file)) if file.is_file() else place
             if group.is_relative_to("/sys/fs/cgroup") and group.name.startswith("tmuxctl-"):
                 _remove_group(group)
+
+
+def _read_line(file: Path) -> str:
+    """The only line of a file, which a test may have made a very large one."""
+    with file.open("rb") as opened:
+        return opened.read(4096).decode().strip()
 
 
 def _remove_group(group: Path) -> None:

@@ -62,6 +62,7 @@ def swapping(control: Control, home: Path, kind: str, delays: list[int]) -> Path
     control.new("evil", argv, cwd=str(home / "work"), with_=("sandbox",), wait=False)
     if make:
         subprocess.run(make, cwd=home / "work", check=True)
+        (home / "work/made").touch()
     control.wait("evil", text="ready", since="screen", timeout=60)
     return home / "work" / inside
 

@@ -1,8 +1,8 @@
 """Puts a link where a folder is, again and again, when it is looked at: `swap.py TARGET PATH MILLISECONDS ...`.
 
 As soon as something in the folder or beside it is opened it waits the next of the milliseconds, puts a link to TARGET in
-the folder's place, and later the folder back. `.git` is made first, as what git takes for a repository; another path is
-waited for.
+the folder's place, and later the folder back. `.git` is made first, as what git takes for a repository; of another path it
+waits until all is there: until there is a file `made`.
 """
 
 import ctypes
@@ -20,7 +20,7 @@ def good(path):
     if os.path.islink(path):
         os.unlink(path)
     if path != ".git":
-        while not os.path.isdir(path):
+        while not (os.path.isdir(path) and os.path.exists("made")):
             time.sleep(0.01)
         return
     for name in ("objects", "refs"):
