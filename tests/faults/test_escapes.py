@@ -136,8 +136,11 @@ def test_a_session_that_was_lost_is_ended_with_its_group(control: Control, escap
 def test_a_launcher_that_cannot_have_a_group_starts_the_program_all_the_same(place: Path) -> None:
     """Where the kernel has no control groups of version 2, or they are not ours."""
     script = cgroup.enter_script(str(place), "0" * 8) + "\necho started"
-    unreadable = script.replace("/proc/self/mountinfo", "/nowhere").replace("/proc/self/cgroup", "/nowhere")
-    for text in (unreadable, script.replace('[ -w "$tree$own" ]', "false")):
+    unknown = script.replace("/proc/self/cgroup", "/nowhere")
+    without = script.replace("/proc/self/mountinfo", "/nowhere").replace("cgroup.controllers", "nowhere")
+    foreign = script.replace('[ -w "$tree$own" ]', "false")
+    assert len({script, unknown, without, foreign}) == 4
+    for text in (unknown, without, foreign):
         done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=True)
         assert (done.stdout, done.stderr) == ("started\n", "")
     assert not (place / layout.CGROUP).exists()

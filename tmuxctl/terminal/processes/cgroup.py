@@ -16,7 +16,8 @@ from tmuxctl.transport.base import Transport, shell_word
 from tmuxctl.transport.groups import FIND, PREFIX
 
 ENTER = """{ FIND
-[ -n "$tree" ] && [ -w "$tree$own" ] && mkdir -p -m 755 "$tree$own/GROUP" && echo $$ >"$tree$own/GROUP/cgroup.procs" &&
+[ -n "$tree" ] && [ -n "$own" ] && [ -w "$tree$own" ] &&
+    mkdir -p -m 755 "$tree$own/GROUP" && echo $$ >"$tree$own/GROUP/cgroup.procs" &&
     (umask 077; echo "$tree$own/GROUP" >FOLDER/cgroup)
 unset tree own number names path id parent device root point rest
 } 2>/dev/null"""
