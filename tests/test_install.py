@@ -35,8 +35,8 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     assert [path.name for path in folder.rglob("*") if path.is_file()] == ["tmux.1"]
 
 
-def test_the_command_runs(prefix: Path) -> None:
-    environment = {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "HOME": str(prefix)}
+def test_the_command_runs(prefix: Path, tmp_path: Path) -> None:
+    environment = {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "HOME": str(tmp_path)}
     told = subprocess.run(["tmuxctl", "--version"], env=environment, capture_output=True, text=True, check=True)
     assert tmuxctl.__version__ in told.stdout
 
