@@ -50,15 +50,18 @@ def deaths(place: Path) -> Callable[..., Iterator[Death]]:
         words: Callable[[int], tuple[str, ...]], stdin: Callable[[int], bytes] = lambda number: b""
     ) -> Iterator[Death]:
         for number in range(1, MOST_STEPS):
-            done = subprocess.run(
-                [sys.executable, DYING, str(number), str(place / "log"), *words(number)],
-                input=stdin(number),
-                capture_output=True,
-                timeout=PATIENCE,
-            )
+            command = [sys.executable, DYING, str(number), str(place / "log"), *words(number)]
+            pipe = subprocess.PIPE
+            done = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+            errors = done.communicate(stdin(number), timeout=PATIENCE)[1]
+            # a tmux that it started goes on, and what that asks of the server may still come
+            with suppress(ProcessLookupError):
+                while True:
+                    os.killpg(done.pid, 0)
+                    time.sleep(0.002)
             step = (place / "log").read_text().splitlines()[-1]
             if done.returncode != -signal.SIGKILL:
-                assert (done.returncode, number > 1) == (0, True), done.stderr.decode()
+                assert (done.returncode, number > 1) == (0, True), errors.decode()
                 yield Death(number, "")
                 return
             yield Death(number, step)
