@@ -164,9 +164,15 @@ def _error(control: Control, profile: str) -> str | None:
 
 def _reached(control: Control, state: str) -> Session:
     if state in ("idle", "asking"):
-        waited = control.wait(NAME, idle=True, asking=True)
-        assert waited.matched == state, f"{waited.why} ({waited.state})"
-    elif state == "exited":
+        for _ in range(2):
+            waited = control.wait(NAME, idle=True, asking=True)
+            assert waited.matched == state, f"{waited.why} ({waited.state})"
+            session = control.show(NAME)
+            # apt draws its progress anew while dpkg asks
+            if session.by != "activity":
+                break
+        return session
+    if state == "exited":
         control.wait(NAME, exit=True)
     else:
         for event in control.watch((NAME,)):
