@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -115,19 +115,22 @@ def test_the_list_shows_who_wants_input(control: Control) -> None:
 
 
 @pytest.mark.on("tmux")
-def test_a_watch_tells_when_input_is_wanted(control: Control, place: Path, until: Any) -> None:
+def test_a_watch_tells_when_input_is_wanted(control: Control, place: Path) -> None:
     script = "printf 'Token: '; read token; until [ -e go ]; do sleep 0.05; done; printf 'Again: '; read token"
     control.new("s", ("sh", "-c", script), wait=False)
-    events = control.watch(("s",), state="input")
+    events: Any = control.watch(("s",), state="input")
     found = next(events)
+    events.close()
     assert (found.state, found.kind, found.wants) == (State.IDLE, "line", "input")
+    events = control.watch(("s",))
+    assert next(events).wants == "input"
     control.send("s", b"one")
-    until(lambda: control.show("s").state is State.BUSY)
+    # what is wanted once more is told again, as the watch saw the work between
+    assert next(event.state for event in events if event.wants is None) is State.BUSY
     (place / "go").touch()
-    found = next(events)
-    assert (found.kind, found.wants) == ("line", "input")
+    found = next(event for event in events if event.wants == "input")
+    assert found.kind == "line"
     assert "Again" in (found.why or "")
-    assert isinstance(events, Generator)
     events.close()
 
 
