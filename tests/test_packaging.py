@@ -210,7 +210,8 @@ def test_the_one_file_keeps_what_it_compiled_for_its_user_alone(home):
     assert before.st_mode & 0o777 == 0o600
     assert home.kept().parent.stat().st_mode & 0o777 == 0o700
     assert tmuxctl.__version__ in home.version()
-    assert home.kept().stat() == before
+    after = home.kept().stat()
+    assert (after.st_ino, after.st_mtime_ns, after.st_size) == (before.st_ino, before.st_mtime_ns, before.st_size)
     home.spoil()
     assert home.version() == "kept\n"
 
