@@ -147,3 +147,11 @@ def test_what_can_be_made_anew_is(control: Control, sessions: tuple[str, str]) -
     with Control() as another:
         assert another.ask("ours", b"echo $((6 * 7))").text == "42"
         assert another.new("third", ("bash",)).profile == "bash"
+
+
+@pytest.mark.parametrize("started", [[], "words", {'["bash", "bash"]': 1}, None])
+def test_a_damaged_memory_of_started_profiles_is_made_anew(control: Control, started: object) -> None:
+    control.new("first", ("bash",))
+    file = Path(control.machine.transport.home) / "started-profiles.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "started": started}))
+    assert control.new("second", ("bash",)).profile == "bash"

@@ -70,8 +70,9 @@ class KnownProfiles:
         kept: dict[str, str] = {}
         with suppress(TmuxctlError, OSError, ValueError, KeyError, TypeError):
             record = read_object(self.transport, path)
-            kept = record["started"] if record["key"] == key else {}
-            if (found := kept.get(about)) is not None:
+            if record["key"] == key and isinstance(record["started"], dict):
+                kept = record["started"]
+            if isinstance(found := kept.get(about), str):
                 return from_json(found)
         profile = choose()
         frozen = to_json(without_secrets(profile)).decode()
