@@ -262,13 +262,14 @@ def test_a_command_waits_for_a_service_that_is_about_to_serve(
     tmux = shutil.which("tmux")
     slow = place / "bin" / "tmux"
     slow.write_text(
-        f'#!/bin/sh\ncase "$*" in *" -D") until [ -e {place}/go ]; do sleep 0.05; done ;; esac\nexec {tmux} "$@"\n'
+        f'#!/bin/sh\ncase "$*" in *" -D") : >{place}/starting; until [ -e {place}/go ]; do sleep 0.05; done ;; esac\n'
+        f'exec {tmux} "$@"\n'
     )
     slow.chmod(0o755)
     starting = threading.Thread(target=service.start)
     starting.start()
     lock = f"{control.machine.transport.home}/start.lock"
-    until(lambda: service.main and lock in opened(service.pid))
+    until((place / "starting").exists)
     command = subprocess.Popen([*TMUXCTL, "new", "t", "--", *LINES], stdout=subprocess.DEVNULL)
     until(lambda: lock in opened(command.pid) or command.poll() is not None)
     (place / "go").touch()
