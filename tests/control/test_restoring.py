@@ -71,7 +71,7 @@ def test_a_lost_session_is_started_again_with_its_id_folder_size_and_words(
     assert "new life" in control.log("t").text
 
 
-OTHERS: dict[str, Any] = {"clean_env": True, "login": True, "shell_marks": False, "tags": ("nightly",)}
+OTHERS: dict[str, Any] = {"clean_env": True, "login": True, "owner": "me", "shell_marks": False, "tags": ("nightly",)}
 """What is not so by default, for each field that a record keeps as it was asked for."""
 
 

@@ -7,19 +7,22 @@ import re
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import program
+from programs import LINES, program
 
 from tmuxctl.control import Control
-from tmuxctl.control.sessions import records
+from tmuxctl.control.sessions import finding, records
 from tmuxctl.errors import Denied
 from tmuxctl.terminal.processes import cgroup
+from tmuxctl.terminal.processes.process import SessionTarget, end_processes
 from tmuxctl.terminal.tmux import layout
+from tmuxctl.transport.base import Transport
+from tmuxctl.transport.groups import PREFIX
 
 pytestmark = pytest.mark.on("tmux")
 
@@ -133,17 +136,56 @@ def test_a_session_that_was_lost_is_ended_with_its_group(control: Control, escap
     assert (end.escaped, living(pids)) == ((), [])
 
 
+def test_a_group_that_is_made_while_its_session_is_ended_is_removed(
+    control: Control, place: Path, monkeypatch: pytest.MonkeyPatch, until: Any
+) -> None:
+    enter, find, go = cgroup.enter_script, cgroup.find_groups, place / "go"
+    if not group_of(control, control.new("first", LINES).id):
+        pytest.skip("no control group is to be had here")
+
+    def enter_late(folder: str, session_id: str) -> str:
+        return f"until [ -e {go} ]; do sleep 0.01; done\n{enter(folder, session_id)}"
+
+    def find_before_it_is_made(transport: Transport, folders: Mapping[str, str]) -> dict[str, str]:
+        found = find(transport, folders)
+        if not go.exists():
+            go.touch()
+            until(lambda: [group for group in find(transport, folders).values() if members(group)])
+        return found
+
+    monkeypatch.setattr(cgroup, "enter_script", enter_late)
+    made = control.new("t", LINES, wait=False)
+    monkeypatch.setattr(cgroup, "find_groups", find_before_it_is_made)
+    target = SessionTarget(
+        made.id, records.session_folder(control.machine, made.id), finding.find_session(control.machine, "t")
+    )
+    end_processes(control.machine.transport, [target], signal="TERM", grace=0.2)
+    group = group_of(control, made.id)
+    assert group
+    assert not os.path.exists(group)
+
+
+def members(group: str) -> str:
+    """The pids in a control group, a line each; none if there is no such group yet."""
+    try:
+        return Path(f"{group}/cgroup.procs").read_text()
+    except FileNotFoundError:
+        return ""
+
+
 def test_a_launcher_that_cannot_have_a_group_starts_the_program_all_the_same(place: Path) -> None:
     """Where the kernel has no control groups of version 2, or they are not ours."""
     script = cgroup.enter_script(str(place), "0" * 8) + "\necho started"
     unknown = script.replace("/proc/self/cgroup", "/nowhere")
     without = script.replace("/proc/self/mountinfo", "/nowhere").replace("cgroup.controllers", "nowhere")
     foreign = script.replace('[ -w "$tree$own" ]', "false")
-    assert len({script, unknown, without, foreign}) == 4
-    for text in (unknown, without, foreign):
+    refused = script.replace("cgroup.procs", "nowhere")
+    assert len({script, unknown, without, foreign, refused}) == 5
+    for text in (unknown, without, foreign, refused):
         done = subprocess.run(["sh", "-c", text], capture_output=True, text=True, check=True)
         assert (done.stdout, done.stderr) == ("started\n", "")
     assert not (place / layout.CGROUP).exists()
+    assert not list(Path("/sys/fs/cgroup").rglob(f"{PREFIX}{'0' * 8}"))
     assert layout.STARTED != layout.CGROUP
 
 

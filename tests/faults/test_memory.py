@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -9,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import crash_server
+from programs import LINES
 
 from tmuxctl.control import Control
 
@@ -90,3 +93,15 @@ def test_an_answer_that_is_too_long_says_so(control: Control, place: Path) -> No
     assert (found.truncated, found.complete) == (True, False)
     assert found.text.startswith("a line of the output\na line")
     assert control.ask("t", b"echo next").text == "next"
+
+
+def test_a_restore_takes_little_memory_however_large_a_file_of_the_last_life_is(control: Control, place: Path) -> None:
+    made = control.new("t", LINES)
+    bare = beyond(place, "ls")
+    crash_server(control)
+    for name in ("cgroup", "ended.json", "journal.pid"):
+        file = Path(control.machine.transport.home) / "sessions" / made.id / name
+        file.touch()
+        os.truncate(file, 1 << 30)
+    assert beyond(place, "restore") - bare < LIMIT
+    assert control.show("t").state.value != "lost"

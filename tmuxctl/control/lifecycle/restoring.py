@@ -320,7 +320,7 @@ def _start_next_life(machine: Machine, made: PreparedSession) -> None:
     try:
         for name in STALE_FILES:
             with suppress(NotFound):
-                before[name] = transport.read(f"{made.folder}/{name}")
+                before[name] = transport.read(f"{made.folder}/{name}", 0, JSON_LIMIT)
             transport.remove(f"{made.folder}/{name}")
         creation.write_files(machine, made)
         creation.start_session(machine, made)

@@ -12,7 +12,7 @@ from tmuxctl.transport.base import Transport
 def is_writing(transport: Transport, folder: str) -> bool:
     """Whether the writer of the journal in a session's folder still runs."""
     try:
-        pid = int(transport.read(f"{folder}/{layout.WRITER_PID}"))
+        pid = int(transport.read(f"{folder}/{layout.WRITER_PID}", 0, 32))
     except (NotFound, ValueError):
         return False
     return any(row.pid == pid and row.state not in ("Z", "X") for row in transport.processes([pid]))

@@ -16,9 +16,10 @@ from tmuxctl.transport.base import Transport, shell_word
 from tmuxctl.transport.groups import FIND, PREFIX
 
 ENTER = """{ FIND
-[ -n "$tree" ] && [ -n "$own" ] && [ -w "$tree$own" ] &&
-    mkdir -p -m 755 "$tree$own/GROUP" && echo $$ >"$tree$own/GROUP/cgroup.procs" &&
-    (umask 077; echo "$tree$own/GROUP" >FOLDER/cgroup)
+[ -n "$tree" ] && [ -n "$own" ] && [ -w "$tree$own" ] && (umask 077; echo "$tree$own/GROUP" >FOLDER/cgroup) && {
+    mkdir -p -m 755 "$tree$own/GROUP" && echo $$ >"$tree$own/GROUP/cgroup.procs" ||
+        { rm -f FOLDER/cgroup; rmdir "$tree$own/GROUP"; }
+}
 unset tree own number names path id parent device root point rest
 } 2>/dev/null"""
 
@@ -53,7 +54,8 @@ done 2>/dev/null; :
 
 
 def enter_script(folder: str, session_id: str) -> str:
-    """Lines for the launcher: make the session's group, go into it and write down where it is, if all that can be done."""
+    """Lines for the launcher: write down where the session's group will be, make it and go into it, if all that can be done:
+    whoever ends the launcher in between knows what to remove."""
     words = {"FIND": FIND.strip(), "GROUP": PREFIX + session_id, "FOLDER": shell_word(folder)}
     text = ENTER
     for name, value in words.items():

@@ -253,7 +253,9 @@ def end_processes(
         living = _wait_for_end(transport, living, 0.5)
         if time.monotonic() > deadline:
             break
-    cgroup.remove_groups(transport, list(groups.values()))
+    # found again: a session that was starting may have made its group meanwhile
+    made = cgroup.find_groups(transport, {target.id: target.folder for target in targets})
+    cgroup.remove_groups(transport, list(made.values()))
     unkilled = {(row.pid, row.started): owners[row.pid, row.started] for row in living}
     leftovers = _find_leftovers(transport, before, [target for target in targets if target.id not in groups])
     endings = {}

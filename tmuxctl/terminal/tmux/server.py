@@ -168,7 +168,7 @@ def renew_pane(before: Pane, values: Sequence[str]) -> Pane | None:
     """A known session's facts with the values of CHANGING; None if it ended, is another one, or lost its journal's writer."""
     if values[:3] != [before.id, "0", "1"]:
         return None
-    x, y, visible, alternate, cols, rows, history = (int(value or 0) for value in values[3:])
+    x, y, visible, alternate, cols, rows, history = [int(value or 0) for value in values[3:]]
     return changed(
         before, x=x, y=y, cursor_visible=bool(visible), alternate=bool(alternate), cols=cols, rows=rows, history=history
     )
