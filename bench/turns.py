@@ -1,8 +1,9 @@
 """Turns of real programs: `send` then `wait`, and `ask`, beside the true end, which each command tells itself.
 
 The last thing a command does is to make a file. A turn that ended before the file was there ended too early; what passed
-between the file and the return is the overhead. In the environment, EACH=number sets how many turns of a kind, and
-PROGRAMS=name,name of which programs.
+between the file and the return is the overhead. In the environment, EACH=number sets how many turns of a kind, LENGTHS=0,0.5
+how many seconds their commands take, PROGRAMS=name,name of which programs (`spawned`: those through the command line), and
+AT_ONCE=number how many sessions are measured at the same time.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import shutil
 import sqlite3
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,15 +30,23 @@ from place import Place, Row, tmuxctl, until
 from tmuxctl.control import Control
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import State
+from tmuxctl.operations import Call, current, under
 
-SECONDS = (0.0, 0.05, 0.5, 2.0)
+SECONDS = tuple(map(float, os.environ.get("LENGTHS", "0,0.05,0.5,2").replace(",", " ").split()))
 EACH = int(os.environ.get("EACH", "25"))
-AT_ONCE = 3
+AT_ONCE = int(os.environ.get("AT_ONCE", "3"))
 """Sessions measured at the same time: nearly all of a turn is waiting."""
+
+SPAWNED = "spawned"
+"""What the turns through the command line are called in PROGRAMS."""
 
 LIMIT = 20.0
 STEPS = 5
 """Lines of a command that prints, its time spread over them."""
+
+HALF_TICK = time.clock_getres(5) / 2 if sys.platform == "linux" else 0.0
+"""Seconds by which a file's time lies before its making, on average: it is that of the kernel's last tick (clock_getres(2),
+CLOCK_REALTIME_COARSE)."""
 
 WHAT = "turns of {}: ended too early, missed; median and p95 after the true end"
 WORDS = [f"line {step}" for step in range(STEPS)]
@@ -155,19 +165,34 @@ PROGRAMS = {
 
 
 def measure(place: Place) -> list[Row]:
-    only = os.environ.get("PROGRAMS", "").replace(",", " ").split() or list(PROGRAMS)
-    there = [name for name in only if shutil.which(PROGRAMS[name].command[0])]
-    missing = [Row(WHAT.format(name), "0, 0", f"needs {name}", None) for name in only if name not in there]
+    only = os.environ.get("PROGRAMS", "").replace(",", " ").split() or [*PROGRAMS, SPAWNED]
+    if strange := [name for name in only if name not in (*PROGRAMS, SPAWNED)]:
+        raise ValueError(f"no program {strange[0]!r}; there are: {', '.join(PROGRAMS)}, {SPAWNED}")
+    programs = [name for name in only if name != SPAWNED]
+    there = [name for name in programs if shutil.which(PROGRAMS[name].command[0])]
+    missing = [Row(WHAT.format(name), "0, 0", f"needs {name}", None) for name in programs if name not in there]
     with ExitStack() as open_:
         Path(place.folder, "home", ".zshrc").touch()
         if "psql" in there:
             open_.enter_context(truths.cluster(place.folder))
         control = open_.enter_context(place.control())
-        pool = open_.enter_context(ThreadPoolExecutor(AT_ONCE))
-        verbs: tuple[Verb, ...] = (_wait, _ask)
-        plays = {name: [pool.submit(_play, control, name, verb, _kinds(EACH)) for verb in verbs] for name in there}
-        rows = [_row(name, [one.result() for one in found]) for name, found in plays.items()]
-        return [*rows, *missing, *_spawned(control)]
+        rows = _resident(control, there) + missing
+        return rows + (_spawned(control) if SPAWNED in only else [])
+
+
+def _resident(control: Control, names: Sequence[str]) -> list[Row]:
+    """The turns of these programs in this process; whoever ends it waits for no more than the step each thread is at."""
+    over = threading.Event()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        try:
+            verbs: tuple[Verb, ...] = (_wait, _ask)
+            plays = {
+                name: [pool.submit(_play, control, name, verb, _kinds(EACH), over) for verb in verbs] for name in names
+            }
+            return [_row(name, [one.result() for one in found]) for name, found in plays.items()]
+        finally:
+            over.set()
+            pool.shutdown(cancel_futures=True)
 
 
 Verb = Callable[[Control, str, str], str | None]
@@ -210,8 +235,10 @@ def _kinds(each: int, seconds: Sequence[float] = SECONDS) -> list[Kind]:
     return found
 
 
-def _play(control: Control, name: str, verb: Verb, kinds: Sequence[Kind]) -> list[Turn]:
-    """All turns in one session."""
+def _play(
+    control: Control, name: str, verb: Verb, kinds: Sequence[Kind], over: threading.Event | None = None
+) -> list[Turn]:
+    """All turns in one session, until it is `over`."""
     program, session = PROGRAMS[name], f"{name}-{verb.__name__.strip('_')}"
     control.new(session, program.command)
     if program.first:
@@ -219,8 +246,11 @@ def _play(control: Control, name: str, verb: Verb, kinds: Sequence[Kind]) -> lis
     turns = []
     for at, kind in enumerate(kinds):
         file = Path(f"{session}-{at}")
-        turns.append(_turn(control, session, verb, kind, program.line(kind, file.name), file))
+        with under(Call(os.urandom(8).hex(), cancelled=over)):
+            turns.append(_turn(control, session, verb, kind, program.line(kind, file.name), file))
     control.kill((session,))
+    middle, late = _spread(turns)
+    print(f"   {session}: {len(turns)} turns, {middle * 1000:.0f} ms, {late * 1000:.0f} ms", flush=True)
     return turns
 
 
@@ -229,6 +259,7 @@ def _turn(control: Control, session: str, verb: Verb, kind: Kind, line: str, fil
     try:
         answer = verb(control, session, line)
     except (TmuxctlError, RuntimeError) as error:
+        current().check()
         wrong = f"{type(error).__name__}: {error}"
     returned, early = time.time(), not file.exists()
     wrong = wrong or ("ended before the command" if early else "")
@@ -239,7 +270,7 @@ def _turn(control: Control, session: str, verb: Verb, kind: Kind, line: str, fil
         print("   " + wrong, flush=True)
         if until(file.exists, LIMIT):
             control.wait(session, settle=1.0, timeout=LIMIT)
-    overhead = None if wrong else returned - file.stat().st_mtime
+    overhead = None if wrong else returned - file.stat().st_mtime - HALF_TICK
     return Turn(kind, overhead, early, wrong)
 
 
@@ -287,7 +318,7 @@ def _by_kind(turns: Sequence[Turn]) -> str:
 def _spawned(control: Control) -> list[Row]:
     """The same through the command line, each verb a process of its own."""
     plays = {}
-    kinds = [*_kinds(3, SECONDS[:-1]), *(Kind(2.0, prints, 0) for prints in (False, True))]
+    kinds = [*_kinds(3, (0.0, 0.05, 0.5)), *(Kind(2.0, prints, 0) for prints in (False, True))]
     for name in ("bash", "python3"):
         plays[name] = [_play(control, name, verb, kinds) for verb in (_spawned_wait, _spawned_ask)]
     turns = [turn for found in plays.values() for one in found for turn in one]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -229,6 +230,7 @@ def parse_size(text: str) -> Size:
     raise Usage(f"{ascii(text[:40])} is not a valid size", reason="bad_size", hint=hint)
 
 
+@lru_cache(maxsize=1024)
 def natural_key(name: str) -> tuple[object, ...]:
     """The key that sorts names as people count: `job2` before `job10`, upper and lower case together."""
     words = re.split(r"([0-9]+)", name.casefold())

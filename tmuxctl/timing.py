@@ -18,6 +18,7 @@ class ObservationTiming(Value):
     settle_seconds: float = 0.0015
     """How long nothing must come after output before it is looked at; doubled by each look, up to `pause_seconds`, while more
     output comes."""
+    apart_seconds: float = 0.06  # output that comes so long after the last look which found some does not double it
     confirm_seconds: float = 0.025  # how long a state must have stood before a second look confirms it
     moment_seconds: float = 0.4
     """The longest time that a command which only tells a state observes it, if the first looks do not agree."""
@@ -64,6 +65,7 @@ class WaitTiming(Value):
     last_search_seconds: float = 1.0  # how long the newest output may be searched after the time is over
     alive_seconds: float = 5.0
     """How often tmux is asked whether the session is still there when nothing is heard: its end is heard of otherwise."""
+    progress_seconds: float = 5.0  # how often a client of the MCP server is told that its call goes on
     nap_seconds: float = 3.0  # how often a wait checks whether the caller still wants it, if nothing else wakes it
     under_way_seconds: float = 2.0
     """How long after a program's last output more of it may come, though the program has ended."""
@@ -252,13 +254,16 @@ class Timing(Value):
 
 
 class Limits(Value):
-    """How much is read of what a program's hooks and transcripts hold: it may write as much as it likes."""
+    """How much is read of what a program's hooks and transcripts hold, as it may write as much as it likes; and what a batch may
+    hold."""
 
     event_bytes: int = 1 << 20  # bytes of one event that are read
     events_bytes: int = 8 << 20  # bytes of all events that are read at once: the newest
     events_kept: int = 500  # how many events are read, and kept when a turn begins: the newest
     near_transcript_bytes: int = 2 << 20
     """Bytes of a transcript that are read from its end at first, as 20 MB take 1.4 s (measured)."""
+    batch_steps: int = 1000  # steps of one batch
+    batch_bytes: int = 16 << 20  # characters of JSON that the results of one batch may have together
     transcript_bytes: int = 64 << 20  # bytes that are read from its end if the input is not among those
 
 

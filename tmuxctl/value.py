@@ -52,11 +52,12 @@ class Value:
         if not named and len(given) == len(names):
             values.update(zip(names, given, strict=True))
             return
-        values.update(self._defaults)
+        values.update(self._defaults, **named)
+        known = True
         if given:
             values.update(zip(names, given, strict=False))
-        values.update(named)
-        if len(values) != len(names) or len(given) > len(names) or not named.keys().isdisjoint(names[: len(given)]):
+            known = len(given) <= len(names) and named.keys().isdisjoint(names[: len(given)])
+        if not known or len(values) != len(names):
             raise TypeError(f"{type(self).__name__} takes {', '.join(names)}")
 
     def __setattr__(self, name: str, value: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -172,3 +173,15 @@ def test_a_screen_without_the_state(control: Control) -> None:
     assert (bare.state, bare.by) == (None, None)
     assert judged.state is not None
     assert (bare.text, bare.cursor, bare.position) == (judged.text, judged.cursor, judged.position)
+
+
+@pytest.mark.on("tmux", "resident")
+def test_output_that_comes_just_as_the_wait_begins_is_seen(control: Control) -> None:
+    """Nothing else comes afterwards that would wake it."""
+    code = "import sys, time\nfor line in sys.stdin: time.sleep(float(line)); print('it was', line.strip(), flush=True)"
+    control.new("t", (sys.executable, "-c", code))
+    for number in range(150):
+        pause = f"{number % 50 / 10_000:.4f}{number:03d}"
+        written = control.send("t", pause.encode(), wait_text=f"^it was {pause}$", timeout=20)
+        assert written.wait
+        assert written.wait.matched == "text", pause

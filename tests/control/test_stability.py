@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import os
+import signal
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -196,6 +199,49 @@ def test_a_glimpse_of_a_program_at_work_confirms_nothing(
     assert unread.kernel is not None
     unread = unread._replace(kernel=unread.kernel._replace(tty=KEYS._replace(unread=2)))
     assert after_glimpse(unread, at_prompt(10.03)) == (False, 1)
+
+
+def test_output_that_comes_far_apart_is_glimpsed_at_as_soon_as_output_after_silence(control: Control) -> None:
+    control.new("s", SHELL)
+
+    def settled(apart: float) -> float:
+        """How long the pause behind output is, where some was found so many seconds apart."""
+        looks = [at_prompt(10.0 + number * apart, journal=100 + number) for number in range(5)]
+        time = Time(10.0)
+        tracker = make_tracker(control, Script(control, looks), time)
+        for one in looks:
+            time.now = one.at
+            tracker.observe()
+        time.slept.clear()
+        assert tracker.sleep(Heard(1), 5.0)
+        return time.slept[0]
+
+    timing = control.machine.timing.observation
+    assert settled(0.1) == pytest.approx(timing.settle_seconds)
+    assert settled(0.03) == pytest.approx(timing.pause_seconds)
+
+
+@pytest.mark.on("tmux")
+def test_a_look_behind_a_glimpse_asks_tmux_only_for_what_was_printed_since(
+    control: Control, until: Callable[[Callable[[], Any]], Any], place: Path
+) -> None:
+    script = f"echo before; until [ -e {place}/go ]; do sleep 0.02; done; echo since; read x"
+    control.new("s", ("sh", "-c", f"read x; {script}"))
+    control.send("s", b"x")
+    assert control.wait("s", text="before").matched
+    observer = Observer(control.machine, finding.find_session(control.machine, "s"))
+    observer.capture_ahead(observer.glimpse())
+    server = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
+    os.kill(server, signal.SIGSTOP)
+    try:
+        assert "before" in observer.observe().screen
+    finally:
+        os.kill(server, signal.SIGCONT)
+    (place / "go").touch()
+    assert until(lambda: "since" in observer.observe().screen)
+    observer.capture_ahead(observer.glimpse())
+    control.send("s", b"x")
+    assert until(lambda: observer.observe().dead)
 
 
 def test_right_after_an_input_the_first_look_is_not_taken_before_the_program_prints(control: Control) -> None:

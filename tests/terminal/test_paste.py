@@ -189,7 +189,7 @@ def test_a_write_is_one_change_that_other_panes_forbid_where_it_presses_keys(
     assert (name, kept) == ("db", {options.ACKNOWLEDGED: "w1", options.INPUT: "place"})
     assert commands == typing
     assert io.how["buffer"] == (("tmuxctlw1", data) if data is not None else None)
-    assert list(io.how["unless"]) == [
+    assert list(io.how["unless"]()) == [
         *("other", "dup", "human", "dead", "off", "copying", "leased"),
         *(["shared"] if presses else []),
     ]

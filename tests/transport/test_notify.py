@@ -305,3 +305,69 @@ def test_a_terminal_that_is_not_there_keeps_no_watch_from_its_folders(tmp_path):
     append(tmp_path / "seg")
     assert watched.wait(30)
     watched.close()
+
+
+def _kernel_watches() -> int:
+    """How many files the kernel watches for this process (proc(5), fdinfo)."""
+    (instance,) = [name for name in os.listdir("/proc/self/fd") if "inotify" in _link(name)]
+    return Path(f"/proc/self/fdinfo/{instance}").read_text().count("inotify wd:")
+
+
+@linux
+def test_a_new_watch_is_told_what_comes_and_not_what_came_while_nobody_waited(tmp_path):
+    for _ in range(100):
+        watched = watch("kernel", [tmp_path])
+        assert not watched.wait(0)
+        append(tmp_path / "seg")
+        assert watched.wait(10)
+        watched.close()
+        append(tmp_path / "seg")
+
+
+@linux
+def test_a_folder_that_took_the_place_of_one_that_was_waited_for_wakes(tmp_path):
+    folder = tmp_path / "folder"
+    for number in range(20):
+        folder.mkdir()
+        watched = watch("kernel", [folder])
+        append(folder / "seg")
+        assert watched.wait(10)
+        watched.close()
+        if number % 2:
+            folder.rename(tmp_path / f"before-{number}")
+        else:
+            (folder / "seg").unlink()
+            folder.rmdir()
+
+
+@linux
+def test_watches_that_nobody_waits_for_are_few_and_end_with_their_next_event(tmp_path):
+    folders = [tmp_path / str(number) for number in range(100)]
+    waiting = watch("kernel", [tmp_path])
+    for folder in folders:
+        folder.mkdir()
+        watch("kernel", [folder]).close()
+    assert _kernel_watches() <= notify.RESTING + 1
+    while waiting.wait(0):
+        pass
+    for folder in folders:
+        append(folder / "seg")
+    assert not waiting.wait(0.02)
+    assert _kernel_watches() == 1
+    append(tmp_path / "seg")
+    assert waiting.wait(10)
+    waiting.close()
+
+
+@linux
+def test_two_watches_of_a_folder_are_told_by_turns(tmp_path):
+    """One of which begins while the other waits: what is told of the one is not taken from the other."""
+    for _ in range(50):
+        one = watch("kernel", [tmp_path])
+        append(tmp_path / "seg")
+        two = watch("kernel", [tmp_path])
+        assert one.wait(10)
+        append(tmp_path / "seg")
+        assert two.wait(10)
+        one.close()
+        two.close()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -53,3 +55,27 @@ def test_no_descriptor_is_left_open() -> None:
         spawn.run(["true"], timeout=30)
     time.sleep(0)
     assert set(os.listdir("/proc/self/fd")) == before
+
+
+def test_modules_are_loaded_while_a_program_runs_until_it_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # the program goes on once the first one is loaded, the second one once the program has answered
+    (tmp_path / "ahead_first.py").write_text(f"open({str(tmp_path / 'loaded')!r}, 'w').close()\n")
+    (tmp_path / "ahead_second.py").write_text(
+        f"import os, time\nwhile not os.path.exists({str(tmp_path / 'answered')!r}): time.sleep(0.01)\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(spawn, "ahead", ["ahead_first", "ahead_second", "ahead_third"])
+    script = 'until [ -e "$1/loaded" ]; do sleep 0.01; done; echo out; : >"$1/answered"'
+    assert spawn.run(["sh", "-c", script, "sh", str(tmp_path)], timeout=30).output == b"out\n"
+    assert spawn.ahead == ["ahead_third"]
+    for name in ("ahead_first", "ahead_second"):
+        del sys.modules[name]
+
+
+def test_a_module_that_cannot_be_loaded_ends_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spawn, "ahead", ["tmuxctl.no_such_module"])
+    with pytest.raises(ModuleNotFoundError):
+        spawn.run(["sh", "-c", "exec sleep 1000"], timeout=30)
+    assert not [pid for pid in os.listdir("/proc") if pid.isdigit() and _sleeps(pid)]

@@ -626,3 +626,48 @@ def test_closing_leaves_sessions_and_no_process_of_ours(session: Transport) -> N
     left = [command(int(pid)) for pid in mine.read_text().split()]
     assert [words for words in left if words.startswith((b"tmux", b"sh\0"))] == []
     assert session.run([("has-session", "-t", "=db")]) == b""
+
+
+def test_a_process_that_stays_lists_each_name_that_came_or_went(tmp_path: Path) -> None:
+    resident = make("resident", "none")
+    folder = tmp_path / "folder"
+    for number in range(30):
+        folder.mkdir(exist_ok=True)
+        # a folder at rest, whose names are known from now on
+        long_ago = time.time() - 10 - number
+        os.utime(folder, (long_ago, long_ago))
+        for _ in range(2):
+            assert {*resident.files(str(folder))} == {*os.listdir(folder)}
+        for name in ("a", "b", "c"):
+            (folder / name).write_bytes(b"x" * number)
+            assert {name: file.size for name, file in resident.files(str(folder)).items()} == {
+                one.name: one.stat().st_size for one in folder.iterdir()
+            }
+        (folder / "b").unlink()
+        assert {*resident.files(str(folder))} == {"a", "c"}
+        if number % 3 == 0:
+            folder.rename(tmp_path / f"before-{number}")
+            assert resident.files(str(folder)) == {}
+
+
+def test_a_name_that_came_within_one_step_of_the_clock_is_listed(tmp_path: Path) -> None:
+    """The folder's time is then the same as before."""
+    resident = make("resident", "none")
+    for number in range(50):
+        before = os.stat(tmp_path)
+        assert len(resident.files(str(tmp_path))) == number
+        (tmp_path / str(number)).touch()
+        os.utime(tmp_path, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert len(resident.files(str(tmp_path))) == number + 1
+        os.utime(tmp_path)
+
+
+def test_files_that_grow_in_a_folder_at_rest_are_told_with_their_size(tmp_path: Path) -> None:
+    resident = make("resident", "none")
+    file = tmp_path / "seg"
+    file.touch()
+    os.utime(tmp_path, (1e9 + 0.5, 1e9 + 0.5))
+    for size in range(1, 50):
+        with file.open("ab") as end:
+            end.write(b"x")
+        assert resident.files(str(tmp_path))["seg"].size == size

@@ -5,7 +5,6 @@ The numbers are those of linux/arch/x86/entry/syscalls/syscall_64.tbl and, for a
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Protocol
@@ -177,6 +176,8 @@ def _read_timeout(call: str, arguments: list[int], process: ProcessView) -> floa
     address = third if call == "ppoll" else fourth if call == "epoll_pwait2" else fifth
     if not address:
         return FOREVER
+    import struct
+
     packed = process.memory(address, struct.calcsize(TIME))
     if len(packed) != struct.calcsize(TIME):
         return UNKNOWN_TIME
@@ -187,6 +188,8 @@ def _read_timeout(call: str, arguments: list[int], process: ProcessView) -> floa
 
 def _read_poll_array(address: int, count: int, process: ProcessView) -> Iterator[tuple[int, bool]]:
     """The entries of an array of struct pollfd; one that is negative is skipped there too."""
+    import struct
+
     count &= 0xFFFF_FFFF
     for descriptor, events, _ in struct.iter_unpack(
         "=ihh", _read_memory(address, 8 * min(count, DESCRIPTORS), process)

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import lru_cache
 
 from tmuxctl.errors import NotFound, Unreachable
 from tmuxctl.transport.base import (
@@ -30,13 +31,17 @@ BUFFER_LIMIT = 16 * 1024
 """In bytes: tmux 3.3a reads `set-buffer` at 0.2 ms a KB and does nothing else meanwhile; above this, a spawned
 `load-buffer` is quicker (measured: even at 16 to 32 KB)."""
 CHUNK = 8 * 1024
-READ = 256 * 1024
+READ = 16 * 1024
+"""More than most answers, and little enough that room for it costs nothing (measured: 256 KB took 20 us each time)."""
 
 # Not `new-session -A`: a session that is made tells the other control clients, which must not be opening then (local.py).
 ATTACH = ("attach-session", "-E", "-t", f"={SESSION}", "-f", "no-output,ignore-size")
 
 # `cat -` in two words is executed without a shell; it sleeps on its terminal with 0.1 MB of its own.
 MAKE = ("new-session", "-d", "-s", SESSION, "-x", "80", "-y", "24", "cat", "-")
+
+GUARD_LENGTH = 64
+"""Bytes that the rest of a `%begin`, `%end` or `%error` line takes at most."""
 
 NEEDS_CLIENT = re.compile(
     r"attach(-session)?|detach(-client)?|kill-server|load(b|-buffer)|new(-session)?|run(-shell)?|save(b|-buffer)"
@@ -78,6 +83,11 @@ class ControlChannel:
         version = self.run([("display-message", "-p", "#{version}")], timeout=timeout)
         if found := re.search(rb"(\d+)\.(\d+)", version):
             self._captures = CaptureMethod((int(found[1]), int(found[2])))
+
+    @property
+    def tells_of_buffers(self) -> bool:
+        """True if tmux tells every control client of each paste buffer that comes or goes."""
+        return self._captures.told
 
     @property
     def fills_buffers(self) -> bool:
@@ -133,7 +143,7 @@ class ControlChannel:
         `backend_timeout` when tmux did not answer in time and `no_server` when the client ended meanwhile.
         """
         deadline = time.monotonic() + timeout
-        if any(NEEDS_CLIENT.fullmatch(command[0]) for command in commands):
+        if True in map(_needs_client, [command[0] for command in commands]):
             raise NeedsSpawn(f"{commands[0][0]} needs a client of its own")
         mark, last = os.urandom(8).hex(), os.urandom(8).hex()
         request, parts = _build_request(commands, buffer, mark, last, self._captures)
@@ -168,14 +178,18 @@ class ControlChannel:
         raise NeedsSpawn("the control client has ended")
 
     def _exchange(self, request: bytes, last: bytes, deadline: float, timeout: float) -> bytes:
-        """Send `request`, collect the answer up to the block that holds `last`, and return it without that block."""
-        received, searched, token = self._received, 0, b"\n" + last + b"\n%end "
+        """Send `request`, collect the answer up to the block that holds `last`, and return it without that block. An error
+        ends a list before that: then another line asks for the end, whether it was one or a screen that shows such a line."""
+        received, searched, asked, word = self._received, 0, False, last
         unsent = self._write(memoryview(request))
         while True:
             unsent = self._receive(unsent, deadline, timeout)
-            found = received.find(token, max(0, searched - len(token)))
-            if found >= 0 and received.find(b"\n", found + len(token)) >= 0:
-                return bytes(received[: received.rfind(b"\n", 0, found) + 1])
+            if _find_block(received, word, searched) >= 0:
+                end = _find_block(received, last)
+                return bytes(received[: end if end >= 0 else _find_block(received, word)])
+            if not asked and received.find(b"\n%error ", max(0, searched - len(b"\n%error "))) >= 0:
+                asked, word = True, last + b"."
+                unsent = self._write(memoryview(bytes(unsent) + _format_mark(word)))
             searched = len(received)
 
     def _receive(self, unsent: memoryview, deadline: float, timeout: float) -> memoryview:
@@ -185,11 +199,13 @@ class ControlChannel:
             raise timeout_error(timeout)
         if unsent:
             unsent = self._write(unsent)
-        with suppress(BlockingIOError):
+        try:
             data = os.read(self._output, READ)
-            if not data:
-                raise Unreachable("tmux ended the control client", reason="no_server", hint="tmuxctl ls")
-            self._received += data
+        except BlockingIOError:
+            return unsent
+        if not data:
+            raise Unreachable("tmux ended the control client", reason="no_server", hint="tmuxctl ls")
+        self._received += data
         return unsent
 
     def _write(self, unsent: memoryview) -> memoryview:
@@ -212,29 +228,48 @@ class ControlChannel:
             pipe.close()
 
 
+@lru_cache(maxsize=64)
+def _needs_client(verb: str) -> bool:
+    return NEEDS_CLIENT.fullmatch(verb) is not None
+
+
+def _format_mark(word: bytes) -> bytes:
+    """The line of a request that prints a word."""
+    return b"display-message -p " + word + b"\n"
+
+
+def _find_block(received: bytearray, word: bytes, searched: int = 0) -> int:
+    """Where the whole block begins that holds nothing but `word`, -1 if it is not there. Its `searched` bytes hold no such."""
+    token = b"\n" + word + b"\n%end "
+    found = received.find(token, max(0, searched - len(token) - GUARD_LENGTH))
+    if found < 0 or received.find(b"\n", found + len(token)) < 0:
+        return -1
+    return received.rfind(b"\n", 0, found) + 1
+
+
 class CaptureMethod:
     """How a tmux of this version is asked for a screen over a control client, and its answer read, so that it keeps nothing."""
 
     def __init__(self, version: tuple[int, int]) -> None:
         self.leak, self._escaped = version < FREED, version < RAW
-        self.tells = self.leak and not self._escaped
+        self.told = not self._escaped
+        self.tells = self.leak and self.told
         self._name = f"tmuxctl-{os.urandom(8).hex()}"
 
     def asked(self, command: Command, end: str) -> list[Command]:
-        """`command`, a `capture-pane -p`, as commands of which one prints the same rows and then the line `end`."""
+        """`command`, a `capture-pane -p`, as commands of which one prints the same rows and, from 3.4 on, then the line `end`."""
         words = [word for word in command if word != "-p"]
-        return [
-            (*words, "-b", self._name),
-            # 3.4 and 3.5a print some bytes more where a buffer's size is 48 less than a power of two
-            ("set-buffer", "-a", "-b", self._name, end),
-            ("show-buffer", "-b", self._name),
-            ("delete-buffer", "-b", self._name),
-        ]
+        # 3.4 and 3.5a print some bytes more where a buffer's size is 48 less than a power of two
+        ending = [] if self._escaped else [("set-buffer", "-a", "-b", self._name, end)]
+        shown: list[Command] = [("show-buffer", "-b", self._name), ("delete-buffer", "-b", self._name)]
+        return [(*words, "-b", self._name), *ending, *shown]
 
     def read(self, printed: bytes, end: bytes) -> bytes:
         """The rows, as `capture-pane -p` prints them."""
-        rows = printed.partition(end)[0]
-        if not self._escaped or b"\\" not in rows:
+        if not self._escaped:
+            return printed.partition(end)[0]
+        rows = printed.removesuffix(b"\n")
+        if b"\\" not in rows:
             return rows
         # utf8_strvis: as here for what stands on a screen, quicker than one by one
         parts = rows.split(b"\\\\")
@@ -251,30 +286,29 @@ ReadBlock = Callable[[bytes], bytes]
 def _build_request(
     commands: Sequence[Command], buffer: tuple[str, bytes] | None, mark: str, last: str, captures: CaptureMethod
 ) -> tuple[bytes, list[ReadBlock]]:
-    """The list as one line, which tmux runs as one, and a second line that tells its end even after an error; and how the
-    answers between two marks are read.
+    """The list as one line, which tmux runs as one and whose last command prints `last`; and how the answers between two
+    marks are read.
 
-    Between its commands `mark` is printed: text of one (a screen may show anything) cannot pass for another's answer.
+    Before each command that prints, but the first, `mark` is printed: text of one (a screen may show anything) cannot pass for
+    another's answer.
     """
     words = _fill_buffer(*buffer) if buffer else []
     parts: list[ReadBlock] = []
     end = f"={mark}"
     for command in commands:
+        if command[0] in SILENT or isinstance(command, Guard):
+            words.append(format_control_line([command]))
+            continue
+        if parts:
+            words.append(f"display-message -p {mark}")
         if captures.leak and command[0] == "capture-pane" and "-p" in command:
             words.append(format_control_line(captures.asked(command, end)))
             parts.append(lambda printed: captures.read(printed, end.encode()))
         else:
             words.append(format_control_line([command]))
-            if command[0] in SILENT or isinstance(command, Guard):
-                continue
             parts.append(bytes)
-        words.append(f"display-message -p {mark}")
-    if commands and words[-1].endswith(mark):
-        words.pop()
-    else:
-        parts.append(bytes)
-    ending = f"display-message -p {last}\n".encode()
-    return " ; ".join(words).encode(errors="surrogateescape") + b"\n" + ending if words else ending, parts
+    words.append(f"display-message -p {last}")
+    return f"{' ; '.join(words)}\n".encode(errors="surrogateescape"), parts or [bytes]
 
 
 def _fill_buffer(name: str, data: bytes) -> list[str]:
@@ -306,30 +340,28 @@ def _read_answer(answer: bytes, mark: bytes, parts: Sequence[ReadBlock]) -> byte
 
 def _join_blocks(part: bytes) -> bytes:
     """The texts of some commands' blocks, without notifications."""
-    output, position = [], 0
-    while position < len(part):
+    output, position, size = [], 0, len(part)
+    while position < size:
         end = part.find(b"\n", position)
-        guard = part[position + 7 : end]
         if not part.startswith(b"%begin ", position):
             position = end + 1
             continue
+        guard = part[position + 6 : end + 1]
         # the last guard is the true one: what the block shows may contain a forged one before it
-        end_line, error_line = (
-            part.rfind(b"\n%end " + guard + b"\n", end),
-            part.rfind(b"\n%error " + guard + b"\n", end),
-        )
-        close_line = max(end_line, error_line)
-        if close_line < 0:
+        close = part.rfind(guard, end)
+        while close >= 0 and not part.endswith((b"\n%end", b"\n%error"), end, close):
+            close = part.rfind(guard, end, close)
+        if close < 0:
             raise Unreachable(
                 "tmux's answer cannot be understood", reason="outcome_unknown", hint="look, then repeat it"
             )
-        text = part[end + 1 : close_line + 1]
-        if error_line > end_line:
+        text = part[end + 1 : part.rindex(b"\n", end, close) + 1]
+        if part.endswith(b"\n%error", end, close):
             raise error_of_complaint(text.decode(errors="replace").strip().removeprefix("parse error: "))
         # flags 0: a block of a hook, not of our list
-        if guard.endswith(b" 1"):
+        if guard.endswith(b" 1\n"):
             output.append(text)
-        position = part.index(b"\n", close_line + 1) + 1
+        position = close + len(guard)
     return b"".join(output)
 
 

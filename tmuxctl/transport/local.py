@@ -29,8 +29,13 @@ if TYPE_CHECKING:
 SERVER_ENVIRONMENT = frozenset((*base.BASICS, "TMUX_TMPDIR"))
 """What the server may know of the environment it was started from; sessions bring their own."""
 
-PART = 1 << 20
-"""Bytes of a file that are read at once."""
+FIRST_PART, PART = 1 << 14, 1 << 20
+"""Bytes of a file that are read at once: first as many as most have."""
+
+KNOWN_FOLDERS = 256
+SMALL_STEP, LARGE_STEP = 100_000_000, 3_000_000_000
+"""Nanoseconds that the clock of a file system may stand still: of one that tells parts of a second (10 ms at most), and of one
+that does not (FAT: 2 s)."""
 
 CONTROL_LOCK = "control.lock"
 NOISY = ("kill-session", "rename-session")
@@ -57,6 +62,8 @@ class LocalTransport:
         self._spawn_until = 0.0
         self._given_home, self._home = home, ""
         self._socket_is_safe = False
+        self._names: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
+        """What a resident process knows of folders: which one it was, when it last changed, and the names that were there then."""
 
     @property
     def home(self) -> str:
@@ -84,7 +91,8 @@ class LocalTransport:
         # opening takes the lock exclusively: the client opens before this call shares it
         channel = self._ready_channel(timeout)
         noisy = (*NOISY, "capture-pane") if channel and channel.fills_buffers else NOISY
-        if buffer or any(command[0] in noisy for command in commands):
+        told = buffer is not None and (channel is None or channel.tells_of_buffers)
+        if told or not {command[0] for command in commands}.isdisjoint(noisy):
             with self._hold_off_clients(timeout):
                 return self._run_list(channel, commands, buffer, timeout)
         return self._run_list(channel, commands, buffer, timeout)
@@ -318,18 +326,23 @@ class LocalTransport:
         os.rename(path, to)
 
     def files(self, folder: str) -> dict[str, File]:
-        listing: dict[str, File] = {}
-        # waits list folders all the time: a `with suppress` for each entry takes as long as to ask for it
+        if not self._resident:
+            return _list_files(folder)
         try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    try:
-                        facts = entry.stat(follow_symlinks=False)
-                    except FileNotFoundError:
-                        continue
-                    listing[entry.name] = File(0 if stat.S_ISDIR(facts.st_mode) else facts.st_size, facts.st_mtime)
+            status = os.stat(folder)
         except (FileNotFoundError, NotADirectoryError):
-            pass
+            return {}
+        stamp = (status.st_dev, status.st_ino, status.st_mtime_ns)
+        known = self._names.get(folder)
+        if known and known[0] == stamp:
+            return _stat_files(folder, known[1])
+        listing, now = _list_files(folder), time.time_ns()
+        if len(self._names) >= KNOWN_FOLDERS:
+            self._names.clear()
+        # the clock of a file system goes in steps: a name that comes in the same one changes no time
+        step = SMALL_STEP if status.st_mtime_ns % 1_000_000_000 else LARGE_STEP
+        if 0 < status.st_mtime_ns < now - step:
+            self._names[folder] = (stamp, tuple(listing))
         return listing
 
     def names(self, folder: str) -> Collection[str]:
@@ -444,6 +457,37 @@ class LocalTransport:
                 self._channel = None
 
 
+def _list_files(folder: str) -> dict[str, File]:
+    """What is right in a folder; nothing where there is none."""
+    listing: dict[str, File] = {}
+    # waits list folders all the time: a `with suppress` for each entry takes as long as to ask for it
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                try:
+                    listing[entry.name] = _to_file(entry.stat(follow_symlinks=False))
+                except FileNotFoundError:
+                    continue
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    return listing
+
+
+def _stat_files(folder: str, names: Sequence[str]) -> dict[str, File]:
+    """The same of a folder of which these names are known."""
+    listing: dict[str, File] = {}
+    for name in names:
+        try:
+            listing[name] = _to_file(os.lstat(f"{folder}/{name}"))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+    return listing
+
+
+def _to_file(facts: os.stat_result) -> File:
+    return File(0 if stat.S_ISDIR(facts.st_mode) else facts.st_size, facts.st_mtime)
+
+
 @contextmanager
 def explain_write_errors(path: str) -> Iterator[None]:
     """Turn the reasons for which a file cannot be written into errors that say what to do."""
@@ -515,19 +559,20 @@ def _read_processes(pids: Sequence[int]) -> Iterator[Process]:
 
 def _read_parts(handle: int, offset: int, remaining: int) -> Iterator[bytes]:
     """A file from an offset, without a file object: most of what is read here is small."""
+    size = FIRST_PART
     while remaining > 0:
-        part = os.pread(handle, min(remaining, PART), offset)
+        part = os.pread(handle, min(remaining, size), offset)
         yield part
-        if len(part) < PART:  # of a regular file that is its end, or all that was asked for
+        if len(part) < size:  # of a regular file that is its end, or all that was asked for
             return
-        offset, remaining = offset + len(part), remaining - len(part)
+        offset, remaining, size = offset + len(part), remaining - len(part), PART
 
 
 def _read_file(path: str) -> bytes:
     """A small file of the kernel's, which one read gives whole."""
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        return os.read(handle, 65536)
+        return os.read(handle, 4096)
     finally:
         os.close(handle)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-import struct
 import sys
 import termios
 import time
@@ -30,7 +29,7 @@ def read_tty(path: str) -> Tty | None:
     try:
         modes = termios.tcgetattr(handle)
         flags, letters = modes[3], modes[6]
-        rows, columns = struct.unpack("HH4x", fcntl.ioctl(handle, termios.TIOCGWINSZ, b"\0" * 8))
+        rows, columns = termios.tcgetwinsize(handle)
         return Tty(
             bool(flags & termios.ICANON),
             bool(flags & termios.ECHO),

@@ -6,6 +6,7 @@ What counts is the server's version (`#{version}`): a server outlives an upgrade
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 OLDEST = (3, 2)
 """The first version that has all that is used here."""
@@ -17,6 +18,7 @@ EXACT_PASTE = (3, 7)
 """Since this version `paste-buffer` passes the text through vis(3), and `-S` turns that off; earlier ones refuse `-S`."""
 
 
+@lru_cache(maxsize=16)
 def parse_version(version: str) -> tuple[int, int] | None:
     """The major and minor number in a version as tmux tells it (`3.7c`, `next-3.8`); None if it has none."""
     found = re.fullmatch(r"(?:next-)?(\d+)\.(\d+)[\w.-]*", version)

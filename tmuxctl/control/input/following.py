@@ -44,7 +44,7 @@ def _wait(machine: Machine, typed: Typed, text: str, timeout: float | None) -> W
     if typed.pane is None or typed.last_input is None:
         waiter = waits.make_waiter(machine, typed.written.session, wanted, None)
     else:
-        waiter = waits.Waiter(machine, typed.pane, wanted, None, typed.last_input, watched=True)
+        waiter = waits.Waiter(machine, typed.pane, wanted, None, typed.last_input, begun=True)
     with waiter:
         return waiter.until(limit)
 

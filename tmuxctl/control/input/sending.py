@@ -421,7 +421,7 @@ def _check_write_id(write_id: str | None) -> str:
 
 def read_secret(env: str | None, file: str | None, fd: int | None) -> bytes | None:
     """A secret from the one place named: a variable, a file's first line, a descriptor. None if none is."""
-    if sum(place is not None for place in (env, file, fd)) > 1:
+    if (env, file, fd).count(None) < 2:
         hint = "--secret-from-env, --secret-from-file or --secret-from-fd"
         raise Usage("name one place for the secret", reason="bad_option", hint=hint)
     try:

@@ -111,6 +111,9 @@ def _list_own(machine: Machine, panes: list[Pane]) -> list[Session]:
         if pane.id in states:
             found[pane.id] = observing.session_with_state(states[pane.id])
             if watched := _watched_until_changed(machine, pane, states[pane.id]):
+                if (known := before.get(pane.id)) and known.watched == watched:
+                    # a stamp holds it: the same value is compared sooner than one that is equal
+                    watched = known.watched
                 # taken before the look: what changed since then is not missed
                 standing[pane.id] = Standing(pane, found[pane.id], began, watched, stamps.get(pane.id))
         elif pane.id not in standing:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from tmuxctl.control import foreground
 from tmuxctl.control.sessions import finding, records
 from tmuxctl.control.sessions.kept_profile import profile_of
-from tmuxctl.errors import TmuxctlError
+from tmuxctl.errors import NotFound, TmuxctlError, Unreachable
 from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Hook, Kernel, LastMark, Look
 from tmuxctl.reading.evidence.tty_waits import assess_foreground, list_program_names
 from tmuxctl.reading.state import event_loops
@@ -86,6 +86,7 @@ class Observer:
         self._capture: Capture | None = None
         self._screen = ""
         self._captured_at = -1
+        self._programs_seen = False
         self._clock = 0.0
 
     @property
@@ -106,16 +107,13 @@ class Observer:
         """
         extent = self.journal.extent()
         probe = self.transport.probe([(self.pane.pid, self.pane.tty)], level=self.level)[0]
-        taken = self._capture
-        if (
-            fresh
-            or taken is None
-            or extent.end != self._captured_at
-            or extent.finished
-            or self._programs_ended(probe.kernel)
-        ):
-            taken = capture_session(self.io, self.pane.name, self.pane if taken and not self.pane.dead else None)
+        ended, taken = self._programs_ended(probe.kernel), self._capture
+        if fresh or taken is None or extent.end != self._captured_at or extent.finished or ended:
+            taken = self._capture_session()
         return self.add_look(extent, probe, taken)
+
+    def _capture_session(self) -> Capture:
+        return capture_session(self.io, self.pane.name, self.pane if self._capture and not self.pane.dead else None)
 
     def glimpse(self) -> Glimpse:
         """What can be told without tmux: how far the output reached, and the kernel."""
@@ -123,6 +121,16 @@ class Observer:
         probe = self.transport.probe([(self.pane.pid, self.pane.tty)], level=self.level)[0]
         quiet = _quiet_seconds(probe.wall, extent.grown, self.timing.file_ahead_seconds)
         return Glimpse(probe.at, extent.end, quiet, probe.kernel)
+
+    def capture_ahead(self, glimpse: Glimpse) -> None:
+        """Ask tmux for the screen behind a glimpse in which a program waits, which is not older than what the glimpse saw: the
+        look that confirms it needs no other if nothing is printed meanwhile."""
+        if glimpse.journal == self._captured_at:
+            return
+        # what is wrong with the session is the next look's to tell
+        with suppress(NotFound, Unreachable):
+            self._take_capture(glimpse.journal, self._capture_session())
+            self._programs_seen = True
 
     def add_glimpse(self, glimpse: Glimpse) -> Look | None:
         """Put a glimpse before the newest look, which is later, with the screen of that; None if the program has ended."""
@@ -135,11 +143,8 @@ class Observer:
 
     def add_look(self, extent: JournalExtent, probe: Probe, capture: Capture) -> Look:
         """Put together what was asked in this order: how far the output reached, the kernel, the screen."""
-        if capture.pane.id != self.pane.id:
-            raise replaced_error(self.pane.name)
-        if capture is not self._capture:
-            self._capture, self._captured_at, self._screen = capture, extent.end, screens.plain_text(capture.rows)
-        self.pane = pane = capture.pane
+        self._take_capture(extent.end, capture)
+        pane = self.pane
         if self.mark_token:
             self._find_mark(extent.end)
         look = Look(
@@ -167,6 +172,14 @@ class Observer:
         while look.at - self.looks[0].at > self.timing.window_seconds:
             self.looks.popleft()
         return self._add_event_loops(look)
+
+    def _take_capture(self, end: int, capture: Capture) -> None:
+        """Go by this screen from now on, which was asked for when the output had come to `end`."""
+        if capture.pane.id != self.pane.id:
+            raise replaced_error(self.pane.name)
+        if capture is not self._capture:
+            self._capture, self._captured_at, self._screen = capture, end, screens.plain_text(capture.rows)
+        self.pane = capture.pane
 
     def _add_event_loops(self, look: Look) -> Look:
         """The look, with the processes outside the terminal's own that wait for it, where a question stands on the screen
@@ -211,9 +224,9 @@ class Observer:
         return screens.find_drawn_cursor(self._capture.rows, self.pane.tmux)
 
     def _programs_ended(self, kernel: Kernel | None) -> bool:
-        """Whether the kernel named programs in the last look and names none now: tmux should know how they ended."""
-        before = self.looks[-1].kernel if self.looks else None
-        return bool(before and before.programs and not (kernel and kernel.programs))
+        """Whether the kernel named programs before and names none now: tmux should know how they ended."""
+        before, self._programs_seen = self._programs_seen, bool(kernel and kernel.programs)
+        return before and not self._programs_seen
 
     def _find_mark(self, end: int) -> None:
         if end == self._searched:

@@ -192,10 +192,11 @@ class StabilityTracker:
         self._observed_at, self._is_input_new = self.clock.monotonic(), False
         if earlier and self.is_stable and self._is_unchanged(earlier, look):
             return True
+        goes_on = self._observed_at - self._output_at < self.timing.apart_seconds
         self._settle_seconds = (
-            self.timing.settle_seconds
-            if look.journal == self._journal_end
-            else min(2 * self._settle_seconds, self.timing.pause_seconds)
+            min(2 * self._settle_seconds, self.timing.pause_seconds)
+            if look.journal != self._journal_end and goes_on
+            else self.timing.settle_seconds
         )
         if look.journal != self._journal_end:
             # before the first look the program may have been silent for long, or for ever
@@ -325,11 +326,12 @@ class StabilityTracker:
     def _is_still(self, watch: Watch, latest: float, deadline: float) -> bool:
         """Have a glimpse and sleep on: if a program seems to wait, until a look can confirm it, else until `latest`. False if
         something happened meanwhile."""
-        glimpse, moment = self.observer.glimpse(), self.clock.monotonic()
+        moment, glimpse = self.clock.monotonic(), self.observer.glimpse()
         if glimpse.waits:
             self._glimpsed = moment, glimpse
+            self.observer.capture_ahead(glimpse)
             latest = min(moment + self.timing.confirm_seconds, deadline)
-        return glimpse.ended or not watch.wait(max(0.0, latest - moment))
+        return glimpse.ended or not watch.wait(max(0.0, latest - self.clock.monotonic()))
 
     def _is_fresh(self, last_input: LastInput) -> bool:
         """Whether the program was given something only just now, which it shows when it has it."""

@@ -239,17 +239,16 @@ class Waiter:
         given: LastInput | None,
         *,
         steady: StabilityTracker | None = None,
-        watched: bool = False,
+        begun: bool = False,
     ) -> None:
-        """`watched`: output is waited for before any is looked for, because what is searched has only just begun."""
+        """`begun`: what is searched has only just begun, so that nothing but output is looked for before the first sleep."""
         self.machine, self.pane, self.wanted = machine, pane, wanted
         self.timing, self.clock = machine.timing.wait, machine.clock
         self.began = self.changed = self.asked = machine.clock.monotonic()
         self.journal: Journal = finding.open_journal(machine, pane)
         self.watch: Watch | None = None
         self.steady = steady
-        if watched:
-            self._open_watch()
+        self._begun = begun
         self.seen: Seen | None = None
         self.text, self.gone = find_search(wanted.text), find_search(wanted.gone)
         if self.text:
@@ -328,9 +327,14 @@ class Waiter:
         deadline = None if limit is None else limit + (self.clock.monotonic() if anew else self.began)
         if found := self.holds(deadline):
             return found
-        # whatever came since a watch was opened ends its first sleep
         heard = self.watch is None or self.behind or self._may_be_more()
         watch = self._open_watch()
+        if self._begun:
+            # whatever comes from now on ends the first sleep
+            self._begun = False
+            if self.journal.streams and self._grow() and (found := self.holds(deadline)):
+                return found
+            heard = self.behind
         self.asked = self.clock.monotonic()
         while True:
             wake = self._take_in(heard)

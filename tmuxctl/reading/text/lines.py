@@ -229,6 +229,11 @@ class Lines:
         parts: list[str] = []
         joiner = RowJoiner(parts.append)
         last = len(self._done)
+        # what stands before the first row that was written to is left out: the cursor may have been far down
+        while first < last and self._done[first] is None:
+            first += 1
+        if first >= last and True in self._touched[first - last :]:
+            first = last + self._touched.index(True, first - last)
         if None not in self._done[first:] and not any(self._done_wrapped[max(0, first - 1) :]):
             # lines of one row each, up to the last that is not blank
             while last > first and not cast("str", self._done[last - 1]).strip():

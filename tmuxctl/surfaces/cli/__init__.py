@@ -9,7 +9,25 @@ nearly all of them are modules, which stay. With Python's own 700 it is looked f
 
 def main() -> int:
     """Run the command that `sys.argv` says, and end the process; returns the exit status where that is not possible."""
-    return leave(run())
+    collect_seldom()
+    from contextlib import suppress
+
+    from tmuxctl.surfaces.cli import kept_code
+
+    kept = kept_code.install()
+    status = run()
+    if kept:
+        # the command is done: neither a full disk nor a signal changes how it ended
+        with suppress(BaseException):
+            kept.keep()
+    return leave(status)
+
+
+def collect_seldom() -> None:
+    """Have garbage collected only where a command makes much of it."""
+    import gc
+
+    gc.set_threshold(COLLECT_AFTER)
 
 
 def leave(status: int) -> int:
@@ -34,10 +52,9 @@ def leave(status: int) -> int:
 
 def run() -> int:
     """Run the command that `sys.argv` says; returns the exit status."""
-    import gc
     import sys
 
-    gc.set_threshold(COLLECT_AFTER)
+    collect_seldom()
     words = sys.argv[1:]
     if len(words) == 2 and words[0] == "hook" and not words[1].startswith("-"):
         # a program waits for it twice a turn: a quarter of the time without the machinery of commands (measured)

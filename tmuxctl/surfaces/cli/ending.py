@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
+
+# what `signal` is made from: that module makes enumerations of all numbers, a hundredth of a quick command (measured)
+from _signal import SIG_DFL, SIGTERM, signal  # type: ignore[import-not-found]
 from contextlib import suppress
 from types import FrameType
 
@@ -25,13 +27,13 @@ def raise_on_sigterm(status: int) -> None:
     """From now on SIGTERM raises Terminated in the main thread; a second one ends the process at once."""
 
     def end(_number: int, _frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        signal(SIGTERM, SIG_DFL)
         # an exception that is raised while an object is finalized is printed and ignored, and what is cleaned up may hang
         with suppress(RuntimeError):
             threading.Thread(target=_exit_after_grace, args=(status,), daemon=True).start()
         raise Terminated(status)
 
-    signal.signal(signal.SIGTERM, end)
+    signal(SIGTERM, end)
 
 
 def _exit_after_grace(status: int) -> None:

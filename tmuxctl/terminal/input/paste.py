@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Sequence
+from functools import partial
 
 from tmuxctl.errors import Conflict, Exited, Unreachable, Usage
 from tmuxctl.terminal.tmux import lease, options
@@ -124,7 +125,7 @@ def check_text(data: bytes, *, canonical: bool, bracketed: bool, multiline: bool
             reason="bad_text",
             hint="send it without --paste",
         )
-    lines = re.split(rb"[\r\n]", data)
+    lines = re.split(rb"[\r\n]", data) if b"\n" in data or b"\r" in data else [data]
     if canonical and max(map(len, lines)) > LINE_LIMIT:
         raise Usage(
             f"a line of {max(map(len, lines))} bytes would be cut: this terminal takes lines of at most {LINE_LIMIT}",
@@ -157,16 +158,6 @@ def carry_out(
     keys = _presses_keys(write)
     clear = {options.ID: pane.id, "pane_dead": "0", "pane_input_off": "0", "pane_in_mode": "0"}
     clear |= {"session_attached": "0", options.LEASE: "", **({"pane_synchronized": "0"} if keys else {})}
-    unless: dict[str, Condition] = {
-        "other": (FieldTest(options.ID, Comparison.DIFFERS, pane.id),),
-        "dup": (FieldTest(options.ACKNOWLEDGED, Comparison.HOLDS, write.acknowledged),),
-        "human": lease.person_types(time.time()),
-        "dead": (FieldTest("pane_dead"),),
-        "off": (FieldTest("pane_input_off"),),
-        "copying": (FieldTest(READS_HISTORY),),
-        "leased": lease.held_by_other(io, holder, pane),
-        **({"shared": INPUT_SHARED} if keys else {}),
-    }
     data = write.data + b"\r" if write.enter and write.data and not write.bracketed else write.data
     try:
         done = io.change_and_look(
@@ -175,7 +166,7 @@ def carry_out(
             _list_typing(pane, write),
             fields=fields,
             buffer=(BUFFER + write.id, data) if data else None,
-            unless=unless,
+            unless=partial(_reasons_against, io, holder, pane, write),
             clear=clear if write.fresh else None,
             timeout=timeout,
         )
@@ -189,6 +180,20 @@ def carry_out(
             id=write.id,
         ) from None
     return CarriedOut(_raise_refusal(done.reasons, pane) if done.reasons else "done", done.values)
+
+
+def _reasons_against(io: PaneIO, holder: lease.LeaseHolder, pane: Pane, write: Write) -> dict[str, Condition]:
+    """What forbids this write."""
+    return {
+        "other": (FieldTest(options.ID, Comparison.DIFFERS, pane.id),),
+        "dup": (FieldTest(options.ACKNOWLEDGED, Comparison.HOLDS, write.acknowledged),),
+        "human": lease.person_types(time.time()),
+        "dead": (FieldTest("pane_dead"),),
+        "off": (FieldTest("pane_input_off"),),
+        "copying": (FieldTest(READS_HISTORY),),
+        "leased": lease.held_by_other(io, holder, pane),
+        **({"shared": INPUT_SHARED} if _presses_keys(write) else {}),
+    }
 
 
 def _list_typing(pane: Pane, write: Write) -> list[Command]:

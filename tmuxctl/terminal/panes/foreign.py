@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -194,7 +194,7 @@ class ForeignIO(PaneIO):
         *,
         fields: Sequence[str] = (),
         buffer: tuple[str, bytes] | None = None,
-        unless: Reasons | None = None,
+        unless: Reasons | Callable[[], Reasons] | None = None,
         clear: Mapping[str, str] | None = None,
         timeout: float = 8.0,
     ) -> Changed:
@@ -205,7 +205,8 @@ class ForeignIO(PaneIO):
         with hold_lock(f"{self.folder}/{layout.LOCK}", self.name):
             kept = self._load_options()
             changed = kept | {option: value or "" for option, value in values.items()}
-            commands: list[Command] = [self.make_guard(name, unless)] if unless else []
+            reasons = unless() if callable(unless) else unless
+            commands: list[Command] = [self.make_guard(name, reasons)] if reasons else []
             if options.INPUT in values:
                 commands.append(("display-message", "-p", "-t", self.pane.id, changed[options.INPUT]))
             if options.ACKNOWLEDGED in values:

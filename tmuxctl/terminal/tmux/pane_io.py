@@ -7,10 +7,9 @@ Everything else in here asks for fields and gives values; only this module, and 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import Enum
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING
 
 from tmuxctl.errors import Failed, NotFound, Unreachable
@@ -32,6 +31,7 @@ def session_target(name: str) -> str:
     return f"={name}:"
 
 
+@lru_cache(maxsize=256)
 def field_format(field: str) -> str:
     """The format that asks for a field of a session of ours."""
     # tmux 3.2a dies of a time that belongs to no session, as when the target is missing (format_find, measured)
@@ -112,7 +112,12 @@ class PaneIO:
 
     def format_field(self, field: str) -> str:
         """The format that asks for a field."""
-        return self.formats.get(field) or field_format(field)
+        return self.format_fields([field])[0]
+
+    def format_fields(self, fields: Iterable[str]) -> list[str]:
+        """The formats that ask for these fields."""
+        own = self.formats
+        return [own[field] if field in own else field_format(field) for field in fields]
 
     def list_values(self, fields: Sequence[str]) -> list[list[str]]:
         """The values of these fields for every pane of the server."""
@@ -132,11 +137,11 @@ class PaneIO:
         """The values of these fields of a session, and its rows by the flags of each `capture-pane`: one command list. The
         values are empty if there is no such session, unless rows are asked for: then NotFound."""
         query, target = FieldQuery(self, fields), self.target(name)
-        commands = [query.command(target)]
-        for flags in captures:
-            commands += [("capture-pane", "-p", *flags, "-t", target), ("display-message", "-p", query.end)]
+        commands, end = [query.command(target)], ("display-message", "-p", query.end)
+        for number, flags in enumerate(captures):
+            commands += [*([end] if number else []), ("capture-pane", "-p", *flags, "-t", target)]
         told, *rows = self.transport.run(commands, timeout=timeout).split(f"{query.end}\n".encode())
-        return Looked(query.read(told), rows[:-1])
+        return Looked(query.read(told), rows if captures else [])
 
     def change(
         self,
@@ -156,7 +161,7 @@ class PaneIO:
         *,
         fields: Sequence[str] = (),
         buffer: tuple[str, bytes] | None = None,
-        unless: Reasons | None = None,
+        unless: Reasons | Callable[[], Reasons] | None = None,
         clear: Mapping[str, str] | None = None,
         timeout: float = 8.0,
     ) -> Changed:
@@ -165,7 +170,8 @@ class PaneIO:
         `fields` are asked for in the same list, before anything is typed. A value is a format
         (`paste.LastInput.remember`), None unsets the option; an id is added to those acknowledged before. The commands that
         type stand without their target, and `buffer` as of `Transport.run`. Where fields have the values of `clear` there
-        is no reason: one comparison, a third of the time that testing each takes.
+        is no reason: one comparison, a third of the time that testing each takes. Reasons that a function gives are made
+        only where they are tested.
         """
         target = self.target(name)
         commands: list[Command] = []
@@ -179,10 +185,14 @@ class PaneIO:
         # typing last, as the program wakes at once and takes the processor
         commands += [(verb, "-t", target, *words) for verb, *words in typing]
         if clear is not None:
-            found = " ".join(map(self.format_field, clear))
+            found = " ".join(self.format_fields(clear))
             is_clear = Guard(target, f"#{{==:{found},{' '.join(clear.values())}}}")
-            with suppress(GuardRefused):
+            try:
                 return read_change(query, self.transport.run([is_clear, *commands], buffer=buffer, timeout=timeout))
+            except GuardRefused:
+                pass
+        if callable(unless):
+            unless = unless()
         if unless and typing:
             # no person reads the history (else it is refused): leave copy mode, which would swallow the input
             commands.insert(0, ("copy-mode", "-q", "-t", target))
@@ -239,7 +249,7 @@ class FieldQuery:
 
     def command(self, target: str) -> Command:
         """The command that asks tmux for those that it alone knows."""
-        asked = [self._io.format_field(field) for field in self._fields if field not in self._known]
+        asked = self._io.format_fields([field for field in self._fields if field not in self._known])
         return ("display-message", "-p", "-t", target, self.end.join(asked) + self.end)
 
     def read(self, told: bytes) -> list[str]:
