@@ -112,7 +112,9 @@ def python_first() -> Iterator[str]:
 
 @pytest.fixture
 def place(monkeypatch: pytest.MonkeyPatch, python_first: str) -> Iterator[Path]:
-    """A home of its own, with a path short enough for a socket; nothing of the caller's environment but the basics."""
+    """A home of its own, with a path short enough for a socket; nothing of the caller's environment but the basics. What was
+    started with it is ended behind the test, and its control groups are removed."""
+    before = list_pids()
     folder = Path(tempfile.mkdtemp(prefix="tc-", dir="/tmp"))
     for name in set(os.environ) - set(KEPT):
         if not name.startswith("PYTEST"):
@@ -127,6 +129,7 @@ def place(monkeypatch: pytest.MonkeyPatch, python_first: str) -> Iterator[Path]:
     monkeypatch.setenv("TMUXCTL_TIMEOUT", f"{PATIENCE:g}")
     monkeypatch.chdir(folder)
     yield folder
+    sweep(folder, before)
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -158,14 +161,14 @@ def another(backend: str, place: Path) -> Iterator[Callable[..., Control]]:
 @pytest.fixture
 def control(backend: str, place: Path, another: Callable[..., Control]) -> Iterator[Control]:
     """A Control with no session yet. What a test starts is ended behind it; of a session it ended nothing may be left."""
-    before = _pids()
+    before = list_pids()
     made = another()
     yield made
     made.close()
     if backend == "memory":
         return
     ended = {one.name for one in (place / "state" / "tmuxctl" / SOCKET / "ended").glob("*")}
-    left = [words for session, words in _sweep(place, before) if session in ended]
+    left = [words for session, words in sweep(place, before) if session in ended]
     assert not left, f"left behind by a session that was ended: {left}"
 
 
@@ -179,15 +182,16 @@ def crash_server(control: Control) -> None:
         time.sleep(0.002)
 
 
-def _pids() -> set[str]:
+def list_pids() -> set[str]:
+    """The pids of all processes that there are."""
     return {name for name in os.listdir("/proc") if name.isdigit()}
 
 
-def _sweep(place: Path, before: set[str]) -> list[tuple[str, str]]:
+def sweep(place: Path, before: set[str]) -> list[tuple[str, str]]:
     """End all that was started with this place as its home: what each one's session was, and its command."""
     found: dict[str, tuple[str, str]] = {}
     deadline = time.monotonic() + PATIENCE
-    while left := {pid: about for pid in _pids() - before if (about := _about(pid, f"{place}".encode()))}:
+    while left := {pid: about for pid in list_pids() - before if (about := _about(pid, f"{place}".encode()))}:
         found = {**left, **found}
         for pid in left:
             with contextlib.suppress(ProcessLookupError):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from control.agent import Agent
 
+from tmuxctl import results
 from tmuxctl.control import Control
 from tmuxctl.model import State
 from tmuxctl.surfaces.cli.printing import show
@@ -61,7 +62,7 @@ def test_of_an_answer_longer_than_the_alternate_screen_the_visible_rows_are_give
     found = agent.ask("file lines")
     assert found.answer.splitlines()[-1] == "line 60 of many"
     assert found.answer.splitlines()[0].startswith("line ")
-    assert (found.complete, found.error, show.exit_status(found)) == (False, None, 0)
+    assert (found.complete, found.error, results.exit_status(found)) == (False, None, 0)
 
 
 def test_the_end_of_an_answer_that_came_at_once_and_fills_the_alternate_screen_is_not_waited_for(agent: Agent) -> None:
@@ -101,13 +102,13 @@ def test_a_program_that_shows_no_answer_at_all_is_told(agent: Agent) -> None:
     assert found.error is not None
     assert "no answer" in found.error
     assert "tmuxctl screen a" in found.error
-    assert show.exit_status(found) == 1
+    assert results.exit_status(found) == 1
 
 
 def test_an_empty_answer_that_the_program_told_itself_is_one(agent: Agent) -> None:
     agent.start(tells=True)
     found = agent.ask("silent 0.5")
-    assert (found.answer, found.complete, found.error, show.exit_status(found)) == ("", True, None, 0)
+    assert (found.answer, found.complete, found.error, results.exit_status(found)) == ("", True, None, 0)
 
 
 # a turn that failed
@@ -117,7 +118,7 @@ def test_a_turn_that_the_program_tells_to_have_failed_is_an_error(agent: Agent) 
     agent.start(tells=True)
     found = agent.ask("fail 429 too many requests")
     assert (found.error, found.answer, found.state) == ("API Error: 429 too many requests", "", State.IDLE)
-    assert (found.complete, found.source, show.exit_status(found)) == (False, "hook", 1)
+    assert (found.complete, found.source, results.exit_status(found)) == (False, "hook", 1)
     assert agent.ask("say hello").error is None
 
 
@@ -125,7 +126,7 @@ def test_a_turn_whose_error_stands_on_the_screen_is_an_error(agent: Agent) -> No
     agent.start()
     found = agent.ask("fail 400 no such model")
     assert (found.error, found.answer, found.source) == ("API Error: 400 no such model", "", "screen")
-    assert (found.complete, show.exit_status(found)) == (False, 1)
+    assert (found.complete, results.exit_status(found)) == (False, 1)
     # the error of the turn before is still on the screen
     assert (agent.ask("say hello").error, agent.ask("say hello").answer) == (None, "hello")
 
@@ -143,7 +144,7 @@ def test_a_turn_that_came_to_its_limit_is_an_error(agent: Agent, tells: bool) ->
     found = agent.ask("limit")
     assert (found.detail, found.answer, found.complete) == ("limited", "", False)
     assert found.error == "Usage limit reached · resets 3pm"
-    assert show.exit_status(found) == 1
+    assert results.exit_status(found) == 1
 
 
 def test_an_error_that_an_answer_speaks_of_is_none(agent: Agent) -> None:
@@ -186,7 +187,7 @@ def test_a_turn_that_failed_after_it_did_something_is_not_given_to_another(
 def test_a_turn_of_which_nothing_was_found_is_not_given_to_another(agent: Agent, spare: str) -> None:
     agent.start()
     found = agent.ask("silent 0.5", fallback=(spare,))
-    assert (found.answered_by, found.passed, show.exit_status(found)) == ("agent", (), 1)
+    assert (found.answered_by, found.passed, results.exit_status(found)) == ("agent", (), 1)
 
 
 def test_the_command_prints_what_came_before_and_the_error_apart(agent: Agent, capfd) -> None:

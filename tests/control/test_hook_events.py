@@ -74,14 +74,14 @@ def test_what_was_told_before_an_input_says_nothing_of_it(folder: Folder) -> Non
     assert folder.hook(30, "two") is None
 
 
-@pytest.mark.parametrize("end", ["End", "Fail"])
-def test_the_end_of_a_turn_follows_its_beginning(folder: Folder, end: str) -> None:
+@pytest.mark.parametrize(("end", "event"), [("End", "stop"), ("Fail", "failure")])
+def test_the_end_of_a_turn_follows_its_beginning(folder: Folder, end: str, event: str) -> None:
     folder.tell(end, 31)
     assert folder.hook(30, "two") is None
     folder.tell("Begin", 32, prompt="two")
     assert folder.hook(30, "two") == "submit"
     folder.tell(end, 33)
-    assert folder.hook(30, "two") in ("stop", "failure")
+    assert folder.hook(30, "two") == event
 
 
 def test_an_end_that_names_another_input_is_not_this_turns(folder: Folder) -> None:

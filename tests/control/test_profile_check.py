@@ -10,6 +10,7 @@ import pytest
 from control.agent import PROFILE, PROGRAM
 from programs import program
 
+from tmuxctl import results
 from tmuxctl.control import Control
 from tmuxctl.errors import Failed, NotFound, Usage
 from tmuxctl.results import ProfileChecked
@@ -65,7 +66,7 @@ def test_a_prompt_that_no_rule_fits_is_told_with_what_stands_there(control: Cont
     found = control.profile_check("old", ("sh",))
     assert (found.ok, checks(found)["prompt"]) == (False, False)
     assert "'$'" in told(found, "prompt")
-    assert show.exit_status(found) == 1
+    assert results.exit_status(found) == 1
 
 
 def test_a_program_that_asks_first_is_told_with_its_question(control: Control, place: Path) -> None:

@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import _pids, _sweep
 
 from docs.world import World
 
 
 @pytest.fixture
 def world(place: Path) -> Iterator[World]:
-    before = _pids()
     made = World(place)
     yield made
     made.close()
-    _sweep(place, before)

@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import _pids, _sweep
 
 from golden import scenario, surface
 
 FOLDER = Path(__file__).resolve().parent
 RUNS = sorted((FOLDER / "runs").glob("*.txt"))
-
-
-@pytest.fixture
-def home(place: Path) -> Iterator[Path]:
-    before = _pids()
-    yield place
-    _sweep(place, before)
 
 
 def compare(path: Path, now: str, request: pytest.FixtureRequest) -> None:
@@ -33,8 +24,8 @@ def compare(path: Path, now: str, request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
-def test_a_run_comes_out_as_kept(path: Path, home: Path, request: pytest.FixtureRequest) -> None:
-    compare(path, scenario.play(path.read_text(), home), request)
+def test_a_run_comes_out_as_kept(path: Path, place: Path, request: pytest.FixtureRequest) -> None:
+    compare(path, scenario.play(path.read_text(), place), request)
 
 
 PAGES = {

@@ -71,13 +71,20 @@ def test_of_several_limits_the_shortest_counts_and_of_several_graces_the_longest
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"grace": "5s"}, {"seconds": "none"}, {"idle": "0"}, {"idle": "soon"}, {"idle": "366d"},
+    [{"seconds": "none"}, {"idle": "0"}, {"idle": "soon"}, {"idle": "366d"},
      {"seconds": "1h", "grace": "none"}, {"seconds": "1h", "grace": "366d"}],
 )  # fmt: skip
-def test_what_is_no_limit_is_refused(options: dict[str, str]) -> None:
+def test_what_is_no_duration_is_refused(options: dict[str, str]) -> None:
     with pytest.raises(Failed) as error:
         notes(options)
-    assert error.value.details["cause"] in ("bad_option", "bad_duration")
+    assert error.value.details["cause"] == "bad_duration"
+
+
+@pytest.mark.parametrize("options", [{}, {"grace": "5s"}])
+def test_no_limit_at_all_is_refused(options: dict[str, str]) -> None:
+    with pytest.raises(Failed) as error:
+        notes(options)
+    assert error.value.details["cause"] == "bad_option"
 
 
 # a lifetime

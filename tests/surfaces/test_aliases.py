@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -53,7 +54,7 @@ def tmuxctl(place: Path, monkeypatch: pytest.MonkeyPatch) -> Tmuxctl:
 def test_an_alias_stands_for_its_words(tmuxctl: Tmuxctl) -> None:
     done = tmuxctl("py", "-q", "--json")
     assert done.returncode == 0, done.stderr
-    assert "'-q' --json" in done.stdout or "-q --json" in done.stdout
+    assert re.search("^argv: +python3 -q --json$", done.stdout, re.MULTILINE), done.stdout
     assert json.loads(tmuxctl("ll").stdout) == {"sessions": []}
     assert json.loads(tmuxctl("--json", "l").stdout) == {"sessions": []}
 

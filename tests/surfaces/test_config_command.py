@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tmuxctl.errors import Failed
-from tmuxctl.surfaces.cli.setup import toml_lines
+from tmuxctl.surfaces.cli.editing import toml_lines
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tmuxctl.errors import Failed
-from tmuxctl.surfaces.cli.setup import settings_file
+from tmuxctl.surfaces.cli.editing import settings_file
 
 PROGRAMS: dict[str, tuple[str, str, dict[str, Any], Sequence[str]]] = {
     "claude": (

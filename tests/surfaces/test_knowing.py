@@ -62,7 +62,8 @@ def test_a_question_has_an_exit_status_of_its_own(tmuxctl: Command) -> None:
 
 def test_a_turn_that_takes_too_long_still_prints_what_came(tmuxctl: Command) -> None:
     tmuxctl("new", "s", "--", "sh")
-    done = tmuxctl("ask", "s", "echo first; sleep 60", "--timeout", "1")
+    # long enough for a loaded machine to see that the shell is ready, without which a turn is refused
+    done = tmuxctl("ask", "s", "echo first; sleep 60", "--timeout", "5")
     assert done.returncode == 124
     assert "first" in done.stdout
     done = tmuxctl("ask", "s", "echo next")

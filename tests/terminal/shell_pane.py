@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import tempfile
@@ -130,7 +131,21 @@ class Shell:
         return tmux(*told).strip()[2:]
 
     def close(self) -> None:
-        tmux("kill-session", "-t", f"={self.name}")
+        with ending(f"={self.name}"):
+            tmux("kill-session", "-t", f"={self.name}")
+
+
+@contextlib.contextmanager
+def ending(*target: str) -> Iterator[None]:
+    """What is done here ends the shells of a session, or of all: they are waited for, because a shell that is hung up may
+    write its history first."""
+    which = ("-s", "-t", *target) if target else ("-a",)
+    pids = tmux("list-panes", *which, "-F", "#{pane_pid}").split()
+    yield
+    deadline = time.monotonic() + LIMIT
+    while left := [pid for pid in pids if os.path.exists(f"/proc/{pid}/exe")]:
+        assert time.monotonic() < deadline, f"still there: {left}"
+        time.sleep(0.003)
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +155,8 @@ def folder() -> Iterator[Path]:
         tmux("new-session", "-d", "-s", "keep", "sleep 1000")
         yield Path(made)
         place = tmux("display-message", "-p", "#{socket_path}").strip()
-        tmux("kill-server")
+        with ending():
+            tmux("kill-server")
         Path(place).unlink(missing_ok=True)
 
 

@@ -128,46 +128,39 @@ def test_status_goes_in_and_comes_out(shell: tuple[str, Shell]) -> None:
 
 def test_nothing_of_ours_stays(shell: tuple[str, Shell]) -> None:
     kind, one = shell
-    listing = {"fish": "set -n; functions --all --names", "sh": "set; trap; alias"}.get(
-        kind, "set; trap; alias; declare -f"
-    )
+    listing = "set -n; functions --all --names" if kind == "fish" else "set; trap; alias"
+    if kind in ("bash", "zsh"):
+        listing += "; declare -f"
+    listing = f"begin; {listing}; end" if kind == "fish" else f"{{ {listing}; }}"
     moving = (
-        b"_=",
-        b"LINENO",
-        b"RANDOM",
-        b"SECONDS",
-        b"EPOCH",
-        b"SRANDOM",
-        b"BASH_ARGV",
-        b"PPID",
-        b"HISTCMD",
-        b"PIPESTATUS",
-        b"TTYIDLE",
-        b"pipestatus",
-        b"BASH_LINENO",
-    )
-    names = f"{one.folder}/before", f"{one.folder}/after"
-    for name in names:
-        one.paste(
-            f" true\r {{ {listing}; }} >{name} 2>/dev/null\r"
-            if kind != "fish"
-            else f" true\r begin; {listing}; end >{name}\r"
+        b"_=", b"LINENO", b"RANDOM", b"SECONDS", b"EPOCH", b"SRANDOM", b"BASH_ARGC", b"BASH_ARGV", b"PPID", b"HISTCMD",
+        b"PIPESTATUS", b"TTYIDLE", b"pipestatus", b"BASH_LINENO",
+    )  # fmt: skip
+
+    def interrupt() -> None:
+        one.until(
+            lambda: "sleep" in tmux("display-message", "-p", "-t", f"={one.name}:", "#{pane_current_command}"), "sleep"
         )
-        if name == names[0]:
-            one.run(kind, "echo x | cat")
-            one.run(kind, "sh -c 'exit 3'")
-            look = one.start(kind, "sleep 100; echo after")
-            one.until(
-                lambda: "sleep" in tmux("display-message", "-p", "-t", f"={one.name}:", "#{pane_current_command}"),
-                "sleep",
-            )
-            one.paste("\x03")
-            one.finished(look)
-            one.ready()
+        one.paste("\x03")
+
+    def listed(name: str) -> set[bytes]:
+        file = one.folder / name
+        one.paste(f" true\r {listing} >{file} 2>/dev/null\r")
+        one.ready()
+        return {line for line in file.read_bytes().splitlines() if not line.startswith(moving)}
+
+    # what a shell itself keeps of an interrupt: the prompt of fish lists the names of signals
+    one.paste(" sleep 100\r")
+    interrupt()
     one.ready()
-    before, after = (
-        {line for line in Path(name).read_bytes().splitlines() if not line.startswith(moving)} for name in names
-    )
+    before = listed("before")
+    one.run(kind, "echo x | cat")
+    one.run(kind, "sh -c 'exit 3'")
+    look = one.start(kind, "sleep 100; echo after")
+    interrupt()
+    one.finished(look)
+    one.ready()
+    after = listed("after")
     assert {line for line in after - before if b"before" not in line and b"after" not in line} == set()
 
 
