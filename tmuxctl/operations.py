@@ -18,11 +18,14 @@ from enum import Enum
 from functools import lru_cache, partial, wraps
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
-from tmuxctl.errors import Denied, TmuxctlError, Usage
+from tmuxctl.errors import Denied, Timeout, TmuxctlError, Usage
 from tmuxctl.model import parse_bytes, parse_seconds, parse_size
 from tmuxctl.value import Value, told_values
 
 RIGHTS = ("read", "write", "create", "kill")
+
+OWN_FAILURE, COMMAND_NOT_FOUND = 125, 127
+"""What a command that passes a program's status on ends with where tmuxctl failed, as env(1) has it."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -56,6 +59,8 @@ class Meta(Value):
     """It may yield results one by one."""
     family: bool = False
     """As a command it is two words: `profile_ls` is `profile ls`."""
+    leads: bool = False
+    """As a command it may be the first word of others: `mcp` serves, `mcp install` is another operation."""
     passes_status: bool = False
     """Its command ends with the status of the program it ran; our own failures are told apart as env(1) does."""
     rows: bool = False
@@ -73,6 +78,12 @@ class Meta(Value):
         function = _reach_first(function)
         function.__operation__ = self  # type: ignore[attr-defined]
         return function
+
+    def error_status(self, error: TmuxctlError) -> int:
+        """What the operation's command ends with where it failed so."""
+        if not self.passes_status or isinstance(error, (Usage, Timeout)):
+            return error.exit
+        return COMMAND_NOT_FOUND if error.reason in ("command_not_found", "not_executable") else OWN_FAILURE
 
     def spoken(self, name: str) -> str:
         """The operation's name as one types it: `profile_ls` is `profile ls`, `wait_idle` is `wait-idle`."""
@@ -122,6 +133,8 @@ class ValueKind(Value):
     """The word of the kind whose values the shell offers, if that is another one."""
     target: bool = False
     """It is the session, or the sessions, that the operation works on."""
+    from_input: bool = False
+    """As an argument, `-` stands for what standard input holds."""
 
     @property
     def many(self) -> bool:
@@ -217,7 +230,7 @@ KINDS: dict[Any, ValueKind] = {str: TEXT, int: WHOLE, bool: TRUTH, tuple[str, ..
 SessionName = Annotated[str, ValueKind("name", TEXT.schema, _parse_text, target=True), "name or id of the session"]
 SessionNames = Annotated[tuple[str, ...], ValueKind("name", TEXTS.schema, _parse_texts, target=True)]
 NewName = Annotated[str, ValueKind("newname", {"type": "string"}, _parse_text)]
-Input = Annotated[bytes, ValueKind("input", {"type": "string"}, _parse_input)]
+Input = Annotated[bytes, ValueKind("input", {"type": "string"}, _parse_input, from_input=True)]
 Seconds = Annotated[float, ValueKind("duration", {"type": ["number", "string"]}, parse_seconds)]
 SizeText = Annotated[str, ValueKind("colsxrows", {"type": "string"}, lambda value: str(parse_size(_parse_text(value))))]
 Bytes = Annotated[int, ValueKind("bytes", {"type": ["integer", "string"]}, parse_bytes)]
@@ -381,6 +394,13 @@ def _unwrap_annotation(hint: Any) -> tuple[Any, list[Any], bool]:
             return hint, extras, optional
 
 
+class Anchor:
+    """The input after which each wait of a call looks, whoever types later; None until it is known."""
+
+    def __init__(self) -> None:
+        self.last_input: Any = None
+
+
 class Call(Value):
     """The call under way: who may what, until when, and whether the caller still wants it."""
 
@@ -393,6 +413,10 @@ class Call(Value):
     """What the caller may."""
     pieces: str | None = None
     """What `in_pieces` was told."""
+    anchor: Anchor | None = None
+    """The call is one of several that belong together."""
+    renew: Callable[[], None] | None = None
+    """What keeps from running out what the caller holds meanwhile; called every few seconds."""
 
     def left(self, wanted: float | None) -> float | None:
         """Seconds a wait may still last: what it wants, cut at the caller's deadline. None is without end."""
@@ -409,6 +433,8 @@ class Call(Value):
 
     def check(self) -> None:
         """Raise when the caller gave up."""
+        if self.renew is not None:
+            self.renew()
         if self.cancelled is not None and self.cancelled.is_set():
             raise Cancelled()
 
@@ -420,6 +446,16 @@ class Cancelled(TmuxctlError):
 
     def __init__(self) -> None:
         super().__init__("the call was cancelled; the program goes on", reason="cancelled")
+
+
+def keep_result(error: BaseException, result: Any) -> None:
+    """Let what was done so far go with what ends a call."""
+    error.__dict__["tmuxctl_result"] = result
+
+
+def read_result(error: BaseException) -> Any:
+    """What `keep_result` gave it; None if nothing was kept."""
+    return error.__dict__.get("tmuxctl_result")
 
 
 _current: ContextVar[Call | None] = ContextVar("tmuxctl_call", default=None)

@@ -12,6 +12,11 @@ from tmuxctl.model import Session, State, Status, WithState, WithStatus
 from tmuxctl.value import Value
 from tmuxctl.vocabulary import EvidenceKind, WaitCondition
 
+TIMED_OUT, UNTOLD = 124, 125
+
+ENDS = {"asking": 6, "exited": 5}
+"""What a turn's exit status is where it did not end with the program waiting for the next."""
+
 NO_USAGE: Mapping[str, int | None] = MappingProxyType({"output_tokens": None})
 
 
@@ -176,6 +181,38 @@ class Decided(WithState, moved={"until": None}):
     status: Status
     exit_status: int | None = None
     timed_out: bool = False
+
+
+class BatchStep(Value):
+    """What became of one step of a batch: its `number`, from 1 on, and its `operation`. `outcome` is `done`, `failed`,
+    `interrupted` or `not_run`. `exit` is the status with which its command alone would have ended, None if it was not
+    carried out to its end. `result` is that of its operation, None if there is none, or if it was too large to be kept
+    (`truncated`); `error` is the error object. `elapsed` is in seconds."""
+
+    number: int
+    operation: str
+    outcome: str
+    exit: int | None = None
+    elapsed: float | None = None
+    result: Any = None
+    error: Mapping[str, Any] | None = None
+    truncated: bool = False
+
+
+class Batch(Value):
+    """What became of the steps of a batch. `ok` is true if all were done. `failed` is the number of the first that failed,
+    and `exit` its exit status; without one, `exit` is 124 if the time for the whole was over (`timed_out`), else 0. Each
+    step has its `number`, `operation`, `outcome` (`done`, `failed`, `interrupted`, `not_run`), `exit`, `elapsed`, `result`,
+    `error` and `truncated`; `result` is what the operation returns, null if it was too large to be kept (`truncated`).
+    `elapsed` is in seconds."""
+
+    session: str
+    ok: bool
+    exit: int
+    failed: int | None
+    timed_out: bool
+    steps: tuple[BatchStep, ...]
+    elapsed: float
 
 
 class Event(WithState, moved={"until": None, "asking": "cursor"}):
@@ -556,7 +593,99 @@ class HooksChanged(Value):
     dry_run: bool = False
 
 
+class McpClientChanged(Value):
+    """What became of the settings of a program that uses tmuxctl over MCP. `change` shows the lines put in and taken out, and is
+    empty if nothing is `changed`; `file` is empty where they were printed only; `backup` is the copy of the old file, null
+    if there was no file or it was not written."""
+
+    client: str
+    file: str
+    changed: bool
+    change: str = ""
+    backup: str | None = None
+    dry_run: bool = False
+
+
+class SkillPage(Value):
+    """A page of the skill: its `title`, its `file` in the skill's folder, and its length in characters."""
+
+    name: str
+    title: str
+    file: str
+    characters: int
+
+
+class SkillPages(Value):
+    """The pages of the skill, the first one first."""
+
+    pages: tuple[SkillPage, ...]
+
+
+class SkillText(Value):
+    """A page of the skill, as Markdown."""
+
+    page: str
+    text: str
+
+
+class SkillFolder(Value):
+    """The skill as files: the name of its folder, and the text of each file by its path in there."""
+
+    name: str
+    files: Mapping[str, str]
+
+
+class SkillFile(Value):
+    """A file of an installed skill: its path, its `change` (write, update, remove), and the copy that is kept of what
+    somebody changed in it."""
+
+    file: str
+    change: str
+    backup: str | None = None
+
+
+class SkillChanged(Value):
+    """What became of the skill in a program's folder of skills; no `files` if it was as it should be."""
+
+    client: str
+    folder: str
+    files: tuple[SkillFile, ...]
+    dry_run: bool = False
+
+
 class DenyList(Value):
     """Rules for a program's own settings that deny access to what it should not touch."""
 
     permissions: Mapping[str, tuple[str, ...]]
+
+
+def exit_status(result: Any) -> int:
+    """What a result means: 0 unless a condition did not hold, a check failed, or a program ended otherwise."""
+    if isinstance(result, Ran):
+        return _program_status(result)
+    if isinstance(result, Batch):
+        return result.exit
+    if isinstance(result, Written) and result.wait is not None:
+        return exit_status(result.wait)
+    if getattr(result, "timed_out", False):
+        return TIMED_OUT
+    if isinstance(result, Wait):
+        return int(result.matched is None)
+    if isinstance(result, Answer):
+        failed = int(not result.submitted.ok or result.error is not None)
+        return ENDS.get(result.state.value, failed)
+    if isinstance(result, Waits) and not result.ok and any(one.timed_out for one in result.waits):
+        return TIMED_OUT
+    return int(getattr(result, "ok", True) is False)
+
+
+def _program_status(ran: Ran) -> int:
+    """The program's own status as a shell gives it: 128 and the number for a signal."""
+    if ran.timed_out:
+        return TIMED_OUT
+    if ran.signal is not None:
+        import signal
+
+        found = signal.Signals.__members__.get(f"SIG{ran.signal}")
+        return 128 + found if found is not None else 128 + int(ran.signal) if str(ran.signal).isdecimal() else UNTOLD
+    return UNTOLD if ran.exit_status is None else int(ran.exit_status)

@@ -14,6 +14,7 @@ mkdir -p src ~/src ~/bin ~/.config/tmuxctl/profiles ~/.config/tmuxctl/plugins ~/
 git -C src init -q
 git init -q . && git -c user.name=Ada -c user.email=ada@example.org commit -q --allow-empty -m Begin
 printf '%s\n' '>>> x = 1' '>>>' >screen.txt
+printf '%s\n' '{"send": "cd src"}' '{"exec": "pwd"}' >steps.json
 printf '%s\n' 'schema: tmuxctl/profile@1' 'prompt: {id: prompt, re: "^mine>", where: cursor-line}' >mine.yaml
 cp mine.yaml ~/.config/tmuxctl/profiles/
 printf '%s\n' '"Run it at lower priority."' 'from dataclasses import replace' 'from typing import Annotated' 'KIND = "wrap"' \

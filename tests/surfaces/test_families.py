@@ -47,6 +47,14 @@ class Shop:
     def profile_new(self, name: str, command: tuple[str, ...], *, force: bool = False) -> None:
         """Write one."""
 
+    @operation(right="read", group="Set up", leads=True)
+    def till(self) -> None:
+        """Serve customers."""
+
+    @operation(right="read", group="Set up", family=True)
+    def till_count(self) -> None:
+        """Count the money."""
+
     @operation(right="read", group="Drive")
     def wait_idle(self, session: SessionName) -> None:
         """Wait."""
@@ -168,3 +176,15 @@ def test_a_failed_test_shows_its_screen_and_ends_with_1(line, monkeypatch):
     assert "3 passed, 1 failed" in out
     assert "\x1b" not in out
     assert line("profile", "test", "--json")[0] == 1
+
+
+@pytest.mark.parametrize(("words", "called"), [(("till",), "till"), (("till", "count"), "till_count")])
+def test_a_first_word_may_be_a_command_itself(line, words, called):
+    status, _, _ = line(*words)
+    assert (status, [name for name, _ in Shop.called]) == (0, [called])
+
+
+def test_the_help_of_such_a_word_lists_it_and_those_below(line):
+    _, out, _ = line("till", "--help")
+    assert "Serve customers" in out
+    assert "till count" in out

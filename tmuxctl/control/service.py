@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from inspect import unwrap
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tmuxctl.control.lifecycle.reach import reach
@@ -35,6 +36,7 @@ from tmuxctl.operations import (
     Until,
     ValueKind,
     Waiting,
+    find,
     invoke,
     operation,
     set_up,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from tmuxctl.config import Settings
     from tmuxctl.control.input.sending import Typed
     from tmuxctl.model import Session
+    from tmuxctl.operations import Operation
     from tmuxctl.transport.base import Transport
 
 ProfileName = Annotated[str, ValueKind("profile", TEXT.schema, TEXT.parse)]
@@ -61,6 +64,13 @@ OptionName = Annotated[str, ValueKind("option", TEXT.schema, TEXT.parse)]
 PluginName = Annotated[str, ValueKind("plugin", TEXT.schema, TEXT.parse), "the name of the plugin"]
 PluginNames = Annotated[tuple[str, ...], ValueKind("plugin", TEXTS.schema, TEXTS.parse)]
 OptionValues = Annotated[tuple[str, ...], ValueKind("name=value", TEXTS.schema, TEXTS.parse)]
+
+Steps = Annotated[
+    Any,
+    ValueKind(
+        "steps", {"type": ["array", "string"], "items": {"type": "object"}}, lambda value: value, from_input=True
+    ),
+]
 
 WaitText = Annotated[
     Pattern | None, "then wait until the output after it matches this regular expression", Until("to print it")
@@ -428,6 +438,51 @@ class Control:
             return waits.several(self.machine, names, wanted, every=every, timeout=timeout, since=since, now=now)
         return waits.wait(self.machine, session, wanted, timeout=timeout, since=since, now=now)
 
+    @_drive(
+        right="write",
+        waiting=Waiting("{names} to carry out the steps"),
+        examples=(
+            """batch db '[{"ask": "select 6*7;"}, {"screen": {}}]'""",
+            """batch sh '[{"send": "make"}, {"wait": {"prompt": true, "timeout": "5m"}}, {"exec": "git status"}]'""",
+            """printf '%s\\n' '{"send": "select 6*7;"}' '{"wait": {"text": "^42$"}}' | tmuxctl batch db -""",
+            "batch sh --file steps.json --keep-going --json",
+        ),
+    )
+    def batch(
+        self,
+        session: SessionName,
+        steps: Annotated[
+            Steps | None, "the steps as JSON: an array of objects, or an object on each line; - reads standard input"
+        ] = None,
+        *,
+        file: Annotated[FileName | None, "read the steps from this file"] = None,
+        keep_going: Annotated[bool, "carry out the other steps though one failed"] = False,
+        timeout: Annotated[Seconds | None, "stop after this long, at whatever step (default: none)"] = None,
+    ) -> results.Batch:
+        """Carry out several steps on a session in one call, in order, and print the result of each.
+
+        A step is an object with one key, which is send, keys, ask, exec, decide, wait or screen. Its value holds the
+        parameters of that command, with _ for each - inside their names: {"wait": {"text": "RE", "timeout": "10s"}}.
+        Instead of an object it may be the first argument alone: {"send": "TEXT"}, {"keys": ["Up", "Enter"]}, {"exec":
+        ["make", "-j4"]}. All steps are checked before the first is carried out.
+
+        A wait looks at what comes after the last step that typed something, even if others type in between; the echo of
+        that input does not count. A step fails if its command alone would not have ended with 0. The steps after it are
+        not run, unless --keep-going is given. Each step has the timeout of its command; --timeout bounds the whole.
+
+        A session has one batch at a time. Other commands can type between its steps, to answer a question or to stop
+        what runs.
+        """
+        from tmuxctl.control.turns import batch
+
+        find_step: Callable[[str], Operation] = partial(find, type(self))  # type: ignore[arg-type]  # a class is hashable
+        planned = batch.parse_steps(steps, file, find_step, limit=self.machine.limits.batch_steps)
+
+        def carry_out(step: batch.PlannedStep) -> Any:
+            return unwrap(step.operation.function)(self, session, **step.arguments)
+
+        return batch.run(self.machine, session, planned, carry_out, keep_going=keep_going, timeout=timeout)
+
     # Look
 
     @_look(right="read", examples=("screen db", "screen db --svg db.svg", "screen db --scrollback 200"))
@@ -615,6 +670,7 @@ class Control:
         env_file: Annotated[FileName | None, "the env plugin: variables from a file"] = None,
         lifetime: Annotated[str | None, "the timeout plugin: end the program after this long"] = None,
         tag: Annotated[Tags, "a word to find the session by"] = (),
+        owner: Annotated[str | None, "who starts it: a word that `show --json` tells"] = None,
         candidates: Annotated[
             ProfileList | None,
             "start the first of these profiles (A,B,C) whose program is installed and starts",
@@ -645,6 +701,7 @@ class Control:
             if_exists=if_exists,
             plugins=plugins,
             tags=tag,
+            owner=owner,
         )
         if candidates is not None:
             from tmuxctl.control.turns import candidates as choice

@@ -61,8 +61,9 @@ def send(
     if secret is not None and text:
         raise Usage("give either text or a secret", reason="bad_option", hint="leave the text out")
     data = text if secret is None else secret
-    new_write = Write(_check_write_id(write_id), data=data, enter=enter)
-    fresh = write_id is None and machine.panes is not None and not current().repeated
+    call = current()
+    fresh = write_id is None and machine.panes is not None and not call.repeated
+    new_write = Write(call.request_id if write_id is None else _check_write_id(write_id), data=data, enter=enter)
 
     def write(pane: Pane) -> Typed:
         tty = machine.transport.tty(pane.tty) if data else None
@@ -346,6 +347,13 @@ def hold_lease(machine: Machine, pane: Pane, holder: LeaseHolder) -> Iterator[No
 
 def _write_to_session(machine: Machine, session: str, write: Callable[[Pane], Typed]) -> Typed:
     """Write into what is known of the session; if that is of an earlier one, everything is looked at anew."""
+    typed = _write_to_known(machine, session, write)
+    if anchor := current().anchor:
+        anchor.last_input = typed.last_input
+    return typed
+
+
+def _write_to_known(machine: Machine, session: str, write: Callable[[Pane], Typed]) -> Typed:
     pane = finding.find_known(machine, session)
     try:
         if pane.dead:
@@ -373,7 +381,7 @@ def _write_guarded(
     offset = finding.output_end(machine, pane)
     holder, at = holder or machine.holder, machine.transport.clock()
     remember = LastInput.remember(holder.pid, write.id, offset, echo, typed, at)
-    fields = server.CHANGING if followed else ()
+    fields = server.CHANGING if followed or current().anchor else ()
     done = pasting.carry_out(machine.io, holder, pane, write, remember, fields=fields)
     written = Written(pane.name, done.result, write.id, len(write.data), finding.cursor_at(pane, offset))
     before = server.renew_pane(pane, done.values) if done.values else None

@@ -50,6 +50,7 @@ class SessionRequest(NamedTuple):
     plugins: Sequence[str | tuple[str, Mapping[str, Any]]] = ()
     """As they are written on a command line, or each a name with its options."""
     tags: tuple[str, ...] = ()
+    owner: str | None = None
     linger: bool = False
     """Keep the terminal 30 ms longer than the program, so that none of its output is lost."""
     resolved: Profile | None = None
@@ -203,6 +204,7 @@ def prepare_session(machine: Machine, request: SessionRequest, name: str, *, dry
         size=request.size or profile.size or str(settings.tmux_size),
         history=settings.tmux_history if request.history is None else request.history,
         tags=tuple(check_tag(tag) for tag in dict.fromkeys(request.tags)),
+        owner=_check_owner(request.owner),
     )
     notes = {"linger": request.linger, "dry_run": dry_run, "given": sorted({*profile.env, *request.env})}
     spec = build_spec(machine, request._replace(name=name), env, notes)
@@ -222,6 +224,13 @@ def prepare_session(machine: Machine, request: SessionRequest, name: str, *, dry
     made = assemble(machine, spec, session_id, 1, asked, chosen, request.resolved, inherited=inherited, places=places)
     made.files[layout.PROFILE] = to_json(without_secrets(request.resolved))
     return made
+
+
+def _check_owner(owner: str | None) -> str | None:
+    if owner is not None and not re.fullmatch(r"[\w.:@-]{1,64}", owner, re.ASCII):
+        hint = "use letters, digits and _ . : @ -, at most 64"
+        raise Usage(f"{ascii(owner[:40])} is not a valid owner", reason="bad_owner_name", hint=hint)
+    return owner
 
 
 def build_spec(

@@ -43,6 +43,7 @@ SPEC_SHAPE = {
         "marks": str,
         "unmarked": dict,
         "target": MAYBE,
+        "owner": MAYBE,
     },
     "spec!": {
         "name!": str,
@@ -211,6 +212,7 @@ def _session_of_spec(session_id: str, record: dict[str, Any], status: Status) ->
         rows=int(rows) if rows.isdigit() else None,
         tags=tuple(asked.get("tags", ())),
         plugins=tuple(asked.get("plugins", ())),
+        owner=asked.get("owner"),
         target=asked.get("target"),
     )
 

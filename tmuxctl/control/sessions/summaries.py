@@ -67,6 +67,7 @@ def summarize(pane: Pane, cursor: str | None = None) -> Session:
         plugins=tuple(spec.get("plugins", ())),
         # without a journal a cursor would be a position on a screen, which does not stay
         cursor=cursor if spec.get("journal", True) else None,
+        owner=spec.get("owner"),
         target=spec.get("target"),
     )
 

@@ -123,11 +123,14 @@ def text(given: bytes | None, file: str | None) -> bytes:
     """The text of a turn, given or in a file; one newline at its end is only the file's."""
     if (given is None) == (file is None):
         raise Usage("give a text or --file", reason="missing", hint="tmuxctl ask NAME TEXT")
-    if file is None:
-        return given or b""
+    return given or b"" if file is None else read_given_file(file).removesuffix(b"\n")
+
+
+def read_given_file(file: str) -> bytes:
+    """What a file holds that the caller names, up to one byte more than one write may have; Usage `bad_file`."""
     try:
         with open(os.path.expanduser(file), "rb") as handle:
-            return handle.read(paste.SIZE_LIMIT + 1).removesuffix(b"\n")
+            return handle.read(paste.SIZE_LIMIT + 1)
     except OSError as error:
         raise Usage(f"{ascii(file)} cannot be read: {error.strerror}", reason="bad_file", hint="name a file") from None
 

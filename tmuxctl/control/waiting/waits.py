@@ -133,9 +133,10 @@ def time_limit(machine: Machine, timeout: float | None) -> float | None:
 def make_waiter(machine: Machine, session: str, wanted: Conditions, since: str | None) -> Waiter:
     """The wait for a session as it is now; for idle if nothing is `wanted`."""
     pane, given = finding.find_with_input(machine, session)
-    return Waiter(
-        machine, pane, Conditions(idle=True) if wanted == Conditions() else wanted, since, LastInput.parse(given)
-    )
+    last_input = LastInput.parse(given)
+    if anchor := current().anchor:
+        last_input = anchor.last_input = anchor.last_input or last_input
+    return Waiter(machine, pane, Conditions(idle=True) if wanted == Conditions() else wanted, since, last_input)
 
 
 def sessions_of(session: str | None, one_of: tuple[str, ...] | None, all_of: tuple[str, ...] | None) -> tuple[str, ...]:

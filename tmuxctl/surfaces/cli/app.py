@@ -36,10 +36,11 @@ class App(OperationGroup):
         return list(dict.fromkeys(one.typed.partition(" ")[0] for one in self.listed()))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if command := find_command(self.services(), cmd_name):
+        command = find_command(self.services(), cmd_name)
+        if command and not command.operation.meta.leads:
             return command
-        family = Family(cmd_name, self.services)
-        return family if family.list_commands(ctx) else None
+        family = Family(cmd_name, self.services, alone=command)
+        return family if family.list_commands(ctx) else command
 
     def resolve_alias(self, ctx: click.Context, words: list[str]) -> tuple[str, click.Command, list[str]] | None:
         from tmuxctl.surfaces.cli.commands import aliases

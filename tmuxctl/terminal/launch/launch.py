@@ -27,8 +27,8 @@ ALLOWED = frozenset((*BASICS, "EDITOR", "VISUAL", "PAGER", "SSH_AUTH_SOCK"))
 
 FACTS_LIMIT = 3000
 
-CHOSEN = ("candidates", "route", "beside")
-"""What is told of a session that was chosen among several programs, or stands in for another one."""
+CHOSEN = ("candidates", "route", "beside", "owner")
+"""What is told of a session that was chosen among several programs, stands in for another one, or has an owner."""
 
 
 def select_environment(caller: Mapping[str, str], *, clean: bool) -> dict[str, str]:

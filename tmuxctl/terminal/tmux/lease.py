@@ -82,13 +82,13 @@ def take_lease_and_look(
     return None if done.reasons else done.values
 
 
-def take_turn(io: PaneIO, holder: LeaseHolder, pane: Pane) -> bool:
-    """Take or renew the right to have a turn, as `take_lease`: it keeps out other turns, and no keys."""
-    if take_lease(io, holder, changed(pane, lease=""), name=options.ASKER):
+def take_turn(io: PaneIO, holder: LeaseHolder, pane: Pane, *, name: str = options.ASKER) -> bool:
+    """Take or renew the right to have a turn, or a batch, as `take_lease`: it keeps out others of its kind, and no keys."""
+    if take_lease(io, holder, changed(pane, lease=""), name=name):
         return True
-    (asker,) = io.look(pane.name, (options.ASKER,)).values
+    (asker,) = io.look(pane.name, (name,)).values
     asked = changed(pane, lease=asker)
-    return is_broken(asked, io.transport.machine) and take_lease(io, holder, asked, name=options.ASKER)
+    return is_broken(asked, io.transport.machine) and take_lease(io, holder, asked, name=name)
 
 
 def release_lease(

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tmuxctl.errors import DecisionNeeded, Failed, Timeout, TmuxctlError, Usage
-from tmuxctl.operations import Operation, Parameter, in_pieces
-from tmuxctl.results import Pieces
+from tmuxctl.operations import Operation, Parameter, in_pieces, read_result
 from tmuxctl.surfaces.cli.commands.options import (
     REACTIONS,
     SETTINGS,
@@ -25,13 +26,32 @@ from tmuxctl.surfaces.cli.commands.options import (
     option_name,
     own_options,
 )
-from tmuxctl.surfaces.cli.printing import progress, show
+from tmuxctl.surfaces.cli.printing import progress
 from tmuxctl.surfaces.cli.printing.output import Options, note, report, write
+from tmuxctl.transport import spawn
 
-OWN_FAILURE, NOT_FOUND = 125, 127
+if TYPE_CHECKING:
+    from tmuxctl.surfaces.cli.printing.show import Printer
 
 INPUT_LIMIT = 16 << 20
 """Bytes read from standard input; one more is told apart by the operation, which knows its own limit."""
+
+_OBSERVING = (
+    "tmuxctl.reading.evidence.tty_waits",
+    "tmuxctl.reading.state.judging",
+    "tmuxctl.control.observation.observing",
+    "tmuxctl.transport.probe",
+    "tmuxctl.transport.procfs",
+)
+_PRINTING = "tmuxctl.surfaces.cli.printing.show"
+AHEAD = {
+    "ls": (*_OBSERVING, _PRINTING, "tmuxctl.surfaces.cli.printing.table"),
+    "screen": (*_OBSERVING, _PRINTING),
+    "send": ("tmuxctl.transport.probe", "tmuxctl.transport.procfs", "tmuxctl.control.input.passwords", _PRINTING),
+    "show": (*_OBSERVING[3:], _PRINTING, "tmuxctl.surfaces.cli.printing.table"),
+    "wait": (_PRINTING,),
+}
+"""Modules that a quick command needs once tmux has answered: they are loaded while it waits for that."""
 
 WORDS = "words_"
 
@@ -220,7 +240,7 @@ class OperationCommand(click.Command):
     def _read_input(self, arguments: dict[str, Any], ctx: click.Context, options: Options) -> None:
         """Replace `-`, where it stands before `--`, by what standard input holds."""
         for number, one in enumerate(self.positional):
-            if one.kind.word == "input" and ctx.params[WORDS][number : number + 1] == ("-",):
+            if one.kind.from_input and ctx.params[WORDS][number : number + 1] == ("-",):
                 data = read_input(options)
                 pressed = arguments.get("enter", True)
                 # the newline that ends a line of input is the Enter that will be pressed
@@ -246,7 +266,6 @@ def find_own_input() -> str | None:
     What opens a pipe so reads it directly (proc(5)): it takes no more than it wants, and nothing of it is held here. What
     opens a file begins at its first byte.
     """
-    import select
     import stat
 
     try:
@@ -274,31 +293,61 @@ def run_operation(
     reactions: dict[str, str],
 ) -> int:
     """Call the operation, print its result, and say the exit status."""
-    printer = show.Printer(options, form, reactions, arguments, operation.meta)
+
+    @cache
+    def printer() -> Printer:
+        # loaded while tmux answers
+        from tmuxctl.surfaces.cli.printing.show import Printer
+
+        return Printer(options, form, reactions, arguments, operation.meta)
+
+    if form is not None:
+        # refused before anything is done
+        printer()
     try:
         service = connect(options)
+        spawn.ahead[:] = AHEAD.get(operation.name, ())
         try:
             arguments = progress.watched(operation, arguments, options)
-            pieces = in_pieces("text" if options.json else "data")
-            with pieces, progress.waiting(operation, arguments, options, service):
-                result = service.call(operation.name, arguments)
-            if isinstance(result, Pieces):
-                return printer.show_pieces(result)
-            if hasattr(result, "__next__"):
-                for one in result:
-                    printer.show(one, last=False)
-                printer.end()
-                return 0
-            return printer.show(write_to_files(result, files, options))
+            result = _call(service, operation, arguments, options, printer)
+            return _print(printer(), result, files, options)
         finally:
             service.close()
     except TmuxctlError as error:
         if isinstance(error, (DecisionNeeded, Timeout)):
-            printer.seen(error.details)
-        if not operation.meta.passes_status or isinstance(error, (Usage, Timeout)):
+            printer().seen(error.details)
+        if (status := operation.meta.error_status(error)) == error.exit:
             raise
         report(error, options)
-        return NOT_FOUND if error.reason in ("command_not_found", "not_executable") else OWN_FAILURE
+        return status
+
+
+def _call(
+    service: Any, operation: Operation, arguments: dict[str, Any], options: Options, printer: Callable[[], Printer]
+) -> Any:
+    """Call the operation; what it had done is printed where it was interrupted."""
+    pieces = in_pieces("text" if options.json else "data")
+    try:
+        with pieces, progress.waiting(operation, arguments, options, service):
+            return service.call(operation.name, arguments)
+    except BaseException as error:
+        if (done := read_result(error)) is not None:
+            printer().show(done)
+        raise
+
+
+def _print(printer: Printer, result: Any, files: dict[str, str], options: Options) -> int:
+    """Print a result, one in pieces, or several as they come; says the exit status."""
+    from tmuxctl.results import Pieces
+
+    if isinstance(result, Pieces):
+        return printer.show_pieces(result)
+    if hasattr(result, "__next__"):
+        for one in result:
+            printer.show(one, last=False)
+        printer.end()
+        return 0
+    return printer.show(write_to_files(result, files, options))
 
 
 def write_to_files(result: Any, files: dict[str, str], options: Options) -> Any:

@@ -80,6 +80,14 @@ _OWN: Mapping[str, Mapping[str, str]] = {
         "7": "",
         "124": "timed out; the program goes on",
     },
+    "batch": {
+        "0": "all steps were done",
+        "2": "a step is wrong, and none was carried out; or the status of the first step that failed",
+        "3": "",
+        "4": "another batch is under way in the session; or the status of the first step that failed",
+        "124": "the time for the whole was over, or the first step that failed timed out",
+        "any other": "the status of the first step that failed: what its command alone would have ended with",
+    },
     "wait-idle": {"0": "the program takes the next input", "3": "", "5": "it ended", "6": "it asks", "124": "timed out"},
     "new": {
         "0": "the program was started; the result says whether it is ready, busy or has already ended",

@@ -53,20 +53,32 @@ class OperationGroup(click.Group):
 
 
 class Family(OperationGroup):
-    """The commands that share a first word, as `profile ls` and `profile show`."""
+    """The commands that share a first word, as `profile ls` and `profile show`. `alone` is what the word is without another."""
 
-    def __init__(self, name: str, services: Callable[[], Iterable[Service]]) -> None:
-        super().__init__(name, context_settings=SETTINGS)
+    def __init__(
+        self, name: str, services: Callable[[], Iterable[Service]], alone: OperationCommand | None = None
+    ) -> None:
+        super().__init__(
+            name, context_settings=SETTINGS, invoke_without_command=alone is not None, callback=self._invoke_alone
+        )
         self.services = services
+        self.alone = alone
+
+    def _invoke_alone(self, **_options: object) -> int:
+        context = click.get_current_context()
+        if self.alone is None or context.invoked_subcommand is not None:
+            return 0
+        with self.alone.make_context(self.name, [], parent=context) as alone:
+            return self.alone.invoke(alone)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [one.typed.partition(" ")[2] for one in self.listed()]
+        return [one.typed.partition(" ")[2] for one in self.listed() if one.typed != self.name]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return find_command(self.services(), f"{self.name} {cmd_name}")
 
     def listed(self) -> list[Listed]:
-        return [one for one in super().listed() if one.typed.startswith(f"{self.name} ")]
+        return [one for one in super().listed() if one.typed.partition(" ")[0] == self.name]
 
     def get_short_help_str(self, limit: int = 0) -> str:
         return ", ".join(self.list_commands(click.Context(self)))

@@ -150,7 +150,7 @@ def format_synopsis(operation: Operation) -> str:
         shown = format_metavar(operation, one)
         # these words are a command of their own, with options of its own
         shown = f"-- {shown}" if one.many and one.kind.word == "text" else shown
-        shown = f"{shown}|-" if one.kind.word == "input" else shown
+        shown = f"{shown}|-" if one.kind.from_input else shown
         words.append(shown if one.required else f"[{shown}]")
     return " ".join(words)
 

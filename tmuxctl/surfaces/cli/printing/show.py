@@ -25,11 +25,6 @@ from tmuxctl.surfaces.cli.printing.output import (
 )
 from tmuxctl.vocabulary import InputKind
 
-TIMED_OUT, UNTOLD = 124, 125
-
-ENDS = {"asking": 6, "exited": 5}
-"""What a turn's exit status is where it did not end with the program waiting for the next."""
-
 ANY = Meta("read", "")
 """An operation that says nothing of how its result is shown."""
 
@@ -85,7 +80,7 @@ class Printer:
             PRINTERS.get(self.meta.view or type(result), Printer.print_details)(self, result)
         if last:
             self.end()
-        return exit_status(result)
+        return results.exit_status(result)
 
     def show_pieces(self, pieces: results.Pieces) -> int:
         """Print one result that comes in pieces, each as it comes."""
@@ -264,6 +259,37 @@ class Printer:
             label = f"  {flat(one.label)}" if one.label != one.id else ""
             self._lines(f"  {flat(one.id)}{label}{default}")
 
+    @prints(results.Batch)
+    def print_batch(self, result: Any) -> None:
+        for step in result.steps:
+            if self._line_open:
+                self.end()
+            if not self.options.quiet:
+                self._lines(f"{step.number} {step.operation}: {_sum_up(step)}")
+            if step.error and step.error["hint"]:
+                self._note(f"step {step.number}: {flat(step.error['hint'])}")
+            self._step(step.result)
+        self.end()
+        if not result.ok:
+            left = sum(step.outcome == "not_run" for step in result.steps)
+            why = f"step {result.failed} failed" if result.failed else "the time is over" if result.timed_out else ""
+            self._note("; ".join(filter(None, (why, f"not run: {left} of {len(result.steps)} steps" if left else ""))))
+
+    def _step(self, result: Any) -> None:
+        """Print what a step of a batch showed, beside its line."""
+        if isinstance(result, results.Ran):
+            from tmuxctl.terminal.tmux import screen
+
+            # between lines of ours: the exact bytes are in the JSON
+            self._text(screen.strip_escapes(result.output))
+            self._run_ending(result)
+        elif isinstance(result, results.Wait):
+            self._text(result.text or "" if result.timed_out else "")
+        elif isinstance(result, results.Written):
+            self._step(result.screen or result.wait)
+        elif result is not None:
+            PRINTERS[type(result)](self, result)
+
     @prints(results.Event)
     def print_event(self, result: Any) -> None:
         from tmuxctl.surfaces.cli.printing import color
@@ -276,6 +302,10 @@ class Printer:
     @prints(results.Ran)
     def print_ran(self, result: Any) -> None:
         write(result.data)
+        self._run_ending(result)
+
+    def _run_ending(self, result: results.Ran) -> None:
+        """Say how a command ended, where that was not with a status alone."""
         if result.truncated:
             self._note("more was printed than --max-bytes allows, and the rest was left out; try --max-bytes 64M")
         if result.timed_out:
@@ -417,13 +447,45 @@ class Printer:
     def print_hookschanged(self, result: Any) -> None:
         if not self.options.quiet:
             self._lines(*(clean(line) for line in result.diff.splitlines()))
+        self._note_change(result)
+
+    def _note_change(self, result: Any) -> None:
         if not result.changed:
             self._note(f"nothing to do: {result.file}")
         elif not result.dry_run:
             self._note(f"wrote {result.file}" + (f", as it was: {result.backup}" if result.backup else ""))
 
-    @prints(results.DenyList)
-    def print_denylist(self, result: Any) -> None:
+    @prints(results.McpClientChanged)
+    def print_mcpclientchanged(self, result: Any) -> None:
+        if not self.options.quiet or not result.file:
+            self._lines(*(clean(line) for line in result.change.splitlines()))
+        if result.file:
+            self._note_change(result)
+
+    @prints(results.SkillPages)
+    def print_skillpages(self, result: Any) -> None:
+        from tmuxctl.surfaces.cli.printing import table
+
+        names = [one.name for one in result.pages]
+        self._lines(*(names if self.options.quiet else table.pairs((one.name, one.title) for one in result.pages)))
+
+    @prints(results.SkillText)
+    def print_skilltext(self, result: Any) -> None:
+        write(result.text)
+
+    @prints(results.SkillChanged)
+    def print_skillchanged(self, result: Any) -> None:
+        for one in result.files:
+            self._lines(clean(one.file) if self.options.quiet else f"{one.change}  {clean(one.file)}")
+            if one.backup:
+                self._note(f"it was changed by hand; kept as {one.backup}")
+        if not result.files:
+            self._note(f"nothing to do: {result.folder}")
+        elif result.dry_run:
+            self._note("nothing was changed")
+
+    @prints(results.DenyList, results.SkillFolder)
+    def print_json(self, result: Any) -> None:
         import json
 
         write(json.dumps(to_json(result), indent=2) + "\n")
@@ -477,6 +539,21 @@ class Printer:
         self._lines(*(table.pairs(found.items()) if isinstance(found, dict) else [flat(str(found))]))
 
 
+def _sum_up(step: results.BatchStep) -> str:
+    """What became of a step of a batch, on one line."""
+    if step.error:
+        return f"{step.outcome}: {flat(step.error['message'])}"
+    found = getattr(step.result, "wait", None) or step.result
+    if isinstance(found, results.Wait):
+        return flat(found.why)
+    if isinstance(found, results.Ran) and not found.timed_out:
+        return f"exit status {step.exit}"
+    told = step.outcome.replace("_", " ")
+    if step.truncated:
+        return f"{told}; its result was too large to be kept"
+    return f"{told}: timed out" if getattr(found, "timed_out", False) else told
+
+
 def _is_program(name: str | None) -> bool:
     """Whether a session's name is that of a program other than a shell, which is what starts without a command."""
     import shutil
@@ -484,33 +561,3 @@ def _is_program(name: str | None) -> bool:
     from tmuxctl.reading.evidence import programs
 
     return name is not None and not programs.is_shell(name) and shutil.which(name) is not None
-
-
-def exit_status(result: Any) -> int:
-    """What a result means: 0 unless a condition did not hold, a check failed, or a program ended otherwise."""
-    if isinstance(result, results.Ran):
-        return _status(result)
-    if isinstance(result, results.Written) and result.wait is not None:
-        return exit_status(result.wait)
-    if getattr(result, "timed_out", False):
-        return TIMED_OUT
-    if isinstance(result, results.Wait):
-        return int(result.matched is None)
-    if isinstance(result, results.Answer):
-        failed = int(not result.submitted.ok or result.error is not None)
-        return ENDS.get(result.state.value, failed)
-    if isinstance(result, results.Waits) and not result.ok and any(one.timed_out for one in result.waits):
-        return TIMED_OUT
-    return int(getattr(result, "ok", True) is False)
-
-
-def _status(ran: Any) -> int:
-    """The program's own status as a shell gives it: 128 and the number for a signal."""
-    if ran.timed_out:
-        return TIMED_OUT
-    if ran.signal is not None:
-        import signal
-
-        found = signal.Signals.__members__.get(f"SIG{ran.signal}")
-        return 128 + found if found is not None else 128 + int(ran.signal) if str(ran.signal).isdecimal() else UNTOLD
-    return UNTOLD if ran.exit_status is None else int(ran.exit_status)
