@@ -9,6 +9,7 @@
 # make test-faults   what may go wrong is made to: kills at every step, limits, a full disk, a thousand sessions (ten minutes);
 #                    FAULTS=quick: without what takes minutes
 # make test-agents   drive real agent programs against a local model: tests/agents/README.md (half an hour; test-agents-full: hours)
+# make test-mcp    independent clients of `tmuxctl mcp`, from npm and PyPI: tests/mcp_clients/README.md
 # make test-tmux TMUX_BINARY=PATH   the tests that drive tmux, on another tmux
 # make states   play real programs whose state is known, and score what is said of it (six minutes)
 # make coverage   which lines and branches `make test` reaches; fails below a floor. COVERAGE_ARGS=tests/reading: what some reach
@@ -67,20 +68,23 @@ STATES_NEEDS := tmux -- calcurse cfdisk=fdisk cryptsetup=cryptsetup-bin curl das
 	redis-cli=redis-tools redis-server rsync script=bsdutils sqlite3 ssh=openssh-client sshd=openssh-server sudo task=taskwarrior \
 	telnet tig units vim w3m whiptail zsh
 AGENTS_NEEDS := tmux -- bash git ip=iproute2 node=nodejs npm unshare=util-linux
+MCP_NEEDS := tmux -- node=nodejs npm
+MCP_PACKAGES := @modelcontextprotocol/sdk@1.32.2
 COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
 # what `make quick` runs, and what `make test` leaves to other targets
 QUICK_TESTS := tests/reading tests/terminal/test_keys.py tests/terminal/test_paste.py \
 	$(patsubst %,tests/test_%.py,config model operations profile value vocabulary)
 SNIPPET_TESTS := tests/docs tests/examples
 BROWSER_TESTS := tests/terminal/test_pictures.py
-OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) tests/plays tests/faults
+MCP_TESTS := tests/mcp_clients
+OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) tests/plays tests/faults
 CORE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m 'not pipe'
 PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
 # tools for a release and for what runs on GitHub, in an environment of their own
 RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev quick test test-pipe snippets plays browsers test-faults test-tmux test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
+.PHONY: all hero dev quick test test-pipe snippets plays browsers test-faults test-tmux test-mcp test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
 .PHONY: check-workflows release deb install uninstall
 .DEFAULT_GOAL := all
 
@@ -134,8 +138,15 @@ test-tmux: $(VENV)/.dev
 	@folder=$$(mktemp -d) && trap 'rm -r "$$folder"' EXIT && chmod 755 "$$folder" && \
 	ln -s "$(abspath $(TMUX_BINARY))" "$$folder/tmux" && PATH="$$folder:$$PATH" $(BIN)/python -m pytest $(TMUX_ARGS)
 
+test-mcp:
+	@$(SETUP) system $(MCP_NEEDS)
+	@$(MAKE) -s --no-print-directory $(VENV)/.dev
+	@$(SETUP) npm "$(VENV)/mcp-node" $(MCP_PACKAGES)
+	$(BIN)/python -m pytest $(PYTEST_ARGS) $(MCP_TESTS)
+
 test-agents: $(VENV)/.dev
 	@$(SETUP) system $(AGENTS_NEEDS)
+	$(BIN)/python -m tests.agents.skill
 	$(BIN)/python -m tests.agents $(AGENTS_ARGS)
 
 test-agents-full: $(VENV)/.dev

@@ -4,6 +4,7 @@
 #   setup.sh system NEEDED... [-- WISHED...]   programs (`ps=procps`: program=Debian package) that must or should be there
 #   setup.sh ensurepip PYTHON                  a Python of 3.11 or later that can make virtual environments
 #   setup.sh venv PYTHON FOLDER                a virtual environment there, kept if it works
+#   setup.sh npm FOLDER PACKAGE@VERSION...     packages for node there, kept if they are these; without npm it says so
 set -eu
 
 say() { printf '%s\n' "-- $*"; }
@@ -80,7 +81,19 @@ venv() {
     "$1" -m venv --clear "$2"
 }
 
+npm_packages() {
+    folder=$1
+    shift
+    [ "$(cat "$folder/.made" 2>/dev/null)" != "$*" ] || return 0
+    command -v npm >/dev/null 2>&1 || { say "no npm: the tests that need $* are skipped"; return 0; }
+    say "npm install $* into $folder"
+    rm -rf "$folder" && mkdir -p "$folder"
+    npm install --silent --no-audit --no-fund --no-package-lock --prefix "$folder" "$@" || die "npm cannot install $*"
+    printf '%s\n' "$*" >"$folder/.made"
+}
+
 case ${1-} in
+    npm) shift && npm_packages "$@" ;;
     system | ensurepip | venv) "$@" ;;
-    *) die "usage: setup.sh system|ensurepip|venv ..." ;;
+    *) die "usage: setup.sh system|ensurepip|venv|npm ..." ;;
 esac

@@ -1,0 +1,73 @@
+"""What the client of this server may do, whose sessions are its own, and the defaults it is given by variables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from tmuxctl.errors import Usage
+from tmuxctl.operations import RIGHTS
+from tmuxctl.value import Value
+
+RIGHTS_OF: Mapping[str, tuple[str, ...]] = {"read": ("read",), "drive": RIGHTS, "all": RIGHTS}
+"""The rights of each value of TMUXCTL_MCP_TOOLS."""
+
+
+class ClientSettings(Value):
+    """What holds for one client. `scrollback` is in lines, `wait_ms` and `settle_ms` in milliseconds; None: tmuxctl's default."""
+
+    tools: str = "drive"
+    owner: str = ""
+    own_session: str | None = None
+    """The id of the session that the server itself runs in."""
+    shell: str = "/bin/sh"
+    cols: int = 120
+    rows: int = 40
+    scrollback: int | None = None
+    sessions: int | None = None
+    """How many sessions it may have at once."""
+    wait_ms: int = 10_000
+    settle_ms: int = 300
+
+    @property
+    def rights(self) -> tuple[str, ...]:
+        """What `Control` lets it do."""
+        return RIGHTS_OF[self.tools]
+
+
+def read_settings(env: Mapping[str, str]) -> ClientSettings:
+    """The settings of a client by these variables: TMUXCTL_MCP_TOOLS, TMUXCTL_MCP_OWNER, and ptyai's where they are set."""
+    tools = env.get("TMUXCTL_MCP_TOOLS") or "drive"
+    if tools not in RIGHTS_OF:
+        hint = "TMUXCTL_MCP_TOOLS is read, drive or all"
+        raise Usage(f"TMUXCTL_MCP_TOOLS: {ascii(tools[:40])} is no choice", reason="bad_choice", hint=hint)
+    return ClientSettings(
+        tools=tools,
+        owner=env.get("TMUXCTL_MCP_OWNER") or _name_parent(),
+        own_session=env.get("TMUXCTL_SESSION") or None,
+        shell=env.get("PTYAI_DEFAULT_SHELL") or env.get("SHELL") or "/bin/sh",
+        cols=_read_number(env, "PTYAI_DEFAULT_COLS") or 120,
+        rows=_read_number(env, "PTYAI_DEFAULT_ROWS") or 40,
+        scrollback=_read_number(env, "PTYAI_DEFAULT_SCROLLBACK"),
+        sessions=_read_number(env, "PTYAI_MAX_SESSIONS"),
+        wait_ms=_read_number(env, "PTYAI_WAIT_TIMEOUT_MS") or 10_000,
+        settle_ms=_read_number(env, "PTYAI_WAIT_SETTLE_MS") or 300,
+    )
+
+
+def _read_number(env: Mapping[str, str], name: str) -> int | None:
+    text = env.get(name, "")
+    if text and not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise Usage(f"{name}: {ascii(text[:40])} is not a whole number", reason="bad_number", hint=f"unset {name}")
+    return int(text) if text else None
+
+
+def _name_parent() -> str:
+    """The process that started us, by pid and start time: the same for every server that one client starts."""
+    import psutil
+
+    parent = os.getppid()
+    try:
+        return f"{parent}.{psutil.Process(parent).create_time():.0f}"
+    except psutil.Error:
+        return str(parent)

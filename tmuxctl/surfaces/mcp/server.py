@@ -1,0 +1,154 @@
+"""The MCP server on standard input and output, in both eras of the protocol: the SDK speaks it, `tools` says what it offers."""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import threading
+import time
+from functools import partial
+from typing import Any
+
+import anyio
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+
+from tmuxctl import __version__, config
+from tmuxctl.control import Control
+from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Usage
+from tmuxctl.surfaces.mcp.arguments import check_arguments
+from tmuxctl.surfaces.mcp.calls import Arguments, ToolCall
+from tmuxctl.surfaces.mcp.client import ClientSettings, read_settings
+from tmuxctl.surfaces.mcp.replies import Reply, password_hint
+from tmuxctl.surfaces.mcp.tools import CHANGE, END, INSTRUCTIONS, READ, TOOLS, TYPE, ToolRow
+
+Context = ServerRequestContext[Any, Any]
+
+CALL_LIMIT = 128
+"""Calls under way at once. Each has a thread that sleeps; one more call is refused."""
+
+HINTS = {
+    READ: types.ToolAnnotations(read_only_hint=True),
+    TYPE: types.ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True),
+    CHANGE: types.ToolAnnotations(read_only_hint=False, destructive_hint=False),
+    END: types.ToolAnnotations(read_only_hint=False, destructive_hint=True),
+}
+
+
+def serve(socket: str | None = None) -> None:
+    """Serve the sessions of this tmux server (None: that of the settings) until standard input ends."""
+    client = read_settings(os.environ)
+    with Control(settings=config.load({"tmux.socket": socket}), resident=True) as control:
+        # a context of its own: the command that serves takes its own result in pieces, and a client takes each whole
+        contextvars.Context().run(anyio.run, _run, ToolServer(control, client))
+
+
+async def _run(tools: ToolServer) -> None:
+    server = Server(
+        "tmuxctl",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=tools.list_tools,
+        on_call_tool=tools.call_tool,
+    )
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+class ToolServer:
+    """The tools of one client. It keeps nothing of a session: another server can go on at any time."""
+
+    def __init__(self, control: Control, client: ClientSettings) -> None:
+        self.control, self.client = control, client
+        self.rows = {row.name: row for row in TOOLS if row.effect == READ or client.tools != "read"}
+        self.listed = [_describe_tool(row) for row in self.rows.values()]
+        self.threads = anyio.CapacityLimiter(CALL_LIMIT)
+
+    async def list_tools(
+        self, _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        """The tools that the client may call."""
+        return types.ListToolsResult(tools=self.listed)
+
+    async def call_tool(self, context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        """Call a tool in a thread. Whoever cancels the call ends its wait; the program goes on."""
+        row = self.rows.get(params.name)
+        arguments = params.arguments or {}
+        if row is None:
+            return _fail(Usage(f"no tool {ascii(params.name[:40])}", reason="no_tool", hint=", ".join(self.rows)), {})
+        if self.threads.available_tokens < 1:
+            busy = Conflict(f"{CALL_LIMIT} calls are under way", reason="busy", hint="wait for one of them to end")
+            return _fail(busy, arguments)
+        cancelled = threading.Event()
+        call = ToolCall(self.control, self.client, cancelled)
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_tell_progress, context, row.name, self.control.machine.timing.wait.progress_seconds)
+                result = await anyio.to_thread.run_sync(
+                    partial(_answer, call, row, arguments), abandon_on_cancel=True, limiter=self.threads
+                )
+                group.cancel_scope.cancel()
+            return result
+        finally:
+            cancelled.set()
+
+
+async def _tell_progress(context: Context, tool: str, every_seconds: float) -> None:
+    """Tell the client, if it asked for that, that the call goes on."""
+    began = time.monotonic()
+    while True:
+        await anyio.sleep(every_seconds)
+        elapsed = round(time.monotonic() - began, 1)
+        await context.session.report_progress(elapsed, None, f"{tool}: waiting for {elapsed:g} s")
+
+
+def _describe_tool(row: ToolRow) -> types.Tool:
+    return types.Tool(
+        name=row.name,
+        description=row.about,
+        input_schema=row.input_schema(),
+        output_schema=row.output_schema(),
+        annotations=HINTS[row.effect],
+    )
+
+
+def _answer(call: ToolCall, row: ToolRow, arguments: Arguments) -> types.CallToolResult:
+    try:
+        check_arguments(row.name, arguments, row.parameters, row.required)
+        reply: Reply = row.run(call, arguments)
+    except TmuxctlError as error:
+        return _fail(error, arguments)
+    content: list[Any] = [types.TextContent(text=text) for text in reply.texts()]
+    return types.CallToolResult(content=content, structured_content=dict(reply.fields))
+
+
+def _fail(error: TmuxctlError, arguments: Arguments) -> types.CallToolResult:
+    """An error as text: ptyai's sentence first where it has one, then `code: message. hint`."""
+    told = f"{error.code}: {error.message}. {_hint(error, arguments)}".rstrip(" .") + "."
+    text = "\n".join(filter(None, (_in_ptyai_words(error, arguments), told)))
+    return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+
+
+def _hint(error: TmuxctlError, arguments: Arguments) -> str:
+    if error.reason in ("secret_wanted", "no_secret"):
+        return password_hint(str(arguments.get("session_id")))
+    return error.hint
+
+
+def _in_ptyai_words(error: TmuxctlError, arguments: Arguments) -> str:
+    session = ascii(arguments.get("session_id"))[1:81].rstrip("'")
+    if isinstance(error, NotFound) and error.reason == "no_session":
+        return f"Session not found: {session}"
+    if isinstance(error, Exited):
+        return f"Session {session} has exited"
+    if error.reason == "bad_key":
+        names = [arguments["key"]] if "key" in arguments else arguments.get("keys", [])
+        wrong = next((name for name in names if ascii(name[:40]) in error.message), "")
+        return f'Unknown key: "{wrong[:40]}". Use pty_list_keys to see valid key names.'
+    if error.reason == "session_limit":
+        return f"{error.message}. Kill an existing session first."
+    if isinstance(error, Usage) and error.message == "Either key or keys must be provided.":
+        return error.message
+    return ""
