@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,12 +21,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from . import installing, programs, report
+from . import alone, installing, programs, report
 from .behaviours import BEHAVIOURS
 from .results import Part, Results
-
-INSIDE = "TMUXCTL_AGENTS_INSIDE"
-"""Set where the run already has a network of its own."""
 
 FULL = 20
 
@@ -44,7 +40,7 @@ def main() -> int:
     except installing.Missing as error:
         print(f"-- {error}")
         return 1
-    _alone_in_the_network()
+    alone.leave_the_network("tests.agents")
     run = Run(options, Results(folder))
     try:
         run.play(wanted)
@@ -56,7 +52,7 @@ def main() -> int:
 
 def _say(text: str) -> None:
     """Told once, not again in the network of its own."""
-    if not os.environ.get(INSIDE):
+    if not os.environ.get(alone.INSIDE):
         print(text)
 
 
@@ -111,19 +107,6 @@ def _options() -> argparse.Namespace:
     if options.report and not options.into:
         parser.error("--report needs --into FOLDER")
     return options
-
-
-def _alone_in_the_network() -> None:
-    """Go on in a network of nothing but the loopback interface, where the machine lets us."""
-    if os.environ.get(INSIDE) or not (shutil.which("unshare") and shutil.which("ip")):
-        return
-    words = ["unshare", "-n"] if os.getuid() == 0 else ["unshare", "-rn"]
-    words += ["sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
-    if subprocess.run([*words, "true"], capture_output=True, check=False).returncode:
-        print("-- no network of its own here: the programs could reach the outside")
-        return
-    sys.stdout.flush()
-    os.execvpe(words[0], [*words, sys.executable, "-m", "tests.agents", *sys.argv[1:]], {**os.environ, INSIDE: "1"})
 
 
 class Run:

@@ -18,7 +18,7 @@ from .programs import ROOT
 from .scripted_model import script
 from .scripted_model.conversation import Tool, Turn
 from .scripted_model.events import Text
-from .scripted_model.server import REQUESTS
+from .scripted_model.server import BODIES, REQUESTS
 
 PATIENCE = 10.0
 """Seconds in which the model must have started."""
@@ -98,6 +98,11 @@ class Model:
         with self.opener.open(self.url, timeout=PATIENCE) as answer:
             entries = json.load(answer)
         return [one for one in map(request, entries) if holding in one.user]
+
+    def bodies(self) -> list[str]:
+        """The newest requests, whole."""
+        with self.opener.open(f"http://127.0.0.1:{self.port}{BODIES}", timeout=PATIENCE) as answer:
+            return [str(body) for body in json.load(answer)]
 
     def close(self) -> None:
         self.process.terminate()

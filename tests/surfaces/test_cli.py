@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
+from conftest import list_pids, sweep
 
 from tmuxctl import __version__, errors
 from tmuxctl.control import Control
@@ -733,6 +734,7 @@ class Shell:
     numbers = itertools.count()
 
     def __init__(self):
+        self.before = list_pids()
         self.home = tempfile.mkdtemp(prefix="tc-", dir="/tmp")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("TMUX", "XDG_", "_TMUXCTL"))}
         self.socket = f"tmuxctl-test-{os.getpid()}-cli{next(self.numbers)}"
@@ -762,6 +764,7 @@ class Shell:
 
     def end(self):
         self.tmux("kill-server")
+        sweep(Path(self.home), self.before)
         shutil.rmtree(self.home, ignore_errors=True)
 
 
@@ -960,6 +963,18 @@ def test_a_quick_command_compiles_little(shell, cat, words):
     command = [sys.executable, "-c", code, *words.split()]
     done = subprocess.run(command, env=unmeasured(shell.environment), capture_output=True, check=False)
     assert set(done.stdout.decode().splitlines()[-1].split()) <= COMPILED, done.stderr
+
+
+@pytest.mark.parametrize("words", ["ls", "screen cat", "send cat x", "show cat", "wait cat --exit --now"])
+def test_what_a_quick_command_loads_ahead_it_needs(shell, cat, words):
+    code = (
+        "import sys; from tmuxctl.surfaces.cli import app; from tmuxctl.surfaces.cli.commands import command;"
+        "ahead = command.AHEAD.pop(sys.argv[1]); app.run(sys.argv[1:]);"
+        "print([name for name in ahead if name not in sys.modules])"
+    )
+    command = [sys.executable, "-c", code, *words.split()]
+    done = subprocess.run(command, env=shell.environment, capture_output=True, check=False)
+    assert done.stdout.decode().splitlines()[-1] == "[]", done.stderr
 
 
 def test_a_program_that_was_started_before_is_started_without_yaml(shell, cat):

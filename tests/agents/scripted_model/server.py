@@ -11,7 +11,7 @@ import socket
 import sys
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -25,6 +25,9 @@ from .sse import to_json
 
 REQUESTS = "/__fake__/requests"
 """Where the log of the requests is read, as JSON."""
+
+BODIES = "/__fake__/bodies"
+"""Where the newest requests are read whole, as a JSON list of texts: what else a program tells the model."""
 
 GEMINI_PATH = re.compile(r"/models/([^/:]+):(\w+)$")
 
@@ -51,6 +54,7 @@ class Server(ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.requests: list[dict[str, Any]] = []
         self.tries: Counter[str] = Counter()
+        self.bodies: deque[str] = deque(maxlen=20)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A program that hangs up is no error of ours."""
@@ -89,6 +93,8 @@ class Handler(BaseHTTPRequestHandler):
         if path == REQUESTS:
             with self.server.lock:
                 self.send_json(self.server.requests)
+        elif path == BODIES:
+            self.send_json(list(self.server.bodies))
         elif path.endswith("/models"):
             self.send_json(MODELS)
         else:
@@ -216,6 +222,7 @@ class Handler(BaseHTTPRequestHandler):
         data = self.read_chunks() if self.headers.get("Transfer-Encoding") else self.rfile.read(self.content_length)
         if self.headers.get("Content-Encoding") == "gzip":
             data = gzip.decompress(data)
+        self.server.bodies.append(data.decode(errors="replace"))
         body = json.loads(data or b"{}")
         return body if isinstance(body, dict) else {}
 

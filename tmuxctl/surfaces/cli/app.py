@@ -92,6 +92,15 @@ def _list_services(app: App) -> Iterator[Service]:
     from tmuxctl.surfaces.cli.setup.hooks import HookOperations
 
     yield _command_line_service(HookOperations, app)
+    from tmuxctl.surfaces.cli.setup.mcp_clients import McpClientOperations
+
+    yield _command_line_service(McpClientOperations, app)
+    from tmuxctl.surfaces.cli.skill import SkillOperations
+
+    yield _command_line_service(SkillOperations, app)
+    from tmuxctl.surfaces.cli.setup.mcp import McpOperations
+
+    yield _command_line_service(McpOperations, app)
     from tmuxctl.surfaces.adapters.niia import Niia
 
     yield Service(Niia, lambda options: Niia(_connect_control(options)))

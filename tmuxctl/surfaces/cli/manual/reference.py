@@ -53,6 +53,8 @@ ENVIRONMENT = (
     ("TMUXCTL_CONFIG", "the configuration file, as an absolute path"),
     ("TMUXCTL_PROFILE_PATH", "folders with profiles, separated by colons"),
     ("TMUXCTL_PLUGIN_PATH", "folders with plugins, separated by colons"),
+    ("TMUXCTL_MCP_TOOLS", "what a client of `tmuxctl mcp` may do: read, drive (default) or all"),
+    ("TMUXCTL_MCP_OWNER", "who the client of `tmuxctl mcp` is (default: the process that started it)"),
     ("TMUXCTL_LOG", "if set, an internal error shows its traceback"),
     ("NO_COLOR", "if set, no colour is used"),
     ("TMUXCTL_SESSION", "set inside a session: its id"),

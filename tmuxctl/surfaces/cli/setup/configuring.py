@@ -12,9 +12,9 @@ from tmuxctl import config
 from tmuxctl.errors import Usage
 from tmuxctl.operations import TEXT, ValueKind, set_up
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
+from tmuxctl.surfaces.cli.editing import toml_lines
+from tmuxctl.surfaces.cli.editing.replacing import replace_text
 from tmuxctl.surfaces.cli.printing.output import note
-from tmuxctl.surfaces.cli.setup import toml_lines
-from tmuxctl.surfaces.cli.setup.replacing import replace_text
 
 SettingName = Annotated[
     str,

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import os
-import stat
-import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Usage
+from tmuxctl.errors import NotFound, TmuxctlError, Usage
 from tmuxctl.operations import operation, set_up
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
+from tmuxctl.surfaces.cli.editing import settings_file
+from tmuxctl.surfaces.cli.editing.replacing import read_settings, replace_settings
 from tmuxctl.surfaces.cli.printing.output import note, tell
-from tmuxctl.surfaces.cli.setup import settings_file
-from tmuxctl.surfaces.cli.setup.replacing import replace_text
-from tmuxctl.transport.local import explain_write_errors
-from tmuxctl.untrusted import parse_json, read_file
-
-SIZE_LIMIT = 16 << 20
-"""Bytes of a settings file that are read."""
+from tmuxctl.untrusted import parse_json
 
 if TYPE_CHECKING:
     from tmuxctl.extensions import Extension
@@ -81,7 +75,7 @@ class HookOperations(CommandLineOperations):
         events = (one.on for one in about.events)
         hooks = {one: {"type": "command", "command": f"tmuxctl hook {one} || :", **more} for one in events}
         path = _settings_path(about.settings, settings)
-        before = _read_settings(path)
+        before = read_settings(path)
         after = settings_file.with_hooks(before or "", hooks, path)
         if not dry_run and shutil.which("tmuxctl") is None:
             note("tmuxctl is not in your PATH: until it is, the hooks do nothing", self.options)
@@ -98,7 +92,7 @@ class HookOperations(CommandLineOperations):
         """Remove tmuxctl's hooks from a program's settings: those whose command is `tmuxctl hook`, nothing else."""
         about = _find_settable(program)
         path = _settings_path(about.settings, settings)
-        before = _read_settings(path)
+        before = read_settings(path)
         after = settings_file.without_hooks(before, path) if before else before
         return _apply_change(program, path, before, after, dry_run)
 
@@ -138,20 +132,6 @@ def _settings_path(about: SettingsFile, given: str | None) -> str:
     return os.path.abspath(os.path.expanduser(given) if given else os.path.join(folder, about.file))
 
 
-def _read_settings(path: str) -> str | None:
-    """The text of the settings, None if there are none."""
-    try:
-        with explain_write_errors(path):
-            return read_file(path, SIZE_LIMIT, follow=True).decode()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        what = "is a folder" if os.path.isdir(path) else f"cannot be read: {error.strerror}"
-        raise Usage(f"{path} {what}", reason="bad_file", hint="name a file: --settings FILE") from None
-    except UnicodeDecodeError as error:
-        raise settings_file.settings_error(path, f"byte {error.start + 1} is not UTF-8") from None
-
-
 def _apply_change(program: str, path: str, before: str | None, after: str | None, dry_run: bool) -> HooksChanged:
     """Write the settings, if they are to change and this is no dry run; what was done."""
     import difflib
@@ -162,33 +142,5 @@ def _apply_change(program: str, path: str, before: str | None, after: str | None
         return HooksChanged(program, path, False, dry_run=dry_run)
     lines = difflib.unified_diff((before or "").splitlines(), after.splitlines(), path, path, lineterm="")
     diff = "".join(f"{line}\n" for line in lines)
-    backup = None if dry_run else _replace_settings(path, before, after)
+    backup = None if dry_run else replace_settings(path, before, after)
     return HooksChanged(program, path, True, diff, backup, dry_run)
-
-
-def _replace_settings(path: str, before: str | None, after: str) -> str | None:
-    """Put the new text where the old one was. Returns the path of the copy of the old one, None if there was none."""
-    backup = None
-    if before is not None:
-        with explain_write_errors(path):
-            backup = _write_backup(path, before, stat.S_IMODE(os.stat(path).st_mode))
-        if _read_settings(path) != before:
-            # programs write their settings while they run
-            raise Conflict(f"{path} was changed by another program meanwhile", reason="edited", hint="try again")
-    replace_text(path, after)
-    return backup
-
-
-def _write_backup(path: str, text: str, mode: int) -> str:
-    """Keep the text beside a file, named after it and the time."""
-    stamp = time.strftime("%Y%m%d-%H%M%S")
-    for number in range(100):
-        copy = f"{path}.{stamp}{f'-{number}' if number else ''}.bak"
-        try:
-            handle = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode & 0o600)
-        except FileExistsError:
-            continue
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-        return copy
-    raise Failed(f"{path}: too many copies within one second", reason="bad_file", hint="try again")

@@ -1,4 +1,5 @@
-"""A program's settings, a text of JSON, with our hooks put in or taken out: nothing else in it moves, not even a blank.
+"""A text of JSON, its values with where they stand, and the text with an item put in or taken out: nothing else in it moves,
+not even a blank, and comments stay.
 
 Pure: from a text and the place of its file, which errors name, to another text.
 """
@@ -7,21 +8,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tmuxctl.errors import Failed
 from tmuxctl.untrusted import TooDeep, parse_json
 
-KEY = "hooks"
-"""The entry that holds the hooks of each event, and in a group of them the hooks themselves."""
-
-OURS = re.compile(r"(?:\S*/)?tmuxctl hook [A-Za-z0-9_-]+(?: \|\| (?::|true))?")
-"""The whole command of a hook that is ours."""
-
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _SCALAR = re.compile(r"[^\s,\]}]+")
 _BLANK = re.compile(r"[ \t\r\n]*")
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|(//[^\r\n]*|/\*.*?\*/)', re.DOTALL)
+_LAST_COMMA = re.compile(r'(?:"(?:[^"\\\n]|\\.)*"|[\w}\]])(?:[ \t\r\n]*(,)(?=[ \t\r\n]*[}\]]))?')
+_NO_COMMENT = " \t\r\n,"
+"""What may stand between two items, but for comments."""
 
 
 class JsonNode(NamedTuple):
@@ -45,22 +44,12 @@ class _RepeatedKey(ValueError):
     """A key that an object has twice: what holds is a guess, so is what may be changed."""
 
 
-def with_hooks(text: str, hooks: Mapping[str, Mapping[str, Any]], path: str) -> str:
-    """The settings with a hook for each of these events that has none of ours."""
-    for event, hook in hooks.items():
-        text = _add_hook(text, event, hook, path)
-    return text
+def parse(text: str, path: str, *, comments: bool = False) -> JsonNode:
+    """The settings, an object; of an empty text an empty one. Failed `bad_settings`, with line and column, for anything else.
 
-
-def without_hooks(text: str, path: str) -> str:
-    """The settings without any hook of ours, and without the lists that held nothing else."""
-    while (found := _find_own_hook(parse(text, path), text, path)) is not None:
-        text = _remove_item(text, *found)
-    return text
-
-
-def parse(text: str, path: str) -> JsonNode:
-    """The settings, an object; of an empty text an empty one. Failed `bad_settings`, with line and column, for anything else."""
+    With `comments` there may be such as JavaScript has, and a comma behind the last item (JSON with Comments, jsonc.org).
+    """
+    text = _blank_out(_LAST_COMMA, _blank_out(_COMMENT, text)) if comments else text
     if not text.lstrip("\ufeff").strip():
         return JsonNode({}, len(text), len(text))
     body = text.removeprefix("\ufeff")
@@ -77,6 +66,15 @@ def parse(text: str, path: str) -> JsonNode:
     if not isinstance(value, dict):
         raise settings_error(path, f"expected an object, not {_describe_kind(value)}")
     return _parse_node(text, len(text) - len(body))
+
+
+def _blank_out(pattern: re.Pattern[str], text: str) -> str:
+    """The text with blanks for the group that a match may end with: all else stays where it is."""
+
+    def blank(found: re.Match[str]) -> str:
+        return found[0] if found[1] is None else found[0].removesuffix(found[1]) + re.sub(r"[^\r\n]", " ", found[1])
+
+    return pattern.sub(blank, text)
 
 
 def settings_error(path: str, what: str) -> Failed:
@@ -129,28 +127,7 @@ def _after_blank(text: str, at: int) -> int:
     return found.end() if found else at
 
 
-# Putting in
-
-
-def _add_hook(text: str, event: str, hook: Mapping[str, Any], path: str) -> str:
-    """The settings with this hook as the last of its event."""
-    root = parse(text, path)
-    if root.begin == root.end:
-        newline = "\n"
-        return f"{text.strip()}{_format_value({KEY: {event: [{KEY: [hook]}]}}, '  ', '', newline)}{newline}"
-    hooks = _get_entry(root, KEY, dict, text, path)
-    if hooks is None:
-        return _insert_items(text, root, root, {KEY: {event: [{KEY: [hook]}]}})
-    groups = _get_entry(hooks, event, list, text, path)
-    if groups is None:
-        return _insert_items(text, root, hooks, {event: [{KEY: [hook]}]})
-    mine = re.compile(rf"(?:^|[\s/;&|('\"])tmuxctl hook {re.escape(event)}(?![\w-])")
-    if any(mine.search(str(one.value.get("command", ""))) for _, one in _list_hooks(groups)):
-        return text
-    return _insert_items(text, root, groups, [{KEY: [hook]}])
-
-
-def _get_entry(holder: JsonNode, key: str, kind: type, text: str, path: str) -> JsonNode | None:
+def get_entry(holder: JsonNode, key: str, kind: type, text: str, path: str) -> JsonNode | None:
     """The entry of an object, None if it is not there; an error if it is of another kind."""
     found = next((item.node for item in holder.items if item.key == key), None)
     if found is not None and not isinstance(found.value, kind):
@@ -168,19 +145,26 @@ def _describe_kind(value: Any) -> str:
     return kinds.get(type(value), "a number")
 
 
-def _insert_items(text: str, root: JsonNode, holder: JsonNode, new: Any) -> str:
+def insert_items(text: str, root: JsonNode, holder: JsonNode, new: Any) -> str:
     """The text with these items as the last of a list or an object, written as its other items are."""
     newline = "\r\n" if "\r\n" in text else "\n"
     unit = _detect_indent(text, root)
     if not holder.items:
         prefix = _line_margin(text, holder.begin)
+        head = text[: holder.begin + 1] + text[holder.begin + 1 : holder.end - 1].rstrip()
         inner = f"{newline}{prefix}{unit}{_format_items(new, unit, prefix + unit, newline)}{newline}{prefix}"
-        return text[: holder.begin + 1] + inner + text[holder.end - 1 :]
-    end = holder.items[-1].node.end
-    if "\n" in text[holder.begin : holder.items[0].begin]:
+        return head + inner + text[holder.end - 1 :]
+    last = holder.items[-1].node.end
+    # comments stay with the item that they follow; a comma behind the last item stays the style
+    rest = text[last : holder.end - 1].rstrip()
+    comma = "," if "," in _blank_out(_COMMENT, rest) else ""
+    comments = [found[1] for found in _COMMENT.finditer(rest) if found[1]]
+    to_line_end = bool(comments) and comments[-1].startswith("//")
+    head, tail = text[:last] + ("" if comma else ",") + rest, comma + text[last + len(rest) :]
+    if to_line_end or "\n" in text[holder.begin : holder.items[0].begin]:
         prefix = _line_margin(text, holder.items[0].begin)
-        return text[:end] + f",{newline}{prefix}{_format_items(new, unit, prefix, newline)}" + text[end:]
-    return text[:end] + ", " + json.dumps(new, ensure_ascii=False)[1:-1] + text[end:]
+        return f"{head}{newline}{prefix}{_format_items(new, unit, prefix, newline)}{tail}"
+    return f"{head} {json.dumps(new, ensure_ascii=False)[1:-1]}{tail}"
 
 
 def _format_items(new: Any, unit: str, prefix: str, newline: str) -> str:
@@ -190,8 +174,10 @@ def _format_items(new: Any, unit: str, prefix: str, newline: str) -> str:
     return newline.join([lines[0][len(unit) :], *(prefix + line[len(unit) :] for line in lines[1:])])
 
 
-def _format_value(value: Any, unit: str, prefix: str, newline: str) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline + prefix)
+def begin_settings(text: str, value: Any) -> str:
+    """What a text without any value becomes: its comments, if it has some, and this value."""
+    head = text.rstrip() + "\n" if text.strip("\ufeff \t\r\n") else text.strip()
+    return f"{head}{json.dumps(value, ensure_ascii=False, indent=2)}\n"
 
 
 def _detect_indent(text: str, root: JsonNode) -> str:
@@ -208,47 +194,65 @@ def _line_margin(text: str, at: int) -> str:
     return found[0] if found else ""
 
 
-# Taking out
-
-
-def _list_hooks(groups: JsonNode) -> Iterator[tuple[tuple[int, int], JsonNode]]:
-    """The hooks of an event, each with the number of its group and its own; what has another form is passed over."""
-    for number, group in enumerate(groups.items):
-        for inner in group.node.items:
-            if inner.key == KEY and isinstance(inner.node.value, list):
-                for place, one in enumerate(inner.node.items):
-                    if isinstance(one.node.value, dict):
-                        yield (number, place), one.node
-
-
-def _find_own_hook(root: JsonNode, text: str, path: str) -> tuple[JsonNode, int] | None:
-    """A hook of ours, by what holds it and its number there: or what holds nothing but it. None if there is none."""
-    hooks = _get_entry(root, KEY, dict, text, path)
-    for number, event in enumerate(hooks.items if hooks else ()):
-        if not isinstance(event.node.value, list):
-            continue
-        for (group, place), one in _list_hooks(event.node):
-            if one.value.get("type") == "command" and OURS.fullmatch(str(one.value.get("command", ""))):
-                assert hooks is not None
-                chain = _list_holders(root, hooks, number, group, place)
-                return next((step for step in chain if len(step[0].items) > 1), chain[-1])
-    return None
-
-
-def _list_holders(root: JsonNode, hooks: JsonNode, event: int, group: int, place: int) -> list[tuple[JsonNode, int]]:
-    """What holds a hook, from its list up to the settings, each with the number of what is to go from it."""
-    groups = hooks.items[event].node
-    number = next(at for at, item in enumerate(groups.items[group].node.items) if item.key == KEY)
-    inner = groups.items[group].node.items[number].node
-    top = next(at for at, item in enumerate(root.items) if item.key == KEY)
-    return [(inner, place), (groups, group), (hooks, event), (root, top)]
-
-
-def _remove_item(text: str, holder: JsonNode, number: int) -> str:
+def remove_item(text: str, holder: JsonNode, number: int) -> str:
     """The text without one item of a list or object, and without the comma that parted it from the others."""
-    items = holder.items
-    if len(items) == 1:
-        return text[: holder.begin + 1] + text[holder.end - 1 :]
-    if number:
-        return text[: items[number - 1].node.end] + text[items[number].node.end :]
-    return text[: items[0].begin] + text[items[1].begin :]
+    items, begin, end = holder.items, holder.items[number].begin, holder.items[number].node.end
+    first = items[number - 1].node.end if number else holder.begin + 1
+    last = items[number + 1].begin if number + 1 < len(items) else holder.end - 1
+    before, after = text[first:begin].strip(_NO_COMMENT), text[end:last].strip(_NO_COMMENT)
+    if len(items) == 1 and not before and not after:
+        return text[:first] + text[last:]
+    if number and not before:
+        return text[:first] + text[end:]
+    if not number and last < holder.end - 1 and not after:
+        return text[:begin] + text[last:]
+    return _remove_beside_comments(text, begin, end, (first, last))
+
+
+def _remove_beside_comments(text: str, begin: int, end: int, gap: tuple[int, int]) -> str:
+    """The text without what is between two offsets, its lines and one comma of the gap that it stands in."""
+    bare = _blank_out(_COMMENT, text)
+    behind, before = bare.find(",", end, gap[1]), bare.rfind(",", gap[0], begin)
+    line = re.compile(r"[ \t]*,?[ \t]*(?=\r?\n)").match(text, end)
+    above = re.compile(r"\r?\n[ \t]*$").search(text, 0, begin)
+    if line and above:
+        begin, end = above.start(), line.end()
+    elif behind < 0 and not above:
+        begin = len(text[:begin].rstrip(" \t"))
+    if behind >= end:
+        return text[:begin] + text[end:behind] + text[behind + 1 :]
+    if behind < 0 <= before:
+        return text[:before] + text[before + 1 : begin] + text[end:]
+    return text[:begin] + text[end:]
+
+
+def find_entry(root: JsonNode, table: str, name: str, text: str, path: str) -> JsonNode | None:
+    """The value of this name in the object `table` of the settings, None if there is none. Failed as `parse`."""
+    holder = get_entry(root, table, dict, text, path)
+    return next((item.node for item in holder.items if item.key == name), None) if holder else None
+
+
+def with_entry(text: str, table: str, name: str, value: Any, path: str, *, comments: bool = False) -> str:
+    """The settings with this value under a name that the object `table` of theirs does not have yet. Failed as `parse`."""
+    root = parse(text, path, comments=comments)
+    if root.begin == root.end:
+        return begin_settings(text, {table: {name: value}})
+    holder = get_entry(root, table, dict, text, path)
+    if holder is None:
+        return insert_items(text, root, root, {table: {name: value}})
+    return insert_items(text, root, holder, {name: value})
+
+
+def without_entry(text: str, table: str, name: str, path: str, *, comments: bool = False) -> str:
+    """The settings without this name in the object `table` of theirs, and without that object if it held nothing else; as the
+    last of all it stays, empty. Failed as `parse`."""
+    root = parse(text, path, comments=comments)
+    holder = get_entry(root, table, dict, text, path)
+    if holder is None or name not in holder.value:
+        return text
+    text = remove_item(text, holder, [item.key for item in holder.items].index(name))
+    root = parse(text, path, comments=comments)
+    holder = get_entry(root, table, dict, text, path)
+    if holder and len(root.items) > 1 and text[holder.begin : holder.end] == "{}":
+        text = remove_item(text, root, [item.key for item in root.items].index(table))
+    return text

@@ -1,4 +1,4 @@
-"""A file of settings, a text of TOML, with one value set or taken out: no other line changes, comments and order stay.
+"""A file of settings, a text of TOML, with one value or table set or taken out: no other line changes, comments and order stay.
 
 Pure. Where the value stands is found line by line; whether that was right is known by reading the result as a whole.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tmuxctl.errors import Failed, Usage
@@ -36,6 +36,30 @@ def without_value(text: str, name: str, path: str) -> str:
         return text
     del tables[table][key]
     return _first_that_reads_as(_candidates_without_value(text, table, key), tables, name, path)
+
+
+def with_table(text: str, name: str, values: Mapping[str, str | Sequence[str]], path: str) -> str:
+    """The text with this table (`servers.mine`), which it does not have yet, at its end. Failed as `with_value`."""
+    tables = parse(text, path)
+    outer, _, inner = name.partition(".")
+    holder = tables.setdefault(outer, {})
+    if isinstance(holder, dict):
+        holder[inner] = {key: value if isinstance(value, str) else list(value) for key, value in values.items()}
+    end = "\r\n" if "\r\n" in text else "\n"
+    body = text if not text or text.endswith("\n") else text + end
+    lines = "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}{end}" for key, value in values.items())
+    found = f"{body}{end if body else ''}[{name}]{end}{lines}"
+    return _first_that_reads_as(iter((found,)), tables, name, path)
+
+
+def without_table(text: str, name: str, path: str) -> str:
+    """The text without a table and those below it; comments between it and the next one stay. Failed as `with_value`."""
+    tables = parse(text, path)
+    outer, _, inner = name.partition(".")
+    if inner not in tables.get(outer, {}):
+        return text
+    del tables[outer][inner]
+    return _first_that_reads_as(_candidates_without_table(text, outer, inner), tables, name, path)
 
 
 def parse(text: str, path: str) -> dict[str, Any]:
@@ -80,6 +104,27 @@ def _candidates_without_value(text: str, table: str, key: str) -> Iterator[str]:
     lines = text.splitlines(keepends=True)
     for number, _ in _find_key_lines(lines, table, key):
         yield "".join([*lines[:number], *lines[number + 1 :]])
+
+
+def _candidates_without_table(text: str, outer: str, inner: str) -> Iterator[str]:
+    quote = r"""\s*["']?"""
+    own = re.compile(rf"\s*\[{quote}{re.escape(outer)}{quote}\.{quote}{re.escape(inner)}{quote}[.\]]")
+    kept: list[str] = []
+    inside, loose = False, 0
+    for line in text.splitlines(keepends=True):
+        if _ANY_HEADER.match(line):
+            inside = own.match(line) is not None
+            if inside and loose == 0 and kept and not kept[-1].strip():
+                # the blank line that parts it from what is before
+                kept.pop()
+        if inside and line.strip() and not line.lstrip().startswith("#"):
+            # comments above this line belonged to the table
+            del kept[len(kept) - loose :]
+            loose = 0
+        else:
+            loose = loose + 1 if inside else 0
+            kept.append(line)
+    yield "".join(kept)
 
 
 def _lines_with_tables(lines: list[str]) -> Iterator[tuple[int, str, str | None]]:
