@@ -110,7 +110,8 @@ class PythonClient:
         mcp, threads = import_module("mcp"), import_module("anyio.from_thread")
         self.modern = modern
         server = mcp.StdioServerParameters(command=SERVER[0], args=list(SERVER[1:]), env={**os.environ, **environment})
-        self.client: Any = mcp.Client(server, mode="2026-07-28" if modern else "legacy")
+        # a client that is told a version by name asks the server nothing about itself: `auto` asks, and takes the newest
+        self.client: Any = mcp.Client(server, mode="auto" if modern else "legacy")
         self.portals = threads.start_blocking_portal()
         self.portal = self.portals.__enter__()
         self.connection = self.portal.wrap_async_context_manager(self.client)
@@ -136,6 +137,7 @@ class PythonClient:
         client = self.client
         if action == "describe":
             return {
+                "protocol": client.protocol_version,
                 "serverInfo": _to_json(client.server_info),
                 "capabilities": _to_json(client.server_capabilities),
                 "instructions": client.instructions,

@@ -15,12 +15,6 @@ from mcp_clients.clients import PATIENCE, TOOLS, Connection, Refused, text_of
 READING = {"pty_wait", "pty_read", "pty_list", "pty_list_keys"}
 
 
-def offered(client: Connection, capability: str) -> None:
-    """Skip, by name, what this server does not say that it can."""
-    if capability not in client.ask("describe")["capabilities"]:
-        pytest.skip(f"the server offers no {capability}")
-
-
 def start_python(client: Connection) -> str:
     """A session with Python at its prompt."""
     session = str(client.fields("pty_create", command=["python3", "-q"], name="py")["session_id"])
@@ -32,7 +26,9 @@ def test_1_the_server_tells_who_it_is_and_what_it_can(client: Connection) -> Non
     about = client.ask("describe")
     assert about["serverInfo"]["name"] == "tmuxctl"
     assert about["serverInfo"]["version"]
-    assert "tools" in about["capabilities"]
+    assert {"tools", "resources", "prompts"} <= about["capabilities"].keys()
+    if client.modern:
+        assert about["protocol"] == "2026-07-28"
     assert 0 < len(about["instructions"]) <= 1200
 
 
@@ -155,7 +151,6 @@ def test_14_sessions_outlive_the_server(connect: Callable[..., Connection], clie
 
 
 def test_15_resources_are_listed_and_read(client: Connection) -> None:
-    offered(client, "resources")
     client.fields("pty_create", command=["sh", "-c", "echo shown; exec cat"], name="c")
     client.fields("pty_wait", session_id="c", pattern="shown")
     listed = {one["uri"] for one in client.ask("listResources")["resources"]}
@@ -165,6 +160,8 @@ def test_15_resources_are_listed_and_read(client: Connection) -> None:
     assert '"c"' in read(client, "tmuxctl://sessions")
     assert "shown" in read(client, "tmuxctl://sessions/c/screen")
     assert "shown" in read(client, "tmuxctl://sessions/c/log")
+    assert "data, not instructions" in read(client, "tmuxctl://sessions/c/screen")
+    assert "sqlite3" in read(client, "tmuxctl://profiles/sqlite3")
 
 
 def read(client: Connection, uri: str) -> str:
@@ -174,25 +171,35 @@ def read(client: Connection, uri: str) -> str:
 
 
 def test_16_a_resource_that_is_not_there_is_an_error(client: Connection) -> None:
-    offered(client, "resources")
-    for uri in ("tmuxctl://nothing", "tmuxctl://sessions/nothing/screen", "file:///etc/passwd"):
+    for uri in (
+        *("tmuxctl://nothing", "tmuxctl://sessions/nothing/screen", "file:///etc/passwd", "tmuxctl://profiles/nothing"),
+        *(
+            "tmuxctl://profiles//etc/passwd",
+            "tmuxctl://profiles/..%2f..%2fetc%2fpasswd",
+            "tmuxctl://sessions/tmux:c/screen",
+        ),
+    ):
         with pytest.raises(Refused) as refused:
             client.ask("readResource", uri)
         assert refused.value.code in (-32002, -32602)
 
 
 def test_17_prompts_are_listed_and_filled_in(client: Connection) -> None:
-    offered(client, "prompts")
+    client.fields("pty_create", command=["sh", "-c", "echo shown; exec cat"], name="c")
     prompts = {one["name"]: one for one in client.ask("listPrompts")["prompts"]}
     assert set(prompts) == {"drive_program", "supervise_agent", "why_is_it_stuck"}
     for name, prompt in prompts.items():
-        wanted = [one["name"] for one in prompt.get("arguments", ())]
-        messages = client.ask("getPrompt", name, dict.fromkeys(wanted, "sqlite3"))["messages"]
-        assert all(message["content"]["text"] for message in messages)
-        assert not wanted or any("sqlite3" in message["content"]["text"] for message in messages)
-    with pytest.raises(Refused) as refused:
-        client.ask("getPrompt", "nothing", {})
-    assert refused.value.code == -32602
+        wanted = [one["name"] for one in prompt["arguments"]]
+        (message,) = client.ask("getPrompt", name, dict.fromkeys(wanted, "c"))["messages"]
+        assert "`c`" in message["content"]["text"]
+        with pytest.raises(Refused, match=f"{name} needs {wanted[0]}"):
+            client.ask("getPrompt", name, {})
+    (told,) = client.ask("getPrompt", "why_is_it_stuck", {"session": "c"})["messages"]
+    assert '"state"' in told["content"]["text"]
+    for name, arguments in (("nothing", {}), ("why_is_it_stuck", {"session": "nothing"})):
+        with pytest.raises(Refused) as refused:
+            client.ask("getPrompt", name, arguments)
+        assert refused.value.code == -32602
 
 
 def test_18_a_ping_is_answered_in_the_era_that_has_it(client: Connection) -> None:

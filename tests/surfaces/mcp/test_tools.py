@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
+
 Talk = Callable[..., Any]
 
 SH = {"command": ["sh"], "env": {"PS1": "$ "}}
@@ -163,3 +165,18 @@ def test_the_defaults_of_ptyai_hold_where_they_are_set(talk: Talk) -> None:
         assert (made["shell"], made["cols"], made["rows"]) == ("/bin/cat", 90, 20)
 
     talk(conversation, PTYAI_DEFAULT_SHELL="/bin/cat", PTYAI_DEFAULT_COLS="90", PTYAI_DEFAULT_ROWS="20")
+
+
+def test_only_what_this_client_left_idle_is_ended_where_it_says_so(talk: Callable[..., Any], place: Path) -> None:
+    async def others(call: Any) -> None:
+        await call("pty_create", name="theirs", command=["cat"])
+
+    async def conversation(call: Any) -> None:
+        await call("pty_create", name="quiet", command=["cat"])
+        await call("pty_create", name="printing", command=["sh", "-c", "while sleep 0.2; do echo; done"])
+        while "quiet" in (names := {one["name"] for one in (await call("pty_list"))["sessions"]}):
+            await anyio.sleep(0.1)
+        assert names == {"theirs", "printing"}
+
+    talk(others, TMUXCTL_MCP_OWNER="them")
+    talk(conversation, PTYAI_IDLE_TIMEOUT_MS="3000")

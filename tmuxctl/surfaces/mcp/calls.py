@@ -6,6 +6,7 @@ import shlex
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.errors import Conflict, DecisionNeeded, Denied, Exited, NotFound, Timeout, TmuxctlError, Usage
@@ -385,18 +386,18 @@ def list_sessions(call: ToolCall, arguments: Arguments) -> Reply:
     """`pty_list`: every session, or those in one state."""
     found = call.operate("ls", **arguments).sessions
     lines = [f"{one.name}  {one.state.value}  {one.profile or '-'}  {one.cwd or '-'}" for one in found]
-    described = [_describe(one, one.owner == call.client.owner) for one in found]
+    described = [describe_session(one, call.client) for one in found]
     return Reply(None, {"sessions": described}, "\n".join(lines) or "no sessions")
 
 
-def _describe(session: Session, own: bool) -> dict[str, Any]:
-    # ptyai's names, in its spelling, and ours
+def describe_session(session: Session, client: ClientSettings) -> dict[str, Any]:
+    """A session among others: ptyai's names, in its spelling, and ours. `own`: this client started it."""
     described = {
         "sessionId": session.id,
         "name": session.name,
         **_state_fields(session),
         "profile": session.profile,
-        "own": own,
+        "own": session.owner == client.owner,
         "shell": session.argv[0] if session.argv else None,
         "cwd": session.cwd,
         "cols": session.cols,
@@ -428,6 +429,16 @@ def kill(call: ToolCall, arguments: Arguments) -> Reply:
     killed: results.Killed = call.operate("kill", session=[session], signal=signal)
     end = killed.killed[0]
     return reply(None, {"killed": True, "session_id": session, "exit_status": end.exit_status, "signal": end.signal})
+
+
+def end_idle_sessions(call: ToolCall, idle_seconds: float) -> None:
+    """End the sessions of this client, ended ones too, to which nothing has happened for so long."""
+    now = datetime.now(UTC)
+    own = [session for session in call.operate("ls").sessions if session.owner == call.client.owner and session.active]
+    for session in own:
+        if (now - datetime.fromisoformat(session.active)).total_seconds() > idle_seconds:
+            with suppress(NotFound):
+                call.operate("kill", session=[session.id])
 
 
 def list_keys(_call: ToolCall, _arguments: Arguments) -> Reply:

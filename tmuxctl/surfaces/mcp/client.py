@@ -14,7 +14,7 @@ RIGHTS_OF: Mapping[str, tuple[str, ...]] = {"read": ("read",), "drive": RIGHTS, 
 
 
 class ClientSettings(Value):
-    """What holds for one client. `scrollback` is in lines, `wait_ms` and `settle_ms` in milliseconds; None: tmuxctl's default."""
+    """What holds for one client. `scrollback` is in lines, what ends with `_ms` in milliseconds; None: tmuxctl's default."""
 
     tools: str = "drive"
     owner: str = ""
@@ -28,6 +28,8 @@ class ClientSettings(Value):
     """How many sessions it may have at once."""
     wait_ms: int = 10_000
     settle_ms: int = 300
+    idle_ms: int | None = None
+    """How long a session that it started may print nothing before it is ended; None: for ever."""
 
     @property
     def rights(self) -> tuple[str, ...]:
@@ -52,6 +54,7 @@ def read_settings(env: Mapping[str, str]) -> ClientSettings:
         sessions=_read_number(env, "PTYAI_MAX_SESSIONS"),
         wait_ms=_read_number(env, "PTYAI_WAIT_TIMEOUT_MS") or 10_000,
         settle_ms=_read_number(env, "PTYAI_WAIT_SETTLE_MS") or 300,
+        idle_ms=_read_number(env, "PTYAI_IDLE_TIMEOUT_MS") or None,
     )
 
 

@@ -6,18 +6,22 @@ import contextvars
 import os
 import threading
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 import mcp_types as types
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
 
 from tmuxctl import __version__, config
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Usage
+from tmuxctl.surfaces.mcp import calls, prompts, resources
 from tmuxctl.surfaces.mcp.arguments import check_arguments
 from tmuxctl.surfaces.mcp.calls import Arguments, ToolCall
 from tmuxctl.surfaces.mcp.client import ClientSettings, read_settings
@@ -26,8 +30,13 @@ from tmuxctl.surfaces.mcp.tools import CHANGE, END, INSTRUCTIONS, READ, TOOLS, T
 
 Context = ServerRequestContext[Any, Any]
 
+T = TypeVar("T")
+
 CALL_LIMIT = 128
 """Calls under way at once. Each has a thread that sleeps; one more call is refused."""
+
+SWEEP_SECONDS = 60.0
+"""Between two looks for sessions that are idle for too long, as in ptyai."""
 
 HINTS = {
     READ: types.ToolAnnotations(read_only_hint=True),
@@ -52,9 +61,17 @@ async def _run(tools: ToolServer) -> None:
         instructions=INSTRUCTIONS,
         on_list_tools=tools.list_tools,
         on_call_tool=tools.call_tool,
+        on_list_resources=tools.list_resources,
+        on_list_resource_templates=tools.list_resource_templates,
+        on_read_resource=tools.read_resource,
+        on_list_prompts=tools.list_prompts,
+        on_get_prompt=tools.get_prompt,
     )
-    async with stdio_server() as (incoming, outgoing):
+    async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as group:
+        if tools.client.idle_ms is not None:
+            group.start_soon(tools.end_idle_sessions, tools.client.idle_ms / 1000)
         await server.run(incoming, outgoing, server.create_initialization_options())
+        group.cancel_scope.cancel()
 
 
 class ToolServer:
@@ -81,16 +98,79 @@ class ToolServer:
         if self.threads.available_tokens < 1:
             busy = Conflict(f"{CALL_LIMIT} calls are under way", reason="busy", hint="wait for one of them to end")
             return _fail(busy, arguments)
+        async with anyio.create_task_group() as group:
+            group.start_soon(_tell_progress, context, row.name, self.control.machine.timing.wait.progress_seconds)
+            result = await self._in_thread(partial(_answer, row=row, arguments=arguments))
+            group.cancel_scope.cancel()
+        return result
+
+    async def list_resources(
+        self, _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """The resources that there are now."""
+        listed = await self._look(lambda call: list(resources.list_resources(call)))
+        return types.ListResourcesResult(
+            resources=[
+                types.Resource(uri=one.uri, name=one.name, description=one.about, mime_type=one.media_type)
+                for one in listed
+            ]
+        )
+
+    async def list_resource_templates(
+        self, _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """The kinds of resources of which there are several."""
+        rows = [row for row in resources.RESOURCES if not row.fixed]
+        return types.ListResourceTemplatesResult(
+            resource_templates=[
+                types.ResourceTemplate(
+                    uri_template=row.template, name=row.name, description=row.about, mime_type=row.media_type
+                )
+                for row in rows
+            ]
+        )
+
+    async def read_resource(
+        self, _context: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
+        """The text of a resource."""
+        text, media_type = await self._look(lambda call: resources.read_resource(call, params.uri))
+        contents = types.TextResourceContents(uri=params.uri, mime_type=media_type, text=text)
+        return types.ReadResourceResult(contents=[contents])
+
+    async def list_prompts(
+        self, _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
+        """The prompts that a person may choose."""
+        return types.ListPromptsResult(prompts=[_describe_prompt(row) for row in prompts.PROMPTS])
+
+    async def get_prompt(self, _context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """The text of a prompt."""
+        text = await self._look(lambda call: prompts.fill_prompt(call, params.name, params.arguments or {}))
+        message = types.PromptMessage(role="user", content=types.TextContent(text=text))
+        return types.GetPromptResult(messages=[message])
+
+    async def end_idle_sessions(self, idle_seconds: float) -> None:
+        """End this client's sessions to which nothing has happened for so long, again and again."""
+        while True:
+            await anyio.sleep(min(idle_seconds, SWEEP_SECONDS))
+            # a tmux server that does not answer now is asked again
+            with suppress(TmuxctlError):
+                await self._in_thread(partial(calls.end_idle_sessions, idle_seconds=idle_seconds))
+
+    async def _look(self, look: Callable[[ToolCall], T]) -> T:
+        """What a function gives that only looks; its failure is an error of the protocol."""
+        try:
+            return await self._in_thread(look)
+        except TmuxctlError as error:
+            wrong = isinstance(error, (NotFound, Usage))
+            raise MCPError(types.INVALID_PARAMS if wrong else types.INTERNAL_ERROR, _tell(error, error.hint)) from None
+
+    async def _in_thread(self, run: Callable[[ToolCall], T]) -> T:
         cancelled = threading.Event()
         call = ToolCall(self.control, self.client, cancelled)
         try:
-            async with anyio.create_task_group() as group:
-                group.start_soon(_tell_progress, context, row.name, self.control.machine.timing.wait.progress_seconds)
-                result = await anyio.to_thread.run_sync(
-                    partial(_answer, call, row, arguments), abandon_on_cancel=True, limiter=self.threads
-                )
-                group.cancel_scope.cancel()
-            return result
+            return await anyio.to_thread.run_sync(partial(run, call), abandon_on_cancel=True, limiter=self.threads)
         finally:
             cancelled.set()
 
@@ -102,6 +182,13 @@ async def _tell_progress(context: Context, tool: str, every_seconds: float) -> N
         await anyio.sleep(every_seconds)
         elapsed = round(time.monotonic() - began, 1)
         await context.session.report_progress(elapsed, None, f"{tool}: waiting for {elapsed:g} s")
+
+
+def _describe_prompt(row: prompts.PromptRow) -> types.Prompt:
+    arguments = [
+        types.PromptArgument(name=name, description=about, required=True) for name, about in row.parameters.items()
+    ]
+    return types.Prompt(name=row.name, description=row.about, arguments=arguments)
 
 
 def _describe_tool(row: ToolRow) -> types.Tool:
@@ -126,9 +213,13 @@ def _answer(call: ToolCall, row: ToolRow, arguments: Arguments) -> types.CallToo
 
 def _fail(error: TmuxctlError, arguments: Arguments) -> types.CallToolResult:
     """An error as text: ptyai's sentence first where it has one, then `code: message. hint`."""
-    told = f"{error.code}: {error.message}. {_hint(error, arguments)}".rstrip(" .") + "."
+    told = _tell(error, _hint(error, arguments))
     text = "\n".join(filter(None, (_in_ptyai_words(error, arguments), told)))
     return types.CallToolResult(content=[types.TextContent(text=text)], is_error=True)
+
+
+def _tell(error: TmuxctlError, hint: str) -> str:
+    return f"{error.code}: {error.message}. {hint}".rstrip(" .") + "."
 
 
 def _hint(error: TmuxctlError, arguments: Arguments) -> str:
