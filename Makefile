@@ -73,7 +73,7 @@ MCP_PACKAGES := @modelcontextprotocol/sdk@1.32.2
 COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
 # what `make quick` runs, and what `make test` leaves to other targets
 QUICK_TESTS := tests/reading tests/terminal/test_keys.py tests/terminal/test_paste.py \
-	$(patsubst %,tests/test_%.py,config model operations profile value vocabulary)
+	$(patsubst %,tests/test_%.py,config model operations value vocabulary)
 SNIPPET_TESTS := tests/docs tests/examples
 BROWSER_TESTS := tests/terminal/test_pictures.py
 MCP_TESTS := tests/mcp_clients
@@ -147,6 +147,7 @@ test-mcp:
 test-agents: $(VENV)/.dev
 	@$(SETUP) system $(AGENTS_NEEDS)
 	$(BIN)/python -m tests.agents.skill
+	$(BIN)/python -m tests.agents.mcp
 	$(BIN)/python -m tests.agents $(AGENTS_ARGS)
 
 test-agents-full: $(VENV)/.dev
