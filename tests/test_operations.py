@@ -12,6 +12,7 @@ from tmuxctl.config import RULES
 from tmuxctl.control import Control
 from tmuxctl.errors import Denied, Usage
 from tmuxctl.operations import (
+    Cancellation,
     Cancelled,
     Input,
     Seconds,
@@ -143,6 +144,15 @@ def test_rights_are_checked_before_anything_else() -> None:
     with pytest.raises(Denied):
         invoke(Service(), "say", {"nonsense": 1}, rights=("read",))
     assert invoke(Service(), "look", {}, rights=("read",)) == Result("seen")
+
+
+def test_a_cancellation_wakes_what_sleeps_even_if_that_begins_later() -> None:
+    cancelled, woken = Cancellation(), list[str]()
+    cancelled.wake_by(lambda: woken.append("before"))
+    cancelled.set()
+    cancelled.wake_by(lambda: woken.append("behind"))
+    assert woken == ["before", "behind"]
+    assert cancelled.is_set()
 
 
 def test_a_cancelled_call_ends() -> None:

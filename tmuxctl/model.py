@@ -216,6 +216,14 @@ def check_tag(tag: str) -> str:
     return tag
 
 
+def check_owner(owner: str) -> str:
+    """The owner itself, or Usage: a word that stands in no format and no path."""
+    if not re.fullmatch(r"[\w.:@-]{1,64}", owner, re.ASCII):
+        hint = "use letters, digits and _ . : @ -, at most 64"
+        raise Usage(f"{ascii(owner[:40])} is not a valid owner", reason="bad_owner_name", hint=hint)
+    return owner
+
+
 NAME_HINT = "use letters, digits, _ and -, starting with a letter or digit, at most 63 characters"
 
 

@@ -401,6 +401,51 @@ class Anchor:
         self.last_input: Any = None
 
 
+class Cancellation(threading.Event):
+    """What cancels a call, as an event does, and wakes it at once where it sleeps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._wakes: list[Callable[[], None]] = []
+
+    def wake_by(self, wake: Callable[[], None]) -> None:
+        """Call `wake`, which may be called from any thread and more than once, as soon as this is set."""
+        self._wakes.append(wake)
+        if self.is_set():
+            wake()
+
+    def set(self) -> None:
+        """Cancel the call, and wake it."""
+        super().set()
+        for wake in list(self._wakes):
+            wake()
+
+
+class Caller(Value):
+    """Who makes a call, where that restricts what it changes: a program that runs in a session, or owns some."""
+
+    owner: str | None = None
+    """Only sessions of this owner may be ended; None: any."""
+    session: str | None = None
+    """The id of the session that the caller runs in."""
+    processes: frozenset[int] = frozenset()
+    """The caller's process and those above it: where one of them is the program of a pane, that pane is the caller's own
+    terminal, whatever tmux server it is on."""
+
+    def refuse_own(self, session: str, session_id: str, pid: int) -> None:
+        """Raise Denied `own_session` for the session that the caller runs in, whose first process has this pid."""
+        if session_id == self.session or pid in self.processes:
+            raise Denied(
+                f"{session} is the session that you run in", reason="own_session", hint="start another session"
+            )
+
+    def refuse_owner(self, session: str, owner: str | None) -> None:
+        """Raise Denied `not_owner` for a session of another owner, which is not to be ended."""
+        if self.owner is not None and owner != self.owner:
+            hint = f"it is left to a person to end it: tmuxctl kill {session}"
+            raise Denied(f"{session} was not started by you", reason="not_owner", hint=hint)
+
+
 class Call(Value):
     """The call under way: who may what, until when, and whether the caller still wants it."""
 
@@ -411,6 +456,7 @@ class Call(Value):
     """The caller chose the id: this may be a call that was made before."""
     rights: Sequence[str] = RIGHTS
     """What the caller may."""
+    caller: Caller | None = None
     pieces: str | None = None
     """What `in_pieces` was told."""
     anchor: Anchor | None = None
@@ -430,6 +476,16 @@ class Call(Value):
         if right not in self.rights:
             hint = f"this caller may: {', '.join(self.rights) or 'nothing'}"
             raise Denied(f"{what} needs the right to {right}", reason="right", hint=hint)
+
+    @property
+    def wakes(self) -> bool:
+        """Whether what `wake_by` was given is called when the caller gives up."""
+        return isinstance(self.cancelled, Cancellation)
+
+    def wake_by(self, wake: Callable[[], None]) -> None:
+        """Call `wake` when the caller gives up, where that is told: by a `Cancellation`."""
+        if isinstance(self.cancelled, Cancellation):
+            self.cancelled.wake_by(wake)
 
     def check(self) -> None:
         """Raise when the caller gave up."""
@@ -499,6 +555,7 @@ def invoke(
     request_id: str | None = None,
     timeout: float | None = None,
     cancelled: threading.Event | None = None,
+    caller: Caller | None = None,
 ) -> Any:
     """Call an operation of a service by name: the one place where rights, arguments, deadline and id are looked after."""
     found: Operation = find(type(service), name)  # type: ignore[arg-type]  # a class is hashable
@@ -508,7 +565,15 @@ def invoke(
     checked = found.arguments(arguments)
     deadline = None if timeout is None else time.monotonic() + timeout
     with under(
-        Call(request_id or os.urandom(8).hex(), deadline, cancelled, request_id is not None, rights, _pieces.get())
+        Call(
+            request_id or os.urandom(8).hex(),
+            deadline,
+            cancelled,
+            request_id is not None,
+            rights,
+            caller,
+            _pieces.get(),
+        )
     ):
         return found.function(service, **checked)
 

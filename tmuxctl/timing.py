@@ -63,9 +63,8 @@ class WaitTiming(Value):
 
     sessions_seconds: float = 1.0  # how often `watch` checks whether sessions came or went
     last_search_seconds: float = 1.0  # how long the newest output may be searched after the time is over
-    alive_seconds: float = 5.0
+    alive_seconds: float = 20.0
     """How often tmux is asked whether the session is still there when nothing is heard: its end is heard of otherwise."""
-    progress_seconds: float = 5.0  # how often a client of the MCP server is told that its call goes on
     nap_seconds: float = 3.0  # how often a wait checks whether the caller still wants it, if nothing else wakes it
     under_way_seconds: float = 2.0
     """How long after a program's last output more of it may come, though the program has ended."""
@@ -233,6 +232,14 @@ class PageTiming(Value):
     service_stop_seconds: int = 10  # how long programs may take to end when a service tells them to
 
 
+class ServingTiming(Value):
+    """Serving a client: MCP."""
+
+    progress_seconds: float = 5.0  # how often a client is told that its call goes on
+    sweep_seconds: float = 60.0  # how often sessions that are idle for too long are looked for, as in ptyai
+    close_seconds: float = 1.0  # how long a server that is told to end gives tmux to let its control client go
+
+
 class Timing(Value):
     """Every duration, by what it is for."""
 
@@ -251,6 +258,7 @@ class Timing(Value):
     profile: ProfileTiming = ProfileTiming()
     plugin: PluginTiming = PluginTiming()
     page: PageTiming = PageTiming()
+    serving: ServingTiming = ServingTiming()
 
 
 class Limits(Value):

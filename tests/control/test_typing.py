@@ -12,7 +12,8 @@ import pytest
 from programs import LINES, SHELL, program
 
 from tmuxctl.control import Control
-from tmuxctl.errors import Conflict, Exited, Usage
+from tmuxctl.errors import Conflict, Denied, Exited, Usage
+from tmuxctl.operations import Caller
 from tmuxctl.timing import Clock, InputTiming, Timing
 
 TEXTS = (
@@ -351,3 +352,44 @@ def test_a_shell_gets_what_was_typed_while_it_was_busy(control: Control) -> None
     control.send("t", b"sleep 0.3; echo fir''st")
     control.send("t", b"echo sec''ond")
     assert control.wait("t", text=r"^first\n[^\n]*second$", since="screen").matched
+
+
+def test_no_more_keys_than_tmux_presses_at_once(typed: Control) -> None:
+    for names, repeat in ((("a",) * 1001, 1), (("a", "b"), 501)):
+        with pytest.raises(Usage, match="are more than 1000") as refused:
+            typed.keys("t", names, repeat=repeat)
+        assert refused.value.reason == "too_many_keys"
+    typed.keys("t", ("a", "b"), repeat=450)
+    typed.keys("t", ("Enter",))
+    arrives(typed, "t", b"ab" * 450)
+
+
+# Who types
+
+
+@pytest.mark.on("tmux", "resident")
+def test_a_caller_neither_types_into_its_own_session_nor_ends_it(typed: Control) -> None:
+    own = typed.show("t")
+    callers = (Caller(session=own.id), Caller(processes=frozenset({own.pid or 0})))
+    calls: tuple[tuple[str, dict[str, Any]], ...] = (
+        *(("send", {"text": "no"}), ("keys", {"keys": ["a"]}), ("resize", {"size": "90x20"})),
+        *(("ask", {"text": "no"}), ("kill", {})),
+    )
+    for caller in callers:
+        for operation, arguments in calls:
+            with pytest.raises(Denied, match="is the session that you run in"):
+                typed.call(operation, {"session": ["t"] if operation == "kill" else "t", **arguments}, caller=caller)
+    typed.send("t", b"yes")
+    arrives(typed, "t", b"yes\r")
+
+
+@pytest.mark.on("tmux")
+def test_a_caller_ends_only_what_it_owns(typed: Control) -> None:
+    typed.new("own", ("cat",), owner="me")
+    for arguments in ({"session": ["t"]}, {"session": ["own", "t"]}):
+        with pytest.raises(Denied, match="t was not started by you") as refused:
+            typed.call("kill", arguments, caller=Caller(owner="me"))
+        assert refused.value.reason == "not_owner"
+    assert {one.name for one in typed.ls().sessions} == {"own", "t"}
+    typed.call("kill", {"session": ["own"]}, caller=Caller(owner="me"))
+    assert {one.name for one in typed.ls().sessions} == {"t"}

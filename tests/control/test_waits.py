@@ -357,3 +357,27 @@ def test_text_behind_much_output_ends_a_wait_for_it_while_it_comes(control: Cont
     for pattern in ("^here it is$", r"it\s+is", "(?i)HERE IT I[sS]", "^h[a-z]+ it is"):
         control.send("t", words.encode())
         assert control.wait("t", text=pattern, timeout=60).matched == "text"
+
+
+def test_of_several_sessions_one_that_ended_does_not_hide_that_the_time_is_over(control: Control) -> None:
+    control.new("ended", ("sh", "-c", "exit 3"))
+    control.new("living", ("cat",))
+    ended = control.wait(any=("ended", "living"), text="never", timeout=0.3)
+    assert (ended.ok, [(one.session, one.timed_out) for one in ended.waits]) == (False, [("living", True)])
+
+
+@pytest.mark.on("tmux", "resident")
+def test_an_offset_is_a_cursor_of_the_present_life(control: Control) -> None:
+    control.new("c", ("sh", "-c", "echo one; echo two; exec cat"))
+    control.wait("c", text="two", since="screen")
+    assert control.wait("c", text="two", since="5", timeout=5).matched == "text"
+    assert control.wait("c", text="one", since="5", timeout=0.3).timed_out
+    with pytest.raises(Usage, match="1000 is past the end of what c printed"):
+        control.wait("c", text="two", since="1000")
+
+
+@pytest.mark.on("tmux")
+def test_a_wait_says_that_a_pattern_ends_in_a_blank(control: Control) -> None:
+    control.new("c", ("sh", "-c", "printf 'ready> '; exec cat"))
+    assert control.wait("c", text="ready>", since="screen").matched
+    assert "end the pattern before them" in control.wait("c", text="ready> ", since="screen", timeout=0.3).why

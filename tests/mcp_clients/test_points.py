@@ -18,7 +18,7 @@ READING = {"pty_wait", "pty_read", "pty_list", "pty_list_keys"}
 def start_python(client: Connection) -> str:
     """A session with Python at its prompt."""
     session = str(client.fields("pty_create", command=["python3", "-q"], name="py")["session_id"])
-    client.fields("pty_wait", session_id=session, pattern=">>> $")
+    assert client.fields("pty_wait", session_id=session, pattern=">>>$")["matched"] is True
     return session
 
 

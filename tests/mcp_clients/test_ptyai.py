@@ -39,7 +39,7 @@ def create(ptyai: Connection, **more: Any) -> str:
     """A shell, as most behaviours need one."""
     made = ptyai.fields("pty_create", shell="/bin/sh", env={"PS1": "$ "}, **more)
     session = str(made["session_id"])
-    ptyai.fields("pty_wait", session_id=session, pattern=r"\$ ")
+    assert ptyai.fields("pty_wait", session_id=session, pattern=r"\$")["matched"] is True
     return session
 
 
@@ -67,7 +67,7 @@ def test_session_2_what_is_waited_for_is_told_with_the_screen(ptyai: Connection)
 
 def test_session_3_ctrl_c_is_echoed(ptyai: Connection) -> None:
     session = create(ptyai)
-    ptyai.fields("pty_write", session_id=session, input="cat; echo o''ver\\r", wait_for="cat; ")
+    ptyai.fields("pty_write", session_id=session, input="cat; echo o''ver\\r")
     assert ptyai.fields("pty_sendkey", session_id=session, key="ctrl+c")["key_sent"] == "ctrl+c"
     assert ptyai.fields("pty_wait", session_id=session, pattern=r"\^C")["matched"] is True
 
@@ -165,7 +165,7 @@ def test_session_13_a_wait_ends_with_the_program(ptyai: Connection) -> None:
 
 def test_session_14_what_was_seen_before_a_generation_does_not_match(ptyai: Connection) -> None:
     session = create(ptyai)
-    ptyai.fields("pty_write", session_id=session, input="echo to''ken\\r", wait_for=r"token\s+\$ ")
+    ptyai.fields("pty_write", session_id=session, input="echo to''ken\\r", wait_for=r"token\s+\$")
     since = ptyai.fields("pty_read", session_id=session)["generation"]
     waited = ptyai.fields("pty_wait", session_id=session, pattern="token", since_generation=since, settle_ms=300)
     assert (waited["matched"], waited["timed_out"]) == (False, False)

@@ -87,7 +87,9 @@ def test_a_signal_ends_the_batch_not_the_program(
         out, err = running.communicate(timeout=20)
     assert (running.returncode, "Traceback" in err) == (status, False)
     if as_json:
-        outcomes = [one["outcome"] for one in json.loads(out)["steps"]]
+        told = json.loads(out)
+        assert (told["ok"], told["exit"]) == (False, status)
+        outcomes = [one["outcome"] for one in told["steps"]]
     else:
         outcomes = [line.partition(": ")[2].replace(" ", "_") for line in out.splitlines()]
     assert outcomes in (["done", "interrupted", "not_run"], ["interrupted", "not_run", "not_run"])

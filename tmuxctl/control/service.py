@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from tmuxctl.config import Settings
     from tmuxctl.control.input.sending import Typed
     from tmuxctl.model import Session
-    from tmuxctl.operations import Operation
+    from tmuxctl.operations import Caller, Operation
     from tmuxctl.transport.base import Transport
 
 ProfileName = Annotated[str, ValueKind("profile", TEXT.schema, TEXT.parse)]
@@ -128,13 +128,24 @@ class Control:
         request_id: str | None = None,
         timeout: float | None = None,
         cancelled: threading.Event | None = None,
+        caller: Caller | None = None,
     ) -> Any:
         """Call an operation by name with plain values, as every surface does.
 
         `rights` is what the caller may (read, write, create, kill); `request_id` makes a repeated write happen once;
-        `timeout` (seconds) bounds the whole call; setting `cancelled` ends a wait, not the program. Raises TmuxctlError.
+        `timeout` (seconds) bounds the whole call; setting `cancelled` ends a wait, not the program.
+        `caller` restricts what is changed. Raises TmuxctlError.
         """
-        return invoke(self, name, arguments, rights=rights, request_id=request_id, timeout=timeout, cancelled=cancelled)
+        return invoke(
+            self,
+            name,
+            arguments,
+            rights=rights,
+            request_id=request_id,
+            timeout=timeout,
+            cancelled=cancelled,
+            caller=caller,
+        )
 
     def reach(self, session: str) -> tuple[Control, str]:
         """The operations on the server that a session is on, and its name there: `reach.reach`."""
@@ -464,7 +475,7 @@ class Control:
         A step is an object with one key, which is send, keys, ask, exec, decide, wait or screen. Its value holds the
         parameters of that command, with _ for each - inside their names: {"wait": {"text": "RE", "timeout": "10s"}}.
         Instead of an object it may be the first argument alone: {"send": "TEXT"}, {"keys": ["Up", "Enter"]}, {"exec":
-        ["make", "-j4"]}. All steps are checked before the first is carried out.
+        ["make", "-j4"]}. All steps are checked before the first is carried out: their names, parameters, keys and patterns.
 
         A wait looks at what comes after the last step that typed something, even if others type in between; the echo of
         that input does not count. A step fails if its command alone would not have ended with 0. The steps after it are

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from tmuxctl import untrusted
 from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable
 from tmuxctl.evidence import FULL, Kernel, Tty
+from tmuxctl.operations import current
 from tmuxctl.ownership import make_parents, refuse_unsafe_parent
 from tmuxctl.state_files import make_private_folder, state_home, take_lock
 from tmuxctl.timing import TIMING
@@ -444,7 +445,9 @@ class LocalTransport:
     def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> Watch:
         from tmuxctl.transport import notify
 
-        return notify.watch(folders, pid, terminal=terminal)
+        found = notify.watch(folders, pid, terminal=terminal)
+        current().wake_by(found.close)
+        return found
 
     def clock(self) -> float:
         return time.monotonic()

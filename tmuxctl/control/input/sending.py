@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 SECRET_LIMIT = 4000
 REPEAT_LIMIT = 1000
+KEYS_LIMIT = 1000
+"""Keys of one call: tmux 3.3a answers nobody for 17 s while it presses 20,000 (measured)."""
+KEYS_AT_ONCE = 100
 
 
 class Typed(Value):
@@ -161,6 +164,9 @@ def press_named(
     found = tmux_keys(names)
     if not found:
         raise Usage("no key given", reason="missing", hint="tmuxctl keys NAME C-c")
+    if len(found) * repeat > KEYS_LIMIT:
+        hint = "type text with send; press keys in several calls"
+        raise Usage(f"{len(found) * repeat} keys are more than {KEYS_LIMIT}", reason="too_many_keys", hint=hint)
     parts, write_id = _split_behind_escape(found * repeat), _check_write_id(write_id)
     text = any(len(key) == 1 or key == "Space" for key in found)
 
@@ -169,7 +175,7 @@ def press_named(
             _refuse_secret(machine, pane, machine.transport.tty(pane.tty))
         if len(parts) > 1:
             return Typed(_press_in_parts(machine, pane, parts, write_id))
-        new_write = Write(write_id, keys=[(key,) for key in parts[0]])
+        new_write = Write(write_id, keys=_group_keys(parts[0]))
         return _write_guarded(machine, pane, new_write, "none", typed=b"", followed=followed)
 
     typed = _write_to_session(machine, session, write)
@@ -191,7 +197,7 @@ def _press_in_parts(machine: Machine, pane: Pane, parts: Sequence[Sequence[str]]
         for number, keys in enumerate(parts):
             if number < done:
                 continue
-            write = Write(write_id, keys=[(key,) for key in keys], part=number)
+            write = Write(write_id, keys=_group_keys(keys), part=number)
             result = pasting.carry_out(machine.io, holder, pane, write, remember).result
             if number + 1 < len(parts):
                 current().check()
@@ -225,13 +231,18 @@ def press_keys(
     for number, keys in enumerate([[key] for key in found] if apart else _split_behind_escape(found)):
         if number:
             machine.clock.sleep(machine.timing.input.escape_seconds)
-        write = Write(os.urandom(8).hex(), keys=[(key,) for key in keys])
+        write = Write(os.urandom(8).hex(), keys=_group_keys(keys))
         last_input = last_input or LastInput.sent(write.id, offset, pane, "none", b"", at)
         new = LastInput.remember(holder.pid, last_input.id, offset, "none", b"", at)
         remember = last_input.again(holder.pid) if continued else new
         pasting.carry_out(machine.io, holder, pane, write, remember)
     assert last_input is not None
     return last_input
+
+
+def _group_keys(keys: Sequence[str]) -> list[tuple[str, ...]]:
+    """Keys as the arguments of few `send-keys`: tmux takes time for each command that grows with their number."""
+    return [tuple(keys[first : first + KEYS_AT_ONCE]) for first in range(0, len(keys), KEYS_AT_ONCE)]
 
 
 def _split_behind_escape(keys: Sequence[str]) -> list[list[str]]:

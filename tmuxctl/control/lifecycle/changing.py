@@ -9,6 +9,7 @@ from tmuxctl.control.sessions.finding import find_session
 from tmuxctl.control.sessions.records import change_spec
 from tmuxctl.errors import Conflict, TmuxctlError
 from tmuxctl.model import Session, check_name, parse_size
+from tmuxctl.operations import current
 from tmuxctl.terminal.tmux import options
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def resize(machine: Machine, session: str, size: str) -> Session:
     """Change the size a session has when nobody is attached."""
     wanted = parse_size(size)
     pane = find_session(machine, session)
+    if (caller := current().caller) and machine.transport.pid is not None:
+        caller.refuse_own(pane.name, pane.id, pane.pid)
     if pane.dead:
         from tmuxctl.terminal.input.paste import ended_error
 

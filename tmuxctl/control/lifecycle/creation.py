@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tmuxctl.control.secret_values import without_secrets
 from tmuxctl.control.sessions import capacity, finding, kept_environment, records, summaries
 from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.model import Session, SessionSpec, State, check_name, check_tag, parse_seconds, parse_size, with_status
+from tmuxctl.model import (
+    Session,
+    SessionSpec,
+    State,
+    check_name,
+    check_owner,
+    check_tag,
+    parse_seconds,
+    parse_size,
+    with_status,
+)
 from tmuxctl.program_profile import Profile, to_json
 from tmuxctl.terminal.launch import hooks, launch
 from tmuxctl.terminal.tmux import layout, server
@@ -204,7 +214,7 @@ def prepare_session(machine: Machine, request: SessionRequest, name: str, *, dry
         size=request.size or profile.size or str(settings.tmux_size),
         history=settings.tmux_history if request.history is None else request.history,
         tags=tuple(check_tag(tag) for tag in dict.fromkeys(request.tags)),
-        owner=_check_owner(request.owner),
+        owner=request.owner if request.owner is None else check_owner(request.owner),
     )
     notes = {"linger": request.linger, "dry_run": dry_run, "given": sorted({*profile.env, *request.env})}
     spec = build_spec(machine, request._replace(name=name), env, notes)
@@ -224,13 +234,6 @@ def prepare_session(machine: Machine, request: SessionRequest, name: str, *, dry
     made = assemble(machine, spec, session_id, 1, asked, chosen, request.resolved, inherited=inherited, places=places)
     made.files[layout.PROFILE] = to_json(without_secrets(request.resolved))
     return made
-
-
-def _check_owner(owner: str | None) -> str | None:
-    if owner is not None and not re.fullmatch(r"[\w.:@-]{1,64}", owner, re.ASCII):
-        hint = "use letters, digits and _ . : @ -, at most 64"
-        raise Usage(f"{ascii(owner[:40])} is not a valid owner", reason="bad_owner_name", hint=hint)
-    return owner
 
 
 def build_spec(

@@ -13,6 +13,7 @@ from tmuxctl.control.lifecycle.reach import reach
 from tmuxctl.control.sessions import finding, records, summaries
 from tmuxctl.errors import Exited, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import SessionSpec, parse_size
+from tmuxctl.operations import current
 from tmuxctl.results import End, Killed, Pruned, Stray, Sync, Synced
 from tmuxctl.terminal.processes import cgroup, process
 from tmuxctl.terminal.processes.process import Ending, SessionTarget
@@ -87,6 +88,7 @@ def _find_named(
 
 def _end_foreign(machine: Machine, pane: Pane, signal: str, grace: float) -> End:
     """End the programs of a pane of another server; the pane itself is left to its tmux."""
+    refuse_caller(machine, pane)
     (ending,) = process.end_processes(
         machine.transport, [SessionTarget(pane.id, "", pane)], signal=signal, grace=grace
     ).values()
@@ -99,8 +101,18 @@ def end_sessions(
     """End these sessions' processes, all at once, then the sessions, and keep their ended records. This process may run in
     one of them: it lives until all is done."""
     _check_readable(machine, panes)
+    for pane in panes:
+        refuse_caller(machine, pane)
     with _ignore_hangup(machine.transport.pid is not None):
         return _end_all(machine, panes, signal, grace, force)
+
+
+def refuse_caller(machine: Machine, pane: Pane) -> None:
+    """Denied where the caller may not end this session: it runs in there, or somebody else started it."""
+    if caller := current().caller:
+        if machine.transport.pid is not None:
+            caller.refuse_own(pane.name, pane.id, pane.pid)
+        caller.refuse_owner(pane.name, pane.spec.get("owner"))
 
 
 def _check_readable(machine: Machine, ending: Sequence[Pane | Session]) -> None:
@@ -164,6 +176,9 @@ def end_lost(
     machine: Machine, lost: Sequence[Session], *, signal: str = "TERM", grace: float = 3.0, force: bool = False
 ) -> list[End]:
     """End what is left of sessions that tmux does not know any more."""
+    if caller := current().caller:
+        for session in lost:
+            caller.refuse_owner(session.name, session.owner)
     now = records.server_pid(machine)
     targets = [SessionTarget(session.id, records.session_folder(machine, session.id), server=now) for session in lost]
     endings = process.end_processes(machine.transport, targets, signal=signal, grace=grace) if targets else {}

@@ -92,9 +92,10 @@ def capture_session(
     try:
         if is_addressable(session):
             pane_before = machine.panes.get(session) if machine.panes else None
-            return captures.capture_session(
-                machine.io, session, pane_before, scrollback=scrollback, trim=trim, wide=wide
-            )
+            name = finding.known_name(machine, session)
+            found = captures.capture_session(machine.io, name, pane_before, scrollback=scrollback, trim=trim, wide=wide)
+            finding.check_found(found.pane, session)
+            return found
     except (NotFound, Unreachable) as error:
         if error.reason not in ("no_session", "no_server"):
             raise

@@ -43,7 +43,7 @@ def find_session(machine: Machine, session: str, *, whole: bool = True) -> Pane:
         hint = exact if re.search(r"[*?\[,]", session) else "tmuxctl ls"
         raise NotFound(f"no session {ascii(session[:60])}", reason="no_session", hint=hint)
     try:
-        pane = server.read_pane(machine.io, session)
+        pane = check_found(server.read_pane(machine.io, known_name(machine, session)), session)
     except (NotFound, Unreachable) as error:
         if error.reason == "backend_timeout":
             raise
@@ -54,6 +54,20 @@ def find_session(machine: Machine, session: str, *, whole: bool = True) -> Pane:
         return pane
     check_folder(machine, pane)
     return pane if pane.piped or pane.dead else restart_journal(machine, pane)
+
+
+def known_name(machine: Machine, session: str) -> str:
+    """What tmux is asked for: it knows names alone, and a resident process has seen the name of a session that is given by its
+    id. Whether it is still that session's is to be checked: `check_found`."""
+    pane = machine.panes.get(session) if machine.panes else None
+    return pane.name if pane and pane.id == session else session
+
+
+def check_found(pane: Pane, session: str) -> Pane:
+    """The pane itself, if it is that of the session with this name or id; else NotFound."""
+    if session not in (pane.name, pane.id):
+        raise NotFound(f"no session {session!r}", reason="no_session")
+    return pane
 
 
 def check_folder(machine: Machine, pane: Pane) -> None:
@@ -98,7 +112,8 @@ def find_with_input(machine: Machine, session: str) -> tuple[Pane, str]:
     if is_addressable(session):
         try:
             pane_before = machine.panes.get(session) if machine.panes else None
-            pane, remembered = server.read_pane_and_input(machine.io, session, pane_before)
+            pane, remembered = server.read_pane_and_input(machine.io, known_name(machine, session), pane_before)
+            check_found(pane, session)
             check_folder(machine, pane)
             return (pane if pane.piped or pane.dead else restart_journal(machine, pane)), remembered
         except (NotFound, Unreachable) as error:

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
     from tmuxctl.terminal.tmux.server import Pane
 
+INTERRUPTED = 130
+"""What Ctrl-C ends a command with, as in a shell: 128 and the number of SIGINT."""
+
 INPUTS = ("send", "keys", "ask", "exec", "decide")
 STEPS = (*INPUTS, "wait", "screen")
 """The operations that a step may be."""
@@ -191,13 +194,20 @@ def run(
     try:
         sequence.run(keep_going)
     except BaseException as error:
-        keep_result(error, sequence.result())
+        done = sequence.result(_status_of(error))
+        keep_result(error, done)
         if isinstance(error, TmuxctlError):
-            error.details["batch"] = to_json(sequence.result())
+            error.details["batch"] = to_json(done)
         raise
     finally:
         sequence.end()
     return sequence.result()
+
+
+def _status_of(error: BaseException) -> int:
+    """The exit status of a command that this ends: an error of ours and the end by SIGTERM have one, Ctrl-C is 130."""
+    status: int = getattr(error, "exit", None) or getattr(error, "status", None) or INTERRUPTED
+    return status
 
 
 class _Sequence:
@@ -239,15 +249,15 @@ class _Sequence:
             if not self._attempt(step) and not keep_going:
                 return
 
-    def result(self) -> Batch:
-        """What became of each step so far."""
+    def result(self, status: int = 0) -> Batch:
+        """What became of each step so far; `status` is the exit status if something else than a step ends the batch."""
         rest = [BatchStep(step.number, step.operation.name, "not_run") for step in self.steps[len(self.ended) :]]
         failed = next((one for one in self.ended if one.exit), None)
-        timeout = TIMED_OUT if self.timed_out else 0
+        otherwise = TIMED_OUT if self.timed_out else status
         return Batch(
             session=self.pane.name,
             ok=all(one.outcome == "done" for one in (*self.ended, *rest)),
-            exit=failed.exit or 0 if failed else timeout,
+            exit=failed.exit or 0 if failed and not status else otherwise,
             failed=failed.number if failed else None,
             timed_out=self.timed_out,
             steps=(*self.ended, *rest),

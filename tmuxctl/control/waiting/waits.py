@@ -131,12 +131,22 @@ def time_limit(machine: Machine, timeout: float | None) -> float | None:
 
 
 def make_waiter(machine: Machine, session: str, wanted: Conditions, since: str | None) -> Waiter:
-    """The wait for a session as it is now; for idle if nothing is `wanted`."""
+    """The wait for a session as it is now; for idle if nothing is `wanted`. `since` is a cursor, or an offset of the output
+    since the session began; Usage `bad_cursor` if its output has not come that far."""
     pane, given = finding.find_with_input(machine, session)
+    if since is not None and since.isascii() and since.isdecimal():
+        since = _cursor_at(machine, pane, int(since))
     last_input = LastInput.parse(given)
     if anchor := current().anchor:
         last_input = anchor.last_input = anchor.last_input or last_input
     return Waiter(machine, pane, Conditions(idle=True) if wanted == Conditions() else wanted, since, last_input)
+
+
+def _cursor_at(machine: Machine, pane: Pane, offset: int) -> str:
+    if offset > finding.output_end(machine, pane):
+        hint = "it is of an earlier run, or of another session: leave it out"
+        raise Usage(f"{offset} is past the end of what {pane.name} printed", reason="bad_cursor", hint=hint)
+    return finding.cursor_at(pane, offset)
 
 
 def sessions_of(session: str | None, one_of: tuple[str, ...] | None, all_of: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -209,7 +219,8 @@ def _together(names: tuple[str, ...], ends: dict[str, Wait | BaseException], eve
     found = [end for name in names if isinstance(end := ends.get(name), Wait)]
     held = [end for end in found if end.matched is not None]
     errors = [end for end in ends.values() if isinstance(end, BaseException)]
-    if errors and (every or not held):
+    # where the time is over for one, the others' ends say nothing of what it may still do
+    if errors and (every or not found):
         raise errors[0]
     return Waits(tuple(found if every else held[:1] or found), len(held) == len(names) if every else bool(held))
 
@@ -589,7 +600,8 @@ class Waiter:
         return error
 
     def _nap(self, moment: float, deadline: float | None) -> float:
-        left = [self.timing.nap_seconds]
+        # a caller who can wake this when it gives up is not asked meanwhile
+        left = [self.timing.alive_seconds if current().wakes else self.timing.nap_seconds]
         if deadline is not None:
             left.append(deadline - moment)
         if self.wanted.settle is not None:
@@ -637,6 +649,8 @@ class Waiter:
         told = [f"timed out after {round(limit, 3):g} s"]
         if (not self.wanted.state and not self.wanted.exit) or found.state is None:
             told.append(f"{self.wanted.words()} was not seen")
+        if self.wanted.text is not None and self.wanted.text.endswith(" "):
+            told.append("blanks at the end of a row are left out: end the pattern before them")
         if found.state is not None:
             finer = found.kind or found.detail
             told.append(f"{found.session} is still {found.state.value}" + (f" ({finer})" if finer else ""))

@@ -61,8 +61,10 @@ def _check_value(called: str, value: Any, schema: Mapping[str, Any]) -> None:
         raise Usage(f"{called}: {ascii(value)[:40]} is no choice", reason="bad_choice", hint=", ".join(choices))
     if isinstance(value, int) and not schema.get("minimum", value) <= value <= schema.get("maximum", value):
         low, high = schema.get("minimum", ""), schema.get("maximum", "")
-        raise Usage(f"{called}: {value} is not within {low}..{high}", reason="bad_number")
+        raise Usage(f"{called}: {ascii(value)[:40]} is not within {low}..{high}", reason="bad_number")
     if isinstance(value, list) and "items" in schema:
+        if len(value) > schema.get("maxItems", len(value)):
+            raise Usage(f"{called}: {len(value)} are more than {schema['maxItems']}", reason="bad_number")
         for item in value:
             _check_value(called, item, schema["items"])
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from tmuxctl.errors import Conflict, DecisionNeeded, Denied, Exited, NotFound, Timeout, TmuxctlError, Usage
+from tmuxctl.errors import Conflict, DecisionNeeded, Exited, NotFound, Timeout, TmuxctlError, Usage
+from tmuxctl.model import State
 from tmuxctl.operations import to_json
 from tmuxctl.surfaces.mcp.arguments import unescape
 from tmuxctl.surfaces.mcp.replies import Reply, cut, describe_question, generation, reply
@@ -31,6 +33,12 @@ TURN_MS = 45_000
 """How long `pty_ask` and `pty_exec` wait unless they are told."""
 
 
+CREATING = threading.Lock()
+"""Held by the one call that may start a session, where their number is limited."""
+
+PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+
+
 class ToolCall:
     """One call of a tool. Setting `cancelled` ends its wait, not the program."""
 
@@ -38,16 +46,11 @@ class ToolCall:
         self.control, self.client, self.cancelled = control, client, cancelled
 
     def operate(self, operation: str, **arguments: Any) -> Any:
-        """Call an operation of `Control` with the client's rights."""
-        return self.control.call(operation, arguments, rights=self.client.rights, cancelled=self.cancelled)
-
-    def refuse_own(self, session: str) -> None:
-        """Raise Denied for the session in which this server runs: its input is the client's own terminal."""
-        own = self.client.own_session
-        if own is not None and own in (session, self.operate("show", session=session).id):
-            raise Denied(
-                f"{session} is the session that you run in", reason="own_session", hint="start another with pty_create"
-            )
+        """Call an operation of `Control` as the client, with what it may."""
+        client = self.client
+        return self.control.call(
+            operation, arguments, rights=client.rights, cancelled=self.cancelled, caller=client.caller
+        )
 
     def seconds(self, arguments: Arguments, default_ms: int) -> float:
         """How long this call may wait."""
@@ -57,25 +60,29 @@ class ToolCall:
 def create(call: ToolCall, arguments: Arguments) -> Reply:
     """`pty_create`."""
     client = call.client
-    if client.sessions is not None:
-        own = [one for one in call.operate("ls").sessions if one.owner == client.owner and one.exit_status is None]
-        if len(own) >= client.sessions:
-            raise Conflict(f"Maximum session limit ({client.sessions}) reached", reason="session_limit")
+    profile = arguments.get("profile", "auto")
+    if not PROFILE_NAME.fullmatch(profile):
+        # a path would be read by us, not by the client's own program
+        raise Usage(f"profile: {ascii(profile[:40])} is no name", reason="bad_name", hint="auto, none or a name")
+    command = _command(arguments, client.shell)
     scrollback = arguments.get("scrollback", client.scrollback)
-    session: Session = call.operate(
-        "new",
-        name=arguments.get("name"),
-        command=_command(arguments, client.shell),
-        cwd=arguments.get("cwd"),
-        env=arguments.get("env", {}),
-        size=f"{arguments.get('cols', client.cols)}x{arguments.get('rows', client.rows)}",
-        profile=arguments.get("profile", "auto"),
-        if_exists=arguments.get("if_exists", "error"),
-        with_=arguments.get("plugins", []),
-        owner=client.owner,
-        clean_env=True,
-        **({} if scrollback is None else {"history": scrollback}),
-    )
+    # two calls at once would count the same sessions
+    with CREATING if client.sessions is not None else nullcontext():
+        _check_room(call)
+        session: Session = call.operate(
+            "new",
+            name=arguments.get("name"),
+            command=command,
+            cwd=arguments.get("cwd"),
+            env=arguments.get("env", {}),
+            size=f"{arguments.get('cols', client.cols)}x{arguments.get('rows', client.rows)}",
+            profile=profile,
+            if_exists=arguments.get("if_exists", "error"),
+            with_=arguments.get("plugins", []),
+            owner=client.owner,
+            clean_env=True,
+            **({} if scrollback is None else {"history": scrollback}),
+        )
     screen: results.Screen = call.operate("screen", session=session.id, state=False)
     text, truncated = cut(screen.text)
     fields = {
@@ -87,7 +94,6 @@ def create(call: ToolCall, arguments: Arguments) -> Reply:
         "rows": session.rows,
         "pid": session.pid,
         **_state_fields(session),
-        "exit_status": session.exit_status,
         "screen": text,
         "truncated": truncated or None,
         "generation": generation(screen.position),
@@ -96,15 +102,28 @@ def create(call: ToolCall, arguments: Arguments) -> Reply:
     return reply(text, fields)
 
 
+def _check_room(call: ToolCall) -> None:
+    limit = call.client.sessions
+    if limit is None:
+        return
+    own = [one for one in call.operate("ls").sessions if one.owner == call.client.owner and one.exit_status is None]
+    if len(own) >= limit:
+        raise Conflict(f"Maximum session limit ({limit}) reached", reason="session_limit")
+
+
 def _command(arguments: Arguments, shell: str) -> list[str]:
     """The command and its arguments. A text is split into words as a shell does, and no shell runs it."""
     command = arguments.get("command")
+    if command is not None and not command:
+        raise Usage("command: empty", reason="bad_command", hint="leave it out for a shell")
     if command is None:
         return [arguments.get("shell", shell), *arguments.get("args", [])]
     if isinstance(command, list):
         return [*command, *arguments.get("args", [])]
     words = shlex.shlex(command, posix=True, punctuation_chars=True)
     words.whitespace_split = True
+    # to a shell # begins a comment only where a word begins, and here nothing is one
+    words.commenters = ""
     try:
         found = list(words)
     except ValueError as error:
@@ -121,6 +140,9 @@ def write(call: ToolCall, arguments: Arguments) -> Reply:
     # Enter at the end is pressed as the program's profile says
     enter = data[-1:] in (b"\r", b"\n") and b"\x1b" not in data
     text = data[:-1] if enter else data
+    if enter and not text:
+        pressed = {"session": arguments["session_id"], "keys": ["Enter"]}
+        return _type(call, arguments, "keys", pressed, {"bytes_written": len(data)})
     given = {"session": arguments["session_id"], "text": text, "enter": enter, "multiline": True}
     return _type(call, arguments, "send", given, {"bytes_written": len(data)})
 
@@ -137,7 +159,6 @@ def press(call: ToolCall, arguments: Arguments) -> Reply:
 def _type(call: ToolCall, arguments: Arguments, operation: str, given: dict[str, Any], sent: dict[str, Any]) -> Reply:
     """Type, and where the caller asks for one wait and look: in the same operation where it waits for a text alone."""
     session, pattern = arguments["session_id"], arguments.get("wait_for")
-    call.refuse_own(session)
     look = arguments.get("include_screen", True)
     sent = {"session_id": session, **sent}
     limit = call.seconds(arguments, call.client.wait_ms)
@@ -162,14 +183,16 @@ def wait(call: ToolCall, arguments: Arguments) -> Reply:
     since = arguments.get("since_generation")
     if isinstance(given, str):
         if since is not None:
-            wanted["since"] = _cursor(call, given, since)
+            wanted["since"] = str(since)
         return _wait(call, given, wanted, limit, look, {"session_id": given})
     if since is not None:
         raise Usage("since_generation belongs to one session", reason="bad_option", hint="leave it out")
     ended: results.Waits = call.operate("wait", any=given, timeout=limit, **wanted)
-    first = ended.waits[0]
     if not ended.ok:
-        return reply(None, {"session_id": given[0], "matched": False, "timed_out": True, "exited": False})
+        living = [one.session for one in ended.waits]
+        fields = {"session_id": living[0], "matched": False, "timed_out": True, "waiting": living}
+        return reply(None, fields | {"ended": [name for name in given if name not in living] or None})
+    first = ended.waits[0]
     screen = call.operate("screen", session=first.session, state=False) if look else None
     return _reply_to_wait(call, first.session, first, screen, {"session_id": first.session})
 
@@ -185,14 +208,6 @@ def _conditions(call: ToolCall, arguments: Arguments) -> dict[str, Any]:
     if settle is not None:
         wanted["settle"] = settle / 1000
     return wanted
-
-
-def _cursor(call: ToolCall, session: str, since: int | str) -> str:
-    """The cursor of a generation, which is a number of one life of the session."""
-    if isinstance(since, str):
-        return since
-    now: str = call.operate("show", session=session).cursor
-    return f"{now.rpartition(':')[0]}:{since}"
 
 
 def _wait(
@@ -226,9 +241,8 @@ def _reply_to_wait(
         "groups": to_json(ended.groups) or None,
         "timed_out": ended.timed_out,
         "settled": True if ended.matched is WaitCondition.SETTLE else None,
-        "exited": ended.exit_status is not None or ended.signal is not None or status.exit_status is not None,
-        "exit_status": status.exit_status,
         **_state_fields(status),
+        "exited": any(one is not None for one in (ended.exit_status, ended.signal, status.exit_status, status.signal)),
         "elapsed": ended.elapsed,
         "generation": generation(ended.cursor),
         "cursor": ended.cursor,
@@ -249,7 +263,6 @@ def _reply_to_end(call: ToolCall, session: str, error: TmuxctlError, look: bool,
         "matched": False,
         "timed_out": False,
         "exited": not asks,
-        "exit_status": status.exit_status if status else None,
         **(_state_fields(status) if status else {"state": "exited"}),
         "cursor": screen.position if screen else None,
         "generation": generation(screen.position) if screen else None,
@@ -273,13 +286,14 @@ def _state_fields(status: Any) -> dict[str, Any]:
         "state": status.state.value if status.state else None,
         "kind": to_json(status.kind),
         "asking": describe_question(session, status.asking),
+        "exit_status": status.exit_status,
+        "signal": getattr(status, "signal", None),
     }
 
 
 def ask(call: ToolCall, arguments: Arguments) -> Reply:
     """`pty_ask`."""
     session = arguments["session_id"]
-    call.refuse_own(session)
     answer: results.Answer = call.operate(
         "ask", session=session, text=arguments["text"], timeout=call.seconds(arguments, TURN_MS)
     )
@@ -291,7 +305,6 @@ def ask(call: ToolCall, arguments: Arguments) -> Reply:
         "complete": answer.complete,
         "timed_out": answer.timed_out,
         "truncated": truncated or answer.truncated,
-        "exit_status": answer.exit_status,
         "error": answer.error,
         "elapsed": answer.elapsed,
         "cursor": answer.cursor,
@@ -302,7 +315,6 @@ def ask(call: ToolCall, arguments: Arguments) -> Reply:
 def execute(call: ToolCall, arguments: Arguments) -> Reply:
     """`pty_exec`."""
     session = arguments["session_id"]
-    call.refuse_own(session)
     limit = call.seconds(arguments, TURN_MS)
     try:
         ran: results.Ran = call.operate("exec", session=session, command=[arguments["command"]], timeout=limit)
@@ -351,7 +363,6 @@ def read(call: ToolCall, arguments: Arguments) -> Reply:
         "scrollback": scrollback,
         "title": screen.title or None,
         **_state_fields(about),
-        "exit_status": about.exit_status,
         "truncated": truncated or None,
         "cursor": screen.position,
     }
@@ -361,7 +372,6 @@ def read(call: ToolCall, arguments: Arguments) -> Reply:
 def decide(call: ToolCall, arguments: Arguments) -> Reply:
     """`pty_decide`: choose an option of the question that stands, and wait for what follows."""
     session = arguments["session_id"]
-    call.refuse_own(session)
     decided: results.Decided = call.operate(
         "decide",
         session=session,
@@ -374,9 +384,8 @@ def decide(call: ToolCall, arguments: Arguments) -> Reply:
         "session_id": session,
         "option": decided.option,
         "timed_out": decided.timed_out,
-        "exited": decided.exit_status is not None,
-        "exit_status": decided.exit_status,
         **_state_fields(decided),
+        "exited": decided.state is State.EXITED,
     }
     screen = call.operate("screen", session=session, state=False)
     return _with_screen(fields | {"cursor": screen.position}, screen)
@@ -405,14 +414,12 @@ def describe_session(session: Session, client: ClientSettings) -> dict[str, Any]
         "pid": session.pid,
         "createdAt": session.created,
         "lastActivityAt": session.active,
-        "exit_status": session.exit_status,
     }
     return {name: value for name, value in described.items() if value is not None}
 
 
 def resize(call: ToolCall, arguments: Arguments) -> Reply:
     """`pty_resize`."""
-    call.refuse_own(arguments["session_id"])
     size = f"{arguments['cols']}x{arguments['rows']}"
     session: Session = call.operate("resize", session=arguments["session_id"], size=size)
     return reply(None, {"cols": session.cols, "rows": session.rows})
@@ -421,10 +428,6 @@ def resize(call: ToolCall, arguments: Arguments) -> Reply:
 def kill(call: ToolCall, arguments: Arguments) -> Reply:
     """`pty_kill`: end a session that this client started, or any with TMUXCTL_MCP_TOOLS=all."""
     session = arguments["session_id"]
-    call.refuse_own(session)
-    if call.client.tools != "all" and call.operate("show", session=session).owner != call.client.owner:
-        hint = f"ask the user to run: tmuxctl kill {session}; TMUXCTL_MCP_TOOLS=all lets you"
-        raise Denied(f"{session} was not started by you", reason="not_owner", hint=hint)
     signal = arguments.get("signal", "SIGTERM").removeprefix("SIG")
     killed: results.Killed = call.operate("kill", session=[session], signal=signal)
     end = killed.killed[0]

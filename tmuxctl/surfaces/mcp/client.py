@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 
 from tmuxctl.errors import Usage
-from tmuxctl.operations import RIGHTS
+from tmuxctl.model import check_owner
+from tmuxctl.operations import RIGHTS, Caller
 from tmuxctl.value import Value
 
 RIGHTS_OF: Mapping[str, tuple[str, ...]] = {"read": ("read",), "drive": RIGHTS, "all": RIGHTS}
 """The rights of each value of TMUXCTL_MCP_TOOLS."""
+
+COLS, ROWS, SCROLLBACK = (10, 500), (5, 200), (0, 100_000)
+"""The least and the most of each, as in ptyai."""
 
 
 class ClientSettings(Value):
@@ -20,6 +25,8 @@ class ClientSettings(Value):
     owner: str = ""
     own_session: str | None = None
     """The id of the session that the server itself runs in."""
+    processes: frozenset[int] = frozenset()
+    """The server's own process and those above it."""
     shell: str = "/bin/sh"
     cols: int = 120
     rows: int = 40
@@ -36,6 +43,11 @@ class ClientSettings(Value):
         """What `Control` lets it do."""
         return RIGHTS_OF[self.tools]
 
+    @property
+    def caller(self) -> Caller:
+        """What of the sessions is the client's own."""
+        return Caller(None if self.tools == "all" else self.owner, self.own_session, self.processes)
+
 
 def read_settings(env: Mapping[str, str]) -> ClientSettings:
     """The settings of a client by these variables: TMUXCTL_MCP_TOOLS, TMUXCTL_MCP_OWNER, and ptyai's where they are set."""
@@ -45,12 +57,13 @@ def read_settings(env: Mapping[str, str]) -> ClientSettings:
         raise Usage(f"TMUXCTL_MCP_TOOLS: {ascii(tools[:40])} is no choice", reason="bad_choice", hint=hint)
     return ClientSettings(
         tools=tools,
-        owner=env.get("TMUXCTL_MCP_OWNER") or _name_parent(),
+        owner=check_owner(env.get("TMUXCTL_MCP_OWNER") or _name_parent()),
         own_session=env.get("TMUXCTL_SESSION") or None,
+        processes=_list_processes(),
         shell=env.get("PTYAI_DEFAULT_SHELL") or env.get("SHELL") or "/bin/sh",
-        cols=_read_number(env, "PTYAI_DEFAULT_COLS") or 120,
-        rows=_read_number(env, "PTYAI_DEFAULT_ROWS") or 40,
-        scrollback=_read_number(env, "PTYAI_DEFAULT_SCROLLBACK"),
+        cols=_read_number(env, "PTYAI_DEFAULT_COLS", *COLS) or 120,
+        rows=_read_number(env, "PTYAI_DEFAULT_ROWS", *ROWS) or 40,
+        scrollback=_read_number(env, "PTYAI_DEFAULT_SCROLLBACK", *SCROLLBACK),
         sessions=_read_number(env, "PTYAI_MAX_SESSIONS"),
         wait_ms=_read_number(env, "PTYAI_WAIT_TIMEOUT_MS") or 10_000,
         settle_ms=_read_number(env, "PTYAI_WAIT_SETTLE_MS") or 300,
@@ -58,11 +71,22 @@ def read_settings(env: Mapping[str, str]) -> ClientSettings:
     )
 
 
-def _read_number(env: Mapping[str, str], name: str) -> int | None:
+def _read_number(env: Mapping[str, str], name: str, low: int = 0, high: int = 999_999_999) -> int | None:
     text = env.get(name, "")
-    if text and not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise Usage(f"{name}: {ascii(text[:40])} is not a whole number", reason="bad_number", hint=f"unset {name}")
+    if text and not (text.isascii() and text.isdecimal() and len(text) < 10 and low <= int(text) <= high):
+        what = f"a whole number from {low} to {high}"
+        raise Usage(f"{name}: {ascii(text[:40])} is not {what}", reason="bad_number", hint=f"unset {name}")
     return int(text) if text else None
+
+
+def _list_processes() -> frozenset[int]:
+    """Our process and those above it, whatever was taken out of our environment: a client gives its servers a short one."""
+    import psutil
+
+    own = psutil.Process()
+    with suppress(psutil.Error):
+        return frozenset({own.pid, *(process.pid for process in own.parents() if process.pid > 1)})
+    return frozenset({own.pid})
 
 
 def _name_parent() -> str:

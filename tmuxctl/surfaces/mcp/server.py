@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import os
-import threading
+import signal
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,11 +21,13 @@ from mcp.shared.exceptions import MCPError
 from tmuxctl import __version__, config
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Usage
+from tmuxctl.operations import Cancellation
 from tmuxctl.surfaces.mcp import calls, prompts, resources
 from tmuxctl.surfaces.mcp.arguments import check_arguments
 from tmuxctl.surfaces.mcp.calls import Arguments, ToolCall
 from tmuxctl.surfaces.mcp.client import ClientSettings, read_settings
-from tmuxctl.surfaces.mcp.replies import Reply, password_hint
+from tmuxctl.surfaces.mcp.messages import AnsweredMessages
+from tmuxctl.surfaces.mcp.replies import Reply, describe_question, password_hint
 from tmuxctl.surfaces.mcp.tools import CHANGE, END, INSTRUCTIONS, READ, TOOLS, TYPE, ToolRow
 
 Context = ServerRequestContext[Any, Any]
@@ -35,8 +37,8 @@ T = TypeVar("T")
 CALL_LIMIT = 128
 """Calls under way at once. Each has a thread that sleeps; one more call is refused."""
 
-SWEEP_SECONDS = 60.0
-"""Between two looks for sessions that are idle for too long, as in ptyai."""
+MESSAGE_CHARS = 1000
+"""Characters of an error's message and of its hint: both may repeat what the client gave."""
 
 HINTS = {
     READ: types.ToolAnnotations(read_only_hint=True),
@@ -68,9 +70,11 @@ async def _run(tools: ToolServer) -> None:
         on_get_prompt=tools.get_prompt,
     )
     async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as group:
+        group.start_soon(tools.end_on_signals)
         if tools.client.idle_ms is not None:
             group.start_soon(tools.end_idle_sessions, tools.client.idle_ms / 1000)
-        await server.run(incoming, outgoing, server.create_initialization_options())
+        messages: Any = AnsweredMessages(incoming, outgoing)
+        await server.run(messages, outgoing, server.create_initialization_options())
         group.cancel_scope.cancel()
 
 
@@ -79,9 +83,13 @@ class ToolServer:
 
     def __init__(self, control: Control, client: ClientSettings) -> None:
         self.control, self.client = control, client
+        self.timing = control.machine.timing.serving
         self.rows = {row.name: row for row in TOOLS if row.effect == READ or client.tools != "read"}
         self.listed = [_describe_tool(row) for row in self.rows.values()]
-        self.threads = anyio.CapacityLimiter(CALL_LIMIT)
+        self.running: set[Cancellation] = set()
+        """The calls that have a thread, those too whose client does not want them any more, by what cancels each."""
+        # calls are refused before there are so many
+        self.threads = anyio.CapacityLimiter(2 * CALL_LIMIT)
 
     async def list_tools(
         self, _context: Context, _params: types.PaginatedRequestParams | None
@@ -95,11 +103,14 @@ class ToolServer:
         arguments = params.arguments or {}
         if row is None:
             return _fail(Usage(f"no tool {ascii(params.name[:40])}", reason="no_tool", hint=", ".join(self.rows)), {})
-        if self.threads.available_tokens < 1:
-            busy = Conflict(f"{CALL_LIMIT} calls are under way", reason="busy", hint="wait for one of them to end")
-            return _fail(busy, arguments)
+        try:
+            self._check_room()
+        except Conflict as error:
+            return _fail(error, arguments)
+        if (context.meta or {}).get("progress_token") is None:
+            return await self._in_thread(partial(_answer, row=row, arguments=arguments))
         async with anyio.create_task_group() as group:
-            group.start_soon(_tell_progress, context, row.name, self.control.machine.timing.wait.progress_seconds)
+            group.start_soon(_tell_progress, context, row.name, self.timing.progress_seconds)
             result = await self._in_thread(partial(_answer, row=row, arguments=arguments))
             group.cancel_scope.cancel()
         return result
@@ -150,10 +161,20 @@ class ToolServer:
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(messages=[message])
 
+    async def end_on_signals(self) -> None:
+        """End this process at SIGINT and SIGTERM: the SDK reads standard input in a thread that no signal wakes."""
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as received:
+            async for number in received:
+                for cancelled in list(self.running):
+                    cancelled.set()
+                with anyio.move_on_after(self.timing.close_seconds):
+                    await anyio.to_thread.run_sync(self.control.close, abandon_on_cancel=True)
+                os._exit(128 + number)
+
     async def end_idle_sessions(self, idle_seconds: float) -> None:
         """End this client's sessions to which nothing has happened for so long, again and again."""
         while True:
-            await anyio.sleep(min(idle_seconds, SWEEP_SECONDS))
+            await anyio.sleep(min(idle_seconds, self.timing.sweep_seconds))
             # a tmux server that does not answer now is asked again
             with suppress(TmuxctlError):
                 await self._in_thread(partial(calls.end_idle_sessions, idle_seconds=idle_seconds))
@@ -161,18 +182,31 @@ class ToolServer:
     async def _look(self, look: Callable[[ToolCall], T]) -> T:
         """What a function gives that only looks; its failure is an error of the protocol."""
         try:
+            self._check_room()
             return await self._in_thread(look)
         except TmuxctlError as error:
             wrong = isinstance(error, (NotFound, Usage))
             raise MCPError(types.INVALID_PARAMS if wrong else types.INTERNAL_ERROR, _tell(error, error.hint)) from None
 
+    def _check_room(self) -> None:
+        if len(self.running) >= CALL_LIMIT:
+            raise Conflict(f"{CALL_LIMIT} calls are under way", reason="busy", hint="wait for one of them to end")
+
     async def _in_thread(self, run: Callable[[ToolCall], T]) -> T:
-        cancelled = threading.Event()
-        call = ToolCall(self.control, self.client, cancelled)
+        cancelled = Cancellation()
+        self.running.add(cancelled)
         try:
-            return await anyio.to_thread.run_sync(partial(run, call), abandon_on_cancel=True, limiter=self.threads)
+            return await anyio.to_thread.run_sync(
+                self._run, run, cancelled, abandon_on_cancel=True, limiter=self.threads
+            )
         finally:
             cancelled.set()
+
+    def _run(self, run: Callable[[ToolCall], T], cancelled: Cancellation) -> T:
+        try:
+            return run(ToolCall(self.control, self.client, cancelled))
+        finally:
+            self.running.discard(cancelled)
 
 
 async def _tell_progress(context: Context, tool: str, every_seconds: float) -> None:
@@ -219,17 +253,24 @@ def _fail(error: TmuxctlError, arguments: Arguments) -> types.CallToolResult:
 
 
 def _tell(error: TmuxctlError, hint: str) -> str:
-    return f"{error.code}: {error.message}. {hint}".rstrip(" .") + "."
+    return f"{error.code}: {error.message[:MESSAGE_CHARS]}. {hint[:MESSAGE_CHARS]}".rstrip(" .") + "."
 
 
 def _hint(error: TmuxctlError, arguments: Arguments) -> str:
-    if error.reason in ("secret_wanted", "no_secret"):
-        return password_hint(str(arguments.get("session_id")))
+    session = str(arguments.get("session_id"))
+    question = describe_question(session, error.details.get("asking"))
+    if error.reason in ("secret_wanted", "no_secret") or (question and "answer" in question):
+        return password_hint(session)
+    if error.reason == "not_owner":
+        return f"ask the user to run: tmuxctl kill {session}; TMUXCTL_MCP_TOOLS=all lets you"
     return error.hint
 
 
 def _in_ptyai_words(error: TmuxctlError, arguments: Arguments) -> str:
-    session = ascii(arguments.get("session_id"))[1:81].rstrip("'")
+    given = arguments.get("session_id")
+    session = ascii(given)[1:81].rstrip("'")
+    if isinstance(given, list):
+        return ""
     if isinstance(error, NotFound) and error.reason == "no_session":
         return f"Session not found: {session}"
     if isinstance(error, Exited):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from tmuxctl.surfaces.mcp import calls
+from tmuxctl.surfaces.mcp import calls, client
 from tmuxctl.surfaces.mcp.calls import Arguments, ToolCall
 from tmuxctl.surfaces.mcp.replies import Reply
 from tmuxctl.value import Value
@@ -48,7 +48,7 @@ def _whole(low: int, high: int, about: str = "") -> Schema:
 TEXTS: Schema = {"type": "array", "items": {"type": "string"}}
 FLAG: Schema = {"type": "boolean"}
 SESSION = _text("id or name")
-COLS, ROWS = _whole(10, 500), _whole(5, 200)
+COLS, ROWS = _whole(*client.COLS), _whole(*client.ROWS)
 TIMEOUT = _whole(1, 300_000, "at most 50000 in one call")
 SETTLE = _whole(50, 10_000, "also end after this silence")
 CHARS = _whole(100, 1_000_000)
@@ -68,6 +68,7 @@ WAITED = STATE | {
     "timed_out": "boolean",
     "exited": "boolean",
     "exit_status": "integer",
+    "signal": "string",
     "generation": "integer",
     "screen": "string",
 }
@@ -87,7 +88,7 @@ TOOLS: tuple[ToolRow, ...] = (
             "env": {"type": "object", "additionalProperties": {"type": "string"}},
             "cols": COLS,
             "rows": ROWS,
-            "scrollback": _whole(0, 100_000),
+            "scrollback": _whole(*client.SCROLLBACK),
             "name": _text("a-z 0-9 _ -"),
             "profile": _text("auto, none or a name"),
             "plugins": TEXTS,
@@ -127,7 +128,7 @@ TOOLS: tuple[ToolRow, ...] = (
         "Press named keys (ctrl+c, up, f5, shift+tab; pty_list_keys), and wait as pty_write does.",
         TYPE,
         calls.press,
-        {"session_id": SESSION, "key": _text(), "keys": TEXTS, **FOLLOW},
+        {"session_id": SESSION, "key": _text(), "keys": {**TEXTS, "maxItems": 1000}, **FOLLOW},
         ("session_id",),
         {**WAITED, "key_sent": "string", "keys_sent": "array"},
     ),
@@ -147,7 +148,7 @@ TOOLS: tuple[ToolRow, ...] = (
             "include_screen": FLAG,
         },
         ("session_id",),
-        WAITED,
+        {**WAITED, "waiting": "array", "ended": "array"},
     ),
     ToolRow(
         "pty_read",

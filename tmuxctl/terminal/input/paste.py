@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from functools import partial
 
 from tmuxctl.errors import Conflict, Exited, Unreachable, Usage
+from tmuxctl.operations import current
 from tmuxctl.terminal.tmux import lease, options
 from tmuxctl.terminal.tmux.pane_io import READS_HISTORY, Comparison, Condition, FieldTest, PaneIO
 from tmuxctl.terminal.tmux.server import Pane, replaced_error
@@ -152,9 +153,12 @@ def carry_out(
 ) -> CarriedOut:
     """Carry out one write in one command list, which also asks for `fields`.
 
-    Raises Exited, Conflict (`human`, `leased`, `copy_mode`, `input_off`), and Unreachable `outcome_unknown` when tmux
-    did not answer: the write may still happen, so it is never repeated here; asking again with the same id is safe.
+    Raises Denied `own_session`, Exited, Conflict (`human`, `leased`, `copy_mode`, `input_off`), and Unreachable
+    `outcome_unknown` when tmux did not answer: the write may still happen, so it is never repeated here; asking again
+    with the same id is safe.
     """
+    if (caller := current().caller) and io.transport.pid is not None:
+        caller.refuse_own(pane.name, pane.id, pane.pid)
     keys = _presses_keys(write)
     clear = {options.ID: pane.id, "pane_dead": "0", "pane_input_off": "0", "pane_in_mode": "0"}
     clear |= {"session_attached": "0", options.LEASE: "", **({"pane_synchronized": "0"} if keys else {})}
