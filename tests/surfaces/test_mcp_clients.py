@@ -23,10 +23,16 @@ Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 SERVER = {"command": "tmuxctl", "args": ["mcp"]}
 
+# without these, which Codex takes away, the server would reach other sessions than the user's command
+VARIABLES = [
+    *("TMUXCTL_SOCKET", "TMUXCTL_CONFIG", "TMUXCTL_SESSION", "TMUXCTL_MCP_TOOLS", "TMUXCTL_MCP_OWNER"),
+    *("TMUX_TMPDIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"),
+]
+
 # where each program's own `mcp add`, or its documentation, has a server: of the user, and of a project
 PLACES: Mapping[str, tuple[str, str, str, dict[str, Any]]] = {
     "claude": (".claude.json", ".mcp.json", "mcpServers", {"type": "stdio", **SERVER}),
-    "codex": (".codex/config.toml", ".codex/config.toml", "mcp_servers", SERVER),
+    "codex": (".codex/config.toml", ".codex/config.toml", "mcp_servers", {**SERVER, "env_vars": VARIABLES}),
     "gemini": (".gemini/settings.json", ".gemini/settings.json", "mcpServers", SERVER),
     "cursor": (".cursor/mcp.json", ".cursor/mcp.json", "mcpServers", SERVER),
     "vscode": (".config/Code/User/mcp.json", ".vscode/mcp.json", "servers", {"type": "stdio", **SERVER}),

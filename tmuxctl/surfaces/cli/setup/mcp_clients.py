@@ -22,6 +22,12 @@ NAME = "tmuxctl"
 
 SERVER: Mapping[str, Any] = {"command": "tmuxctl", "args": ["mcp"]}
 
+VARIABLES = (
+    *("TMUXCTL_SOCKET", "TMUXCTL_CONFIG", "TMUXCTL_SESSION", "TMUXCTL_MCP_TOOLS", "TMUXCTL_MCP_OWNER"),
+    *("TMUX_TMPDIR", "XDG_CONFIG_HOME", "XDG_STATE_HOME"),
+)
+"""What decides which sessions a command reaches, and as whom; Codex gives its servers only the variables that are named."""
+
 ClientName = Annotated[
     Literal["claude", "codex", "gemini", "cursor", "vscode", "json"],
     "the program; json: any other one that reads `mcpServers`, to which --settings leads",
@@ -55,7 +61,10 @@ class Client(NamedTuple):
 
 CLIENTS: Mapping[str, Client] = {
     "claude": Client("CLAUDE_CONFIG_DIR", "~", ".claude.json", ".mcp.json", more={"type": "stdio"}),
-    "codex": Client("CODEX_HOME", "~/.codex", "config.toml", ".codex/config.toml", table="mcp_servers", toml=True),
+    "codex": Client(
+        *("CODEX_HOME", "~/.codex", "config.toml", ".codex/config.toml"),
+        table="mcp_servers", more={"env_vars": [*VARIABLES]}, toml=True,
+    ),
     "gemini": Client("GEMINI_CLI_HOME", "~", ".gemini/settings.json", ".gemini/settings.json", comments=True),
     "cursor": Client("", "~", ".cursor/mcp.json", ".cursor/mcp.json", comments=True),
     "vscode": Client(
