@@ -200,6 +200,30 @@ def test_steps_are_taken_one_after_the_other(server: Server) -> None:
     assert "tool results: 2" in text("chat", ask(server, "chat", "fake:steps 2", ["a", "b"], tools=True))
 
 
+def test_calls_are_made_one_after_the_other_and_again_while_a_server_is_connecting(server: Server) -> None:
+    prompt = 'fake:calls#c [["bash", {"command": "one"}], ["pty_list", {}]]'
+    first = ("bash", {"command": "one"})
+    assert calls("chat", ask(server, "chat", prompt, tools=True)) == [first]
+    assert calls("chat", ask(server, "chat", prompt, ["ready: false\nStill connecting: x"], tools=True)) == [first]
+    assert calls("chat", ask(server, "chat", prompt, ["still connecting", "1"], tools=True)) == [("pty_list", {})]
+    assert "it ends with: 2" in text("chat", ask(server, "chat", prompt, ["still connecting", "1", "2"], tools=True))
+
+
+def test_a_tool_of_a_namespace_is_called_with_its_name(server: Server) -> None:
+    tool = {"type": "function", "name": "pty_list", "parameters": {}}
+    tools = [{"type": "namespace", "name": "mcp__tmuxctl", "tools": [tool]}]
+    reply = post(server, "/v1/responses", {"input": "fake:tool pty_list {}", "tools": tools})
+    [call] = reply.json["output"]
+    assert (call["name"], call["namespace"]) == ("pty_list", "mcp__tmuxctl")
+
+
+def test_what_a_program_says_of_loaded_tools_is_no_prompt(server: Server) -> None:
+    loaded = [{"type": "tool_result", "content": []}, {"type": "text", "text": "Tool loaded."}]
+    messages = [{"role": "user", "content": "fake:run id"}, {"role": "user", "content": loaded}]
+    post(server, "/v1/messages", {"messages": messages})
+    assert [(entry["user"], entry["results"]) for entry in log(server)] == [("fake:run id", [""])]
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_errors_fail_every_attempt_and_flaky_ones_the_first(server: Server, dialect: str) -> None:
     refused = ask(server, dialect, "fake:error 429 7")

@@ -29,11 +29,13 @@ class Part(NamedTuple):
 
 
 class Tool(NamedTuple):
-    """A tool that the program offers. A custom one takes text, any other one what its schema says."""
+    """A tool that the program offers. A custom one takes text, any other one what its schema says; one of a namespace is
+    called with its name."""
 
     name: str
     schema: Json | None = None
     custom: bool = False
+    namespace: str = ""
 
 
 class Turn(NamedTuple):
@@ -70,7 +72,7 @@ class Turn(NamedTuple):
 def without_added(text: str) -> str:
     """A prompt without what the program adds to it."""
     text = ADDED.sub("", text).strip()
-    return "" if text == "(no content)" else text
+    return "" if text in ("(no content)", "Tool loaded.") else text
 
 
 def text_of(content: Any) -> str:

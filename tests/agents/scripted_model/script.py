@@ -13,6 +13,9 @@ from .tools import fill, named_call, shell_call, write_call
 
 DIRECTIVE = re.compile(r"fake:([a-z][a-z0-9_-]*)(?:#([A-Za-z0-9_.-]+))?(?:[ \t]+([^\r\n]*))?")
 
+CONNECTING = re.compile(r"\bstill connecting\b", re.IGNORECASE)
+"""In the result of a call: a program asks its model before all MCP servers are connected, and says so."""
+
 LONGEST = 600.0
 """Seconds for which a request is held open at most."""
 
@@ -105,7 +108,7 @@ def answer(turn: Turn, attempts: Attempts) -> Answer:
         return Answer("default", _marked("default", f"you said: {first}"))
     name, id, text = found[-1].groups()
     directive = Directive(turn, f"{name}#{id}" if id else name, (text or "").strip(), attempts)
-    if turn.results and name != "steps":
+    if turn.results and name not in ("steps", "calls"):
         return Answer(name, _results(turn, directive.tag))
     if name not in DIRECTIVES:
         return Answer(name, _marked(directive.tag, f"unknown directive {name}"))
@@ -232,6 +235,17 @@ def _tool(directive: Directive) -> list[Event]:
     return [named_call(directive.turn, name, arguments.strip())]
 
 
+def _calls(directive: Directive) -> list[Event]:
+    """calls [[NAME, {JSON}], ...]: calls of any tools, one after the other, then the answer; one for which an MCP server
+    was not there yet is made again."""
+    planned = json.loads(directive.text)
+    done = sum(not CONNECTING.search(result) for result in directive.turn.results)
+    if done >= len(planned):
+        return _results(directive.turn, directive.tag)
+    name, arguments = planned[done]
+    return [named_call(directive.turn, name, json.dumps(arguments))]
+
+
 def _error(directive: Directive) -> list[Event]:
     """error STATUS [RETRY-AFTER]: every attempt fails with that HTTP status."""
     status, retry_after = int(directive.number(0, 500)), directive.number(1, -1)
@@ -275,6 +289,7 @@ DIRECTIVES: dict[str, Callable[[Directive], list[Event]]] = {
         _steps,
         _edit,
         _tool,
+        _calls,
         _error,
         _flaky,
         _drop,

@@ -57,9 +57,10 @@ def _parts(item: Json) -> Iterator[Part]:
 def _tools(body: Json) -> Iterator[Tool]:
     """The tools that are offered, those in a namespace too; one without a name is called what it is."""
     for group in body.get("tools") or ():
-        for tool in group.get("tools", [group]) if group.get("type") == "namespace" else [group]:
+        namespace = group.get("name", "") if group.get("type") == "namespace" else ""
+        for tool in group.get("tools", ()) if namespace else [group]:
             kind = tool.get("type", "function")
-            yield Tool(tool.get("name") or kind, tool.get("parameters"), custom=kind == "custom")
+            yield Tool(tool.get("name") or kind, tool.get("parameters"), kind == "custom", namespace)
 
 
 def whole(turn: Turn, said: Iterable[Said]) -> Json:
@@ -150,6 +151,8 @@ def _item(turn: Turn, index: int, first: Said) -> dict[str, Any]:
         return {"id": f"ctc_fake_{place}", "type": "custom_tool_call", "name": first.name, "input": "", **about}
     if first.name == "local_shell":
         return {"id": f"lsh_fake_{place}", "type": "local_shell_call", **about}
+    if namespace := next((tool.namespace for tool in turn.tools if tool.name == first.name), ""):
+        about["namespace"] = namespace
     return {"id": f"fc_fake_{place}", "type": "function_call", "name": first.name, "arguments": "", **about}
 
 
