@@ -47,6 +47,7 @@ SUBJECTS = {
     "history": "many.history",
     "base": "footprint.measure",
     "bad": "bad.measure",
+    "mcp": "mcp_server.measure",
 }
 RATIOS = ("hot", "onefile", "warm", "new", "ls200", "printing")
 TABLE = re.compile(r"(<!-- measured -->\n).*?(<!-- /measured -->)", re.DOTALL)
