@@ -70,6 +70,7 @@ STATES_NEEDS := tmux -- calcurse cfdisk=fdisk cryptsetup=cryptsetup-bin curl das
 AGENTS_NEEDS := tmux -- bash git ip=iproute2 node=nodejs npm unshare=util-linux
 MCP_NEEDS := tmux -- node=nodejs npm
 MCP_PACKAGES := @modelcontextprotocol/sdk@1.32.2
+PTYAI_PACKAGE := ptyai@0.1.1
 COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
 # what `make quick` runs, and what `make test` leaves to other targets
 QUICK_TESTS := tests/reading tests/terminal/test_keys.py tests/terminal/test_paste.py \
@@ -201,6 +202,8 @@ compare: $(VENV)/.dev
 	$(BIN)/python bench/compare.py
 
 measure: $(VENV)/.dev
+	@# compiled against the headers of Debian's node, as others cannot be fetched everywhere; without it one row is left out
+	-@npm_config_nodedir=/usr $(SETUP) npm "$(VENV)/ptyai-node" $(PTYAI_PACKAGE)
 	$(BIN)/python bench/measure.py
 
 soak: $(VENV)/.dev

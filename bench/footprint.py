@@ -13,7 +13,17 @@ from place import TREE, Place, Row
 
 OURS = ("tmuxctl", "tmux_control_plane")
 INSTALLER = ("pip", "setuptools", "_distutils_hack", "distutils-precedence.pth", "pkg_resources", "wheel")
-COPIED = ("tmuxctl", "plugins", "profiles", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md", "CONTRIBUTING.md")
+COPIED = (
+    "tmuxctl",
+    "plugins",
+    "profiles",
+    "tools",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+)
 
 
 def measure(place: Place) -> list[Row]:
