@@ -193,20 +193,23 @@ class ToolServer:
             raise Conflict(f"{CALL_LIMIT} calls are under way", reason="busy", hint="wait for one of them to end")
 
     async def _in_thread(self, run: Callable[[ToolCall], T]) -> T:
-        cancelled = Cancellation()
+        cancelled, begun = Cancellation(), False
+
+        def work() -> T:
+            nonlocal begun
+            begun = True
+            try:
+                return run(ToolCall(self.control, self.client, cancelled))
+            finally:
+                self.running.discard(cancelled)
+
         self.running.add(cancelled)
         try:
-            return await anyio.to_thread.run_sync(
-                self._run, run, cancelled, abandon_on_cancel=True, limiter=self.threads
-            )
+            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True, limiter=self.threads)
         finally:
             cancelled.set()
-
-    def _run(self, run: Callable[[ToolCall], T], cancelled: Cancellation) -> T:
-        try:
-            return run(ToolCall(self.control, self.client, cancelled))
-        finally:
-            self.running.discard(cancelled)
+            if not begun:
+                self.running.discard(cancelled)
 
 
 async def _tell_progress(context: Context, tool: str, every_seconds: float) -> None:
