@@ -517,9 +517,12 @@ def read_result(error: BaseException) -> Any:
 _current: ContextVar[Call | None] = ContextVar("tmuxctl_call", default=None)
 
 
+_DIRECT = Call("")
+
+
 def current() -> Call:
-    """The call under way in this thread, or a fresh one for a method called directly."""
-    return _current.get() or Call(os.urandom(8).hex())
+    """The call under way in this thread. For a method that is called directly it is one without an id."""
+    return _current.get() or _DIRECT
 
 
 @contextmanager

@@ -66,7 +66,7 @@ def send(
     data = text if secret is None else secret
     call = current()
     fresh = write_id is None and machine.panes is not None and not call.repeated
-    new_write = Write(call.request_id if write_id is None else _check_write_id(write_id), data=data, enter=enter)
+    new_write = Write(_check_write_id(write_id), data=data, enter=enter)
 
     def write(pane: Pane) -> Typed:
         tty = machine.transport.tty(pane.tty) if data else None
@@ -428,7 +428,7 @@ def knows_paste(machine: Machine, pane: Pane, *, unknown: bool = False) -> bool:
 
 def _check_write_id(write_id: str | None) -> str:
     if write_id is None:
-        return current().request_id
+        return current().request_id or os.urandom(8).hex()
     if not (8 <= len(write_id) <= 64 and write_id.isalnum() and write_id.isascii()):
         raise Usage(
             "an id is 8 to 64 letters and digits, as given in an earlier error",
