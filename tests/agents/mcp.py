@@ -282,14 +282,11 @@ class Run:
         client = CLIENTS[program]
         settings = place.home / client.settings
         settings.write_text(client.other(settings.read_text()))
-        # Codex gives an MCP server HOME and PATH, but neither TMUXCTL_SOCKET nor TMUX_TMPDIR
-        config = place.home / ".config/tmuxctl/config.toml"
-        config.parent.mkdir(parents=True)
-        config.write_text(f'[tmux]\nsocket = "{tag}"\n')
         commands = Path(sys.executable).parent
         environment = {
             **lab.BASE, "HOME": str(place.home), "TERM": "xterm-256color", "PATH": f"{commands}:{os.environ['PATH']}",
-            **variables,
+            # Codex gives a server this only because `mcp install` says so
+            "TMUXCTL_SOCKET": tag, **variables,
         }  # fmt: skip
         run = cls(place, model, environment, tag)
         try:
