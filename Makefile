@@ -1,5 +1,5 @@
 # make hero     see it work: sqlite3 and Python driven in real sessions
-# make test     the core, on real tmux: what is neither a page, a play of a program, a fault nor drawn by a browser
+# make test     the core, on real tmux: what is neither a page, a play of a program, a kept run, MCP, a fault nor drawn by a browser
 # make quick    the pure tests: no tmux, no program (seconds)
 # make          check and test: run before you push
 # make test-pipe   the same where tmux is reached through a shell at the end of a pipe, as another machine will be
@@ -9,7 +9,8 @@
 # make test-faults   what may go wrong is made to: kills at every step, limits, a full disk, a thousand sessions (ten minutes);
 #                    FAULTS=quick: without what takes minutes
 # make test-agents   drive real agent programs against a local model: tests/agents/README.md (half an hour; test-agents-full: hours)
-# make test-mcp    independent clients of `tmuxctl mcp`, from npm and PyPI: tests/mcp_clients/README.md
+# make golden   help, arguments, results, and runs of commands, as they are kept
+# make test-mcp    `tmuxctl mcp`, and independent clients of it, from npm and PyPI: tests/mcp_clients/README.md
 # make test-tmux TMUX_BINARY=PATH   the tests that drive tmux, on another tmux
 # make states   play real programs whose state is known, and score what is said of it (six minutes)
 # make coverage   which lines and branches `make test` reaches; fails below a floor. COVERAGE_ARGS=tests/reading: what some reach
@@ -77,15 +78,15 @@ QUICK_TESTS := tests/reading tests/terminal/test_keys.py tests/terminal/test_pas
 	$(patsubst %,tests/test_%.py,config model operations value vocabulary)
 SNIPPET_TESTS := tests/docs tests/examples
 BROWSER_TESTS := tests/terminal/test_pictures.py
-MCP_TESTS := tests/mcp_clients
-OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) tests/plays tests/faults
+MCP_TESTS := tests/mcp_clients tests/surfaces/mcp
+OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) tests/golden tests/plays tests/faults
 CORE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m 'not pipe'
 PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
 # tools for a release and for what runs on GitHub, in an environment of their own
 RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev quick test test-pipe snippets plays browsers test-faults test-tmux test-mcp test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
+.PHONY: all hero dev quick test test-pipe snippets plays browsers golden test-faults test-tmux test-mcp test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
 .PHONY: check-workflows release deb install uninstall
 .DEFAULT_GOAL := all
 
@@ -138,6 +139,11 @@ test-tmux: $(VENV)/.dev
 	@"$(TMUX_BINARY)" -V || { echo "which tmux? make test-tmux TMUX_BINARY=/path/to/tmux" >&2; exit 2; }
 	@folder=$$(mktemp -d) && trap 'rm -r "$$folder"' EXIT && chmod 755 "$$folder" && \
 	ln -s "$(abspath $(TMUX_BINARY))" "$$folder/tmux" && PATH="$$folder:$$PATH" $(BIN)/python -m pytest $(TMUX_ARGS)
+
+golden:
+	@$(SETUP) system $(TEST_NEEDS)
+	@$(MAKE) -s --no-print-directory $(VENV)/.dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS) tests/golden
 
 test-mcp:
 	@$(SETUP) system $(MCP_NEEDS)
