@@ -108,7 +108,7 @@ PARSERS = (
     Case(("wait", "raw", "--exit", "--timeout", "soon"), "usage", ("bad_duration",)),
     Case(("wait", "raw", "--exit", "--timeout", "-1"), "usage"),
     Case(("wait", "raw", "--exit", "--timeout", "1e9999"), "usage", ("bad_duration",)),
-    Case(("wait", "raw"), "usage", ("missing",)),
+    Case(("wait",), "usage"),
     Case(("wait", "raw", "--text", "x", "--since", "nonsense"), "usage", ("bad_cursor",)),
     Case(("read", "raw", "--since", "c1:zz.9:0"), "conflict", ("cursor_lost",)),
     Case(("read", "raw", "--since", "c1:" + "9" * 400), "usage", ("bad_cursor",)),
