@@ -381,3 +381,17 @@ def test_a_wait_says_that_a_pattern_ends_in_a_blank(control: Control) -> None:
     control.new("c", ("sh", "-c", "printf 'ready> '; exec cat"))
     assert control.wait("c", text="ready>", since="screen").matched
     assert "end the pattern before them" in control.wait("c", text="ready> ", since="screen", timeout=0.3).why
+
+
+@pytest.mark.on("resident")
+def test_an_id_is_never_that_of_a_later_session_of_the_same_name(
+    control: Control, another: Callable[..., Control]
+) -> None:
+    first = control.new("c", ("cat",))
+    assert control.show(first.id).name == control.screen(first.id).session == "c"
+    another().new("c", ("cat",), if_exists="replace")
+    for look in (control.show, control.screen):
+        with pytest.raises(NotFound):
+            look(first.id)
+    with pytest.raises(NotFound):
+        control.wait(first.id, text="x", timeout=0.1)
