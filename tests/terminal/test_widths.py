@@ -96,3 +96,19 @@ def test_a_text_is_as_wide_as_tmux_draws_it(tmux: Tmux, name: str) -> None:
 
 def test_the_table_is_large() -> None:
     assert len(CLUSTERS) >= 200
+
+
+@pytest.mark.parametrize("version", [(3, 2), (3, 3), (3, 4), (3, 5), (3, 6), (3, 7)])
+def test_what_is_plain_is_never_joined_to_what_stands_before_it(version: tuple[int, int]) -> None:
+    rules = widths.rules(version)
+    points = [*range(0x20, 0xD800), *range(0x1F000, 0x1FC00)]
+    plain = [character for character in map(chr, points) if widths.is_plain(f"é{character}", version)]
+    assert len(plain) > 5_000
+    before = ("a", "é", "中", "\U0001f44b", "\U0001f1e9")
+    assert not [
+        character
+        for character in plain
+        if rules.width(character) not in (1, -1) or any(rules.joins(cell, character) for cell in before)
+    ]
+    assert not any(widths.is_plain(text, version) for text in ("e\u0301", "中", "\U0001f44b\U0001f3fd", "é\u200d"))
+    assert widths.columns("│ é │", version) == 5
