@@ -1,5 +1,5 @@
 # make hero     see it work: sqlite3 and Python driven in real sessions
-# make test     the core, on real tmux: what is neither a page, a play of a program, a kept run, MCP, a fault nor drawn by a browser
+# make test     the core, on real tmux: sessions, input, screens, states, turns and commands; the other targets test the rest
 # make quick    the pure tests: no tmux, no program (seconds)
 # make          check and test: run before you push
 # make test-pipe   the same where tmux is reached through a shell at the end of a pipe, as another machine will be
@@ -10,10 +10,11 @@
 #                    FAULTS=quick: without what takes minutes
 # make test-agents   drive real agent programs against a local model: tests/agents/README.md (half an hour; test-agents-full: hours)
 # make golden   help, arguments, results, and runs of commands, as they are kept
+# make test-rest   our plugins, turns of agent programs (a small one plays their mistakes), what is installed, and older sessions
 # make test-mcp    `tmuxctl mcp`, and independent clients of it, from npm and PyPI: tests/mcp_clients/README.md
 # make test-tmux TMUX_BINARY=PATH   the tests that drive tmux, on another tmux
 # make states   play real programs whose state is known, and score what is said of it (six minutes)
-# make coverage   which lines and branches `make test` reaches; fails below a floor. COVERAGE_ARGS=tests/reading: what some reach
+# make coverage   which lines and branches `make test` and `make test-rest` reach; fails below a floor. COVERAGE_ARGS=tests/reading: what some reach
 # make mutants    which small changes of reading/ and terminal/input no test notices (hours); SAMPLE=50: of 50 in each module;
 #                 MUTANTS='tmuxctl.reading.text.echo*': of some
 # make man      the manual pages, in build/man; an installation has them
@@ -79,14 +80,19 @@ QUICK_TESTS := tests/reading tests/terminal/test_keys.py tests/terminal/test_pas
 SNIPPET_TESTS := tests/docs tests/examples
 BROWSER_TESTS := tests/terminal/test_pictures.py
 MCP_TESTS := tests/mcp_clients tests/surfaces/mcp
-OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) tests/golden tests/plays tests/faults
+# plugins, turns of programs that draw their answers, what is installed, sessions of earlier releases
+REST_TESTS := tests/plugins \
+	$(patsubst %,tests/control/test_%.py,submitting agent_turns agent_answers candidates chats) \
+	tests/upgrade $(patsubst %,tests/test_%.py,packaging recipes install release)
+OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
 CORE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m 'not pipe'
+COVERED_TESTS := $(filter-out $(REST_TESTS:%=--ignore=%),$(CORE_TESTS))
 PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
 # tools for a release and for what runs on GitHub, in an environment of their own
 RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev quick test test-pipe snippets plays browsers golden test-faults test-tmux test-mcp test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
+.PHONY: all hero dev quick test test-pipe test-rest snippets plays browsers golden test-faults test-tmux test-mcp test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
 .PHONY: check-workflows release deb install uninstall
 .DEFAULT_GOAL := all
 
@@ -145,6 +151,11 @@ golden:
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS) tests/golden
 
+test-rest:
+	@$(SETUP) system $(TEST_NEEDS)
+	@$(MAKE) -s --no-print-directory $(VENV)/.dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS) $(REST_TESTS)
+
 test-mcp:
 	@$(SETUP) system $(MCP_NEEDS)
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
@@ -172,7 +183,7 @@ check: $(VENV)/.dev
 coverage: $(VENV)/.coverage
 	@rm -rf build/coverage && mkdir -p build/coverage
 	@# what was reached is told of tests that failed, too
-	@status=0; $(BIN)/coverage run -m pytest $(PYTEST_ARGS) $(or $(COVERAGE_ARGS),$(CORE_TESTS)) || status=$$?; \
+	@status=0; $(BIN)/coverage run -m pytest $(PYTEST_ARGS) $(or $(COVERAGE_ARGS),$(COVERED_TESTS)) || status=$$?; \
 	$(BIN)/coverage combine -q && $(BIN)/coverage report $(if $(COVERAGE_ARGS),--fail-under=0) && exit $$status
 
 mutants: $(VENV)/.mutants
