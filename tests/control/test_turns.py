@@ -63,13 +63,16 @@ def test_a_turn_that_takes_too_long_must_be_over_before_the_next(control: Contro
     assert control.ask("s", b"echo next").answer == "next"
 
 
-def test_a_busy_program_is_not_typed_into(control: Control) -> None:
+def test_a_busy_program_is_not_typed_into(control: Control, held: Held) -> None:
     control.new("s", SHELL)
-    control.send("s", b"sleep 3")
+    control.send("s", held.words.encode())
     with pytest.raises(Conflict) as error:
         control.ask("s", b"echo x")
     assert error.value.reason == "busy"
+    later = threading.Timer(0.5, held.go)
+    later.start()
     assert control.ask("s", b"echo x", queue=True).answer == "x"
+    later.join()
 
 
 def test_ask_can_stop_what_runs_first(control: Control) -> None:
