@@ -377,10 +377,11 @@ def test_an_offset_is_a_cursor_of_the_present_life(control: Control) -> None:
 
 
 @pytest.mark.on("tmux")
-def test_a_wait_says_that_a_pattern_ends_in_a_blank(control: Control) -> None:
-    control.new("c", ("sh", "-c", "printf 'ready> '; exec cat"))
-    assert control.wait("c", text="ready>", since="screen").matched
-    assert "end the pattern before them" in control.wait("c", text="ready> ", since="screen", timeout=0.3).why
+def test_a_pattern_that_ends_in_a_blank_is_found_at_the_end_of_a_row(control: Control) -> None:
+    control.new("c", ("sh", "-c", "printf 'steady> go\nready> '; exec cat"))
+    assert control.wait("c", text="ready> ", since="screen").text == "ready>"
+    assert control.wait("c", text="steady> ", since="screen").text == "steady> "
+    assert not control.wait("c", text="read> ", since="screen", now=True).matched
 
 
 @pytest.mark.on("resident")

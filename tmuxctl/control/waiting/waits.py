@@ -14,6 +14,7 @@ from tmuxctl.control.sessions import finding, records, summaries
 from tmuxctl.errors import Conflict, DecisionNeeded, Exited, NotFound, Unreachable, Usage
 from tmuxctl.model import Confidence, State, Status
 from tmuxctl.operations import Call, current, to_json, under
+from tmuxctl.reading.text.patterns import let_blanks_end_rows
 from tmuxctl.results import Wait, Waits
 from tmuxctl.terminal.input.paste import LastInput, ended_error
 from tmuxctl.terminal.tmux import layout, server
@@ -276,6 +277,8 @@ class Waiter:
             self.steady = StabilityTracker(machine, Observer(machine, pane), given)
             self.steady.load_looks()
         self.gone_session = False
+        self._ending = False
+        """Whether the program has ended, and the last that it printed is awaited: nothing else tells when that has come."""
         self._measured = (self.began, self.offset)
 
     def _base(self, since: str | None) -> int:
@@ -417,7 +420,8 @@ class Waiter:
 
     def _asks_again(self, wake: _Wake, moment: float) -> bool:
         """Ask tmux where that is due, or where the program may have ended; True if it has."""
-        due = moment - self.asked >= self.timing.alive_seconds or wake.finished or (wake.heard and not self._alive())
+        due = moment - self.asked >= self.timing.alive_seconds or wake.finished or self._ending
+        due = due or (wake.heard and not self._alive())
         if due:
             self.asked = moment
         return due and self._ask()
@@ -570,6 +574,7 @@ class Waiter:
             self.pane, self.gone_session = self._killed(), True
             return True
         if now.dead and self._under_way():
+            self._ending = True
             return False
         self.pane = now
         return now.dead
@@ -602,6 +607,8 @@ class Waiter:
     def _nap(self, moment: float, deadline: float | None) -> float:
         # a caller who can wake this when it gives up is not asked meanwhile
         left = [self.timing.alive_seconds if current().wakes else self.timing.nap_seconds]
+        if self._ending:
+            left.append(self.timing.under_way_seconds)
         if deadline is not None:
             left.append(deadline - moment)
         if self.wanted.settle is not None:
@@ -649,8 +656,6 @@ class Waiter:
         told = [f"timed out after {round(limit, 3):g} s"]
         if (not self.wanted.state and not self.wanted.exit) or found.state is None:
             told.append(f"{self.wanted.words()} was not seen")
-        if self.wanted.text is not None and self.wanted.text.endswith(" "):
-            told.append("blanks at the end of a row are left out: end the pattern before them")
         if found.state is not None:
             finer = found.kind or found.detail
             told.append(f"{found.session} is still {found.state.value}" + (f" ({finer})" if finer else ""))
@@ -694,7 +699,7 @@ def find_search(pattern: str | None) -> Search | None:
         return None
     from tmuxctl.control.waiting.searching import Search
 
-    return Search(pattern)
+    return Search(let_blanks_end_rows(pattern))
 
 
 def _how(pane: Pane) -> str:

@@ -453,3 +453,14 @@ def is_boxed(screen: ScreenText) -> bool:
 def is_framed(screen: ScreenText) -> bool:
     """A box is drawn at the bottom, as in programs that lay out their own screen."""
     return any(row.lstrip()[:1] in ("╭", "╰", "│", "┃", "╔", "╚", "║") for row in screen.bottom(WORKING_ROWS))
+
+
+def let_blanks_end_rows(pattern: str) -> str:
+    """A regular expression that ends in blanks so that it matches at the end of a row, too, where no blanks are kept: `>>> `
+    stands there as `>>>`. Others as they are."""
+    kept = pattern.rstrip(" ")
+    blanks = len(pattern) - len(kept)
+    escaped = (len(kept) - len(kept.rstrip("\\"))) % 2
+    if not (blanks and kept) or escaped or re.search(r"\(\?[a-z]*x", pattern):
+        return pattern
+    return f"{kept}(?: {{{blanks}}}|$)"
