@@ -11,6 +11,7 @@
 # make test-agents   drive real agent programs against a local model: tests/agents/README.md (half an hour; test-agents-full: hours)
 # make golden   help, arguments, results, and runs of commands, as they are kept
 # make test-rest   our plugins, turns of agent programs (a small one plays their mistakes), what is installed, and older sessions
+# make test-library   the library for Python, what type checkers say of it, and the pytest plugin
 # make test-mcp    `tmuxctl mcp`, and independent clients of it, from npm and PyPI: tests/mcp_clients/README.md
 # make test-tmux TMUX_BINARY=PATH   the tests that drive tmux, on another tmux
 # make states   play real programs whose state is known, and score what is said of it (six minutes)
@@ -54,6 +55,7 @@ SETUP := tools/setup.sh
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 REFERENCE := $(BIN)/python -m tmuxctl.surfaces.cli.manual.reference
 PROFILE_PAGE := $(BIN)/python -m tools.profile_page
+LIBRARY_PAGE := $(BIN)/python -m tools.library_page
 
 # program, or program=Debian package; after `--`: without these some tests are skipped
 HERO_NEEDS := tmux sqlite3
@@ -70,6 +72,8 @@ STATES_NEEDS := tmux -- calcurse cfdisk=fdisk cryptsetup=cryptsetup-bin curl das
 	redis-cli=redis-tools redis-server rsync script=bsdutils sqlite3 ssh=openssh-client sshd=openssh-server sudo task=taskwarrior \
 	telnet tig units vim w3m whiptail zsh
 AGENTS_NEEDS := tmux -- bash git ip=iproute2 node=nodejs npm unshare=util-linux
+LIBRARY_NEEDS := tmux -- bash node=nodejs npm sqlite3
+PYRIGHT_PACKAGE := pyright@1.1.408
 MCP_NEEDS := tmux -- node=nodejs npm
 MCP_PACKAGES := @modelcontextprotocol/sdk@1.32.2
 PTYAI_PACKAGE := ptyai@0.1.1
@@ -79,12 +83,13 @@ QUICK_TESTS := tests/reading tests/terminal/test_keys.py tests/terminal/test_pas
 	$(patsubst %,tests/test_%.py,config model operations value vocabulary)
 SNIPPET_TESTS := tests/docs tests/examples
 BROWSER_TESTS := tests/terminal/test_pictures.py
+LIBRARY_TESTS := tests/library tests/typing
 MCP_TESTS := tests/mcp_clients tests/surfaces/mcp
 # plugins, turns of programs that draw their answers, what is installed, sessions of earlier releases
 REST_TESTS := tests/plugins \
 	$(patsubst %,tests/control/test_%.py,submitting agent_turns agent_answers candidates chats) \
 	tests/upgrade $(patsubst %,tests/test_%.py,packaging recipes install release)
-OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
+OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(LIBRARY_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
 CORE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m 'not pipe'
 COVERED_TESTS := $(filter-out $(REST_TESTS:%=--ignore=%),$(CORE_TESTS))
 PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
@@ -92,7 +97,7 @@ PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
 RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev quick test test-pipe test-rest snippets plays browsers golden test-faults test-tmux test-mcp test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
+.PHONY: all hero dev quick test test-pipe test-rest test-library snippets plays browsers golden test-faults test-tmux test-mcp test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
 .PHONY: check-workflows release deb install uninstall
 .DEFAULT_GOAL := all
 
@@ -156,6 +161,12 @@ test-rest:
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS) $(REST_TESTS)
 
+test-library:
+	@$(SETUP) system $(LIBRARY_NEEDS)
+	@$(MAKE) -s --no-print-directory $(VENV)/.dev
+	@$(SETUP) npm "$(VENV)/pyright-node" $(PYRIGHT_PACKAGE)
+	$(BIN)/python -m pytest $(PYTEST_ARGS) $(LIBRARY_TESTS)
+
 test-mcp:
 	@$(SETUP) system $(MCP_NEEDS)
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
@@ -178,6 +189,8 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(REFERENCE) --check
 	$(PROFILE_PAGE) --check
+	$(LIBRARY_PAGE) --check
+	$(BIN)/python -m tools.make_aio --check
 	$(BIN)/python -m pytest tests/test_layers.py
 
 coverage: $(VENV)/.coverage
@@ -195,6 +208,8 @@ check-workflows: $(VENV)/rails/.made
 docs: $(VENV)/.dev
 	$(REFERENCE)
 	$(PROFILE_PAGE)
+	$(LIBRARY_PAGE)
+	$(BIN)/python -m tools.make_aio
 
 man: $(VENV)/.base
 	$(BIN)/python -m tmuxctl.surfaces.cli.manual.man build/man

@@ -46,7 +46,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("control",),
     ("fleet",),
     ("surfaces", "gateway"),
-    ("surfaces.cli",),
+    ("surfaces.cli", "aio"),
 )
 """From the ground up. A part may import every floor below its own."""
 
@@ -141,6 +141,7 @@ OPENED_ELSEWHERE = {
     "tmuxctl.surfaces.cli.manual.reference.main": "our own documentation",
     "tmuxctl.surfaces.cli.manual.reference._messages": "our own sources",
     "tmuxctl.surfaces.cli.manual.reference._reasons": "our own documentation",
+    "tmuxctl.surfaces.testing.assertions.to_match_snapshot": "a file of the tests' own, beside them",
     "tmuxctl.terminal.panes.foreign.hold_lock": "a lock of ours; opening a FIFO to read and write does not wait (fifo(7))",
     "tmuxctl.transport.local._read_file": "files of /proc",
     "tmuxctl.transport.local._hold_lock": "a lock in our state folder; opening a FIFO to read and write does not wait (fifo(7))",

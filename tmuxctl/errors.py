@@ -20,6 +20,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+SHOWN_ROWS = 10
+"""How many rows of a screen a message shows."""
+
 
 class TmuxctlError(Exception):
     """A failure with its code, reason, hint, exit status and HTTP status."""
@@ -27,6 +30,12 @@ class TmuxctlError(Exception):
     code: ClassVar[str] = "failed"
     exit: ClassVar[int] = 1
     http_status: ClassVar[int] = 422
+    session: str | None = None
+    """The name of the session that is meant, where the library knows it."""
+    screen: str | None = None
+    """What stood on its screen then, as text."""
+    cursor: str | None = None
+    """How far its output had come."""
 
     def __init__(self, message: str, *, reason: str = "", hint: str = "", **details: Any) -> None:
         super().__init__(message)
@@ -34,6 +43,11 @@ class TmuxctlError(Exception):
         self.reason = reason or self.code
         self.hint = hint
         self.details = details
+
+    def __str__(self) -> str:
+        """The message, and the last rows of the screen behind it where that is known."""
+        rows = (self.screen or "").rstrip().split("\n")[-SHOWN_ROWS:]
+        return self.message if self.screen is None else "\n".join([self.message, *(f"  | {row}" for row in rows)])
 
     def to_json(self) -> dict[str, Any]:
         """The error object of the documented surface, without its outer `error` key."""
@@ -93,7 +107,7 @@ class Denied(TmuxctlError):
     code, exit, http_status = "denied", 8, 403
 
 
-class Timeout(TmuxctlError):
+class Timeout(TmuxctlError, TimeoutError):
     """The time given was not enough. What was seen so far is in `details`; the session goes on."""
 
     code, exit, http_status = "timeout", 124, 408

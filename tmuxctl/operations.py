@@ -175,7 +175,8 @@ def _parse_text(value: Any) -> str:
     return value
 
 
-def _parse_input(value: Any) -> bytes:
+def parse_input(value: Any) -> bytes:
+    """A text to type as UTF-8, or bytes as they are; Usage for what is neither, or has NUL or surrogates in it."""
     if isinstance(value, bytes):
         return value
     text = _parse_text(value)
@@ -230,7 +231,7 @@ KINDS: dict[Any, ValueKind] = {str: TEXT, int: WHOLE, bool: TRUTH, tuple[str, ..
 SessionName = Annotated[str, ValueKind("name", TEXT.schema, _parse_text, target=True), "name or id of the session"]
 SessionNames = Annotated[tuple[str, ...], ValueKind("name", TEXTS.schema, _parse_texts, target=True)]
 NewName = Annotated[str, ValueKind("newname", {"type": "string"}, _parse_text)]
-Input = Annotated[bytes, ValueKind("input", {"type": "string"}, _parse_input, from_input=True)]
+Input = Annotated[bytes, ValueKind("input", {"type": "string"}, parse_input, from_input=True)]
 Seconds = Annotated[float, ValueKind("duration", {"type": ["number", "string"]}, parse_seconds)]
 SizeText = Annotated[str, ValueKind("colsxrows", {"type": "string"}, lambda value: str(parse_size(_parse_text(value))))]
 Bytes = Annotated[int, ValueKind("bytes", {"type": ["integer", "string"]}, parse_bytes)]

@@ -240,6 +240,15 @@ class ServingTiming(Value):
     close_seconds: float = 1.0  # how long a server that is told to end gives tmux to let its control client go
 
 
+class AssertionTiming(Value):
+    """Assertions of the pytest plugin."""
+
+    limit_seconds: float = 5.0  # how long one waits, where nothing else is said
+    look_seconds: float = 0.5  # how often a screen is looked at again, though nothing was printed
+    late_seconds: float = 0.05  # how long the last that a program printed may be on its way to its screen
+    settled_seconds: float = 0.3  # how long nothing is printed before a screen is kept as a snapshot
+
+
 class Timing(Value):
     """Every duration, by what it is for."""
 
@@ -259,6 +268,7 @@ class Timing(Value):
     plugin: PluginTiming = PluginTiming()
     page: PageTiming = PageTiming()
     serving: ServingTiming = ServingTiming()
+    assertion: AssertionTiming = AssertionTiming()
 
 
 class Limits(Value):

@@ -61,7 +61,7 @@ def decide(
     with sending.hold_lease(machine, tracker.observer.pane, holder):
         while not sending.is_untouched(machine, tracker):
             asking = _await_question(tracker, id or asking.id)
-        chosen = _give_answer(machine, tracker.observer.pane, asking, option, secret, holder)
+        chosen = give_answer(machine, tracker.observer.pane, asking, option, secret, holder)
     _, remembered = finding.find_with_input(machine, tracker.observer.pane.name)
     tracker.note_input(LastInput.parse(remembered), None)
     _observe_until_taken(tracker, asking)
@@ -117,7 +117,7 @@ def _shows_question(tracker: StabilityTracker) -> bool:
     )
 
 
-def _give_answer(
+def give_answer(
     machine: Machine, pane: Pane, asking: Asking, option: str | None, secret: bytes | None, holder: LeaseHolder
 ) -> str:
     """Choose an option, or type a text or a password where that is the answer. Returns what was chosen."""

@@ -44,6 +44,16 @@ def read(machine: Machine, session: str, *, since: str | None, follow: bool, raw
     return _output(machine, pane, journal, start, follow=follow, raw=raw)
 
 
+def read_since_input(machine: Machine, session: str) -> tuple[str, Output]:
+    """The id of the last input, empty if nothing was ever typed, and what was printed since, without its echo."""
+    pane, journal = find_with_journal(machine, session, None)
+    last_input = read_last_input(machine, pane)
+    start = last_input.offset + _echo_bytes(pane, journal, last_input) if last_input else 0
+    output = _output(machine, pane, journal, start, follow=False, raw=False)
+    assert isinstance(output, Output)
+    return last_input.id if last_input else "", output
+
+
 def _echo_bytes(pane: Pane, journal: Journal, last_input: LastInput) -> int:
     """Bytes at the beginning of what was printed since an input that only show what was typed."""
     if not journal.streams or last_input.alternate:

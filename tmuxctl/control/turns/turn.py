@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,7 +30,7 @@ from tmuxctl.operations import current
 from tmuxctl.reading.answers import printed_answer as answers
 from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.marks import find_marks
-from tmuxctl.results import Answer, Output, Wait
+from tmuxctl.results import Answer, Asking, Option, Output, Wait
 from tmuxctl.terminal.input import paste
 from tmuxctl.terminal.input.paste import LastInput
 from tmuxctl.terminal.tmux import layout, lease, options
@@ -64,6 +64,8 @@ class Asked(NamedTuple):
     queue: bool = False
     interrupt: bool = False
     strict: bool = False
+    choose: Callable[[Asking], str | bytes | None] | None = None
+    """Answers questions that `decide` does not: with an option or a text, bytes for a secret, None for not at all."""
 
     @property
     def patient(self) -> bool:
@@ -515,7 +517,8 @@ class _Turn:
     def _decide(self, verdict: Verdict) -> bool:
         """Answer a question by policy; False if none covers it."""
         option = deciding.choose_by_policy(verdict, self.asked.decide)
-        if option is None or self.decided >= DECISIONS_LIMIT:
+        chooses = option is None and verdict.asking is not None and self.asked.choose is not None
+        if not (option or chooses) or self.decided >= DECISIONS_LIMIT:
             return False
         asked = verdict.asking.id if verdict.asking else ""
         if (
@@ -525,15 +528,29 @@ class _Turn:
             # it was answered and still stands: pressed again, the key would go into what comes next
             self.clock.sleep(self.machine.timing.observation.pause_seconds)
             return True
+        answer: str | bytes | None = None
+        if option is None and verdict.asking and self.asked.choose:
+            answer = self.asked.choose(verdict.asking)
+            if answer is None:
+                return False
         self.decided += 1
         if not self._alone():
             return True
         kernel = self.steady.newest.kernel
         self.answered = asked, self.clock.monotonic()
-        self.steady.note_input(
-            sending.press_keys(self.machine, self.pane, option.keys, self.leases.holder), count_switches(kernel)
-        )
+        self.steady.note_input(self._give(verdict.asking, option, answer), count_switches(kernel))
         return True
+
+    def _give(self, asking: Asking | None, option: Option | None, answer: str | bytes | None) -> LastInput | None:
+        """Press an option's keys, or give the answer of `choose` as `decide` does; the input that it was."""
+        if option is not None:
+            return sending.press_keys(self.machine, self.pane, option.keys, self.leases.holder)
+        assert asking is not None
+        from tmuxctl.control.output import printed
+
+        text, secret = (None, answer) if isinstance(answer, bytes) else (answer, None)
+        deciding.give_answer(self.machine, self.pane, asking, text, secret, self.leases.holder)
+        return printed.read_last_input(self.machine, self.pane)
 
     def _left(self) -> float | None:
         return None if self.deadline is None else self.deadline - self.clock.monotonic()

@@ -42,7 +42,7 @@ APPLICATIONS = "~/Library/Application Support" if sys.platform == "darwin" else 
 """Where programs of the desktop keep their settings."""
 
 
-class Client(NamedTuple):
+class McpClient(NamedTuple):
     """Where a program looks for MCP servers: in `file` of the folder that `variable` names, `folder` by default, and in
     `project` of a project's folder; there in the object `table`, where a server has `more` beside its command.
 
@@ -59,19 +59,19 @@ class Client(NamedTuple):
     toml: bool = False
 
 
-CLIENTS: Mapping[str, Client] = {
-    "claude": Client("CLAUDE_CONFIG_DIR", "~", ".claude.json", ".mcp.json", more={"type": "stdio"}),
-    "codex": Client(
+CLIENTS: Mapping[str, McpClient] = {
+    "claude": McpClient("CLAUDE_CONFIG_DIR", "~", ".claude.json", ".mcp.json", more={"type": "stdio"}),
+    "codex": McpClient(
         *("CODEX_HOME", "~/.codex", "config.toml", ".codex/config.toml"),
         table="mcp_servers", more={"env_vars": [*VARIABLES]}, toml=True,
     ),
-    "gemini": Client("GEMINI_CLI_HOME", "~", ".gemini/settings.json", ".gemini/settings.json", comments=True),
-    "cursor": Client("", "~", ".cursor/mcp.json", ".cursor/mcp.json", comments=True),
-    "vscode": Client(
+    "gemini": McpClient("GEMINI_CLI_HOME", "~", ".gemini/settings.json", ".gemini/settings.json", comments=True),
+    "cursor": McpClient("", "~", ".cursor/mcp.json", ".cursor/mcp.json", comments=True),
+    "vscode": McpClient(
         *("XDG_CONFIG_HOME", APPLICATIONS, "Code/User/mcp.json", ".vscode/mcp.json"),
         table="servers", more={"type": "stdio"}, comments=True,
     ),
-    "json": Client("", "", "", "", comments=True),
+    "json": McpClient("", "", "", "", comments=True),
 }  # fmt: skip
 """What the documentation of each says, November 2026; `mcp add` of the first three writes the same."""
 
@@ -187,7 +187,7 @@ def _path_in_project(name: str) -> str:
     return path
 
 
-def _has_server(client: Client, text: str, path: str) -> bool:
+def _has_server(client: McpClient, text: str, path: str) -> bool:
     """Whether the settings have our server. Conflict `exists` where its name is another one's."""
     if client.toml:
         table = toml_lines.parse(text, path).get(client.table, {})
@@ -202,14 +202,14 @@ def _has_server(client: Client, text: str, path: str) -> bool:
     return found is not None
 
 
-def _with_server(client: Client, text: str, path: str) -> str:
+def _with_server(client: McpClient, text: str, path: str) -> str:
     server = {**client.more, **SERVER}
     if client.toml:
         return toml_lines.with_table(text, f"{client.table}.{NAME}", server, path)
     return json_nodes.with_entry(text, client.table, NAME, server, path, comments=client.comments)
 
 
-def _without_server(client: Client, text: str, path: str) -> str:
+def _without_server(client: McpClient, text: str, path: str) -> str:
     if client.toml:
         return toml_lines.without_table(text, f"{client.table}.{NAME}", path)
     return json_nodes.without_entry(text, client.table, NAME, path, comments=client.comments)
