@@ -48,6 +48,7 @@ SUBJECTS = {
     "base": "footprint.measure",
     "bad": "bad.measure",
     "mcp": "mcp_server.measure",
+    "library": "library.measure",
 }
 RATIOS = ("hot", "onefile", "warm", "new", "ls200", "printing")
 TABLE = re.compile(r"(<!-- measured -->\n).*?(<!-- /measured -->)", re.DOTALL)
