@@ -377,13 +377,12 @@ def test_a_cancelled_task_ends_its_wait_and_not_the_program(shared: None) -> Non
 def test_the_first_of_several_that_asks_is_told(shared: None) -> None:
     async def play() -> None:
         client = tmuxctl.aio.Client()
-        script = "read x; read -p 'Go on? [y/n] ' a"
         several = [
             await client.new(f"s{number}", ["sh", "-c", "read x; printf 'Go on? [y/n] '; read a"])
             for number in range(3)
         ]
         await several[1].send("go")
-        assert await client.wait_any(several, "asking") is several[1], script
+        assert await client.wait_any(several, "asking") is several[1]
         for one in several:
             await one.close()
         await client.close()

@@ -53,7 +53,6 @@ class TerminalSession:
     def __init__(self, client: Client, facts: Session) -> None:
         self.client = client
         self.id: str = facts.target or facts.id
-        self.ended_at_exit = False
         self._name: str = facts.name
         self._expected = matching.Expected()
 
