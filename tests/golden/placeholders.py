@@ -20,6 +20,8 @@ PATTERNS: tuple[tuple[str, str], ...] = (
     (r"\(\S+ ago\)", "(<age> ago)"),
     (r"\b\d+(\.\d+)? [KMG]iB\b", "<size>"),
     (r"\b\d+\.\d+ s\b", "<seconds> s"),
+    # three digits of how long it took: where nothing is behind the point, there is no point
+    (r"(?<=timed out after )\d+(?= s; it )", "<seconds>"),
     (r"\bpid( *:? *)\d+", r"pid\1<pid>"),
     (r"\b(waits (?:only )?for the terminal) \(\w+\)", r"\1 (<call>)"),
     (r"(?m)^(by: +\S+,) (sure|likely)$", r"\1 <confidence>"),
