@@ -144,6 +144,7 @@ OPENED_ELSEWHERE = {
     "tmuxctl.surfaces.testing.assertions.to_match_snapshot": "a file of the tests' own, beside them",
     "tmuxctl.terminal.panes.foreign.hold_lock": "a lock of ours; opening a FIFO to read and write does not wait (fifo(7))",
     "tmuxctl.transport.local._read_file": "files of /proc",
+    "tmuxctl.transport.local.append": "writes at the end; what is no regular file is neither waited for nor written",
     "tmuxctl.transport.local._hold_lock": "a lock in our state folder; opening a FIFO to read and write does not wait (fifo(7))",
     "tmuxctl.transport.local._write_new_file": "makes a new file",
     "tmuxctl.transport.procfs": "files of /proc and terminals",

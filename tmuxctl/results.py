@@ -30,7 +30,8 @@ class CursorPosition(Value):
 
 class Screen(Value):
     """What a person would see: rows of text without trailing spaces, empty rows at the end removed. `state` and `by` are None
-    if the state was not asked for."""
+    if the state was not asked for. Of an earlier moment: its time (`at`, ISO-8601), if that is known, what happened then
+    (`moment`), and `approximate` if a part of the screen is not known."""
 
     session: str
     text: str
@@ -48,6 +49,9 @@ class Screen(Value):
     ansi: str | None = None
     html: str | None = None
     svg: str | None = None
+    at: str | None = None
+    moment: str | None = None
+    approximate: bool = False
 
 
 class Output(Value):
@@ -59,6 +63,15 @@ class Output(Value):
     truncated: bool = False
     complete: bool = True
     data: bytes = b""
+
+
+class Marked(Value):
+    """A moment of a session that got a name: the point in its output, and the time (ISO-8601)."""
+
+    session: str
+    text: str
+    cursor: str
+    at: str
 
 
 class Pieces(Iterator[Output]):

@@ -32,6 +32,7 @@ class ObservationTiming(Value):
     """How long looks are kept: an animation is judged over two seconds, and silence over three."""
     written_seconds: float = 1.0
     """How long a process that stays keeps looks that led to the same state to itself, before it writes them for others."""
+    keyframe_seconds: float = 0.1  # how long a program has been quiet when its screen is kept beside its journal
     file_ahead_seconds: float = 1.0  # how far a file's time may lie ahead of the clock by itself
     stands_seconds: float = 3.0
     """How long a process that stays tells the state it judged before, while nothing has happened that could change it."""

@@ -166,6 +166,16 @@ class WaitCondition(Word):
     UNKNOWN = "unknown", "it is quiet; nothing shows whether it works or waits"
 
 
+class MomentKind(Word):
+    """What happened in a session at a moment that is known."""
+
+    INPUT = "input", "text or keys were typed"
+    TURN = "turn", "a text was given to the program, and the turn ended"
+    QUESTION = "question", "the program asked a question"
+    MARK = "mark", "somebody marked the moment"
+    SIZE = "size", "the terminal got another size"
+
+
 class EventKind(Word):
     """What an event of a program's own hooks means."""
 

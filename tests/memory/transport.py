@@ -52,9 +52,10 @@ class MemoryTransport:
         self.changes += 1
         self._lock.notify_all()
 
-    def append(self, path: str, data: bytes) -> None:
+    def append(self, path: str, data: bytes) -> int:
         self._files.setdefault(path, bytearray()).extend(data)
         self._times[path] = time.time() + self._ahead
+        return len(self._files[path])
 
     def _settle(self) -> None:
         """Carry out what is due by now."""

@@ -76,6 +76,8 @@ class Machine:
         """The sessions a resident process listed and that may be told again, by their ids."""
         self.looks: dict[str, KeptLooks] | None = {} if resident else None
         """The last looks that a resident process took, by the session's id."""
+        self.questions: dict[str, str] = {}
+        """The last question that this process noted in the timeline of a session: its id, by the session's."""
 
     @cached_property
     def holder(self) -> LeaseHolder:

@@ -496,11 +496,25 @@ class Control:
 
     # Look
 
-    @_look(right="read", examples=("screen db", "screen db --svg db.svg", "screen db --scrollback 200"))
+    @_look(
+        right="read",
+        examples=(
+            "screen db",
+            "screen db --svg db.svg",
+            "screen db --scrollback 200",
+            "screen fix --at -1",
+            "screen fix --at 14:05",
+        ),
+    )
     def screen(
         self,
         session: SessionName,
         *,
+        at: Annotated[
+            str | None,
+            "as it was then: at a cursor, at the end of a turn (3; -1: the one before the last), at a time (14:05:30, ISO 8601,"
+            " -5m), at mark:TEXT",
+        ] = None,
         ansi: Annotated[bool, "with colours, as escape sequences"] = False,
         html: Annotated[bool, "as an HTML page", Flag(to_file=True)] = False,
         svg: Annotated[bool, "as an SVG picture", Flag(to_file=True)] = False,
@@ -511,7 +525,20 @@ class Control:
         wide: Annotated[bool, "join rows that the terminal wrapped"] = False,
         state: Annotated[bool, "also say what the program does, which takes most of the time"] = True,
     ) -> results.Screen:
-        """Print what a person would see now: rows of text without control characters."""
+        """Print what a person would see now: rows of text without control characters.
+
+        With --at it prints what stood there earlier, also of a full-screen program and after its end, as far back as
+        the journal reaches. Times are known of what was typed, asked, answered and marked; another time means the
+        nearest of these, and the result says which. It also says if a part of the screen is not known (approximate).
+        """
+        if at is not None:
+            from tmuxctl.control.output import moments
+
+            if scrollback is not None or wide:
+                raise Usage(
+                    "--at shows the screen alone", reason="bad_option", hint="leave --scrollback and --wide out"
+                )
+            return moments.screen_at(self.machine, session, at, ansi=ansi, html=html, svg=svg, trim=trim)
         from tmuxctl.control.output import captured
 
         return captured.screen(
@@ -542,17 +569,22 @@ class Control:
         follow: Annotated[bool, "keep printing until the program ends", Flag(("-f",))] = False,
         raw: Annotated[bool, "print the bytes as they came, with escape sequences"] = False,
         answer_to: Annotated[str | None, "print the answer to the last input that contains this text"] = None,
+        turn: Annotated[int | None, "print the answer of this turn of `ask` (-1: the one before the last)"] = None,
     ) -> results.Output | Iterator[results.Output]:
         """Print a session's output after a cursor, as text, with the cursor for the next read."""
-        if answer_to is not None:
-            from tmuxctl.control.turns import turn
+        if turn is not None:
+            from tmuxctl.control.output import moments
 
-            return turn.answer_to(self.machine, session, answer_to)
+            return moments.answer_of_turn(self.machine, session, turn)
+        if answer_to is not None:
+            from tmuxctl.control.turns.turn import answer_to as find_answer
+
+            return find_answer(self.machine, session, answer_to)
         from tmuxctl.control.output import printed
 
         return printed.read(self.machine, session, since=since, follow=follow, raw=raw)
 
-    @_look(right="read", streams=True, examples=("log build", "log build -n 20 -f"))
+    @_look(right="read", streams=True, examples=("log build", "log build -n 20 -f", "log build --timestamps"))
     def log(
         self,
         session: SessionName,
@@ -560,11 +592,32 @@ class Control:
         tail: Annotated[int | None, "only the last N lines", Flag(("-n",))] = None,
         follow: Annotated[bool, "keep printing until the program ends", Flag(("-f",))] = False,
         raw: Annotated[bool, "print the bytes as they came, with escape sequences"] = False,
+        timestamps: Annotated[bool, "print before each line when it was printed (~: estimated)"] = False,
     ) -> results.Output | Iterator[results.Output]:
-        """Print everything that a session printed, as far back as its journal goes."""
+        """Print everything that a session printed, as far back as its journal goes.
+
+        With --timestamps each line begins with its time of day. Times are known of what was typed, asked, answered and
+        marked; those of the lines between are estimated, as if the output had come evenly, and begin with ~.
+        """
         from tmuxctl.control.output import printed
 
-        return printed.log(self.machine, session, tail=tail, follow=follow, raw=raw)
+        if timestamps and raw:
+            raise Usage("bytes have no timestamps", reason="bad_option", hint="leave --raw or --timestamps out")
+        return printed.log(self.machine, session, tail=tail, follow=follow, raw=raw, stamped=timestamps)
+
+    @_look(right="write", examples=("mark build 'tests begin'",))
+    def mark(
+        self,
+        session: SessionName,
+        text: Annotated[str, "what to call this moment"],
+    ) -> results.Marked:
+        """Give this moment of a session a name: `screen NAME --at mark:TEXT` shows what stood there then.
+
+        Nothing is typed into the session.
+        """
+        from tmuxctl.control.output import moments
+
+        return moments.mark(self.machine, session, text)
 
     @_look(
         right="read",

@@ -191,6 +191,10 @@ class Transport(Protocol):
         """Make or replace a file whole (temporary file, then rename); links are never followed. `durable`: on the disk
         before this returns, where the machine has a way to say so (fsync(2)): for what a restart must find."""
 
+    def append(self, path: str, data: bytes) -> int:
+        """Write at the end of a regular file in one step, made with mode 0600 if it is not there; its size then. Links are
+        never followed, and nothing is waited for. Denied `bad_file` for what is no regular file."""
+
     def make_folder(self, path: str) -> None:
         """Make a 0700 folder and its parents; no error if it is there and ours."""
 

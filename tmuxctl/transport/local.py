@@ -311,6 +311,18 @@ class LocalTransport:
                 os.unlink(new)
             raise
 
+    def append(self, path: str, data: bytes) -> int:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        with explain_write_errors(path):
+            handle = os.open(path, flags, 0o600)
+            try:
+                if not stat.S_ISREG(os.fstat(handle).st_mode):
+                    raise Denied(f"{ascii(path)} is no regular file", reason="bad_file", hint="remove it")
+                os.write(handle, data)
+                return os.fstat(handle).st_size
+            finally:
+                os.close(handle)
+
     def make_folder(self, path: str) -> None:
         with explain_write_errors(path):
             make_parents(path)

@@ -172,6 +172,9 @@ class PipeTransport:
     def put(self, path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
         self._call_function("put", path, f"{mode:o}", os.urandom(6).hex(), "durable" if durable else "", data=data)
 
+    def append(self, path: str, data: bytes) -> int:
+        return int(self._call_function("append", path, data=data))
+
     def make_folder(self, path: str) -> None:
         self._call_function("folder", path.rstrip("/"))
 

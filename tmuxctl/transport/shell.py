@@ -97,6 +97,11 @@ put() {
   (set -C; cat "$T/d" >"$1.$3.new") && chmod "$2" "$1.$3.new" && flush "$4" "$1.$3.new" &&
     { [ ! -L "$1" ] || rm -f -- "$1"; } && mv -f -- "$1.$3.new" "$1" || { rm -f -- "$1.$3.new"; exit 74; }
 }
+append() {
+  [ ! -L "$1" ] && { [ ! -e "$1" ] || [ -f "$1" ]; } || say 79 "$1 is no regular file"
+  [ -d "${1%/*}" ] || say 66 "$1"
+  cat "$T/d" >>"$1" && wc -c <"$1" || exit 74
+}
 move() {
   [ -e "$1" ] || [ -L "$1" ] || say 66 "$1"
   [ ! -d "$2" ] || [ -L "$2" ] || say 73 "$2 is a folder"

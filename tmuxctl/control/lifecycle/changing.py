@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tmuxctl.control.lifecycle.listing import show
-from tmuxctl.control.sessions.finding import find_session
+from tmuxctl.control.sessions.finding import find_session, open_journal
 from tmuxctl.control.sessions.records import change_spec
 from tmuxctl.errors import Conflict, TmuxctlError
 from tmuxctl.model import Session, check_name, parse_size
 from tmuxctl.operations import current
 from tmuxctl.terminal.tmux import options
+from tmuxctl.terminal.tmux.timeline import Moment
+from tmuxctl.vocabulary import MomentKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -44,6 +46,9 @@ def resize(machine: Machine, session: str, size: str) -> Session:
         raise ended_error(pane)
     change_spec(machine, pane.id, lambda kept: kept["spec"].update(size=str(wanted)))
     cols, rows = str(wanted.cols), str(wanted.rows)
+    # what comes from here on is drawn for the new size
+    offset = open_journal(machine, pane).end()
+    moment = Moment(MomentKind.SIZE, offset, machine.clock.wall(), cols=wanted.cols, rows=wanted.rows)
     machine.transport.run(
         [
             ("set-option", "-t", pane.target, options.COLUMNS, cols),
@@ -51,4 +56,5 @@ def resize(machine: Machine, session: str, size: str) -> Session:
             ("resize-window", "-t", pane.target, "-x", cols, "-y", rows),
         ]
     )
+    machine.io.open_timeline(pane).add(moment)
     return show(machine, pane.name)

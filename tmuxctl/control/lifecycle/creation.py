@@ -29,9 +29,12 @@ from tmuxctl.model import (
 from tmuxctl.program_profile import Profile, to_json
 from tmuxctl.terminal.launch import hooks, launch
 from tmuxctl.terminal.tmux import layout, server
+from tmuxctl.terminal.tmux.journal import Journal
+from tmuxctl.terminal.tmux.timeline import Moment, Timeline
 from tmuxctl.transport.base import check_environment, format_control_line
 from tmuxctl.untrusted import parse_json
 from tmuxctl.value import changed
+from tmuxctl.vocabulary import MomentKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.foreground import KnownProfiles
@@ -489,6 +492,9 @@ def write_files(machine: Machine, made: PreparedSession) -> None:
         transport.make_folder(folder)
     for name, data in made.files.items():
         transport.put(f"{made.folder}/{name}", data)
+    # a session that is restored goes on with its journal
+    offset, size = Journal(transport, made.folder).end(), made.spec.size
+    Timeline(transport, made.folder).add(Moment(MomentKind.SIZE, offset, time.time(), cols=size.cols, rows=size.rows))
     script = launch.launcher_script(
         made.spec, made.folder, made.id, socket=transport.socket, descriptors=_descriptor_limit()
     )

@@ -20,14 +20,16 @@ from tmuxctl.operations import current
 from tmuxctl.reading.state.judging import Verdict
 from tmuxctl.reading.text import patterns
 from tmuxctl.terminal.input.paste import LastInput
+from tmuxctl.terminal.panes import keyframes
 from tmuxctl.terminal.panes.captures import Capture, capture_sessions
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.terminal.tmux.journal import JournalExtent
 from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.terminal.tmux.timeline import Moment, shorten
 from tmuxctl.transport.base import Probe, Watch, read_object
 from tmuxctl.untrusted import to_record
 from tmuxctl.value import Value, changed
-from tmuxctl.vocabulary import Detail, EvidenceKind
+from tmuxctl.vocabulary import Detail, EvidenceKind, MomentKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -383,8 +385,23 @@ class StabilityTracker:
         return ObservedState(self.verdict, self.newest, observer.pane, observer.profile_name, wants)
 
     def save_looks(self) -> None:
-        """Keep the last looks in the session's folder, for the next process that asks."""
+        """Keep the last looks in the session's folder, for the next process that asks; and of what was seen a question, and the
+        screen of a quiet program now and then, so that they can be found again."""
         save_looks(self.observer, self.verdict)
+        observer, asking = self.observer, self.verdict.asking
+        if not (self.is_stable and observer.looks):
+            return
+        if asking and self.machine.questions.get(observer.pane.id) != asking.id:
+            self.machine.questions[observer.pane.id] = asking.id
+            moment = Moment(MomentKind.QUESTION, self.newest.journal, self.clock.wall(), shorten(asking.question))
+            self.machine.io.open_timeline(observer.pane).add(moment)
+        self.keep_keyframe()
+
+    def keep_keyframe(self) -> None:
+        """Keep the screen of a quiet program, if much was printed since that was last done."""
+        observer = self.observer
+        if not observer.pane.dead and (self.newest.quiet or 0.0) >= self.timing.keyframe_seconds:
+            keyframes.keep(self.machine.io, observer.pane, observer.folder, self.newest.journal)
 
 
 def save_looks(observer: Observer, verdict: Verdict) -> None:

@@ -38,7 +38,9 @@ def screen(
     if scrollback is not None and scrollback < 0:
         raise Usage(f"{scrollback} lines cannot be shown", reason="bad_number", hint="0 shows all, 200 the last 200")
     drawn = capture_session(machine, session, scrollback=scrollback, trim=trim, wide=wide)
-    shown = to_screen(machine, drawn, trim=trim)
+    check_format(drawn.pane.format, f"session {drawn.pane.name}")
+    position = finding.cursor_at(drawn.pane, finding.output_end(machine, drawn.pane))
+    shown = show(drawn, position, trim=trim, ansi=ansi, html=html, svg=svg)
     if state:
         verdict = _observe_captured(machine, drawn)
         found = (verdict.state, verdict.by) if verdict else (State.EXITED, EvidenceKind.EXIT)
@@ -46,33 +48,37 @@ def screen(
     if scrollback is not None:
         above = tuple(screens.plain_text(drawn.scrollback, trim=trim).split("\n")) if drawn.scrollback else ()
         shown = changed(shown, scrollback=above)
-    if ansi:
-        shown = changed(shown, ansi=screens.styled_text(drawn.rows))
-    if html or svg:
-        from tmuxctl.terminal.picture import render
-
-        pane, title, rows, *_ = drawn
-        page = render.render_html(rows, pane.cols, title, pane.tmux) if html else None
-        picture = render.render_svg(rows, pane.cols, pane.rows, title, pane.tmux) if svg else None
-        shown = changed(shown, html=page, svg=picture)
     return shown
 
 
-def to_screen(machine: Machine, capture: Capture, *, trim: bool = True) -> Screen:
+def to_screen(machine: Machine, capture: Capture) -> Screen:
     """A captured screen as text, without what its program does. Failed `folder_gone` if its session's files are gone."""
     pane = capture.pane
     check_format(pane.format, f"session {pane.name}")
+    return show(capture, finding.cursor_at(pane, finding.output_end(machine, pane)))
+
+
+def show(
+    capture: Capture, position: str, *, trim: bool = True, ansi: bool = False, html: bool = False, svg: bool = False
+) -> Screen:
+    """A screen in the forms that are asked for; `position` is the session's cursor behind what it shows."""
+    pane, title, rows, *_ = capture
+    if html or svg:
+        from tmuxctl.terminal.picture import render
     return Screen(
         session=pane.name,
-        text=screens.plain_text(capture.rows, trim=trim),
+        text=screens.plain_text(rows, trim=trim),
         cols=pane.cols,
         rows=pane.rows,
         cursor=CursorPosition(pane.x, pane.y, pane.cursor_visible),
         alt=pane.alternate,
-        title=capture.title,
+        title=title,
         state=None,
         by=None,
-        position=finding.cursor_at(pane, finding.output_end(machine, pane)),
+        position=position,
+        ansi=screens.styled_text(rows) if ansi else None,
+        html=render.render_html(rows, pane.cols, title, pane.tmux) if html else None,
+        svg=render.render_svg(rows, pane.cols, pane.rows, title, pane.tmux) if svg else None,
     )
 
 

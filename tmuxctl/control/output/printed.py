@@ -15,6 +15,7 @@ from tmuxctl.terminal.tmux import layout, options, server
 from tmuxctl.terminal.tmux import screen as screens
 from tmuxctl.terminal.tmux.journal import Journal, JournalSlice, parse_cursor
 from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.value import changed
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -71,12 +72,19 @@ def _echo_bytes(pane: Pane, journal: Journal, last_input: LastInput) -> int:
     return printed_answer.find_output_start(part.data, typed, marked)
 
 
-def log(machine: Machine, session: str, *, tail: int | None, follow: bool, raw: bool) -> Output | Iterator[Output]:
-    """The whole journal, or the last lines of it."""
+def log(
+    machine: Machine, session: str, *, tail: int | None, follow: bool, raw: bool, stamped: bool = False
+) -> Output | Iterator[Output]:
+    """The whole journal, or the last lines of it; `stamped`: each line behind the time of day when it was printed."""
     if tail is not None and tail < 0:
         raise Usage(f"{tail} lines cannot be shown", reason="bad_number", hint="--tail 100")
     pane, journal = find_with_journal(machine, session, None)
     start = journal.start() if tail is None else _offset_of_last_lines(journal, tail)
+    if stamped:
+        from tmuxctl.control.output import timestamps
+
+        found = timestamps.stamp_output(machine, pane, journal, start, follow=follow)
+        return found if follow else Pieces(found) if current().pieces else join_pieces(found)
     return _output(machine, pane, journal, start, follow=follow, raw=raw)
 
 
@@ -145,17 +153,23 @@ def _output(
     machine: Machine, pane: Pane, journal: Journal, start: int, *, follow: bool, raw: bool
 ) -> Output | Iterator[Output]:
     if follow:
-        return _follow(machine, pane, journal, start, raw, current())
+        return follow_output(machine, pane, journal, start, raw, current())
     pieces = current().pieces
     if pieces:
         return Pieces(_read_pieces(pane, journal, start, text=not raw or pieces == "text", data=raw))
-    text, truncated, cursor = "", False, ""
-    for piece in _read_pieces(pane, journal, start, text=True, data=False):
+    found = join_pieces(_read_pieces(pane, journal, start, text=True, data=False))
+    data = journal.read(start, parse_cursor(found.cursor).offset - start).data if raw else b""
+    return changed(found, data=data)
+
+
+def join_pieces(pieces: Iterator[Output]) -> Output:
+    """One output of many: their texts one after the other, and the last cursor."""
+    session, text, truncated, cursor = "", "", False, ""
+    for piece in pieces:
         # CPython lengthens a string in place that nothing else refers to: there is never a second one of this size
         text += piece.text
-        truncated, cursor = truncated or piece.truncated, piece.cursor
-    data = journal.read(start, parse_cursor(cursor).offset - start).data if raw else b""
-    return Output(pane.name, text, cursor, truncated, data=data)
+        session, truncated, cursor = piece.session, truncated or piece.truncated, piece.cursor
+    return Output(session, text, cursor, truncated)
 
 
 def _read_pieces(pane: Pane, journal: Journal, start: int, *, text: bool, data: bool) -> Iterator[Output]:
@@ -165,7 +179,7 @@ def _read_pieces(pane: Pane, journal: Journal, start: int, *, text: bool, data: 
     pieces: list[str] = []
     lines = Lines(pane.cols, pane.rows, sink=pieces.append, tmux=pane.tmux)
     cursor = ""
-    for part in _read_parts(journal, start):
+    for part in read_parts(journal, start):
         if text:
             lines.feed(part.data)
         cursor = finding.cursor_at(pane, part.end)
@@ -176,7 +190,7 @@ def _read_pieces(pane: Pane, journal: Journal, start: int, *, text: bool, data: 
     yield Output(pane.name, screens.strip_escapes("".join(pieces)), cursor)
 
 
-def _read_parts(journal: Journal, start: int) -> Iterator[JournalSlice]:
+def read_parts(journal: Journal, start: int) -> Iterator[JournalSlice]:
     """The journal from an offset to its present end, in slices of at most PART bytes; at least one slice."""
     if not journal.streams:
         yield journal.read(start)
@@ -199,7 +213,9 @@ def printed_text(data: bytes, pane: Pane) -> str:
     return screens.strip_escapes(lines.text())
 
 
-def _follow(machine: Machine, pane: Pane, journal: Journal, start: int, raw: bool, call: Call) -> Iterator[Output]:
+def follow_output(
+    machine: Machine, pane: Pane, journal: Journal, start: int, raw: bool, call: Call
+) -> Iterator[Output]:
     """Output as it comes, by whole lines, until the program ends, the session is gone, or the call is cancelled."""
     from tmuxctl.reading.text.lines import Lines
 

@@ -33,9 +33,10 @@ from tmuxctl.reading.text.marks import find_marks
 from tmuxctl.results import Answer, Asking, Option, Output, Wait
 from tmuxctl.terminal.input import paste
 from tmuxctl.terminal.input.paste import LastInput
-from tmuxctl.terminal.tmux import layout, lease, options
+from tmuxctl.terminal.tmux import layout, lease, options, timeline
+from tmuxctl.terminal.tmux.journal import parse_cursor
 from tmuxctl.value import changed
-from tmuxctl.vocabulary import EventKind, EvidenceKind, InputKind, WaitCondition
+from tmuxctl.vocabulary import EventKind, EvidenceKind, InputKind, MomentKind, WaitCondition
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -102,10 +103,31 @@ def ask(machine: Machine, session: str, text: bytes, asked: Asked, *, new: str |
         end = end or turn.wait_for_end(typed)
         if end.timed_out:
             turn.note_timeout()
-        return read_answer(EndedTurn(machine, turn.pane, turn.steady, typed, count, end, began, asked.raw))
+        answer = read_answer(EndedTurn(machine, turn.pane, turn.steady, typed, count, end, began, asked.raw))
+        _note_turn(machine, turn.pane, typed, answer)
+        return answer
     finally:
         turn.leases.stop_writing(turn.pane.name)
         turn.leases.end_turn(turn.pane.name)
+
+
+def _note_turn(machine: Machine, pane: Pane, typed: TurnInput, answer: Answer) -> None:
+    """Keep in the timeline from where to where the turn went, and its answer."""
+    ended = machine.clock.wall()
+    assert answer.cursor is not None
+    kept = answer.answer[: timeline.ANSWER_LIMIT]
+    moment = timeline.Moment(
+        MomentKind.TURN,
+        typed.first.offset,
+        ended - answer.elapsed,
+        timeline.shorten(typed.typed.decode("utf-8", "replace")),
+        answer.turn,
+        parse_cursor(answer.cursor).offset,
+        ended,
+        kept,
+        answer.complete and len(kept) == len(answer.answer),
+    )
+    machine.io.open_timeline(pane).add(moment)
 
 
 def _lines(text: bytes) -> list[bytes]:
@@ -308,6 +330,7 @@ class _Turn:
                 if left is not None and left <= 0:
                     raise self._busy()
                 self.steady.sleep(watch, 1.0 if left is None else min(left, 1.0))
+        self.steady.keep_keyframe()
         # what the turn begins from: the look before the first key
         return self.steady.newest.left
 

@@ -16,9 +16,11 @@ from tmuxctl.operations import current
 from tmuxctl.terminal.tmux import lease, options
 from tmuxctl.terminal.tmux.pane_io import READS_HISTORY, Comparison, Condition, FieldTest, PaneIO
 from tmuxctl.terminal.tmux.server import Pane, replaced_error
+from tmuxctl.terminal.tmux.timeline import Moment, shorten
 from tmuxctl.transport.base import Command
 from tmuxctl.transport.versions import exact_paste_flags
 from tmuxctl.value import Value
+from tmuxctl.vocabulary import MomentKind
 
 LINE_LIMIT = 4095
 """Bytes of one line a terminal in canonical mode takes; it cuts the rest silently (termios(3), measured)."""
@@ -183,7 +185,26 @@ def carry_out(
             hint=f"repeat it with the same id, which types it at most once: --id {write.id}",
             id=write.id,
         ) from None
-    return CarriedOut(_raise_refusal(done.reasons, pane) if done.reasons else "done", done.values)
+    if done.reasons:
+        return CarriedOut(_raise_refusal(done.reasons, pane), done.values)
+    _note_input(io, pane, write, remember)
+    return CarriedOut("done", done.values)
+
+
+def _note_input(io: PaneIO, pane: Pane, write: Write, remember: str) -> None:
+    """Keep in the timeline when this was typed, unless it is a later part of an input. What the terminal did not show is left
+    out: it may be a secret."""
+    sent = LastInput.parse(re.sub(r"#\{\w+\}", "0", remember))
+    if sent is None or sent.id != write.id or write.part:
+        return
+    text = sent.typed.decode("utf-8", "replace") if sent.echo != "none" else ""
+    io.open_timeline(pane).add(Moment(MomentKind.INPUT, sent.offset, time.time(), shorten(text or _name_keys(write))))
+
+
+def _name_keys(write: Write) -> str:
+    """The keys of a write by their names, but those that write a character: a secret may be typed key by key."""
+    keys = [key for group in write.keys for key in group]
+    return " ".join(f"<{key}>" for key in keys if len(key) > 1 and not key.startswith("-"))
 
 
 def _reasons_against(io: PaneIO, holder: lease.LeaseHolder, pane: Pane, write: Write) -> dict[str, Condition]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from tmuxctl.model import SessionSpec
 from tmuxctl.terminal.processes import cgroup, expire
-from tmuxctl.terminal.tmux import journal, layout, options
+from tmuxctl.terminal.tmux import journal, layout, options, timeline
 from tmuxctl.terminal.tmux.pane_io import session_target
 from tmuxctl.terminal.tmux.server import FORMAT
 from tmuxctl.transport.base import BASICS, Command, shell_word
@@ -123,6 +123,7 @@ def make_files(
     written = {
         layout.SPEC: to_record({"asked": asked, "spec": kept, "id": session_id, "incarnation": incarnation}),
         layout.WRITER: journal.writer_script(limit).encode(),
+        layout.SIZE_SCRIPT: timeline.SIZE_SCRIPT.encode(),
     }
     return written | expire.make_files(spec, session_id)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tmuxctl.terminal.tmux import journal, options
+from tmuxctl.terminal.tmux import journal, layout, options
 
 OPTIONS = """\
 # tmuxctl's own server; your ~/.tmux.conf is not read. Every option with -q: a version that does not know one goes on.
@@ -36,13 +36,28 @@ set -gq window-status-current-format ''
 set -sq @@config 1
 """
 
-ATTACHED = 'set-hook -g client-attached \'if -F "#{&&:#{@@id},#{!=:#{@@keep_size},1}}" "set -w window-size latest"\'\n'
-"""A person's terminal is filled while they are there."""
+FILL = "set -w window-size latest"
+NOTE_SIZES = (
+    f'set-hook -w window-resized {{ run-shell -b \'sh "$(printf "#{{@@folder}}/{layout.SIZE_SCRIPT}")"'
+    " #{window_width} #{window_height} >/dev/null 2>&1; true' }"
+)
+ATTACHED = (
+    '%if "#{e|>=|f:#{s/[^0-9.].*//:version},3.3}"\n'
+    f'set-hook -g client-attached {{ if -F "#{{&&:#{{@@id}},#{{!=:#{{@@keep_size}},1}}}}" {{ {NOTE_SIZES} ; {FILL} }} }}\n'
+    "%else\n"
+    f'set-hook -g client-attached {{ if -F "#{{&&:#{{@@id}},#{{!=:#{{@@keep_size}},1}}}}" {{ {FILL} }} }}\n'
+    "%endif\n"
+)
+"""A person's terminal is filled while they are there; from then on the session's timeline tells its sizes. tmux 3.2 knows no
+hook for that."""
 
 LEFT = "#{&&:#{@@id},#{&&:#{==:#{session_attached_list},},#{==:#{window-size},latest}}}"
 DETACHED = (
-    f"set-hook -g client-detached 'run-shell -C \"#{{S:#{{?{LEFT},"
-    "resize-window -t =#{session_name}: -x #{@@cols} -y #{@@rows} ;,}}\"'\n"
+    f'set-hook -g client-detached {{ run-shell -C "#{{S:#{{?{LEFT},'
+    "resize-window -t =#{session_name}: -x #{@@cols} -y #{@@rows} ; "
+    # no hook is run for what a hook does
+    f'run-shell -b \'sh \\"$(printf \\"#{{@@folder}}/{layout.SIZE_SCRIPT}\\")\\" #{{@@cols}} #{{@@rows}} >/dev/null 2>&1; true\''
+    ' ;,}}" }\n'
 )
 """The size asked for comes back when the last one leaves. The hook does not know which session was left and
 `session_attached` may still count the leaver (measured, 3.3a), so every session is looked at."""

@@ -20,6 +20,7 @@ from tmuxctl.terminal.tmux import layout, options
 from tmuxctl.terminal.tmux.journal import Journal
 from tmuxctl.terminal.tmux.pane_io import READS_HISTORY, Changed, FieldQuery, PaneIO, Reasons, read_change
 from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.terminal.tmux.timeline import Timeline
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Command, GuardRefused, Transport, Watch, read_object
 from tmuxctl.untrusted import to_record
@@ -239,6 +240,10 @@ class ForeignIO(PaneIO):
     def open_journal(self, pane: Pane, folder: str) -> Journal:
         """Without a writer of ours, what the screen still shows."""
         return super().open_journal(pane, folder) if self.journal else ScreenJournal(self, pane, folder)
+
+    def open_timeline(self, pane: Pane) -> Timeline:
+        """In the folder of what we remember of it."""
+        return Timeline(self.transport, f"{self.folder}/{layout.SESSIONS}/{self.pane.uuid}")
 
     def nudge(self) -> None:
         """Not here: no process is started on another's server."""

@@ -2,8 +2,6 @@
 
 The states are those of tmux's own parser (input.c), after Paul Williams' diagram of the VT500. Text and whole
 sequences are taken by one expression; anything cut, interrupted or odd goes through the states byte by byte.
-
-Reached by tests only until `screen --at` is built.
 """
 
 from __future__ import annotations

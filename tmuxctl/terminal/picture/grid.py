@@ -1,8 +1,7 @@
 """A pyte screen that draws and moves its cursor as tmux does.
 
 The measure is tmux 3.3a: every rule here was compared with its grid (tests/terminal/streams); input.c and
-screen-write.c of tmux describe them. pyte gives the cell, the cursor, the attributes, the modes and the tab stops. All but the
-attributes is reached by tests only until `screen --at` is built.
+screen-write.c of tmux describe them. pyte gives the cell, the cursor, the attributes, the modes and the tab stops.
 """
 
 from __future__ import annotations
@@ -73,17 +72,16 @@ class Grid(TerminalPage):
         """Write characters of one column each."""
         glyphs = self._find_glyphs()
         cells = [glyphs[character] for character in text]
-        cursor = self.cursor
-        while cells:
+        cursor, written = self.cursor, 0
+        while written < len(cells):
             x = cursor.x
             if x >= self.columns:
                 self._wrap_line()
                 x = 0
-            room = self.columns - x
-            part = cells if len(cells) <= room else cells[:room]
+            part = cells[written : written + self.columns - x]
             self.rows[cursor.y].write(x, part)
             cursor.x = x + len(part)
-            cells = cells[room:]
+            written += len(part)
 
     def _find_glyphs(self) -> Glyphs:
         style = self.cursor.attrs

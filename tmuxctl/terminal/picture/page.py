@@ -1,7 +1,6 @@
 """The page a terminal draws on: rows that scroll, are cleared, go aside for the alternate screen and change size.
 
-The measure is tmux 3.3a, as for grid.py; screen.c and grid-view.c of tmux describe the rules. Scrolling, the alternate screen
-and changes of size are reached by tests only until `screen --at` is built.
+The measure is tmux 3.3a, as for grid.py; screen.c and grid-view.c of tmux describe the rules.
 """
 
 from __future__ import annotations

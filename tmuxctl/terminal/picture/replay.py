@@ -1,7 +1,4 @@
-"""Styled cells of a captured screen, and what a stretch of raw output drew: pyte behind our filter.
-
-The latter, `Replay`, is reached by tests only until `screen --at` is built.
-"""
+"""Styled cells of a captured screen, and what a stretch of raw output drew: pyte behind our filter."""
 
 from __future__ import annotations
 
@@ -46,6 +43,8 @@ class Cell(NamedTuple):
 
 
 EMPTY = Cell(" ", 1)
+UNKNOWN = Char(" ", fg="unknown")
+"""A cell of which nothing is known; told from others by its identity."""
 
 
 def styled_cells(captured: bytes, cols: int, tmux: widths.Version = None) -> list[list[Cell]]:
@@ -91,6 +90,20 @@ class Replay:
         self._grid = Grid(cols, rows, history)
         self._filter = OutputFilter(self._grid)
 
+    def forget(self) -> None:
+        """Nothing is known of what is shown, as when output is rendered from somewhere in its middle on: see `approximate`.
+
+        The cursor is taken to be at the last row, where it is most often once a screen is full.
+        """
+        for row in self._grid.rows:
+            row.cells, row.used = [UNKNOWN] * self._grid.columns, self._grid.columns
+        self._grid.cursor.y = self._grid.lines - 1
+
+    @property
+    def approximate(self) -> bool:
+        """Whether a part of what is shown is not known: it was drawn before the first byte that was fed."""
+        return any(cell is UNKNOWN for row in self._grid.rows for cell in row.cells[: self._grid.columns])
+
     def feed(self, data: bytes) -> None:
         """Render the next bytes; sequences and characters may be cut anywhere between two feeds."""
         self._filter.feed(data)
@@ -119,6 +132,27 @@ class Replay:
         """The visible rows as styled cells, filled up to the width."""
         return [_fill_row(list(_read_row(row, self._grid.columns)), self._grid.columns) for row in self._grid.rows]
 
+    def capture(self) -> bytes:
+        """The visible rows with their styles, as `capture-pane -p -e` prints them."""
+        rows = []
+        for row in self.cells():
+            while row and row[-1] == EMPTY:
+                row.pop()
+            parts, style = [], EMPTY
+            for cell in row:
+                now = cell._replace(text=" ", width=1)
+                if now != style:
+                    parts.append(f"\x1b[{_style_codes(now)}m")
+                    style = now
+                parts.append(cell.text)
+            rows.append("".join([*parts, "" if style == EMPTY else "\x1b[0m"]))
+        return "".join(f"{row}\n" for row in rows).encode()
+
+    def draw(self, captured: bytes) -> None:
+        """Show what `capture-pane -p -e -N` printed; the cursor is to be placed after that."""
+        for number, row in enumerate(screen.styled_rows(captured)[: self._grid.lines], 1):
+            self.feed(f"\x1b[{number};1H\x1b[2K{row}\x1b[0m".encode())
+
     @property
     def cursor(self) -> CursorPosition:
         """Where the cursor is; behind a full row `x` is the number of columns, as tmux tells it."""
@@ -131,7 +165,24 @@ class Replay:
         return self._grid.saved is not None
 
 
+_ATTRIBUTES = (("bold", 1), ("italic", 3), ("underline", 4), ("reverse", 7), ("strikethrough", 9))
+
+
+def _style_codes(style: Cell) -> str:
+    """The parameters of an SGR that sets this style, whatever was in effect (ECMA-48, 8.3.117)."""
+    codes = ["0", *(str(code) for name, code in _ATTRIBUTES if getattr(style, name))]
+    for colour, base, bright, extended in ((style.fg, 30, 90, 38), (style.bg, 40, 100, 48)):
+        name = colour.removeprefix("bright")
+        if colour.startswith("#"):
+            codes.append(f"{extended};2;{int(colour[1:3], 16)};{int(colour[3:5], 16)};{int(colour[5:7], 16)}")
+        elif colour != "default":
+            codes.append(str((base if name == colour else bright) + _COLOURS.index(name)))
+    return ";".join(codes)
+
+
 def _read_row(row: GridRow, columns: int) -> Iterator[Cell]:
     for char in row.cells[:columns]:
-        if char.data:
+        if char is UNKNOWN:
+            yield EMPTY
+        elif char.data:
             yield Cell(char.data, cell_width(char), *_cell_style(char))

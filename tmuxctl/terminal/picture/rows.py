@@ -1,6 +1,6 @@
 """The rows of a terminal's grid: how their cells are written, moved and rewrapped, by tmux's rules.
 
-The rules are those measured on tmux 3.3a; its grid.c is their description. Reached by tests only until `screen --at` is built.
+The rules are those measured on tmux 3.3a; its grid.c is their description.
 """
 
 from __future__ import annotations

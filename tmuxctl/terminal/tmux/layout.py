@@ -39,6 +39,12 @@ PANE_OPTIONS = "options.json"
 """What is kept of a pane of another server as options are of a session of ours."""
 
 JOURNAL, WRITER, WRITER_PID = "journal", "journal.sh", "journal.pid"
+TIMELINE, SIZE_SCRIPT = "timeline", "size.sh"
+"""When what happened, and the script by which tmux adds that the terminal has another size."""
+
+KEYFRAMES = "keyframes"
+"""The folder of screens that were seen while the program was quiet, each named by how far the output had come."""
+
 CGROUP = "cgroup"
 """The absolute folder of its control group, if it has one."""
 

@@ -13,8 +13,9 @@ from functools import lru_cache, reduce
 from typing import TYPE_CHECKING
 
 from tmuxctl.errors import Failed, NotFound, Unreachable
-from tmuxctl.terminal.tmux import options
+from tmuxctl.terminal.tmux import layout, options
 from tmuxctl.terminal.tmux.journal import Journal
+from tmuxctl.terminal.tmux.timeline import Timeline
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Command, Guard, GuardRefused, Transport
 from tmuxctl.value import NamedTuple, Value
@@ -212,6 +213,10 @@ class PaneIO:
     def open_journal(self, pane: Pane, folder: str) -> Journal:
         """What the pane of the session in `folder` printed."""
         return Journal(self.transport, folder)
+
+    def open_timeline(self, pane: Pane) -> Timeline:
+        """When what happened in the session of a pane."""
+        return Timeline(self.transport, f"{self.transport.home}/{layout.SESSIONS}/{pane.id}")
 
     def nudge(self) -> None:
         """Make tmux look which programs have ended: 3.3a overlooks an end now and then, until another process of its own

@@ -144,6 +144,10 @@ class Printer:
     def print_screen(self, result: Any) -> None:
         for row in result.scrollback or ():
             write(f"{shown(row)}\n")
+        if result.moment is not None:
+            self._note(f"as it was at {result.at or 'an unknown time'}: {flat(result.moment)}")
+        if result.approximate:
+            self._note("a part of this screen is not known: it was drawn before what the journal can tell")
         self._text(result.ansi if result.ansi is not None else result.text)
 
     @prints(results.Output)
@@ -151,6 +155,11 @@ class Printer:
         if result.truncated:
             self._note("older output is gone: more was printed than the journal keeps")
         self._text(result.data or result.text)
+
+    @prints(results.Marked)
+    def print_marked(self, result: Any) -> None:
+        if not self.options.quiet:
+            self._lines(f"{result.session}: {flat(result.text)} is {result.cursor}")
 
     @prints("cursor")
     def print_read(self, result: Any) -> None:

@@ -1,0 +1,77 @@
+"""When each line of a session's output was printed: known at some moments, and estimated between them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from tmuxctl.control.output import printed
+from tmuxctl.control.output.moments import History
+from tmuxctl.control.sessions import finding
+from tmuxctl.operations import current
+from tmuxctl.results import Output
+from tmuxctl.terminal.tmux.journal import Journal
+from tmuxctl.value import changed
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+    from tmuxctl.terminal.tmux.server import Pane
+
+
+class TimeScale:
+    """The time of each point in a session's output, in seconds of the wall clock: known at some offsets, and spread evenly
+    between two of them. `known` is pairs of an offset and a time, by their offsets."""
+
+    def __init__(self, known: Sequence[tuple[int, float]]) -> None:
+        self._offsets: list[int] = []
+        self._times: list[float] = []
+        for offset, at in known:
+            # a clock that was set back, or a time in whole seconds
+            at = max(at, self._times[-1]) if self._times else at
+            self._offsets.append(offset)
+            self._times.append(at)
+
+    def time_at(self, offset: int) -> tuple[float, bool]:
+        """The time at an offset, and whether it is known."""
+        after = bisect_right(self._offsets, offset)
+        if after and self._offsets[after - 1] == offset:
+            return self._times[after - 1], True
+        if not after or after == len(self._offsets):
+            return self._times[0 if not after else -1], False
+        begin, end = self._offsets[after - 1], self._offsets[after]
+        share = (offset - begin) / (end - begin)
+        return self._times[after - 1] + share * (self._times[after] - self._times[after - 1]), False
+
+
+def stamp_output(machine: Machine, pane: Pane, journal: Journal, start: int, *, follow: bool) -> Iterator[Output]:
+    """The output from an offset on, each line behind its time of day; with `follow` until the program ends, with the time at
+    which each new line came. A line is what a program ended with a newline, whatever else it drew."""
+    history = History(machine, pane.id)
+    scale = TimeScale([(point.offset, point.at) for point in history.list_known() if point.at is not None])
+    offset, rest, truncated = start, b"", False
+    for part in printed.read_parts(journal, start):
+        if part.truncated:
+            offset, rest, truncated = part.start, b"", True
+        *lines, rest = (rest + part.data).split(b"\n")
+        rows = []
+        for line in lines:
+            rows.append(_stamp(printed.printed_text(line, pane), *scale.time_at(offset)))
+            offset += len(line) + 1
+        yield Output(pane.name, "".join(rows), finding.cursor_at(pane, offset), truncated, complete=not follow)
+        truncated = False
+    if not follow:
+        last = _stamp(printed.printed_text(rest, pane), *scale.time_at(offset)) if rest else ""
+        yield Output(pane.name, last, finding.cursor_at(pane, offset + len(rest)))
+        return
+    for piece in printed.follow_output(machine, pane, journal, offset, False, current()):
+        yield changed(
+            piece, text=_stamp(piece.text.removesuffix("\n"), machine.clock.wall(), True) if piece.text else ""
+        )
+
+
+def _stamp(text: str, at: float, known: bool) -> str:
+    """Lines behind the time of day in the local time zone, to the millisecond; `~` before a time that is estimated."""
+    mark = f"{'' if known else '~'}{datetime.fromtimestamp(at):%H:%M:%S.%f}"[:-3]
+    return "".join(f"{mark:>13} {line}\n" for line in text.split("\n"))

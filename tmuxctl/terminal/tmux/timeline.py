@@ -1,0 +1,132 @@
+"""When things happened in a session's output: a file with a line of JSON for each moment whose offset and time are known.
+
+Whoever types, asks, answers or marks adds a line in one step (O_APPEND), so no lock is needed. The file tells how far the
+journal had come at that time; between two known moments the time of a byte can only be estimated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+
+from tmuxctl.errors import TmuxctlError
+from tmuxctl.terminal.tmux import layout
+from tmuxctl.transport.base import Transport
+from tmuxctl.untrusted import fits, parse_json
+from tmuxctl.value import Value
+from tmuxctl.vocabulary import MomentKind
+
+LIMIT = 4 << 20
+"""Bytes that the file may have."""
+
+TEXT_LIMIT = 400
+"""Characters kept of what was typed, asked or noted."""
+
+ANSWER_LIMIT = 64 << 10
+"""Characters kept of an answer."""
+
+NUMBER = (int, float)
+SHAPE = {
+    "kind!": str,
+    "offset!": int,
+    "at!": NUMBER,
+    "text": str,
+    "turn": int,
+    "end": int,
+    "until": NUMBER,
+    "answer": str,
+    "whole": bool,
+    "late": bool,
+    "cols": int,
+    "rows": int,
+}
+
+SIZE_SCRIPT = r"""# Adds to the timeline that the terminal has another size now: COLUMNS ROWS
+LC_ALL=C umask 077
+cd "${0%/*}" || exit 0
+columns=$1 rows=$2 now=$(date +%s)
+case $columns$rows in '' | *[!0-9]*) exit 0 ;; esac
+set -- journal/seg.*
+for segment; do :; done
+[ -f "$segment" ] && [ ! -L timeline ] && { [ ! -e timeline ] || [ -f timeline ]; } || exit 0
+offset=$((1${segment##*.} - 1000000000000000 + $(wc -c <"$segment")))
+printf '{"kind": "size", "late": true, "offset": %d, "at": %d, "cols": %d, "rows": %d}\n' $offset $now $columns $rows >>timeline
+"""
+"""tmux runs it where a person's terminal gives the session another size (window-resized); without a journal it does nothing."""
+
+
+class Moment(Value):
+    """Something that happened when the output had come to `offset`, `at` this time in seconds of the wall clock.
+
+    `text` is what was typed (nothing of a secret), asked or noted. A turn has its number, the offset and time of its
+    end, and its answer; `whole` is False if the answer was longer or not complete. A size has its columns and rows; `late`
+    says that the program may have drawn for it already: the offset was looked at some milliseconds after the change.
+    """
+
+    kind: MomentKind
+    offset: int
+    at: float
+    text: str = ""
+    turn: int = 0
+    end: int = 0
+    until: float = 0.0
+    answer: str = ""
+    whole: bool = True
+    cols: int = 0
+    rows: int = 0
+    late: bool = False
+
+
+class Timeline:
+    """The moments of the session in `folder`; of more than `limit` bytes the older half is dropped."""
+
+    def __init__(self, transport: Transport, folder: str, *, limit: int = LIMIT) -> None:
+        self._transport, self._path, self._limit = transport, f"{folder}/{layout.TIMELINE}", limit
+
+    def add(self, moment: Moment) -> None:
+        """Keep a moment. What was done goes on without it where that fails: a full disk, files that are gone."""
+        import json
+
+        told = {name: value for name, value in moment.__dict__.items() if value != Moment._defaults.get(name)}
+        line = json.dumps(told).encode() + b"\n"
+        with suppress(TmuxctlError, OSError):
+            if self._transport.append(self._path, line) > self._limit:
+                self._shorten()
+
+    def _shorten(self) -> None:
+        """Drop the older half. A moment that another process adds meanwhile may be lost."""
+        kept = self._transport.read(self._path)
+        self._transport.put(self._path, kept[kept.find(b"\n", len(kept) // 2) + 1 :])
+
+    def read(self) -> list[Moment]:
+        """All moments that are kept, by their offsets; lines that are none are left out."""
+        found = []
+        with suppress(TmuxctlError, OSError):
+            for line in self._transport.read(self._path, 0, self._limit * 2).splitlines():
+                if moment := _parse_line(line):
+                    found.append(moment)
+        return sorted(found, key=lambda moment: moment.offset)
+
+
+def _parse_line(line: bytes) -> Moment | None:
+    try:
+        told = parse_json(line)
+    except ValueError:
+        return None
+    kind = MomentKind.of(told.get("kind")) if fits(told, SHAPE) else None
+    if kind is None or min(told["offset"], told["at"], told.get("end", 0)) < 0:
+        return None
+    return Moment(**{**{name: told[name] for name in Moment._names if name in told}, "kind": kind})
+
+
+def shorten(text: str, limit: int = TEXT_LIMIT) -> str:
+    """As much of a text as a moment keeps."""
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def size_at(moments: Sequence[Moment], offset: int, size: tuple[int, int]) -> tuple[int, int]:
+    """Columns and rows of the terminal when the output had come to `offset`; `size` is what it is if nothing tells."""
+    sizes = [moment for moment in moments if moment.kind is MomentKind.SIZE and moment.cols > 0 and moment.rows > 0]
+    before = [moment for moment in sizes if moment.offset <= offset]
+    found = before[-1] if before else sizes[0] if sizes else None
+    return (found.cols, found.rows) if found else size
