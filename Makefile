@@ -65,7 +65,8 @@ PROGRAM_NEEDS := dpkg-deb=dpkg fzf gpg htop irb=ruby lldb lua5.4 mariadb=mariadb
 	passwd pg_createcluster=postgresql psql=postgresql-client redis-cli=redis-tools redis-server ssh=openssh-client \
 	sshd=openssh-server su=util-linux sudo top=procps vim.tiny=vim-tiny whiptail
 # not every distribution has it, and apt-get installs all of a list or nothing
-BROWSER_NEEDS := -- chromium-headless-shell
+BROWSER_NEEDS := -- chromium-headless-shell npm
+PLAYER_PACKAGE := asciinema-player@3.18.0
 STATES_NEEDS := tmux -- calcurse cfdisk=fdisk cryptsetup=cryptsetup-bin curl dash dialog emacs=emacs-nox expect fish gawk gdb git gpg \
 	htop irb=ruby irssi jed joe kak=kakoune less lftp lua5.4 lynx make man=man-db mc mg micro multitail nano ne neomutt nnn node=nodejs \
 	nvim=neovim openssl parallel parted pg_createcluster=postgresql pinentry-curses pinentry-tty ps=procps psql=postgresql-client \
@@ -139,6 +140,7 @@ plays:
 browsers:
 	@$(SETUP) system tmux $(BROWSER_NEEDS)
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
+	@$(SETUP) npm "$(VENV)/player-node" $(PLAYER_PACKAGE)
 	$(BIN)/python -m pytest $(BROWSER_TESTS)
 
 test-faults:

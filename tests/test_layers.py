@@ -63,7 +63,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("sessions",),
         ("observation",),
         ("output",),
-        ("lifecycle",),
+        ("lifecycle", "recordings"),
         ("waiting",),
         ("input",),
         ("turns",),
@@ -116,6 +116,9 @@ HOT = (
 """The parts `ls show send screen wait --now` are made of: every module in them, and whatever it loads, stays light."""
 
 COLD = (
+    "tmuxctl.control.recordings.frames",
+    "tmuxctl.surfaces.cli.top.player",
+    "tmuxctl.terminal.picture.film",
     "tmuxctl.terminal.picture.filter",
     "tmuxctl.terminal.picture.grid",
     "tmuxctl.terminal.picture.page",
@@ -143,6 +146,7 @@ OPENED_ELSEWHERE = {
     "tmuxctl.surfaces.cli.manual.reference._reasons": "our own documentation",
     "tmuxctl.surfaces.testing.assertions.to_match_snapshot": "a file of the tests' own, beside them",
     "tmuxctl.terminal.panes.foreign.hold_lock": "a lock of ours; opening a FIFO to read and write does not wait (fifo(7))",
+    "tmuxctl.control.recordings.exporting.write_whole": "makes a new file beside the one that the caller names",
     "tmuxctl.transport.local._read_file": "files of /proc",
     "tmuxctl.transport.local.append": "writes at the end; what is no regular file is neither waited for nor written",
     "tmuxctl.transport.local._hold_lock": "a lock in our state folder; opening a FIFO to read and write does not wait (fifo(7))",

@@ -12,7 +12,7 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from enum import Enum
 from functools import lru_cache, partial, wraps
@@ -194,6 +194,16 @@ def _parse_whole(value: Any) -> int:
     raise Usage(f"{ascii(value)[:40]} is not a whole number", reason="bad_number")
 
 
+def _parse_factor(value: Any) -> float:
+    with suppress(ValueError):
+        found = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else 0.0
+        if 0.01 <= found <= 1000:
+            return found
+    raise Usage(
+        f"{ascii(value)[:40]} is not a number from 0.01 to 1000", reason="bad_number", hint="2 is twice as fast"
+    )
+
+
 def _parse_truth(value: Any) -> bool:
     if isinstance(value, bool):
         return value
@@ -233,6 +243,7 @@ SessionNames = Annotated[tuple[str, ...], ValueKind("name", TEXTS.schema, _parse
 NewName = Annotated[str, ValueKind("newname", {"type": "string"}, _parse_text)]
 Input = Annotated[bytes, ValueKind("input", {"type": "string"}, parse_input, from_input=True)]
 Seconds = Annotated[float, ValueKind("duration", {"type": ["number", "string"]}, parse_seconds)]
+Factor = Annotated[float, ValueKind("factor", {"type": "number"}, _parse_factor)]
 SizeText = Annotated[str, ValueKind("colsxrows", {"type": "string"}, lambda value: str(parse_size(_parse_text(value))))]
 Bytes = Annotated[int, ValueKind("bytes", {"type": ["integer", "string"]}, parse_bytes)]
 Pattern = Annotated[str, ValueKind("re", {"type": "string"}, _parse_text)]

@@ -74,6 +74,16 @@ class Marked(Value):
     at: str
 
 
+class Exported(Value):
+    """A recording that was written: its file, how many events or screens it has, and its seconds. `estimated` says that some
+    of its times are: what is known between them was spread evenly."""
+
+    file: str
+    count: int
+    seconds: float
+    estimated: bool
+
+
 class Pieces(Iterator[Output]):
     """One long output in pieces: their texts, or their data, make the whole, and the cursor is that of the last."""
 

@@ -224,6 +224,8 @@ class PageTiming(Value):
     load_seconds: float = 0.5  # processor time is told as a share of at least this long
     note_seconds: float = 10.0  # how long what was said stands in place of the keys
     escape_seconds: float = 0.05  # an escape that nothing follows for this long is the key of that name
+    clock_seconds: float = 0.5  # how often a player writes how far it is
+    film_end_seconds: float = 2.0  # how long the last screen of a moving picture stands before it begins anew
     line_seconds: float = 1.0
     """When a person may begin to wonder what is waited for; how often the line is written again."""
     rare_pause_seconds: float = 5.0

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import html as markup
+import io
 import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +18,9 @@ import pytest
 from programs import LINES
 
 from tmuxctl.control import Control
+from tmuxctl.control.recordings import casts, frames
+from tmuxctl.control.recordings.recording import MARKER, OUTPUT, CastEvent, Recording
+from tmuxctl.terminal.picture import film
 from tmuxctl.terminal.picture.render import BASELINE, HEIGHT, MARGIN, WIDTH, render_html, render_svg
 from tmuxctl.terminal.picture.replay import styled_cells
 
@@ -93,6 +98,24 @@ def browser(place: Path) -> Callable[[str, str], list[Any]]:
     return run
 
 
+@pytest.fixture
+def dump(place: Path) -> Callable[..., str]:
+    """Opens an address in a headless browser; the document as it is then."""
+    program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
+    if program is None:
+        pytest.skip("chromium-headless-shell is not installed")
+
+    def run(address: str, *more: str) -> str:
+        words = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--dump-dom"]
+        done = subprocess.run(
+            [program, *words, *more, f"--user-data-dir={place}/browser", address],
+            capture_output=True, text=True, timeout=60, check=True, env={**os.environ, "DBUS_SESSION_BUS_ADDRESS": "disabled:"},
+        )  # fmt: skip
+        return done.stdout
+
+    return run
+
+
 def seen(places: list[Any]) -> set[Place]:
     """What is drawn, without spaces and without characters outside ASCII, which a font may lack."""
     shown = [Place._make(place) for place in places if place[0].isascii() and place[0] != " "]
@@ -151,3 +174,86 @@ def test_the_picture_in_the_readme_keeps_its_columns_in_a_browser(browser):
     }
     assert len(meant) > 500
     assert of_picture(browser(SVG_PLACES, source)) == seen(sorted(meant))
+
+
+TALK = Recording(
+    30,
+    4,
+    lambda: iter(
+        [
+            CastEvent(0.0, OUTPUT, "first\r\n\x1b[32m\u6f22 green\x1b[0m"),
+            CastEvent(1.0, MARKER, "a <mark>"),
+            CastEvent(1.0, OUTPUT, "\r\nthird </script>"),
+            CastEvent(2.0, OUTPUT, "\x1b[2J\x1b[Hlast"),
+        ]
+    ),
+)
+SCREENS = (["first", "\u6f22 green"], ["first", "\u6f22 green", "third </script>"], ["last"])
+
+
+@pytest.mark.parametrize(
+    ("at", "number", "marker"), [(0, 0, ""), (1.5, 1, "a <mark>"), (2, 2, "a <mark>"), (99, 2, "a <mark>")]
+)
+def test_the_player_of_a_page_shows_what_stood_there_at_a_moment(
+    dump: Callable[[str], str], place: Path, at: float, number: int, marker: str
+) -> None:
+    path = place / "talk.html"
+    with path.open("w") as file:
+        film.write_page(frames.list_frames(TALK, TALK.events()), file, cols=30, rows=4, title="talk")
+    page = dump(f"{path.as_uri()}#t={at}")
+    rows = re.search(r'<div id="rows">(.*?)</div></div>', page, re.DOTALL)
+    assert rows, page
+    lines = markup.unescape(re.sub(r"<[^>]*>", "", rows[1])).split("\n")
+    assert [line.rstrip() for line in lines if line.strip()] == SCREENS[number]
+    assert f'<span id="name">{markup.escape(marker)}</span>' in page
+
+
+PLAYER = Path(sys.prefix) / "player-node" / "node_modules" / "asciinema-player" / "dist" / "bundle"
+PLAYER_PAGE = """<!DOCTYPE html><meta charset="utf-8"><link rel="stylesheet" href="{player}/asciinema-player.css"><div id="p"></div>
+<script src="{player}/asciinema-player.min.js"></script><script>
+AsciinemaPlayer.create({{data: {cast}}}, document.getElementById("p"), {{preload: true, poster: "npt:0:01.5", fit: false}});
+</script>"""
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_the_player_of_asciinema_plays_a_cast_of_ours(
+    dump: Callable[..., str], place: Path, until: Callable[[Callable[[], Any]], Any], version: int
+) -> None:
+    if not PLAYER.exists():
+        pytest.skip("asciinema-player is not installed: make browsers")
+    file = io.StringIO()
+    casts.write_cast(TALK, TALK.events(), file, version=version)
+    cast = json.dumps(file.getvalue()).replace("</", "<\\/")
+    path = place / "player.html"
+    path.write_text(PLAYER_PAGE.format(player=PLAYER.as_uri(), cast=cast))
+
+    def drawn() -> list[str]:
+        page = dump(path.as_uri(), "--allow-file-access-from-files", "--virtual-time-budget=10000")
+        rows = re.findall(r'<span class="ap-line"[^>]*>(.*?)</span></span>', page)
+        return [line for row in rows if (line := markup.unescape(re.sub(r"<[^>]*>", "", row)).rstrip())]
+
+    # the document may be looked at before the player has loaded its other half
+    assert until(lambda: [lines for lines in [drawn()] if "first" in lines]) == [SCREENS[1]]
+
+
+FILM_AT = """
+const picture = new DOMParser().parseFromString(SOURCE, "image/svg+xml");
+const drawn = document.getElementById("drawn").appendChild(document.importNode(picture.documentElement, true));
+const [animation] = document.getAnimations();
+animation.pause();
+const strip = drawn.querySelector(".film");
+for (const at of [0, 500, 999, 1001, 1999, 2001, 3900]) {
+    animation.currentTime = at;
+    found.push(new DOMMatrix(getComputedStyle(strip).transform).f);
+}
+"""
+
+
+def test_the_film_shows_each_screen_for_its_time_in_a_browser(
+    browser: Callable[[str, str], list[Any]], place: Path
+) -> None:
+    path = place / "talk.svg"
+    with path.open("w") as file:
+        film.write_svg(frames.list_frames(TALK, TALK.events()), file, cols=30, rows=4, title="talk")
+    height = 4 * HEIGHT + 2 * MARGIN
+    assert browser(FILM_AT, path.read_text()) == [0, 0, 0, -height, -height, -2 * height, -2 * height]

@@ -21,6 +21,7 @@ from tmuxctl.operations import (
     TEXTS,
     Bytes,
     CursorText,
+    Factor,
     FileName,
     Flag,
     FolderName,
@@ -618,6 +619,45 @@ class Control:
         from tmuxctl.control.output import moments
 
         return moments.mark(self.machine, session, text)
+
+    @_look(
+        right="read",
+        waiting=Waiting("the file to be written"),
+        examples=(
+            "export build build.cast",
+            "export build build.html --since -10m --idle-limit 1s",
+            "export demo.cast demo.svg --speed 2",
+        ),
+    )
+    def export(
+        self,
+        source: Annotated[str, "a session, or an asciicast: a path, or a name that ends in .cast"],
+        file: Annotated[str, "the file to write: .cast, .svg, .html; - is an asciicast on standard output"],
+        *,
+        since: Annotated[str | None, "begin at this moment of the session: see screen --at"] = None,
+        until: Annotated[str | None, "end at this moment of the session"] = None,
+        idle_limit: Annotated[Seconds | None, "shorten pauses to this"] = None,
+        speed: Annotated[Factor, "so many times as fast"] = 1.0,
+        cast_version: Annotated[int, "the version of asciicast: 2 or 3"] = 3,
+    ) -> results.Exported:
+        """Write what a session printed as a recording: an asciicast, an SVG that plays by itself, or a page with a player.
+
+        It reaches as far back as the journal, and needs no preparation. Times are known of what was typed, asked,
+        answered and marked; between them the output counts as evenly spread, and the result says so (estimated). What
+        was typed is in it where the terminal showed it; secrets are not.
+        """
+        from tmuxctl.control.recordings import exporting
+
+        return exporting.export(
+            self.machine,
+            source,
+            file,
+            since=since,
+            until=until,
+            idle_limit=idle_limit,
+            speed=speed,
+            version=cast_version,
+        )
 
     @_look(
         right="read",

@@ -33,6 +33,11 @@ class TimeScale:
             self._offsets.append(offset)
             self._times.append(at)
 
+    def next_known(self, offset: int, default: int) -> int:
+        """The next offset behind this one whose time is known."""
+        after = bisect_right(self._offsets, offset)
+        return self._offsets[after] if after < len(self._offsets) else default
+
     def time_at(self, offset: int) -> tuple[float, bool]:
         """The time at an offset, and whether it is known."""
         after = bisect_right(self._offsets, offset)

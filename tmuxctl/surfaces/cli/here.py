@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import Annotated, Any, Literal
 
-from tmuxctl.operations import TEXTS, Flag, SessionName, ValueKind, operation
+from tmuxctl.operations import TEXTS, Factor, Flag, Seconds, SessionName, ValueKind, operation
 from tmuxctl.surfaces.cli import attaching
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
-from tmuxctl.surfaces.cli.printing.output import tell
+from tmuxctl.surfaces.cli.printing.output import colorful, tell
 
 
 class TerminalOperations(CommandLineOperations):
@@ -55,6 +56,30 @@ class TerminalOperations(CommandLineOperations):
         top.check(self.options)
         with Control(settings=config.load({"tmux.socket": self.options.socket}), resident=True) as control:
             top.run(control, self.options)
+
+    @operation(right="read", group="Look", examples=("play build", "play demo.cast --speed 2 --idle-limit 1s"))
+    def play(
+        self,
+        source: Annotated[str, "a session, or an asciicast: a path, or a name that ends in .cast"],
+        *,
+        speed: Annotated[Factor, "so many times as fast"] = 1.0,
+        idle_limit: Annotated[Seconds | None, "shorten pauses to this"] = None,
+        since: Annotated[str | None, "begin at this moment of the session: see screen --at"] = None,
+        until: Annotated[str | None, "end at this moment of the session"] = None,
+    ) -> None:
+        """Play what a session printed, or an asciicast, on this terminal.
+
+        Only the screens are drawn: what else a recording holds does nothing to your terminal. Keys: space pauses, . goes to
+        the next change, + and - change the speed, q quits.
+        """
+        from tmuxctl.control.recordings import exporting
+        from tmuxctl.surfaces.cli.top import player, top
+
+        top.check(self.options, "play", f"to look at it elsewhere: tmuxctl export {source} FILE.html")
+        exporting.check_idle_limit(idle_limit)
+        with self.connect(self.options) as control:
+            recording = exporting.open_recording(control.machine, source, since=since, until=until)
+            player.play(recording, speed=speed, idle_limit=idle_limit, colors=colorful(sys.stdout, self.options))
 
     @operation(
         right="read",

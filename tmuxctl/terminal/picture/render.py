@@ -47,8 +47,8 @@ i.c {{ display: inline-block; font-style: inherit; overflow: hidden; vertical-al
 
 def render_html(captured: bytes, cols: int, title: str, tmux: Version = None) -> str:
     """What `capture-pane -p -e` printed as an HTML page; `cols` is the screen's width in cells."""
-    rows = "\n".join("".join(_render_spans(row)) for row in styled_cells(captured, cols, tmux))
-    return _PAGE.format(title=_escape_markup(title), rows=rows, font=FONT, background=BACKGROUND, foreground=FOREGROUND)
+    rows = "\n".join("".join(render_spans(row)) for row in styled_cells(captured, cols, tmux))
+    return _PAGE.format(title=escape_markup(title), rows=rows, font=FONT, background=BACKGROUND, foreground=FOREGROUND)
 
 
 def render_svg(captured: bytes, cols: int, rows: int, title: str, tmux: Version = None) -> str:
@@ -56,7 +56,7 @@ def render_svg(captured: bytes, cols: int, rows: int, title: str, tmux: Version 
     grid = styled_cells(captured, cols, tmux)
     columns = max([cols, *(sum(cell.width for cell in row) for row in grid)])
     width, height = columns * WIDTH + 2 * MARGIN, max(rows, len(grid)) * HEIGHT + 2 * MARGIN
-    name = _escape_markup(title)
+    name = escape_markup(title)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
         f'role="img" aria-label="{name}">',
@@ -65,21 +65,23 @@ def render_svg(captured: bytes, cols: int, rows: int, title: str, tmux: Version 
         f'<g font-family="{FONT}" font-size="{SIZE}" fill="{FOREGROUND}">',
     ]
     for y, row in enumerate(grid):
-        parts += _render_svg_row(row, MARGIN + y * HEIGHT)
+        parts += render_svg_row(row, MARGIN + y * HEIGHT)
     return "\n".join([*parts, "</g>", "</svg>", ""])
 
 
-def _render_spans(row: list[Cell]) -> Iterator[str]:
+def render_spans(row: list[Cell]) -> Iterator[str]:
+    """The parts of a row in a page: text, and spans with its styles."""
     for (style, single), run in _group_runs(row):
         text = "".join(cell.text for cell in run)
         width = run[0].width
         # any glyph that a font may make wider or narrower stands in a box of its own
-        shown = _escape_markup(text) if single else f'<i class="c" style="width:{width}ch">{_escape_markup(text)}</i>'
+        shown = escape_markup(text) if single else f'<i class="c" style="width:{width}ch">{escape_markup(text)}</i>'
         css = _style_rules(style)
         yield f'<span style="{css}">{shown}</span>' if css else shown
 
 
-def _render_svg_row(row: list[Cell], top: int) -> Iterator[str]:
+def render_svg_row(row: list[Cell], top: int) -> Iterator[str]:
+    """The elements of a row in a picture, `top` units below its upper edge."""
     x = MARGIN
     for (style, _), run in _group_runs(row):
         text = "".join(cell.text for cell in run)
@@ -91,7 +93,7 @@ def _render_svg_row(row: list[Cell], top: int) -> Iterator[str]:
             length = f'textLength="{columns * WIDTH}" lengthAdjust="spacingAndGlyphs"'
             # browsers ignore xml:space on the group: runs of spaces become one there (measured with Chromium)
             attributes = f'x="{x}" y="{top + BASELINE}" {length} xml:space="preserve"{_style_attributes(style)}'
-            yield f"<text {attributes}>{_escape_markup(text)}</text>"
+            yield f"<text {attributes}>{escape_markup(text)}</text>"
         x += columns * WIDTH
 
 
@@ -142,5 +144,6 @@ def _style_attributes(style: Cell) -> str:
     )
 
 
-def _escape_markup(text: str) -> str:
+def escape_markup(text: str) -> str:
+    """A text for HTML and XML, without what neither may hold and what changes the direction of text."""
     return markup.escape(_UNSAFE.sub("", text), quote=True)

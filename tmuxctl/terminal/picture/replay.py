@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -89,6 +89,7 @@ class Replay:
     def __init__(self, cols: int, rows: int, *, history: int = 20000) -> None:
         self._grid = Grid(cols, rows, history)
         self._filter = OutputFilter(self._grid)
+        self._known: dict[int, tuple[list[Char], int, list[Cell]]] = {}
 
     def forget(self) -> None:
         """Nothing is known of what is shown, as when output is rendered from somewhere in its middle on: see `approximate`.
@@ -129,24 +130,20 @@ class Replay:
         return "".join(parts).rstrip("\n")
 
     def cells(self) -> list[list[Cell]]:
-        """The visible rows as styled cells, filled up to the width."""
-        return [_fill_row(list(_read_row(row, self._grid.columns)), self._grid.columns) for row in self._grid.rows]
+        """The visible rows as styled cells, filled up to the width. A row that is as it was the last time, here or elsewhere on
+        the screen, is the same list; none of them is to be changed."""
+        columns, known = self._grid.columns, self._known
+        self._known = {}
+        for row in self._grid.rows:
+            before = known.get(id(row))
+            if before is None or before[0] != row.cells or before[1] != columns:
+                before = [*row.cells], columns, _fill_row(list(_read_row(row, columns)), columns)
+            self._known[id(row)] = before
+        return [self._known[id(row)][2] for row in self._grid.rows]
 
     def capture(self) -> bytes:
         """The visible rows with their styles, as `capture-pane -p -e` prints them."""
-        rows = []
-        for row in self.cells():
-            while row and row[-1] == EMPTY:
-                row.pop()
-            parts, style = [], EMPTY
-            for cell in row:
-                now = cell._replace(text=" ", width=1)
-                if now != style:
-                    parts.append(f"\x1b[{_style_codes(now)}m")
-                    style = now
-                parts.append(cell.text)
-            rows.append("".join([*parts, "" if style == EMPTY else "\x1b[0m"]))
-        return "".join(f"{row}\n" for row in rows).encode()
+        return "".join(f"{format_row(row)}\n" for row in self.cells()).encode()
 
     def draw(self, captured: bytes) -> None:
         """Show what `capture-pane -p -e -N` printed; the cursor is to be placed after that."""
@@ -163,6 +160,24 @@ class Replay:
     def alternate(self) -> bool:
         """Whether the alternate screen is shown."""
         return self._grid.saved is not None
+
+
+def format_row(row: Sequence[Cell], columns: int | None = None) -> str:
+    """A row as text with SGR sequences (ECMA-48), which ends in a reset if a style is in effect; of the first `columns` only."""
+    end = len(row)
+    while end and row[end - 1] == EMPTY:
+        end -= 1
+    parts, style, used = list[str](), EMPTY, 0
+    for cell in row[:end]:
+        used += cell.width
+        if columns is not None and used > columns:
+            break
+        now = cell._replace(text=" ", width=1)
+        if now != style:
+            parts.append(f"\x1b[{_style_codes(now)}m")
+            style = now
+        parts.append(cell.text)
+    return "".join([*parts, "" if style == EMPTY else "\x1b[0m"])
 
 
 _ATTRIBUTES = (("bold", 1), ("italic", 3), ("underline", 4), ("reverse", 7), ("strikethrough", 9))

@@ -161,6 +161,13 @@ class Printer:
         if not self.options.quiet:
             self._lines(f"{result.session}: {flat(result.text)} is {result.cursor}")
 
+    @prints(results.Exported)
+    def print_exported(self, result: Any) -> None:
+        if result.estimated:
+            self._note("times between known moments are estimated")
+        if result.file != "-" and not self.options.quiet:
+            self._lines(f"{flat(result.file)}: {result.seconds:.1f} s")
+
     @prints("cursor")
     def print_read(self, result: Any) -> None:
         self.print_output(result)

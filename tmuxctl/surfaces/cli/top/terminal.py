@@ -96,13 +96,16 @@ class Terminal:
 
     def draw(self, lines: Sequence[Line]) -> None:
         """Put these lines on the terminal; only those that changed are written."""
+        self.show([self._painted(line) for line in lines])
+
+    def show(self, rows: Sequence[str]) -> None:
+        """The same of rows that hold text and SGR sequences only, each no wider than the terminal."""
         out = []
         size = self.size
         if size != self._size:
             self._size, self._drawn = size, []
             out.append("\x1b[m\x1b[2J")
-        for number, line in enumerate(lines):
-            text = self._painted(line)
+        for number, text in enumerate(rows):
             if number >= len(self._drawn) or self._drawn[number] != text:
                 out.append(f"\x1b[{number + 1};1H\x1b[m\x1b[2K{text}")
                 self._drawn[number : number + 1] = [text]
@@ -113,10 +116,10 @@ class Terminal:
         """Draw every line anew the next time."""
         self._size = (0, 0)
 
-    def pressed(self) -> list[str]:
-        """Sleep until keys are pressed or somebody rings, and return the keys: printed characters as they are, others by
-        name (`up`, `enter`, `escape`). EOFError if the terminal is gone."""
-        ready, _, _ = select.select([self._input, self._bell], [], [])
+    def pressed(self, timeout: float | None = None) -> list[str]:
+        """Sleep until keys are pressed, somebody rings or `timeout` seconds have passed, and return the keys: printed characters
+        as they are, others by name (`up`, `enter`, `escape`). EOFError if the terminal is gone."""
+        ready, _, _ = select.select([self._input, self._bell], [], [], timeout)
         if self._bell in ready:
             os.read(self._bell, 4096)
         if self._stopped:

@@ -45,16 +45,20 @@ TEXT_LIMIT = 1000
 """Characters a person may write into a line here."""
 
 
-def check(options: Options) -> None:
+HINT = "tmuxctl ls; for a program: tmuxctl ls --json, tmuxctl watch --json"
+
+
+def check(options: Options, command: str = "top", hint: str = HINT) -> None:
     """Usage unless there is a terminal to draw on and somebody who may be asked."""
-    hint = "tmuxctl ls; for a program: tmuxctl ls --json, tmuxctl watch --json"
     if options.json or not options.prompt:
         option = "--json" if options.json else "--no-input"
-        raise Usage(f"top is for a person at a terminal; {option} excludes that", reason="no_terminal", hint=hint)
+        raise Usage(f"{command} is for a person at a terminal; {option} excludes that", reason="no_terminal", hint=hint)
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
-        raise Usage("top needs a terminal; standard input or output is not one", reason="no_terminal", hint=hint)
+        raise Usage(f"{command} needs a terminal; standard input or output is not one", reason="no_terminal", hint=hint)
     if os.environ.get("TERM", "dumb") in ("dumb", ""):
-        raise Usage("top needs a terminal that can move its cursor (TERM is dumb)", reason="no_terminal", hint=hint)
+        raise Usage(
+            f"{command} needs a terminal that can move its cursor (TERM is dumb)", reason="no_terminal", hint=hint
+        )
 
 
 def run(control: Control, options: Options) -> None:
