@@ -226,6 +226,13 @@ def test_lines_of_a_timeline_that_are_none_are_left_out_and_its_older_half_goes(
     control.new("t", LINES)
     path = folder_of(control, "t") / "timeline"
     bad = [
+        b'{"kind": "mark", "offset": 1, "at": NaN}\n',
+        b'{"kind": "mark", "offset": 1, "at": Infinity}\n',
+        b'{"kind": "mark", "offset": %d, "at": 1}\n' % 10**400,
+        b'{"kind": "turn", "offset": 1, "at": 1, "until": 1e300}\n',
+        b'{"kind": "size", "offset": 1, "at": 1, "cols": 100000, "rows": 1}\n',
+        b'{"kind": "size", "offset": 1, "at": 1, "cols": 10000, "rows": 10000}\n',
+        b'{"kind": "size", "offset": 1, "at": 1}\n',
         b"\xff\n",
         b"{\n",
         b"[]\n",

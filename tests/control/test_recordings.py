@@ -47,6 +47,7 @@ def test_a_recording_of_a_session_plays_to_its_screen(control: Control, place: P
     for number, since in enumerate((None, "mark:half way")):
         path = str(place / f"{number}.cast")
         told = control.export("py", path, since=since, cast_version=version)
+        assert told is not None
         found = casts.read_cast(path)
         assert told.file == path
         assert told.estimated
@@ -101,6 +102,7 @@ def test_pauses_are_shortened_before_the_rest_is_made_quicker() -> None:
         ('{"version": 2, "width": 80}\n', 1),
         ('{"version": 2, "width": 0, "height": 24}\n', 1),
         ('{"version": 3, "term": {"cols": 80, "rows": 1000000}}\n', 1),
+        ('{"version": 3, "term": {"cols": 9999, "rows": 9999}}\n', 1),
         ('{"version": 3, "term": {"cols": 80, "rows": 24}}\n# comment\n\n[1, "o"]\n', 4),
         ('{"version": 3, "term": {"cols": 80, "rows": 24}}\n[-1, "o", "a"]\n', 2),
         ('{"version": 3, "term": {"cols": 80, "rows": 24}}\n[1e999, "o", "a"]\n', 2),
@@ -162,6 +164,13 @@ def test_a_file_is_written_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["out.cast"]
     with pytest.raises(Usage):
         exporting.write_whole(str(tmp_path / "no" / "out.cast"), fails)
+
+
+@ON_TMUX
+def test_standard_output_has_the_cast_alone(control: Control, capsys: pytest.CaptureFixture[str]) -> None:
+    control.new("t", LINES)
+    assert control.export("t", "-") is None
+    assert json.loads(capsys.readouterr().out.splitlines()[0])["version"] == 3
 
 
 @ON_TMUX

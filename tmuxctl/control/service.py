@@ -639,7 +639,7 @@ class Control:
         idle_limit: Annotated[Seconds | None, "shorten pauses to this"] = None,
         speed: Annotated[Factor, "so many times as fast"] = 1.0,
         cast_version: Annotated[int, "the version of asciicast: 2 or 3"] = 3,
-    ) -> results.Exported:
+    ) -> results.Exported | None:
         """Write what a session printed as a recording: an asciicast, an SVG that plays by itself, or a page with a player.
 
         It reaches as far back as the journal, and needs no preparation. Times are known of what was typed, asked,

@@ -11,13 +11,13 @@ from typing import Any, BinaryIO, TextIO
 from tmuxctl import untrusted
 from tmuxctl.control.recordings.recording import EXIT, INPUT, MARKER, OUTPUT, RESIZE, CastEvent, Recording
 from tmuxctl.errors import Usage
+from tmuxctl.terminal.tmux.timeline import is_size
 from tmuxctl.untrusted import fits, parse_json
 
 LINE_LIMIT = 16 << 20
 """Bytes of one line: an event has what a program wrote at once."""
 
 TIME_LIMIT = 1e9
-SIZE_LIMIT = 10_000
 
 HEADER = {
     "version!": int,
@@ -59,7 +59,7 @@ def read_cast(path: str) -> Recording:
     """The recording in a file. Usage `bad_cast` for what is no asciicast of version 2 or 3, `bad_file` if it cannot be read."""
     header = _read_header(path)
     size = header.get("term") or {"cols": header.get("width"), "rows": header.get("height")}
-    if not all(isinstance(size[name], int) and 0 < size[name] <= SIZE_LIMIT for name in ("cols", "rows")):
+    if not all(isinstance(size[name], int) for name in ("cols", "rows")) or not is_size(size["cols"], size["rows"]):
         raise _bad_cast(path, 1, "it names no size of the terminal")
     return Recording(
         size["cols"],
@@ -113,7 +113,7 @@ def _is_event(event: Any) -> bool:
 
 def _is_size(text: str) -> bool:
     found = re.fullmatch(r"([0-9]{1,5})x([0-9]{1,5})", text)
-    return found is not None and all(0 < int(number) <= SIZE_LIMIT for number in found.groups())
+    return found is not None and is_size(int(found[1]), int(found[2]))
 
 
 def _open(path: str) -> BinaryIO:

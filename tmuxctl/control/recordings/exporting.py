@@ -52,8 +52,9 @@ def export(
     idle_limit: float | None,
     speed: float,
     version: int,
-) -> Exported:
-    """Write a recording to a file, whose ending says in which form; `-` is an asciicast on standard output."""
+) -> Exported | None:
+    """Write a recording to a file, whose ending says in which form; `-` is an asciicast on standard output, of
+    which nothing else is told."""
     check_idle_limit(idle_limit)
     form = ".cast" if out == "-" else os.path.splitext(out)[1]
     if form not in FORMS:
@@ -67,7 +68,10 @@ def export(
     def write(file: TextIO) -> tuple[int, float]:
         return _write(recording, pace(recording.events(), idle_limit=idle_limit, speed=speed), file, form, version)
 
-    count, seconds = write(sys.stdout) if out == "-" else write_whole(os.path.expanduser(out), write)
+    if out == "-":
+        write(sys.stdout)
+        return None
+    count, seconds = write_whole(os.path.expanduser(out), write)
     return Exported(out, count, round(seconds, 3), recording.estimated)
 
 

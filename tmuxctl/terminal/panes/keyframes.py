@@ -13,6 +13,7 @@ from tmuxctl.terminal.panes.captures import capture_session
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.terminal.tmux.pane_io import PaneIO
 from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.terminal.tmux.timeline import is_size
 from tmuxctl.transport.base import Transport, read_object
 from tmuxctl.untrusted import fits, to_record
 from tmuxctl.value import Value
@@ -50,7 +51,7 @@ def read(transport: Transport, folder: str, offset: int) -> Keyframe | None:
     """The keyframe at this offset; None if it cannot be read."""
     with suppress(TmuxctlError, OSError, ValueError):
         kept = read_object(transport, f"{folder}/{layout.KEYFRAMES}/{offset:015d}")
-        if fits(kept, SHAPE) and 0 < kept["cols"] <= 10_000 and 0 < kept["rows"] <= 10_000:
+        if fits(kept, SHAPE) and is_size(kept["cols"], kept["rows"]):
             drawn = kept["drawn"].encode("utf-8", "surrogateescape")
             return Keyframe(
                 **{**{name: kept[name] for name in Keyframe._names if name in kept}, "offset": offset, "drawn": drawn}

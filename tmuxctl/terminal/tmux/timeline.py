@@ -22,6 +22,12 @@ LIMIT = 4 << 20
 TEXT_LIMIT = 400
 """Characters kept of what was typed, asked or noted."""
 
+BOUNDS = {"offset": 10**15, "end": 10**15, "at": 10**11, "until": 10**11}
+"""What a line's numbers stay below: an offset has 15 digits (`journal`), and a time is one that calendars have."""
+
+MOST_COLUMNS, MOST_CELLS = 10_000, 1_000_000
+"""A terminal in which a program can be drawn again has no more."""
+
 ANSWER_LIMIT = 64 << 10
 """Characters kept of an answer."""
 
@@ -114,9 +120,16 @@ def _parse_line(line: bytes) -> Moment | None:
     except ValueError:
         return None
     kind = MomentKind.of(told.get("kind")) if fits(told, SHAPE) else None
-    if kind is None or min(told["offset"], told["at"], told.get("end", 0)) < 0:
+    if kind is None or not all(0 <= told.get(name, 0) < most for name, most in BOUNDS.items()):
+        return None
+    if kind is MomentKind.SIZE and not is_size(told.get("cols", 0), told.get("rows", 0)):
         return None
     return Moment(**{**{name: told[name] for name in Moment._names if name in told}, "kind": kind})
+
+
+def is_size(cols: int, rows: int) -> bool:
+    """Whether so many columns and rows are those of a terminal that can be drawn."""
+    return 0 < cols <= MOST_COLUMNS and 0 < rows <= MOST_COLUMNS and cols * rows <= MOST_CELLS
 
 
 def shorten(text: str, limit: int = TEXT_LIMIT) -> str:
@@ -126,7 +139,7 @@ def shorten(text: str, limit: int = TEXT_LIMIT) -> str:
 
 def size_at(moments: Sequence[Moment], offset: int, size: tuple[int, int]) -> tuple[int, int]:
     """Columns and rows of the terminal when the output had come to `offset`; `size` is what it is if nothing tells."""
-    sizes = [moment for moment in moments if moment.kind is MomentKind.SIZE and moment.cols > 0 and moment.rows > 0]
+    sizes = [moment for moment in moments if moment.kind is MomentKind.SIZE]
     before = [moment for moment in sizes if moment.offset <= offset]
     found = before[-1] if before else sizes[0] if sizes else None
     return (found.cols, found.rows) if found else size

@@ -165,7 +165,7 @@ class Printer:
     def print_exported(self, result: Any) -> None:
         if result.estimated:
             self._note("times between known moments are estimated")
-        if result.file != "-" and not self.options.quiet:
+        if not self.options.quiet:
             self._lines(f"{flat(result.file)}: {result.seconds:.1f} s")
 
     @prints("cursor")
