@@ -20,6 +20,7 @@ cp mine.yaml ~/.config/tmuxctl/profiles/
 printf '%s\n' '"Run it at lower priority."' 'from dataclasses import replace' 'from typing import Annotated' 'KIND = "wrap"' \
   'def transform(spec, *, level: Annotated[int, "1-19"] = 10):' \
   '    return replace(spec, argv=("nice", "-n", str(level), *spec.argv))' >~/.config/tmuxctl/plugins/nice.py
+printf '%s\n' '{"version": 2, "width": 60, "height": 9}' '[0.1, "o", "$ make\r\n"]' '[9, "o", "made\r\n"]' >demo.cast
 script() { printf '%s\n' '#!/bin/sh' "$2" >"$1"; chmod +x "$1"; }
 script run-tests 'echo passed'
 script deploy.sh 'echo deployed'
@@ -72,6 +73,7 @@ BEFORE: Mapping[str, str] = {
     "watch --state input": "tmuxctl new build -- sh -c 'read line'",
     "wait db --text 'rows? in set'": "tmuxctl send db '.print 2 rows in set'",
     "keys db Up Enter --wait-text '^42$' --screen": "tmuxctl ask db 'select 6*7;'",
+    "screen db --at -1": "tmuxctl ask db 'select 1;'; tmuxctl ask db 'select 2;'",
     "wait build --exit --timeout 10m": "tmuxctl send build exit",
     "read build --follow": "tmuxctl send build './work; exit'",
     "log build -n 20 -f": "tmuxctl send build './work; exit'",

@@ -45,6 +45,7 @@ class Left(NamedTuple):
 AT_TERMINAL: Mapping[str, Left] = {
     "tmuxctl attach ": Left(("C-b", "d")),
     "tmuxctl top": Left(("q",)),
+    "tmuxctl play ": Left(("q",)),
     "tmuxctl watch": Left(("C-c",), full_screen=False, status=130),
 }
 """What is typed at a terminal, unless its output goes elsewhere, and how it is left."""

@@ -503,8 +503,8 @@ class Control:
             "screen db",
             "screen db --svg db.svg",
             "screen db --scrollback 200",
-            "screen fix --at -1",
-            "screen fix --at 14:05",
+            "screen db --at -1",
+            "screen db --at 14:05",
         ),
     )
     def screen(
