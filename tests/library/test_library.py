@@ -11,11 +11,14 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 import tmuxctl
 from tmuxctl.surfaces.library import client as clients
+from tmuxctl.surfaces.testing.assertions import SessionAssertions, Snapshots
+from tmuxctl.value import changed
 
 PUBLIC = {
     "Asking", "Client", "Conflict", "DecisionNeeded", "Denied", "EOF", "Exited", "Failed", "NotFound", "Screen", "TIMEOUT",
@@ -388,3 +391,25 @@ def test_the_first_of_several_that_asks_is_told(shared: None) -> None:
         await client.close()
 
     asyncio.run(play())
+
+
+def test_how_a_program_ended_is_waited_for_where_tmux_does_not_know_it_yet(
+    client: tmuxctl.Client, tmp_path: Path
+) -> None:
+    """A terminal is closed a moment before its program has ended, on a busy machine a long one."""
+    ended = client.new("t", ["sh", "-c", "exit 3"])
+    ended.wait("exit")
+    untold = iter([None, None])
+
+    class Late:
+        screen, id, client = ended.screen, ended.id, ended.client
+
+        @property
+        def info(self) -> Any:
+            return changed(ended.info, exit_status=next(untold, 3))
+
+    late = SessionAssertions(cast("tmuxctl.TerminalSession", Late()), Snapshots(tmp_path, update=False, style=False))
+    late.to_have_exited(3)
+    untold = iter([None] * 100)
+    with pytest.raises(AssertionError, match="how it ended is not known"):
+        late.to_have_exited(3, timeout=0.2)

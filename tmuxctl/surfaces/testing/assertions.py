@@ -62,6 +62,14 @@ class SessionAssertions:
         __tracebackhide__ = True
         self.to_be("exited", timeout=timeout)
         facts = self._session.info
+
+        def is_told(_: TerminalScreen) -> bool:
+            nonlocal facts
+            facts = self._session.info
+            return bool(facts.signal) or facts.exit_status is not None
+
+        # a terminal is closed before its program has ended; tmux knows how only then
+        self._wait(is_told, "to have exited with a status", timeout, lambda: "how it ended is not known")
         ended = f"signal {facts.signal}" if facts.signal else f"status {facts.exit_status}"
         if facts.signal or facts.exit_status != status:
             _fail(
