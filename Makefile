@@ -15,7 +15,8 @@
 # make test-mcp    `tmuxctl mcp`, and independent clients of it, from npm and PyPI: tests/mcp_clients/README.md
 # make test-tmux TMUX_BINARY=PATH   the tests that drive tmux, on another tmux
 # make states   play real programs whose state is known, and score what is said of it (six minutes)
-# make coverage   which lines and branches `make test` and `make test-rest` reach; fails below a floor. COVERAGE_ARGS=tests/reading: what some reach
+# make coverage   which lines and branches `make test`, test-rest, test-library and test-mcp reach; fails below a floor.
+#                 COVERAGE_ARGS=tests/reading: what some reach
 # make mutants    which small changes of reading/ and terminal/input no test notices (hours); SAMPLE=50: of 50 in each module;
 #                 MUTANTS='tmuxctl.reading.text.echo*': of some
 # make man      the manual pages, in build/man; an installation has them
@@ -92,7 +93,7 @@ REST_TESTS := tests/plugins \
 	tests/upgrade $(patsubst %,tests/test_%.py,packaging recipes install release)
 OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(LIBRARY_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
 CORE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m 'not pipe'
-COVERED_TESTS := $(filter-out $(REST_TESTS:%=--ignore=%),$(CORE_TESTS))
+COVERED_TESTS := $(filter-out $(patsubst %,--ignore=%,$(REST_TESTS) $(LIBRARY_TESTS) $(MCP_TESTS)),$(CORE_TESTS))
 PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
 # tools for a release and for what runs on GitHub, in an environment of their own
 RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'

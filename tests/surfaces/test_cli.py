@@ -973,7 +973,7 @@ def test_what_a_quick_command_loads_ahead_it_needs(shell, cat, words):
         "print([name for name in ahead if name not in sys.modules])"
     )
     command = [sys.executable, "-c", code, *words.split()]
-    done = subprocess.run(command, env=shell.environment, capture_output=True, check=False)
+    done = subprocess.run(command, env=unmeasured(shell.environment), capture_output=True, check=False)
     assert done.stdout.decode().splitlines()[-1] == "[]", done.stderr
 
 
@@ -983,7 +983,7 @@ def test_a_program_that_was_started_before_is_started_without_yaml(shell, cat):
         "print([name for name in 'dataclasses libtmux shutil yaml'.split() if name in sys.modules])"
     )
     command = [sys.executable, "-c", code, "new", "again", "--", "cat"]
-    done = subprocess.run(command, env=shell.environment, capture_output=True, check=False)
+    done = subprocess.run(command, env=unmeasured(shell.environment), capture_output=True, check=False)
     assert done.stdout.decode().splitlines()[-1] == "[]", done.stderr
 
 
