@@ -119,6 +119,13 @@ def test_what_is_no_asciicast_is_refused_with_its_line(tmp_path: Path, text: str
     assert f"line {line}: " in refused.value.message
 
 
+@pytest.mark.parametrize("began", ["NaN", "Infinity", "-1", "1e300", '"now"'])
+def test_a_time_of_no_calendar_is_left_out(tmp_path: Path, began: str) -> None:
+    path = tmp_path / "other.cast"
+    path.write_text(f'{{"version": 2, "width": 80, "height": 24, "timestamp": {began}}}\n')
+    assert casts.read_cast(str(path)).began is None
+
+
 def test_a_cast_may_hold_what_others_write(tmp_path: Path) -> None:
     path = tmp_path / "other.cast"
     lines = [
@@ -162,8 +169,12 @@ def test_a_file_is_written_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
         exporting.write_whole(str(path), fails)
     assert path.read_text() == "before"
     assert os.listdir(tmp_path) == ["out.cast"]
-    with pytest.raises(Usage):
-        exporting.write_whole(str(tmp_path / "no" / "out.cast"), fails)
+    (tmp_path / "folder.cast").mkdir()
+    for place in ("no/out.cast", "folder.cast"):
+        with pytest.raises(Usage) as refused:
+            exporting.write_whole(str(tmp_path / place), lambda file: (0, 0.0))
+        assert refused.value.reason == "bad_file"
+    assert sorted(os.listdir(tmp_path)) == ["folder.cast", "out.cast"]
 
 
 @ON_TMUX
@@ -186,6 +197,8 @@ def test_what_cannot_be_exported_is_told(control: Control, place: Path) -> None:
         assert refused.value.reason == reason
     with pytest.raises(Usage):
         control.export("t", "out.cast", idle_limit=0.0)
+    with pytest.raises(Usage):
+        control.export("t", "out.cast", cast_version=7)
     with pytest.raises(NotFound):
         control.export("t", "out.cast", since="mark:none")
     assert not [path for path in os.listdir() if path.startswith("out.")]

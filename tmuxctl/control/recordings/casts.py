@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, TextIO
 
 from tmuxctl import untrusted
-from tmuxctl.control.recordings.recording import EXIT, INPUT, MARKER, OUTPUT, RESIZE, CastEvent, Recording
+from tmuxctl.control.recordings.recording import EXIT, RESIZE, CastEvent, Recording
 from tmuxctl.errors import Usage
-from tmuxctl.terminal.tmux.timeline import is_size
+from tmuxctl.terminal.tmux.timeline import BOUNDS, is_size
 from tmuxctl.untrusted import fits, parse_json
 
 LINE_LIMIT = 16 << 20
@@ -58,6 +58,7 @@ def write_cast(
 def read_cast(path: str) -> Recording:
     """The recording in a file. Usage `bad_cast` for what is no asciicast of version 2 or 3, `bad_file` if it cannot be read."""
     header = _read_header(path)
+    began = header.get("timestamp")
     size = header.get("term") or {"cols": header.get("width"), "rows": header.get("height")}
     if not all(isinstance(size[name], int) for name in ("cols", "rows")) or not is_size(size["cols"], size["rows"]):
         raise _bad_cast(path, 1, "it names no size of the terminal")
@@ -65,7 +66,7 @@ def read_cast(path: str) -> Recording:
         size["cols"],
         size["rows"],
         lambda: _read_events(path, header["version"]),
-        float(header["timestamp"]) if isinstance(header.get("timestamp"), (int, float)) else None,
+        float(began) if isinstance(began, (int, float)) and 0 <= began < BOUNDS["at"] else None,
         header.get("title") or "",
         header.get("command") or "",
     )
@@ -129,6 +130,3 @@ def _bad_cast(path: str, line: int, why: str) -> Usage:
         reason="bad_cast",
         hint="make one: tmuxctl export NAME FILE.cast",
     )
-
-
-__all__ = ["EXIT", "INPUT", "MARKER", "OUTPUT", "RESIZE", "read_cast", "write_cast"]

@@ -56,6 +56,10 @@ def export(
     """Write a recording to a file, whose ending says in which form; `-` is an asciicast on standard output, of
     which nothing else is told."""
     check_idle_limit(idle_limit)
+    if version not in (2, 3):
+        raise Usage(
+            f"there is no asciicast of version {version} to write", reason="bad_number", hint="--cast-version 2"
+        )
     form = ".cast" if out == "-" else os.path.splitext(out)[1]
     if form not in FORMS:
         raise Usage(
@@ -96,14 +100,18 @@ def write_whole(path: str, write: Callable[[TextIO], tuple[int, float]]) -> tupl
     try:
         handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     except OSError as error:
-        raise Usage(
-            f"{ascii(path)} cannot be written: {error.strerror}", reason="bad_file", hint="name another file"
-        ) from None
+        raise _unwritable(path, error) from None
     try:
         with os.fdopen(handle, "w", encoding="utf-8", errors="replace", newline="\n") as file:
             found = write(file)
         os.replace(part, path)
-    except BaseException:
+    except BaseException as error:
         os.unlink(part)
+        if isinstance(error, OSError):
+            raise _unwritable(path, error) from None
         raise
     return found
+
+
+def _unwritable(path: str, error: OSError) -> Usage:
+    return Usage(f"{ascii(path)} cannot be written: {error.strerror}", reason="bad_file", hint="name another file")
