@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -292,3 +293,33 @@ def test_a_moment_is_a_time_of_day_or_so_long_ago(text: str, seconds: float) -> 
     noon = datetime(2026, 11, 26, 12).timestamp()
     assert moments.parse_moment(text, noon) == noon + seconds
     assert moments.parse_moment("2026-11-26T12:00:00", 0.0) == noon
+
+
+@pytest.mark.on("memory", "tmux", "pipe")
+def test_what_was_typed_is_kept_however_the_machine_is_reached(control: Control) -> None:
+    control.new("t", LINES)
+    control.send("t", b"typed")
+    session = control.show("t").id
+    found = Timeline(control.machine.transport, f"{control.machine.transport.home}/sessions/{session}").read()
+    assert [(moment.kind, moment.text) for moment in found][1:] == [(MomentKind.INPUT, "typed")]
+
+
+def test_the_sizes_that_a_person_gives_a_session_are_kept(
+    control: Control, until: Callable[[Callable[[], Any]], Any]
+) -> None:
+    control.new("t", LINES, size="100x30")
+    socket = control.machine.transport.socket
+    outer = ("tmux", "-L", "outer", "-f", "/dev/null")
+    words = ("new-session", "-d", "-x", "70", "-y", "22", f"tmux -L {socket} attach -t =t")
+    subprocess.run(
+        (*outer, *words), check=True, env={name: value for name, value in os.environ.items() if name != "TMUX"}
+    )
+
+    def sizes() -> list[tuple[int, int]]:
+        return [(moment.cols, moment.rows) for moment in kept(control, "t") if moment.kind is MomentKind.SIZE]
+
+    try:
+        until(lambda: sizes() == [(100, 30), (70, 21)])
+    finally:
+        subprocess.run((*outer, "kill-server"), check=False)
+    until(lambda: sizes() == [(100, 30), (70, 21), (100, 30)])
