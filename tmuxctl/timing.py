@@ -170,6 +170,8 @@ class TmuxTiming(Value):
 
     nudge_seconds: float = 2.0
     """How long tmux may take to start and end a process of its own before it is taken to have overlooked that end."""
+    status_seconds: float = 2.0  # how long the status of a program that closed its terminal and is ending is asked for
+    status_pause_seconds: float = 0.01  # the pause between two such questions
     lease_seconds: int = 10  # how long a lease on a session's input lasts unless renewed
     human_seconds: int = 2  # a person who pressed a key this recently is still typing; tmux counts in whole seconds
     open_seconds: float = 3.0  # how long a control client may take to open

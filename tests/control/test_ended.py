@@ -37,6 +37,29 @@ def test_an_end_is_seen_the_same_way_elsewhere(control: Control) -> None:
         assert (ended.exit_status, ended.signal) == (status, signal)
 
 
+CLOSES_ITS_TERMINAL = """
+import os, signal, time
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+os.closerange(0, 3)
+until = time.monotonic() + 0.7
+while time.monotonic() < until:
+    pass
+os._exit(7)
+"""
+
+
+@pytest.mark.parametrize("ask", ["show", "ls", "wait"])
+@pytest.mark.on("tmux", "pipe", "resident")
+def test_the_status_of_a_program_that_closes_its_terminal_before_it_ends(control: Control, ask: str) -> None:
+    """It counts as ended with its terminal: who asks just then is told the status all the same."""
+    control.new("t", ("python3", "-c", CLOSES_ITS_TERMINAL))
+    if ask == "wait":
+        assert control.wait("t", exit=True).exit_status == 7
+        return
+    look = {"show": lambda: control.show("t"), "ls": lambda: control.ls().sessions[0]}[ask]
+    assert next(now for now in iter(look, None) if now.state.value == "exited").exit_status == 7
+
+
 @pytest.mark.on("memory", "tmux")
 def test_what_an_ended_program_printed_stays_readable(control: Control) -> None:
     control.new("t", ("sh", "-c", "echo some words; exit 4"))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import NoneType
-from typing import Any
+from typing import Any, TypeGuard
 
 from tmuxctl.errors import NotFound
 from tmuxctl.model import natural_key
 from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux.pane_io import PaneIO, field_format, session_target
+from tmuxctl.timing import TIMING
 from tmuxctl.transport.versions import parse_version
 from tmuxctl.untrusted import fits, parse_json
 from tmuxctl.value import Value, changed
@@ -94,6 +97,9 @@ FIELDS = tuple(READERS)
 FORMAT = "\t".join(map(field_format, FIELDS))
 """Only numbers, names of ours, a device path, a version and our ASCII JSON: nothing a program chose can hold the tab."""
 
+
+ENDING_STATES = frozenset("RDZX")
+"""The states, as /proc tells them, of a process that is on its way out: it runs its last instructions, or waits to be reaped."""
 
 CHANGING = (
     options.ID,
@@ -204,10 +210,7 @@ def list_names(io: PaneIO) -> dict[str, NameOwner]:
 
 def list_panes(io: PaneIO) -> list[Pane]:
     """The facts of every session of ours, by name; hidden ones (`_...`) left out."""
-    panes = _parse_panes(io)
-    if any(map(_lacks_status, panes)):
-        io.nudge()
-        panes = _parse_panes(io)
+    panes = _ask_statuses(io, _parse_panes(io), partial(_parse_panes, io))
     return sorted(
         (pane for pane in panes if pane and not pane.name.startswith("_")), key=lambda pane: natural_key(pane.name)
     )
@@ -228,15 +231,32 @@ def parse_facts(io: PaneIO, name: str, before: Pane | None, values: Sequence[str
 
 
 def parse_with_status(io: PaneIO, values: Sequence[str]) -> Pane | None:
-    """The pane by these values; a dead one without a status is asked again: tmux 3.3a forgets it until it is nudged (measured)."""
+    """The pane by these values; a dead one's status is asked for as long as it can come."""
     pane = parse_pane(values)
-    if pane and _lacks_status(pane):
+    return (
+        _ask_statuses(io, [pane], lambda: [parse_pane(io.look(pane.name, FIELDS).values) or pane])[0] if pane else None
+    )
+
+
+def _ask_statuses(io: PaneIO, panes: list[Pane | None], ask: Callable[[], list[Pane | None]]) -> list[Pane | None]:
+    """The panes, asked for anew while a program's status is still to come.
+
+    A pane is dead for tmux when its terminal is closed; the status comes when tmux reaps the process, some milliseconds
+    later (longer on a busy machine), and 3.3a forgets it until it is nudged (measured). Once the process is gone, or if
+    it sleeps on without a terminal, the last answer counts.
+    """
+    until = time.monotonic() + TIMING.tmux.status_seconds
+    while ending := [pane.pid for pane in panes if _lacks_status(pane)]:
         io.nudge()
-        return parse_pane(io.look(pane.name, FIELDS).values) or pane
-    return pane
+        to_come = any(row.state in ENDING_STATES for row in io.transport.processes(ending))
+        panes = ask()
+        if not to_come or time.monotonic() >= until:
+            break
+        time.sleep(TIMING.tmux.status_pause_seconds)
+    return panes
 
 
-def _lacks_status(pane: Pane | None) -> bool:
+def _lacks_status(pane: Pane | None) -> TypeGuard[Pane]:
     return bool(pane and pane.dead and pane.status is None and pane.signal is None)
 
 
