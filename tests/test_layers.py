@@ -117,11 +117,13 @@ HOT = (
 
 COLD = (
     "tmuxctl.control.recordings.frames",
+    "tmuxctl.control.recordings.reporting",
     "tmuxctl.surfaces.cli.top.player",
     "tmuxctl.terminal.picture.film",
     "tmuxctl.terminal.picture.filter",
     "tmuxctl.terminal.picture.grid",
     "tmuxctl.terminal.picture.page",
+    "tmuxctl.terminal.picture.raster",
     "tmuxctl.terminal.picture.render",
     "tmuxctl.terminal.picture.replay",
     "tmuxctl.terminal.picture.rows",
@@ -147,6 +149,7 @@ OPENED_ELSEWHERE = {
     "tmuxctl.surfaces.testing.assertions.to_match_snapshot": "a file of the tests' own, beside them",
     "tmuxctl.terminal.panes.foreign.hold_lock": "a lock of ours; opening a FIFO to read and write does not wait (fifo(7))",
     "tmuxctl.control.recordings.exporting.write_whole": "makes a new file beside the one that the caller names",
+    "tmuxctl.control.recordings.recorder.main": "/dev/null",
     "tmuxctl.transport.local._read_file": "files of /proc",
     "tmuxctl.transport.local.append": "writes at the end; what is no regular file is neither waited for nor written",
     "tmuxctl.transport.local._hold_lock": "a lock in our state folder; opening a FIFO to read and write does not wait (fifo(7))",

@@ -76,12 +76,32 @@ class Marked(Value):
 
 class Exported(Value):
     """A recording that was written: its file, how many events or screens it has, and its seconds. `estimated` says that some
-    of its times are: what is known between them was spread evenly."""
+    of its times are: what is known between them was spread evenly. `missing` are the characters that no font has."""
 
     file: str
     count: int
     seconds: float
     estimated: bool
+    missing: str = ""
+
+
+class Reported(Value):
+    """A report that was written: its file, and how many turns and questions it tells."""
+
+    session: str
+    file: str
+    turns: int
+    questions: int
+
+
+class Recorded(Value):
+    """Whether a session is recorded now, the point in its output where the recording began, and the file for it, if one was
+    named: it is written at the end."""
+
+    session: str
+    recording: bool
+    cursor: str
+    file: str | None
 
 
 class Pieces(Iterator[Output]):

@@ -227,6 +227,7 @@ class PageTiming(Value):
     note_seconds: float = 10.0  # how long what was said stands in place of the keys
     escape_seconds: float = 0.05  # an escape that nothing follows for this long is the key of that name
     clock_seconds: float = 0.5  # how often a player writes how far it is
+    told_seconds: float = 5.0  # how long a desktop may take to show a notice, and fontconfig to name a font
     film_end_seconds: float = 2.0  # how long the last screen of a moving picture stands before it begins anew
     line_seconds: float = 1.0
     """When a person may begin to wonder what is waited for; how often the line is written again."""
@@ -235,6 +236,17 @@ class PageTiming(Value):
     grace_seconds: float = 3.0  # how long an orderly end may take after SIGTERM
     service_start_seconds: int = 300  # how long a service's server and all that is restored may take to start
     service_stop_seconds: int = 10  # how long programs may take to end when a service tells them to
+
+
+class RecorderTiming(Value):
+    """The process that keeps when a session's output comes."""
+
+    together_seconds: float = 0.01  # output that comes within this has one time
+    alive_seconds: float = 2.0  # how often it shows that it still works, and looks whether the session is still there
+    silent_seconds: float = 15.0  # a recorder that showed nothing for so long works no more
+    start_seconds: float = 15.0  # how long a recorder may take to start
+    stop_seconds: float = 5.0  # how long it may take to end
+    pause_seconds: float = 0.02  # the pause between two looks whether it has ended
 
 
 class ServingTiming(Value):
@@ -272,6 +284,7 @@ class Timing(Value):
     profile: ProfileTiming = ProfileTiming()
     plugin: PluginTiming = PluginTiming()
     page: PageTiming = PageTiming()
+    recorder: RecorderTiming = RecorderTiming()
     serving: ServingTiming = ServingTiming()
     assertion: AssertionTiming = AssertionTiming()
 

@@ -75,6 +75,7 @@ BEFORE: Mapping[str, str] = {
     "keys db Up Enter --wait-text '^42$' --screen": "tmuxctl ask db 'select 6*7;'",
     "screen db --at -1": "tmuxctl ask db 'select 1;'; tmuxctl ask db 'select 2;'",
     "wait build --exit --timeout 10m": "tmuxctl send build exit",
+    "rec build --stop": "tmuxctl rec build build.cast",
     "read build --follow": "tmuxctl send build './work; exit'",
     "log build -n 20 -f": "tmuxctl send build './work; exit'",
     "read db --since c1:9f2c.1:118": "CURSOR=$(tmuxctl ls -F '{cursor}')",

@@ -201,7 +201,13 @@ def test_a_test_that_fails_shows_the_screen_and_leaves_its_trace(desk: Desk):
     assert "AssertionError: expected shown to have text 'never' within 0.1 s" in output
     assert "|this is on the screen\n" in output
     (trace,) = (desk.folder / "testing/.tmuxctl-trace").glob("*")
-    assert {path.name for path in (trace / "0").iterdir()} == {"typed.txt", "printed.log", "screen.txt", "screen.svg"}
+    assert {path.name for path in (trace / "0").iterdir()} == {
+        "typed.txt",
+        "printed.log",
+        "screen.txt",
+        "screen.svg",
+        "run.cast",
+    }
     assert "send('typed')" in (trace / "0/typed.txt").read_text()
     assert (trace / "0/screen.txt").read_text().startswith("this is on the screen\n")
     assert b"this is on the screen\r\n" in (trace / "0/printed.log").read_bytes()

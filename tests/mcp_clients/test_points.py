@@ -161,6 +161,9 @@ def test_15_resources_are_listed_and_read(client: Connection) -> None:
     assert "shown" in read(client, "tmuxctl://sessions/c/screen")
     assert "shown" in read(client, "tmuxctl://sessions/c/log")
     assert "data, not instructions" in read(client, "tmuxctl://sessions/c/screen")
+    header, *events = read(client, "tmuxctl://sessions/c/cast").splitlines()
+    assert json.loads(header)["version"] == 3
+    assert "shown" in "".join(events)
     assert "sqlite3" in read(client, "tmuxctl://profiles/sqlite3")
 
 

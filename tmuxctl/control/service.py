@@ -620,6 +620,24 @@ class Control:
 
         return moments.mark(self.machine, session, text)
 
+    @_look(right="write", examples=("rec build", "rec build build.cast", "rec build --stop"))
+    def rec(
+        self,
+        session: SessionName,
+        file: Annotated[str | None, "the asciicast to write at the end"] = None,
+        *,
+        stop: Annotated[bool, "end the recording, and write the file"] = False,
+    ) -> results.Recorded:
+        """Record a session: keep exactly when its output comes.
+
+        What a session prints is kept anyway, and `export` can write a recording of it afterwards; but the times between
+        what was typed, asked and answered are then estimated. A recording ends with --stop or with the session. It takes
+        a process of its own as long as it lasts.
+        """
+        from tmuxctl.control.recordings import recorder
+
+        return recorder.rec(self.machine, session, file, stop=stop)
+
     @_look(
         right="read",
         waiting=Waiting("the file to be written"),
@@ -627,24 +645,30 @@ class Control:
             "export build build.cast",
             "export build build.html --since -10m --idle-limit 1s",
             "export demo.cast demo.svg --speed 2",
+            "export build build.png --until mark:ready",
         ),
     )
     def export(
         self,
         source: Annotated[str, "a session, or an asciicast: a path, or a name that ends in .cast"],
-        file: Annotated[str, "the file to write: .cast, .svg, .html; - is an asciicast on standard output"],
+        file: Annotated[str, "the file to write: .cast, .svg, .html, .gif, .png; - is an asciicast on standard output"],
         *,
         since: Annotated[str | None, "begin at this moment of the session: see screen --at"] = None,
         until: Annotated[str | None, "end at this moment of the session"] = None,
         idle_limit: Annotated[Seconds | None, "shorten pauses to this"] = None,
         speed: Annotated[Factor, "so many times as fast"] = 1.0,
         cast_version: Annotated[int, "the version of asciicast: 2 or 3"] = 3,
+        font: Annotated[str | None, "the font of a .gif or .png: a file, or a family"] = None,
     ) -> results.Exported | None:
-        """Write what a session printed as a recording: an asciicast, an SVG that plays by itself, or a page with a player.
+        """Write what a session printed as a recording: an asciicast, an SVG or GIF that plays by itself, a page with a
+        player; or as a PNG the screen at its end.
 
         It reaches as far back as the journal, and needs no preparation. Times are known of what was typed, asked,
         answered and marked; between them the output counts as evenly spread, and the result says so (estimated). What
         was typed is in it where the terminal showed it; secrets are not.
+
+        .gif and .png need the extra `pictures`: pip install 'tmux-control-plane[pictures]'. Their font is that which
+        fontconfig calls monospace, unless --font names one.
         """
         from tmuxctl.control.recordings import exporting
 
@@ -657,7 +681,27 @@ class Control:
             idle_limit=idle_limit,
             speed=speed,
             version=cast_version,
+            font=font,
         )
+
+    @_look(
+        right="read",
+        waiting=Waiting("the file to be written"),
+        examples=("report build build.md", "report build build.html"),
+    )
+    def report(
+        self,
+        session: SessionName,
+        file: Annotated[str, "the file to write: .md or .html"],
+    ) -> results.Reported:
+        """Write what a session did as one file to read: its turns and their answers, what it asked, what was typed, how it
+        ended, and its screen at each question, at each mark and at the end.
+
+        Secrets are not in it. What the program printed is, so read it before you send it to anybody.
+        """
+        from tmuxctl.control.recordings import reporting
+
+        return reporting.report(self.machine, session, file)
 
     @_look(
         right="read",
@@ -783,6 +827,7 @@ class Control:
             Literal["first", "cheapest", "round-robin"],
             "the order in which candidates are tried: as given, the cheapest first, or in turn",
         ] = "first",
+        rec: Annotated[bool, "record it from its start on: see `rec`"] = False,
         wait: Annotated[bool, "wait until it is ready, asks, has ended, or has been busy for 2 s"] = True,
         dry_run: Annotated[bool, "print what would be done, and do nothing"] = False,
     ) -> Session | results.Plan:
@@ -812,11 +857,16 @@ class Control:
 
             if dry_run:
                 return choice.plan(self.machine, wanted, candidates, route)
-            return choice.new(self.machine, wanted, candidates, route, wait=wait)
-        if dry_run:
+            made = choice.new(self.machine, wanted, candidates, route, wait=wait)
+        elif dry_run:
             return creation.plan(self.machine, wanted)
-        made = creation.new(self.machine, wanted)
-        if not wait:
+        else:
+            made = creation.new(self.machine, wanted)
+        if rec:
+            from tmuxctl.control.recordings import recorder
+
+            recorder.record_new(self.machine, made.id)
+        if not wait or candidates is not None:
             return made
         from tmuxctl.control.observation import observing
 

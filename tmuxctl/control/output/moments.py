@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,7 +25,7 @@ from tmuxctl.terminal.panes.captures import Capture
 from tmuxctl.terminal.panes.keyframes import Keyframe
 from tmuxctl.terminal.tmux import screen as screens
 from tmuxctl.terminal.tmux import timeline
-from tmuxctl.terminal.tmux.timeline import Moment, Timeline
+from tmuxctl.terminal.tmux.timeline import Moment, OutputTimes, Timeline
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import MomentKind
 
@@ -91,6 +92,7 @@ class History:
             )
         self.folder = os.path.dirname(self.journal.folder)
         moments = Timeline(machine.transport, self.folder).read()
+        self.times = OutputTimes(machine.transport, self.folder).read()
         found = [self._place_size(moment) if moment.late else moment for moment in moments]
         self.moments = sorted(found, key=lambda moment: moment.offset)
 
@@ -146,7 +148,10 @@ class History:
         )
 
     def _nearest(self, wanted: float) -> Point:
-        """The point nearest to a time, of those whose time is known."""
+        """The point at a time, if that was recorded, else the nearest of those whose time is known."""
+        after = bisect_right(self.times, wanted, key=lambda one: one.at)
+        if 0 < after < len(self.times):
+            return Point(self.times[after - 1].end, wanted, "output")
         return min(self.list_known(), key=lambda point: abs((point.at or 0.0) - wanted))
 
     def list_known(self) -> list[Point]:
@@ -159,6 +164,9 @@ class History:
             found.append(Point(moment.offset, moment.at, moment.kind.value))
             if moment.until:
                 found.append(Point(moment.end, moment.until, f"end of turn {moment.turn}"))
+        for one in self.times:
+            # until then it had not come
+            found += (Point(one.start, one.at, "output"), Point(one.end, one.at, "output"))
         if not found:
             raise NotFound(
                 f"no time of {self.pane.name} is known", reason="no_moment", hint=f"tmuxctl log {self.pane.name}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -18,6 +18,10 @@ from tmuxctl.value import changed
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
     from tmuxctl.terminal.tmux.server import Pane
+
+
+SHARP = 0.05
+"""Seconds: what came within so many is told with its time as one that is known."""
 
 
 class TimeScale:
@@ -38,16 +42,30 @@ class TimeScale:
         after = bisect_right(self._offsets, offset)
         return self._offsets[after] if after < len(self._offsets) else default
 
+    def longest_estimate(self, start: int, end: int) -> float:
+        """The longest time, in seconds, over which output between two offsets is spread."""
+        stretches = zip(self._offsets, self._offsets[1:], self._times, self._times[1:], strict=False)
+        return max(
+            (last - first for begin, stop, first, last in stretches if begin < stop and begin < end and stop > start),
+            default=0.0,
+        )
+
+    def reached_at(self, offset: int) -> float:
+        """The time at which the output had come to an offset; from then on until `time_at` nothing came."""
+        before = bisect_left(self._offsets, offset)
+        known = before < len(self._offsets) and self._offsets[before] == offset
+        return self._times[before] if known else self.time_at(offset)[0]
+
     def time_at(self, offset: int) -> tuple[float, bool]:
-        """The time at an offset, and whether it is known."""
+        """The time at which the output went on from an offset, and whether it is known."""
         after = bisect_right(self._offsets, offset)
         if after and self._offsets[after - 1] == offset:
             return self._times[after - 1], True
         if not after or after == len(self._offsets):
             return self._times[0 if not after else -1], False
         begin, end = self._offsets[after - 1], self._offsets[after]
-        share = (offset - begin) / (end - begin)
-        return self._times[after - 1] + share * (self._times[after] - self._times[after - 1]), False
+        seconds = self._times[after] - self._times[after - 1]
+        return self._times[after - 1] + (offset - begin) / (end - begin) * seconds, seconds <= SHARP
 
 
 def stamp_output(machine: Machine, pane: Pane, journal: Journal, start: int, *, follow: bool) -> Iterator[Output]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
@@ -17,7 +18,13 @@ if TYPE_CHECKING:
 
     from tmuxctl.control.machine import Machine
 
-FORMS = (".cast", ".svg", ".html")
+FORMS = (".cast", ".svg", ".html", ".gif", ".png")
+
+CAST_VERSION = 3
+"""The newest version of asciicast."""
+
+GIF_RATE = 10.0
+"""Screens a second of a GIF: it is large, and programs show no more than fifty."""
 
 
 def is_file(source: str) -> bool:
@@ -25,10 +32,12 @@ def is_file(source: str) -> bool:
     return "/" in source or source.endswith(".cast")
 
 
-def open_recording(machine: Machine, source: str, *, since: str | None, until: str | None) -> Recording:
-    """The recording in a file, or that of a session between two moments."""
+def open_recording(
+    machine: Machine, source: str, *, since: str | None, until: str | None, only_end: bool = False
+) -> Recording:
+    """The recording in a file, or that of a session between two moments; with `only_end` at least its last screen."""
     if not is_file(source):
-        return played.record(machine, source, since=since, until=until)
+        return played.record(machine, source, since=since, until=until, only_end=only_end)
     if since or until:
         raise Usage(
             "a file is shown from its beginning to its end", reason="bad_option", hint="leave --since and --until out"
@@ -52,6 +61,7 @@ def export(
     idle_limit: float | None,
     speed: float,
     version: int,
+    font: str | None = None,
 ) -> Exported | None:
     """Write a recording to a file, whose ending says in which form; `-` is an asciicast on standard output, of
     which nothing else is told."""
@@ -67,16 +77,52 @@ def export(
             reason="bad_option",
             hint=f"name a file that ends in {', '.join(FORMS)}",
         )
-    recording = open_recording(machine, source, since=since, until=until)
-
-    def write(file: TextIO) -> tuple[int, float]:
-        return _write(recording, pace(recording.events(), idle_limit=idle_limit, speed=speed), file, form, version)
+    recording = open_recording(machine, source, since=since, until=until, only_end=form == ".png")
+    events = pace(recording.events(), idle_limit=idle_limit, speed=speed)
+    if form in (".gif", ".png"):
+        return _export_pixels(recording, events, out, form, font)
+    if font is not None:
+        raise Usage("only .gif and .png have a font in them", reason="bad_option", hint="leave --font out")
 
     if out == "-":
-        write(sys.stdout)
+        _write(recording, events, sys.stdout, form, version)
         return None
-    count, seconds = write_whole(os.path.expanduser(out), write)
+    return _save(recording, events, out, form, version)
+
+
+def save_cast(recording: Recording, out: str) -> Exported:
+    """Write a recording as an asciicast, as it is."""
+    return _save(recording, recording.events(), out, ".cast", CAST_VERSION)
+
+
+def _save(recording: Recording, events: Iterator[CastEvent], out: str, form: str, version: int) -> Exported:
+    count, seconds = write_whole(os.path.expanduser(out), lambda file: _write(recording, events, file, form, version))
     return Exported(out, count, round(seconds, 3), recording.estimated)
+
+
+def _export_pixels(
+    recording: Recording, events: Iterator[CastEvent], out: str, form: str, font: str | None
+) -> Exported:
+    """Write a recording as a GIF, or its last screen as a PNG."""
+    from tmuxctl.control.recordings import frames
+    from tmuxctl.terminal.picture import raster
+
+    fonts = raster.Fonts(font)
+
+    def write(file: TextIO) -> tuple[int, float]:
+        if form == ".gif":
+            painter = raster.Painter(fonts, *frames.largest_size(recording))
+            return raster.write_gif(frames.list_frames(recording, events, rate=GIF_RATE), file.buffer, painter)
+        *_, last = deque(frames.list_frames(recording, events), maxlen=1)
+        painter = raster.Painter(
+            fonts, max((sum(cell.width for cell in row) for row in last.rows), default=1), len(last.rows)
+        )
+        raster.write_png(painter.paint(last.rows, last.cursor), file.buffer, title=recording.title)
+        return 1, last.at
+
+    count, seconds = write_whole(os.path.expanduser(out), write)
+    missing = "".join(sorted(fonts.missing))
+    return Exported(out, count, round(seconds, 3), recording.estimated, missing)
 
 
 def _write(

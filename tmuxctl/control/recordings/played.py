@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tmuxctl.control.output.moments import History
+from tmuxctl.control.output.moments import History, Point
 from tmuxctl.control.output.timestamps import TimeScale
 from tmuxctl.control.recordings.recording import EXIT, INPUT, MARKER, OUTPUT, RESIZE, CastEvent, Recording
 from tmuxctl.operations import current
@@ -20,30 +20,48 @@ if TYPE_CHECKING:
 LARGEST, SMALLEST = 1 << 16, 16
 """Bytes of one event: of output that came at once, and of output whose times are estimated."""
 
+NOTICED = 1.0
+"""Seconds over which output is spread before that is told."""
+
 RATE = 20
 """Events a second into which output is cut whose times are estimated."""
 
 
-def record(machine: Machine, session: str, *, since: str | None, until: str | None) -> Recording:
-    """What a session printed between two moments (`History.find_point`), or all that is kept of it."""
+def record(
+    machine: Machine,
+    session: str,
+    *,
+    since: str | None,
+    until: str | None,
+    only_end: bool = False,
+    began: float | None = None,
+    last_bytes: int | None = None,
+) -> Recording:
+    """What a session printed between two moments (`History.find_point`), or all that is kept of it; with `last_bytes` no more of
+    it, with `only_end` nothing but the screen at the end. `began`: when the recording began, in seconds of the wall clock, if that
+    is known better than from the output."""
     history = History(machine, session, since if since and since.startswith("c1:") else None)
-    start = history.find_point(since).offset if since else history.journal.start()
     end = history.find_point(until).offset if until else history.journal.end()
+    point = history.find_point(since) if since else Point(history.journal.start())
+    if only_end or last_bytes is not None:
+        point = Point(max(point.offset, end - (last_bytes or 0)))
+    start = point.offset
     scale = TimeScale([(point.offset, point.at) for point in history.list_known() if point.at is not None])
+    if began is None:
+        began = point.at if point.at is not None else scale.reached_at(start)
     cols, rows = history.size_at(start)
     return Recording(
         cols,
         rows,
-        lambda: _list_events(history, scale, start, max(start, end)),
-        scale.time_at(start)[0],
+        lambda: _list_events(history, scale, start, max(start, end), began),
+        began,
         history.title_at(end) or history.pane.name,
         shlex.join(history.pane.spec.get("argv") or ()),
-        True,
+        scale.longest_estimate(start, end) > NOTICED,
     )
 
 
-def _list_events(history: History, scale: TimeScale, start: int, end: int) -> Iterator[CastEvent]:
-    began = scale.time_at(start)[0]
+def _list_events(history: History, scale: TimeScale, start: int, end: int, began: float) -> Iterator[CastEvent]:
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     if start:
         # what stood there: a recording may begin in the middle of the output
@@ -74,7 +92,7 @@ def _list_events(history: History, scale: TimeScale, start: int, end: int) -> It
 def _choose_size(scale: TimeScale, position: int, stop: int) -> int:
     """So many bytes as one event has: all up to the next known moment, or less where that takes longer than an event may."""
     known = min(stop, scale.next_known(position, stop))
-    seconds = scale.time_at(known)[0] - scale.time_at(position)[0]
+    seconds = scale.reached_at(known) - scale.time_at(position)[0]
     pieces = max(1, int(seconds * RATE))
     return min(LARGEST, max(SMALLEST, (known - position) // pieces), known - position)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from io import StringIO
 
 from tmuxctl.errors import NotFound
 from tmuxctl.surfaces.mcp.calls import ToolCall, describe_session
@@ -18,7 +19,10 @@ LOG_LINES = 1000
 
 LOG_CHARS = 100_000
 
-JSON, TEXT, YAML = "application/json", "text/plain", "application/yaml"
+CAST_BYTES = 200_000
+"""Bytes of the output that a recording has, the last ones."""
+
+JSON, TEXT, YAML, CAST = "application/json", "text/plain", "application/yaml", "application/x-asciicast"
 
 
 class ResourceRow(Value):
@@ -92,6 +96,18 @@ def _read_log(call: ToolCall, name: str) -> str:
     return _mark(cut(call.operate("log", session=name, tail=LOG_LINES).text, LOG_CHARS)[0])
 
 
+def _read_cast(call: ToolCall, name: str) -> str:
+    from tmuxctl.control.recordings import casts, played
+
+    # nothing is read of a session that the client may not look at
+    call.operate("show", session=name)
+    service, called = call.control.reach(name)
+    file = StringIO()
+    recording = played.record(service.machine, called, since=None, until=None, last_bytes=CAST_BYTES)
+    casts.write_cast(recording, recording.events(), file)
+    return file.getvalue()
+
+
 def _read_profile(call: ToolCall, name: str) -> str:
     text: str = call.operate("profile_show", name=name).text
     return text
@@ -106,6 +122,9 @@ RESOURCES: tuple[ResourceRow, ...] = (
     ResourceRow("tmuxctl://sessions/{id}/screen", "What a person would see now.", TEXT, _read_screen),
     ResourceRow(
         "tmuxctl://sessions/{id}/log", f"The last {LOG_LINES} lines that the program printed.", TEXT, _read_log
+    ),
+    ResourceRow(
+        "tmuxctl://sessions/{id}/cast", "What it printed last, as a recording (asciicast 3).", CAST, _read_cast
     ),
     ResourceRow("tmuxctl://profiles/{name}", "What is known of a program: prompts, questions.", YAML, _read_profile),
 )

@@ -70,5 +70,6 @@ def write_trace(folder: Path, sessions: Sequence[TerminalSession]) -> str:
             screen, facts = session.screen, session.info
             (place / "screen.txt").write_text(screen.text + "\n")
             (place / "screen.svg").write_text(screen.svg())
+            session.client.control.export(facts.id, str(place / "run.cast"))
             told.append(f"{facts.name}: {facts.state.value}; trace in {place}\n{typed}\n{screen.text}")
     return "\n\n".join(told)

@@ -86,7 +86,7 @@ def render_svg_row(row: list[Cell], top: int) -> Iterator[str]:
     for (style, _), run in _group_runs(row):
         text = "".join(cell.text for cell in run)
         columns = sum(cell.width for cell in run)
-        _, background = _colours(style)
+        _, background = find_colours(style)
         if background != BACKGROUND:
             yield f'<rect x="{x}" y="{top}" width="{columns * WIDTH}" height="{HEIGHT}" fill="{background}"/>'
         if text.strip(" ") or style.underline or style.strikethrough:
@@ -109,7 +109,8 @@ def _group_runs(row: list[Cell]) -> Iterator[tuple[tuple[Cell, bool], list[Cell]
         yield (style, index < 0), [cell for _, cell in run]
 
 
-def _colours(style: Cell) -> tuple[str, str]:
+def find_colours(style: Cell) -> tuple[str, str]:
+    """The colours of a cell's text and of what is behind it, as `#rrggbb`."""
     foreground = FOREGROUND if style.fg == "default" else COLOURS.get(style.fg, style.fg)
     background = BACKGROUND if style.bg == "default" else COLOURS.get(style.bg, style.bg)
     return (background, foreground) if style.reverse else (foreground, background)
@@ -121,7 +122,7 @@ def _line_decoration(style: Cell) -> str:
 
 
 def _style_rules(style: Cell) -> str:
-    foreground, background = _colours(style)
+    foreground, background = find_colours(style)
     rules = [
         f"color:{foreground}" if foreground != FOREGROUND else "",
         f"background:{background}" if background != BACKGROUND else "",
@@ -133,7 +134,7 @@ def _style_rules(style: Cell) -> str:
 
 
 def _style_attributes(style: Cell) -> str:
-    foreground, _ = _colours(style)
+    foreground, _ = find_colours(style)
     return "".join(
         [
             f' fill="{foreground}"' if foreground != FOREGROUND else "",

@@ -42,6 +42,9 @@ JOURNAL, WRITER, WRITER_PID = "journal", "journal.sh", "journal.pid"
 TIMELINE, SIZE_SCRIPT = "timeline", "size.sh"
 """When what happened, and the script by which tmux adds that the terminal has another size."""
 
+RECORDER, OUTPUT_TIMES = "recorder", "times"
+"""What a recorder is to do; when output came, kept by it."""
+
 KEYFRAMES = "keyframes"
 """The folder of screens that were seen while the program was quiet, each named by how far the output had come."""
 

@@ -6,8 +6,10 @@ journal had come at that time; between two known moments the time of a byte can 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.terminal.tmux import layout
@@ -30,6 +32,11 @@ MOST_COLUMNS, MOST_CELLS = 10_000, 1_000_000
 
 ANSWER_LIMIT = 64 << 10
 """Characters kept of an answer."""
+
+TIMES_LIMIT = 16 << 20
+"""Bytes that a recorder's file may have: days of a program that prints now and then, an hour of one that never stops."""
+
+OUTPUT_TIME = re.compile(rb"^([0-9]{1,15}) ([0-9]{1,15}) ([0-9]{1,10}\.[0-9]{3})$", re.M)
 
 NUMBER = (int, float)
 SHAPE = {
@@ -112,6 +119,37 @@ class Timeline:
                 if moment := _parse_line(line):
                     found.append(moment)
         return sorted(found, key=lambda moment: moment.offset)
+
+
+class OutputTime(NamedTuple):
+    """The output grew from one offset to another at this time, in seconds of the wall clock; it did not grow since the time
+    before if both are the same."""
+
+    start: int
+    end: int
+    at: float
+
+
+class OutputTimes:
+    """When the output of the session in `folder` came, as a recorder kept it; of more than `limit` bytes the older half is
+    dropped. A file with a line `START END AT` for each growth."""
+
+    def __init__(self, transport: Transport, folder: str, *, limit: int = TIMES_LIMIT) -> None:
+        self._transport, self.path, self._limit = transport, f"{folder}/{layout.OUTPUT_TIMES}", limit
+
+    def add(self, time: OutputTime) -> None:
+        """Keep a time. Raises what the transport raises."""
+        if self._transport.append(self.path, b"%d %d %.3f\n" % time) > self._limit:
+            kept = self._transport.read(self.path)
+            self._transport.put(self.path, kept[kept.find(b"\n", len(kept) // 2) + 1 :])
+
+    def read(self) -> list[OutputTime]:
+        """All that are kept, in their order; lines that are none are left out."""
+        kept = b""
+        with suppress(TmuxctlError, OSError):
+            kept = self._transport.read(self.path, 0, self._limit * 2)
+        found = (OutputTime(int(start), int(end), float(at)) for start, end, at in OUTPUT_TIME.findall(kept))
+        return sorted(time for time in found if time.start <= time.end)
 
 
 def _parse_line(line: bytes) -> Moment | None:

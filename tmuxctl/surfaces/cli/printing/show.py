@@ -165,8 +165,27 @@ class Printer:
     def print_exported(self, result: Any) -> None:
         if result.estimated:
             self._note("times between known moments are estimated")
+        if result.missing:
+            self._note(f"no font has these characters: {flat(result.missing[:40])}")
         if not self.options.quiet:
             self._lines(f"{flat(result.file)}: {result.seconds:.1f} s")
+
+    @prints(results.Reported)
+    def print_reported(self, result: Any) -> None:
+        if not self.options.quiet:
+            self._lines(f"{flat(result.file)}: {result.turns} turns, {result.questions} questions")
+
+    @prints(results.Recorded)
+    def print_recorded(self, result: Any) -> None:
+        name, file = result.session, result.file and flat(result.file)
+        if self.options.quiet:
+            return
+        if result.recording:
+            self._note(f"{name} is recorded{f' to {file}' if file else ''}; end it: tmuxctl rec {name} --stop")
+        elif file:
+            self._lines(file)
+        else:
+            self._note(f"recorded; write it: tmuxctl export {name} {name}.cast --since {result.cursor}")
 
     @prints("cursor")
     def print_read(self, result: Any) -> None:
