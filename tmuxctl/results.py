@@ -260,7 +260,7 @@ class Batch(Value):
 
 class Event(WithState, moved={"until": None, "asking": "cursor"}):
     """A change of state that `watch` reports. `time` is ISO-8601 UTC; `wants` is `prompt` or `input`, as in the result
-    of a wait."""
+    of a wait; `attached` is how many terminals show the session."""
 
     time: str
     session: str
@@ -270,6 +270,7 @@ class Event(WithState, moved={"until": None, "asking": "cursor"}):
     wants: str | None = None
     exit_status: int | None = None
     signal: str | None = None
+    attached: int = 0
 
 
 class Reason(Value):
@@ -407,6 +408,15 @@ class Sessions(Value):
     """All sessions, by name."""
 
     sessions: tuple[Session, ...]
+
+
+class StatusLine(Value):
+    """One line for status bars and prompts: how many sessions are busy, and which of all need somebody, by their names."""
+
+    line: str
+    busy: int
+    asking: tuple[str, ...]
+    sessions: int
 
 
 class Plan(Value):

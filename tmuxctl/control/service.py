@@ -712,6 +712,7 @@ class Control:
             "watch db fix --json",
             "watch --state input",
             """watch fix --on-asking 'notify-send "$TMUXCTL_SESSION asks"'""",
+            "watch --notify",
         ),
     )
     def watch(
@@ -932,6 +933,26 @@ class Control:
         from tmuxctl.control.lifecycle import listing
 
         return listing.ls(self.machine, state=state, tag=tag, all_sockets=all_sockets, ended=ended)
+
+    @_look(
+        right="read",
+        examples=("status", "status --format json"),
+    )
+    def status(
+        self,
+        *,
+        format: Annotated[
+            Literal["plain", "tmux", "json"], "json: an object that waybar, i3blocks and i3bar read"
+        ] = "plain",
+    ) -> results.StatusLine:
+        """Print how many sessions are busy and how many need somebody: `3 busy  !2`.
+
+        For the status line of tmux, shell prompts and bars; nothing is printed where there is neither. A session that
+        is ready for its next command needs nobody; one with a question does. `attach --next-asking` goes to it.
+        """
+        from tmuxctl.control.lifecycle import status_line
+
+        return status_line.status(self.machine, format)
 
     @_sessions(right="create", examples=("adopt tmux:work:1.0 build", "adopt tmux@other:%3 --profile psql"))
     def adopt(

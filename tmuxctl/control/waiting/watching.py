@@ -6,7 +6,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from tmuxctl.control.lifecycle import listing
@@ -160,9 +160,14 @@ class _One:
         looks, pane = self.steady.observer.looks, self.steady.observer.pane
         self.steady.save_looks()
         cursor = finding.cursor_at(pane, looks[-1].journal) if looks else None
-        self.watching.seen.put(
-            _event(pane.name, verdict, cursor, wanting.what_is_wanted(self.steady.observer, verdict))
-        )
+        event = _event(pane.name, verdict, cursor, wanting.what_is_wanted(self.steady.observer, verdict))
+        self.watching.seen.put(changed(event, attached=self._count_attached()))
+
+    def _count_attached(self) -> int:
+        """How many terminals show the session now; none once it is gone."""
+        with suppress(NotFound, Unreachable, Exited):
+            return finding.find_session(self.machine, self.pane.id).attached
+        return 0
 
     def _gone(self) -> bool:
         """Renamed, killed or lost: follow it, or tell its end."""

@@ -6,11 +6,14 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from tmuxctl.errors import Denied, Unreachable, Usage
+from tmuxctl.errors import Denied, NotFound, Unreachable, Usage
 from tmuxctl.terminal.tmux import options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tmuxctl.control import Control
+    from tmuxctl.model import Session
 
 
 def attach_command(control: Control, session: str, *, read_only: bool = False, keep_size: bool = False) -> list[str]:
@@ -37,6 +40,20 @@ def attach_command(control: Control, session: str, *, read_only: bool = False, k
     tmux, socket = control.machine.settings.tmux_binary, control.machine.transport.socket
     words = [tmux, "-u", "-L", socket, "attach-session", "-t", f"={found.name}"]
     return [*words, "-r"] if read_only else words
+
+
+def choose_session(control: Control, session: str | None, *, next_asking: bool) -> str:
+    """The session that has waited longest for somebody and has nobody yet. NotFound `nobody_asks` if there is none, Usage if
+    a session is named beside it, or neither."""
+    if session is not None or not next_asking:
+        raise Usage(
+            "name a session, or say --next-asking", reason="bad_option", hint="tmuxctl ls --state input lists who asks"
+        )
+    sessions: Sequence[Session] = control.call("ls", {"state": "input"}).sessions
+    found = [one for one in sessions if not one.attached and one.target is None]
+    if not found:
+        raise NotFound("no session waits for anybody", reason="nobody_asks", hint="tmuxctl ls")
+    return min(found, key=lambda one: one.active or "").name
 
 
 def environment_outside_tmux() -> dict[str, str]:

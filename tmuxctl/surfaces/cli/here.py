@@ -15,11 +15,12 @@ from tmuxctl.surfaces.cli.printing.output import colorful, tell
 class TerminalOperations(CommandLineOperations):
     """Operations of this terminal."""
 
-    @operation(right="write", group="Sessions", examples=("attach db", "attach db --read-only"))
+    @operation(right="write", group="Sessions", examples=("attach db", "attach db --read-only", "attach --next-asking"))
     def attach(
         self,
-        session: SessionName,
+        session: SessionName | None = None,
         *,
+        next_asking: Annotated[bool, "bring the session that has waited longest for somebody"] = False,
         read_only: Annotated[bool, "only look: what you type is not sent", Flag(("-r",))] = False,
         keep_size: Annotated[bool, "do not fit the session to this terminal"] = False,
     ) -> None:
@@ -28,6 +29,8 @@ class TerminalOperations(CommandLineOperations):
         While you are attached the session has the size of your terminal; afterwards it gets its own size back.
         """
         with self.connect(self.options) as control:
+            if session is None or next_asking:
+                session = attaching.choose_session(control, session, next_asking=next_asking)
             words = attaching.attach_command(control, session, read_only=read_only, keep_size=keep_size)
         if self.options.verbose:
             tell("tmuxctl: C-b d leaves; the program goes on")

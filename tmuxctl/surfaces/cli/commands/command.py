@@ -15,6 +15,7 @@ import click
 from tmuxctl.errors import DecisionNeeded, Failed, Timeout, TmuxctlError, Usage
 from tmuxctl.operations import Operation, Parameter, in_pieces, read_result
 from tmuxctl.surfaces.cli.commands.options import (
+    NOTIFY,
     REACTIONS,
     SETTINGS,
     global_options,
@@ -122,6 +123,8 @@ class OperationCommand(click.Command):
     def _fill_bare_options(self, head: Sequence[str]) -> list[str]:
         """The words, and after each option whose value was left out what it is then."""
         bare = {f"--{option_name(one.name)}": one.flag for one in self.operation.parameters if one.flag.bare}
+        if self.operation.meta.events:
+            bare["--notify"] = NOTIFY
         words = []
         for word, after in zip(head, [*head[1:], ""], strict=False):
             flag = bare.get(word)
@@ -143,6 +146,7 @@ class OperationCommand(click.Command):
         self._read_input(arguments, ctx, options)
         self.operation.arguments(arguments, self._name_parameter)
         reactions = {name.removeprefix("on_"): ctx.params[name] for name, *_ in REACTIONS if ctx.params.get(name)}
+        reactions |= {"notify": ctx.params["notify"]} if ctx.params.get("notify") else {}
         form = ctx.params.get("format_")
         return run_operation(self.operation, self.connect, arguments, options, files, form, reactions)
 
@@ -301,7 +305,7 @@ def run_operation(
 
         return Printer(options, form, reactions, arguments, operation.meta)
 
-    if form is not None:
+    if form is not None or "notify" in reactions:
         # refused before anything is done
         printer()
     try:

@@ -9,7 +9,7 @@ import click
 from click.core import ParameterSource
 
 from tmuxctl import __version__
-from tmuxctl.operations import Operation, Parameter
+from tmuxctl.operations import Flag, Operation, Parameter
 from tmuxctl.surfaces.cli.printing.output import Options, write
 from tmuxctl.value import changed
 
@@ -24,6 +24,11 @@ REACTIONS = (
     ),
     ("on_prompt", "--on-prompt", "run this in a shell when a session is ready for its next command"),
     ("on_idle", "--on-idle", "run this in a shell when a session becomes idle"),
+)
+NOTIFY = Flag(bare="auto", value="(?:auto|bell|terminal|desktop)(?:,(?:bell|terminal|desktop))*")
+NOTIFY_HELP = (
+    "tell you when a session wants input, unless somebody is attached to it: by bell, terminal, desktop or some of them "
+    "(bell,desktop); without a value by what is at hand"
 )
 FORMAT_HELP = r"print each session in this format: {name}, {state}, any field of `ls --json`, \t and \n"
 
@@ -40,6 +45,7 @@ def own_options(operation: Operation) -> list[click.Option]:
         found.append(click.Option(["format_", "-F", "--format"], metavar="FORMAT", help=FORMAT_HELP))
     if operation.meta.events:
         found += [click.Option([name, flag], metavar="CMD", help=about) for name, flag, about in REACTIONS]
+        found.append(click.Option(["notify", "--notify"], metavar="[HOW]", help=NOTIFY_HELP))
     return found
 
 

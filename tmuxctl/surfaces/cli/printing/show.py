@@ -58,6 +58,12 @@ class Printer:
         self.meta = meta
         self.arguments = arguments
         self.reactions = reactions or {}
+        """What is done at events: commands by the word of a state, and by `notify` how a person is told."""
+        self.notifier = None
+        if ways := self.reactions.get("notify"):
+            from tmuxctl.surfaces.cli.printing import notices
+
+            self.notifier = notices.Notifier(ways)
         self.options = options
         self.form = form
         self._line_open = False
@@ -71,6 +77,8 @@ class Printer:
         """Print one result; returns the exit status it means."""
         if result is None:
             return 0
+        if self.notifier:
+            self.notifier.see(result)
         if self.reactions:
             for word in dict.fromkeys((result.state.value, result.wants)):
                 self._react(word, result)
@@ -366,6 +374,11 @@ class Printer:
             self._note(with_socket(told, self.options))
         else:
             self._lines(*table.sessions(result.sessions, self.options))
+
+    @prints(results.StatusLine)
+    def print_status_line(self, result: Any) -> None:
+        if result.line:
+            self._lines(result.line)
 
     @prints(Session)
     def print_session(self, result: Any) -> None:
