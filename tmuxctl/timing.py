@@ -224,6 +224,9 @@ class PageTiming(Value):
     quiet_seconds: float = 5.0
     """How rarely sessions and their processes are listed where nothing was printed and no state changed."""
     load_seconds: float = 0.5  # processor time is told as a share of at least this long
+    view_seconds: float = 0.2  # how often the live view of a session is drawn at most
+    passing_seconds: float = 0.03  # a session that is selected for less than this is not looked at
+    twice_seconds: float = 0.4  # two clicks this close together are a double click
     note_seconds: float = 10.0  # how long what was said stands in place of the keys
     escape_seconds: float = 0.05  # an escape that nothing follows for this long is the key of that name
     clock_seconds: float = 0.5  # how often a player writes how far it is

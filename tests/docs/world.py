@@ -86,7 +86,11 @@ class World:
         A terminal is left once what it shows is to be `seen`.
         """
         for beginning, left in AT_TERMINAL.items():
-            if command.startswith(beginning) and not re.search("[|>&;\n]", COMMENT.sub("", command)):
+            if (
+                command.startswith(beginning)
+                and "--once" not in command
+                and not re.search("[|>&;\n]", COMMENT.sub("", command))
+            ):
                 return self._run_at_terminal(command, left, seen)
         return self._run(command)
 

@@ -22,6 +22,7 @@ from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import Asking, Option, Session, State, Status
 from tmuxctl.results import Event
 from tmuxctl.surfaces.cli.top import feed as top_feed
+from tmuxctl.surfaces.cli.top import live
 from tmuxctl.surfaces.cli.top import meter as top_meter
 from tmuxctl.surfaces.cli.top import terminal as top_terminal
 from tmuxctl.surfaces.cli.top.pages import (
@@ -104,7 +105,7 @@ def test_the_table_shows_what_is_known_and_asking_sessions_first():
         "  gone   exited 2           -      -      -  bash     bash",
         "",
     ]
-    assert lines[-1] == " Enter attach  d decide  i interrupt  x kill  / filter  s sort  ? help  q quit"
+    assert lines[-1] == " Enter attach  d decide  t type  n next  x kill  / filter  ? help  q quit"
 
 
 @pytest.mark.parametrize(
@@ -326,7 +327,7 @@ def test_a_session_that_is_about_to_end_is_left_for_the_next():
         ("jK/?", ["j", "K", "/", "?"], ""),
         ("\x1b[A\x1bOB\x1b[5~\x1b[1~q", ["up", "down", "pageup", "home", "q"], ""),
         ("\r\n\x7f\x15", ["enter", "enter", "backspace", "clear"], ""),
-        ("漢\t\x00", ["漢"], ""),
+        ("漢\t\x00", ["漢", "tab"], ""),
         ("x\x1b", ["x"], "\x1b"),
         ("\x1b[1", [], "\x1b[1"),
         ("\x1b\x1b[A", ["escape", "up"], ""),
@@ -735,6 +736,171 @@ def test_it_survives_every_size(control, table):
             return not footer or (len(lines) == rows and footer in lines[-1] and heads == [1] and "> fix" in lines[2])
 
         table.until(fits)
+
+
+@real
+def test_the_selected_session_is_seen_live_beside_the_table_or_below_it(control, table):
+    control.new("web", LINES)
+    control.send("web", b"first words")
+    table.open(size="160x30")
+    table.press("/", *"web", "Enter")
+    shown = table.sees("│ web", "│first words")
+    assert shown.splitlines()[1].startswith("  NAME")
+    control.send("web", b"\x1b[31msecond")
+    table.sees("second")
+    control.resize("top", "90x40")
+    below = table.sees("second")
+    assert "│" not in below
+    assert below.splitlines()[20].startswith(" web")
+    table.press("v")
+    table.changed("second")
+    table.press("v")
+    table.sees("second")
+    control.resize("top", "90x20")
+    table.press("v")
+    table.changed("second")
+
+
+@real
+def test_a_line_is_typed_to_the_selected_session(control, table):
+    control.new("web", LINES)
+    table.open()
+    table.select("web")
+    table.press("t")
+    table.sees("to web:")
+    table.press(*"hallo", "BSpace", "!")
+    table.sees("to web: hall!")
+    table.press("Enter")
+    assert control.wait("web", text="^hall!$").matched == "text"
+    table.sees("typed to web")
+    table.press("t")
+    table.sees("to web:")
+    table.press("x", "Escape")
+    table.sees("q quit")
+    assert "x" not in control.screen("web").text
+    control.keys("web", ["C-d"])
+    table.sees("exited")
+    table.press("t")
+    table.sees("nothing can be typed to it")
+
+
+@real
+def test_the_next_that_asks_is_selected(control, table):
+    for name in ("one", "two", "web"):
+        control.new(name, ASKS if name != "web" else SHELL)
+    table.open(size="90x25")
+    table.sees("2 asking")
+    for key, name in (("End", ""), ("n", "one"), ("Tab", "two"), ("n", "one")):
+        table.press(key)
+        table.until(lambda name=name: f"> {name}" in table.text)
+    control.kill(("one", "two"))
+    table.until(lambda: "asking" not in table.text)
+    table.press("n")
+    table.sees("no session wants input")
+
+
+@real
+def test_a_click_selects_and_a_second_one_attaches(control, table):
+    control.new("web", LINES)
+    control.new("zoo", LINES)
+    control.send("zoo", b"in the zoo")
+    table.open()
+    lines = table.sees("web", "zoo").splitlines()
+    (row,) = [number for number, line in enumerate(lines, 1) if line[2:].startswith("zoo")]
+    press = f"\x1b[<0;5;{row}M\x1b[<0;5;{row}m".encode()
+    control.send("top", press, enter=False)
+    table.sees("> zoo")
+    # the second press of a double click comes with the first
+    control.send("top", press + press, enter=False)
+    table.sees("in the zoo", "C-b d leaves")
+    table.press("C-b", "d")
+    table.sees("back from zoo")
+    control.send("top", b"\x1b[<65;5;5M", enter=False)
+    control.send("top", b"\x1b[<64;5;5M" * 30, enter=False)
+    table.until(lambda: "> zoo" not in table.text)
+
+
+@real
+def test_the_bell_rings_when_a_session_begins_to_want_input(control, table):
+    control.new("web", SHELL)
+    table.open()
+    rung = control.read("top").cursor
+    control.send("web", b"read -p 'Delete it? [y/n] ' answer")
+    table.sees("asking confirm")
+    table.until(lambda: b"\a" in control.read("top", since=rung, raw=True).data)
+    control.decide("web", "n")
+    table.until(lambda: "asking" not in table.text)
+    table.press("b")
+    table.sees("the bell is off")
+    silent = control.read("top").cursor
+    control.send("web", b"read -p 'Delete it? [y/n] ' answer")
+    table.sees("asking confirm")
+    assert b"\a" not in control.read("top", since=silent, raw=True).data
+
+
+@real
+def test_rows_are_grouped_by_tag_folder_and_machine(control, table, place):
+    for name, tag in (("one", "red"), ("two", "blue"), ("three", "red")):
+        control.new(name, LINES, tag=(tag,), cwd=str(place))
+    table.open(size="90x25")
+    table.sees("one", "two", "three")
+    table.press("g")
+    lines = [line.lstrip("> ").split()[0] for line in table.sees("by state and tag").splitlines()[2:] if line.strip()]
+    assert [one for one in lines if one in ("blue", "red", "one", "two", "three")] == [
+        "blue",
+        "two",
+        "red",
+        "one",
+        "three",
+    ]
+    table.press("g")
+    assert "~" in table.sees("by state and folder").splitlines()
+    table.press("g")
+    table.sees("by state and machine", "this machine")
+    table.press("g")
+    table.changed(" and machine")
+
+
+@real
+def test_once_prints_the_table_and_ends(control, table, place):
+    control.new("fix", ASKS)
+    done = subprocess.run([*table.command, "--once"], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines()[2].startswith("  fix")
+    assert "? Overwrite 文件.txt? [y/n]: yes | no" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert not done.stdout.splitlines()[-1].isspace()
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "wanted", "place"),
+    [
+        (160, 40, None, live.ViewPlace(True, 81, 0, 79, 40)),
+        (200, 60, None, live.ViewPlace(True, 91, 0, 109, 60)),
+        (90, 40, None, live.ViewPlace(False, 0, 20, 90, 19)),
+        (80, 24, None, None),
+        (80, 24, True, live.ViewPlace(False, 0, 12, 80, 11)),
+        (160, 40, False, None),
+        (40, 5, True, None),
+    ],
+)
+def test_the_live_view_stands_where_there_is_room(width, height, wanted, place):
+    assert live.find_place(width, height, wanted=wanted) == place
+
+
+def test_a_row_with_styles_is_cut_to_its_columns_and_steers_nothing():
+    row = "ab\x1b[1;31m文件\x1b[0mcd\u202e"
+    assert live.cut_row(row, 4, colors=True) == "ab\x1b[1;31m文\x1b[0m\x1b[0m"
+    assert live.cut_row(row, 4, colors=False) == "ab文"
+    assert live.cut_row(row, 3, colors=False) == "ab "
+    assert "\u202e" not in live.cut_row(row, 40, colors=False)
+    assert live.cut_row("", 3, colors=False) == "   "
+
+
+def test_of_a_screen_that_is_too_high_the_end_is_shown_with_the_cursor():
+    rows = [str(number) for number in range(10)]
+    assert live.cut_rows(live.Shown("a", rows, 9, 80, 10), 1, 3, colors=False) == ["7", "8", "9"]
+    assert live.cut_rows(live.Shown("a", rows, 2, 80, 10), 1, 3, colors=False) == ["2", "3", "4"]
+    assert live.cut_rows(live.Shown("a", rows[:2], 0, 80, 10), 1, 3, colors=False) == ["0", "1"]
 
 
 @real

@@ -39,26 +39,32 @@ class TerminalOperations(CommandLineOperations):
         except OSError as error:
             raise attaching.missing_client_error(words[0], error) from None
 
-    @operation(right="kill", group="Look", examples=("top",))
-    def top(self) -> None:
-        """Show a live table of all sessions.
+    @operation(right="kill", group="Look", view="text", examples=("top", "top --once"))
+    def top(self, *, once: Annotated[bool, "print the table once, and end"] = False) -> Any:
+        """Show a live table of all sessions, and what the selected one shows.
 
         It has the state, open question, idle time, processor time and memory of each. Sessions that want input come
         first, then busy ones. Processor time and memory are those of all processes of a session. The table is drawn
-        again once a second, and at once when a state changes.
+        again once a second, and at once when a state changes. Where there is room the screen of the selected session is
+        shown beside it. The bell rings when a session begins to want input.
 
-        Keys: Up, Down, j, k select; Enter or a attaches (C-b d comes back); d shows the question with its answers, and
-        one more key chooses one; i interrupts the program as its profile says; x kills, after y; / filters by words or
-        a state; s sorts by state, name, processor time, memory, idle time; ? shows the keys; q quits, and the sessions
-        go on.
+        Keys: Up, Down, j, k select; n selects the next session that wants input; Enter or a attaches (C-b d comes back);
+        d shows the question with its answers, and one more key chooses one; t types a line; i interrupts the program as
+        its profile says; x kills, after y; / filters by words or a state; s sorts by state, name, processor time,
+        memory, idle time; g groups by tag, folder or machine; v shows or hides the screen; b silences the bell; ? shows
+        the keys; q quits, and the sessions go on. A click selects, a double click attaches.
         """
         from tmuxctl import config
         from tmuxctl.control import Control
         from tmuxctl.surfaces.cli.top import top
 
+        if once:
+            with self.connect(self.options) as control:
+                return {"text": "\n".join(top.show_once(control, self.options))}
         top.check(self.options)
         with Control(settings=config.load({"tmux.socket": self.options.socket}), resident=True) as control:
             top.run(control, self.options)
+        return None
 
     @operation(right="read", group="Look", examples=("play build", "play demo.cast --speed 2 --idle-limit 1s"))
     def play(

@@ -46,6 +46,13 @@ class Feed:
         for work in (self._list, self._watch):
             threading.Thread(target=self._guarded, args=(work,), daemon=True).start()
 
+    def list_once(self) -> None:
+        """List the sessions, and measure what they take, once; raises TmuxctlError if they cannot be listed."""
+        self._sessions = self._control.call("ls", {}).sessions
+        for _ in range(2):
+            self._loads = self._meter.measure({one.id: one.pid for one in self._running() if one.pid}, anew=True)
+            self._over.wait(self._timing.load_seconds)
+
     def close(self) -> None:
         """Stop looking; the threads end on their own."""
         self._over.set()
@@ -141,4 +148,4 @@ def _newest(one: Session, event: Event | None) -> Session:
     if event is None or one.state.traits.over:
         return one
     status = changed(event.status, detail=one.detail, until=one.until)
-    return changed(one, status=status, exit_status=event.exit_status, signal=event.signal)
+    return changed(one, status=status, wants=event.wants, exit_status=event.exit_status, signal=event.signal)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -24,10 +25,16 @@ HELP = (
     ("Up Down j k", "select a session; PgUp, PgDn, Home, End too"),
     ("Enter a", "attach to it in this terminal; C-b d comes back here"),
     ("d", "decide: show its question; one key chooses the answer"),
+    ("t", "type a line to it"),
+    ("n Tab", "select the next session that wants input"),
     ("i", "interrupt it, by the keys its profile names (else C-c)"),
     ("x K", "kill it, after y; a session that has ended is removed"),
     ("/", "filter: words that a row must contain; a state is a word too"),
     ("s", "sort by state, name, processor time, memory, idle time"),
+    ("g", "group by tag, folder, machine"),
+    ("v", "show or hide what the selected session shows"),
+    ("b", "ring the bell when a session begins to want input, or no more"),
+    ("mouse", "click selects, twice attaches; with Shift the terminal selects text"),
     ("h ?", "this page"),
     ("q Ctrl-C", "quit; all sessions go on"),
 )
@@ -38,8 +45,8 @@ ABOUT = (
 )
 
 KEYS = (
-    ("Enter", "attach"), ("d", "decide"), ("i", "interrupt"), ("x", "kill"), ("/", "filter"), ("s", "sort"),
-    ("?", "help"), ("q", "quit"),
+    ("Enter", "attach"), ("d", "decide"), ("t", "type"), ("n", "next"), ("x", "kill"), ("/", "filter"), ("?", "help"),
+    ("q", "quit"),
 )  # fmt: skip
 
 
@@ -67,16 +74,25 @@ class Piece(NamedTuple):
 Line = Sequence[Piece]
 
 
+class Styled(NamedTuple):
+    """A stretch of one line with SGR sequences (ECMA-48) in it, and no other control."""
+
+    text: str
+
+
 class Page(NamedTuple):
-    """What stands on the terminal, line by line; `first` is the first line of the table that is visible."""
+    """What stands on the terminal, line by line; `first` is the first line of the table that is visible, `owners` whose each
+    line is, by the session's id."""
 
     lines: Sequence[Line]
     first: int = 0
+    owners: Sequence[str | None] = ()
 
 
 class View(NamedTuple):
     """What is to be seen of all sessions. `selected` is a session's id, `words` the filter, `order` a name of ORDERS,
-    `now` the wall clock; `first` is what the page before began with, `footer` stands in place of the keys."""
+    `group` one of GROUPS, `now` the wall clock; `first` is what the page before began with, `footer` stands in place of the
+    keys."""
 
     rows: Sequence[Row]
     width: int
@@ -87,6 +103,7 @@ class View(NamedTuple):
     order: str = "state"
     first: int = 0
     footer: Line | None = None
+    group: str = ""
 
 
 # text
@@ -159,11 +176,38 @@ ORDERS: Mapping[str, Callable[[Row], Any]] = {
 """What the rows can be sorted by; those that are equal stand by name."""
 
 
-def arranged(rows: Iterable[Row], words: str, order: str) -> list[Row]:
-    """The rows that hold every word of the filter, sorted."""
+def _folder(one: Session) -> str:
+    home = os.path.expanduser("~")
+    folder = one.cwd or "-"
+    return folder.replace(home, "~", 1) if (folder + "/").startswith(home + "/") else folder
+
+
+GROUPS: Mapping[str, Callable[[Session], str]] = {
+    "": lambda one: "",
+    "tag": lambda one: " ".join(one.tags) or "no tag",
+    "folder": _folder,
+    "machine": lambda one: one.machine or "this machine",
+}
+"""What the rows can be grouped by."""
+
+
+def arranged(rows: Iterable[Row], words: str, order: str, group: str = "") -> list[Row]:
+    """The rows that hold every word of the filter, by their groups and sorted inside each."""
     wanted = words.casefold().split()
     found = [row for row in rows if _holds(row.session, wanted)] if wanted else rows
-    return sorted(found, key=lambda row: (ORDERS[order](row), natural_key(row.session.name), row.session.id))
+
+    def place(row: Row) -> tuple[Any, ...]:
+        one = row.session
+        return natural_key(GROUPS[group](one)), ORDERS[order](row), natural_key(one.name), one.id
+
+    return sorted(found, key=place)
+
+
+def find_next_asking(rows: Sequence[Row], selected: str | None) -> str | None:
+    """Of rows as they stand, the first one below the selected one, or else from the top, that wants input; its id."""
+    ids = [row.session.id for row in rows]
+    after = ids.index(selected) + 1 if selected in ids else 0
+    return next((row.session.id for row in (*rows[after:], *rows[:after]) if row.session.wants == INPUT), None)
 
 
 def _holds(one: Session, words: Sequence[str]) -> bool:
@@ -204,7 +248,7 @@ LESS_THAN_NAMES = ("PROFILE", "MEM", "CPU%")
 
 def page(view: View) -> Page:
     """The whole table: a head, the sessions, a footer."""
-    found = arranged(view.rows, view.words, view.order)
+    found = arranged(view.rows, view.words, view.order, view.group)
     sizes = _sizes(view, found)
     above = [_summary(view, found)] if view.height >= 4 else []
     above += [_heads(view, sizes)] if view.height >= 3 else []
@@ -212,9 +256,10 @@ def page(view: View) -> Page:
     body, owners = _body(view, found, sizes)
     first = _scrolled(view, owners, room)
     lines = [*above, *body[first : first + room]]
+    whose = [*[None] * len(above), *owners[first : first + room]]
     lines += [[]] * (view.height - 1 - len(lines))
     lines.append(view.footer if view.footer is not None else _keys(view, found))
-    return Page([clipped(line, view.width) for line in lines[-view.height :]], first)
+    return Page([clipped(line, view.width) for line in lines[-view.height :]], first, whose)
 
 
 def _sizes(view: View, found: Sequence[Row]) -> list[tuple[Column, int]]:
@@ -251,7 +296,7 @@ def _summary(view: View, rows: Sequence[Row]) -> Line:
             line += [Piece("  "), Piece(f"{count} {one.value}", one.value)]
     if _length(line) > view.width:
         line = [Piece(f"{number}:", "bold"), Piece(" "), *line[3:]]
-    about = f"by {view.order}"
+    about = f"by {view.order}" + (f" and {view.group}" if view.group else "")
     if view.words:
         about = f"{found} with {shown(view.words)!r}, {about}"
     if place is not None:
@@ -275,7 +320,12 @@ def _body(view: View, found: Sequence[Row], sizes: Sequence[tuple[Column, int]])
         return [[], [Piece("  " + text, "dim")]], [None, None]
     lines: list[Line] = []
     owners: list[str | None] = []
+    group = ""
     for row in found:
+        if (now := GROUPS[view.group](row.session)) != group:
+            group = now
+            lines.append([Piece(f"{shown(now)}", "bold")])
+            owners.append(None)
         lines.append(_row(view, row, sizes))
         if row.session.asking:
             lines.append([Piece("    "), Piece("? " + question(row.session), State.ASKING.value)])

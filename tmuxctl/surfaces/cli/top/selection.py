@@ -36,6 +36,11 @@ class Selection:
             self.id = self._ids[max(0, min(place, len(self._ids) - 1))]
             self.pointed = True
 
+    def choose(self, session_id: str) -> None:
+        """Select this session, if it is there."""
+        if session_id in self._ids:
+            self.id, self.pointed = session_id, True
+
     def leave(self) -> None:
         """Give up the session, which is about to end, for the one below it."""
         others = [one for one in self._ids if one != self.id]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import select
 import signal
 import sys
@@ -15,15 +16,16 @@ from typing import Any
 
 from tmuxctl.surfaces.cli.printing import color
 from tmuxctl.surfaces.cli.printing.output import clean, unicode_out
-from tmuxctl.surfaces.cli.top.pages import Line
+from tmuxctl.surfaces.cli.top.pages import Piece, Styled
 from tmuxctl.timing import TIMING
 
 ESCAPE = "\x1b"
 
-ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l"
-"""The alternate screen, no cursor, and no wrapping: a line that is wider than it was counted spoils no other."""
+ENTER = "\x1b[?1049h\x1b[?25l\x1b[?7l\x1b[?1000h\x1b[?1006h"
+"""The alternate screen, no cursor, and no wrapping: a line that is wider than it was counted spoils no other. Clicks of the
+mouse are told as SGR mouse reports (xterm)."""
 
-LEAVE = "\x1b[m\x1b[?7h\x1b[?25h\x1b[?1049l"
+LEAVE = "\x1b[m\x1b[?1006l\x1b[?1000l\x1b[?7h\x1b[?25h\x1b[?1049l"
 
 ATTRIBUTES = {"bold": "1", "dim": "2", "reverse": "7", "key": "1", "error": "1;31"}
 """The SGR attributes (ECMA-48) of the styles that are no states."""
@@ -37,7 +39,18 @@ SEQUENCES = {
 }  # fmt: skip
 """The keys that terminals send as sequences, behind their escape (xterm, and the console's Home and End)."""
 
-CONTROLS = {"\r": "enter", "\n": "enter", "\x7f": "backspace", "\x08": "backspace", "\x0c": "redraw", "\x15": "clear"}
+MOUSE = re.compile(r"\[<([0-9]{1,3});([0-9]{1,5});([0-9]{1,5})M")
+WHEEL = {64: "wheelup", 65: "wheeldown"}
+
+CONTROLS = {
+    "\r": "enter",
+    "\n": "enter",
+    "\x7f": "backspace",
+    "\x08": "backspace",
+    "\x0c": "redraw",
+    "\x15": "clear",
+    "\t": "tab",
+}
 
 
 class Terminal:
@@ -46,8 +59,7 @@ class Terminal:
     def __init__(self, *, colors: bool) -> None:
         self._input, self._output = sys.stdin.fileno(), sys.stdout.fileno()
         self._encoding = sys.stdout.encoding or "utf-8"
-        self._ascii = not unicode_out()
-        self._styles = ATTRIBUTES | (color.STATES if colors else PLAIN)
+        self.colors = colors
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._rest = ""
         self._drawn: list[str] = []
@@ -94,9 +106,9 @@ class Terminal:
             return 80, 24
         return found.columns or 80, found.lines or 24
 
-    def draw(self, lines: Sequence[Line]) -> None:
+    def draw(self, lines: Sequence[Sequence[Piece | Styled]]) -> None:
         """Put these lines on the terminal; only those that changed are written."""
-        self.show([self._painted(line) for line in lines])
+        self.show([paint_line(line, colors=self.colors) for line in lines])
 
     def show(self, rows: Sequence[str]) -> None:
         """The same of rows that hold text and SGR sequences only, each no wider than the terminal."""
@@ -111,6 +123,10 @@ class Terminal:
                 self._drawn[number : number + 1] = [text]
         if out:
             self._write("".join(out))
+
+    def sound(self) -> None:
+        """Ring the bell."""
+        self._write("\a")
 
     def redraw(self) -> None:
         """Draw every line anew the next time."""
@@ -147,15 +163,6 @@ class Terminal:
         if not data:
             raise EOFError
         return self._decoder.decode(data)
-
-    # drawing
-
-    def _painted(self, line: Line) -> str:
-        text = "".join(color.paint(clean(piece.text), self._attributes(piece.style)) for piece in line)
-        return text.replace("…", "~") if self._ascii else text
-
-    def _attributes(self, style: str) -> str:
-        return ";".join(found for word in style.split() if (found := self._styles.get(word)))
 
     def _write(self, text: str) -> None:
         data = text.encode(self._encoding, "replace")
@@ -199,6 +206,20 @@ class Terminal:
             signal.signal(signal.SIGTSTP, self._heard)
 
 
+def paint_line(line: Sequence[Piece | Styled], *, colors: bool) -> str:
+    """A line with the SGR sequences of its styles, or without colours."""
+    styles = ATTRIBUTES | (color.STATES if colors else PLAIN)
+
+    def paint(piece: Piece | Styled) -> str:
+        if isinstance(piece, Styled):
+            return piece.text
+        found = (styles.get(word) for word in piece.style.split())
+        return color.paint(clean(piece.text), ";".join(filter(None, found)))
+
+    text = "".join(map(paint, line))
+    return text if unicode_out() else text.replace("…", "~")
+
+
 def parse(text: str) -> tuple[list[str], str]:
     """The keys in what a terminal sent, and what may be the beginning of another one. Unknown sequences are no keys."""
     found: list[str] = []
@@ -214,8 +235,17 @@ def parse(text: str) -> tuple[list[str], str]:
             found.append("escape")
         elif text[1:length] in SEQUENCES:
             found.append(SEQUENCES[text[1:length]])
+        elif report := MOUSE.fullmatch(text[1:length]):
+            found += _mouse_keys(*map(int, report.groups()))
         text = text[length:]
     return found, text
+
+
+def _mouse_keys(button: int, column: int, row: int) -> list[str]:
+    """A mouse report as a key: a turn of the wheel, or where the first button was pressed, counted from 0."""
+    if button in WHEEL:
+        return [WHEEL[button]]
+    return [f"click {column - 1} {row - 1}"] if button == 0 else []
 
 
 def _plain(character: str) -> list[str]:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,25 +17,33 @@ from tmuxctl.control.sessions import finding
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.model import Session, State
 from tmuxctl.surfaces.cli import attaching
-from tmuxctl.surfaces.cli.printing.output import Options, colorful, flat, with_socket
+from tmuxctl.surfaces.cli.printing.cells import columns
+from tmuxctl.surfaces.cli.printing.output import Options, colorful, flat, unicode_out, width, with_socket
+from tmuxctl.surfaces.cli.printing.table import INPUT
+from tmuxctl.surfaces.cli.top import live
 from tmuxctl.surfaces.cli.top.feed import Feed
 from tmuxctl.surfaces.cli.top.pages import (
     ANSWER_KEYS,
+    GROUPS,
     ORDERS,
     Line,
     Page,
     Piece,
     Row,
+    Styled,
     View,
     answer_of,
     arranged,
+    clipped,
+    find_next_asking,
     help_page,
     page,
     question_page,
+    words_of,
     writing,
 )
 from tmuxctl.surfaces.cli.top.selection import Selection
-from tmuxctl.surfaces.cli.top.terminal import Terminal
+from tmuxctl.surfaces.cli.top.terminal import Terminal, paint_line
 from tmuxctl.timing import TIMING
 
 if TYPE_CHECKING:
@@ -44,6 +52,9 @@ if TYPE_CHECKING:
 TEXT_LIMIT = 1000
 """Characters a person may write into a line here."""
 
+
+OWN_SESSION = os.environ.get("TMUXCTL_SESSION")
+"""The id of the session in which this runs, if it runs in one."""
 
 HINT = "tmuxctl ls; for a program: tmuxctl ls --json, tmuxctl watch --json"
 
@@ -75,6 +86,18 @@ def run(control: Control, options: Options) -> None:
         feed.close()
 
 
+def show_once(control: Control, options: Options) -> list[str]:
+    """The table as it is now, line by line; as wide as the terminal, or 120 columns."""
+    feed = Feed(control, lambda: None)
+    feed.list_once()
+    rows, colors = feed.rows(), colorful(sys.stdout, options)
+    lines = page(View(rows, width() or 120, 3 * len(rows) + 4, time.time(), footer=[])).lines
+    painted = [
+        paint_line(line, colors=True) if colors else "".join(piece.text for piece in line).rstrip() for line in lines
+    ]
+    return painted[: max(number for number, text in enumerate(painted, 1) if text)]
+
+
 class Mode(Protocol):
     """What is on the terminal and what the keys mean now."""
 
@@ -96,7 +119,14 @@ class Top:
         """Whether something came that the next keys were not meant for, typed as they were before anybody saw it."""
         self.rows: list[Row] = []
         self.selection = Selection()
-        self.words, self.order = "", "state"
+        self.words, self.order, self.group = "", "state", ""
+        self.live = live.LiveView(control, terminal.ring)
+        self.view_wanted: bool | None = None
+        """Whether the person wants to see the selected session; None: as the terminal has room."""
+        self.sounds = True
+        self._wanting: set[str] | None = None
+        self._owners: Sequence[str | None] = ()
+        self._clicked = (float("-inf"), "")
         self.note, self.wrong = "", False
         self._noted = 0.0
         self._first = 0
@@ -104,9 +134,16 @@ class Top:
 
     def run(self) -> None:
         """Draw and obey until told to quit."""
+        try:
+            self._obey()
+        finally:
+            self.live.follow(None)
+
+    def _obey(self) -> None:
         while self.going:
             self._hear()
             self._draw()
+            self._sound()
             self.unseen = False
             for key in self.terminal.pressed():
                 self.mode.press(self, key)
@@ -117,11 +154,52 @@ class Top:
         self.rows = self.feed.rows()
         self._follow()
         width, height = self.terminal.size
-        selected = self.selection.id
-        view = View(self.rows, width, height, time.time(), selected, self.words, self.order, self._first, self.footer())
+        place = live.find_place(width, height, wanted=self.view_wanted)
+        self.live.follow(self.selection.id if place and self.selection.id != OWN_SESSION else None)
+        if place:
+            width, height = (place.column - 1, height) if place.beside else (width, place.row + 1)
+        selected, order = self.selection.id, self.order
+        view = View(
+            self.rows, width, height, time.time(), selected, self.words, order, self._first, self.footer(), self.group
+        )
         drawn = self.mode.page(self, view)
-        self._first = drawn.first
-        self.terminal.draw(drawn.lines)
+        self._first, self._owners = drawn.first, drawn.owners
+        self.terminal.draw(self._join(drawn.lines, place, width) if place else drawn.lines)
+
+    def _join(self, lines: Sequence[Line], place: live.ViewPlace, width: int) -> list[Sequence[Piece | Styled]]:
+        """The page with the live view beside it, or above its last line."""
+        shown = self._draw_live(place)
+        if not place.beside:
+            return [*lines[:-1], *shown, lines[-1]]
+        joined: list[Sequence[Piece | Styled]] = []
+        for line, beside in zip(lines, shown, strict=True):
+            blanks = width - sum(columns(piece.text) for piece in line)
+            joined.append([*line, Piece(" " * max(0, blanks)), Piece("│" if unicode_out() else "|", "dim"), *beside])
+        return joined
+
+    def _draw_live(self, place: live.ViewPlace) -> list[Sequence[Piece | Styled]]:
+        """The live view: a head, and as many rows as fit below it."""
+        one, seen = self.session(), self.live.now
+        known = seen if one and seen and seen.session == one.id else None
+        head: Line = [Piece(" no session", "dim")]
+        if one is not None:
+            size = f"  {known.cols}x{known.lines}" if known and known.cols else ""
+            head = [Piece(f" {one.name}", "bold"), Piece(f"  {words_of(one)}", one.state.value), Piece(size, "dim")]
+            if one.id == OWN_SESSION:
+                head = [*head, Piece("  this terminal", "dim")]
+        if known and known.problem:
+            head = [*head, Piece(f"  {flat(known.problem)}", "error")]
+        room = place.height - 1
+        rows = live.cut_rows(known, place.width, room, colors=self.terminal.colors) if known else []
+        blank = " " * place.width
+        return [clipped(head, place.width), *([Styled(row)] for row in rows), *([Piece(blank)],) * (room - len(rows))]
+
+    def _sound(self) -> None:
+        """Ring the bell where a session begins to want input, and nobody is attached to it."""
+        wanting = {row.session.id for row in self.rows if row.session.wants == INPUT and not row.session.attached}
+        if self._wanting is not None and wanting - self._wanting and self.sounds:
+            self.terminal.sound()
+        self._wanting = wanting
 
     def footer(self) -> Line | None:
         """What stands in place of the keys, if anything is to be said."""
@@ -156,16 +234,33 @@ class Top:
 
     def shown(self) -> list[Row]:
         """The rows as they stand."""
-        return arranged(self.rows, self.words, self.order)
+        return arranged(self.rows, self.words, self.order, self.group)
 
     def _follow(self) -> None:
         """Let the selection know the rows as they stand."""
-        self.selection.follow([row.session.id for row in self.shown()], (self.words, self.order))
+        self.selection.follow([row.session.id for row in self.shown()], (self.words, self.order, self.group))
 
     def move(self, by: int) -> None:
         """Select another session, so many rows below."""
         self._follow()
         self.selection.move(by)
+
+    def select(self, session_id: str) -> None:
+        """Select this session."""
+        self._follow()
+        self.selection.choose(session_id)
+
+    def click(self, row: int) -> None:
+        """The mouse was pressed on a row of the terminal: select its session; attach to it the second time."""
+        found = self._owners[row] if row < len(self._owners) else None
+        if found is None:
+            return
+        before, now = self._clicked, time.monotonic()
+        self.select(found)
+        self._clicked = now, found
+        if before[1] == found and now - before[0] < TIMING.page.twice_seconds and (one := self.find(found)):
+            self._clicked = float("-inf"), ""
+            self.attach(one)
 
     def session(self) -> Session | None:
         """The selected session."""
@@ -197,7 +292,7 @@ class Top:
 
     def attach(self, one: Session) -> None:
         """Bring the session to this terminal until the person leaves it."""
-        if one.id == os.environ.get("TMUXCTL_SESSION"):
+        if one.id == OWN_SESSION:
             self.tell(f"{one.name} is the session this runs in")
             return
         self.unseen = True
@@ -253,9 +348,16 @@ class Browse:
         """Move, or begin what the key stands for."""
         top.note = ""
         step = {"up": -1, "k": -1, "down": 1, "j": 1, "home": -(10**6), "end": 10**6}
-        step |= {"pageup": 2 - top.terminal.size[1], "pagedown": top.terminal.size[1] - 2}
+        step |= {
+            "pageup": 2 - top.terminal.size[1],
+            "pagedown": top.terminal.size[1] - 2,
+            "wheelup": -1,
+            "wheeldown": 1,
+        }
         if key in step:
             top.move(step[key])
+        elif key.startswith("click "):
+            top.click(int(key.split()[2]))
         elif key in ACTIONS:
             ACTIONS[key](top)
         elif key in FOR_SESSION and (one := top.session()):
@@ -280,6 +382,30 @@ class Filter:
         if key in ("enter", "escape"):
             top.mode = Browse()
         top.words = written(top.words, key)
+
+
+class WriteLine:
+    """The table, while a line for a session is being written."""
+
+    def __init__(self, one: Session) -> None:
+        self.one, self.text = one, ""
+
+    def page(self, top: Top, view: View) -> Page:
+        """The table with what was written in its last line; without it once the session is gone."""
+        if top.find(self.one.id) is None:
+            top.mode = Browse()
+            top.tell(f"{self.one.name} is gone")
+            return page(view._replace(footer=top.footer()))
+        return page(view._replace(footer=writing(f"to {self.one.name}: ", self.text, view.width)))
+
+    def press(self, top: Top, key: str) -> None:
+        """Write; Enter sends the line, Escape leaves."""
+        if key in ("enter", "escape"):
+            top.mode = Browse()
+        if key == "enter":
+            one, given = self.one, {"session": self.one.id, "text": self.text.encode()}
+            top.do(f"typing to {one.name} ...", f"typed to {one.name}", lambda: top.control.call("send", given))
+        self.text = written(self.text, key)
 
 
 class Kill:
@@ -390,6 +516,37 @@ def _sort(top: Top) -> None:
     top.order = orders[(orders.index(top.order) + 1) % len(orders)]
 
 
+def _group(top: Top) -> None:
+    groups = list(GROUPS)
+    top.group = groups[(groups.index(top.group) + 1) % len(groups)]
+
+
+def _show_live(top: Top) -> None:
+    shown = live.find_place(*top.terminal.size, wanted=top.view_wanted) is not None
+    top.view_wanted = not shown
+    if top.view_wanted and live.find_place(*top.terminal.size, wanted=True) is None:
+        top.tell("the terminal is too small for it")
+
+
+def _silence(top: Top) -> None:
+    top.sounds = not top.sounds
+    top.tell(f"the bell is {'on' if top.sounds else 'off'}")
+
+
+def _select_next(top: Top) -> None:
+    if found := find_next_asking(top.shown(), top.selection.id):
+        top.select(found)
+    else:
+        top.tell("no session wants input")
+
+
+def _write(top: Top, one: Session) -> None:
+    if one.state.traits.over:
+        top.tell(f"{one.name} is {one.state.value}: nothing can be typed to it")
+    else:
+        top.ask(WriteLine(one))
+
+
 def _decide(top: Top, one: Session) -> None:
     if one.state is not State.ASKING or not one.asking:
         top.tell(f"{one.name} asks no question: it is {one.state.value}")
@@ -404,14 +561,15 @@ def _interrupt(top: Top, one: Session) -> None:
 
 
 ACTIONS: dict[str, Callable[[Top], None]] = {
-    "q": _quit, "h": _help, "?": _help, "/": _filter, "escape": _unfilter, "s": _sort,
+    "q": _quit, "h": _help, "?": _help, "/": _filter, "escape": _unfilter, "s": _sort, "g": _group, "v": _show_live,
+    "b": _silence, "n": _select_next, "tab": _select_next,
     "redraw": lambda top: top.terminal.redraw(),
 }  # fmt: skip
 
 FOR_SESSION: dict[str, Callable[[Top, Session], None]] = {
-    "enter": Top.attach, "a": Top.attach, "d": _decide, "i": _interrupt,
+    "enter": Top.attach, "a": Top.attach, "d": _decide, "i": _interrupt, "t": _write,
     **dict.fromkeys(("x", "K"), lambda top, one: top.ask(Kill(one))),
 }  # fmt: skip
 
-HARMFUL = ("i", "x", "K")
+HARMFUL = ("i", "t", "x", "K")
 """Keys that do nothing to a session at which nobody pointed."""
