@@ -69,6 +69,9 @@ while [ -e /proc/$server/exe ]; do sleep 0.05; done
 """What takes all sessions at once."""
 
 BEFORE: Mapping[str, str] = {
+    "export build build.png --until mark:ready": "tmuxctl mark build ready",
+    "attach --next-asking": "tmuxctl new setup -- ./ask",
+    "watch --notify": "tmuxctl new db -- sqlite3 shop.db",
     "watch": "tmuxctl new db -- sqlite3 shop.db",
     "watch --state input": "tmuxctl new build -- sh -c 'read line'",
     "wait db --text 'rows? in set'": "tmuxctl send db '.print 2 rows in set'",
