@@ -244,6 +244,7 @@ class PageTiming(Value):
 class RecorderTiming(Value):
     """The process that keeps when a session's output comes."""
 
+    begin_seconds: float = 1.0  # what a session printed in so long a time since its start counts as recorded
     together_seconds: float = 0.01  # output that comes within this has one time
     alive_seconds: float = 2.0  # how often it shows that it still works, and looks whether the session is still there
     silent_seconds: float = 15.0  # a recorder that showed nothing for so long works no more

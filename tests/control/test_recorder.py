@@ -139,7 +139,8 @@ def test_new_records_from_the_start(control: Control, place: Path, until: Until)
     until(lambda: len(_recorders(control)) == 1)
     control.new("t", LINES, rec=True, if_exists="reuse")
     assert len(_recorders(control)) == 1
-    control.rec("t", stop=True)
+    ended = control.rec("t", stop=True)
+    assert ended.cursor.endswith(":0")
 
 
 @ON_TMUX
@@ -213,13 +214,16 @@ def test_of_many_times_the_newer_half_is_kept(tmp_path: Path) -> None:
 
 
 def test_output_that_came_at_once_has_the_time_when_it_came() -> None:
-    scale = TimeScale([(0, 10.0), (100, 10.0), (100, 20.0), (160, 20.0), (160, 25.0)])
+    recorded = [OutputTime(0, 100, 10.0), OutputTime(100, 160, 20.0), OutputTime(160, 160, 25.0)]
+    known = [(0, 10.0), (100, 10.0), (100, 20.0), (160, 20.0), (160, 25.0), (200, 25.0)]
+    scale = TimeScale(known, recorded)
     assert scale.time_at(50) == (10.0, True)
     assert scale.time_at(100) == (20.0, True)
     assert scale.time_at(130) == (20.0, True)
+    assert scale.time_at(180) == (25.0, False)
     assert (scale.reached_at(100), scale.reached_at(160)) == (10.0, 20.0)
-    assert scale.longest_estimate(0, 160) == 0.0
-    assert TimeScale([(0, 10.0), (100, 14.0)]).longest_estimate(0, 50) == 4.0
+    assert [scale.is_estimated(0, end) for end in (100, 160, 161, 200)] == [False, False, True, True]
+    assert TimeScale(known).is_estimated(0, 100)
 
 
 @ON_TMUX

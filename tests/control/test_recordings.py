@@ -77,7 +77,7 @@ def test_a_recording_has_no_secret_that_was_typed(
     for form in exporting.FORMS:
         path = place / f"out{form}"
         control.export("sh", str(path))
-        assert "d3pl0y" not in path.read_text()
+        assert b"d3pl0y" not in path.read_bytes()
         assert path.stat().st_mode & 0o111 == 0
 
 

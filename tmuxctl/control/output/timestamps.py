@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tmuxctl.control.output import printed
@@ -13,6 +15,7 @@ from tmuxctl.control.sessions import finding
 from tmuxctl.operations import current
 from tmuxctl.results import Output
 from tmuxctl.terminal.tmux.journal import Journal
+from tmuxctl.terminal.tmux.timeline import OutputTime
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
@@ -20,15 +23,13 @@ if TYPE_CHECKING:
     from tmuxctl.terminal.tmux.server import Pane
 
 
-SHARP = 0.05
-"""Seconds: what came within so many is told with its time as one that is known."""
-
-
 class TimeScale:
     """The time of each point in a session's output, in seconds of the wall clock: known at some offsets, and spread evenly
-    between two of them. `known` is pairs of an offset and a time, by their offsets."""
+    between two of them. `known` is pairs of an offset and a time, by their offsets; `recorded` is when output came, as a
+    recorder saw it: these times are among the known ones."""
 
-    def __init__(self, known: Sequence[tuple[int, float]]) -> None:
+    def __init__(self, known: Sequence[tuple[int, float]], recorded: Sequence[OutputTime] = ()) -> None:
+        self._recorded = sorted((one.start, one.end) for one in recorded if one.start < one.end)
         self._offsets: list[int] = []
         self._times: list[float] = []
         for offset, at in known:
@@ -42,13 +43,14 @@ class TimeScale:
         after = bisect_right(self._offsets, offset)
         return self._offsets[after] if after < len(self._offsets) else default
 
-    def longest_estimate(self, start: int, end: int) -> float:
-        """The longest time, in seconds, over which output between two offsets is spread."""
-        stretches = zip(self._offsets, self._offsets[1:], self._times, self._times[1:], strict=False)
-        return max(
-            (last - first for begin, stop, first, last in stretches if begin < stop and begin < end and stop > start),
-            default=0.0,
-        )
+    def is_estimated(self, start: int, end: int) -> bool:
+        """Whether the time of any output between two offsets is estimated: no recorder saw it come."""
+        place = max(0, bisect_right(self._recorded, (start, sys.maxsize)) - 1)
+        for begin, stop in islice(self._recorded, place, None):
+            if start >= end or begin > start:
+                break
+            start = max(start, stop)
+        return start < end
 
     def reached_at(self, offset: int) -> float:
         """The time at which the output had come to an offset; from then on until `time_at` nothing came."""
@@ -65,14 +67,21 @@ class TimeScale:
             return self._times[0 if not after else -1], False
         begin, end = self._offsets[after - 1], self._offsets[after]
         seconds = self._times[after] - self._times[after - 1]
-        return self._times[after - 1] + (offset - begin) / (end - begin) * seconds, seconds <= SHARP
+        at = self._times[after - 1] + (offset - begin) / (end - begin) * seconds
+        return at, not self.is_estimated(offset, offset + 1)
+
+
+def scale_of(history: History) -> TimeScale:
+    """The time of each point in a session's output, as far as it is known."""
+    known = [(point.offset, point.at) for point in history.list_known() if point.at is not None]
+    return TimeScale(known, history.times)
 
 
 def stamp_output(machine: Machine, pane: Pane, journal: Journal, start: int, *, follow: bool) -> Iterator[Output]:
     """The output from an offset on, each line behind its time of day; with `follow` until the program ends, with the time at
     which each new line came. A line is what a program ended with a newline, whatever else it drew."""
     history = History(machine, pane.id)
-    scale = TimeScale([(point.offset, point.at) for point in history.list_known() if point.at is not None])
+    scale = scale_of(history)
     offset, rest, truncated = start, b"", False
     for part in printed.read_parts(journal, start):
         if part.truncated:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tmuxctl.control.output.moments import History, Point
-from tmuxctl.control.output.timestamps import TimeScale
+from tmuxctl.control.output.timestamps import TimeScale, scale_of
 from tmuxctl.control.recordings.recording import EXIT, INPUT, MARKER, OUTPUT, RESIZE, CastEvent, Recording
 from tmuxctl.operations import current
 from tmuxctl.terminal.tmux.timeline import Moment
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 LARGEST, SMALLEST = 1 << 16, 16
 """Bytes of one event: of output that came at once, and of output whose times are estimated."""
-
-NOTICED = 1.0
-"""Seconds over which output is spread before that is told."""
 
 RATE = 20
 """Events a second into which output is cut whose times are estimated."""
@@ -46,7 +43,7 @@ def record(
     if only_end or last_bytes is not None:
         point = Point(max(point.offset, end - (last_bytes or 0)))
     start = point.offset
-    scale = TimeScale([(point.offset, point.at) for point in history.list_known() if point.at is not None])
+    scale = scale_of(history)
     if began is None:
         began = point.at if point.at is not None else scale.reached_at(start)
     cols, rows = history.size_at(start)
@@ -57,7 +54,7 @@ def record(
         began,
         history.title_at(end) or history.pane.name,
         shlex.join(history.pane.spec.get("argv") or ()),
-        scale.longest_estimate(start, end) > NOTICED,
+        scale.is_estimated(start, end),
     )
 
 

@@ -78,6 +78,11 @@ class _Order:
         oldest = self.machine.clock.wall() - self.machine.timing.recorder.silent_seconds
         return kept is not None and kept.modified > oldest
 
+    def start(self) -> int:
+        """The offset at which a recording begins now: here, or at the beginning of a session that was only just started."""
+        age = self.machine.clock.wall() - self.history.pane.created
+        return 0 if age < self.machine.timing.recorder.begin_seconds else self.history.journal.end()
+
     def begin(self, file: str | None) -> Recorded:
         """Start a recorder, and return when it works."""
         pane = self.history.pane
@@ -91,7 +96,7 @@ class _Order:
             raise Conflict(
                 f"{pane.name} is recorded already", reason="recording", hint=f"end it: tmuxctl rec {pane.name} --stop"
             )
-        start = self.history.journal.end()
+        start = self.start()
         self.write({"start": start, "began": self.machine.clock.wall(), **({"file": file} if file else {})})
         try:
             _start_process(self.machine, pane.id)
@@ -178,7 +183,7 @@ def main() -> None:
         place, called = control.reach(session_id)
         order = _Order(place.machine, called)
         end = order.history.journal.end()
-        order.times.add(OutputTime(end, end, place.machine.clock.wall()))
+        order.times.add(OutputTime((order.read() or {}).get("start", end), end, place.machine.clock.wall()))
         if os.fork():
             os._exit(0)
         os.setsid()

@@ -181,7 +181,9 @@ class Printer:
     @prints(results.Reported)
     def print_reported(self, result: Any) -> None:
         if not self.options.quiet:
-            self._lines(f"{flat(result.file)}: {result.turns} turns, {result.questions} questions")
+            counts = ((result.turns, "turn"), (result.questions, "question"))
+            told = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts)
+            self._lines(f"{flat(result.file)}: {told}")
 
     @prints(results.Recorded)
     def print_recorded(self, result: Any) -> None:
