@@ -195,6 +195,12 @@ def test_a_character_that_no_font_has_is_told(fonts: raster.Fonts) -> None:
     assert fonts.missing == {"\U00100001"}
 
 
+def test_a_picture_has_a_largest_size(fonts: raster.Fonts) -> None:
+    with pytest.raises(Usage) as told:
+        raster.Painter(fonts, 1000, 101)
+    assert told.value.reason == "bad_size"
+
+
 def test_a_font_that_is_not_there_is_refused(tmp_path: Path) -> None:
     (tmp_path / "no.ttf").write_text("this is no font")
     for name in ("No Such Family At All", str(tmp_path / "no.ttf")):

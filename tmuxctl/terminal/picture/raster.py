@@ -40,8 +40,11 @@ ARMS = {"HORIZONTAL": ("LEFT", "RIGHT"), "VERTICAL": ("UP", "DOWN")} | {
     arm: (arm,) for arm in ("LEFT", "RIGHT", "UP", "DOWN")
 }
 
-ROWS_KEPT = 2000
-"""Rows that are kept as they were drawn: those of most screens were there before."""
+KEPT_BYTES = 16 << 20
+"""Bytes of rows that are kept as they were drawn: those of most screens were there before."""
+
+MOST_CELLS = 100_000
+"""Cells that a picture may have: one of these takes some 60 MB while it is drawn."""
 
 
 class Fonts:
@@ -107,11 +110,16 @@ class Fonts:
 
 
 class Painter:
-    """Draws screens of so many columns and rows."""
+    """Draws screens of so many columns and rows; Usage `bad_size` if they are too many."""
 
     def __init__(self, fonts: Fonts, cols: int, rows: int) -> None:
         self.fonts, self.cols, self.rows = fonts, cols, rows
+        if cols * rows > MOST_CELLS:
+            raise Usage(
+                f"a picture of {cols}x{rows} cells is too large", reason="bad_size", hint="write .svg, .html or .cast"
+            )
         self.size = cols * fonts.width + 2 * MARGIN, rows * fonts.height + 2 * MARGIN
+        self._rows_kept = max(rows, KEPT_BYTES // (3 * cols * fonts.width * fonts.height))
         self._kept: dict[tuple[Cell, ...], Image.Image] = {}
 
     def paint(self, screen: Sequence[Sequence[Cell]], cursor: CursorPosition | None = None) -> Image.Image:
@@ -160,7 +168,7 @@ class Painter:
             self._paint_cell(draw, cell, left, right, foreground)
             x += cell.width
         if columns is None:
-            if len(self._kept) >= ROWS_KEPT:
+            if len(self._kept) >= self._rows_kept:
                 self._kept.pop(next(iter(self._kept)))
             self._kept[row] = picture
         return picture
