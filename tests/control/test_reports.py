@@ -154,6 +154,20 @@ def test_the_cursor_is_a_block(fonts: raster.Fonts) -> None:
     assert render.FOREGROUND in colours_of(wide, fonts, 0, 0, 2)
 
 
+def test_dim_hidden_and_underlined_cells_are_seen_as_such(fonts: raster.Fonts) -> None:
+    picture = paint(
+        fonts, "█\x1b[2m█\x1b[22;8mX\x1b[28;4mX\x1b[4:2mX\x1b[4:3mX\x1b[4:4mX\x1b[4:5mX\x1b[24m \x1b[2;7m \x1b[0m"
+    )
+    assert colours_of(picture, fonts, 1, 0) == {"#797979"}
+    assert colours_of(picture, fonts, 2, 0) == {render.BACKGROUND}
+    assert colours_of(picture, fonts, 8, 0) == {render.BACKGROUND}
+    assert colours_of(picture, fonts, 9, 0) == {"#797979"}
+    cells = [picture.crop((render.MARGIN + x * fonts.width, render.MARGIN, render.MARGIN + (x + 1) * fonts.width,
+                           render.MARGIN + fonts.height)).tobytes() for x in range(3, 8)]  # fmt: skip
+    # each form of underline is another picture of the same letter
+    assert len(set(cells)) == 5
+
+
 @pytest.mark.parametrize("pair", ["──", "━━", "══", "██", "┼─", "├┤", "╠╣"])
 def test_lines_join_from_one_cell_to_the_next(fonts: raster.Fonts, pair: str) -> None:
     picture = paint(fonts, pair)

@@ -21,7 +21,7 @@ from tmuxctl.control import Control
 from tmuxctl.control.recordings import casts, frames
 from tmuxctl.control.recordings.recording import MARKER, OUTPUT, CastEvent, Recording
 from tmuxctl.terminal.picture import film
-from tmuxctl.terminal.picture.render import BASELINE, HEIGHT, MARGIN, WIDTH, render_html, render_svg
+from tmuxctl.terminal.picture.render import BASELINE, HEIGHT, MARGIN, WIDTH, find_colours, render_html, render_svg
 from tmuxctl.terminal.picture.replay import styled_cells
 
 HERO = Path(__file__).resolve().parent.parent.parent / "docs" / "hero.svg"
@@ -152,6 +152,46 @@ def test_every_character_of_a_picture_stands_in_its_column_in_a_browser(browser)
 
 def test_every_character_of_a_page_stands_in_its_column_in_a_browser(browser):
     assert seen(browser(HTML_PLACES, render_html(TABLE, 60, "table"))) == expected(TABLE, 60)
+
+
+STYLED = {
+    "p": "", "b": "1", "d": "2", "i": "3", "u": "4", "U": "4:2", "w": "4:3", "o": "4:4", "s": "4:5", "k": "9",
+    "r": "31", "g": "38;5;22", "t": "38;2;1;2;3", "v": "7", "n": "44", "D": "2;7", "a": "1;3;4;9;35",
+}  # fmt: skip
+"""Letters with the parameters of the SGR each stands in."""
+
+STYLES = """
+document.getElementById("drawn").innerHTML = SOURCE;
+const root = document.querySelector("#drawn svg") || document.querySelector("#drawn pre");
+const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+    const node = walker.currentNode, of = getComputedStyle(node.parentElement);
+    if (node.parentElement.localName === "title") continue;
+    for (const letter of node.data.trim())
+        found.push([letter, of.fontWeight >= 600, of.fontStyle === "italic", of.textDecorationLine, of.textDecorationStyle,
+                    node.parentElement.localName === "text" ? of.fill : of.color]);
+}
+"""
+
+
+def computed(cell: Any) -> list[Any]:
+    """What a browser should say of the text of a cell."""
+    lines = (["underline"] if cell.underline else []) + (["line-through"] if cell.strikethrough else [])
+    form = ("solid", "solid", "double", "wavy", "dotted", "dashed")[cell.underline]
+    red, green, blue = bytes.fromhex(find_colours(cell)[0][1:])
+    return [cell.text, cell.bold, cell.italic, " ".join(lines) or "none", form, f"rgb({red}, {green}, {blue})"]
+
+
+@pytest.mark.parametrize("form", ["svg", "html"])
+def test_every_style_is_what_the_browser_computes(browser, form):
+    source = (
+        " ".join(f"\x1b[{codes}m{letter}\x1b[0m" for letter, codes in STYLED.items()).encode() + b" \x1b[8mH\x1b[0m"
+    )
+    picture = render_svg(source, 60, 1, "t") if form == "svg" else render_html(source, 60, "t")
+    meant = [computed(cell) for cell in styled_cells(source, 60)[0] if cell.text != " " and not cell.hidden]
+    assert len(meant) == len(STYLED)
+    assert "H" not in "".join(re.findall(">([^<>]*)</(?:text|span|i|pre)", picture))
+    assert browser(STYLES, picture) == meant
 
 
 @pytest.mark.on("tmux")

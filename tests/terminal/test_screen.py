@@ -122,7 +122,7 @@ def test_cells_know_their_style_and_width() -> None:
     assert first[1] == Cell("B", 1, fg="#ff8700")
     assert first[2] == Cell("C", 1, fg="#ff8700", bg="#010203")
     assert first[3:] == [Cell("中", 2), Cell("─", 1), Cell(" ", 1), Cell(" ", 1)]
-    assert second[0] == Cell("x", 1, underline=True, fg="yellow")
+    assert second[0] == Cell("x", 1, underline=3, fg="yellow")
     assert sum(cell.width for cell in second) == 8
 
 

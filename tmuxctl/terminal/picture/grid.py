@@ -7,6 +7,7 @@ screen-write.c of tmux describe them. pyte gives the cell, the cursor, the attri
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from pyte import charsets
 from pyte.modes import DECAWM, DECOM, DECTCEM, IRM
@@ -14,11 +15,17 @@ from pyte.screens import Char
 
 from tmuxctl.terminal.picture.page import TerminalPage
 from tmuxctl.terminal.picture.rows import BLANK, PADDING
+from tmuxctl.terminal.picture.sgr import UNDERLINES
 from tmuxctl.terminal.tmux.screen import LINE_DRAWING
 from tmuxctl.widths import JOINER, REPLAYED, rules
 
 RULES = rules(REPLAYED)
 STYLES_KEPT = 512
+
+DIM, HIDDEN = 1, 2
+OWN_CODES = {2: (DIM, 0), 8: (HIDDEN, 0), 22: (0, DIM), 28: (0, HIDDEN)}
+"""What of these bits a code of SGR (ECMA-48, 8.3.117) sets, and what it clears."""
+
 _PLAIN_OR_NOT = re.compile(r"[ -~]+|[^ -~]+")
 
 
@@ -52,6 +59,33 @@ class Grid(TerminalPage):
         self.erase_in_display(2)
 
     # --- drawing
+
+    def select_graphic_rendition(self, *attrs: int, **kwargs: object) -> None:
+        """SGR, with what pyte's cells have no place for: `underscore` is the form of underline, `blink` holds DIM and HIDDEN."""
+        rest: list[int] = []
+        codes = iter(attrs)
+        for code in codes:
+            if code in (38, 48):
+                kind = next(codes, 0)
+                rest += [code, kind, *islice(codes, 3 if kind == 2 else 1)]
+                continue
+            if code in OWN_CODES or code > UNDERLINES:
+                if rest:
+                    super().select_graphic_rendition(*rest)
+                    rest = []
+                self._set_own(code)
+            if code not in OWN_CODES or code == 22:
+                rest += [code] if code < UNDERLINES else []
+        if rest or not attrs:
+            super().select_graphic_rendition(*rest)
+
+    def _set_own(self, code: int) -> None:
+        style = self.cursor.attrs
+        if code > UNDERLINES:
+            self.cursor.attrs = style._replace(underscore=code - UNDERLINES)  # type: ignore[arg-type]  # a number there
+        else:
+            set_bits, cleared = OWN_CODES[code]
+            self.cursor.attrs = style._replace(blink=int(style.blink) & ~cleared | set_bits)  # type: ignore[arg-type]
 
     def draw(self, data: str) -> None:
         """Write printable text at the cursor."""

@@ -30,6 +30,9 @@ SIZE = 16
 STYLES = {(False, False): "", (True, False): ":bold", (False, True): ":italic", (True, True): ":bold:italic"}
 """The styles of a font by bold and italic, as fontconfig writes them (fc-match(1))."""
 
+DOUBLE, CURLY, DOTTED, DASHED = 2, 3, 4, 5
+"""Forms of underline (`Cell`)."""
+
 BLOCKS = range(0x2580, 0x2588)
 BOXES = range(0x2500, 0x2580)
 NO_GLYPH = "\U0010ffff"
@@ -165,7 +168,10 @@ class Painter:
             foreground, background = find_colours(cell)
             if background != BACKGROUND:
                 draw.rectangle((left, 0, right - 1, fonts.height - 1), fill=background)
-            self._paint_cell(draw, cell, left, right, foreground)
+            if not cell.hidden:
+                self._paint_cell(draw, cell, left, right, foreground)
+            if cell.underline or cell.strikethrough:
+                self._paint_lines(draw, cell, left, right, foreground)
             x += cell.width
         if columns is None:
             if len(self._kept) >= self._rows_kept:
@@ -187,12 +193,21 @@ class Painter:
         elif cell.text != " ":
             face = fonts.find_face(cell)
             draw.text((left, fonts.baseline), cell.text, font=face, fill=colour, anchor="ls")
-        for on, y in (
-            (cell.underline, min(fonts.height - 1, fonts.baseline + 2)),
-            (cell.strikethrough, fonts.baseline - fonts.height // 4),
-        ):
-            if on:
-                draw.line((left, y, right - 1, y), fill=colour)
+
+    def _paint_lines(self, draw: Any, cell: Cell, left: int, right: int, colour: str) -> None:
+        """The lines under and through a cell."""
+        fonts = self.fonts
+        y = min(fonts.height - 3, fonts.baseline + 2)
+        for x in range(left, right) if cell.underline else ():
+            if cell.underline == CURLY:
+                draw.point((x, y + (0, 1, 1, 0)[x % 4]), fill=colour)
+            elif (cell.underline, x % 2) != (DOTTED, 1) and (cell.underline != DASHED or x % 6 < 4):
+                draw.point((x, y), fill=colour)
+        if cell.underline == DOUBLE:
+            draw.line((left, y + 2, right - 1, y + 2), fill=colour)
+        if cell.strikethrough:
+            y = fonts.baseline - fonts.height // 4
+            draw.line((left, y, right - 1, y), fill=colour)
 
 
 def _cell_at(row: Sequence[Cell], column: int) -> tuple[int, Cell]:

@@ -72,7 +72,7 @@ def render_svg(captured: bytes, cols: int, rows: int, title: str, tmux: Version 
 def render_spans(row: list[Cell]) -> Iterator[str]:
     """The parts of a row in a page: text, and spans with its styles."""
     for (style, single), run in _group_runs(row):
-        text = "".join(cell.text for cell in run)
+        text = _visible_text(run)
         width = run[0].width
         # any glyph that a font may make wider or narrower stands in a box of its own
         shown = escape_markup(text) if single else f'<i class="c" style="width:{width}ch">{escape_markup(text)}</i>'
@@ -84,7 +84,7 @@ def render_svg_row(row: list[Cell], top: int) -> Iterator[str]:
     """The elements of a row in a picture, `top` units below its upper edge."""
     x = MARGIN
     for (style, _), run in _group_runs(row):
-        text = "".join(cell.text for cell in run)
+        text = _visible_text(run)
         columns = sum(cell.width for cell in run)
         _, background = find_colours(style)
         if background != BACKGROUND:
@@ -95,6 +95,11 @@ def render_svg_row(row: list[Cell], top: int) -> Iterator[str]:
             attributes = f'x="{x}" y="{top + BASELINE}" {length} xml:space="preserve"{_style_attributes(style)}'
             yield f"<text {attributes}>{escape_markup(text)}</text>"
         x += columns * WIDTH
+
+
+def _visible_text(run: list[Cell]) -> str:
+    """The text of cells of one style; of hidden ones (SGR 8) there is nothing in a picture."""
+    return "".join(" " * cell.width if cell.hidden else cell.text for cell in run)
 
 
 def _group_runs(row: list[Cell]) -> Iterator[tuple[tuple[Cell, bool], list[Cell]]]:
@@ -110,15 +115,26 @@ def _group_runs(row: list[Cell]) -> Iterator[tuple[tuple[Cell, bool], list[Cell]
 
 
 def find_colours(style: Cell) -> tuple[str, str]:
-    """The colours of a cell's text and of what is behind it, as `#rrggbb`."""
+    """The colours of a cell's text and of what is behind it, as `#rrggbb`. Dim text is half as far from its background."""
     foreground = FOREGROUND if style.fg == "default" else COLOURS.get(style.fg, style.fg)
     background = BACKGROUND if style.bg == "default" else COLOURS.get(style.bg, style.bg)
+    if style.dim:
+        foreground = _mix(foreground, background)
     return (background, foreground) if style.reverse else (foreground, background)
+
+
+def _mix(one: str, other: str) -> str:
+    parts = zip(bytes.fromhex(one[1:]), bytes.fromhex(other[1:]), strict=True)
+    return f"#{bytes((first + second) // 2 for first, second in parts).hex()}"
+
+
+UNDERLINES = ("", "", " double", " wavy", " dotted", " dashed")
+"""The forms of underline as CSS names them (CSS Text Decoration 3, 2.2)."""
 
 
 def _line_decoration(style: Cell) -> str:
     lines = (("underline", style.underline), ("line-through", style.strikethrough))
-    return " ".join(name for name, on in lines if on)
+    return " ".join(name for name, on in lines if on) + UNDERLINES[style.underline]
 
 
 def _style_rules(style: Cell) -> str:
@@ -140,7 +156,7 @@ def _style_attributes(style: Cell) -> str:
             f' fill="{foreground}"' if foreground != FOREGROUND else "",
             ' font-weight="bold"' if style.bold else "",
             ' font-style="italic"' if style.italic else "",
-            f' text-decoration="{_line_decoration(style)}"' if _line_decoration(style) else "",
+            f' style="text-decoration:{_line_decoration(style)}"' if _line_decoration(style) else "",
         ]
     )
 

@@ -13,7 +13,7 @@ from pyte.screens import Char
 from tmuxctl import widths
 from tmuxctl.results import CursorPosition
 from tmuxctl.terminal.picture.filter import OutputFilter
-from tmuxctl.terminal.picture.grid import Grid
+from tmuxctl.terminal.picture.grid import DIM, HIDDEN, Grid
 from tmuxctl.terminal.picture.rows import GridRow, cell_width
 from tmuxctl.terminal.picture.sgr import pyte_codes
 from tmuxctl.terminal.tmux import screen
@@ -28,18 +28,21 @@ _STYLE = re.compile(r"\x1b\[([0-9:;]*)m")
 class Cell(NamedTuple):
     """One cell: a character with what is combined with it, one or two columns wide.
 
-    Colours are `default`, one of the sixteen names (`red`, `brightred`, ...) or `#rrggbb`.
+    Colours are `default`, one of the sixteen names (`red`, `brightred`, ...) or `#rrggbb`. `underline` is its form: 0 none, 1
+    single, 2 double, 3 curly, 4 dotted, 5 dashed. A `hidden` cell has a text that nobody sees.
     """
 
     text: str
     width: int
     bold: bool = False
     italic: bool = False
-    underline: bool = False
+    underline: int = 0
     strikethrough: bool = False
     reverse: bool = False
     fg: str = "default"
     bg: str = "default"
+    dim: bool = False
+    hidden: bool = False
 
 
 EMPTY = Cell(" ", 1)
@@ -69,10 +72,12 @@ def _parse_row(row: str, grid: Grid, tmux: widths.Version) -> Iterator[Cell]:
 
 
 @lru_cache(1024)
-def _cell_style(char: Char) -> tuple[bool, bool, bool, bool, bool, str, str]:
+def _cell_style(char: Char) -> tuple[bool, bool, int, bool, bool, str, str, bool, bool]:
     """What a Cell tells of a pyte cell, beside its text and width."""
     colours = (_NAMES.get(char.fg) or f"#{char.fg}", _NAMES.get(char.bg) or f"#{char.bg}")
-    return char.bold, char.italics, char.underscore, char.strikethrough, char.reverse, *colours
+    own = int(char.blink)
+    attributes = char.bold, char.italics, int(char.underscore), char.strikethrough, char.reverse
+    return *attributes, *colours, bool(own & DIM), bool(own & HIDDEN)
 
 
 def _fill_row(row: list[Cell], cols: int) -> list[Cell]:
@@ -180,12 +185,14 @@ def format_row(row: Sequence[Cell], columns: int | None = None) -> str:
     return "".join([*parts, "" if style == EMPTY else "\x1b[0m"])
 
 
-_ATTRIBUTES = (("bold", 1), ("italic", 3), ("underline", 4), ("reverse", 7), ("strikethrough", 9))
+_ATTRIBUTES = (("bold", 1), ("dim", 2), ("italic", 3), ("reverse", 7), ("hidden", 8), ("strikethrough", 9))
 
 
 def _style_codes(style: Cell) -> str:
     """The parameters of an SGR that sets this style, whatever was in effect (ECMA-48, 8.3.117)."""
     codes = ["0", *(str(code) for name, code in _ATTRIBUTES if getattr(style, name))]
+    if style.underline:
+        codes.append("4" if style.underline == 1 else f"4:{style.underline}")
     for colour, base, bright, extended in ((style.fg, 30, 90, 38), (style.bg, 40, 100, 48)):
         name = colour.removeprefix("bright")
         if colour.startswith("#"):

@@ -24,13 +24,19 @@ def number_at(numbers: list[int | None], index: int, default: int) -> int:
 
 
 _TARGETS = {38: (30, 90), 48: (40, 100)}
-_SAME = {6: 5, 21: 4}
+UNDERLINES = 1000
+"""What a form of underline is added to, so that it is a code of its own: 1 single, 2 double, 3 curly, 4 dotted, 5 dashed."""
+
+_SAME = {21: UNDERLINES + 2}
+_LEFT_OUT = (5, 6, 25)
+"""Blinking: a picture stands still."""
 
 
 def pyte_codes(text: bytes) -> list[int]:
     """An SGR's parameters in pyte's dialect, none if it changes nothing.
 
-    Free of colons, of underline colours and of unfinished colours.
+    Free of colons, of underline colours and of unfinished colours. What pyte does not know is the grid's: dim, hidden, and
+    forms of underline.
     """
     numbers = parse_parameters(text)
     if numbers is None:
@@ -53,7 +59,7 @@ def pyte_codes(text: bytes) -> list[int]:
                 if all(0 <= part <= 255 for part in (red, green, blue)):
                     at += 3
                     codes += [number, 2, red, green, blue] if number != 58 else []
-        else:
+        elif number not in _LEFT_OUT:
             codes.append(_SAME.get(number, number))
         at += 1
     return codes
@@ -75,7 +81,7 @@ def _colon_codes(field: bytes) -> list[int]:
     if len(parts) > 7:
         return []
     if parts[0] == 4 and len(parts) == 2:
-        return [24] if parts[1] == 0 else [4] if 1 <= parts[1] <= 5 else []
+        return [24] if parts[1] == 0 else [UNDERLINES + parts[1]] if 1 <= parts[1] <= 5 else []
     if parts[0] not in (38, 48) or len(parts) < 3:
         return []
     if parts[1] == 5:
