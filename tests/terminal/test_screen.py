@@ -195,6 +195,19 @@ def test_wide_characters_keep_their_columns_in_pictures() -> None:
     assert 'style="width:2ch">中</i>a' in render_html("中a".encode(), 4, "t")
 
 
+def test_the_cursor_is_a_block_in_pictures() -> None:
+    cursor = CursorPosition(2, 1, True)
+    plain, shown = (render_svg(b"ab\ncd\n", 10, 2, "t", None, one) for one in (None, cursor))
+    block = '<rect x="26" y="26" width="9" height="18" fill="#d4d4d4"/>'
+    assert block not in plain
+    assert shown.replace(block + "\n", "") == plain
+    for hidden in (CursorPosition(3, 1, False), CursorPosition(3, 5, True), CursorPosition(10, 1, True)):
+        assert render_svg(b"ab\ncd\n", 10, 2, "t", None, hidden) == plain
+    assert '<span style="color:#1e1e1e;background:#d4d4d4">b</span>' in render_html(
+        b"ab\n", 10, "t", None, CursorPosition(1, 0, True)
+    )
+
+
 def test_colours_of_a_page_are_those_of_the_screen() -> None:
     page = render_html(b"\x1b[31ma\x1b[38;5;208mb\x1b[48;2;1;2;3mc\x1b[0;7md", 10, "t")
     for rule in ("color:#cd3131", "color:#ff8700", "background:#010203", "background:#d4d4d4"):

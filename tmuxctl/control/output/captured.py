@@ -63,22 +63,26 @@ def show(
 ) -> Screen:
     """A screen in the forms that are asked for; `position` is the session's cursor behind what it shows."""
     pane, title, rows, *_ = capture
+    cursor = CursorPosition(pane.x, pane.y, pane.cursor_visible)
     if html or svg:
         from tmuxctl.terminal.picture import render
+
+        # rows that are joined (-J) are not those in which the cursor is told
+        drawn = cursor if rows.count(b"\n") == pane.rows else None
     return Screen(
         session=pane.name,
         text=screens.plain_text(rows, trim=trim),
         cols=pane.cols,
         rows=pane.rows,
-        cursor=CursorPosition(pane.x, pane.y, pane.cursor_visible),
+        cursor=cursor,
         alt=pane.alternate,
         title=title,
         state=None,
         by=None,
         position=position,
         ansi=screens.styled_text(rows) if ansi else None,
-        html=render.render_html(rows, pane.cols, title, pane.tmux) if html else None,
-        svg=render.render_svg(rows, pane.cols, pane.rows, title, pane.tmux) if svg else None,
+        html=render.render_html(rows, pane.cols, title, pane.tmux, drawn) if html else None,
+        svg=render.render_svg(rows, pane.cols, pane.rows, title, pane.tmux, drawn) if svg else None,
     )
 
 

@@ -135,7 +135,7 @@ class TerminalScreen:
         from tmuxctl.terminal.picture import render
 
         capture = self._capture
-        return render.render_svg(capture.rows, self.cols, self.rows, self.title, capture.pane.tmux)
+        return render.render_svg(capture.rows, self.cols, self.rows, self.title, capture.pane.tmux, self.cursor)
 
     def html(self) -> str:
         """The screen as an HTML page.
@@ -145,7 +145,7 @@ class TerminalScreen:
         """
         from tmuxctl.terminal.picture import render
 
-        return render.render_html(self._capture.rows, self.cols, self.title, self._capture.pane.tmux)
+        return render.render_html(self._capture.rows, self.cols, self.title, self._capture.pane.tmux, self.cursor)
 
 
 def _describe_style(cell: Cell) -> str:

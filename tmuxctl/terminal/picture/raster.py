@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tmuxctl.errors import Failed, Usage
 from tmuxctl.results import CursorPosition
-from tmuxctl.terminal.picture.render import BACKGROUND, MARGIN, find_colours
-from tmuxctl.terminal.picture.replay import EMPTY, Cell
+from tmuxctl.terminal.picture.render import BACKGROUND, MARGIN, find_colours, show_cursor
+from tmuxctl.terminal.picture.replay import Cell
 from tmuxctl.timing import TIMING
 
 if TYPE_CHECKING:
@@ -130,14 +130,8 @@ class Painter:
         from PIL import Image
 
         picture = Image.new("RGB", self.size, BACKGROUND)
-        for number, row in enumerate(screen[: self.rows]):
-            top = MARGIN + number * self.fonts.height
-            picture.paste(self._paint_row(tuple(row)), (MARGIN, top))
-            if cursor and cursor.visible and cursor.y == number:
-                x, cell = _cell_at(row, cursor.x)
-                if x < self.cols:
-                    block = self._paint_row((cell._replace(reverse=not cell.reverse),), cell.width)
-                    picture.paste(block, (MARGIN + x * self.fonts.width, top))
+        for number, row in enumerate(show_cursor(screen[: self.rows], cursor)):
+            picture.paste(self._paint_row(tuple(row)), (MARGIN, MARGIN + number * self.fonts.height))
         return picture
 
     def changed_rows(self, before: Frame | None, after: Frame) -> tuple[int, int]:
@@ -152,17 +146,17 @@ class Painter:
         ] or [0]
         return MARGIN + rows[0] * self.fonts.height, MARGIN + (min(rows[-1], self.rows - 1) + 1) * self.fonts.height
 
-    def _paint_row(self, row: tuple[Cell, ...], columns: int | None = None) -> Image.Image:
-        if columns is None and row in self._kept:
+    def _paint_row(self, row: tuple[Cell, ...]) -> Image.Image:
+        if row in self._kept:
             return self._kept[row]
         from PIL import Image, ImageDraw
 
-        fonts, width = self.fonts, columns or self.cols
-        picture = Image.new("RGB", (width * fonts.width, fonts.height), BACKGROUND)
+        fonts = self.fonts
+        picture = Image.new("RGB", (self.cols * fonts.width, fonts.height), BACKGROUND)
         draw = ImageDraw.Draw(picture)
         x = 0
         for cell in row:
-            if x + cell.width > width:
+            if x + cell.width > self.cols:
                 break
             left, right = x * fonts.width, (x + cell.width) * fonts.width
             foreground, background = find_colours(cell)
@@ -173,10 +167,9 @@ class Painter:
             if cell.underline or cell.strikethrough:
                 self._paint_lines(draw, cell, left, right, foreground)
             x += cell.width
-        if columns is None:
-            if len(self._kept) >= self._rows_kept:
-                self._kept.pop(next(iter(self._kept)))
-            self._kept[row] = picture
+        if len(self._kept) >= self._rows_kept:
+            self._kept.pop(next(iter(self._kept)))
+        self._kept[row] = picture
         return picture
 
     def _paint_cell(self, draw: Any, cell: Cell, left: int, right: int, colour: str) -> None:
@@ -208,16 +201,6 @@ class Painter:
         if cell.strikethrough:
             y = fonts.baseline - fonts.height // 4
             draw.line((left, y, right - 1, y), fill=colour)
-
-
-def _cell_at(row: Sequence[Cell], column: int) -> tuple[int, Cell]:
-    """The cell that covers a column, and the first one that it covers."""
-    x = 0
-    for cell in row:
-        if x + cell.width > column:
-            return x, cell
-        x += cell.width
-    return column, EMPTY
 
 
 @lru_cache(maxsize=256)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import html as markup
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from tmuxctl.results import CursorPosition
 from tmuxctl.terminal.picture.replay import Cell, styled_cells
 from tmuxctl.widths import Version
 
@@ -45,15 +46,20 @@ i.c {{ display: inline-block; font-style: inherit; overflow: hidden; vertical-al
 """
 
 
-def render_html(captured: bytes, cols: int, title: str, tmux: Version = None) -> str:
+def render_html(
+    captured: bytes, cols: int, title: str, tmux: Version = None, cursor: CursorPosition | None = None
+) -> str:
     """What `capture-pane -p -e` printed as an HTML page; `cols` is the screen's width in cells."""
-    rows = "\n".join("".join(render_spans(row)) for row in styled_cells(captured, cols, tmux))
+    grid = show_cursor(styled_cells(captured, cols, tmux), cursor)
+    rows = "\n".join("".join(render_spans(row)) for row in grid)
     return _PAGE.format(title=escape_markup(title), rows=rows, font=FONT, background=BACKGROUND, foreground=FOREGROUND)
 
 
-def render_svg(captured: bytes, cols: int, rows: int, title: str, tmux: Version = None) -> str:
+def render_svg(
+    captured: bytes, cols: int, rows: int, title: str, tmux: Version = None, cursor: CursorPosition | None = None
+) -> str:
     """What `capture-pane -p -e` printed as an SVG picture of `cols` by `rows` cells, or as many rows as it has."""
-    grid = styled_cells(captured, cols, tmux)
+    grid = show_cursor(styled_cells(captured, cols, tmux), cursor)
     columns = max([cols, *(sum(cell.width for cell in row) for row in grid)])
     width, height = columns * WIDTH + 2 * MARGIN, max(rows, len(grid)) * HEIGHT + 2 * MARGIN
     name = escape_markup(title)
@@ -67,6 +73,19 @@ def render_svg(captured: bytes, cols: int, rows: int, title: str, tmux: Version 
     for y, row in enumerate(grid):
         parts += render_svg_row(row, MARGIN + y * HEIGHT)
     return "\n".join([*parts, "</g>", "</svg>", ""])
+
+
+def show_cursor(rows: Sequence[Sequence[Cell]], cursor: CursorPosition | None) -> list[list[Cell]]:
+    """The rows with the cursor as a block: its cell in reverse video, if it is visible and on one of them."""
+    shown = [list(row) for row in rows]
+    if cursor is None or not cursor.visible or cursor.y >= len(shown):
+        return shown
+    row, x = shown[cursor.y], 0
+    for number, cell in enumerate(row):
+        if x <= cursor.x < x + cell.width:
+            row[number] = cell._replace(reverse=not cell.reverse)
+        x += cell.width
+    return shown
 
 
 def render_spans(row: list[Cell]) -> Iterator[str]:
