@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +17,10 @@ import pytest
 from programs import SHELL
 
 from tmuxctl.control import Control
-from tmuxctl.control.lifecycle.status_line import wants_somebody
+from tmuxctl.control.waiting.status_line import wants_somebody
 from tmuxctl.errors import NotFound, Usage
 from tmuxctl.model import Asking, Session, State, Status
-from tmuxctl.results import Event
+from tmuxctl.results import Event, StatusLine
 from tmuxctl.surfaces.cli import attaching
 from tmuxctl.surfaces.cli.printing import notices
 from tmuxctl.vocabulary import InputKind
@@ -28,6 +30,12 @@ Until = Callable[[Callable[[], Any]], Any]
 
 ASKS = ("sh", "-c", "printf 'Delete it? [y/n] '; read answer; exec sleep 1000")
 WORKS = ("sh", "-c", "while :; do :; done")
+
+
+def status(control: Control, form: Any = "plain") -> StatusLine:
+    found = control.status(format=form)
+    assert isinstance(found, StatusLine)
+    return found
 
 
 def run(*words: str) -> str:
@@ -40,25 +48,25 @@ def test_who_works_and_who_needs_somebody_is_one_line(control: Control) -> None:
     assert run("status") == ""
     control.new("shell", SHELL)
     control.wait("shell")
-    assert control.status().line == ""
+    assert status(control).line == ""
     control.new("fix", ASKS)
     assert run("status") == "!1\n"
     control.new("work", WORKS, wait=False)
     assert control.wait("work", text="never", timeout=1).timed_out
-    found = control.status()
+    found = status(control)
     assert (found.line, found.busy, found.asking, found.sessions) == ("1 busy  !1", 1, ("fix",), 3)
-    assert control.status(format="tmux").line == "1 busy  #[bold]!1#[nobold]"
+    assert status(control, "tmux").line == "1 busy  #[bold]!1#[nobold]"
     bar = json.loads(run("status", "--format", "json"))
     assert (bar["text"], bar["class"], bar["urgent"], bar["asking"]) == ("1 busy  !1", "asking", True, ["fix"])
     control.kill(("fix", "work"))
-    assert json.loads(control.status(format="json").line)["class"] == "idle"
+    assert json.loads(status(control, "json").line)["class"] == "idle"
 
 
 @ON_TMUX
 def test_tmux_shows_the_line(control: Control, place: Path, until: Until) -> None:
     """In the status line of another tmux, which runs the command itself."""
     control.new("fix", ASKS)
-    words = f"{sys.executable} -m tmuxctl status --format tmux"
+    words = f"{sys.executable} -m tmuxctl status --follow --format tmux"
     env = {**os.environ, "TMUX_TMPDIR": str(place)}
     outer = ["tmux", "-L", "outer", "-f", "/dev/null"]
     subprocess.run(
@@ -70,8 +78,40 @@ def test_tmux_shows_the_line(control: Control, place: Path, until: Until) -> Non
         # a status line is drawn where a client is attached: one in a session of ours
         control.new("at", (*outer, "attach"), env={"TMUX_TMPDIR": str(place)}, size="90x10", wait=False)
         until(lambda: "[!1]" in control.screen("at").text)
+        control.new("two", ASKS)
+        until(lambda: "[!2]" in control.screen("at").text)
+        control.kill(("fix", "two"))
+        until(lambda: "[]" in control.screen("at").text)
     finally:
         subprocess.run([*outer, "kill-server"], env=env, check=False)
+
+
+@ON_TMUX
+def test_a_line_that_follows_is_printed_when_it_changes(control: Control, until: Until) -> None:
+    control.new("shell", SHELL)
+    lines: list[str] = []
+    command = (sys.executable, "-m", "tmuxctl", "status", "--follow")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        reader = threading.Thread(target=lambda: lines.extend(process.stdout or ()))
+        reader.start()
+        try:
+            until(lambda: lines)
+            control.new("fix", ASKS)
+            until(lambda: lines[-1] == "!1\n")
+            control.rename("fix", "other")
+            control.new("fix", ASKS)
+            until(lambda: lines[-1] == "!2\n")
+            control.decide("other", "no")
+            control.kill(("fix",))
+            until(lambda: "!" not in lines[-1])
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(30)
+    reader.join(30)
+    assert process.returncode == 130
+    # no line is printed twice in a row
+    assert all(before != after for before, after in pairwise(lines))
 
 
 @ON_TMUX

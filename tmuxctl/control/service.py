@@ -936,22 +936,27 @@ class Control:
 
     @_look(
         right="read",
-        examples=("status", "status --format json"),
+        streams=True,
+        examples=("status", "status --format json", "status --follow"),
     )
     def status(
         self,
         *,
+        follow: Annotated[bool, "go on, and print the line anew whenever it changes", Flag(("-f",))] = False,
         format: Annotated[
             Literal["plain", "tmux", "json"], "json: an object that waybar, i3blocks and i3bar read"
         ] = "plain",
-    ) -> results.StatusLine:
+    ) -> results.StatusLine | Iterator[results.StatusLine]:
         """Print how many sessions are busy and how many need somebody: `3 busy  !2`.
 
         For the status line of tmux, shell prompts and bars; nothing is printed where there is neither. A session that
-        is ready for its next command needs nobody; one with a question does. `attach --next-asking` goes to it.
+        is ready for its next command needs nobody; one with a question does. `attach --next-asking` goes to it. With
+        --follow one process goes on, so that a bar that reads it starts none, and shows each change at once.
         """
-        from tmuxctl.control.lifecycle import status_line
+        from tmuxctl.control.waiting import status_line
 
+        if follow:
+            return status_line.follow(self.machine, format)
         return status_line.status(self.machine, format)
 
     @_sessions(right="create", examples=("adopt tmux:work:1.0 build", "adopt tmux@other:%3 --profile psql"))

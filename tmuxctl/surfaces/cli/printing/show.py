@@ -379,7 +379,8 @@ class Printer:
 
     @prints(results.StatusLine)
     def print_status_line(self, result: Any) -> None:
-        if result.line:
+        # a bar shows the last line: where it follows, nobody any more is a line too
+        if result.line or self.arguments.get("follow"):
             self._lines(result.line)
 
     @prints(Session)

@@ -1,0 +1,81 @@
+"""How many sessions are at work and how many need somebody, in one line for status bars and prompts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tmuxctl.control.lifecycle import listing
+from tmuxctl.control.waiting import watching
+from tmuxctl.model import Session, State, natural_key
+from tmuxctl.results import Event, StatusLine
+from tmuxctl.terminal.tmux.journal import parse_cursor
+
+if TYPE_CHECKING:
+    from tmuxctl.control.machine import Machine
+
+
+def status(machine: Machine, form: str) -> StatusLine:
+    """The line in the form `plain`, `tmux` (with its styles) or `json` (an object as bars read it); empty, except as `json`,
+    where no session is busy or needs anybody."""
+    return _sum_up(listing.ls(machine).sessions, form)
+
+
+def follow(machine: Machine, form: str) -> Iterator[StatusLine]:
+    """The line as it is now, and anew whenever it changes."""
+    found = listing.ls(machine).sessions
+    newest: dict[str, Session | Event] = {one.incarnation or one.name: one for one in found}
+    told = _sum_up(found, form)
+    yield told
+    for event in watching.watch(machine, ()):
+        # a session may get another name
+        newest[parse_cursor(event.cursor).incarnation if event.cursor else event.session] = event
+        now = _sum_up(sorted(newest.values(), key=lambda one: natural_key(_name_of(one))), form)
+        if now.line != told.line:
+            told = now
+            yield now
+
+
+def _sum_up(found: Sequence[Session | Event], form: str) -> StatusLine:
+    asking = tuple(_name_of(one) for one in found if wants_somebody(one))
+    busy = sum(one.state is State.BUSY for one in found)
+    return StatusLine(
+        _format_json(busy, asking) if form == "json" else _join_counts(busy, len(asking), MARKUP[form]),
+        busy=busy,
+        asking=asking,
+        sessions=len(found),
+    )
+
+
+def _name_of(told: Session | Event) -> str:
+    return told.session if isinstance(told, Event) else told.name
+
+
+def wants_somebody(told: Session | Event) -> bool:
+    """Whether a session waits for what only somebody who reads its screen can give."""
+    return told.wants == "input"
+
+
+MARKUP: Mapping[str, str] = {"plain": "!{}", "tmux": "#[bold]!{}#[nobold]"}
+"""How the number of sessions that need somebody is written. Nothing that a program chose is in a line."""
+
+
+def _join_counts(busy: int, asking: int, markup: str) -> str:
+    return "  ".join([*([f"{busy} busy"] if busy else []), *([markup.format(asking)] if asking else [])])
+
+
+def _format_json(busy: int, asking: Sequence[str]) -> str:
+    """What waybar (`text`, `tooltip`, `class`), i3blocks and i3bar (`full_text`, `urgent`) read, and the numbers."""
+    line = _join_counts(busy, len(asking), MARKUP["plain"])
+    return json.dumps(
+        {
+            "text": line,
+            "full_text": line,
+            "tooltip": "\n".join(f"{name} asks" for name in asking),
+            "class": "asking" if asking else "busy" if busy else "idle",
+            "urgent": bool(asking),
+            "busy": busy,
+            "asking": asking,
+        }
+    )
