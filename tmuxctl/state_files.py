@@ -55,6 +55,13 @@ def take_lock(
             time.sleep(pause)
 
 
+def give_lock_back(handle: int) -> None:
+    """Unlock an open file that another process has by the same opening."""
+    import fcntl
+
+    fcntl.flock(handle, fcntl.LOCK_UN)
+
+
 def write_record(path: str, record: Mapping[str, Any], *, durable: bool = False) -> None:
     """Put JSON in the place of the file, whole or not at all; `durable`: a machine that loses power keeps one of the two."""
     import tempfile

@@ -5,14 +5,17 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
-from programs import LINES
+from programs import LINES, SHELL
 
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, Denied, Unreachable
@@ -122,3 +125,89 @@ def test_a_process_that_is_stopped_while_it_opens_a_client_leaves_no_doubt_about
             paste.carry_out(control.machine.io, control.machine.holder, pane, one, remember, timeout=0.5)
     assert refused.value.reason == "locked"
     assert control.send("t", b"not at all", id=one.id).result == "done"
+
+
+OPEN_AND_DIE = """
+import os, random, sys, time
+import tmuxctl.transport.control_mode
+from tmuxctl.transport.local import LocalTransport
+socket, home, seed, rounds = sys.argv[1:]
+chance = random.Random(int(seed))
+for _ in range(int(rounds)):
+    opened, tell = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            LocalTransport(socket, resident=True, home=home).run([("display-message", "-p", "x")])
+            os.write(tell, b"x")
+            time.sleep(60)
+        finally:
+            os._exit(0)
+    os.close(tell)
+    os.read(opened, 1)
+    time.sleep(chance.random() * 0.002)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    os.close(opened)
+"""
+
+
+def _open_and_die(control: Control, seed: int, rounds: int) -> list[str]:
+    transport = control.machine.transport
+    return [sys.executable, "-c", OPEN_AND_DIE, transport.socket, transport.home, str(seed), str(rounds)]
+
+
+@pytest.mark.on("tmux")
+def test_processes_that_are_killed_take_no_session_with_them(control: Control) -> None:
+    """tmux before 3.7 dies of a notification while a control client opens: that of a client which leaves because its process
+    was killed, too (ADR 8)."""
+    control.new("t", SHELL)
+    asked = [("display-message", "-p", "#{pid}")]
+    before = control.machine.transport.run(asked)
+    killers = [subprocess.Popen(_open_and_die(control, seed, 40)) for seed in range(6)]
+    assert [killer.wait(120) for killer in killers] == [0] * 6
+    assert control.machine.transport.run(asked) == before
+    assert control.ask("t", b"echo still here").answer == "still here"
+
+
+@pytest.mark.on("tmux")
+def test_while_a_client_is_half_open_no_other_opens_though_its_process_was_killed(control: Control, until: Any) -> None:
+    control.new("t", LINES)
+    server_pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
+    path = Path(control.machine.transport.home, "control.lock")
+
+    def is_held() -> bool:
+        with path.open("r+b") as lock, suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return False
+        return True
+
+    os.kill(server_pid, signal.SIGSTOP)
+    try:
+        with subprocess.Popen(_open_and_die(control, 1, 1)) as killer:
+            keeper = until(lambda: _find_keeper(psutil.Process(killer.pid)))
+            assert is_held()
+            (opener,) = psutil.Process(killer.pid).children()
+            opener.kill()
+            while True:
+                held = is_held()
+                if not keeper.is_running() or keeper.status() == psutil.STATUS_ZOMBIE:
+                    break
+                # as long as somebody looks after it
+                assert held
+    finally:
+        os.kill(server_pid, signal.SIGCONT)
+    until(lambda: not is_held())
+
+
+def _find_keeper(parent: psutil.Process) -> psutil.Process | None:
+    with suppress(psutil.NoSuchProcess):
+        return next((one for one in parent.children(recursive=True) if one.name() == "sh"), None)
+    return None
+
+
+@pytest.mark.on("tmux")
+def test_a_process_that_is_killed_leaves_no_client(control: Control, until: Any) -> None:
+    control.new("t", SHELL)
+    assert subprocess.run(_open_and_die(control, 1, 3), timeout=60).returncode == 0
+    until(lambda: not control.machine.transport.run([("list-clients", "-F", "#{client_pid}")]).strip())

@@ -25,6 +25,7 @@ from tmuxctl.transport.base import (
     quote_argument,
     timeout_error,
 )
+from tmuxctl.transport.keeper import ClientKeeper
 
 SESSION = "_tmuxctl"
 BUFFER_LIMIT = 16 * 1024
@@ -70,8 +71,10 @@ class ControlChannel:
     Once `closed` (by `close`, by the watchdog, or because tmux ended the client) it stays so: open another.
     """
 
-    def __init__(self, socket: str, *, tmux: str = "tmux", timeout: float = 8.0) -> None:
-        self._lock = threading.Lock()
+    def __init__(self, socket: str, *, tmux: str = "tmux", timeout: float = 8.0, held: int | None = None) -> None:
+        """`held` is the descriptor of the lock under which it opens: with it, another process looks after the client if this
+        one is killed."""
+        self._lock, self._held = threading.Lock(), held
         try:
             self._open(socket, tmux, timeout)
         except NotFound:
@@ -98,21 +101,29 @@ class ControlChannel:
         self.closed = False
         self._received = bytearray()
         environment = {name: value for name, value in os.environ.items() if name not in ("TMUX", "TMUX_PANE")}
+        self._keeper = None
+        (stdin, self._input), (self._output, stdout), (self._errors, stderr) = (os.pipe() for _ in range(3))
         try:
+            if self._held is not None:
+                # before there is a client: we may be killed at any time
+                self._keeper = ClientKeeper(self._held, self._input, self._output)
             self._client = subprocess.Popen(
                 [tmux, "-u", "-N", "-L", socket, "-C", *ATTACH],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
+                stdin=stdin,
+                stdout=stdout,
+                stderr=stderr,
                 process_group=0,
                 env={**environment, "LC_ALL": "C.UTF-8"},
             )
-        except FileNotFoundError:
-            raise Unreachable("tmux is not installed", reason="no_tmux", hint="install tmux 3.2 or later") from None
+        except BaseException as error:
+            self._let_go()
+            if isinstance(error, FileNotFoundError):
+                raise Unreachable("tmux is not installed", reason="no_tmux", hint="install tmux 3.2 or later") from None
+            raise
+        finally:
+            for end in (stdin, stdout, stderr):
+                os.close(end)
         self.pid = self._client.pid
-        self._pipes = [pipe for pipe in (self._client.stdin, self._client.stdout, self._client.stderr) if pipe]
-        self._input, self._output, self._errors = (pipe.fileno() for pipe in self._pipes)
         for pipe in (self._input, self._output, self._errors):
             os.set_blocking(pipe, False)
         self._readable, self._both = select.poll(), select.poll()
@@ -224,8 +235,14 @@ class ControlChannel:
             self._client.kill()
         self._client.wait()
         self._last_words = _read_last_words(bytes(self._received), self._errors)
-        for pipe in self._pipes:
-            pipe.close()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        """Close our ends of the client's pipes, and end who looks after it."""
+        if self._keeper:
+            self._keeper.end()
+        for pipe in (self._input, self._output, self._errors):
+            os.close(pipe)
 
 
 @lru_cache(maxsize=64)

@@ -18,7 +18,7 @@ from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unr
 from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.operations import current
 from tmuxctl.ownership import make_parents, refuse_unsafe_parent
-from tmuxctl.state_files import make_private_folder, state_home, take_lock
+from tmuxctl.state_files import give_lock_back, make_private_folder, state_home, take_lock
 from tmuxctl.timing import TIMING
 from tmuxctl.transport import base, spawn
 from tmuxctl.transport.base import Command, File, Probe, Process, ProcessLoad, Quota, Resources, Watch, Watched
@@ -141,15 +141,11 @@ class LocalTransport:
         if not self._resident or time.monotonic() < self._spawn_until:
             return None
         self._refuse_unsafe_socket()
-        from tmuxctl.transport.control_mode import ControlChannel
-
         with self._opening:
             if self._channel is None or self._channel.closed:
                 try:
-                    with self._hold_lock(CONTROL_LOCK, timeout):
-                        self._channel = ControlChannel(
-                            self.socket, tmux=self._tmux, timeout=min(timeout, TIMING.tmux.open_seconds)
-                        )
+                    with self._hold_lock(CONTROL_LOCK, timeout) as lock:
+                        self._channel = self._open_channel(lock, timeout)
                 except (Unreachable, Conflict) as error:
                     if error.reason in ("backend_timeout", "locked"):
                         # control mode wedges on some versions; an answer by a spawned tmux tells whether it is that
@@ -157,6 +153,16 @@ class LocalTransport:
                     # a spawned tmux says it better, and finds a server that only lost its socket
                     return None
             return self._channel
+
+    def _open_channel(self, lock: int, timeout: float) -> ControlChannel:
+        from tmuxctl.transport.control_mode import ControlChannel
+
+        try:
+            seconds = min(timeout, TIMING.tmux.open_seconds)
+            return ControlChannel(self.socket, tmux=self._tmux, timeout=seconds, held=lock)
+        finally:
+            # who looks after the client has the lock too, and would keep it
+            give_lock_back(lock)
 
     def _refuse_unsafe_socket(self) -> None:
         """tmux looks at its own folder only (tmux(1): $TMUX_TMPDIR, else /tmp), and not at whose the one above is."""
