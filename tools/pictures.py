@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from tmuxctl.control import Control
-from tmuxctl.terminal.picture.render import BACKGROUND, COLOURS, FOREGROUND
+from tmuxctl.terminal.picture.render import DARK
 from tools import cast
 
 PICTURES = cast.ROOT / "docs" / "pictures"
@@ -22,13 +22,13 @@ WIDTH, LINE, PADDING = 916, 20, 12
 QUIET = "#9a9a9a"
 FONT = "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif"
 COLOUR = {
-    "busy": COLOURS["yellow"],
-    "idle": COLOURS["green"],
-    "asking": COLOURS["brightmagenta"],
-    "ended": COLOURS["brightred"],
-    "person": COLOURS["brightblue"],
+    "busy": DARK.colours["yellow"],
+    "idle": DARK.colours["green"],
+    "asking": DARK.colours["brightmagenta"],
+    "ended": DARK.colours["brightred"],
+    "person": DARK.colours["brightblue"],
     "quiet": QUIET,
-    "plain": FOREGROUND,
+    "plain": DARK.foreground,
 }
 
 Side = Literal["left", "right", "top", "bottom"]
@@ -94,8 +94,8 @@ def draw(diagram: Diagram) -> str:
             f"<title>{about}</title>",
             '<defs><marker id="head" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="8" markerHeight="8" '
             f'orient="auto-start-reverse"><path d="M0 0L10 5L0 10z" fill="{QUIET}"/></marker></defs>',
-            f'<rect width="100%" height="100%" rx="8" fill="{BACKGROUND}"/>',
-            f'<g font-family="{FONT}" font-size="14" fill="{FOREGROUND}">',
+            f'<rect width="100%" height="100%" rx="8" fill="{DARK.background}"/>',
+            f'<g font-family="{FONT}" font-size="14" fill="{DARK.foreground}">',
             *(part for box in diagram.boxes for part in _box(box)),
             *(part for arrow in diagram.arrows for part in _arrow(arrow)),
             "</g>",

@@ -136,22 +136,22 @@ def colours_in(picture: Image.Image) -> set[str]:
 def test_each_cell_has_its_own_place_and_colours(fonts: raster.Fonts) -> None:
     picture = paint(fonts, "\x1b[41m \x1b[0m\x1b[48;2;1;2;3m \x1b[0m\x1b[7m \x1b[0m a█\n中\x1b[42m \x1b[0m")
     assert picture.size == (20 * fonts.width + 2 * render.MARGIN, 4 * fonts.height + 2 * render.MARGIN)
-    assert colours_of(picture, fonts, 0, 0) == {render.COLOURS["red"]}
+    assert colours_of(picture, fonts, 0, 0) == {render.DARK.colours["red"]}
     assert colours_of(picture, fonts, 1, 0) == {"#010203"}
-    assert colours_of(picture, fonts, 2, 0) == {render.FOREGROUND}
-    assert colours_of(picture, fonts, 3, 0) == {render.BACKGROUND}
+    assert colours_of(picture, fonts, 2, 0) == {render.DARK.foreground}
+    assert colours_of(picture, fonts, 3, 0) == {render.DARK.background}
     assert len(colours_of(picture, fonts, 4, 0)) > 1
-    assert colours_of(picture, fonts, 5, 0) == {render.FOREGROUND}
-    assert colours_of(picture, fonts, 2, 1) == {render.COLOURS["green"]}
-    assert colours_of(picture, fonts, 6, 0) == {render.BACKGROUND}
+    assert colours_of(picture, fonts, 5, 0) == {render.DARK.foreground}
+    assert colours_of(picture, fonts, 2, 1) == {render.DARK.colours["green"]}
+    assert colours_of(picture, fonts, 6, 0) == {render.DARK.background}
 
 
 def test_the_cursor_is_a_block(fonts: raster.Fonts) -> None:
     picture = paint(fonts, "ab", cursor=CursorPosition(3, 0, True))
-    assert colours_of(picture, fonts, 3, 0) == {render.FOREGROUND}
-    assert colours_of(paint(fonts, "ab", cursor=CursorPosition(3, 0, False)), fonts, 3, 0) == {render.BACKGROUND}
+    assert colours_of(picture, fonts, 3, 0) == {render.DARK.foreground}
+    assert colours_of(paint(fonts, "ab", cursor=CursorPosition(3, 0, False)), fonts, 3, 0) == {render.DARK.background}
     wide = paint(fonts, "中", cursor=CursorPosition(1, 0, True))
-    assert render.FOREGROUND in colours_of(wide, fonts, 0, 0, 2)
+    assert render.DARK.foreground in colours_of(wide, fonts, 0, 0, 2)
 
 
 def test_dim_hidden_and_underlined_cells_are_seen_as_such(fonts: raster.Fonts) -> None:
@@ -159,8 +159,8 @@ def test_dim_hidden_and_underlined_cells_are_seen_as_such(fonts: raster.Fonts) -
         fonts, "█\x1b[2m█\x1b[22;8mX\x1b[28;4mX\x1b[4:2mX\x1b[4:3mX\x1b[4:4mX\x1b[4:5mX\x1b[24m \x1b[2;7m \x1b[0m"
     )
     assert colours_of(picture, fonts, 1, 0) == {"#797979"}
-    assert colours_of(picture, fonts, 2, 0) == {render.BACKGROUND}
-    assert colours_of(picture, fonts, 8, 0) == {render.BACKGROUND}
+    assert colours_of(picture, fonts, 2, 0) == {render.DARK.background}
+    assert colours_of(picture, fonts, 8, 0) == {render.DARK.background}
     assert colours_of(picture, fonts, 9, 0) == {"#797979"}
     cells = [picture.crop((render.MARGIN + x * fonts.width, render.MARGIN, render.MARGIN + (x + 1) * fonts.width,
                            render.MARGIN + fonts.height)).tobytes() for x in range(3, 8)]  # fmt: skip
@@ -174,7 +174,7 @@ def test_lines_join_from_one_cell_to_the_next(fonts: raster.Fonts, pair: str) ->
     edge = render.MARGIN + fonts.width
     for x in (edge - 1, edge):
         column = picture.crop((x, render.MARGIN, x + 1, render.MARGIN + fonts.height))
-        assert render.FOREGROUND in colours_in(column)
+        assert render.DARK.foreground in colours_in(column)
 
 
 @pytest.mark.parametrize("character", "│┃║├┼╫█")
@@ -183,7 +183,7 @@ def test_lines_join_from_one_row_to_the_next(fonts: raster.Fonts, character: str
     edge = render.MARGIN + fonts.height
     for y in (edge - 1, edge):
         line = picture.crop((render.MARGIN, y, render.MARGIN + fonts.width, y + 1))
-        assert render.FOREGROUND in colours_in(line)
+        assert render.DARK.foreground in colours_in(line)
 
 
 @pytest.mark.parametrize(
@@ -250,6 +250,20 @@ def test_a_gif_shows_each_frame_for_its_time() -> None:
         assert read.convert("RGB").tobytes() == painter.paint(frame.rows, frame.cursor).tobytes()
     assert durations[:2] == [500, 750]
     assert seconds == pytest.approx(sum(durations) / 1000)
+
+
+@ON_TMUX
+@pytest.mark.parametrize("form", [".svg", ".html", ".gif", ".png"])
+def test_a_recording_is_light_if_that_was_asked_for(control: Control, place: Path, form: str) -> None:
+    control.new("t", LINES, size="20x3")
+    path = place / f"t{form}"
+    control.export("t", str(path), theme="light")
+    if form in (".svg", ".html"):
+        text = path.read_text()
+        assert render.LIGHT.background in text
+        assert render.DARK.background not in text
+    else:
+        assert render.LIGHT.background in colours_in(Image.open(path).convert("RGB"))
 
 
 @ON_TMUX

@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 import pytest
 
 from tmuxctl.results import CursorPosition
-from tmuxctl.terminal.picture.render import render_html, render_svg
+from tmuxctl.terminal.picture.render import DARK, LIGHT, render_html, render_svg
 from tmuxctl.terminal.picture.replay import Cell, Replay, styled_cells
 from tmuxctl.terminal.tmux import screen
 
@@ -253,3 +253,24 @@ def test_reading_a_screen_imports_nothing_heavy() -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE_")}
     ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
+
+
+def test_a_light_picture_is_light_all_over_and_can_be_read() -> None:
+    """Every name of a colour stands out from the background by 3 to 1 (WCAG 2.2, 1.4.11)."""
+
+    def luminance(colour: str) -> float:
+        parts = [part / 255 for part in bytes.fromhex(colour[1:])]
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    behind = luminance(LIGHT.background) + 0.05
+    for colour in (LIGHT.foreground, *LIGHT.colours.values()):
+        assert behind / (luminance(colour) + 0.05) >= 3
+    captured = b"plain \x1b[31mred\x1b[0m \x1b[7mreverse\x1b[0m\n"
+    for made in (
+        render_svg(captured, 30, 1, "t", theme=LIGHT),
+        render_html(captured, 30, "t", theme=LIGHT),
+    ):
+        assert LIGHT.background in made
+        assert LIGHT.colours["red"] in made
+        assert not {DARK.background, DARK.foreground, DARK.colours["red"]} & set(re.findall("#[0-9a-f]{6}", made))

@@ -659,6 +659,7 @@ class Control:
         speed: Annotated[Factor, "so many times as fast"] = 1.0,
         cast_version: Annotated[int, "the version of asciicast: 2 or 3"] = 3,
         font: Annotated[str | None, "the font of a .gif or .png: a file, or a family"] = None,
+        theme: Annotated[Literal["dark", "light"], "the colours of a picture where the program chose none"] = "dark",
     ) -> results.Exported | None:
         """Write what a session printed as a recording: an asciicast, an SVG or GIF that plays by itself, a page with a
         player; or as a PNG the screen at its end.
@@ -682,6 +683,7 @@ class Control:
             speed=speed,
             version=cast_version,
             font=font,
+            theme=theme,
         )
 
     @_look(

@@ -62,6 +62,7 @@ def export(
     speed: float,
     version: int,
     font: str | None = None,
+    theme: str = "dark",
 ) -> Exported | None:
     """Write a recording to a file, whose ending says in which form; `-` is an asciicast on standard output, of
     which nothing else is told."""
@@ -80,43 +81,45 @@ def export(
     recording = open_recording(machine, source, since=since, until=until, only_end=form == ".png")
     events = pace(recording.events(), idle_limit=idle_limit, speed=speed)
     if form in (".gif", ".png"):
-        return _export_pixels(recording, events, out, form, font)
+        return _export_pixels(recording, events, out, form, font, theme)
     if font is not None:
         raise Usage("only .gif and .png have a font in them", reason="bad_option", hint="leave --font out")
 
     if out == "-":
-        _write(recording, events, sys.stdout, form, version)
+        _write(recording, events, sys.stdout, form, version, theme)
         return None
-    return _save(recording, events, out, form, version)
+    return _save(recording, events, out, form, version, theme)
 
 
 def save_cast(recording: Recording, out: str) -> Exported:
     """Write a recording as an asciicast, as it is."""
-    return _save(recording, recording.events(), out, ".cast", CAST_VERSION)
+    return _save(recording, recording.events(), out, ".cast", CAST_VERSION, "dark")
 
 
-def _save(recording: Recording, events: Iterator[CastEvent], out: str, form: str, version: int) -> Exported:
-    count, seconds = write_whole(os.path.expanduser(out), lambda file: _write(recording, events, file, form, version))
+def _save(recording: Recording, events: Iterator[CastEvent], out: str, form: str, version: int, theme: str) -> Exported:
+    count, seconds = write_whole(
+        os.path.expanduser(out), lambda file: _write(recording, events, file, form, version, theme)
+    )
     return Exported(out, count, round(seconds, 3), recording.estimated)
 
 
 def _export_pixels(
-    recording: Recording, events: Iterator[CastEvent], out: str, form: str, font: str | None
+    recording: Recording, events: Iterator[CastEvent], out: str, form: str, font: str | None, theme: str
 ) -> Exported:
     """Write a recording as a GIF, or its last screen as a PNG."""
     from tmuxctl.control.recordings import frames
     from tmuxctl.terminal.picture import raster
+    from tmuxctl.terminal.picture.render import THEMES
 
     fonts = raster.Fonts(font)
 
     def write(file: TextIO) -> tuple[int, float]:
         if form == ".gif":
-            painter = raster.Painter(fonts, *frames.largest_size(recording))
+            painter = raster.Painter(fonts, *frames.largest_size(recording), THEMES[theme])
             return raster.write_gif(frames.list_frames(recording, events, rate=GIF_RATE), file.buffer, painter)
         *_, last = deque(frames.list_frames(recording, events), maxlen=1)
-        painter = raster.Painter(
-            fonts, max((sum(cell.width for cell in row) for row in last.rows), default=1), len(last.rows)
-        )
+        cols = max((sum(cell.width for cell in row) for row in last.rows), default=1)
+        painter = raster.Painter(fonts, cols, len(last.rows), THEMES[theme])
         raster.write_png(painter.paint(last.rows, last.cursor), file.buffer, title=recording.title)
         return 1, last.at
 
@@ -126,17 +129,18 @@ def _export_pixels(
 
 
 def _write(
-    recording: Recording, events: Iterator[CastEvent], file: TextIO, form: str, version: int
+    recording: Recording, events: Iterator[CastEvent], file: TextIO, form: str, version: int, theme: str = "dark"
 ) -> tuple[int, float]:
     if form == ".cast":
         return casts.write_cast(recording, events, file, version=version)
     from tmuxctl.control.recordings import frames
     from tmuxctl.terminal.picture import film
+    from tmuxctl.terminal.picture.render import THEMES
 
     cols, rows = frames.largest_size(recording)
     shown = frames.list_frames(recording, events)
     return (film.write_svg if form == ".svg" else film.write_page)(
-        shown, file, cols=cols, rows=rows, title=recording.title
+        shown, file, cols=cols, rows=rows, title=recording.title, theme=THEMES[theme]
     )
 
 

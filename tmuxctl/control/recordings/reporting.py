@@ -13,7 +13,7 @@ from tmuxctl.control.output.moments import History, to_time
 from tmuxctl.control.recordings.exporting import write_whole
 from tmuxctl.errors import Usage
 from tmuxctl.results import Reported
-from tmuxctl.terminal.picture.render import BACKGROUND, FONT, FOREGROUND, escape_markup, render_spans
+from tmuxctl.terminal.picture.render import DARK, FONT, escape_markup, render_spans
 from tmuxctl.terminal.picture.replay import Cell
 from tmuxctl.terminal.tmux.screen import strip_escapes
 from tmuxctl.vocabulary import MomentKind
@@ -131,7 +131,9 @@ i.c {{ display: inline-block; font-style: inherit; overflow: hidden; vertical-al
 
 
 def _write_page(title: str, sections: Iterator[Section], file: TextIO) -> None:
-    file.write(PAGE.format(title=escape_markup(title), font=FONT, background=BACKGROUND, foreground=FOREGROUND))
+    file.write(
+        PAGE.format(title=escape_markup(title), font=FONT, background=DARK.background, foreground=DARK.foreground)
+    )
     for section in sections:
         file.write(f"<h2>{escape_markup(section.heading)}</h2>\n<dl>\n")
         for label, text in section.texts:

@@ -14,13 +14,13 @@ from typing import NamedTuple, TextIO
 
 from tmuxctl.results import CursorPosition
 from tmuxctl.terminal.picture.render import (
-    BACKGROUND,
+    DARK,
     FONT,
-    FOREGROUND,
     HEIGHT,
     MARGIN,
     SIZE,
     WIDTH,
+    Theme,
     escape_markup,
     render_spans,
     render_svg_row,
@@ -42,7 +42,9 @@ class Frame(NamedTuple):
     marker: str = ""
 
 
-def write_svg(frames: Iterable[Frame], file: TextIO, *, cols: int, rows: int, title: str) -> tuple[int, float]:
+def write_svg(
+    frames: Iterable[Frame], file: TextIO, *, cols: int, rows: int, title: str, theme: Theme = DARK
+) -> tuple[int, float]:
     """Write an SVG of `cols` by `rows` cells that shows the frames one after the other, again and again; returns how many there
     are, and the seconds they take.
 
@@ -53,8 +55,8 @@ def write_svg(frames: Iterable[Frame], file: TextIO, *, cols: int, rows: int, ti
     name, seen, times = escape_markup(title), dict[bytes, int](), list[float]()
     file.write(
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-        f'role="img" aria-label="{name}">\n<title>{name}</title>\n<rect width="100%" height="100%" fill="{BACKGROUND}"/>\n'
-        f'<g class="film" font-family="{FONT}" font-size="{SIZE}" fill="{FOREGROUND}">\n'
+        f'role="img" aria-label="{name}">\n<title>{name}</title>\n<rect width="100%" height="100%" fill="{theme.background}"/>\n'
+        f'<g class="film" font-family="{FONT}" font-size="{SIZE}" fill="{theme.foreground}">\n'
     )
     known: dict[int, str] = {}
     before: list[list[Cell]] = []
@@ -62,7 +64,7 @@ def write_svg(frames: Iterable[Frame], file: TextIO, *, cols: int, rows: int, ti
         top = number * height
         times.append(frame.at)
         # a row that scrolled is still the same list; those of the frame before are kept until here
-        known = {id(row): known[id(row)] if id(row) in known else _draw_row(row) for row in frame.rows}
+        known = {id(row): known[id(row)] if id(row) in known else _draw_row(row, theme) for row in frame.rows}
         before = frame.rows
         for y, row in enumerate(before[:rows]):
             if not (drawn := known[id(row)]):
@@ -75,7 +77,9 @@ def write_svg(frames: Iterable[Frame], file: TextIO, *, cols: int, rows: int, ti
                 file.write(f'<g transform="translate(0 {place})"><g id="r{seen[digest]}">{drawn}</g></g>\n')
         if frame.cursor.visible and frame.cursor.y < rows:
             x, y = MARGIN + min(frame.cursor.x, cols - 1) * WIDTH, top + MARGIN + frame.cursor.y * HEIGHT
-            file.write(f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" fill="{FOREGROUND}" opacity=".6"/>\n')
+            file.write(
+                f'<rect x="{x}" y="{y}" width="{WIDTH}" height="{HEIGHT}" fill="{theme.foreground}" opacity=".6"/>\n'
+            )
     seconds = (times[-1] if times else 0.0) + TIMING.page.film_end_seconds
     file.write("</g>\n<style>\n@keyframes film {\n")
     for number, at in enumerate(times):
@@ -89,8 +93,8 @@ def write_svg(frames: Iterable[Frame], file: TextIO, *, cols: int, rows: int, ti
     return len(times), seconds - TIMING.page.film_end_seconds
 
 
-def _draw_row(row: list[Cell]) -> str:
-    return "".join(render_svg_row(row, MARGIN))
+def _draw_row(row: list[Cell], theme: Theme) -> str:
+    return "".join(render_svg_row(row, MARGIN, theme))
 
 
 _PLAYER = """\
@@ -191,15 +195,17 @@ button, select {{ font: inherit; color: inherit; background: #333; border: 1px s
 """
 
 
-def write_page(frames: Iterable[Frame], file: TextIO, *, cols: int, rows: int, title: str) -> tuple[int, float]:
+def write_page(
+    frames: Iterable[Frame], file: TextIO, *, cols: int, rows: int, title: str, theme: Theme = DARK
+) -> tuple[int, float]:
     """Write a page with a player that shows the frames; returns how many there are, and the seconds they take. Keys: space, left,
     right. Its policy allows this one script and nothing from elsewhere."""
     script = f"\n{_PLAYER}"
     page = _PAGE.format(
         digest=b64encode(sha256(script.encode()).digest()).decode(),
         title=escape_markup(title),
-        background=BACKGROUND,
-        foreground=FOREGROUND,
+        background=theme.background,
+        foreground=theme.foreground,
         font=FONT,
         cols=cols,
         height=1.2 * rows,
@@ -211,7 +217,9 @@ def write_page(frames: Iterable[Frame], file: TextIO, *, cols: int, rows: int, t
     for number, frame in enumerate(frames):
         whole = number % WHOLE == 0
         # a row that scrolled is still the same list
-        known = {id(row): known[id(row)] if id(row) in known else "".join(render_spans(row)) for row in frame.rows}
+        known = {
+            id(row): known[id(row)] if id(row) in known else "".join(render_spans(row, theme)) for row in frame.rows
+        }
         drawn = {
             str(y): known[id(row)]
             for y, row in enumerate(frame.rows)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tmuxctl.errors import Failed, Usage
 from tmuxctl.results import CursorPosition
-from tmuxctl.terminal.picture.render import BACKGROUND, MARGIN, find_colours, show_cursor
+from tmuxctl.terminal.picture.render import DARK, MARGIN, Theme, find_colours, show_cursor
 from tmuxctl.terminal.picture.replay import Cell
 from tmuxctl.timing import TIMING
 
@@ -115,8 +115,8 @@ class Fonts:
 class Painter:
     """Draws screens of so many columns and rows; Usage `bad_size` if they are too many."""
 
-    def __init__(self, fonts: Fonts, cols: int, rows: int) -> None:
-        self.fonts, self.cols, self.rows = fonts, cols, rows
+    def __init__(self, fonts: Fonts, cols: int, rows: int, theme: Theme = DARK) -> None:
+        self.fonts, self.cols, self.rows, self.theme = fonts, cols, rows, theme
         if cols * rows > MOST_CELLS:
             raise Usage(
                 f"a picture of {cols}x{rows} cells is too large", reason="bad_size", hint="write .svg, .html or .cast"
@@ -129,7 +129,7 @@ class Painter:
         """A picture of a screen's rows, with the cursor as a block."""
         from PIL import Image
 
-        picture = Image.new("RGB", self.size, BACKGROUND)
+        picture = Image.new("RGB", self.size, self.theme.background)
         for number, row in enumerate(show_cursor(screen[: self.rows], cursor)):
             picture.paste(self._paint_row(tuple(row)), (MARGIN, MARGIN + number * self.fonts.height))
         return picture
@@ -152,15 +152,15 @@ class Painter:
         from PIL import Image, ImageDraw
 
         fonts = self.fonts
-        picture = Image.new("RGB", (self.cols * fonts.width, fonts.height), BACKGROUND)
+        picture = Image.new("RGB", (self.cols * fonts.width, fonts.height), self.theme.background)
         draw = ImageDraw.Draw(picture)
         x = 0
         for cell in row:
             if x + cell.width > self.cols:
                 break
             left, right = x * fonts.width, (x + cell.width) * fonts.width
-            foreground, background = find_colours(cell)
-            if background != BACKGROUND:
+            foreground, background = find_colours(cell, self.theme)
+            if background != self.theme.background:
                 draw.rectangle((left, 0, right - 1, fonts.height - 1), fill=background)
             if not cell.hidden:
                 self._paint_cell(draw, cell, left, right, foreground)
