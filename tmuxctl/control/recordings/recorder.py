@@ -78,11 +78,6 @@ class _Order:
         oldest = self.machine.clock.wall() - self.machine.timing.recorder.silent_seconds
         return kept is not None and kept.modified > oldest
 
-    def start(self) -> int:
-        """The offset at which a recording begins now: here, or at the beginning of a session that was only just started."""
-        age = self.machine.clock.wall() - self.history.pane.created
-        return 0 if age < self.machine.timing.recorder.begin_seconds else self.history.journal.end()
-
     def begin(self, file: str | None) -> Recorded:
         """Start a recorder, and return when it works."""
         pane = self.history.pane
@@ -96,8 +91,11 @@ class _Order:
             raise Conflict(
                 f"{pane.name} is recorded already", reason="recording", hint=f"end it: tmuxctl rec {pane.name} --stop"
             )
-        start = self.start()
-        self.write({"start": start, "began": self.machine.clock.wall(), **({"file": file} if file else {})})
+        # a session that was only just started is recorded from its beginning on
+        start, began = 0, pane.created
+        if self.machine.clock.wall() - began >= self.machine.timing.recorder.begin_seconds:
+            start, began = self.history.journal.end(), self.machine.clock.wall()
+        self.write({"start": start, "began": began, **({"file": file} if file else {})})
         try:
             _start_process(self.machine, pane.id)
         except BaseException:
@@ -136,18 +134,22 @@ class _Order:
     def keep_times(self) -> None:
         """Keep when output comes until the session ends or the order says so; then the order is gone."""
         timing, clock, journal = self.machine.timing.recorder, self.machine.clock, self.history.journal
-        pane, end, kept = self.history.pane, journal.end(), 0.0
+        pane, end, kept, grown = self.history.pane, journal.end(), 0.0, clock.monotonic()
         with closing(self.machine.transport.watch([journal.folder, self.history.folder], pane.pid or None)) as watch:
             while True:
                 order, extent, now = self.read(), journal.extent(), clock.wall()
                 if extent.end < end:
                     break
+                if extent.end > end:
+                    grown = clock.monotonic()
                 if extent.end > end or now - kept >= timing.alive_seconds:
                     self.times.add(OutputTime(end, extent.end, now))
                     end, kept = extent.end, now
                 if order is None or order.get("stop"):
                     break
-                if extent.finished or (pane.pid and not self.machine.transport.processes([pane.pid])):
+                # where the server died nothing says that the journal is finished
+                gone = pane.pid and not self.machine.transport.processes([pane.pid])
+                if extent.finished or (gone and clock.monotonic() - grown >= timing.alive_seconds):
                     if file := order.get("file"):
                         self.save(order, file)
                     break
@@ -187,6 +189,7 @@ def main() -> None:
         if os.fork():
             os._exit(0)
         os.setsid()
+        os.chdir("/")
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(nothing, stream)
