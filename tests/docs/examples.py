@@ -70,6 +70,7 @@ while [ -e /proc/$server/exe ]; do sleep 0.05; done
 
 BEFORE: Mapping[str, str] = {
     "export build build.png --until mark:ready": "tmuxctl mark build ready",
+    "status --follow": "tmuxctl new setup -- ./ask",
     "attach --next-asking": "tmuxctl new setup -- ./ask",
     "watch --notify": "tmuxctl new db -- sqlite3 shop.db",
     "watch": "tmuxctl new db -- sqlite3 shop.db",

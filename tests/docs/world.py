@@ -46,6 +46,7 @@ AT_TERMINAL: Mapping[str, Left] = {
     "tmuxctl attach ": Left(("C-b", "d")),
     "tmuxctl top": Left(("q",)),
     "tmuxctl play ": Left(("q",)),
+    "tmuxctl status --follow": Left(("C-c",), full_screen=False, status=130),
     "tmuxctl watch": Left(("C-c",), full_screen=False, status=130),
 }
 """What is typed at a terminal, unless its output goes elsewhere, and how it is left."""
