@@ -411,11 +411,11 @@ class Sessions(Value):
 
 
 class StatusLine(Value):
-    """One line for status bars and prompts: how many sessions are busy, and which of all need somebody, by their names."""
+    """One line for status bars and prompts: how many sessions are busy, and which want input, by their names."""
 
     line: str
     busy: int
-    asking: tuple[str, ...]
+    wanting: tuple[str, ...]
     sessions: int
 
 

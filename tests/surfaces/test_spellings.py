@@ -156,7 +156,7 @@ def test_only_where_a_text_may_follow_a_hint_speaks_of_texts(typed: Typed) -> No
         ("capture db", "tmuxctl screen db"),
         ("capture-pane -p -t db", "tmuxctl screen db"),
         ("send-keys -t db C-c", "tmuxctl keys db KEY"),
-        ("status", "tmuxctl ls"),
+        ("states", "tmuxctl ls"),
         ("info db", "tmuxctl show db"),
         ("describe db", "tmuxctl show db"),
         ("press db Enter", "tmuxctl keys db KEY"),

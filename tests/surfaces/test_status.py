@@ -17,7 +17,7 @@ import pytest
 from programs import SHELL
 
 from tmuxctl.control import Control
-from tmuxctl.control.waiting.status_line import wants_somebody
+from tmuxctl.control.waiting.status_line import wants_input
 from tmuxctl.errors import NotFound, Usage
 from tmuxctl.model import Asking, Session, State, Status
 from tmuxctl.results import Event, StatusLine
@@ -54,10 +54,10 @@ def test_who_works_and_who_needs_somebody_is_one_line(control: Control) -> None:
     control.new("work", WORKS, wait=False)
     assert control.wait("work", text="never", timeout=1).timed_out
     found = status(control)
-    assert (found.line, found.busy, found.asking, found.sessions) == ("1 busy  !1", 1, ("fix",), 3)
+    assert (found.line, found.busy, found.wanting, found.sessions) == ("1 busy  !1", 1, ("fix",), 3)
     assert status(control, "tmux").line == "1 busy  #[bold]!1#[nobold]"
     bar = json.loads(run("status", "--format", "json"))
-    assert (bar["text"], bar["class"], bar["urgent"], bar["asking"]) == ("1 busy  !1", "asking", True, ["fix"])
+    assert (bar["text"], bar["class"], bar["urgent"], bar["wanting"]) == ("1 busy  !1", "input", True, ["fix"])
     control.kill(("fix", "work"))
     assert json.loads(status(control, "json").line)["class"] == "idle"
 
@@ -245,5 +245,5 @@ def test_watch_tells_a_person_at_a_terminal(control: Control, place: Path, until
 
 
 def test_a_session_says_who_it_waits_for() -> None:
-    assert wants_somebody(Session("a", "1-1", wants="input"))
-    assert not wants_somebody(Session("a", "1-1", wants="prompt"))
+    assert wants_input(Session("a", "1-1", wants="input"))
+    assert not wants_input(Session("a", "1-1", wants="prompt"))

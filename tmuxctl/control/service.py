@@ -949,10 +949,10 @@ class Control:
             Literal["plain", "tmux", "json"], "json: an object that waybar, i3blocks and i3bar read"
         ] = "plain",
     ) -> results.StatusLine | Iterator[results.StatusLine]:
-        """Print how many sessions are busy and how many need somebody: `3 busy  !2`.
+        """Print how many sessions are busy and how many want input: `3 busy  !2`.
 
         For the status line of tmux, shell prompts and bars; nothing is printed where there is neither. A session that
-        is ready for its next command needs nobody; one with a question does. `attach --next-asking` goes to it. With
+        is ready for its next command does not count; one with a question does. `attach --next-asking` goes to it. With
         --follow one process goes on, so that a bar that reads it starts none, and shows each change at once.
         """
         from tmuxctl.control.waiting import status_line

@@ -1,4 +1,4 @@
-"""How many sessions are at work and how many need somebody, in one line for status bars and prompts."""
+"""How many sessions are at work and how many want input, in one line for status bars and prompts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def status(machine: Machine, form: str) -> StatusLine:
     """The line in the form `plain`, `tmux` (with its styles) or `json` (an object as bars read it); empty, except as `json`,
-    where no session is busy or needs anybody."""
+    where no session is busy or wants input."""
     return _sum_up(listing.ls(machine).sessions, form)
 
 
@@ -38,12 +38,12 @@ def follow(machine: Machine, form: str) -> Iterator[StatusLine]:
 
 
 def _sum_up(found: Sequence[Session | Event], form: str) -> StatusLine:
-    asking = tuple(_name_of(one) for one in found if wants_somebody(one))
+    wanting = tuple(_name_of(one) for one in found if wants_input(one))
     busy = sum(one.state is State.BUSY for one in found)
     return StatusLine(
-        _format_json(busy, asking) if form == "json" else _join_counts(busy, len(asking), MARKUP[form]),
+        _format_json(busy, wanting) if form == "json" else _join_counts(busy, len(wanting), MARKUP[form]),
         busy=busy,
-        asking=asking,
+        wanting=wanting,
         sessions=len(found),
     )
 
@@ -52,30 +52,30 @@ def _name_of(told: Session | Event) -> str:
     return told.session if isinstance(told, Event) else told.name
 
 
-def wants_somebody(told: Session | Event) -> bool:
-    """Whether a session waits for what only somebody who reads its screen can give."""
+def wants_input(told: Session | Event) -> bool:
+    """Whether a session waits for a decision, a line or a key."""
     return told.wants == "input"
 
 
 MARKUP: Mapping[str, str] = {"plain": "!{}", "tmux": "#[bold]!{}#[nobold]"}
-"""How the number of sessions that need somebody is written. Nothing that a program chose is in a line."""
+"""How the number of sessions that want input is written. Nothing that a program chose is in a line."""
 
 
-def _join_counts(busy: int, asking: int, markup: str) -> str:
-    return "  ".join([*([f"{busy} busy"] if busy else []), *([markup.format(asking)] if asking else [])])
+def _join_counts(busy: int, wanting: int, markup: str) -> str:
+    return "  ".join([*([f"{busy} busy"] if busy else []), *([markup.format(wanting)] if wanting else [])])
 
 
-def _format_json(busy: int, asking: Sequence[str]) -> str:
+def _format_json(busy: int, wanting: Sequence[str]) -> str:
     """What waybar (`text`, `tooltip`, `class`), i3blocks and i3bar (`full_text`, `urgent`) read, and the numbers."""
-    line = _join_counts(busy, len(asking), MARKUP["plain"])
+    line = _join_counts(busy, len(wanting), MARKUP["plain"])
     return json.dumps(
         {
             "text": line,
             "full_text": line,
-            "tooltip": "\n".join(f"{name} asks" for name in asking),
-            "class": "asking" if asking else "busy" if busy else "idle",
-            "urgent": bool(asking),
+            "tooltip": "\n".join(f"{name} wants input" for name in wanting),
+            "class": "input" if wanting else "busy" if busy else "idle",
+            "urgent": bool(wanting),
             "busy": busy,
-            "asking": asking,
+            "wanting": wanting,
         }
     )

@@ -43,7 +43,7 @@ def attach_command(control: Control, session: str, *, read_only: bool = False, k
 
 
 def choose_session(control: Control, session: str | None, *, next_asking: bool) -> str:
-    """The session that has waited longest for somebody and has nobody yet. NotFound `nobody_asks` if there is none, Usage if
+    """The session that has waited longest for input and is on no terminal. NotFound `nobody_asks` if there is none, Usage if
     a session is named beside it, or neither."""
     if session is not None or not next_asking:
         raise Usage(
@@ -52,7 +52,7 @@ def choose_session(control: Control, session: str | None, *, next_asking: bool) 
     sessions: Sequence[Session] = control.call("ls", {"state": "input"}).sessions
     found = [one for one in sessions if not one.attached and one.target is None]
     if not found:
-        raise NotFound("no session waits for anybody", reason="nobody_asks", hint="tmuxctl ls")
+        raise NotFound("no session wants input", reason="nobody_asks", hint="tmuxctl ls")
     return min(found, key=lambda one: one.active or "").name
 
 

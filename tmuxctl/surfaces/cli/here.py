@@ -20,7 +20,7 @@ class TerminalOperations(CommandLineOperations):
         self,
         session: SessionName | None = None,
         *,
-        next_asking: Annotated[bool, "bring the session that has waited longest for somebody"] = False,
+        next_asking: Annotated[bool, "bring the session that has waited longest for input"] = False,
         read_only: Annotated[bool, "only look: what you type is not sent", Flag(("-r",))] = False,
         keep_size: Annotated[bool, "do not fit the session to this terminal"] = False,
     ) -> None:

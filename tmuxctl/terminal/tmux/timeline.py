@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple
 
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.terminal.tmux import layout
@@ -36,7 +35,8 @@ ANSWER_LIMIT = 64 << 10
 TIMES_LIMIT = 16 << 20
 """Bytes that a recorder's file may have: days of a program that prints now and then, an hour of one that never stops."""
 
-OUTPUT_TIME = re.compile(rb"^([0-9]{1,15}) ([0-9]{1,15}) ([0-9]{1,10}\.[0-9]{3})$", re.M)
+OUTPUT_TIME = rb"(?m)^([0-9]{1,15}) ([0-9]{1,15}) ([0-9]{1,10}\.[0-9]{3})$"
+"""A line of that file; compiled when it is first used, which quick commands never do."""
 
 NUMBER = (int, float)
 SHAPE = {
@@ -121,7 +121,7 @@ class Timeline:
         return sorted(found, key=lambda moment: moment.offset)
 
 
-class OutputTime(NamedTuple):
+class OutputTime(Value):
     """The output grew from one offset to another at this time, in seconds of the wall clock; it did not grow since the time
     before if both are the same."""
 
@@ -139,7 +139,7 @@ class OutputTimes:
 
     def add(self, time: OutputTime) -> None:
         """Keep a time. Raises what the transport raises."""
-        if self._transport.append(self.path, b"%d %d %.3f\n" % time) > self._limit:
+        if self._transport.append(self.path, b"%d %d %.3f\n" % (time.start, time.end, time.at)) > self._limit:
             kept = self._transport.read(self.path)
             self._transport.put(self.path, kept[kept.find(b"\n", len(kept) // 2) + 1 :])
 
@@ -148,8 +148,10 @@ class OutputTimes:
         kept = b""
         with suppress(TmuxctlError, OSError):
             kept = self._transport.read(self.path, 0, self._limit * 2)
-        found = (OutputTime(int(start), int(end), float(at)) for start, end, at in OUTPUT_TIME.findall(kept))
-        return sorted(time for time in found if time.start <= time.end)
+        found = (OutputTime(int(start), int(end), float(at)) for start, end, at in re.findall(OUTPUT_TIME, kept))
+        return sorted(
+            (time for time in found if time.start <= time.end), key=lambda time: (time.start, time.end, time.at)
+        )
 
 
 def _parse_line(line: bytes) -> Moment | None:

@@ -27,7 +27,7 @@ REACTIONS = (
 )
 NOTIFY = Flag(bare="auto", value="(?:auto|bell|terminal|desktop)(?:,(?:bell|terminal|desktop))*")
 NOTIFY_HELP = (
-    "tell you when a session wants input, unless somebody is attached to it: by bell, terminal, desktop or some of them "
+    "tell you when a session wants input, unless a terminal is attached to it: by bell, terminal, desktop or some of them "
     "(bell,desktop); without a value by what is at hand"
 )
 FORMAT_HELP = r"print each session in this format: {name}, {state}, any field of `ls --json`, \t and \n"

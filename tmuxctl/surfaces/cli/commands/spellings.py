@@ -34,7 +34,7 @@ _OURS: Mapping[str, str] = {
     "wait NAME": "await wait-for poll expect until sleep",
     "decide NAME OPTION": "answer approve allow deny confirm reply respond accept reject choose select yes no",
     "ls": "list ps sessions list-sessions jobs dir",
-    "ls, or for one session: tmuxctl show NAME": "status state states stat",
+    "ls, or for one session: tmuxctl show NAME": "state states stat",
     "show NAME": "info describe inspect details get has has-session",
     "watch": "follow monitor events stream subscribe notify",
     "top": "htop dashboard ui tui gui",
