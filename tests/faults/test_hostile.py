@@ -108,11 +108,15 @@ def contents(path: Path) -> str:
 
 
 def test_a_process_that_is_dead_and_not_waited_for_holds_up_no_kill(
-    control: Control, until: Callable[..., Any]
+    control: Control, place: Path, until: Callable[..., Any]
 ) -> None:
-    control.new("t", ("sh", "-c", 'trap "" TERM HUP; sleep 0 & echo "child $!"; exec tail -f /dev/null'))
+    child = f"(until [ -e {place}/go ]; do sleep 0.05; done)"
+    control.new("t", ("sh", "-c", f'trap "" TERM HUP; {child} & echo "child $!"; exec tail -f /dev/null'))
     found = control.wait("t", text=r"child (\d+)", since="screen").groups
     assert found
+    # the shell may wait for a child that ends before it became tail, which waits for none
+    until(lambda: contents(Path(f"/proc/{control.show('t').pid}/comm")) == "tail\n")
+    (place / "go").touch()
     until(lambda: contents(Path(f"/proc/{found[0]}/stat")).rpartition(")")[2].split()[:1] == ["Z"])
     (end,) = control.kill(("t",), grace=0.2).killed
     assert end.escaped == ()
