@@ -6,7 +6,6 @@ import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from tmuxctl.control.output import printed
@@ -46,10 +45,8 @@ class TimeScale:
     def is_estimated(self, start: int, end: int) -> bool:
         """Whether the time of any output between two offsets is estimated: no recorder saw it come."""
         place = max(0, bisect_right(self._recorded, (start, sys.maxsize)) - 1)
-        for begin, stop in islice(self._recorded, place, None):
-            if start >= end or begin > start:
-                break
-            start = max(start, stop)
+        while start < end and place < len(self._recorded) and self._recorded[place][0] <= start:
+            start, place = max(start, self._recorded[place][1]), place + 1
         return start < end
 
     def reached_at(self, offset: int) -> float:
