@@ -87,16 +87,17 @@ def test_a_recording_ends_with_its_session(control: Control, place: Path, until:
 
 
 def _recorders(control: Control) -> list[int]:
-    """The processes of recorders on this server."""
-    socket = control.machine.transport.socket
+    """The processes of recorders on this test's server; another test's has the same socket name in another folder."""
+    own = f"TMUX_TMPDIR={os.environ['TMUX_TMPDIR']}".encode()
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
-                words = (entry / "cmdline").read_bytes().split(b"\0")
+                words = (entry / "cmdline").read_bytes()
+                variables = (entry / "environ").read_bytes().split(b"\0")
             except OSError:
                 continue
-            if any(b"recordings.recorder" in word for word in words) and socket.encode() in words:
+            if b"recordings.recorder" in words and own in variables:
                 found.append(int(entry.name))
     return found
 
