@@ -264,6 +264,21 @@ def test_told_of_the_end_it_keeps_what_still_waits(start):
     assert found.data == data[-(1 << 20) :]
 
 
+def test_told_of_the_end_it_keeps_what_waits_however_slow_the_machine_is(start, tmp_path, monkeypatch):
+    # each dd that reads begins late, and cannot be told so: a machine whose processors are all busy for so long
+    slow = tmp_path / "dd"
+    slow.write_text("#!/bin/sh\ncase $* in bs=*) trap '' USR1; sleep 0.5 ;; esac\nexec /bin/dd \"$@\"\n")
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    writer = start()
+    until((writer.folder / "journal.pid").exists)
+    data = os.urandom(10_000)
+    writer.write(data)
+    subprocess.run(["sh", writer.folder / "journal.sh", "end"], timeout=30, check=True)
+    assert writer.process.wait(15) == 0
+    assert writer.journal.read(0).data == data
+
+
 def test_told_of_the_end_when_it_is_dead_it_says_so_and_harms_nobody(start):
     writer = start()
     until((writer.folder / "journal.pid").exists)

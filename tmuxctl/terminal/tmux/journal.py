@@ -27,8 +27,9 @@ BLOCK = 16384
 #   looked at, and starts again while the next bytes wait in the socket.
 # - A pane that stays after its program's end keeps the pipe open, and tmux from 3.3 on refuses to close it. So
 #   `journal.sh end` signals the writer, which reads without waiting from then on: what is left, then "unavailable".
-#   GNU dd goes on after SIGUSR1 (dd(1)), so no byte is lost between its read and its write. Where dd knows neither,
-#   ten signals 10 ms apart are taken for the end.
+#   GNU dd goes on after SIGUSR1 (dd(1)), so no byte is lost between its read and its write. Where dd cannot read
+#   without waiting, ten signals 10 ms apart are taken for the end. Elsewhere time proves nothing: on a busy machine a dd
+#   may take longer to begin, and what it was to read would be lost.
 WRITER = r"""# Keeps what a terminal prints in journal/seg.OFFSET, about the last LIMIT bytes of it.
 LC_ALL=C
 export LC_ALL
@@ -53,8 +54,7 @@ if [ "$1" = end ]; then
 fi
 
 finish() {
-	ending=$((ending + 1))
-	dd iflag=nonblock count=0 <&3
+	dd iflag=nonblock count=0 <&3 || ending=$((ending + 1))
 	[ -z "$reader" ] || if [ $ending -lt 10 ]; then kill -USR1 $reader; else kill -TERM $reader; fi
 }
 
