@@ -260,7 +260,7 @@ class Batch(Value):
 
 class Event(WithState, moved={"until": None, "asking": "cursor"}):
     """A change of state that `watch` reports. `time` is ISO-8601 UTC; `wants` is `prompt` or `input`, as in the result
-    of a wait; `attached` is how many terminals show the session."""
+    of a wait; `attached` is how many terminals show the session; `id` is the session's, which stays when it is renamed."""
 
     time: str
     session: str
@@ -271,6 +271,7 @@ class Event(WithState, moved={"until": None, "asking": "cursor"}):
     exit_status: int | None = None
     signal: str | None = None
     attached: int = 0
+    id: str | None = None
 
 
 class Reason(Value):
@@ -742,3 +743,34 @@ def _program_status(ran: Ran) -> int:
         found = signal.Signals.__members__.get(f"SIG{ran.signal}")
         return 128 + found if found is not None else 128 + int(ran.signal) if str(ran.signal).isdecimal() else UNTOLD
     return UNTOLD if ran.exit_status is None else int(ran.exit_status)
+
+
+class TokenMade(Value):
+    """A token of the server that was just made, with its text; what its bearer may, and the sessions that are meant, as
+    patterns."""
+
+    name: str
+    token: str
+    rights: tuple[str, ...]
+    sessions: tuple[str, ...]
+
+
+class TokenLine(Value):
+    """A token of the server: what its bearer may, the sessions that are meant, as patterns, and since when; None of the first."""
+
+    name: str
+    rights: tuple[str, ...]
+    sessions: tuple[str, ...]
+    created: str | None = None
+
+
+class TokensKept(Value):
+    """All tokens of the server."""
+
+    tokens: tuple[TokenLine, ...]
+
+
+class TokenRevoked(Value):
+    """The name of a token that holds no more."""
+
+    name: str

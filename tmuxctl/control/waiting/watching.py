@@ -91,7 +91,7 @@ class _Watching:
             for one in gone:
                 if not names or one.name in names or one.id in names:
                     self.threads[one.id] = threading.Thread()
-                    self.seen.put(_event(one.name, _lost(one.state), one.cursor))
+                    self.seen.put(changed(_event(one.name, _lost(one.state), one.cursor), id=one.id))
             for pane in there.values():
                 wanted = not names or pane.name in names or pane.id in names
                 if wanted and pane.id not in self.threads:
@@ -153,7 +153,8 @@ class _One:
 
     def _tell(self, verdict: Verdict) -> None:
         detail = None if verdict.detail and verdict.detail.traits.passing else verdict.detail
-        about = (verdict.state, verdict.kind, detail, verdict.asking and verdict.asking.id)
+        # a new name is a change too
+        about = (self.pane.name, verdict.state, verdict.kind, detail, verdict.asking and verdict.asking.id)
         if about == self.told:
             return
         self.told = about
@@ -161,7 +162,7 @@ class _One:
         self.steady.save_looks()
         cursor = finding.cursor_at(pane, looks[-1].journal) if looks else None
         event = _event(pane.name, verdict, cursor, wanting.what_is_wanted(self.steady.observer, verdict))
-        self.watching.seen.put(changed(event, attached=self._count_attached()))
+        self.watching.seen.put(changed(event, attached=self._count_attached(), id=self.pane.id))
 
     def _count_attached(self) -> int:
         """How many terminals show the session now; none once it is gone."""

@@ -98,6 +98,9 @@ def _list_services(app: App) -> Iterator[Service]:
     from tmuxctl.surfaces.cli.skill import SkillOperations
 
     yield _command_line_service(SkillOperations, app)
+    from tmuxctl.surfaces.cli.setup.serving import ServeOperations
+
+    yield _command_line_service(ServeOperations, app)
     from tmuxctl.surfaces.cli.setup.mcp import McpOperations
 
     yield _command_line_service(McpOperations, app)

@@ -535,6 +535,15 @@ class Printer:
         elif result.dry_run:
             self._note("nothing was changed")
 
+    @prints(results.TokenMade)
+    def print_tokenmade(self, result: Any) -> None:
+        self._lines(result.token)
+        self._note("keep it: it is not kept here, and cannot be printed again")
+
+    @prints(results.TokenRevoked)
+    def print_tokenrevoked(self, result: Any) -> None:
+        self._note(f"token {result.name} does not hold any more")
+
     @prints(results.DenyList, results.SkillFolder)
     def print_json(self, result: Any) -> None:
         import json
@@ -576,7 +585,7 @@ class Printer:
         self._lines(clean(result[self.meta.view]))
 
     @prints(results.Explained, results.Doctor, results.Profiles, results.ProfilesTested, results.Plugins)
-    @prints(results.PluginPage, results.PluginsTested, "facts", "settings")
+    @prints(results.PluginPage, results.PluginsTested, results.TokensKept, "facts", "settings")
     def print_table(self, result: Any) -> None:
         from tmuxctl.surfaces.cli.printing import table
 

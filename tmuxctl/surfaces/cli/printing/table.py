@@ -238,6 +238,14 @@ def plugins(found: Sequence[Any]) -> list[str]:
     return _aligned(rows)
 
 
+def tokens(found: Sequence[Any]) -> list[str]:
+    """What `token ls` says: what each token's bearer may, for which sessions, and since when."""
+    rows = [("NAME", "RIGHTS", "SESSIONS", "CREATED")]
+    for one in found:
+        rows.append((one.name, ",".join(one.rights) or "-", flat(" ".join(one.sessions)), one.created or "-"))
+    return _aligned(rows)
+
+
 def plugin(found: Any) -> list[str]:
     """What `plugin show` says: what it is for, its facts, and its options, each with what it takes."""
     facts = [("name", found.name), ("kind", found.kind), ("order", found.order)]
@@ -370,6 +378,7 @@ LINES: Mapping[type | str, Callable[[Any, Options], Iterable[str]]] = {
     results.Plugins: lambda found, options: _names(found.plugins) if options.quiet else plugins(found.plugins),
     results.PluginPage: lambda found, options: [found.name] if options.quiet else plugin(found),
     results.PluginsTested: plugins_tested,
+    results.TokensKept: lambda found, options: _names(found.tokens) if options.quiet else tokens(found.tokens),
 }
 """What is printed as lines and nothing else: by the class of the result, or by the view that its operation declares."""
 

@@ -1,0 +1,158 @@
+"""The headless server as a command, and the tokens of those who call it over TCP; `tmuxctl.surfaces.server` is the server."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+from tmuxctl.errors import Failed, Usage
+from tmuxctl.operations import FileName, ValueKind, operation, set_up
+from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
+from tmuxctl.surfaces.cli.printing.output import note, write
+
+if TYPE_CHECKING:
+    from tmuxctl.results import TokenMade, TokenRevoked, TokensKept
+    from tmuxctl.surfaces.server.serve import ServeOptions
+
+EXTRA = ("fastapi", "starlette", "uvicorn", "websockets", "prometheus_client", "anyio", "pydantic")
+
+AddressText = Annotated[
+    str, ValueKind("address", {"type": "string"}, lambda value: value if isinstance(value, str) else _refuse(value))
+]
+Words = Annotated[
+    tuple[str, ...],
+    ValueKind("text", {"type": "array", "items": {"type": "string"}}, lambda value: tuple(value)),
+]
+
+
+def _refuse(value: object) -> str:
+    raise Usage(f"{ascii(value)[:40]} is not text", reason="bad_type")
+
+
+class ServeOperations(CommandLineOperations):
+    """Operations of the HTTP server."""
+
+    @operation(
+        right="kill",
+        group="Set up",
+        examples=(
+            "serve",
+            "serve --listen 127.0.0.1:8765",
+            "serve --show-token",
+            "serve --listen 0.0.0.0:8765 --tls-cert cert.pem --tls-key key.pem --allow-host build.example.org",
+        ),
+    )
+    def serve(
+        self,
+        *,
+        listen: Annotated[AddressText | None, "listen at this address too: HOST:PORT"] = None,
+        show_token: Annotated[bool, "print the first token, and do nothing else"] = False,
+        no_token: Annotated[bool, "let every user of this machine call it; refused for any other address"] = False,
+        tls_cert: Annotated[FileName | None, "the certificate (PEM) for TLS"] = None,
+        tls_key: Annotated[FileName | None, "its key (PEM)"] = None,
+        insecure: Annotated[bool, "allow an address that other machines reach, without TLS"] = False,
+        allow_host: Annotated[Words, "a name in the Host header that is this server's"] = (),
+        allow_origin: Annotated[Words, "the origin of a web page that may call it, as in https://example.org"] = (),
+        log: Annotated[bool, "write a line of JSON to standard error for each request"] = False,
+    ) -> None:
+        """Serve the sessions over HTTP, until it is interrupted. No session ends with it.
+
+        It listens on a Unix socket that only you can open, and with --listen at an address too. Callers at the address
+        send `Authorization: Bearer TOKEN`: the first token is made on the first start, `tmuxctl token new` makes more.
+        Anybody who may write to a shell may do all that you may.
+
+        Its routes are listed at /docs. It needs the extra `server`: pip install 'tmux-control-plane[server]'.
+        """
+        if show_token:
+            from tmuxctl.surfaces.server.admission.tokens import TokenFiles
+
+            return write(TokenFiles().read_first() + "\n")
+        options = self._serve_options(listen, no_token, tls_cert, tls_key, insecure, allow_host, allow_origin, log)
+        from tmuxctl.surfaces.server import serve as server
+
+        return server.serve(options, self._tell_started)
+
+    def _serve_options(
+        self,
+        listen: str | None,
+        no_token: bool,
+        tls_cert: str | None,
+        tls_key: str | None,
+        insecure: bool,
+        allow_host: tuple[str, ...],
+        allow_origin: tuple[str, ...],
+        log: bool,
+    ) -> ServeOptions:
+        try:
+            from tmuxctl.surfaces.server import listening
+            from tmuxctl.surfaces.server.serve import ServeOptions
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in EXTRA:
+                raise
+            raise Failed(
+                "the HTTP server is not installed",
+                reason="no_server_extra",
+                hint="install the extra: pip install 'tmux-control-plane[server]'",
+            ) from None
+        if (tls_cert is None) != (tls_key is None):
+            raise Usage("TLS needs a certificate and a key", reason="missing", hint="--tls-cert FILE --tls-key FILE")
+        return ServeOptions(
+            socket=self.options.socket,
+            address=listening.parse_address(listen) if listen else None,
+            encryption=listening.Encryption(tls_cert, tls_key) if tls_cert and tls_key else None,
+            no_token=no_token,
+            insecure=insecure,
+            hosts=allow_host,
+            origins=allow_origin,
+            log=log,
+        )
+
+    def _tell_started(self, addresses: list[str]) -> None:
+        """Say where it listens: on standard output, as what else it says is for people."""
+        import json
+
+        if self.options.json:
+            write(json.dumps({"listening": addresses}) + "\n")
+        else:
+            write("".join(f"listening on {address}\n" for address in addresses))
+        sys.stdout.flush()
+        if any(not address.startswith("unix:") for address in addresses):
+            note("callers need a token: tmuxctl serve --show-token, tmuxctl token new", self.options)
+
+    @set_up(right="create", examples=("token new laptop", "token new ci --right read --right write --session 'build-*'"))
+    def token_new(
+        self,
+        name: Annotated[str, "what the token is called"],
+        *,
+        right: Annotated[Words, "what its bearer may: read, write, create, kill; default: all"] = (),
+        session: Annotated[Words, "the sessions that are meant, as a pattern like 'build-*'; default: all"] = (),
+    ) -> TokenMade:
+        """Make a token for a caller of the server, and print it. It is kept as a hash: it cannot be printed again.
+
+        Who may write to a session without a sandbox may do all that you may. A token for some sessions only tells
+        nothing of the others.
+        """
+        from tmuxctl.operations import RIGHTS
+        from tmuxctl.results import TokenMade
+        from tmuxctl.surfaces.server.admission.tokens import TokenFiles
+
+        rights, sessions = right or RIGHTS, session or ("*",)
+        return TokenMade(name, TokenFiles().add(name, rights, sessions), rights, sessions)
+
+    @set_up(right="read", examples=("token ls", "token ls --json"))
+    def token_ls(self) -> TokensKept:
+        """List the tokens: what each bearer may, and since when. The tokens themselves are kept nowhere."""
+        from tmuxctl.results import TokenLine, TokensKept
+        from tmuxctl.surfaces.server.admission.tokens import TokenFiles
+
+        tokens = TokenFiles().list_tokens()
+        return TokensKept(tuple(TokenLine(one.name, one.rights, one.sessions, one.created or None) for one in tokens))
+
+    @set_up(right="kill", idempotent=True, examples=("token revoke laptop",))
+    def token_revoke(self, name: Annotated[str, "the name of the token"]) -> TokenRevoked:
+        """Forget a token. Its bearer is refused at once, and what it follows ends."""
+        from tmuxctl.results import TokenRevoked
+        from tmuxctl.surfaces.server.admission.tokens import TokenFiles
+
+        TokenFiles().revoke(name)
+        return TokenRevoked(name)

@@ -1,0 +1,1 @@
+"""The headless server: the operations over HTTP, on a Unix socket or on TCP."""

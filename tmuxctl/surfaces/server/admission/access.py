@@ -1,0 +1,140 @@
+"""What a caller of the server may: rights, the sessions that are meant by its token, and nothing that names files here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from tmuxctl.errors import Denied, NotFound, Unreachable
+from tmuxctl.operations import RIGHTS, Operation, Parameter
+from tmuxctl.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tmuxctl.control import Control
+    from tmuxctl.model import Session
+
+EVERY = ("*",)
+
+PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+
+LOCAL = ("secret_from_env", "secret_from_fd", "fix")
+"""Parameters that, like each that takes a FILE, concern this machine's own files, variables and descriptors."""
+
+SPREADING = ("all", "all_sockets", "candidates", "fallback", "route", "sessions", "names", "target")
+"""Parameters by which a call reaches sessions that it does not name."""
+
+
+class Access(Value):
+    """What a caller may. `token` is the name of its token, empty where none is needed. `remote`: it came over TCP. `private`:
+    nobody can read along, on a Unix socket or through TLS."""
+
+    token: str = ""
+    rights: tuple[str, ...] = RIGHTS
+    sessions: tuple[str, ...] = EVERY
+    remote: bool = False
+    private: bool = True
+
+    @property
+    def unlimited(self) -> bool:
+        """Whether every session is meant."""
+        return "*" in self.sessions
+
+    def means(self, name: str) -> bool:
+        """Whether the session of this name is one of those that the token is for."""
+        return self.unlimited or any(fnmatchcase(name, pattern) for pattern in self.sessions)
+
+    def demand(self, right: str, what: str) -> None:
+        """Raise Denied unless the caller has this right."""
+        if right not in self.rights:
+            hint = f"this token may: {', '.join(self.rights) or 'nothing'}"
+            raise Denied(f"{what} needs the right to {right}", reason="right", hint=hint)
+
+    def select(self, sessions: Sequence[Session]) -> tuple[Session, ...]:
+        """Those of these sessions that the caller may know of."""
+        return tuple(session for session in sessions if self.means(session.name))
+
+
+def check_arguments(access: Access, operation: Operation, arguments: Mapping[str, Any], control: Control) -> dict[str, Any]:
+    """The arguments with which the caller may call the operation; Denied for those with which it may not.
+
+    Where the token is for some sessions only, each name is replaced by the id that it stands for: a session that is
+    renamed meanwhile is still the one that was checked.
+    """
+    found = dict(arguments)
+    for parameter in operation.parameters:
+        if parameter.name in arguments:
+            _refuse_local(access, operation, parameter, arguments[parameter.name])
+    if access.unlimited:
+        return found
+    named = [parameter for parameter in operation.parameters if parameter.kind.target or parameter.kind.word == "newname"]
+    spreads = [one for one in SPREADING if arguments.get(one)]
+    if not named or spreads:
+        what = " ".join((operation.spoken, *spreads[:1]))
+        raise Denied(
+            f"{what} reaches sessions that this token is not for",
+            reason="sessions",
+            hint=f"it is for: {', '.join(access.sessions)}",
+        )
+    for parameter in named:
+        value = arguments.get(parameter.name)
+        if parameter.kind.word == "newname":
+            if not isinstance(value, str) or not access.means(value):
+                raise _not_meant(access, value)
+        elif isinstance(value, str):
+            found[parameter.name] = find_meant(access, control, value)
+        elif isinstance(value, (list, tuple)) and value:
+            found[parameter.name] = [find_meant(access, control, str(one)) for one in value]
+        elif not arguments.get("any"):
+            raise _not_meant(access, value)
+    if isinstance(several := arguments.get("any"), (list, tuple, str)):
+        names = several.split(",") if isinstance(several, str) else several
+        found["any"] = [find_meant(access, control, str(one)) for one in names]
+    return found
+
+
+def find_meant(access: Access, control: Control, session: str) -> str:
+    """The id of a session that the token is for, given its name or id. NotFound for any other: nothing is told of those."""
+    from tmuxctl.control.sessions import finding
+
+    if access.unlimited:
+        return session
+    try:
+        pane = finding.find_session(control.machine, session, whole=False)
+        name, found = pane.name, pane.id
+    except (NotFound, Unreachable) as error:
+        # not there, or ended: only its own name can tell whether it is meant
+        if error.reason == "backend_timeout" or not access.means(session) or _is_id(session):
+            raise _not_meant(access, session) from None
+        return session
+    if not access.means(name):
+        raise _not_meant(access, session)
+    return found
+
+
+def _is_id(session: str) -> bool:
+    return re.fullmatch(r"[0-9a-f]{8}-[0-9a-f-]{27}|.*[:/].*", session, re.ASCII) is not None
+
+
+def _not_meant(access: Access, session: object) -> NotFound:
+    hint = f"this token is for: {', '.join(access.sessions)}"
+    return NotFound(f"no session {ascii(session)[:60]}", reason="no_session", hint=hint)
+
+
+def _refuse_local(access: Access, operation: Operation, parameter: Parameter, value: object) -> None:
+    """Denied for what concerns files of this machine, from a caller on another one."""
+    if not access.remote:
+        return
+    names_file = parameter.kind.word == "file" or parameter.name in LOCAL
+    names_profile = parameter.kind.completes == "profile" and not (
+        isinstance(value, str) and PROFILE_NAME.fullmatch(value)
+    )
+    if names_file or names_profile:
+        raise Denied(
+            f"{operation.spoken}: {parameter.name} names a file or value of the server's machine",
+            reason="local_file",
+            hint="call it there: over the server's Unix socket",
+        )

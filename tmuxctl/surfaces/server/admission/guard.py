@@ -1,0 +1,234 @@
+"""What every request passes before anything of it is used: Host, Origin, token, length and duration of its body.
+
+An ASGI application around the server's own (ASGI 3.0), so that it stands before WebSockets and mounted applications too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from tmuxctl.errors import Denied, TmuxctlError, Usage
+from tmuxctl.surfaces.server.admission.access import Access
+from tmuxctl.value import Value
+
+if TYPE_CHECKING:
+    from tmuxctl.surfaces.server.logs import RequestLog
+    from tmuxctl.surfaces.server.admission.tokens import TokenFiles
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+BODY_BYTES = 16 << 20
+"""Bytes of a body at most: the largest text that is typed, or file that is uploaded, and some more."""
+
+BODY_SECONDS = 30.0
+"""How long a body may take."""
+
+OPEN = ("/healthz", "/docs", "/openapi.json")
+"""What tells nothing of the sessions, and needs no token."""
+
+OWN_KEY = "/hooks/"
+"""Below this a session's own key stands for the token."""
+
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+
+PRINCIPAL = "tmuxctl.access"
+REQUEST = "tmuxctl.request"
+"""Under these names the scope tells who calls (Access), and the id of the request."""
+
+
+class TooLarge(TmuxctlError):
+    """A body with more bytes than a body may have."""
+
+    http_status = 413
+
+
+class TooSlow(TmuxctlError):
+    """A body that did not come in time."""
+
+    code, http_status = "timeout", 408
+
+
+class Unauthorized(Denied):
+    """A caller on TCP without a token that holds."""
+
+    http_status = 401
+
+
+class GuardRules(Value):
+    """How strict the guard of a server is. `hosts` are names that a Host header may have, without port, beside loopback;
+    `origins` are those of pages that may call. `tokens` is None where no token is asked for. `encrypted`: TLS."""
+
+    tokens: TokenFiles | None
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    encrypted: bool = False
+
+
+class Guard:
+    """The application behind the rules. A request over a Unix socket needs no token: only its owner can open it. `stop` ends what
+    goes on without end."""
+
+    def __init__(
+        self, application: Application, rules: GuardRules, log: RequestLog, stop: Callable[[], None] = lambda: None
+    ) -> None:
+        self.application, self.rules, self.log, self.stop = application, rules, log, stop
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """ASGI."""
+        if scope["type"] not in ("http", "websocket"):
+            return await self.application(scope, receive, send)
+        headers = read_headers(scope)
+        given = headers.get("x-request-id", "")
+        scope[REQUEST] = given if re.fullmatch(r"[A-Za-z0-9-]{8,64}", given, re.ASCII) else os.urandom(8).hex()
+        answer = _Answer(scope, send)
+        began = time.monotonic()
+        try:
+            scope[PRINCIPAL] = self._check(scope, headers)
+            body = _Body(headers, receive) if scope["type"] == "http" else receive
+            await self.application(scope, body, answer)
+        except TmuxctlError as error:
+            await answer.refuse(error)
+        finally:
+            self.log.note(scope, answer.status, time.monotonic() - began)
+        return None
+
+    def _check(self, scope: Scope, headers: MutableMapping[str, str]) -> Access:
+        """What the caller may; Denied, Unauthorized and Usage for one that is refused."""
+        remote = scope.get("server") is not None and scope["server"][1] is not None
+        host = headers.get("host", "")
+        if remote:
+            self._check_host(host)
+        self._check_origin(headers.get("origin"), host)
+        if not remote:
+            return Access()
+        private = self.rules.encrypted
+        if self.rules.tokens is None:
+            return Access(remote=True, private=private)
+        path = scope["path"]
+        if path in OPEN or path.startswith(OWN_KEY):
+            return Access(rights=(), remote=True, private=private)
+        scheme, _, text = headers.get("authorization", "").partition(" ")
+        token = self.rules.tokens.find(text.strip()) if scheme.lower() == "bearer" and text else None
+        if token is None:
+            hint = "send the header Authorization: Bearer TOKEN; tmuxctl serve --show-token prints one"
+            raise Unauthorized("a token is needed", reason="no_token", hint=hint)
+        return Access(token.name, token.rights, token.sessions, remote=True, private=private)
+
+    def _check_host(self, host: str) -> None:
+        """Refuse another name than this server's: by it the page of a stranger would reach us (DNS rebinding)."""
+        name = re.sub(r":[0-9]{1,5}\Z", "", host).lower()
+        if name not in (*LOOPBACK, *self.rules.hosts):
+            hint = "start it with --allow-host NAME"
+            raise Denied(f"host {ascii(name[:60])} is not this server's", reason="bad_host", hint=hint)
+
+    def _check_origin(self, origin: str | None, host: str) -> None:
+        """Refuse the page of another site: a browser lets it send requests and open WebSockets."""
+        if origin is None or origin in self.rules.origins:
+            return
+        parts = urlsplit(origin)
+        if parts.scheme not in ("http", "https") or not host or parts.netloc.lower() != host.lower():
+            hint = "start it with --allow-origin ORIGIN"
+            raise Denied(f"origin {ascii(origin[:60])} may not call this server", reason="bad_origin", hint=hint)
+
+
+def read_headers(scope: Scope) -> dict[str, str]:
+    """The headers by their names in small letters. Usage for one that must stand once and stands twice."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        key = name.decode("latin-1").lower()
+        if key in found and key in ("host", "origin", "authorization", "content-length"):
+            raise Usage(f"the header {key} stands twice", reason="bad_header", hint="send it once")
+        found[key] = value.decode("latin-1")
+    return found
+
+
+class _Body:
+    """The request's messages, as long as its body is neither too long nor too slow."""
+
+    def __init__(self, headers: MutableMapping[str, str], receive: Receive) -> None:
+        declared = headers.get("content-length", "0")
+        if not declared.isdecimal() or int(declared[:20]) > BODY_BYTES:
+            raise _too_large()
+        self.receive = receive
+        self.read = 0
+        self.until: float | None = time.monotonic() + BODY_SECONDS
+
+    async def __call__(self) -> Message:
+        if self.until is None:
+            return await self.receive()
+        try:
+            async with asyncio.timeout(max(0.0, self.until - time.monotonic())):
+                message = await self.receive()
+        except TimeoutError:
+            hint = f"it has {BODY_SECONDS:g} s"
+            raise TooSlow("the body did not come in time", reason="slow_body", hint=hint) from None
+        self.read += len(message.get("body", b""))
+        if self.read > BODY_BYTES:
+            raise _too_large()
+        if not message.get("more_body"):
+            # from here on it tells only when the caller goes away
+            self.until = None
+        return message
+
+
+def _too_large() -> TooLarge:
+    hint = f"it has at most {BODY_BYTES} bytes"
+    return TooLarge("the body is too large", reason="too_large", hint=hint)
+
+
+class _Answer:
+    """What is sent to the caller, with the id of the request, and what became of it."""
+
+    def __init__(self, scope: Scope, send: Send) -> None:
+        self.scope, self.send = scope, send
+        self.status = 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = [*message.get("headers", ()), (b"x-request-id", self.scope[REQUEST].encode())]
+            message = {**message, "headers": [*headers, (b"x-content-type-options", b"nosniff")]}
+        elif message["type"] == "websocket.accept":
+            self.status = 101
+        await self.send(message)
+
+    async def refuse(self, error: TmuxctlError) -> None:
+        """Answer with an error object, unless an answer has begun."""
+        if self.status:
+            return
+        status, body = describe_error(error)
+        headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+        if status == 401:
+            headers.append((b"www-authenticate", b'Bearer realm="tmuxctl"'))
+        if status in (408, 413):
+            headers.append((b"connection", b"close"))
+        kind = "http"
+        if self.scope["type"] == "websocket":
+            if "websocket.http.response" not in self.scope.get("extensions", {}):
+                self.status = 403
+                return await self.send({"type": "websocket.close", "code": 1008, "reason": error.reason})
+            kind = "websocket.http"
+        await self({"type": f"{kind}.response.start", "status": status, "headers": headers})
+        self.status = status
+        await self.send({"type": f"{kind}.response.body", "body": body})
+        return None
+
+
+def describe_error(error: TmuxctlError) -> tuple[int, bytes]:
+    """The status of an answer that tells this error, and its body."""
+    from tmuxctl.operations import to_json
+
+    return error.http_status, json.dumps({"error": to_json(error.to_json())}, ensure_ascii=False).encode(
+        "utf-8", "replace"
+    )

@@ -1,0 +1,239 @@
+"""The application: routes of the operations, events, terminals, the adapters of other tools, behind the guard."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI, Request, Response, WebSocket
+from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
+from starlette.exceptions import HTTPException
+
+from tmuxctl import __version__
+from tmuxctl.errors import NotFound, TmuxctlError, Usage
+from tmuxctl.operations import to_json
+from tmuxctl.surfaces.server import pages, routes
+from tmuxctl.surfaces.server.admission.access import Access
+from tmuxctl.surfaces.server.calls import Calls
+from tmuxctl.surfaces.server.admission.guard import PRINCIPAL, Guard, GuardRules, describe_error
+from tmuxctl.surfaces.server.logs import AuditLog, RequestLog
+from tmuxctl.surfaces.server.metrics import MEDIA_TYPE, Metrics
+from tmuxctl.surfaces.server.streams import sse
+from tmuxctl.surfaces.server.streams.hub import EventHub
+from tmuxctl.surfaces.server.streams.terminal import TerminalSocket
+from tmuxctl.value import Value
+
+if TYPE_CHECKING:
+    from starlette.requests import HTTPConnection
+
+    from tmuxctl.control import Control
+    from tmuxctl.model import Session
+
+SWEEP_SECONDS = 3.0
+"""How often it is looked whether sessions that had ended are still listed."""
+
+HIDDEN_STREAMS: dict[str, Any] = {
+    "responses": {"200": {"description": "server-sent events", "content": {sse.MEDIA_TYPE: {}}}}
+}
+
+
+class Served(Value):
+    """What the parts of one server share."""
+
+    control: Control
+    calls: Calls
+    hub: EventHub
+    metrics: Metrics
+    audit: AuditLog
+    rules: GuardRules
+
+
+Part = Callable[[FastAPI, Served], Any]
+"""Adds routes of its own; may return an asynchronous context manager that holds while the server runs."""
+
+
+def make_server(control: Control, rules: GuardRules, *, log: RequestLog | None = None, parts: tuple[Part, ...] = ()) -> Guard:
+    """The whole application of a server for one Control."""
+    hub = EventHub(control)
+    metrics, audit = Metrics(hub.count_states), AuditLog()
+    served = Served(control, Calls(control, audit, metrics), hub, metrics, audit, rules)
+    contexts: list[Any] = []
+
+    def stop() -> None:
+        hub.stop()
+        served.calls.cancel_all()
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            hub.start()
+            sweeper = asyncio.create_task(_sweep(served))
+            for context in contexts:
+                await stack.enter_async_context(context)
+            try:
+                yield
+            finally:
+                sweeper.cancel()
+                stop()
+
+    app = FastAPI(
+        title="tmuxctl",
+        version=__version__,
+        description="Interactive programs on terminals that tmux keeps alive.",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+    )
+    _add_own_routes(app, served)
+    app.include_router(routes.make_router(served.calls), prefix="/v1")
+    contexts += [context for part in parts if (context := part(app, served)) is not None]
+    app.add_exception_handler(TmuxctlError, _answer_error)
+    app.add_exception_handler(HTTPException, _answer_http_error)
+    return Guard(app, rules, log or RequestLog(), stop)
+
+
+async def _sweep(served: Served) -> None:
+    while True:
+        await asyncio.sleep(SWEEP_SECONDS)
+        try:
+            await served.calls.in_thread(served.hub.forget_gone)
+        except TmuxctlError:
+            # tmux does not answer now: it is asked again
+            continue
+
+
+def _answer_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, TmuxctlError)
+    status, body = describe_error(error)
+    return Response(body, status, media_type="application/json")
+
+
+def _answer_http_error(request: Request, error: Exception) -> Response:
+    """What the framework refuses by itself, as an error object."""
+    assert isinstance(error, HTTPException)
+    path = ascii(request.url.path[:80])
+    if error.status_code == 404:
+        found: TmuxctlError = NotFound(f"nothing is at {path}", reason="no_path", hint="GET /docs")
+    else:
+        found = Usage(f"{request.method} {path}: {error.detail}", reason="bad_method", hint="GET /docs")
+    body = {"error": to_json(found.to_json())}
+    return JSONResponse(body, error.status_code, headers=dict(error.headers or {}))
+
+
+def access_of(connection: HTTPConnection) -> Access:
+    """What the caller may, as the guard found."""
+    access: Access = connection.scope[PRINCIPAL]
+    return access
+
+
+def token_check(served: Served, access: Access) -> Callable[[], bool]:
+    """Says whether the token of a caller still holds: what goes on for hours ends when it is revoked."""
+    tokens = served.rules.tokens
+    if tokens is None or not access.token:
+        return lambda: True
+    return lambda: any(
+        (token.name, token.rights, token.sessions) == (access.token, access.rights, access.sessions)
+        for token in tokens.list_tokens()
+    )
+
+
+def _add_own_routes(app: FastAPI, served: Served) -> None:
+    @app.get("/healthz", tags=["Server"], summary="Whether the server answers")
+    async def healthz() -> dict[str, str]:
+        return {"status": "ok", "version": __version__}
+
+    @app.get("/metrics", tags=["Server"], summary="Counters for Prometheus", response_class=Response)
+    async def metrics(request: Request) -> Response:
+        access_of(request).demand("read", "metrics")
+        return Response(served.metrics.text(), media_type=MEDIA_TYPE)
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> Response:
+        headers = {"content-security-policy": pages.POLICY}
+        return HTMLResponse(pages.write_page(app.openapi()), headers=headers)
+
+    @app.get("/v1/events", tags=["Look"], summary="Changes of all sessions", openapi_extra=HIDDEN_STREAMS)
+    async def events(request: Request) -> Response:
+        access = access_of(request)
+        access.demand("read", "events")
+        last = request.headers.get("last-event-id") or request.query_params.get("last_event_id")
+        return _stream(sse.stream_all(served.hub, access, last, token_check(served, access)))
+
+    @app.get(
+        "/v1/sessions/{id}/events",
+        tags=["Look"],
+        summary="Changes of a session, and what it prints",
+        openapi_extra=HIDDEN_STREAMS,
+    )
+    async def session_events(request: Request, id: str) -> Response:
+        call = routes.make_request(request)
+        session = await _show(served, call, id)
+        since = request.headers.get("last-event-id") or request.query_params.get("since") or session.cursor or "screen"
+        raw = request.query_params.get("format") == "raw"
+        holds = token_check(served, call.access)
+        return _stream(sse.stream_session(served.hub, served.calls, call, session.id, since, raw, holds))
+
+    @app.get("/v1/sessions/{id}/cast", tags=["Look"], summary="A recording of what a session printed (asciicast 3)")
+    async def cast(request: Request, id: str) -> Response:
+        from tmuxctl.surfaces.server.streams import recordings
+
+        call = routes.make_request(request)
+        session = await _show(served, call, id)
+        return await recordings.answer_cast(served.calls, session.id)
+
+    @app.patch("/v1/sessions/{id}", tags=["Sessions"], summary="Give a session another name, size or tags")
+    async def patch(request: Request, id: str) -> Response:
+        call = routes.make_request(request)
+        wanted = routes.parse_body(await request.body(), request.headers.get("content-type", "").partition(";")[0])
+        return JSONResponse(to_json(await _change(served, call, id, wanted)))
+
+    @app.websocket("/v1/sessions/{id}/terminal")
+    async def terminal(socket: WebSocket, id: str) -> None:
+        call = routes.make_request(socket)
+        session = await _show(served, call, id)
+        since = socket.query_params.get("since") or session.cursor or "screen"
+        if since.isdecimal() and len(since) < 16:
+            # an offset in this life of the session
+            since = f"c1:{session.incarnation}:{since}"
+        if "write" in call.access.rights:
+            served.audit.note(call.access, call.id, "terminal", session.name, "opened")
+        await TerminalSocket(socket, served.calls, call, token_check(served, call.access)).run(session, since)
+
+
+def _stream(events: AsyncIterator[str]) -> Response:
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(events, media_type=sse.MEDIA_TYPE, headers=headers)
+
+
+async def _show(served: Served, call: Any, session: str) -> Session:
+    """The session that a caller names, if it may know of it."""
+    shown: Session = await served.calls.operate(call, "show", {"session": session})
+    return shown
+
+
+PATCHABLE = ("name", "size", "tags")
+
+
+async def _change(served: Served, call: Any, session: str, wanted: dict[str, Any]) -> Any:
+    """Carry out what a PATCH wants, the name last; the session as it is then."""
+    if wrong := wanted.keys() - set(PATCHABLE):
+        hint = f"it takes {', '.join(PATCHABLE)}"
+        raise Usage(f"PATCH does not take {ascii(min(wrong))[:40]}", reason="bad_parameter", hint=hint)
+    shown = await _show(served, call, session)
+    operate = partial(served.calls.operate, call)
+    if "size" in wanted:
+        await operate("resize", {"session": shown.id, "size": wanted["size"]})
+    if "tags" in wanted:
+        tags = wanted["tags"]
+        if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+            raise Usage("tags: a list of texts", reason="bad_type", hint='{"tags": ["a"]}')
+        if lost := [tag for tag in shown.tags if tag not in tags]:
+            await operate("tag", {"session": shown.id, "tags": lost, "remove": True})
+        if tags:
+            await operate("tag", {"session": shown.id, "tags": tags})
+    if "name" in wanted:
+        await operate("rename", {"session": shown.id, "name": wanted["name"]})
+    return await operate("show", {"session": shown.id})

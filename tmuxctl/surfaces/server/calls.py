@@ -1,0 +1,129 @@
+"""Carrying out operations for callers of the server: in threads, with what the caller may, until it goes away."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+from anyio import to_thread
+
+from tmuxctl.control.service import Control
+from tmuxctl.errors import Denied, TmuxctlError, Unreachable
+from tmuxctl.operations import Call, Cancellation, current, find, under
+from tmuxctl.surfaces.server.admission.access import Access, check_arguments
+from tmuxctl.surfaces.server.logs import AuditLog
+from tmuxctl.surfaces.server.metrics import Metrics
+from tmuxctl.value import Value
+
+T = TypeVar("T")
+
+CALLS = 512
+"""Calls under way at once, each in a thread that mostly sleeps; one more is refused."""
+
+Gone = Callable[[], Awaitable[None]]
+"""Returns when the caller has gone away."""
+
+
+class Request(Value):
+    """Who calls, and the id of its request. `repeat_id`, where the caller chose one, makes a repeated write happen once."""
+
+    access: Access
+    id: str
+    repeat_id: str | None = None
+    gone: Gone | None = None
+
+
+class Busy(Unreachable):
+    """More calls are under way than the server carries out at once."""
+
+
+class Calls:
+    """The calls of one server, all of them on one Control."""
+
+    def __init__(self, control: Control, audit: AuditLog, metrics: Metrics) -> None:
+        self.control, self.audit, self.metrics = control, audit, metrics
+        self.threads = anyio.CapacityLimiter(CALLS)
+        self.running: set[Cancellation] = set()
+
+    async def operate(self, request: Request, operation: str, arguments: Mapping[str, Any]) -> Any:
+        """Carry out an operation by its name, with plain values. Raises TmuxctlError.
+
+        A caller that goes away cancels it: a wait ends, a program goes on.
+        """
+        return await self.in_thread(partial(self.operate_here, request, operation, arguments), request.gone)
+
+    async def in_thread(self, work: Callable[[], T], gone: Gone | None = None) -> T:
+        """What a function returns, called in a thread under a call of its own that ends when the caller goes away."""
+        if len(self.running) >= CALLS:
+            raise Busy(f"{CALLS} calls are under way", reason="busy", hint="try again when one of them has ended")
+        cancelled = Cancellation()
+        self.running.add(cancelled)
+
+        def called() -> T:
+            with under(Call("", cancelled=cancelled)):
+                return work()
+
+        try:
+            if gone is None:
+                return await to_thread.run_sync(called, limiter=self.threads)
+            return await self._until_gone(called, gone, cancelled)
+        finally:
+            self.running.discard(cancelled)
+
+    async def _until_gone(self, called: Callable[[], T], gone: Gone, cancelled: Cancellation) -> T:
+        async def watch() -> None:
+            await gone()
+            cancelled.set()
+
+        found: list[T] = []
+        failed: list[BaseException] = []
+        async with anyio.create_task_group() as group:
+            group.start_soon(watch)
+            try:
+                found.append(await to_thread.run_sync(called, limiter=self.threads))
+            except Exception as error:
+                failed.append(error)
+            group.cancel_scope.cancel()
+        if failed:
+            raise failed[0]
+        return found[0]
+
+    def cancel_all(self) -> None:
+        """End what still waits: the server stops."""
+        for cancelled in list(self.running):
+            cancelled.set()
+
+    def operate_here(self, request: Request, name: str, arguments: Mapping[str, Any]) -> Any:
+        """As `operate`, in a thread that the caller already has."""
+        operation = find(Control, name)  # type: ignore[arg-type]  # a class is hashable
+        access, changes, session = request.access, operation.meta.right != "read", _session_of(arguments)
+        began = time.monotonic()
+        try:
+            access.demand(operation.meta.right, operation.spoken)
+            result = self.control.call(
+                name,
+                check_arguments(access, operation, arguments, self.control),
+                rights=access.rights,
+                request_id=request.repeat_id,
+                cancelled=current().cancelled,
+            )
+        except TmuxctlError as error:
+            self.metrics.note_error(name, error.code)
+            if changes or isinstance(error, Denied):
+                self.audit.note(access, request.id, name, session, error.reason)
+            raise
+        self.metrics.note_call(name, time.monotonic() - began, result)
+        if changes:
+            self.audit.note(access, request.id, name, session or getattr(result, "name", None), "done")
+        return result
+
+
+def _session_of(arguments: Mapping[str, Any]) -> str | None:
+    """The session that a call names, shortened: a caller may give anything."""
+    named = arguments.get("session") or arguments.get("name")
+    if isinstance(named, (list, tuple)):
+        return ",".join(str(one) for one in named)[:200]
+    return str(named)[:200] if named else None

@@ -1,0 +1,106 @@
+"""What the server writes down: a line for each request, and an append-only line for each call that changes something.
+
+Neither has a text, a secret or anything of a screen in it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TextIO
+
+from tmuxctl.errors import TmuxctlError
+from tmuxctl.ownership import make_parents
+from tmuxctl.state_files import make_private_folder, state_home
+
+if TYPE_CHECKING:
+    from tmuxctl.surfaces.server.admission.access import Access
+
+AUDIT_BYTES = 16 << 20
+"""Bytes of the audit log before it becomes `audit.log.1`, in the place of an older one."""
+
+
+class RequestLog:
+    """A line of JSON for each request: time, id, method, path without its query, status, seconds, and the token's name."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = stream
+
+    def note(self, scope: Mapping[str, Any], status: int, seconds: float) -> None:
+        """Write down how a request ended. Of a reader of ours that has gone away nothing is said."""
+        if self.stream is None:
+            return
+        access = scope.get("tmuxctl.access")
+        line = {
+            "time": format_time(),
+            "request": scope.get("tmuxctl.request"),
+            "method": scope.get("method", "WS"),
+            "path": ascii(scope["path"][:200])[1:-1],
+            "status": status,
+            "seconds": round(seconds, 4),
+            "token": access.token if access else None,
+        }
+        try:
+            self.stream.write(json.dumps(line) + "\n")
+            self.stream.flush()
+        except (OSError, ValueError):
+            self.stream = None
+
+
+class AuditLog:
+    """The file of calls that change something: `audit.log` in the server's state folder."""
+
+    def __init__(self, folder: str | None = None) -> None:
+        self.folder = folder or os.path.join(state_home(), "tmuxctl", "serve")
+        self.path = os.path.join(self.folder, "audit.log")
+        self._lock = threading.Lock()
+        self._told = False
+
+    def note(self, access: Access, request: str, operation: str, session: str | None, result: str) -> None:
+        """Append a line: when, who, which session, which operation, and how it ended. The first line that cannot be written is
+        told on standard error."""
+        line = {
+            "time": format_time(),
+            "request": request,
+            "by": f"token {access.token}" if access.token else "remote" if access.remote else f"user {os.geteuid()}",
+            "session": session,
+            "operation": operation,
+            "result": result,
+        }
+        with self._lock:
+            try:
+                self._append(json.dumps(line).encode() + b"\n")
+                self._told = False
+            except (OSError, TmuxctlError) as error:
+                if not self._told and sys.stderr is not None:
+                    sys.stderr.write(f"tmuxctl serve: {self.path} cannot be written: {error}\n")
+                self._told = True
+
+    def _append(self, line: bytes) -> None:
+        make_parents(self.folder)
+        make_private_folder(self.folder)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        handle = os.open(self.path, flags, 0o600)
+        try:
+            if os.fstat(handle).st_size > AUDIT_BYTES:
+                os.replace(self.path, f"{self.path}.1")
+                os.close(handle)
+                handle = os.open(self.path, flags, 0o600)
+            os.write(handle, line)
+        finally:
+            os.close(handle)
+
+
+def format_time() -> str:
+    """Now, as ISO 8601 in UTC with milliseconds."""
+    now = time.time()
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z"
+
+
+def standard_error() -> TextIO | None:
+    """Where the log goes."""
+    return sys.stderr

@@ -1,0 +1,1 @@
+"""What the server tells by itself: events, terminals, webhooks."""

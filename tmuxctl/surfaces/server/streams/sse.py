@@ -1,0 +1,117 @@
+"""Events as server-sent events (WHATWG HTML, 9.2): of all sessions, and of one session with what it prints."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any
+
+from anyio import from_thread
+
+from tmuxctl.errors import TmuxctlError
+from tmuxctl.operations import to_json
+from tmuxctl.surfaces.server.calls import Calls, Request
+from tmuxctl.surfaces.server.streams.hub import Change, EventHub, parse_number
+
+if TYPE_CHECKING:
+    from tmuxctl.surfaces.server.admission.access import Access
+
+PING_SECONDS = 15.0
+"""How often a stream on which nothing happens says that it is there."""
+
+PING = ": ping\n\n"
+MEDIA_TYPE = "text/event-stream"
+WAITING_PARTS = 16
+"""Parts of a session's output that wait for a slow reader; its journal has the rest."""
+
+
+def format_event(name: str, data: Any, event_id: str | None = None) -> str:
+    """One event as text. JSON has no line end in it, so one `data` line is enough."""
+    head = f"id: {event_id}\n" if event_id else ""
+    return f"{head}event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+
+
+async def stream_all(
+    hub: EventHub, access: Access, last_id: str | None, holds: Callable[[], bool]
+) -> AsyncIterator[str]:
+    """The present state of each session that the caller may know of, then every change; or what changed since the event with
+    this id, if that is known. Ends for a reader that is too slow, which it is told, and for a token that was revoked."""
+    with hub.read(parse_number(last_id, hub.life)) as (begin, reader):
+        for change in begin:
+            if access.means(change.event.session):
+                yield _format_change(hub, change)
+        changes = reader.changes()
+        while holds():
+            following = asyncio.ensure_future(anext(changes, None))
+            try:
+                while not (await asyncio.wait({following}, timeout=PING_SECONDS))[0] and holds():
+                    yield PING
+                change = following.result() if following.done() else None
+            finally:
+                following.cancel()
+            if change is None:
+                break
+            if access.means(change.event.session):
+                yield _format_change(hub, change)
+        if reader.lost:
+            yield format_event("dropped", {"why": "this reader was too slow, or the server stops"})
+
+
+def _format_change(hub: EventHub, change: Change) -> str:
+    return format_event(change.name, to_json(change.event), f"{hub.life}-{change.number}")
+
+
+async def stream_session(
+    hub: EventHub, calls: Calls, request: Request, session: str, since: str, raw: bool, holds: Callable[[], bool]
+) -> AsyncIterator[str]:
+    """The state of a session and its changes, and what it prints after a cursor. Only events of output have an id, the cursor
+    behind them: whoever comes back with it misses nothing of the output."""
+    parts: asyncio.Queue[str | None] = asyncio.Queue(WAITING_PARTS)
+
+    def print_parts() -> None:
+        arguments = {"session": session, "since": since, "follow": True, "raw": raw}
+        try:
+            for output in calls.operate_here(request, "read", arguments):
+                text = {"data": base64.b64encode(output.data).decode()} if raw else {"text": output.text}
+                about = {"session": output.session, **text, "cursor": output.cursor, "truncated": output.truncated}
+                from_thread.run(parts.put, format_event("output", about, output.cursor))
+        except TmuxctlError as error:
+            if error.reason != "cancelled":
+                from_thread.run(parts.put, format_event("error", {"error": to_json(error.to_json())}))
+
+    async def tell_output() -> None:
+        await calls.in_thread(print_parts, _never)
+        await parts.put(None)
+
+    async def tell_states() -> None:
+        with hub.read(None) as (begin, reader):
+            for change in begin:
+                if session in (change.event.id, change.event.session):
+                    await parts.put(format_event(change.name, to_json(change.event)))
+            async for change in reader.changes():
+                if session in (change.event.id, change.event.session):
+                    await parts.put(format_event(change.name, to_json(change.event)))
+
+    tasks = [asyncio.create_task(tell_states()), asyncio.create_task(tell_output())]
+    try:
+        while holds():
+            try:
+                async with asyncio.timeout(PING_SECONDS):
+                    part = await parts.get()
+            except TimeoutError:
+                yield PING
+                continue
+            if part is None:
+                break
+            yield part
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _never() -> None:
+    """A caller of which the task tells that it has gone away, by being cancelled."""
+    await asyncio.Event().wait()
