@@ -7,6 +7,7 @@ import stat
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from errno import EINVAL
 from typing import Any
 
 from tmuxctl.errors import Denied
@@ -36,6 +37,31 @@ def make_private_folder(path: str) -> None:
         )
     if found.st_mode & 0o077:
         raise Denied(f"{path} is open to others", reason="bad_mode", hint=f"chmod 700 {path}")
+
+
+def make_private_file(path: str, data: bytes) -> None:
+    """Make a file that only we can read; FileExistsError where anything is in its place, a link too."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(handle, "wb") as file:
+        file.write(data)
+
+
+def append_line(path: str, line: bytes, most: int) -> None:
+    """Write a line at the end of a file that only we can read, in one step. A file of more than `most` bytes becomes `PATH.1`
+    first. Raises OSError for what is no regular file; links are never followed."""
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    handle = os.open(path, flags, 0o600)
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(EINVAL, "not a regular file", path)
+        if found.st_size > most:
+            os.replace(path, f"{path}.1")
+            os.close(handle)
+            handle = os.open(path, flags, 0o600)
+        os.write(handle, line + b"\n")
+    finally:
+        os.close(handle)
 
 
 def take_lock(

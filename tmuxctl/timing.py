@@ -261,6 +261,21 @@ class ServingTiming(Value):
     close_seconds: float = 1.0  # how long a server that is told to end gives tmux to let its control client go
 
 
+class HttpTiming(Value):
+    """The HTTP server."""
+
+    head_seconds: float = 10.0  # how long the head of a request may take
+    body_seconds: float = 30.0  # how long its body may take
+    keep_alive_seconds: int = 30  # how long a connection stays open that nothing is asked on
+    stop_seconds: int = 5  # how long calls may go on after the server was told to end
+    sweep_seconds: float = 3.0  # how often it is looked whether sessions that had ended are still listed
+    retry_seconds: float = 1.0  # the pause before sessions are watched again, after tmux could not be asked
+    ping_seconds: float = 15.0  # how often a stream of events on which nothing happens says that it is there
+    answer_seconds: float = 10.0  # how long the receiver of an event may take to answer
+    command_seconds: float = 30.0  # how long a command may take that is told of an event
+    probe_seconds: float = 2.0  # how long a server that listens already may take to take a connection
+
+
 class AssertionTiming(Value):
     """Assertions of the pytest plugin."""
 
@@ -290,6 +305,7 @@ class Timing(Value):
     page: PageTiming = PageTiming()
     recorder: RecorderTiming = RecorderTiming()
     serving: ServingTiming = ServingTiming()
+    http: HttpTiming = HttpTiming()
     assertion: AssertionTiming = AssertionTiming()
 
 

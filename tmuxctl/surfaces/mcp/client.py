@@ -37,11 +37,13 @@ class ClientSettings(Value):
     settle_ms: int = 300
     idle_ms: int | None = None
     """How long a session that it started may print nothing before it is ended; None: for ever."""
+    allowed: tuple[str, ...] = RIGHTS
+    """What its token lets it do, where it has one."""
 
     @property
     def rights(self) -> tuple[str, ...]:
         """What `Control` lets it do."""
-        return RIGHTS_OF[self.tools]
+        return tuple(right for right in RIGHTS_OF[self.tools] if right in self.allowed)
 
     @property
     def caller(self) -> Caller:

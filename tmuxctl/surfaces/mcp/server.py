@@ -56,8 +56,9 @@ def serve(socket: str | None = None) -> None:
         contextvars.Context().run(anyio.run, _run, ToolServer(control, client))
 
 
-async def _run(tools: ToolServer) -> None:
-    server = Server(
+def make_protocol_server(tools: ToolServer) -> Server[Any]:
+    """The SDK's server with these tools, resources and prompts."""
+    return Server(
         "tmuxctl",
         version=__version__,
         instructions=INSTRUCTIONS,
@@ -69,6 +70,10 @@ async def _run(tools: ToolServer) -> None:
         on_list_prompts=tools.list_prompts,
         on_get_prompt=tools.get_prompt,
     )
+
+
+async def _run(tools: ToolServer) -> None:
+    server = make_protocol_server(tools)
     async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as group:
         group.start_soon(tools.end_on_signals)
         if tools.client.idle_ms is not None:

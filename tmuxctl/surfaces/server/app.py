@@ -16,14 +16,15 @@ from tmuxctl import __version__
 from tmuxctl.errors import NotFound, TmuxctlError, Usage
 from tmuxctl.operations import to_json
 from tmuxctl.surfaces.server import pages, routes
-from tmuxctl.surfaces.server.admission.access import Access
+from tmuxctl.surfaces.server.admission.access import CallerAccess
+from tmuxctl.surfaces.server.admission.guard import PRINCIPAL, AdmissionRules, RequestGuard, describe_error
 from tmuxctl.surfaces.server.calls import Calls
-from tmuxctl.surfaces.server.admission.guard import PRINCIPAL, Guard, GuardRules, describe_error
 from tmuxctl.surfaces.server.logs import AuditLog, RequestLog
 from tmuxctl.surfaces.server.metrics import MEDIA_TYPE, Metrics
 from tmuxctl.surfaces.server.streams import sse
 from tmuxctl.surfaces.server.streams.hub import EventHub
 from tmuxctl.surfaces.server.streams.terminal import TerminalSocket
+from tmuxctl.timing import TIMING
 from tmuxctl.value import Value
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from tmuxctl.control import Control
     from tmuxctl.model import Session
 
-SWEEP_SECONDS = 3.0
-"""How often it is looked whether sessions that had ended are still listed."""
 
 HIDDEN_STREAMS: dict[str, Any] = {
     "responses": {"200": {"description": "server-sent events", "content": {sse.MEDIA_TYPE: {}}}}
@@ -48,14 +47,16 @@ class Served(Value):
     hub: EventHub
     metrics: Metrics
     audit: AuditLog
-    rules: GuardRules
+    rules: AdmissionRules
 
 
 Part = Callable[[FastAPI, Served], Any]
 """Adds routes of its own; may return an asynchronous context manager that holds while the server runs."""
 
 
-def make_server(control: Control, rules: GuardRules, *, log: RequestLog | None = None, parts: tuple[Part, ...] = ()) -> Guard:
+def make_server(
+    control: Control, rules: AdmissionRules, *, log: RequestLog | None = None, parts: tuple[Part, ...] = ()
+) -> RequestGuard:
     """The whole application of a server for one Control."""
     hub = EventHub(control)
     metrics, audit = Metrics(hub.count_states), AuditLog()
@@ -92,12 +93,12 @@ def make_server(control: Control, rules: GuardRules, *, log: RequestLog | None =
     contexts += [context for part in parts if (context := part(app, served)) is not None]
     app.add_exception_handler(TmuxctlError, _answer_error)
     app.add_exception_handler(HTTPException, _answer_http_error)
-    return Guard(app, rules, log or RequestLog(), stop)
+    return RequestGuard(app, rules, log or RequestLog(), stop)
 
 
 async def _sweep(served: Served) -> None:
     while True:
-        await asyncio.sleep(SWEEP_SECONDS)
+        await asyncio.sleep(TIMING.http.sweep_seconds)
         try:
             await served.calls.in_thread(served.hub.forget_gone)
         except TmuxctlError:
@@ -123,13 +124,13 @@ def _answer_http_error(request: Request, error: Exception) -> Response:
     return JSONResponse(body, error.status_code, headers=dict(error.headers or {}))
 
 
-def access_of(connection: HTTPConnection) -> Access:
+def access_of(connection: HTTPConnection) -> CallerAccess:
     """What the caller may, as the guard found."""
-    access: Access = connection.scope[PRINCIPAL]
+    access: CallerAccess = connection.scope[PRINCIPAL]
     return access
 
 
-def token_check(served: Served, access: Access) -> Callable[[], bool]:
+def token_check(served: Served, access: CallerAccess) -> Callable[[], bool]:
     """Says whether the token of a caller still holds: what goes on for hours ends when it is revoked."""
     tokens = served.rules.tokens
     if tokens is None or not access.token:
@@ -230,10 +231,8 @@ async def _change(served: Served, call: Any, session: str, wanted: dict[str, Any
         tags = wanted["tags"]
         if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
             raise Usage("tags: a list of texts", reason="bad_type", hint='{"tags": ["a"]}')
-        if lost := [tag for tag in shown.tags if tag not in tags]:
-            await operate("tag", {"session": shown.id, "tags": lost, "remove": True})
-        if tags:
-            await operate("tag", {"session": shown.id, "tags": tags})
+        lost = [tag for tag in shown.tags if tag not in tags]
+        await operate("tag", {"session": shown.id, "tags": tags, "remove": lost})
     if "name" in wanted:
         await operate("rename", {"session": shown.id, "name": wanted["name"]})
     return await operate("show", {"session": shown.id})

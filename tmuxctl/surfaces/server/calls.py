@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import anyio
 from anyio import to_thread
 
 from tmuxctl.control.service import Control
 from tmuxctl.errors import Denied, TmuxctlError, Unreachable
+from tmuxctl.model import NOTHING
 from tmuxctl.operations import Call, Cancellation, current, find, under
-from tmuxctl.surfaces.server.admission.access import Access, check_arguments
+from tmuxctl.results import Sessions
+from tmuxctl.surfaces.server.admission.access import CallerAccess, check_arguments
 from tmuxctl.surfaces.server.logs import AuditLog
 from tmuxctl.surfaces.server.metrics import Metrics
 from tmuxctl.value import Value
@@ -30,7 +33,7 @@ Gone = Callable[[], Awaitable[None]]
 class Request(Value):
     """Who calls, and the id of its request. `repeat_id`, where the caller chose one, makes a repeated write happen once."""
 
-    access: Access
+    access: CallerAccess
     id: str
     repeat_id: str | None = None
     gone: Gone | None = None
@@ -47,6 +50,7 @@ class Calls:
         self.control, self.audit, self.metrics = control, audit, metrics
         self.threads = anyio.CapacityLimiter(CALLS)
         self.running: set[Cancellation] = set()
+        metrics.under_way.set_function(lambda: len(self.running))
 
     async def operate(self, request: Request, operation: str, arguments: Mapping[str, Any]) -> Any:
         """Carry out an operation by its name, with plain values. Raises TmuxctlError.
@@ -96,16 +100,18 @@ class Calls:
         for cancelled in list(self.running):
             cancelled.set()
 
-    def operate_here(self, request: Request, name: str, arguments: Mapping[str, Any]) -> Any:
-        """As `operate`, in a thread that the caller already has."""
-        operation = find(Control, name)  # type: ignore[arg-type]  # a class is hashable
+    def operate_here(
+        self, request: Request, name: str, arguments: Mapping[str, Any], own: Mapping[str, Any] = NOTHING
+    ) -> Any:
+        """As `operate`, in a thread that the caller already has. `own` are arguments that are the server's, not the caller's."""
+        operation = find(Control, name)
         access, changes, session = request.access, operation.meta.right != "read", _session_of(arguments)
         began = time.monotonic()
         try:
             access.demand(operation.meta.right, operation.spoken)
             result = self.control.call(
                 name,
-                check_arguments(access, operation, arguments, self.control),
+                {**check_arguments(access, operation, arguments, self.control), **own},
                 rights=access.rights,
                 request_id=request.repeat_id,
                 cancelled=current().cancelled,
@@ -115,10 +121,36 @@ class Calls:
             if changes or isinstance(error, Denied):
                 self.audit.note(access, request.id, name, session, error.reason)
             raise
+        if isinstance(result, Sessions):
+            result = Sessions(access.select(result.sessions))
         self.metrics.note_call(name, time.monotonic() - began, result)
         if changes:
             self.audit.note(access, request.id, name, session or getattr(result, "name", None), "done")
         return result
+
+    async def decide(self, request: Request, session: str, secret: str, arguments: Mapping[str, Any]) -> Any:
+        """Answer the question of a session for a password. Denied `not_private` where somebody could read it on its way."""
+        request.access.demand("write", "decide")
+        if not request.access.private:
+            raise Denied(
+                "a password could be read on its way here",
+                reason="not_private",
+                hint="send it over the server's Unix socket, or serve with --tls-cert and --tls-key",
+            )
+
+        def work() -> Any:
+            # the operation takes it from a descriptor, so that it is in no argument; a pipe holds more than a secret may have
+            reads, writes = os.pipe()
+            try:
+                os.write(writes, secret.encode())
+                os.close(writes)
+                return self.operate_here(
+                    request, "decide", {**arguments, "session": session}, {"secret_from_fd": reads}
+                )
+            finally:
+                os.close(reads)
+
+        return await self.in_thread(work, request.gone)
 
 
 def _session_of(arguments: Mapping[str, Any]) -> str | None:

@@ -19,18 +19,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tmuxctl.errors import Conflict, Denied, Failed, Usage
 from tmuxctl.state_files import make_private_folder
+from tmuxctl.timing import TIMING
 from tmuxctl.value import Value
 
 if TYPE_CHECKING:
-    from tmuxctl.surfaces.server.admission.guard import Guard
+    from tmuxctl.surfaces.server.admission.guard import RequestGuard
 
-HEAD_SECONDS = 10.0
-"""How long the head of a request may take."""
 
 HEAD_BYTES = 1 << 16
-KEEP_ALIVE_SECONDS = 30
-STOP_SECONDS = 5
-"""How long calls may go on after the server was told to end."""
 
 MESSAGE_BYTES = 1 << 20
 """Bytes of a WebSocket message at most."""
@@ -117,7 +113,7 @@ def _remove_stale(path: str) -> None:
     if not stat.S_ISSOCK(found.st_mode) or found.st_uid != os.geteuid():
         raise Denied(f"{path} is not a socket of yours", reason="bad_socket", hint=f"look at it: ls -l {path}")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(2)
+        probe.settimeout(TIMING.http.probe_seconds)
         try:
             probe.connect(path)
         except (ConnectionRefusedError, FileNotFoundError):
@@ -180,7 +176,7 @@ class TimedProtocol(H11Protocol):
         super().__init__(*arguments, **options)
         self._late: asyncio.TimerHandle | None = None
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as H11Protocol has it
         """Begin to wait for the first head."""
         super().connection_made(transport)
         self._await_head()
@@ -209,7 +205,7 @@ class TimedProtocol(H11Protocol):
         super().on_response_complete()
 
     def _await_head(self) -> None:
-        self._late = self.loop.call_later(HEAD_SECONDS, self._give_up)
+        self._late = self.loop.call_later(TIMING.http.head_seconds, self._give_up)
 
     def _stop_waiting(self) -> None:
         if self._late is not None:
@@ -245,7 +241,7 @@ class StoppingServer(uvicorn.Server):
 
 
 def run_server(
-    guard: Guard,
+    guard: RequestGuard,
     sockets: list[socket.socket],
     encryption: Encryption | None,
     started: Callable[[], None],
@@ -253,7 +249,7 @@ def run_server(
 ) -> None:
     """Serve on these sockets until SIGINT or SIGTERM."""
     config = uvicorn.Config(
-        guard,  # type: ignore[arg-type]  # an ASGI 3 application, with plain mappings
+        guard,
         http=TimedProtocol,
         ws="websockets-sansio",
         lifespan="on",
@@ -264,8 +260,8 @@ def run_server(
         h11_max_incomplete_event_size=HEAD_BYTES,
         ws_max_size=MESSAGE_BYTES,
         ws_per_message_deflate=False,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=STOP_SECONDS,
+        timeout_keep_alive=TIMING.http.keep_alive_seconds,
+        timeout_graceful_shutdown=TIMING.http.stop_seconds,
         ssl_certfile=encryption.certificate if encryption else None,
         ssl_keyfile=encryption.key if encryption else None,
     )

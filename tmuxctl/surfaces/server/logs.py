@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.ownership import make_parents
-from tmuxctl.state_files import make_private_folder, state_home
+from tmuxctl.state_files import append_line, make_private_folder, state_home
 
 if TYPE_CHECKING:
-    from tmuxctl.surfaces.server.admission.access import Access
+    from tmuxctl.surfaces.server.admission.access import CallerAccess
 
 AUDIT_BYTES = 16 << 20
 """Bytes of the audit log before it becomes `audit.log.1`, in the place of an older one."""
@@ -60,7 +60,7 @@ class AuditLog:
         self._lock = threading.Lock()
         self._told = False
 
-    def note(self, access: Access, request: str, operation: str, session: str | None, result: str) -> None:
+    def note(self, access: CallerAccess, request: str, operation: str, session: str | None, result: str) -> None:
         """Append a line: when, who, which session, which operation, and how it ended. The first line that cannot be written is
         told on standard error."""
         line = {
@@ -73,26 +73,14 @@ class AuditLog:
         }
         with self._lock:
             try:
-                self._append(json.dumps(line).encode() + b"\n")
+                make_parents(self.folder)
+                make_private_folder(self.folder)
+                append_line(self.path, json.dumps(line).encode(), AUDIT_BYTES)
                 self._told = False
             except (OSError, TmuxctlError) as error:
                 if not self._told and sys.stderr is not None:
                     sys.stderr.write(f"tmuxctl serve: {self.path} cannot be written: {error}\n")
                 self._told = True
-
-    def _append(self, line: bytes) -> None:
-        make_parents(self.folder)
-        make_private_folder(self.folder)
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-        handle = os.open(self.path, flags, 0o600)
-        try:
-            if os.fstat(handle).st_size > AUDIT_BYTES:
-                os.replace(self.path, f"{self.path}.1")
-                os.close(handle)
-                handle = os.open(self.path, flags, 0o600)
-            os.write(handle, line)
-        finally:
-            os.close(handle)
 
 
 def format_time() -> str:

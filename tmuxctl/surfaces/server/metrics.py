@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 
 if TYPE_CHECKING:
@@ -21,9 +21,7 @@ class Metrics:
 
     def __init__(self, count_states: Callable[[], Mapping[str, int]]) -> None:
         self.registry = CollectorRegistry()
-        self.turns = Counter(
-            "tmuxctl_turns", "Turns that ended.", ("profile", "result"), registry=self.registry
-        )
+        self.turns = Counter("tmuxctl_turns", "Turns that ended.", ("profile", "result"), registry=self.registry)
         self.turn_seconds = Histogram(
             "tmuxctl_turn_seconds", "How long turns took.", buckets=TURN_BUCKETS, registry=self.registry
         )
@@ -40,6 +38,7 @@ class Metrics:
             "tmuxctl_asking_seconds", "How long questions stood.", buckets=TURN_BUCKETS, registry=self.registry
         )
         self.errors = Counter("tmuxctl_errors", "Calls that failed.", ("code",), registry=self.registry)
+        self.under_way = Gauge("tmuxctl_calls_under_way", "Calls under way.", registry=self.registry)
         self.events_dropped = Counter(
             "tmuxctl_event_readers_dropped", "Readers of events that were too slow.", registry=self.registry
         )

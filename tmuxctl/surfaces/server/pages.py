@@ -54,7 +54,9 @@ def _list_routes(document: Mapping[str, Any]) -> Iterator[str]:
             if about.get("description"):
                 lines.append(f"<p>{escape(about['description'])}</p>")
             lines.append("<table>")
-            lines += [_row(one["name"], one["schema"], one.get("description", "")) for one in about.get("parameters", ())]
+            lines += [
+                _row(one["name"], one["schema"], one.get("description", "")) for one in about.get("parameters", ())
+            ]
             content = about.get("requestBody", {}).get("content", {}).get("application/json", {})
             body = content.get("schema", {}).get("properties", {})
             lines += [_row(name, schema, schema.get("description", "")) for name, schema in body.items()]

@@ -47,6 +47,7 @@ PLACES = {
 
 ID = "id"
 BODY_LIMIT = 16 << 20
+SECRET_CHARS = 4096
 
 FORMATS = {
     "text": "text/plain; charset=utf-8",
@@ -94,15 +95,13 @@ class OperationRoute(Value):
     @property
     def parameters(self) -> tuple[Parameter, ...]:
         """What a request gives beside the path."""
-        return tuple(
-            one for one in self.operation.parameters if one.name != self.in_path and one.name not in NOT_TAKEN
-        )
+        return tuple(one for one in self.operation.parameters if one.name != self.in_path and one.name not in NOT_TAKEN)
 
 
 @lru_cache(maxsize=1)
 def list_routes() -> tuple[OperationRoute, ...]:
     """Every operation that is offered, with its place."""
-    found = [find(Control, name) for name in list_names(Control)]  # type: ignore[arg-type]  # a class is hashable
+    found = [find(Control, name) for name in list_names(Control)]
     offered = (one for one in found if one.meta.group in GROUPS or one.name in OTHERS)
     return tuple(_place(one) for one in offered if one.name not in NOT_OFFERED)
 
@@ -134,7 +133,11 @@ def _add_route(router: APIRouter, server_calls: Calls, route: OperationRoute) ->
     async def endpoint(request: Request) -> Response:
         arguments = await read_arguments(request, route)
         form = _find_form(request, arguments) if operation.name == "screen" else None
-        result = await server_calls.operate(make_request(request), operation.name, arguments)
+        call = make_request(request)
+        if operation.name == "decide" and "secret" in arguments:
+            result = await _decide(server_calls, call, arguments)
+        else:
+            result = await server_calls.operate(call, operation.name, arguments)
         if form is not None:
             return Response(getattr(result, form) or "", media_type=FORMATS[form])
         return JSONResponse(to_json(result), status_code=201 if operation.name == "new" else 200)
@@ -153,6 +156,13 @@ def _add_route(router: APIRouter, server_calls: Calls, route: OperationRoute) ->
         response_class=JSONResponse,
         openapi_extra=_describe(route),
     )
+
+
+async def _decide(server_calls: Calls, call: calls.Request, arguments: dict[str, Any]) -> Any:
+    secret, session = arguments.pop("secret"), arguments.pop("session")
+    if not isinstance(secret, str) or not secret or "\n" in secret or len(secret) > SECRET_CHARS:
+        raise Usage("secret: a text of one line", reason="bad_secret", hint='{"secret": "..."}')
+    return await server_calls.decide(call, session, secret, arguments)
 
 
 def _describe(route: OperationRoute) -> dict[str, Any]:

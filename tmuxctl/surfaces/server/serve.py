@@ -13,11 +13,11 @@ from tmuxctl import config
 from tmuxctl.control import Control
 from tmuxctl.errors import Denied
 from tmuxctl.surfaces.server import listening
+from tmuxctl.surfaces.server.admission.guard import AdmissionRules
+from tmuxctl.surfaces.server.admission.tokens import TokenFiles
 from tmuxctl.surfaces.server.app import Part, make_server
-from tmuxctl.surfaces.server.admission.guard import GuardRules
 from tmuxctl.surfaces.server.listening import Address, Encryption
 from tmuxctl.surfaces.server.logs import RequestLog, standard_error
-from tmuxctl.surfaces.server.admission.tokens import TokenFiles
 from tmuxctl.value import Value
 
 
@@ -47,7 +47,7 @@ def serve(options: ServeOptions, started: Callable[[list[str]], None]) -> None:
     opened, own = _open_sockets(options, path)
     encrypted = options.encryption is not None
     hosts = tuple(host.lower() for host in (*options.hosts, *([options.address.host] if options.address else ())))
-    rules = GuardRules(tokens, hosts, options.origins, encrypted)
+    rules = AdmissionRules(tokens, hosts, options.origins, encrypted)
     told = [listening.describe_socket(one, encrypted) for one in opened]
     try:
         with Control(settings=settings, resident=True) as control:

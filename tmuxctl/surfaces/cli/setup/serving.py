@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from tmuxctl.errors import Failed, Usage
-from tmuxctl.operations import FileName, ValueKind, operation, set_up
+from tmuxctl.operations import RIGHTS, FileName, ValueKind, operation, set_up
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
 from tmuxctl.surfaces.cli.printing.output import note, write
 
@@ -39,6 +40,7 @@ class ServeOperations(CommandLineOperations):
             "serve",
             "serve --listen 127.0.0.1:8765",
             "serve --show-token",
+            "serve --on-event https://example.org/hook --on-event 'notify-me'",
             "serve --listen 0.0.0.0:8765 --tls-cert cert.pem --tls-key key.pem --allow-host build.example.org",
         ),
     )
@@ -53,6 +55,7 @@ class ServeOperations(CommandLineOperations):
         insecure: Annotated[bool, "allow an address that other machines reach, without TLS"] = False,
         allow_host: Annotated[Words, "a name in the Host header that is this server's"] = (),
         allow_origin: Annotated[Words, "the origin of a web page that may call it, as in https://example.org"] = (),
+        on_event: Annotated[Words, "a URL or a command that is told of each change"] = (),
         log: Annotated[bool, "write a line of JSON to standard error for each request"] = False,
     ) -> None:
         """Serve the sessions over HTTP, until it is interrupted. No session ends with it.
@@ -61,13 +64,19 @@ class ServeOperations(CommandLineOperations):
         send `Authorization: Bearer TOKEN`: the first token is made on the first start, `tmuxctl token new` makes more.
         Anybody who may write to a shell may do all that you may.
 
+        A receiver of --on-event is told each change once it took the one before. A URL gets it signed (Standard
+        Webhooks, with the secret of webhook-secret in the state folder), a command on standard input. What it never took
+        is kept in dead-letters.jsonl.
+
         Its routes are listed at /docs. It needs the extra `server`: pip install 'tmux-control-plane[server]'.
         """
         if show_token:
             from tmuxctl.surfaces.server.admission.tokens import TokenFiles
 
             return write(TokenFiles().read_first() + "\n")
-        options = self._serve_options(listen, no_token, tls_cert, tls_key, insecure, allow_host, allow_origin, log)
+        options = self._serve_options(
+            listen, no_token, tls_cert, tls_key, insecure, allow_host, allow_origin, on_event, log
+        )
         from tmuxctl.surfaces.server import serve as server
 
         return server.serve(options, self._tell_started)
@@ -81,11 +90,14 @@ class ServeOperations(CommandLineOperations):
         insecure: bool,
         allow_host: tuple[str, ...],
         allow_origin: tuple[str, ...],
+        on_event: tuple[str, ...],
         log: bool,
     ) -> ServeOptions:
         try:
+            from tmuxctl.surfaces.adapters.mcp_http import add_mcp
             from tmuxctl.surfaces.server import listening
             from tmuxctl.surfaces.server.serve import ServeOptions
+            from tmuxctl.surfaces.server.streams import webhooks
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] not in EXTRA:
                 raise
@@ -105,6 +117,7 @@ class ServeOperations(CommandLineOperations):
             hosts=allow_host,
             origins=allow_origin,
             log=log,
+            parts=(add_mcp, partial(webhooks.tell_of_events, hooks=[webhooks.parse_webhook(one) for one in on_event])),
         )
 
     def _tell_started(self, addresses: list[str]) -> None:
@@ -119,7 +132,9 @@ class ServeOperations(CommandLineOperations):
         if any(not address.startswith("unix:") for address in addresses):
             note("callers need a token: tmuxctl serve --show-token, tmuxctl token new", self.options)
 
-    @set_up(right="create", examples=("token new laptop", "token new ci --right read --right write --session 'build-*'"))
+    @set_up(
+        right="create", examples=("token new laptop", "token new ci --right read --right write --session 'build-*'")
+    )
     def token_new(
         self,
         name: Annotated[str, "what the token is called"],
@@ -132,7 +147,6 @@ class ServeOperations(CommandLineOperations):
         Who may write to a session without a sandbox may do all that you may. A token for some sessions only tells
         nothing of the others.
         """
-        from tmuxctl.operations import RIGHTS
         from tmuxctl.results import TokenMade
         from tmuxctl.surfaces.server.admission.tokens import TokenFiles
 

@@ -27,8 +27,11 @@ LOCAL = ("secret_from_env", "secret_from_fd", "fix")
 SPREADING = ("all", "all_sockets", "candidates", "fallback", "route", "sessions", "names", "target")
 """Parameters by which a call reaches sessions that it does not name."""
 
+LISTING = ("ls", "profile_ls", "profile_show")
+"""Operations that name no session: of what `ls` lists, the caller is told what it may know."""
 
-class Access(Value):
+
+class CallerAccess(Value):
     """What a caller may. `token` is the name of its token, empty where none is needed. `remote`: it came over TCP. `private`:
     nobody can read along, on a Unix socket or through TLS."""
 
@@ -58,7 +61,9 @@ class Access(Value):
         return tuple(session for session in sessions if self.means(session.name))
 
 
-def check_arguments(access: Access, operation: Operation, arguments: Mapping[str, Any], control: Control) -> dict[str, Any]:
+def check_arguments(
+    access: CallerAccess, operation: Operation, arguments: Mapping[str, Any], control: Control
+) -> dict[str, Any]:
     """The arguments with which the caller may call the operation; Denied for those with which it may not.
 
     Where the token is for some sessions only, each name is replaced by the id that it stands for: a session that is
@@ -70,9 +75,11 @@ def check_arguments(access: Access, operation: Operation, arguments: Mapping[str
             _refuse_local(access, operation, parameter, arguments[parameter.name])
     if access.unlimited:
         return found
-    named = [parameter for parameter in operation.parameters if parameter.kind.target or parameter.kind.word == "newname"]
+    named = [
+        parameter for parameter in operation.parameters if parameter.kind.target or parameter.kind.word == "newname"
+    ]
     spreads = [one for one in SPREADING if arguments.get(one)]
-    if not named or spreads:
+    if (not named and operation.name not in LISTING) or spreads:
         what = " ".join((operation.spoken, *spreads[:1]))
         raise Denied(
             f"{what} reaches sessions that this token is not for",
@@ -96,7 +103,7 @@ def check_arguments(access: Access, operation: Operation, arguments: Mapping[str
     return found
 
 
-def find_meant(access: Access, control: Control, session: str) -> str:
+def find_meant(access: CallerAccess, control: Control, session: str) -> str:
     """The id of a session that the token is for, given its name or id. NotFound for any other: nothing is told of those."""
     from tmuxctl.control.sessions import finding
 
@@ -119,12 +126,12 @@ def _is_id(session: str) -> bool:
     return re.fullmatch(r"[0-9a-f]{8}-[0-9a-f-]{27}|.*[:/].*", session, re.ASCII) is not None
 
 
-def _not_meant(access: Access, session: object) -> NotFound:
+def _not_meant(access: CallerAccess, session: object) -> NotFound:
     hint = f"this token is for: {', '.join(access.sessions)}"
     return NotFound(f"no session {ascii(session)[:60]}", reason="no_session", hint=hint)
 
 
-def _refuse_local(access: Access, operation: Operation, parameter: Parameter, value: object) -> None:
+def _refuse_local(access: CallerAccess, operation: Operation, parameter: Parameter, value: object) -> None:
     """Denied for what concerns files of this machine, from a caller on another one."""
     if not access.remote:
         return

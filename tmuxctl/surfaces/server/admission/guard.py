@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from tmuxctl.errors import Denied, TmuxctlError, Usage
-from tmuxctl.surfaces.server.admission.access import Access
+from tmuxctl.operations import to_json
+from tmuxctl.surfaces.server.admission.access import CallerAccess
+from tmuxctl.timing import TIMING
 from tmuxctl.value import Value
 
 if TYPE_CHECKING:
-    from tmuxctl.surfaces.server.logs import RequestLog
     from tmuxctl.surfaces.server.admission.tokens import TokenFiles
+    from tmuxctl.surfaces.server.logs import RequestLog
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -31,8 +33,6 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 BODY_BYTES = 16 << 20
 """Bytes of a body at most: the largest text that is typed, or file that is uploaded, and some more."""
 
-BODY_SECONDS = 30.0
-"""How long a body may take."""
 
 OPEN = ("/healthz", "/docs", "/openapi.json")
 """What tells nothing of the sessions, and needs no token."""
@@ -44,7 +44,7 @@ LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
 PRINCIPAL = "tmuxctl.access"
 REQUEST = "tmuxctl.request"
-"""Under these names the scope tells who calls (Access), and the id of the request."""
+"""Under these names the scope tells who calls (CallerAccess), and the id of the request."""
 
 
 class TooLarge(TmuxctlError):
@@ -65,7 +65,7 @@ class Unauthorized(Denied):
     http_status = 401
 
 
-class GuardRules(Value):
+class AdmissionRules(Value):
     """How strict the guard of a server is. `hosts` are names that a Host header may have, without port, beside loopback;
     `origins` are those of pages that may call. `tokens` is None where no token is asked for. `encrypted`: TLS."""
 
@@ -75,12 +75,12 @@ class GuardRules(Value):
     encrypted: bool = False
 
 
-class Guard:
+class RequestGuard:
     """The application behind the rules. A request over a Unix socket needs no token: only its owner can open it. `stop` ends what
     goes on without end."""
 
     def __init__(
-        self, application: Application, rules: GuardRules, log: RequestLog, stop: Callable[[], None] = lambda: None
+        self, application: Application, rules: AdmissionRules, log: RequestLog, stop: Callable[[], None] = lambda: None
     ) -> None:
         self.application, self.rules, self.log, self.stop = application, rules, log, stop
 
@@ -88,12 +88,14 @@ class Guard:
         """ASGI."""
         if scope["type"] not in ("http", "websocket"):
             return await self.application(scope, receive, send)
-        headers = read_headers(scope)
-        given = headers.get("x-request-id", "")
-        scope[REQUEST] = given if re.fullmatch(r"[A-Za-z0-9-]{8,64}", given, re.ASCII) else os.urandom(8).hex()
+        scope[REQUEST] = os.urandom(8).hex()
         answer = _Answer(scope, send)
         began = time.monotonic()
         try:
+            headers = read_headers(scope)
+            given = headers.get("x-request-id", "")
+            if re.fullmatch(r"[A-Za-z0-9-]{8,64}", given, re.ASCII):
+                scope[REQUEST] = given
             scope[PRINCIPAL] = self._check(scope, headers)
             body = _Body(headers, receive) if scope["type"] == "http" else receive
             await self.application(scope, body, answer)
@@ -103,7 +105,7 @@ class Guard:
             self.log.note(scope, answer.status, time.monotonic() - began)
         return None
 
-    def _check(self, scope: Scope, headers: MutableMapping[str, str]) -> Access:
+    def _check(self, scope: Scope, headers: MutableMapping[str, str]) -> CallerAccess:
         """What the caller may; Denied, Unauthorized and Usage for one that is refused."""
         remote = scope.get("server") is not None and scope["server"][1] is not None
         host = headers.get("host", "")
@@ -111,19 +113,19 @@ class Guard:
             self._check_host(host)
         self._check_origin(headers.get("origin"), host)
         if not remote:
-            return Access()
+            return CallerAccess()
         private = self.rules.encrypted
         if self.rules.tokens is None:
-            return Access(remote=True, private=private)
+            return CallerAccess(remote=True, private=private)
         path = scope["path"]
         if path in OPEN or path.startswith(OWN_KEY):
-            return Access(rights=(), remote=True, private=private)
+            return CallerAccess(rights=(), remote=True, private=private)
         scheme, _, text = headers.get("authorization", "").partition(" ")
         token = self.rules.tokens.find(text.strip()) if scheme.lower() == "bearer" and text else None
         if token is None:
             hint = "send the header Authorization: Bearer TOKEN; tmuxctl serve --show-token prints one"
             raise Unauthorized("a token is needed", reason="no_token", hint=hint)
-        return Access(token.name, token.rights, token.sessions, remote=True, private=private)
+        return CallerAccess(token.name, token.rights, token.sessions, remote=True, private=private)
 
     def _check_host(self, host: str) -> None:
         """Refuse another name than this server's: by it the page of a stranger would reach us (DNS rebinding)."""
@@ -162,7 +164,7 @@ class _Body:
             raise _too_large()
         self.receive = receive
         self.read = 0
-        self.until: float | None = time.monotonic() + BODY_SECONDS
+        self.until: float | None = time.monotonic() + TIMING.http.body_seconds
 
     async def __call__(self) -> Message:
         if self.until is None:
@@ -171,7 +173,7 @@ class _Body:
             async with asyncio.timeout(max(0.0, self.until - time.monotonic())):
                 message = await self.receive()
         except TimeoutError:
-            hint = f"it has {BODY_SECONDS:g} s"
+            hint = f"it has {TIMING.http.body_seconds:g} s"
             raise TooSlow("the body did not come in time", reason="slow_body", hint=hint) from None
         self.read += len(message.get("body", b""))
         if self.read > BODY_BYTES:
@@ -206,7 +208,7 @@ class _Answer:
     async def refuse(self, error: TmuxctlError) -> None:
         """Answer with an error object, unless an answer has begun."""
         if self.status:
-            return
+            return None
         status, body = describe_error(error)
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
         if status == 401:
@@ -227,8 +229,6 @@ class _Answer:
 
 def describe_error(error: TmuxctlError) -> tuple[int, bytes]:
     """The status of an answer that tells this error, and its body."""
-    from tmuxctl.operations import to_json
-
     return error.http_status, json.dumps({"error": to_json(error.to_json())}, ensure_ascii=False).encode(
         "utf-8", "replace"
     )

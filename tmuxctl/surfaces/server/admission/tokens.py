@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tmuxctl.errors import Conflict, Denied, NotFound, Usage
 from tmuxctl.operations import RIGHTS
 from tmuxctl.ownership import make_parents, refuse_unsafe
-from tmuxctl.state_files import make_private_folder, state_home, take_lock, write_record
+from tmuxctl.state_files import make_private_file, make_private_folder, state_home, take_lock, write_record
 from tmuxctl.untrusted import parse_record, read_file
 from tmuxctl.value import Value
 
@@ -56,9 +56,7 @@ class TokenFiles:
         self._make_folder()
         if not os.path.lexists(self.first):
             text = PREFIX + secrets.token_urlsafe(32)
-            handle = os.open(self.first, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-            with open(handle, "w") as file:
-                file.write(text + "\n")
+            make_private_file(self.first, f"{text}\n".encode())
             return text
         refuse_unsafe(os.path.abspath(self.first))
         if os.stat(self.first).st_mode & 0o077:
@@ -119,7 +117,8 @@ class TokenFiles:
         refuse_unsafe(self.kept)
         rows = parse_record(read_file(self.kept, FILE_LIMIT), self.kept).get("tokens", [])
         return tuple(
-            Token(row["name"], row["hash"], tuple(row["rights"]), tuple(row["sessions"]), row["created"]) for row in rows
+            Token(row["name"], row["hash"], tuple(row["rights"]), tuple(row["sessions"]), row["created"])
+            for row in rows
         )
 
     def _write(self, tokens: Iterable[Token]) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import State
 from tmuxctl.operations import Call, Cancellation, under
+from tmuxctl.timing import TIMING
 from tmuxctl.value import Value
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ KEPT = 10_000
 
 BEHIND = 2_000
 """Changes that a reader may be behind before it is dropped."""
-
-RETRY_SECONDS = 1.0
-"""The pause before the sessions are watched again, after tmux could not be asked."""
 
 
 ENDED = (State.EXITED, State.LOST)
@@ -141,7 +139,7 @@ class EventHub:
                         self._change(event)
             except TmuxctlError:
                 # no server yet, or it was lost: its sessions come with the next one
-                self._over.wait(RETRY_SECONDS)
+                self._over.wait(TIMING.http.retry_seconds)
             if self._over.is_set():
                 return
 
@@ -183,5 +181,3 @@ def parse_number(text: str | None, life: str) -> int | None:
     """The number in the id of an event of this life of the server; None for any other."""
     found, _, number = (text or "").partition("-")
     return int(number) if found == life and number.isdecimal() and len(number) < 16 else None
-
-

@@ -25,7 +25,8 @@ async def answer_cast(calls: Calls, session: str) -> Response:
         from tmuxctl.control.recordings import casts, played
 
         service, name = calls.control.reach(session)
-        file = tempfile.SpooledTemporaryFile(MEMORY_BYTES)
+        # closed once it is read
+        file = tempfile.SpooledTemporaryFile(MEMORY_BYTES)  # noqa: SIM115
         text = io.TextIOWrapper(file, encoding="utf-8", write_through=True)
         recording = played.record(service.machine, name, since=None, until=None)
         casts.write_cast(recording, recording.events(), text)

@@ -14,12 +14,11 @@ from tmuxctl.errors import TmuxctlError
 from tmuxctl.operations import to_json
 from tmuxctl.surfaces.server.calls import Calls, Request
 from tmuxctl.surfaces.server.streams.hub import Change, EventHub, parse_number
+from tmuxctl.timing import TIMING
 
 if TYPE_CHECKING:
-    from tmuxctl.surfaces.server.admission.access import Access
+    from tmuxctl.surfaces.server.admission.access import CallerAccess
 
-PING_SECONDS = 15.0
-"""How often a stream on which nothing happens says that it is there."""
 
 PING = ": ping\n\n"
 MEDIA_TYPE = "text/event-stream"
@@ -34,7 +33,7 @@ def format_event(name: str, data: Any, event_id: str | None = None) -> str:
 
 
 async def stream_all(
-    hub: EventHub, access: Access, last_id: str | None, holds: Callable[[], bool]
+    hub: EventHub, access: CallerAccess, last_id: str | None, holds: Callable[[], bool]
 ) -> AsyncIterator[str]:
     """The present state of each session that the caller may know of, then every change; or what changed since the event with
     this id, if that is known. Ends for a reader that is too slow, which it is told, and for a token that was revoked."""
@@ -46,15 +45,15 @@ async def stream_all(
         while holds():
             following = asyncio.ensure_future(anext(changes, None))
             try:
-                while not (await asyncio.wait({following}, timeout=PING_SECONDS))[0] and holds():
+                while not (await asyncio.wait({following}, timeout=TIMING.http.ping_seconds))[0] and holds():
                     yield PING
-                change = following.result() if following.done() else None
+                found = following.result() if following.done() else None
             finally:
                 following.cancel()
-            if change is None:
+            if found is None:
                 break
-            if access.means(change.event.session):
-                yield _format_change(hub, change)
+            if access.means(found.event.session):
+                yield _format_change(hub, found)
         if reader.lost:
             yield format_event("dropped", {"why": "this reader was too slow, or the server stops"})
 
@@ -98,7 +97,7 @@ async def stream_session(
     try:
         while holds():
             try:
-                async with asyncio.timeout(PING_SECONDS):
+                async with asyncio.timeout(TIMING.http.ping_seconds):
                     part = await parts.get()
             except TimeoutError:
                 yield PING

@@ -1,0 +1,325 @@
+"""What callers of the server can rely on: the operations, what they answer, events, terminals, and what a stop leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from typing import Any
+
+from served import PATIENCE, HttpServer, UnixConnection
+from websockets.sync.client import unix_connect
+
+
+def test_a_session_is_started_typed_into_looked_at_and_ended(server):
+    started = server.new("db", "bash", "--norc")
+    assert started["name"] == "db"
+    assert [one["name"] for one in server.get("/v1/sessions").json["sessions"]] == ["db"]
+    ran = server.post("/v1/sessions/db/exec", {"command": ["printf 'a\\nb\\n'"]})
+    assert ran.json["output"] == "a\nb\n"
+    asked = server.post("/v1/sessions/db/ask", {"text": "echo $((6*7))"})
+    assert asked.json["answer"] == "42"
+    typed = server.post("/v1/sessions/db/send", {"text": "echo m''ark", "wait_text": "^mark$", "screen": True})
+    assert "mark" in typed.json["screen"]["text"]
+    assert server.call("DELETE", "/v1/sessions/db?grace=1s").json["killed"][0]["session"] == "db"
+    assert server.get("/v1/sessions/db").reason == "no_session"
+
+
+def test_every_answer_of_an_operation_is_that_of_the_command(server):
+    server.new("one", "cat")
+    command = [sys.executable, "-m", "tmuxctl", "--json", "screen", "one"]
+    printed = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert server.get("/v1/sessions/one/screen").json == printed
+
+
+def test_bytes_that_are_no_text_are_typed_as_they_are(server, until, place):
+    server.new("raw", "sh", "-c", f"stty raw -echo; echo up; head -c 5 >{place}/got; sleep 100")
+    server.post("/v1/sessions/raw/wait", {"text": "up"})
+    data = b"\x00\xff\x03a\r"
+    reply = server.call(
+        "POST",
+        "/v1/sessions/raw/send?enter=false&multiline=true",
+        data,
+        headers={"Content-Type": "application/octet-stream"},
+    )
+    assert reply.status == 200, reply.text
+    assert until(lambda: (place / "got").stat().st_size == 5)
+    assert (place / "got").read_bytes() == data
+
+
+def test_a_screen_comes_in_each_form(server):
+    server.new("one", "sh", "-c", "echo mark; exec cat")
+    server.post("/v1/sessions/one/wait", {"text": "mark", "since": "screen"})
+    for form, kind in (("text", "text/plain"), ("html", "text/html"), ("svg", "image/svg+xml"), ("ansi", "text/plain")):
+        by_name = server.get(f"/v1/sessions/one/screen?format={form}")
+        assert by_name.headers["content-type"].startswith(kind)
+        assert "mark" in by_name.text
+        if form != "ansi":
+            assert server.get("/v1/sessions/one/screen", headers={"Accept": kind}).body == by_name.body
+
+
+def test_a_recording_is_an_asciicast(server):
+    server.new("one", "sh", "-c", "echo mark; exec cat")
+    server.post("/v1/sessions/one/wait", {"text": "mark", "since": "screen"})
+    first, *rest = server.get("/v1/sessions/one/cast").text.splitlines()
+    assert json.loads(first)["version"] == 3
+    assert "mark" in "".join(json.loads(line)[2] for line in rest)
+
+
+def test_a_session_gets_another_name_size_and_tags(server):
+    server.new("one", "cat", tag=["old", "both"])
+    changed = server.call("PATCH", "/v1/sessions/one", {"name": "two", "size": "90x30", "tags": ["both", "new"]}).json
+    assert (changed["name"], changed["cols"], changed["rows"]) == ("two", 90, 30)
+    assert sorted(changed["tags"]) == ["both", "new"]
+    assert server.call("PATCH", "/v1/sessions/two", {"colour": "red"}).reason == "bad_parameter"
+
+
+IMPOSSIBLE = [
+    ("GET", "/v1/sessions/none", None, 404, "no_session"),
+    ("GET", "/v1/sessions/a%00b", None, 404, "no_session"),
+    ("GET", "/v1/sessions/..%2F..%2Fetc/screen", None, 404, None),
+    ("GET", "/v1/sessions/%2e%2e/screen", None, 404, None),
+    ("GET", "/v1/nothing", None, 404, "no_path"),
+    ("PUT", "/v1/sessions", {}, 405, "bad_method"),
+    ("POST", "/v1/sessions/none/send", b"no json", 400, "bad_json"),
+    ("POST", "/v1/sessions/none/send", b"[" * 5000, 400, "bad_json"),
+    ("POST", "/v1/sessions/none/send", {"texxt": "a"}, 400, "bad_parameter"),
+    ("POST", "/v1/sessions/none/send", {"text": 7}, 400, "bad_type"),
+    ("POST", "/v1/sessions/none/read", {}, 405, "bad_method"),
+    ("GET", "/v1/sessions/none/read?follow=1", None, 400, "bad_parameter"),
+    ("GET", "/v1/sessions/none/read?turn=x", None, 400, "bad_number"),
+    ("GET", "/v1/sessions?state=blue", None, 400, "bad_choice"),
+    ("GET", "/v1/sessions/none/screen?format=pdf", None, 400, "bad_choice"),
+    ("POST", "/v1/sessions", {"name": "a b"}, 400, "bad_name"),
+    ("POST", "/v1/export", {"source": "a", "file": "b"}, 404, "no_path"),
+]
+
+
+def test_what_cannot_be_is_refused_with_an_error_object(server):
+    for method, path, body, status, reason in IMPOSSIBLE:
+        reply = server.call(method, path, body)
+        assert reply.status == status, (method, path, reply.text)
+        assert reason in (None, reply.reason)
+        assert reply.headers["x-request-id"]
+
+
+def test_a_second_turn_and_a_name_that_is_taken_are_conflicts(server):
+    server.new("one", "sh", "-c", "echo ready; sleep 100")
+    assert server.post("/v1/sessions", {"name": "one", "command": ["cat"]}).status == 409
+
+
+def test_a_repeated_write_with_the_same_key_happens_once(server, until):
+    server.new("one", "cat")
+    for _ in range(2):
+        reply = server.post("/v1/sessions/one/send", {"text": "mark"}, headers={"Idempotency-Key": "abcdef0123456789"})
+        assert reply.status == 200, reply.text
+    assert reply.json["result"] == "dup"
+    server.post("/v1/sessions/one/wait", {"text": "^mark$"})
+    assert server.screen("one").split().count("mark") == 2  # its echo, and what cat says
+
+
+def test_a_client_that_goes_away_ends_its_wait(server, until):
+    server.new("one", "cat")
+    connection = server.connect()
+    body = json.dumps({"text": "never", "timeout": "none"})
+    connection.request("POST", "/v1/sessions/one/wait", body, {"Content-Type": "application/json"})
+    until(lambda: _under_way(server) == 1)
+    connection.close()
+    until(lambda: _under_way(server) == 0)
+
+
+def _under_way(server: HttpServer) -> int:
+    for line in server.get("/metrics").text.splitlines():
+        if line.startswith("tmuxctl_calls_under_way "):
+            return int(float(line.split()[1]))
+    raise AssertionError("not counted")
+
+
+def test_events_tell_the_present_state_first_then_changes(server):
+    server.new("one", "bash", "--norc")
+    with_all = server.events("/v1/events")
+    first = with_all.next()
+    assert (first["event"], first["data"]["session"], first["data"]["state"]) == ("state", "one", "idle")
+    server.post("/v1/sessions/one/send", {"text": "sleep 100"})
+    with_all.next(lambda event: event["data"]["state"] == "busy")
+    server.post("/v1/sessions/one/keys", {"keys": ["C-c"]})
+    with_all.next(lambda event: event["data"]["state"] == "idle")
+    server.new("two", "cat")
+    with_all.next(lambda event: event["data"]["session"] == "two")
+    server.post("/v1/sessions/one/send", {"text": "exit 3"})
+    ended = with_all.next(lambda event: event["event"] == "exited")
+    assert ended["data"]["exit_status"] == 3
+    server.call("DELETE", "/v1/sessions/one")
+    assert with_all.next(lambda event: event["event"] == "gone")["data"]["session"] == "one"
+
+
+def test_events_go_on_after_the_last_one_that_was_seen(server):
+    server.new("one", "bash", "--norc")
+    stream = server.events("/v1/events")
+    seen = stream.next()["id"]
+    stream.close()
+    server.post("/v1/sessions/one/exec", {"command": ["true"]})
+    server.post("/v1/sessions/one/send", {"text": "exit"})
+    server.post("/v1/sessions/one/wait", {"exit": True})
+    again = server.events("/v1/events", Last_Event_ID=seen)
+    numbers = [int(seen.split("-")[1])]
+    while True:
+        event = again.next()
+        numbers.append(int(event["id"].split("-")[1]))
+        if event["event"] == "exited":
+            break
+    assert numbers == [*range(numbers[0], numbers[0] + len(numbers))]
+
+
+def test_a_sessions_events_have_its_output_and_resume_without_a_gap(server):
+    server.new("one", "sh", "-c", "read a; seq 1 500; read a; seq 501 1000; exec cat")
+    stream = server.events("/v1/sessions/one/events")
+    server.post("/v1/sessions/one/keys", {"keys": ["Enter"]})
+    text, cursor = "", ""
+    while "\n500\n" not in text:
+        event = stream.next(lambda event: event["event"] == "output")
+        text, cursor = text + event["data"]["text"], event["id"]
+    stream.close()
+    server.post("/v1/sessions/one/keys", {"keys": ["Enter"]})
+    server.post("/v1/sessions/one/wait", {"text": "1000"})
+    again = server.events("/v1/sessions/one/events", Last_Event_ID=cursor)
+    while "\n1000\n" not in text:
+        text += again.next(lambda event: event["event"] == "output")["data"]["text"]
+    assert [line for line in text.splitlines() if line] == [str(number) for number in range(1, 1001)]
+
+
+def test_a_terminal_carries_raw_bytes_both_ways(server):
+    server.new("one", "sh")
+    with unix_connect(server.path, "ws://localhost/v1/sessions/one/terminal?since=0") as terminal:
+        hello = json.loads(terminal.recv(PATIENCE))
+        assert (hello["type"], hello["session"], hello["cols"]) == ("hello", "one", 120)
+        terminal.send(b"echo m''ark\r")
+        _receive(terminal, b"\nmark\r\n")
+        terminal.send(json.dumps({"type": "resize", "cols": 77, "rows": 20}))
+        terminal.send(b"tput cols\r")
+        _receive(terminal, b"\n77\r\n")
+        terminal.send(b"exit 3\r")
+        while isinstance(message := terminal.recv(PATIENCE), bytes):
+            pass
+        assert json.loads(message) == {"type": "exited", "exit_status": 3, "signal": None}
+
+
+def test_a_terminal_goes_on_from_any_offset(server):
+    server.new("one", "sh", "-c", "seq 1 2000; exec cat")
+    server.post("/v1/sessions/one/wait", {"text": "^2000$", "since": "screen"})
+    whole = "".join(f"{number}\r\n" for number in range(1, 2001)).encode()
+    for offset in (0, 100, 5000):
+        with unix_connect(server.path, f"ws://localhost/v1/sessions/one/terminal?since={offset}") as terminal:
+            terminal.recv(PATIENCE)
+            assert _receive(terminal, b"\r\n2000\r\n") == whole[offset:]
+
+
+def _receive(terminal: Any, until: bytes) -> bytes:
+    data = b""
+    while until not in data:
+        message = terminal.recv(PATIENCE)
+        data += message if isinstance(message, bytes) else b""
+    return data
+
+
+def test_no_session_ends_with_the_server_and_the_next_one_goes_on(start_server, until):
+    first = start_server()
+    first.new("one", "bash", "--norc")
+    stream = first.events("/v1/events")
+    stream.next()
+    assert first.stop() == 0
+    stream.await_end()
+    assert not os.path.exists(first.path)
+    second = start_server()
+    assert second.post("/v1/sessions/one/exec", {"command": ["echo still"]}).json["output"] == "still\n"
+    second.stop(signal.SIGKILL)
+    third = start_server()
+    assert third.post("/v1/sessions/one/exec", {"command": ["echo there"]}).json["output"] == "there\n"
+
+
+def test_a_wait_under_way_ends_when_the_server_is_told_to_stop(start_server, until):
+    server = start_server()
+    server.new("one", "cat")
+    connection = server.connect()
+    connection.request("POST", "/v1/sessions/one/wait", json.dumps({"text": "never", "timeout": "none"}))
+    until(lambda: _under_way(server) == 1)
+    assert server.stop() == 0
+
+
+def test_a_second_server_says_that_one_listens_already(server, place):
+    words = [sys.executable, "-m", "tmuxctl", "serve"]
+    second = subprocess.run(words, capture_output=True, text=True)
+    assert second.returncode == 4, second.stderr
+    assert "listens" in second.stderr
+
+
+def test_sockets_of_a_service_manager_are_used(place, until):
+    path = str(place / "passed.sock")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as opened:
+        opened.bind(path)
+        opened.listen(5)
+        # what a service manager does (sd_listen_fds(3)): descriptor 3, and the pid of the program itself
+        script = (
+            "import os, sys; os.dup2(int(sys.argv[1]), 3);"
+            "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS='1'); os.execv(sys.argv[2], sys.argv[2:])"
+        )
+        serve = [sys.executable, "-m", "tmuxctl", "--json", "serve"]
+        words = [sys.executable, "-c", script, str(opened.fileno()), *serve]
+        process = subprocess.Popen(words, pass_fds=[opened.fileno()], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout
+        assert json.loads(process.stdout.readline()) == {"listening": [f"unix:{path}"]}
+        connection = UnixConnection(path)
+        connection.request("GET", "/healthz")
+        assert json.loads(connection.getresponse().read())["status"] == "ok"
+        connection.close()
+    finally:
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+        assert process.stdout
+        process.stdout.close()
+    assert os.path.exists(path)
+
+
+def test_metrics_count_sessions_turns_and_errors(server, until):
+    server.new("one", "bash", "--norc")
+    server.post("/v1/sessions/one/ask", {"text": "true"})
+    server.get("/v1/sessions/none")
+
+    def counted() -> bool:
+        text = server.get("/metrics").text
+        wanted = (
+            'tmuxctl_sessions{state="idle"} 1.0',
+            "tmuxctl_turn_seconds_count 1.0",
+            'tmuxctl_errors_total{code="not_found"}',
+        )
+        return all(one in text for one in wanted)
+
+    until(counted)
+
+
+def test_the_documentation_loads_nothing_from_elsewhere(server):
+    page = server.get("/docs")
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    assert "/v1/sessions/{id}/ask" in page.text
+    assert "://" not in page.text.replace("http://www.w3.org", "")
+    assert set(server.get("/openapi.json").json["paths"]) > {"/v1/sessions", "/v1/events", "/v1/sessions/{id}/screen"}
+
+
+def test_every_change_is_in_the_audit_log_without_its_text(server, place):
+    server.new("one", "cat")
+    server.post("/v1/sessions/one/send", {"text": "hush-hush"})
+    server.get("/v1/sessions/one/screen")
+    server.post("/v1/sessions/none/send", {"text": "hush-hush"})
+    log = (place / "state/tmuxctl/serve/audit.log").read_text()
+    rows = [json.loads(line) for line in log.splitlines()]
+    assert [(row["operation"], row["session"], row["result"]) for row in rows] == [
+        ("new", "one", "done"),
+        ("send", "one", "done"),
+        ("send", "none", "no_session"),
+    ]
+    assert all(row["by"] == f"user {os.geteuid()}" for row in rows)
+    assert "hush" not in log
