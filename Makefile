@@ -13,6 +13,7 @@
 # make test-rest   our plugins, turns of agent programs (a small one plays their mistakes), what is installed, and older sessions
 # make test-library   the library for Python, what type checkers say of it, and the pytest plugin
 # make test-mcp    `tmuxctl mcp`, and independent clients of it, from npm and PyPI: tests/mcp_clients/README.md
+# make test-http   `tmuxctl serve`: its callers, and schemathesis over its OpenAPI document
 # make test-tmux TMUX_BINARY=PATH   the tests that drive tmux, on another tmux
 # make states   play real programs whose state is known, and score what is said of it (six minutes)
 # make coverage   which lines and branches `make test`, test-rest, test-library and test-mcp reach; fails below a floor.
@@ -80,6 +81,8 @@ MCP_NEEDS := tmux -- node=nodejs npm
 MCP_PACKAGES := @modelcontextprotocol/sdk@1.32.2
 PTYAI_PACKAGE := ptyai@0.1.1
 COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
+HTTP_NEEDS := tmux -- bash curl jq
+SCHEMATHESIS := 'schemathesis>=4.32,<5'
 # what `make quick` runs, and what `make test` leaves to other targets
 QUICK_TESTS := tests/reading tests/terminal/test_keys.py tests/terminal/test_paste.py \
 	$(patsubst %,tests/test_%.py,config model operations value vocabulary)
@@ -87,19 +90,20 @@ SNIPPET_TESTS := tests/docs tests/examples
 BROWSER_TESTS := tests/terminal/test_pictures.py
 LIBRARY_TESTS := tests/library tests/typing
 MCP_TESTS := tests/mcp_clients tests/surfaces/mcp
+HTTP_TESTS := tests/surfaces/server
 # plugins, turns of programs that draw their answers, what is installed, sessions of earlier releases
 REST_TESTS := tests/plugins \
 	$(patsubst %,tests/control/test_%.py,submitting agent_turns agent_answers candidates chats) \
 	tests/upgrade $(patsubst %,tests/test_%.py,packaging recipes install release)
-OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(LIBRARY_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
+OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(HTTP_TESTS) $(LIBRARY_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
 CORE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m 'not pipe'
-COVERED_TESTS := $(filter-out $(patsubst %,--ignore=%,$(REST_TESTS) $(LIBRARY_TESTS) $(MCP_TESTS)),$(CORE_TESTS))
+COVERED_TESTS := $(filter-out $(patsubst %,--ignore=%,$(REST_TESTS) $(LIBRARY_TESTS) $(MCP_TESTS) $(HTTP_TESTS)),$(CORE_TESTS))
 PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
 # tools for a release and for what runs on GitHub, in an environment of their own
 RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev quick test test-pipe test-rest test-library snippets plays browsers golden test-faults test-tmux test-mcp test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
+.PHONY: all hero dev quick test test-pipe test-rest test-library snippets plays browsers golden test-faults test-tmux test-mcp test-http test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
 .PHONY: check-workflows release deb install uninstall
 .DEFAULT_GOAL := all
 
@@ -175,6 +179,13 @@ test-mcp:
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
 	@$(SETUP) npm "$(VENV)/mcp-node" $(MCP_PACKAGES)
 	$(BIN)/python -m pytest $(PYTEST_ARGS) $(MCP_TESTS)
+
+test-http:
+	@$(SETUP) system $(HTTP_NEEDS)
+	@$(MAKE) -s --no-print-directory $(VENV)/.dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS) $(HTTP_TESTS)
+	@$(MAKE) -s --no-print-directory $(VENV)/schemathesis/.made
+	$(BIN)/python -m tests.surfaces.server.fuzz $(VENV)/schemathesis/bin/schemathesis --max-examples 20
 
 test-agents: $(VENV)/.dev
 	@$(SETUP) system $(AGENTS_NEEDS)
@@ -304,6 +315,11 @@ $(VENV)/.coverage $(VENV)/.mutants: $(VENV)/.dev
 $(VENV)/rails/.made: $(VENV)/.made
 	@$(SETUP) venv "$(PYTHON)" "$(VENV)/rails"
 	@$(VENV)/rails/bin/python -m pip --disable-pip-version-check -qq install $(RAILS_TOOLS)
+	@touch $@
+
+$(VENV)/schemathesis/.made: $(VENV)/.made
+	@$(SETUP) venv "$(PYTHON)" "$(VENV)/schemathesis"
+	@$(VENV)/schemathesis/bin/python -m pip --disable-pip-version-check -qq install $(SCHEMATHESIS)
 	@touch $@
 
 # scenarios are played in the system's own Python, which an ordinary user can reach too

@@ -219,6 +219,8 @@ def _parse_texts(value: Any) -> tuple[str, ...]:
 def _parse_pairs(value: Any) -> dict[str, str]:
     if isinstance(value, Mapping):
         return {_parse_text(name): _parse_text(text) for name, text in value.items()}
+    if not isinstance(value, (list, tuple)):
+        raise Usage(f"{ascii(value)[:40]} is neither an object nor a list of NAME=VALUE", reason="bad_type")
     pairs = [_parse_text(text).partition("=") for text in value]
     for name, equals, _ in pairs:
         if not equals or not name:

@@ -241,7 +241,7 @@ def test_a_token_for_some_sessions_sees_and_changes_those(limited):
     assert server.call("DELETE", "/v1/sessions/build-3", **call).status == 200
 
 
-OF_OTHERS = [
+OF_OTHERS: list[tuple[str, str, Any]] = [
     ("GET", "", None),
     ("GET", "/screen", None),
     ("GET", "/log", None),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -21,7 +22,7 @@ from tmuxctl.surfaces.server.admission.guard import PRINCIPAL, AdmissionRules, R
 from tmuxctl.surfaces.server.calls import Calls
 from tmuxctl.surfaces.server.logs import AuditLog, RequestLog
 from tmuxctl.surfaces.server.metrics import MEDIA_TYPE, Metrics
-from tmuxctl.surfaces.server.streams import sse
+from tmuxctl.surfaces.server.streams import recordings, sse
 from tmuxctl.surfaces.server.streams.hub import EventHub
 from tmuxctl.surfaces.server.streams.terminal import TerminalSocket
 from tmuxctl.timing import TIMING
@@ -34,8 +35,30 @@ if TYPE_CHECKING:
     from tmuxctl.model import Session
 
 
-HIDDEN_STREAMS: dict[str, Any] = {
-    "responses": {"200": {"description": "server-sent events", "content": {sse.MEDIA_TYPE: {}}}}
+EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "server-sent events", "content": {sse.MEDIA_TYPE: {}}},
+    **routes.ERRORS,
+}
+CAST: dict[int | str, dict[str, Any]] = {
+    200: {"description": "asciicast 3", "content": {recordings.MEDIA_TYPE: {}}},
+    **routes.ERRORS,
+}
+PATCH_BODY = {
+    "requestBody": {
+        "content": {
+            "application/json": {
+                "schema": {
+                    "type": "object",
+                    "additionalProperties": False,
+                    "properties": {
+                        "name": {"type": "string"},
+                        "size": {"type": "string"},
+                        "tags": {"type": "array", "items": {"type": "string"}},
+                    },
+                }
+            }
+        }
+    }
 }
 
 
@@ -120,8 +143,17 @@ def _answer_http_error(request: Request, error: Exception) -> Response:
         found: TmuxctlError = NotFound(f"nothing is at {path}", reason="no_path", hint="GET /docs")
     else:
         found = Usage(f"{request.method} {path}: {error.detail}", reason="bad_method", hint="GET /docs")
-    body = {"error": to_json(found.to_json())}
-    return JSONResponse(body, error.status_code, headers=dict(error.headers or {}))
+    headers = {"Allow": ", ".join(_list_methods(request.app, request.url.path))} if error.status_code == 405 else None
+    return JSONResponse({"error": to_json(found.to_json())}, error.status_code, headers=headers)
+
+
+def _list_methods(app: FastAPI, path: str) -> list[str]:
+    """The methods that may be used at a path: the framework names those of one route only."""
+    found: set[str] = set()
+    for template, methods in app.openapi()["paths"].items():
+        if re.fullmatch(re.sub(r"\\{[a-z]+\\}", "[^/]+", re.escape(template)), path):
+            found |= {method.upper() for method in methods}
+    return sorted(found)
 
 
 def access_of(connection: HTTPConnection) -> CallerAccess:
@@ -146,7 +178,11 @@ def _add_own_routes(app: FastAPI, served: Served) -> None:
     async def healthz() -> dict[str, str]:
         return {"status": "ok", "version": __version__}
 
-    @app.get("/metrics", tags=["Server"], summary="Counters for Prometheus", response_class=Response)
+    counters: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {}}}, **routes.ERRORS}
+
+    @app.get(
+        "/metrics", tags=["Server"], summary="Counters for Prometheus", response_class=Response, responses=counters
+    )
     async def metrics(request: Request) -> Response:
         access_of(request).demand("read", "metrics")
         return Response(served.metrics.text(), media_type=MEDIA_TYPE)
@@ -156,7 +192,7 @@ def _add_own_routes(app: FastAPI, served: Served) -> None:
         headers = {"content-security-policy": pages.POLICY}
         return HTMLResponse(pages.write_page(app.openapi()), headers=headers)
 
-    @app.get("/v1/events", tags=["Look"], summary="Changes of all sessions", openapi_extra=HIDDEN_STREAMS)
+    @app.get("/v1/events", tags=["Look"], summary="Changes of all sessions", responses=EVENTS, response_class=Response)
     async def events(request: Request) -> Response:
         access = access_of(request)
         access.demand("read", "events")
@@ -167,7 +203,8 @@ def _add_own_routes(app: FastAPI, served: Served) -> None:
         "/v1/sessions/{id}/events",
         tags=["Look"],
         summary="Changes of a session, and what it prints",
-        openapi_extra=HIDDEN_STREAMS,
+        responses=EVENTS,
+        response_class=Response,
     )
     async def session_events(request: Request, id: str) -> Response:
         call = routes.make_request(request)
@@ -177,15 +214,25 @@ def _add_own_routes(app: FastAPI, served: Served) -> None:
         holds = token_check(served, call.access)
         return _stream(sse.stream_session(served.hub, served.calls, call, session.id, since, raw, holds))
 
-    @app.get("/v1/sessions/{id}/cast", tags=["Look"], summary="A recording of what a session printed (asciicast 3)")
+    @app.get(
+        "/v1/sessions/{id}/cast",
+        tags=["Look"],
+        summary="A recording of what a session printed",
+        responses=CAST,
+        response_class=Response,
+    )
     async def cast(request: Request, id: str) -> Response:
-        from tmuxctl.surfaces.server.streams import recordings
-
         call = routes.make_request(request)
         session = await _show(served, call, id)
         return await recordings.answer_cast(served.calls, session.id)
 
-    @app.patch("/v1/sessions/{id}", tags=["Sessions"], summary="Give a session another name, size or tags")
+    @app.patch(
+        "/v1/sessions/{id}",
+        tags=["Sessions"],
+        summary="Give a session another name, size or tags",
+        responses=routes.ERRORS,
+        openapi_extra=PATCH_BODY,
+    )
     async def patch(request: Request, id: str) -> Response:
         call = routes.make_request(request)
         wanted = routes.parse_body(await request.body(), request.headers.get("content-type", "").partition(";")[0])

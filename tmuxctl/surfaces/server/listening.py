@@ -254,6 +254,7 @@ def run_server(
         ws="websockets-sansio",
         lifespan="on",
         log_config=None,
+        log_level="error",
         access_log=False,
         server_header=False,
         proxy_headers=False,

@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -49,6 +50,12 @@ class RequestLog:
             self.stream.flush()
         except (OSError, ValueError):
             self.stream = None
+
+    def note_bug(self, scope: Mapping[str, Any], error: Exception) -> None:
+        """Write where a failure of the server's own came from to standard error."""
+        if sys.stderr is not None:
+            sys.stderr.write(f"tmuxctl serve: internal error in request {scope.get('tmuxctl.request')}\n")
+            traceback.print_exception(error, file=sys.stderr)
 
 
 class AuditLog:

@@ -168,14 +168,14 @@ async def _decide(server_calls: Calls, call: calls.Request, arguments: dict[str,
 def _describe(route: OperationRoute) -> dict[str, Any]:
     """The part of the OpenAPI document that a route has of its own."""
     schema = route.operation.schema()
-    properties = {one.name: schema["properties"][one.name] for one in route.parameters}
+    properties = {one.name: _or_null(one, schema["properties"][one.name]) for one in route.parameters}
     required = [name for name in schema["required"] if name in properties]
     parameters: list[dict[str, Any]] = []
     if route.in_path:
         name = route.path.partition("{")[2].partition("}")[0]
         about = {"type": "string", "minLength": 1}
         parameters.append({"name": name, "in": "path", "required": True, "schema": about})
-    described: dict[str, Any] = {"responses": {str(status): error_response() for status in STATUSES}}
+    described: dict[str, Any] = {"responses": {str(status): about for status, about in ERRORS.items()}}
     if route.in_query:
         for name, about in properties.items():
             one = {"name": name, "in": "query", "required": name in required, "schema": _in_query(about)}
@@ -196,6 +196,20 @@ def _describe(route: OperationRoute) -> dict[str, Any]:
     return described | {"parameters": parameters}
 
 
+def _or_null(one: Parameter, about: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a parameter: with null where it may be left out, or stands for no end, and with a text for a list of one."""
+    kinds = about.get("type")
+    if kinds is None:
+        return dict(about)
+    listed = [kinds] if isinstance(kinds, str) else list(kinds)
+    if "array" in listed and "string" not in listed:
+        listed.append("string")
+    if not (one.optional or one.default is None or one.kind.word == "duration"):
+        return {**about, "type": listed}
+    found = {**about, "type": [*listed, "null"]}
+    return {**found, "enum": [*about["enum"], None]} if "enum" in about else found
+
+
 def _in_query(about: Mapping[str, Any]) -> dict[str, Any]:
     """A schema without what only a text can be in a query."""
     return {name: value for name, value in about.items() if name not in ("description", "additionalProperties")}
@@ -204,6 +218,10 @@ def _in_query(about: Mapping[str, Any]) -> dict[str, Any]:
 def error_response() -> dict[str, Any]:
     """How the document describes an answer that tells of a failure."""
     return {"description": "A failure", "content": {"application/json": {"schema": ERROR_SCHEMA}}}
+
+
+ERRORS: dict[int | str, dict[str, Any]] = {status: error_response() for status in STATUSES}
+"""How the document describes every failure."""
 
 
 def make_request(connection: HTTPConnection) -> calls.Request:

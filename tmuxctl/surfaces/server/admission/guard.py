@@ -65,6 +65,12 @@ class Unauthorized(Denied):
     http_status = 401
 
 
+class ServerBug(TmuxctlError):
+    """A failure of the server's own."""
+
+    http_status = 500
+
+
 class AdmissionRules(Value):
     """How strict the guard of a server is. `hosts` are names that a Host header may have, without port, beside loopback;
     `origins` are those of pages that may call. `tokens` is None where no token is asked for. `encrypted`: TLS."""
@@ -101,6 +107,9 @@ class RequestGuard:
             await self.application(scope, body, answer)
         except TmuxctlError as error:
             await answer.refuse(error)
+        except Exception as error:
+            self.log.note_bug(scope, error)
+            await answer.refuse(ServerBug("internal error", reason="internal", hint="please report it"))
         finally:
             self.log.note(scope, answer.status, time.monotonic() - began)
         return None
