@@ -141,6 +141,7 @@ OPENED_ELSEWHERE = {
     "tmuxctl.control.setup.first_profile._write_file": "makes a new file",
     "tmuxctl.control.turns.turn.read_given_file": "a file the caller names: a pipe is waited for, as cat(1) does",
     "tmuxctl.control.input.sending.read_secret": "a file the caller names: a pipe is waited for, as cat(1) does",
+    "tmuxctl.surfaces.adapters.agentapi.uploads": "folders without following links, and new files in them",
     "tmuxctl.surfaces.cli.commands.command.write_to_files": "writes where the caller says",
     "tmuxctl.surfaces.cli.kept_code": "beside the files that Python keeps of each module, and as trusted; made anew",
     "tmuxctl.surfaces.cli.setup.hook._write_event": "makes a new file",

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
     from tmuxctl.results import TokenMade, TokenRevoked, TokensKept
     from tmuxctl.surfaces.server.serve import ServeOptions
 
-EXTRA = ("fastapi", "starlette", "uvicorn", "websockets", "prometheus_client", "anyio", "pydantic")
+EXTRA = ("fastapi", "starlette", "uvicorn", "websockets", "prometheus_client", "anyio", "pydantic", "python_multipart")
 
 AddressText = Annotated[
     str, ValueKind("address", {"type": "string"}, lambda value: value if isinstance(value, str) else _refuse(value))
+]
+SessionText = Annotated[
+    str, ValueKind("name", {"type": "string"}, lambda value: value if isinstance(value, str) else _refuse(value))
 ]
 Words = Annotated[
     tuple[str, ...],
@@ -41,6 +44,7 @@ class ServeOperations(CommandLineOperations):
             "serve --listen 127.0.0.1:8765",
             "serve --show-token",
             "serve --on-event https://example.org/hook --on-event 'notify-me'",
+            "serve --agentapi fix --listen 127.0.0.1:3284",
             "serve --listen 0.0.0.0:8765 --tls-cert cert.pem --tls-key key.pem --allow-host build.example.org",
         ),
     )
@@ -56,6 +60,7 @@ class ServeOperations(CommandLineOperations):
         allow_host: Annotated[Words, "a name in the Host header that is this server's"] = (),
         allow_origin: Annotated[Words, "the origin of a web page that may call it, as in https://example.org"] = (),
         on_event: Annotated[Words, "a URL or a command that is told of each change"] = (),
+        agentapi: Annotated[SessionText | None, "the session that agentapi's routes at the root are for"] = None,
         log: Annotated[bool, "write a line of JSON to standard error for each request"] = False,
     ) -> None:
         """Serve the sessions over HTTP, until it is interrupted. No session ends with it.
@@ -75,7 +80,7 @@ class ServeOperations(CommandLineOperations):
 
             return write(TokenFiles().read_first() + "\n")
         options = self._serve_options(
-            listen, no_token, tls_cert, tls_key, insecure, allow_host, allow_origin, on_event, log
+            listen, no_token, tls_cert, tls_key, insecure, allow_host, allow_origin, on_event, agentapi, log
         )
         from tmuxctl.surfaces.server import serve as server
 
@@ -91,9 +96,11 @@ class ServeOperations(CommandLineOperations):
         allow_host: tuple[str, ...],
         allow_origin: tuple[str, ...],
         on_event: tuple[str, ...],
+        agentapi: str | None,
         log: bool,
     ) -> ServeOptions:
         try:
+            from tmuxctl.surfaces.adapters.agentapi.routes import add_routes as add_agentapi
             from tmuxctl.surfaces.adapters.mcp_http import add_mcp
             from tmuxctl.surfaces.server import listening
             from tmuxctl.surfaces.server.serve import ServeOptions
@@ -117,7 +124,11 @@ class ServeOperations(CommandLineOperations):
             hosts=allow_host,
             origins=allow_origin,
             log=log,
-            parts=(add_mcp, partial(webhooks.tell_of_events, hooks=[webhooks.parse_webhook(one) for one in on_event])),
+            parts=(
+                add_mcp,
+                partial(add_agentapi, root=agentapi),
+                partial(webhooks.tell_of_events, hooks=[webhooks.parse_webhook(one) for one in on_event]),
+            ),
         )
 
     def _tell_started(self, addresses: list[str]) -> None:

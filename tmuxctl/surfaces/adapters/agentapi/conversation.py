@@ -1,0 +1,194 @@
+"""A session as agentapi sees it: stable or running, what it was told and said, what went wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from tmuxctl.errors import TmuxctlError
+from tmuxctl.model import State
+from tmuxctl.surfaces.adapters.agentapi import problems
+from tmuxctl.surfaces.adapters.agentapi.messages import (
+    MessageReader,
+    PostedMessage,
+    TalkMessage,
+    TurnTexts,
+    format_time,
+)
+from tmuxctl.surfaces.adapters.agentapi.screens import begin_of
+from tmuxctl.terminal.tmux.journal import parse_cursor
+from tmuxctl.value import Value
+
+if TYPE_CHECKING:
+    from tmuxctl.model import Session
+    from tmuxctl.results import Answer, Event, Screen
+    from tmuxctl.surfaces.server.app import Served
+    from tmuxctl.surfaces.server.calls import Request
+    from tmuxctl.surfaces.server.streams.hub import Change
+
+STABLE, RUNNING = "stable", "running"
+
+WAITING = (State.IDLE, State.ASKING, State.UNKNOWN)
+"""States in which agentapi calls a program stable: it waits, or is quiet."""
+
+TURN_TIMEOUT = "24h"
+"""How long a turn may take: agentapi knows no end."""
+
+BEGIN_WAIT = 15.0
+"""Seconds in which a program has to show that it works on a message, or to be done with it, before the message counts as
+taken, as agentapi waits for that."""
+
+PAUSE = 0.03
+"""Seconds between two looks whether a turn has begun."""
+
+KNOWN = 1000
+"""Sessions of which something is remembered."""
+
+ERRORS = 100
+"""Errors that are told again to whoever comes later, as agentapi does."""
+
+
+class TalkError(Value):
+    """What went wrong after a message had been taken: an `error`, or a `warning` after which the program goes on."""
+
+    message: str
+    level: str
+    at: float
+
+    def to_json(self) -> dict[str, str]:
+        """It as an object."""
+        return {"message": self.message, "level": self.level, "time": format_time(self.at)}
+
+
+class Conversation:
+    """That of one session, by its id."""
+
+    def __init__(self, served: Served, session: str) -> None:
+        self.served, self.session = served, session
+        self.posted: PostedMessage | None = None
+        self.claimed = False
+        """A message is about to be typed."""
+        self.version = 0
+        """Grows with each turn that begins or ends here."""
+        self.errors: deque[TalkError] = deque(maxlen=ERRORS)
+        self.told = 0
+        """How many errors there ever were."""
+        self.texts = TurnTexts()
+        self.uploading = asyncio.Lock()
+        self._task: asyncio.Task[TmuxctlError | None] | None = None
+        self._reading = asyncio.Lock()
+        self._read: tuple[float, object, tuple[TalkMessage, ...]] | None = None
+
+    @property
+    def event(self) -> Event | None:
+        """The newest change of the session's state; None if nothing is known."""
+        return self.served.hub.present.get(self.session)
+
+    def status(self, shown: Session | None = None) -> str:
+        """agentapi's word for what the program does; `shown` counts where no change of it was seen yet."""
+        if self.claimed or self.posted is not None:
+            return RUNNING
+        state = self.event.state if self.event else shown.state if shown else None
+        return STABLE if state in WAITING else RUNNING
+
+    @property
+    def stamp(self) -> object:
+        """Another one whenever there may be other messages, but for what a program prints."""
+        event = self.event
+        return self.version, event and event.time, event and event.state
+
+    async def read(self, request: Request, age: float = 0.1) -> tuple[TalkMessage, ...]:
+        """The messages, as they were at most so many seconds ago."""
+        async with self._reading:
+            stamp, now = self.stamp, time.monotonic()
+            if self._read is None or self._read[1] != stamp or now - self._read[0] > age:
+                asking = self.event.asking if self.event and self.event.state is State.ASKING else None
+                work = partial(self._read_now, request, self.posted, asking if self.posted is None else None)
+                self._read = now, stamp, await self.served.calls.in_thread(work)
+            return self._read[2]
+
+    def _read_now(self, request: Request, *about: Any) -> tuple[TalkMessage, ...]:
+        return MessageReader(self.served.calls, request, self.session, self.texts).read(*about)
+
+    async def post(self, request: Request, text: str) -> None:
+        """Give the program a message, and return once it works on it, or has answered. RefusedMessage where it does not wait
+        for one."""
+        if self.claimed or self.posted is not None:
+            raise problems.refuse_message(problems.CHANGING, "GET /status says stable when it does")
+        event = self.event
+        self.claimed = True
+        try:
+            arguments = {"session": self.session, "state": False}
+            screen: Screen = await self.served.calls.operate(request, "screen", arguments)
+            assert screen.position
+            begin = begin_of(screen, parse_cursor(screen.position).offset)
+            self.posted = PostedMessage(text, begin, time.time())
+        finally:
+            self.claimed = False
+        self._task = asyncio.create_task(self._ask(request, self.posted))
+        await self._await_begin(self._task, event)
+
+    async def _await_begin(self, task: asyncio.Task[TmuxctlError | None], before: Event | None) -> None:
+        until = time.monotonic() + BEGIN_WAIT
+        while time.monotonic() < until:
+            if (await asyncio.wait({task}, timeout=PAUSE))[0]:
+                if error := task.result():
+                    raise problems.as_refusal(error)
+                return
+            event = self.event
+            if event is not None and event is not before and event.state is State.BUSY:
+                break
+        task.add_done_callback(self._tell_failure)
+
+    def _tell_failure(self, task: asyncio.Task[TmuxctlError | None]) -> None:
+        if not task.cancelled() and (error := task.result()) and error.reason != "cancelled":
+            self.add_error(error.message, "error")
+
+    async def _ask(self, request: Request, posted: PostedMessage) -> TmuxctlError | None:
+        """Carry out the turn, whoever goes away meanwhile; why it failed, if it did."""
+        arguments = {"session": self.session, "text": posted.text, "timeout": TURN_TIMEOUT}
+        self.version += 1
+        try:
+            answer: Answer = await self.served.calls.operate(request, "ask", arguments)
+            self.texts.keep(posted, answer.turn)
+            if answer.error:
+                self.add_error(answer.error, "error")
+            if answer.warning:
+                self.add_error(answer.warning, "warning")
+        except TmuxctlError as error:
+            return error
+        finally:
+            self.posted = None
+            self.version += 1
+        return None
+
+    def add_error(self, message: str, level: str) -> None:
+        """Tell all who follow, and those who come later, that something went wrong."""
+        self.errors.append(TalkError(message, level, time.time()))
+        self.told += 1
+
+
+class Conversations:
+    """Those of one server. That of a session which is gone is forgotten."""
+
+    def __init__(self, served: Served) -> None:
+        self.served = served
+        self.known: dict[str, Conversation] = {}
+        served.hub.listeners.append(self._forget)
+
+    def find(self, session: str) -> Conversation:
+        """The conversation of a session, by its id."""
+        found = self.known.get(session)
+        if found is None:
+            if len(self.known) >= KNOWN:
+                idle = next((name for name, one in self.known.items() if one.posted is None), None)
+                self.known.pop(idle or "", None)
+            found = self.known[session] = Conversation(self.served, session)
+        return found
+
+    def _forget(self, change: Change) -> None:
+        if change.gone:
+            self.known.pop(change.event.id or "", None)
