@@ -1,7 +1,8 @@
 """An agent that answers by a script: a JSON file with a list of steps, each with `answer`, and maybe `expect` (the line that it
 waits for) and `think` (seconds that it works before).
 
-It draws its whole conversation again whenever that changes, and what it says while it works on one row.
+It draws its whole conversation again whenever that changes, and what it says while it works on one row. After its last step it
+shows its prompt, and reads nothing any more.
 """
 
 import json
@@ -41,4 +42,5 @@ for one in steps:
         think(one["think"])
     said.append(one["answer"])
     draw("> ")
-sys.stdin.readline()
+while True:
+    time.sleep(600)

@@ -91,6 +91,31 @@ def test_messages_are_numbered_and_have_a_role_and_a_time(server, place):
     assert client.get("/status").json == {"status": "stable", "agent_type": "custom", "transport": "pty"}
 
 
+def test_a_program_that_reads_nothing_any_more_is_stable_at_its_prompt_and_takes_no_message(server, place):
+    start_scripted(server, place, *ECHO)
+    client = server.below("fix")
+    client.wait_stable()
+    client.say(MESSAGE)
+    client.wait_stable()
+    assert server.tmuxctl("show", "fix")["state"] == "busy"
+    assert client.say("more").status == 500
+    assert client.contents == [GREETING, MESSAGE, f"Echo: {MESSAGE}"]
+
+
+def test_a_turn_is_not_lost_when_the_server_ends_in_it(serve, place):
+    server = serve()
+    start_scripted(
+        server, place, {"answer": "Hello"}, {"expect": "one", "answer": "First."}, {"think": 4, "answer": "Last."}
+    )
+    client = server.below("fix")
+    client.wait_stable()
+    client.say("one")
+    assert server.stop(signal.SIGTERM) == 0
+    client = serve().below("fix")
+    assert client.contents[:2] == ["Hello", "one"]
+    await_true(lambda: client.contents[2].endswith("Last."))
+
+
 def test_messages_are_there_after_the_server_was_started_again(serve, place):
     server = serve()
     start_scripted(server, place, *ECHO)
@@ -102,7 +127,7 @@ def test_messages_are_there_after_the_server_was_started_again(serve, place):
 
 
 def test_turns_of_other_callers_are_messages_too(server, place):
-    start_scripted(server, place, *ECHO)
+    start_scripted(server, place, *ECHO, {"expect": "more", "answer": "More."})
     client = server.below("fix")
     client.wait_stable()
     events = client.events()

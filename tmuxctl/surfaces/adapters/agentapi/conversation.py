@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,13 @@ taken, as agentapi waits for that."""
 PAUSE = 0.03
 """Seconds between two looks whether a turn has begun."""
 
+QUIET = 1.5
+"""After so many seconds of silence a program that shows the prompt again that it had before a message counts as stable, though
+it does not read its terminal: agentapi goes by silence alone, for two seconds."""
+
+QUIET_PAUSE = 0.2
+"""Seconds between two looks whether it is so."""
+
 KNOWN = 1000
 """Sessions of which something is remembered."""
 
@@ -71,6 +79,8 @@ class Conversation:
         self.posted: PostedMessage | None = None
         self.claimed = False
         """A message is about to be typed."""
+        self.quiet = False
+        """The turn goes on, but its program shows its prompt, and has been silent."""
         self.version = 0
         """Grows with each turn that begins or ends here."""
         self.errors: deque[TalkError] = deque(maxlen=ERRORS)
@@ -79,6 +89,7 @@ class Conversation:
         self.texts = TurnTexts()
         self.uploading = asyncio.Lock()
         self._task: asyncio.Task[TmuxctlError | None] | None = None
+        self._given_up = asyncio.Event()
         self._reading = asyncio.Lock()
         self._read: tuple[float, object, tuple[TalkMessage, ...]] | None = None
 
@@ -90,7 +101,7 @@ class Conversation:
     def status(self, shown: Session | None = None) -> str:
         """agentapi's word for what the program does; `shown` counts where no change of it was seen yet."""
         if self.claimed or self.posted is not None:
-            return RUNNING
+            return STABLE if self.quiet else RUNNING
         state = self.event.state if self.event else shown.state if shown else None
         return STABLE if state in WAITING else RUNNING
 
@@ -116,20 +127,27 @@ class Conversation:
     async def post(self, request: Request, text: str) -> None:
         """Give the program a message, and return once it works on it, or has answered. RefusedMessage where it does not wait
         for one."""
-        if self.claimed or self.posted is not None:
+        if self.claimed or (self.posted is not None and not self.quiet):
             raise problems.refuse_message(problems.CHANGING, "GET /status says stable when it does")
         event = self.event
-        self.claimed = True
+        self.claimed, self.quiet = True, False
         try:
+            await self._give_up()
             arguments = {"session": self.session, "state": False}
             screen: Screen = await self.served.calls.operate(request, "screen", arguments)
             assert screen.position
             begin = begin_of(screen, parse_cursor(screen.position).offset)
-            self.posted = PostedMessage(text, begin, time.time())
+            self.posted, self._given_up = PostedMessage(text, begin, time.time()), asyncio.Event()
         finally:
             self.claimed = False
         self._task = asyncio.create_task(self._ask(request, self.posted))
         await self._await_begin(self._task, event)
+
+    async def _give_up(self) -> None:
+        """Wait no longer for the end of a turn whose program is quiet."""
+        self._given_up.set()
+        if self._task is not None:
+            await asyncio.wait({self._task})
 
     async def _await_begin(self, task: asyncio.Task[TmuxctlError | None], before: Event | None) -> None:
         until = time.monotonic() + BEGIN_WAIT
@@ -149,10 +167,11 @@ class Conversation:
 
     async def _ask(self, request: Request, posted: PostedMessage) -> TmuxctlError | None:
         """Carry out the turn, whoever goes away meanwhile; why it failed, if it did."""
-        arguments = {"session": self.session, "text": posted.text, "timeout": TURN_TIMEOUT}
         self.version += 1
+        watching = asyncio.create_task(self._watch_quiet(request, posted))
         try:
-            answer: Answer = await self.served.calls.operate(request, "ask", arguments)
+            work = partial(self._ask_now, request, posted)
+            answer = await self.served.calls.in_thread(work, self._await_given_up)
             self.texts.keep(posted, answer.turn)
             if answer.error:
                 self.add_error(answer.error, "error")
@@ -161,9 +180,43 @@ class Conversation:
         except TmuxctlError as error:
             return error
         finally:
-            self.posted = None
+            watching.cancel()
+            self.posted, self.quiet = None, False
             self.version += 1
         return None
+
+    async def _await_given_up(self) -> None:
+        await self._given_up.wait()
+
+    def _ask_now(self, request: Request, posted: PostedMessage) -> Answer:
+        arguments = {"session": self.session, "text": posted.text, "timeout": TURN_TIMEOUT}
+        try:
+            answer: Answer = self.served.calls.operate_here(request, "ask", arguments)
+            return answer
+        except TmuxctlError as error:
+            if error.reason == "cancelled":
+                # the server stops, or the next message comes: what there is of the turn is kept, as its end would be
+                MessageReader(self.served.calls, request, self.session, self.texts).note_unfinished(posted)
+            raise
+
+    async def _watch_quiet(self, request: Request, posted: PostedMessage) -> None:
+        """Look again and again whether the program is quiet at its prompt."""
+        seen, since = posted.begin.offset, time.monotonic()
+        while True:
+            await asyncio.sleep(QUIET_PAUSE)
+            screen: Screen | None = None
+            with suppress(TmuxctlError):
+                screen = await self.served.calls.operate(request, "screen", {"session": self.session, "state": False})
+            if screen is None or screen.position is None:
+                continue
+            now = begin_of(screen, parse_cursor(screen.position).offset)
+            if now.offset != seen:
+                seen, since = now.offset, time.monotonic()
+            prompts = bool(now.left.strip()) and now.left == posted.begin.left and now.offset > posted.begin.offset
+            quiet = prompts and time.monotonic() - since > QUIET
+            if quiet != self.quiet:
+                self.quiet = quiet
+                self.version += 1
 
     def add_error(self, message: str, level: str) -> None:
         """Tell all who follow, and those who come later, that something went wrong."""

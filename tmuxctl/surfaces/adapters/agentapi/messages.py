@@ -11,9 +11,16 @@ from tmuxctl.control.output.moments import History
 from tmuxctl.control.sessions import finding
 from tmuxctl.control.sessions.kept_profile import profile_of
 from tmuxctl.errors import TmuxctlError
-from tmuxctl.surfaces.adapters.agentapi.screens import Begin, begin_of, may_be_redrawn, remove_redrawn, trim
+from tmuxctl.surfaces.adapters.agentapi.screens import (
+    Begin,
+    begin_of,
+    may_be_redrawn,
+    remove_prompt,
+    remove_redrawn,
+    trim,
+)
 from tmuxctl.terminal.tmux.journal import parse_cursor
-from tmuxctl.terminal.tmux.timeline import Moment, shorten
+from tmuxctl.terminal.tmux.timeline import ANSWER_LIMIT, Moment, Timeline, shorten
 from tmuxctl.value import Value
 from tmuxctl.vocabulary import MomentKind
 
@@ -65,6 +72,8 @@ class TurnTexts:
         self.begins: OrderedDict[int, Begin] = OrderedDict()
         self.answers: OrderedDict[tuple[int, int], str] = OrderedDict()
         self.greeting: tuple[int, str] | None = None
+        self.live: tuple[int, int, str] | None = None
+        """How far the output had come before a turn, how far it came in it, and what it was."""
 
     def keep(self, posted: PostedMessage, turn: int) -> None:
         """Keep what was sent in a turn, by its number."""
@@ -166,22 +175,55 @@ class MessageReader:
         if end - turn.end > LIVE_BYTES:
             return None
         more = self._operate("read", since=finding.cursor_at(self.history.pane, turn.end)).text
-        left = begin_of(self._operate("screen", state=False)).left
-        rows = more.split("\n")
-        if rows and left.strip() and rows[-1].rstrip() == left.rstrip():
-            rows.pop()
-        return trim("\n".join([answer, *rows]))
+        more = remove_prompt(more, begin_of(self._operate("screen", state=False)).left)
+        if not answer:
+            # of a turn that was given up before anybody looked
+            more = more.removeprefix(self.texts.find_sent(turn)).removeprefix("\n")
+        return trim(f"{answer}\n{more}")
 
     def _read_live(self, posted: PostedMessage) -> str:
         """What the program has written so far in the turn under way."""
-        typed = (moment for moment in self.history.moments if moment.kind is MomentKind.INPUT)
-        if not any(moment.offset >= posted.begin.offset for moment in typed):
+        if self._find_input(posted) is None:
             return ""
         screen: Screen = self._operate("screen", state=False)
         assert screen.position
-        if parse_cursor(screen.position).offset - posted.begin.offset > LIVE_BYTES:
-            return screen.text
-        return remove_redrawn(self._operate("read").text, posted.begin, posted.text)
+        offset = parse_cursor(screen.position).offset
+        if offset - posted.begin.offset > LIVE_BYTES:
+            text = screen.text
+        else:
+            text = remove_redrawn(self._operate("read").text, posted.begin, posted.text)
+            text = remove_prompt(text, posted.begin.left)
+        self.texts.live = posted.begin.offset, offset, text
+        return text
+
+    def _find_input(self, posted: PostedMessage) -> Moment | None:
+        """The input with which a turn began; None while nothing was typed."""
+        typed = (moment for moment in self.history.moments if moment.kind is MomentKind.INPUT)
+        return next((moment for moment in typed if moment.offset >= posted.begin.offset), None)
+
+    def note_unfinished(self, posted: PostedMessage) -> None:
+        """Keep in the timeline a turn whose end is not waited for, with what was seen of its answer."""
+        typed = self._find_input(posted)
+        if typed is None:
+            return
+        number = self.turns[-1].turn + 1 if self.turns else 1
+        end, text = typed.offset, ""
+        if self.texts.live is not None and self.texts.live[0] == posted.begin.offset:
+            _, end, text = self.texts.live
+        self.texts.keep(posted, number)
+        now, kept = self.machine.clock.wall(), trim(text)[:ANSWER_LIMIT]
+        moment = Moment(
+            MomentKind.TURN,
+            typed.offset,
+            posted.at,
+            shorten(posted.text),
+            number,
+            max(end, typed.offset),
+            now,
+            kept,
+            False,
+        )
+        Timeline(self.machine.transport, self.folder).add(moment)
 
     @property
     def folder(self) -> str:

@@ -62,6 +62,12 @@ def _find_echoes(rows: list[str], left: str, typed: str) -> list[int]:
     return [at for at, row in enumerate(rows) if row.strip() == first] if typed.strip() else []
 
 
+def remove_prompt(text: str, left: str) -> str:
+    """A text without its last row, if that is the prompt that stood left of the cursor."""
+    rows, _, last = text.rstrip().rpartition("\n")
+    return rows if left.strip() and last.rstrip() == left.rstrip() else text
+
+
 def may_be_redrawn(text: str, typed: str) -> bool:
     """Whether a row of an answer ends with what was typed, as one does that was drawn again."""
     first = typed.partition("\n")[0].strip()
