@@ -276,6 +276,27 @@ class HttpTiming(Value):
     probe_seconds: float = 2.0  # how long a server that listens already may take to take a connection
 
 
+class AgentApiTiming(Value):
+    """agentapi's API over a session."""
+
+    begin_seconds: float = 15.0
+    """How long a program may take to show that it works on a message, before that counts as taken, as in agentapi."""
+    begin_pause_seconds: float = 0.03  # the pause between two looks whether it does
+    quiet_seconds: float = 1.5
+    """After so long in silence a program that shows the prompt again that it had before a message counts as stable, though
+    it does not read its terminal. agentapi goes by silence alone, for two seconds."""
+    quiet_pause_seconds: float = 0.2  # the pause between two looks whether it is so
+    tick_seconds: float = 0.1  # the longest pause between two looks whether there is anything to tell
+    live_seconds: float = 0.25  # the pause between two looks at what a program prints in a turn
+    rest_seconds: float = 2.0
+    """The pause between two looks at the messages of a program that waits: others may have given it a turn too short to be
+    seen."""
+    holds_seconds: float = 1.0  # how often it is looked whether the token of one who follows still holds
+    frame_seconds: float = 0.05  # the shortest pause between two screens
+    change_seconds: float = 1.0  # how long a change of the screen is waited for before the token is looked at again
+    fresh_seconds: float = 0.1  # how long messages that were read are told again
+
+
 class AssertionTiming(Value):
     """Assertions of the pytest plugin."""
 
@@ -306,6 +327,7 @@ class Timing(Value):
     recorder: RecorderTiming = RecorderTiming()
     serving: ServingTiming = ServingTiming()
     http: HttpTiming = HttpTiming()
+    agentapi: AgentApiTiming = AgentApiTiming()
     assertion: AssertionTiming = AssertionTiming()
 
 

@@ -21,6 +21,7 @@ from tmuxctl.surfaces.adapters.agentapi.messages import (
 )
 from tmuxctl.surfaces.adapters.agentapi.screens import begin_of
 from tmuxctl.terminal.tmux.journal import parse_cursor
+from tmuxctl.timing import TIMING
 from tmuxctl.value import Value
 
 if TYPE_CHECKING:
@@ -37,20 +38,6 @@ WAITING = (State.IDLE, State.ASKING, State.UNKNOWN)
 
 TURN_TIMEOUT = "24h"
 """How long a turn may take: agentapi knows no end."""
-
-BEGIN_WAIT = 15.0
-"""Seconds in which a program has to show that it works on a message, or to be done with it, before the message counts as
-taken, as agentapi waits for that."""
-
-PAUSE = 0.03
-"""Seconds between two looks whether a turn has begun."""
-
-QUIET = 1.5
-"""After so many seconds of silence a program that shows the prompt again that it had before a message counts as stable, though
-it does not read its terminal: agentapi goes by silence alone, for two seconds."""
-
-QUIET_PAUSE = 0.2
-"""Seconds between two looks whether it is so."""
 
 KNOWN = 1000
 """Sessions of which something is remembered."""
@@ -111,7 +98,7 @@ class Conversation:
         event = self.event
         return self.version, event and event.time, event and event.state
 
-    async def read(self, request: Request, age: float = 0.1) -> tuple[TalkMessage, ...]:
+    async def read(self, request: Request, age: float = TIMING.agentapi.fresh_seconds) -> tuple[TalkMessage, ...]:
         """The messages, as they were at most so many seconds ago."""
         async with self._reading:
             stamp, now = self.stamp, time.monotonic()
@@ -150,9 +137,9 @@ class Conversation:
             await asyncio.wait({self._task})
 
     async def _await_begin(self, task: asyncio.Task[TmuxctlError | None], before: Event | None) -> None:
-        until = time.monotonic() + BEGIN_WAIT
+        until = time.monotonic() + TIMING.agentapi.begin_seconds
         while time.monotonic() < until:
-            if (await asyncio.wait({task}, timeout=PAUSE))[0]:
+            if (await asyncio.wait({task}, timeout=TIMING.agentapi.begin_pause_seconds))[0]:
                 if error := task.result():
                     raise problems.as_refusal(error)
                 return
@@ -203,7 +190,7 @@ class Conversation:
         """Look again and again whether the program is quiet at its prompt."""
         seen, since = posted.begin.offset, time.monotonic()
         while True:
-            await asyncio.sleep(QUIET_PAUSE)
+            await asyncio.sleep(TIMING.agentapi.quiet_pause_seconds)
             screen: Screen | None = None
             with suppress(TmuxctlError):
                 screen = await self.served.calls.operate(request, "screen", {"session": self.session, "state": False})
@@ -213,7 +200,7 @@ class Conversation:
             if now.offset != seen:
                 seen, since = now.offset, time.monotonic()
             prompts = bool(now.left.strip()) and now.left == posted.begin.left and now.offset > posted.begin.offset
-            quiet = prompts and time.monotonic() - since > QUIET
+            quiet = prompts and time.monotonic() - since > TIMING.agentapi.quiet_seconds
             if quiet != self.quiet:
                 self.quiet = quiet
                 self.version += 1

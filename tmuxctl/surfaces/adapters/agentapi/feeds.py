@@ -16,27 +16,13 @@ from tmuxctl.errors import TmuxctlError
 from tmuxctl.surfaces.adapters.agentapi.conversation import RUNNING, Conversation, TalkError
 from tmuxctl.surfaces.server.streams import sse
 from tmuxctl.surfaces.server.streams.hub import ENDED
+from tmuxctl.timing import TIMING
 
 if TYPE_CHECKING:
     from tmuxctl.model import Session
     from tmuxctl.results import Screen
     from tmuxctl.surfaces.server.calls import Request
     from tmuxctl.surfaces.server.streams.hub import EventHub, Reader
-
-TICK = 0.1
-"""Seconds between two looks whether anything is new."""
-
-LIVE = 0.25
-"""Seconds between two looks at what a program prints in a turn."""
-
-REST = 2.0
-"""Seconds between two looks at the messages of a program that waits: others may have given it a turn too short to be seen."""
-
-FRAME_PAUSE = 0.05
-"""Seconds between two screens at least."""
-
-CHANGE_WAIT = "1s"
-"""How long a change of the screen is waited for at once: so much later it is noticed that a reader has gone away."""
 
 MEDIA = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
@@ -64,11 +50,15 @@ class Follower:
             while not reader.lost:
                 await _doze(reader)
                 now = time.monotonic()
-                if now - checked > 1.0:
+                if now - checked > TIMING.agentapi.holds_seconds:
                     checked = now
                     if not self._may_go_on(hub):
                         return
-                pause = LIVE if self.conversation.status(self.session) == RUNNING else REST
+                pause = (
+                    TIMING.agentapi.live_seconds
+                    if self.conversation.status(self.session) == RUNNING
+                    else TIMING.agentapi.rest_seconds
+                )
                 if self.conversation.stamp != stamp or self.told != self.conversation.told or now - looked > pause:
                     stamp, looked = self.conversation.stamp, now
                     for event in await self._news():
@@ -77,7 +67,7 @@ class Follower:
                     if end := self._find_end():
                         yield sse.format_event("agent_error", end.to_json())
                         return
-                if now - spoken > sse.PING_SECONDS:
+                if now - spoken > TIMING.http.ping_seconds:
                     spoken = now
                     yield sse.PING
 
@@ -86,7 +76,7 @@ class Follower:
         event = hub.present.get(self.session.id)
         return self.holds() and (event is None or self.request.access.means(event.session))
 
-    async def _news(self, age: float = 0.1) -> list[str]:
+    async def _news(self, age: float = TIMING.agentapi.fresh_seconds) -> list[str]:
         """What was not told yet. The state is looked at first: once it is stable, the messages are whole."""
         status, found = self.conversation.status(self.session), []
         with suppress(TmuxctlError):
@@ -112,7 +102,7 @@ class Follower:
 async def _doze(reader: Reader) -> None:
     """Sleep until a session changes, at most a tick. What changed is looked up, not taken from here."""
     with suppress(TimeoutError):
-        async with asyncio.timeout(TICK):
+        async with asyncio.timeout(TIMING.agentapi.tick_seconds):
             await reader.woken.wait()
     reader.woken.clear()
     reader.waiting.clear()
@@ -131,11 +121,16 @@ async def follow_screen(
                 if text != told:
                     told, spoken = text, now
                     yield sse.format_event("screen", {"screen": text})
-                elif now - spoken > sse.PING_SECONDS:
+                elif now - spoken > TIMING.http.ping_seconds:
                     spoken = now
                     yield sse.PING
-                await asyncio.sleep(FRAME_PAUSE)
-                arguments = {"session": session.id, "change": True, "since": screen.position, "timeout": CHANGE_WAIT}
+                await asyncio.sleep(TIMING.agentapi.frame_seconds)
+                arguments = {
+                    "session": session.id,
+                    "change": True,
+                    "since": screen.position,
+                    "timeout": TIMING.agentapi.change_seconds,
+                }
                 waited = await operate(request, "wait", arguments)
             except TmuxctlError:
                 # it has ended, or is not to be reached any more, or the server stops
