@@ -181,6 +181,18 @@ class ApiServer:
         """A client below a session, over the Unix socket."""
         return ApiClient(self.path, f"/v1/sessions/{session}/agentapi", **about)
 
+    def operate(self, method: str, path: str, **arguments: Any) -> Any:
+        """What an operation of the server returns."""
+        client = ApiClient(self.path, f"/v1/sessions{path}")
+        body = json.dumps(arguments).encode() if arguments else None
+        reply = client.call(method, "", body, Content_Type="application/json")
+        assert reply.status < 300, reply.body
+        return reply.json
+
+    def new(self, name: str, *command: str, **about: Any) -> Any:
+        """Start a session."""
+        return self.operate("POST", "", name=name, command=command, **about)
+
     def tmuxctl(self, *words: str) -> Any:
         """What a command prints as JSON."""
         command = [sys.executable, "-m", "tmuxctl", "--json", *words]
@@ -204,7 +216,7 @@ def start_scripted(server: ApiServer, place: Path, *steps: dict[str, Any], name:
     """Start the agent that answers by a script, in a session."""
     script = place / f"{name}.json"
     script.write_text(json.dumps(steps))
-    server.tmuxctl("new", name, "--", sys.executable, str(PROGRAMS / "scripted.py"), str(script))
+    server.new(name, sys.executable, str(PROGRAMS / "scripted.py"), str(script))
 
 
 def await_true(condition: Callable[[], Any]) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -78,16 +77,17 @@ def test_its_thinking_flow(at, place):
     assert [line.strip() for line in third.split("\n")] == [PONDERING, "42"]
 
 
-def test_messages_are_numbered_and_have_a_role_and_a_time(server, place):
+def test_messages_are_numbered_and_have_a_role_and_a_time_and_no_blanks_around_them(server, place):
     start_scripted(server, place, *ECHO)
     client = server.below("fix")
     client.wait_stable()
-    client.say(MESSAGE)
+    client.say(f"  {MESSAGE}\n")
     client.wait_stable()
     found = client.messages
     assert [(one["id"], one["role"]) for one in found] == [(0, "agent"), (1, "user"), (2, "agent")]
     assert [one["time"] for one in found] == sorted(one["time"] for one in found)
     assert all(one["time"].endswith("Z") for one in found)
+    assert found[1]["content"] == MESSAGE
     assert client.get("/status").json == {"status": "stable", "agent_type": "custom", "transport": "pty"}
 
 
@@ -97,7 +97,7 @@ def test_a_program_that_reads_nothing_any_more_is_stable_at_its_prompt_and_takes
     client.wait_stable()
     client.say(MESSAGE)
     client.wait_stable()
-    assert server.tmuxctl("show", "fix")["state"] == "busy"
+    assert server.operate("GET", "/fix")["state"] == "busy"
     assert client.say("more").status == 500
     assert client.contents == [GREETING, MESSAGE, f"Echo: {MESSAGE}"]
 
@@ -138,8 +138,7 @@ def test_turns_of_other_callers_are_messages_too(server, place):
 
 
 def test_an_agent_with_an_input_box_is_given_a_message_whole(server, place):
-    words = ("new", "fix", "--profile", str(PROGRAMS / "agent.yaml"), "--", sys.executable, str(PROGRAMS / "agent.py"))
-    server.tmuxctl(*words)
+    server.new("fix", sys.executable, str(PROGRAMS / "agent.py"), profile=str(PROGRAMS / "agent.yaml"))
     client = server.below("fix")
     client.wait_stable()
     text = "say The end.\n\nThis line and the one\nbefore it belong to the same message. " + "x" * 500
@@ -150,7 +149,7 @@ def test_an_agent_with_an_input_box_is_given_a_message_whole(server, place):
 
 def test_a_question_is_the_end_of_a_message_and_keys_answer_it(server, place):
     program = "while read -r line; do printf 'Remove it? [y/N] '; read -r answer; echo \"you said $answer\"; done"
-    server.tmuxctl("new", "fix", "--", "bash", "-c", program)
+    server.new("fix", "bash", "-c", program)
     client = server.below("fix")
     client.wait_stable()
     client.say("begin")
@@ -163,24 +162,6 @@ def test_a_question_is_the_end_of_a_message_and_keys_answer_it(server, place):
 
 
 # what it refuses
-
-
-def test_an_empty_message_is_refused(server):
-    server.tmuxctl("new", "fix", "--", "cat")
-    for content in ("", " ", "\n\t "):
-        reply = server.below("fix").say(content)
-        assert reply.status == 500
-        assert "message must not be empty" in reply.problem
-    assert len(server.below("fix").messages) == 1
-
-
-def test_blanks_around_a_message_are_left_out(server, place):
-    start_scripted(server, place, *ECHO)
-    client = server.below("fix")
-    client.wait_stable()
-    assert client.say(f"  {MESSAGE}\n").json == {"ok": True}
-    client.wait_stable()
-    assert client.contents[1] == MESSAGE
 
 
 def test_a_message_is_refused_while_the_program_works(server, place):
@@ -208,12 +189,17 @@ SHAPES = {
 }
 
 
-def test_a_message_of_another_shape_is_refused(server):
-    server.tmuxctl("new", "fix", "--", "cat")
+def test_a_message_that_is_empty_or_of_another_shape_is_refused(server):
+    server.new("fix", "cat")
+    for content in ("", " ", "\n\t "):
+        reply = server.below("fix").say(content)
+        assert reply.status == 500
+        assert "message must not be empty" in reply.problem
     for body, part in SHAPES.items():
         reply = server.below("fix").call("POST", "/message", body, Content_Type="application/json")
         assert reply.status == 422, body
         assert part in reply.problem
+    assert len(server.below("fix").messages) == 1
 
 
 def test_a_session_that_is_not_there_is_a_problem(server):
@@ -229,8 +215,8 @@ def test_a_session_that_is_not_there_is_a_problem(server):
 
 
 def test_raw_input_is_typed_as_it_is_and_is_no_message(server, place):
-    server.tmuxctl("new", "fix", "--", "sh", "-c", f"stty raw -echo; echo up; head -c 6 >{place}/got; exec cat")
-    server.tmuxctl("wait", "fix", "--text", "up", "--since", "screen")
+    server.new("fix", "sh", "-c", f"stty raw -echo; echo up; head -c 6 >{place}/got; exec cat")
+    server.operate("POST", "/fix/wait", text="up", since="screen")
     assert server.below("fix").say("\x1b[A\x03\r\0", "raw").json == {"ok": True}
     await_true(lambda: (place / "got").exists() and (place / "got").stat().st_size == 6)
     assert (place / "got").read_bytes() == b"\x1b[A\x03\r\0"
@@ -270,7 +256,7 @@ def test_events_tell_a_message_as_it_grows(server, place):
 
 
 def test_events_end_with_the_program(server, place):
-    server.tmuxctl("new", "fix", "--", "sh", "-c", "echo mark; read -r line; exit 3")
+    server.new("fix", "sh", "-c", "echo mark; read -r line; exit 3")
     client = server.below("fix")
     client.wait_stable()
     events, screens = client.events(), client.events("/internal/screen")
@@ -287,7 +273,7 @@ def test_events_end_with_the_program(server, place):
 
 
 def test_the_screen_is_told_whenever_it_changes(server, place):
-    server.tmuxctl("new", "fix", "--", "cat")
+    server.new("fix", "cat")
     client = server.below("fix")
     events = client.events("/internal/screen")
     assert events.next()["event"] == "screen"
@@ -298,7 +284,7 @@ def test_the_screen_is_told_whenever_it_changes(server, place):
 
 def test_the_server_stops_though_somebody_follows(serve, place):
     server = serve()
-    server.tmuxctl("new", "fix", "--", "cat")
+    server.new("fix", "cat")
     events, screens = server.below("fix").events(), server.below("fix").events("/internal/screen")
     events.next()
     screens.next()
@@ -311,7 +297,7 @@ def test_the_server_stops_though_somebody_follows(serve, place):
 
 
 def test_a_file_is_kept_below_the_session_and_goes_with_it(server, place):
-    server.tmuxctl("new", "fix", "--", "sh")
+    server.new("fix", "sh")
     data = os.urandom(3 << 20) + b"\r\n--limi\r\n"
     reply = server.below("fix").upload("notes.txt", data)
     assert reply.status == 200, reply.body
@@ -321,7 +307,7 @@ def test_a_file_is_kept_below_the_session_and_goes_with_it(server, place):
     assert path.read_bytes() == data
     assert path.stat().st_mode & 0o777 == 0o600
     assert server.below("fix").upload("notes.txt", data).json == reply.json
-    server.tmuxctl("kill", "fix")
+    server.operate("DELETE", "/fix")
     assert not path.exists()
 
 
@@ -341,7 +327,7 @@ NAMES = {
 
 
 def test_a_name_leads_nowhere_else(server, place):
-    folder = Path(server.tmuxctl("new", "fix", "--", "cat")["cwd"])
+    folder = Path(server.new("fix", "cat")["cwd"])
     for name, kept in NAMES.items():
         reply = server.below("fix").upload(name, b"data")
         if kept is None:
@@ -354,38 +340,27 @@ def test_a_name_leads_nowhere_else(server, place):
             assert not list(folder.glob(kept))
 
 
-def test_a_file_that_is_too_large_is_refused(server, place):
-    server.tmuxctl("new", "fix", "--", "cat")
+def test_a_file_and_all_files_of_a_session_have_a_largest_size(server):
+    server.new("fix", "cat")
     client = server.below("fix")
-    assert client.upload("large", b"x" * (10 << 20)).status == 200
+    first = Path(client.upload("large", b"x" * (10 << 20)).json["filePath"])
     for size in ((10 << 20) + 1, 12 << 20):
         reply = client.upload("larger", b"x" * size)
         assert reply.status == 400
         assert "10MB" in reply.problem
-
-
-def test_a_session_has_so_many_files_at_most(server):
-    server.tmuxctl("new", "fix", "--", "cat")
-    client = server.below("fix")
-    first = Path(client.upload("first", b"data").json["filePath"])
-    for number in range(199):
-        (first.parent / str(number)).touch()
-    assert client.upload("second", b"data").status == 507
-    (first.parent / "0").unlink()
-    assert client.upload("second", b"data").status == 200
-
-
-def test_the_files_of_a_session_have_so_many_bytes_at_most(server):
-    server.tmuxctl("new", "fix", "--", "cat")
-    client = server.below("fix")
-    first = Path(client.upload("first", b"data").json["filePath"])
     os.truncate(first, 199 << 20)
     assert client.upload("second", b"x" * (1 << 20)).status == 200
     assert client.upload("third", b"x").status == 507
+    os.truncate(first, 0)
+    for number in range(198):
+        (first.parent / str(number)).touch()
+    assert client.upload("third", b"x").status == 507
+    (first.parent / "0").unlink()
+    assert client.upload("third", b"x").status == 200
 
 
 def test_links_that_a_program_has_put_there_are_not_followed(server, place):
-    server.tmuxctl("new", "fix", "--", "cat")
+    server.new("fix", "cat")
     outside = place / "outside"
     outside.mkdir()
     (outside / "kept").write_text("before")
@@ -416,7 +391,7 @@ FORMS = {
 
 
 def test_a_form_without_a_file_is_refused(server):
-    server.tmuxctl("new", "fix", "--", "cat")
+    server.new("fix", "cat")
     for body, kind in FORMS.items():
         reply = server.below("fix").call("POST", "/upload", body, Content_Type=kind)
         assert reply.status == 422, body
@@ -430,7 +405,7 @@ def test_a_form_without_a_file_is_refused(server):
 def test_rights_and_sessions_of_a_token_hold(serve, place):
     server = serve("--agentapi", "fix")
     for name in ("fix", "other"):
-        server.tmuxctl("new", name, "--", "cat")
+        server.new(name, "cat")
     look = server.tmuxctl("token", "new", "look", "--right", "read")["token"]
     other = server.tmuxctl("token", "new", "other", "--session", "oth*")["token"]
     for base in ("", "/v1/sessions/fix/agentapi"):
@@ -450,12 +425,12 @@ def test_rights_and_sessions_of_a_token_hold(serve, place):
         ]
         assert [reply.status for reply in [*refused, client.upload("a", b"a")]] == [404] * 5
     assert ApiClient(server.port, "/v1/sessions/other/agentapi", other).say("a", "raw").status == 200
-    assert server.tmuxctl("screen", "fix")["text"] == ""
+    assert server.operate("GET", "/fix/screen")["text"] == ""
 
 
 def test_events_end_when_their_token_is_revoked(serve, place):
     server = serve("--agentapi", "fix")
-    server.tmuxctl("new", "fix", "--", "cat")
+    server.new("fix", "cat")
     token = server.tmuxctl("token", "new", "look", "--right", "read")["token"]
     client = ApiClient(server.port, "", token)
     events, screens = client.events(), client.events("/internal/screen")
@@ -484,12 +459,7 @@ def test_the_other_routes_stay_as_they_are(serve, place):
     paths = client.get("/openapi.json").json["paths"]
     assert {"/message", "/v1/sessions/{id}/agentapi/message", "/v1/sessions"} <= paths.keys()
     assert "/internal/screen" not in paths
+    described = paths["/message"]["post"]
+    assert sorted(described["requestBody"]["content"]["application/json"]["schema"]["required"]) == ["content", "type"]
+    assert "application/problem+json" in described["responses"]["default"]["content"]
     assert client.get("/nothing").json["error"]["reason"] == "no_path"
-
-
-def test_the_path_of_a_file_is_in_the_openapi_document_as_agentapi_has_it(serve, place):
-    server = serve("--no-token", "--agentapi", "fix")
-    described = ApiClient(server.port).get("/openapi.json").json["paths"]["/message"]["post"]
-    body = described["requestBody"]["content"]["application/json"]["schema"]
-    assert sorted(body["required"]) == ["content", "type"]
-    assert "application/problem+json" in json.dumps(described["responses"]["default"])
