@@ -145,6 +145,13 @@ def test_an_agent_with_an_input_box_is_given_a_message_whole(server, place):
     assert client.say(text).json == {"ok": True}
     client.wait_stable()
     assert client.contents[1:] == [text, "The end."]
+    assert client.say("tool true; say Done").json == {"ok": True}
+    client.wait_stable()
+    assert "Run this command?" in client.contents[-1]
+    assert "1. Yes" in client.contents[-1]
+    client.say("1", "raw")
+    await_true(lambda: client.contents[-1] == "Done")
+    assert len(client.messages) == 5
 
 
 def test_a_question_is_the_end_of_a_message_and_keys_answer_it(server, place):
@@ -215,11 +222,12 @@ def test_a_session_that_is_not_there_is_a_problem(server):
 
 
 def test_raw_input_is_typed_as_it_is_and_is_no_message(server, place):
-    server.new("fix", "sh", "-c", f"stty raw -echo; echo up; head -c 6 >{place}/got; exec cat")
+    server.new("fix", "sh", "-c", f"stty raw -echo; echo up; head -c 7 >{place}/got; exec cat")
     server.operate("POST", "/fix/wait", text="up", since="screen")
     assert server.below("fix").say("\x1b[A\x03\r\0", "raw").json == {"ok": True}
-    await_true(lambda: (place / "got").exists() and (place / "got").stat().st_size == 6)
-    assert (place / "got").read_bytes() == b"\x1b[A\x03\r\0"
+    assert server.below("fix").say("z", "raw").json == {"ok": True}
+    await_true(lambda: (place / "got").exists() and (place / "got").stat().st_size == 7)
+    assert (place / "got").read_bytes() == b"\x1b[A\x03\r\0z"
     assert [one["role"] for one in server.below("fix").messages] == ["agent"]
 
 
@@ -362,7 +370,7 @@ def test_a_file_and_all_files_of_a_session_have_a_largest_size(server):
 def test_links_that_a_program_has_put_there_are_not_followed(server, place):
     server.new("fix", "cat")
     outside = place / "outside"
-    outside.mkdir()
+    outside.mkdir(mode=0o700)
     (outside / "kept").write_text("before")
     first = Path(server.below("fix").upload("kept", b"data").json["filePath"])
     uploads = first.parent.parent

@@ -129,23 +129,43 @@ def format_asked(last_input: LastInput, history: int, pid: int) -> str:
 
 def read_last_answer(machine: Machine, pane: Pane) -> Output | None:
     """The answer of the last turn so far, of a program with an input box; None if the last input was no turn's."""
+    from tmuxctl.terminal.input.paste import LastInput
+
+    if not _has_input_box(machine, pane):
+        return None
+    asked, newest = machine.io.look(pane.name, (options.ASKED, options.INPUT)).values
+    asked_input, newest_input = LastInput.parse(asked.partition(":")[2]), LastInput.parse(newest)
+    # an input without text is keys, which may have answered questions of the same turn
+    if asked_input is None or newest_input is None or (newest_input.typed and newest_input.id != asked_input.id):
+        return None
+    return _read_so_far(machine, pane, asked)
+
+
+def read_turn_so_far(machine: Machine, pane: Pane) -> Output | None:
+    """The answer of the last turn so far, of a program with an input box, whatever was typed since; None if there was none."""
+    if not _has_input_box(machine, pane):
+        return None
+    return _read_so_far(machine, pane, *machine.io.look(pane.name, (options.ASKED,)).values)
+
+
+def _read_so_far(machine: Machine, pane: Pane, asked: str) -> Output | None:
     from tmuxctl.control.observation.observer import Observer
     from tmuxctl.terminal.input.paste import LastInput
 
-    profile = profile_of(machine, pane)
-    if profile is None or profile.submit.mode != "paste" or pane.dead:
-        return None
-    asked, newest = machine.io.look(pane.name, (options.ASKED, options.INPUT)).values
     history, _, text = asked.partition(":")
-    asked_input, newest_input = LastInput.parse(text), LastInput.parse(newest)
-    # an input without text is keys, which may have answered questions of the same turn
-    if asked_input is None or newest_input is None or (newest_input.typed and newest_input.id != asked_input.id):
+    asked_input = LastInput.parse(text)
+    if asked_input is None:
         return None
     observer = Observer(machine, pane)
     typed = GivenText(asked_input, asked_input.typed.decode("utf-8", "ignore"), int(history))
     found = find_agent_answer(machine, observer, typed, ended=False)
     text = screens.strip_escapes(found.text or (found.error or "" if found.source else ""))
     return Output(pane.name, text, finding.cursor_at(pane, observer.journal.end()), False, found.complete)
+
+
+def _has_input_box(machine: Machine, pane: Pane) -> bool:
+    profile = profile_of(machine, pane)
+    return profile is not None and profile.submit.mode == "paste" and not pane.dead
 
 
 def _answer_from_hooks(machine: Machine, observer: Observer, given: GivenText, ended: bool) -> AgentAnswer | None:

@@ -7,9 +7,9 @@ import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from tmuxctl.control.output.agent_answer import read_turn_so_far
 from tmuxctl.control.output.moments import History
 from tmuxctl.control.sessions import finding
-from tmuxctl.control.sessions.kept_profile import profile_of
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.surfaces.adapters.agentapi.screens import (
     Begin,
@@ -168,10 +168,8 @@ class MessageReader:
         end = self.history.journal.end()
         if end <= turn.end:
             return None
-        profile = profile_of(self.machine, self.history.pane)
-        if profile is not None and profile.submit.mode == "paste":
-            found: str = self._operate("read").text
-            return found or None
+        if so_far := read_turn_so_far(self.machine, self.history.pane):
+            return so_far.text or None
         if end - turn.end > LIVE_BYTES:
             return None
         more = self._operate("read", since=finding.cursor_at(self.history.pane, turn.end)).text
