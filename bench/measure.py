@@ -49,6 +49,7 @@ SUBJECTS = {
     "bad": "bad.measure",
     "mcp": "mcp_server.measure",
     "library": "library.measure",
+    "http": "http_server.measure",
 }
 RATIOS = ("hot", "onefile", "warm", "new", "ls200", "printing")
 TABLE = re.compile(r"(<!-- measured -->\n).*?(<!-- /measured -->)", re.DOTALL)

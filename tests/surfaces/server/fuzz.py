@@ -37,6 +37,7 @@ TMUXCTL = (sys.executable, "-m", "tmuxctl")
 
 def main(program: str, *options: str) -> int:
     """Run it; its exit status."""
+    program = os.path.abspath(program)
     with tempfile.TemporaryDirectory(prefix="tc-", dir="/tmp") as folder:
         home = Path(folder)
         (home / "run").mkdir(mode=0o700)
@@ -52,7 +53,13 @@ def main(program: str, *options: str) -> int:
             try:
                 assert server.stdout
                 address = server.stdout.readline().rpartition('"http')[2].partition('"')[0]
-                checks = ["--checks", ",".join(CHECKS), "--phases", "examples,coverage,fuzzing", "--continue-on-failure"]
+                checks = [
+                    "--checks",
+                    ",".join(CHECKS),
+                    "--phases",
+                    "examples,coverage,fuzzing",
+                    "--continue-on-failure",
+                ]
                 leave_out = ["--exclude-path-regex", "events|mcp", "--no-color", "--request-timeout", "30"]
                 url = f"http{address}/openapi.json"
                 done = subprocess.run([program, "run", url, *checks, *leave_out, *options], cwd=folder, env=env)

@@ -43,9 +43,8 @@ class ServeOperations(CommandLineOperations):
             "serve",
             "serve --listen 127.0.0.1:8765",
             "serve --show-token",
-            "serve --on-event https://example.org/hook --on-event 'notify-me'",
+            "serve --on-event 'cat >>events'",
             "serve --agentapi fix --listen 127.0.0.1:3284",
-            "serve --listen 0.0.0.0:8765 --tls-cert cert.pem --tls-key key.pem --allow-host build.example.org",
         ),
     )
     def serve(
