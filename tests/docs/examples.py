@@ -72,6 +72,7 @@ BEFORE: Mapping[str, str] = {
     "export build build.png --until mark:ready": "tmuxctl mark build ready",
     "status --follow": "tmuxctl new setup -- ./ask",
     "attach --next-asking": "tmuxctl new setup -- ./ask",
+    "token revoke laptop": "tmuxctl token new laptop",
     "watch --notify": "tmuxctl new db -- sqlite3 shop.db",
     "watch": "tmuxctl new db -- sqlite3 shop.db",
     "watch --state input": "tmuxctl new build -- sh -c 'read line'",

@@ -167,4 +167,7 @@ def _environment(home: Path) -> dict[str, str]:
     gone = ("TMUXCTL_SOCKET", "TMUXCTL_TIMEOUT", "XDG_STATE_HOME", "PS1", "TMUX", "NO_COLOR")
     kept = {name: value for name, value in os.environ.items() if name not in gone and not name.startswith("PYTEST")}
     path = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"
-    return {**kept, "PATH": path, "HOME": str(home), "SHELL": "/bin/bash", "TERM": "xterm-256color"}
+    runtime = home.parent / "run"
+    runtime.mkdir(mode=0o700, exist_ok=True)
+    own = {"HOME": str(home), "XDG_RUNTIME_DIR": str(runtime)}
+    return {**kept, **own, "PATH": path, "SHELL": "/bin/bash", "TERM": "xterm-256color"}

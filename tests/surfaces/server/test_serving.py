@@ -207,6 +207,19 @@ def test_a_terminal_carries_raw_bytes_both_ways(server):
         assert json.loads(message) == {"type": "exited", "exit_status": 3, "signal": None}
 
 
+def test_what_a_client_follows_ends_with_it(start_server, until):
+    server = start_server()
+    server.new("one", "cat")
+    stream = server.events("/v1/sessions/one/events")
+    stream.next()
+    with unix_connect(server.path, "ws://localhost/v1/sessions/one/terminal") as terminal:
+        terminal.recv(PATIENCE)
+        until(lambda: _under_way(server) == 2)
+    stream.close()
+    until(lambda: _under_way(server) == 0)
+    assert server.stop() == 0
+
+
 def test_a_terminal_goes_on_from_any_offset(server):
     server.new("one", "sh", "-c", "seq 1 2000; exec cat")
     server.post("/v1/sessions/one/wait", {"text": "^2000$", "since": "screen"})

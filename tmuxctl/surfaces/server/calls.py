@@ -71,16 +71,18 @@ class Calls:
                 return work()
 
         try:
-            if gone is None:
-                return await to_thread.run_sync(called, limiter=self.threads)
-            return await self._until_gone(called, gone, cancelled)
+            return await self._until_gone(called, gone or anyio.sleep_forever, cancelled)
         finally:
+            # also where our own task is cancelled: its thread would go on for ever
+            cancelled.set()
             self.running.discard(cancelled)
 
     async def _until_gone(self, called: Callable[[], T], gone: Gone, cancelled: Cancellation) -> T:
         async def watch() -> None:
-            await gone()
-            cancelled.set()
+            try:
+                await gone()
+            finally:
+                cancelled.set()
 
         found: list[T] = []
         failed: list[BaseException] = []

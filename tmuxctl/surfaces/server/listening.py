@@ -7,6 +7,7 @@ import errno
 import ipaddress
 import os
 import re
+import signal
 import socket
 import stat
 from collections.abc import Callable
@@ -233,11 +234,11 @@ class StoppingServer(uvicorn.Server):
             self.tell_started()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop at the first signal, and at once at the second. It is no failure: the signal is not raised again."""
-        self.force_exit = self.should_exit
+        """Stop at the first signal, within `stop_seconds`. It is no failure: the signal is not raised again."""
         self.should_exit = True
         if self.running_loop is not None:
-            self.running_loop.call_soon_threadsafe(self.tell_stopped)
+            with suppress(RuntimeError):
+                self.running_loop.call_soon_threadsafe(self.tell_stopped)
 
 
 def run_server(
@@ -266,4 +267,13 @@ def run_server(
         ssl_certfile=encryption.certificate if encryption else None,
         ssl_keyfile=encryption.key if encryption else None,
     )
-    StoppingServer(config, started, stopped).run(sockets)
+    server = StoppingServer(config, started, stopped)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # before uvicorn has its own handlers
+        signal.signal(number, server.handle_exit)
+    try:
+        server.run(sockets)
+    finally:
+        # whoever presses Ctrl-C again finds a server that ends already
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        stopped()

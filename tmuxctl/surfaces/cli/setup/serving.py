@@ -41,9 +41,9 @@ class ServeOperations(CommandLineOperations):
         group="Set up",
         examples=(
             "serve",
-            "serve --listen 127.0.0.1:8765",
+            "serve --listen 127.0.0.1:8766",
             "serve --show-token",
-            "serve --on-event 'cat >>events'",
+            "serve --on-event 'tee -a events'",
             "serve --agentapi fix --listen 127.0.0.1:3284",
         ),
     )

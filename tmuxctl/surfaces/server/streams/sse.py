@@ -81,7 +81,7 @@ async def stream_session(
                 from_thread.run(parts.put, format_event("error", {"error": to_json(error.to_json())}))
 
     async def tell_output() -> None:
-        await calls.in_thread(print_parts, _never)
+        await calls.in_thread(print_parts)
         await parts.put(None)
 
     async def tell_states() -> None:
@@ -109,8 +109,3 @@ async def stream_session(
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _never() -> None:
-    """A caller of which the task tells that it has gone away, by being cancelled."""
-    await asyncio.Event().wait()

@@ -50,7 +50,7 @@ class TerminalSocket:
         hello = {"type": "hello", "session": session.name, "id": session.id, "cols": session.cols, "rows": session.rows}
         await self.tell(hello | {"cursor": since})
         tasks = [
-            asyncio.create_task(self.calls.in_thread(partial(self._print, session.id, since), _never)),
+            asyncio.create_task(self.calls.in_thread(partial(self._print, session.id, since))),
             asyncio.create_task(self._take(session.id)),
             asyncio.create_task(self._type(session.id)),
         ]
@@ -137,8 +137,3 @@ class TerminalSocket:
             rights=self.request.access.rights,
             cancelled=current().cancelled,
         )
-
-
-async def _never() -> None:
-    """A client of which the task tells that it has gone away, by being cancelled."""
-    await asyncio.Event().wait()
