@@ -144,7 +144,7 @@ OPENED_ELSEWHERE = {
     "tmuxctl.surfaces.adapters.agentapi.uploads": "folders without following links, and new files in them",
     "tmuxctl.surfaces.cli.commands.command.write_to_files": "writes where the caller says",
     "tmuxctl.surfaces.cli.kept_code": "beside the files that Python keeps of each module, and as trusted; made anew",
-    "tmuxctl.surfaces.cli.setup.hook._write_event": "makes a new file",
+    "tmuxctl.terminal.launch.hooks.write_event": "makes a new file",
     "tmuxctl.surfaces.cli.editing.replacing._write_backup": "makes a new file",
     "tmuxctl.surfaces.cli.printing.output._drop_rest": "/dev/null",
     "tmuxctl.surfaces.cli.manual.reference.main": "our own documentation",

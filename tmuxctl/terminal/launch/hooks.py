@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
+import time
+from contextlib import suppress
+
+from tmuxctl.terminal.tmux import layout
+
+SESSION = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 FILE = "hook"
 """What the script is called in a session's `events` folder, where it writes."""
@@ -42,3 +50,40 @@ def event_file_name(event: str, pid: int, number: int) -> str:
     """What the file of an event is called, as the script calls it."""
     found = re.match(r"[A-Za-z0-9_-]+", event)
     return f"{found[0][:NAME_LENGTH] if found else NAMELESS}.{pid}.{number}"
+
+
+def is_events_folder(path: str) -> bool:
+    """Whether this is the `events` folder of a session of this user's: a variable may say anything."""
+    folder, name = os.path.split(path)
+    sessions, session = os.path.split(folder)
+    shaped = name == layout.EVENTS and SESSION.fullmatch(session) and os.path.basename(sessions) == layout.SESSIONS
+    plain = os.path.isabs(path) and os.path.normpath(path) == path
+    return bool(shaped) and plain and _is_own_folder(folder) and _is_own_folder(path)
+
+
+def _is_own_folder(path: str) -> bool:
+    """A folder, no link to one, of this user, that nobody else may write in."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return False
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
+
+
+def write_event(folder: str, event: str, payload: bytes) -> str:
+    """Put an event's file into a session's `events` folder, whole or not at all; returns its name. Of what comes with it
+    LIMIT bytes are kept. Raises OSError."""
+    name = event_file_name(event, os.getpid(), time.time_ns())
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(f".{name}", mode, 0o600, dir_fd=place), "wb") as file:
+            file.write(payload[:LIMIT])
+        os.rename(f".{name}", name, src_dir_fd=place, dst_dir_fd=place)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(f".{name}", dir_fd=place)
+        raise
+    finally:
+        os.close(place)
+    return name

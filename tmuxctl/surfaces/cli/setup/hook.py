@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import stat
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -12,8 +10,6 @@ from contextlib import suppress
 from tmuxctl.terminal.launch import hooks
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.untrusted import read_file
-
-SESSION = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 GENERATIONS = 64
 """How many parents are asked."""
@@ -30,7 +26,7 @@ def report_event(event: str, payload: bytes | None) -> str:
     if folder is None:
         return "this is not a session: no event was written"
     try:
-        return f"{folder}/{_write_event(folder, event, payload)}"
+        return f"{folder}/{hooks.write_event(folder, event, payload)}"
     except OSError as error:
         return f"{folder}: {error.strerror}"
 
@@ -45,7 +41,7 @@ def find_events_folder() -> str | None:
     named = (values.get("TMUXCTL_EVENTS", "") for _, values in near)
     ids = {values.get("TMUXCTL_SESSION", "") for _, values in near}
     return next(
-        (path for path in (*named, *_find_session_folders(near, ids)) if path and _is_events_folder(path)), None
+        (path for path in (*named, *_find_session_folders(near, ids)) if path and hooks.is_events_folder(path)), None
     )
 
 
@@ -115,44 +111,6 @@ def _read_word(path: str) -> str:
         return read_file(path, 32).decode("ascii", "replace").strip()
     except OSError:
         return ""
-
-
-def _is_events_folder(path: str) -> bool:
-    """Whether this is the `events` folder of a session of this user's: a variable may say anything."""
-    folder, name = os.path.split(path)
-    sessions, session = os.path.split(folder)
-    shaped = name == layout.EVENTS and SESSION.fullmatch(session) and os.path.basename(sessions) == layout.SESSIONS
-    plain = os.path.isabs(path) and os.path.normpath(path) == path
-    return bool(shaped) and plain and _is_own_folder(folder) and _is_own_folder(path)
-
-
-def _is_own_folder(path: str) -> bool:
-    """A folder, no link to one, of this user, that nobody else may write in."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022
-
-
-def _write_event(folder: str, event: str, payload: bytes) -> str:
-    """Put an event's file there, whole or not at all; returns its name."""
-    import time
-
-    name = hooks.event_file_name(event, os.getpid(), time.time_ns())
-    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        mode = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(f".{name}", mode, 0o600, dir_fd=place), "wb") as file:
-            file.write(payload[: hooks.LIMIT])
-        os.rename(f".{name}", name, src_dir_fd=place, dst_dir_fd=place)
-    except OSError:
-        with suppress(OSError):
-            os.unlink(f".{name}", dir_fd=place)
-        raise
-    finally:
-        os.close(place)
-    return name
 
 
 def _read_payload() -> bytes:
