@@ -100,6 +100,7 @@ class ServeOperations(CommandLineOperations):
     ) -> ServeOptions:
         try:
             from tmuxctl.surfaces.adapters.agentapi.routes import add_routes as add_agentapi
+            from tmuxctl.surfaces.adapters import agentpty
             from tmuxctl.surfaces.adapters.mcp_http import add_mcp
             from tmuxctl.surfaces.server import listening
             from tmuxctl.surfaces.server.serve import ServeOptions
@@ -126,6 +127,7 @@ class ServeOperations(CommandLineOperations):
             parts=(
                 add_mcp,
                 partial(add_agentapi, root=agentapi),
+                agentpty.add_routes,
                 partial(webhooks.tell_of_events, hooks=[webhooks.parse_webhook(one) for one in on_event]),
             ),
         )
