@@ -191,6 +191,7 @@ test-agents: $(VENV)/.dev
 	@$(SETUP) system $(AGENTS_NEEDS)
 	$(BIN)/python -m tests.agents.skill
 	$(BIN)/python -m tests.agents.mcp
+	$(BIN)/python -m tests.agents.agentpty
 	$(BIN)/python -m tests.agents $(AGENTS_ARGS)
 
 test-agents-full: $(VENV)/.dev

@@ -13,6 +13,19 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from agents.agentpty_examples import (
+    ASK_AGAIN,
+    ASK_FIRST,
+    ASK_NAMED,
+    ASK_WITH_COMMAND,
+    DEBUG,
+    DELETE,
+    LIST,
+    SHOW,
+    START,
+    START_DARING,
+    START_WITH_COMMAND,
+)
 from surfaces.server.agentpty_support import SCRIPT, PtyServer, prepare
 
 from tmuxctl.errors import Usage
@@ -20,64 +33,6 @@ from tmuxctl.surfaces.adapters.agentpty import AgentPtySettings
 
 Until = Callable[[Callable[[], Any]], Any]
 Serve = Callable[..., PtyServer]
-
-ASK_FIRST = r"""
-curl -s -X POST http://127.0.0.1:8765/ask \
-  -H "Content-Type: application/json" \
-  -d '{"message":"Say hello in one sentence.","timeout":120}'
-"""
-
-ASK_AGAIN = r"""
-curl -s -X POST http://127.0.0.1:8765/ask \
-  -H "Content-Type: application/json" \
-  -d '{"session_id":"c6e5...","message":"Now make it shorter.","timeout":120}'
-"""
-
-ASK_WITH_COMMAND = r"""
-curl -s -X POST http://127.0.0.1:8765/ask \
-  -H "Content-Type: application/json" \
-  -d '{
-    "session_id": "sonnet-demo",
-    "message": "Say hello in one sentence.",
-    "timeout": 120,
-    "command": ["claude", "--model", "sonnet"]
-  }'
-"""
-
-START = r"""
-curl -s -X POST http://127.0.0.1:8765/sessions \
-  -H "Content-Type: application/json" \
-  -d '{"session_id":"demo"}'
-"""
-
-ASK_NAMED = r"""
-curl -s -X POST http://127.0.0.1:8765/sessions/demo/ask \
-  -H "Content-Type: application/json" \
-  -d '{"message":"What directory are you in?","timeout":120}'
-"""
-
-START_WITH_COMMAND = r"""
-curl -s -X POST http://127.0.0.1:8765/sessions \
-  -H "Content-Type: application/json" \
-  -d '{
-    "session_id": "sonnet-demo",
-    "command": ["claude", "--model", "sonnet"]
-  }'
-"""
-
-START_DARING = r"""
-curl -s -X POST http://127.0.0.1:8765/sessions \
-  -H "Content-Type: application/json" \
-  -d '{
-    "session_id": "local-automation",
-    "command": ["claude", "--model", "sonnet", "--dangerously-skip-permissions"]
-  }'
-"""
-
-LIST = "curl -s http://127.0.0.1:8765/sessions"
-SHOW = "curl -s http://127.0.0.1:8765/sessions/demo"
-DEBUG = "curl -s http://127.0.0.1:8765/sessions/demo/debug"
-DELETE = "curl -s -X DELETE http://127.0.0.1:8765/sessions/demo"
 
 REPLY = ["session_id", "event", "text", "prompt_submitted", "duration_seconds", "output_tokens", "returncode"]
 HELLO = "You gave me 26 characters."
