@@ -66,6 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--settings", type=Path)
     parser.add_argument("--model")
+    parser.add_argument("--continue", action="store_true", dest="goes_on")
     parser.add_argument("--dangerously-skip-permissions", action="store_true")
     parser.add_argument("--untrusted", action="store_true", help="asks whether the folder is trusted")
     given = parser.parse_args()
