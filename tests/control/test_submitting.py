@@ -296,6 +296,7 @@ MODALS = {
     "first key": ("--modal-first-key",),
     "first key that clears": ("--modal-first-key", "--draft", "old"),
     "after paste": ("--modal-after-paste", "0"),
+    "late mark": ("--modal-first-key", "--late-mark"),
 }
 
 
@@ -324,6 +325,14 @@ def test_trust_is_given_only_by_name(agent: Agent, policy: str) -> None:
     with pytest.raises(errors.DecisionNeeded) as error:
         agent.ask("say 1 hello", decide=(policy,))
     assert (error.value.reason, agent.log("trusted"), agent.submitted) == ("trust", [], [])
+
+
+def test_an_option_is_chosen_that_the_program_has_marked_before_enter(agent: Agent) -> None:
+    agent.start("--modal-first-key", "--late-mark")
+    with pytest.raises(errors.DecisionNeeded):
+        agent.ask("say one")
+    agent.control.decide(agent.name, "deny")
+    assert (agent.log("trusted"), agent.log("distrusted")) == ([], ["Enter"])
 
 
 def test_a_dialog_that_is_decided_by_hand_leaves_nothing_that_is_glued_on(agent: Agent) -> None:

@@ -65,6 +65,9 @@ def options() -> argparse.Namespace:
         "--modal-first-key", action="store_true", help="the first key opens a dialog, and is lost in it"
     )
     parser.add_argument("--modal-after-paste", type=int, metavar="MS", help="a dialog opens so long after a paste")
+    parser.add_argument(
+        "--late-mark", action="store_true", help="Enter chooses what was marked before what it read at once"
+    )
     parser.add_argument("--ready-flash", type=int, default=0, help="looks ready so long after Enter")
     parser.add_argument("--clears-history", action="store_true", help="empties the terminal's history with each turn")
     parser.add_argument("--alternate", action="store_true", help="draws on the alternate screen")
@@ -87,7 +90,7 @@ class Agent:
         self.busy, self.bare = "", False
         self.turn: Iterator[float] | None = None
         self.menu: tuple[str, str, Callable[[bool, str], None]] | None = None
-        self.marked = 0
+        self.marked = self.drawn = 0
         self.given, self.before, self.said = "", ("", ""), ""
         self.message = 0
         self.later: list[tuple[float, Callable[[], Any]]] = []
@@ -111,6 +114,7 @@ class Agent:
             ready, _, _ = select.select([0], [], [], 0.03 if self.input == b"\x1b" else wait)
             if ready:
                 read = os.read(0, 65536)
+                self.drawn = self.marked
                 if self.vices.chunks and len(read) > 1 and not read.startswith(b"\x1b"):
                     self.typed(read.decode("utf-8", "surrogateescape"))
                     continue
@@ -270,7 +274,8 @@ class Agent:
             self.marked = (self.marked + (1 if key == "Down" else -1)) % count
             self.paint()
             return
-        chosen = self.marked + 1 if key == "Enter" else count if key == "Escape" else int(key) if key.isdigit() else 0
+        marked = self.drawn if self.vices.late_mark else self.marked
+        chosen = marked + 1 if key == "Enter" else count if key == "Escape" else int(key) if key.isdigit() else 0
         if 1 <= chosen <= count:
             self.menu = None
             then(chosen < count, key)

@@ -143,7 +143,7 @@ def give_answer(
     if not given.strip():
         return _give_default(machine, pane, asking, holder)
     if found := find_option(asking, given):
-        sending.press_keys(machine, pane, found.keys, holder)
+        press_option(machine, pane, found, holder)
         return found.id
     if asking.options:
         known = ", ".join(one.id for one in asking.options)
@@ -152,14 +152,23 @@ def give_answer(
     return given
 
 
+def press_option(machine: Machine, pane: Pane, option: Option, holder: LeaseHolder) -> LastInput:
+    """Press the keys that choose an option, each by itself: Claude Code takes Enter for the option that was marked before what
+    it reads at once, and so took `Down Enter` on `No, exit` for trust (measured)."""
+    return sending.press_keys(machine, pane, option.keys, holder, apart=True)
+
+
 def _give_default(machine: Machine, pane: Pane, asking: Asking, holder: LeaseHolder) -> str:
     """Answer with what Enter alone means; Usage where the question has options and no default."""
     if asking.options and asking.default is None:
         known = ", ".join(one.id for one in asking.options)
         raise Usage(f"{pane.name} asks a question without a default", reason="bad_option", hint=f"it takes: {known}")
     chosen = find_option(asking, asking.default) if asking.default and asking.options else None
-    sending.press_keys(machine, pane, chosen.keys if chosen else ("Enter",), holder)
-    return chosen.id if chosen else ""
+    if chosen is None:
+        sending.press_keys(machine, pane, ("Enter",), holder)
+        return ""
+    press_option(machine, pane, chosen, holder)
+    return chosen.id
 
 
 def find_option(asking: Asking, answer: str) -> Option | None:

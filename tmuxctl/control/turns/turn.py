@@ -567,7 +567,7 @@ class _Turn:
     def _give(self, asking: Asking | None, option: Option | None, answer: str | bytes | None) -> LastInput | None:
         """Press an option's keys, or give the answer of `choose` as `decide` does; the input that it was."""
         if option is not None:
-            return sending.press_keys(self.machine, self.pane, option.keys, self.leases.holder)
+            return deciding.press_option(self.machine, self.pane, option, self.leases.holder)
         assert asking is not None
         from tmuxctl.control.output import printed
 
