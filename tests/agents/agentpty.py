@@ -282,6 +282,10 @@ def trust(laboratory: Laboratory) -> Iterator[str]:
 
     forget()
     yield from broken("not trusted", reason(laboratory.ask("new", "no")), "trust")
+    laboratory.tmuxctl("decide", "new", "deny", "--wait")
+    yield from broken(
+        "denied", (laboratory.get("new")["alive"], json.loads(settings.read_text())["projects"]), (False, {})
+    )
     laboratory.delete("new")
     forget()
     laboratory.serve(AGENTPTY_AUTO_TRUST_WORKSPACE="true")
