@@ -36,6 +36,7 @@ from tmuxctl.terminal.tmux import layout
 from tmuxctl.terminal.tmux.journal import Cursor, format_cursor, parse_cursor
 from tmuxctl.untrusted import parse_json
 from tmuxctl.value import Value, changed
+from tmuxctl.vocabulary import InputKind
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -272,7 +273,17 @@ class AgentPty:
                 raise
             made = await self.operate(call, "show", {"session": name})
             _refuse_command(made, command)
-        return made
+            return made
+        question = made.status.asking
+        if not (
+            self.settings.trusts and question and question.kind is InputKind.TRUST and "write" in call.access.rights
+        ):
+            return made
+        # behind its question Claude Code starts for some seconds, in which it would take no message
+        trusted = {"session": made.id, "option": "allow", "id": question.id, "wait": True}
+        await self.operate(call, "decide", trusted)
+        ready: Session = await self.operate(call, "show", {"session": made.id})
+        return ready
 
     @contextmanager
     def _only_turn(self, name: str) -> Iterator[None]:
@@ -294,8 +305,6 @@ class AgentPty:
             about = f"a turn of {session.name} timed out: it needs recovery"
             raise Conflict(about, reason="needs_recovery", hint=hint)
         arguments: dict[str, Any] = {"session": session.id, "text": message, "timeout": timeout}
-        if self.settings.trusts:
-            arguments["decide"] = ["trust=allow"]
         try:
             answer: Answer = await self.operate(call, "ask", arguments)
         except TmuxctlError as error:
