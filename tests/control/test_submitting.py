@@ -335,6 +335,16 @@ def test_an_option_is_chosen_that_the_program_has_marked_before_enter(agent: Age
     assert (agent.log("trusted"), agent.log("distrusted")) == ([], ["Enter"])
 
 
+def test_nothing_is_chosen_where_the_mark_does_not_move(agent: Agent) -> None:
+    agent.start("--modal-first-key", "--stuck-mark")
+    with pytest.raises(errors.DecisionNeeded):
+        agent.ask("say one")
+    with pytest.raises(errors.Conflict) as error:
+        agent.control.decide(agent.name, "deny")
+    assert (error.value.reason, agent.log("trusted"), agent.log("distrusted")) == ("not_marked", [], [])
+    assert agent.control.decide(agent.name, "allow").option == "allow"
+
+
 def test_a_dialog_that_is_decided_by_hand_leaves_nothing_that_is_glued_on(agent: Agent) -> None:
     agent.start("--modal-after-paste", "0")
     with pytest.raises(errors.DecisionNeeded):

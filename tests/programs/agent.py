@@ -68,6 +68,7 @@ def options() -> argparse.Namespace:
     parser.add_argument(
         "--late-mark", action="store_true", help="Enter chooses what was marked before what it read at once"
     )
+    parser.add_argument("--stuck-mark", action="store_true", help="no key moves the mark of a menu")
     parser.add_argument("--ready-flash", type=int, default=0, help="looks ready so long after Enter")
     parser.add_argument("--clears-history", action="store_true", help="empties the terminal's history with each turn")
     parser.add_argument("--alternate", action="store_true", help="draws on the alternate screen")
@@ -271,7 +272,8 @@ class Agent:
         kind, _, then = self.menu
         count = len(MENUS[kind][1])
         if key in ("Up", "Down"):
-            self.marked = (self.marked + (1 if key == "Down" else -1)) % count
+            step = 0 if self.vices.stuck_mark else 1 if key == "Down" else -1
+            self.marked = (self.marked + step) % count
             self.paint()
             return
         marked = self.drawn if self.vices.late_mark else self.marked

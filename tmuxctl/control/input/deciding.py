@@ -28,6 +28,9 @@ ANY = ("allow", "deny")
 """Decisions that stand alone, for any question."""
 STOP = "stop"
 
+ARROWS = frozenset(("Up", "Down", "Left", "Right"))
+"""Keys that move the mark of a menu."""
+
 
 def decide(
     machine: Machine,
@@ -143,7 +146,7 @@ def give_answer(
     if not given.strip():
         return _give_default(machine, pane, asking, holder)
     if found := find_option(asking, given):
-        press_option(machine, pane, found, holder)
+        press_option(machine, pane, asking, found, holder)
         return found.id
     if asking.options:
         known = ", ".join(one.id for one in asking.options)
@@ -152,10 +155,52 @@ def give_answer(
     return given
 
 
-def press_option(machine: Machine, pane: Pane, option: Option, holder: LeaseHolder) -> LastInput:
-    """Press the keys that choose an option, each by itself: Claude Code takes Enter for the option that was marked before what
-    it reads at once, and so took `Down Enter` on `No, exit` for trust (measured)."""
-    return sending.press_keys(machine, pane, option.keys, holder, apart=True)
+def press_option(machine: Machine, pane: Pane, asking: Asking, option: Option, holder: LeaseHolder) -> LastInput:
+    """Press the keys that choose an option; where the program marks one, the last key only once the mark is seen at it.
+
+    Claude Code takes Enter for the option that was marked before what it reads at once, and so took `Down Enter` on
+    `No, exit` for trust (measured; a pause between the two is not enough on a busy machine). Conflict `not_marked` where the
+    mark does not come there: nothing was chosen.
+    """
+    *moves, last = option.keys
+    if not moves or not ARROWS.issuperset(moves):
+        return sending.press_keys(machine, pane, option.keys, holder)
+    moved = sending.press_keys(machine, pane, tuple(moves), holder, apart=True)
+    if find_marked(asking, last) is not None:
+        _await_mark(machine, pane, asking, option, last)
+    return sending.press_keys(machine, pane, (last,), holder, continued=moved)
+
+
+def find_marked(asking: Asking, last: str) -> str | None:
+    """The id of the option that is marked: the key that takes it is the only one for it."""
+    return next((one.id for one in asking.options if one.keys == (last,)), None)
+
+
+def _is_same_menu(shown: Asking, asking: Asking) -> bool:
+    """Whether a menu is the same but for its mark, which is part of a question's id."""
+    (one, other) = ([(option.id, option.label) for option in found.options] for found in (shown, asking))
+    return (shown.kind, shown.question, one) == (asking.kind, asking.question, other)
+
+
+def _await_mark(machine: Machine, pane: Pane, asking: Asking, option: Option, last: str) -> None:
+    """Wait until this option is the marked one of the question."""
+    from tmuxctl.control.observation.observer import Observer
+    from tmuxctl.control.observation.observing import StabilityTracker
+
+    tracker = StabilityTracker(machine, Observer(machine, pane), None)
+    began = tracker.clock.monotonic()
+    while tracker.clock.monotonic() - began < machine.timing.input.question_gone_seconds:
+        tracker.observe()
+        shown = tracker.verdict.asking
+        if shown and _is_same_menu(shown, asking) and find_marked(shown, last) == option.id:
+            return
+        current().check()
+        tracker.clock.sleep(tracker.seconds_until_due())
+    raise Conflict(
+        f"{pane.name} does not mark {option.id}: nothing was chosen",
+        reason="not_marked",
+        hint=f"look at it: tmuxctl screen {pane.name}",
+    )
 
 
 def _give_default(machine: Machine, pane: Pane, asking: Asking, holder: LeaseHolder) -> str:
@@ -167,7 +212,7 @@ def _give_default(machine: Machine, pane: Pane, asking: Asking, holder: LeaseHol
     if chosen is None:
         sending.press_keys(machine, pane, ("Enter",), holder)
         return ""
-    press_option(machine, pane, chosen, holder)
+    press_option(machine, pane, asking, chosen, holder)
     return chosen.id
 
 

@@ -566,9 +566,9 @@ class _Turn:
 
     def _give(self, asking: Asking | None, option: Option | None, answer: str | bytes | None) -> LastInput | None:
         """Press an option's keys, or give the answer of `choose` as `decide` does; the input that it was."""
-        if option is not None:
-            return deciding.press_option(self.machine, self.pane, option, self.leases.holder)
         assert asking is not None
+        if option is not None:
+            return deciding.press_option(self.machine, self.pane, asking, option, self.leases.holder)
         from tmuxctl.control.output import printed
 
         text, secret = (None, answer) if isinstance(answer, bytes) else (answer, None)
