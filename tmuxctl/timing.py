@@ -96,6 +96,7 @@ class InputTiming(Value):
     escape_seconds: float = 0.1
     """The pause after Escape: without one programs take it and the next key for Meta and that key. Also the pause between the
     keys that empty an editor: some take what they read at once for text (Ink without bracketed paste, measured)."""
+    mark_seconds: float = 0.5  # how long the mark of a menu may take to move before it is moved once more
     question_gone_seconds: float = 3.0
     """How long a question that was answered may stay before the decision is told as it stands."""
 

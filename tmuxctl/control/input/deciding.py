@@ -156,19 +156,51 @@ def give_answer(
 
 
 def press_option(machine: Machine, pane: Pane, asking: Asking, option: Option, holder: LeaseHolder) -> LastInput:
-    """Press the keys that choose an option; where the program marks one, the last key only once the mark is seen at it.
+    """Press the keys that choose an option; where the program marks one, the last key only once the mark is seen to stay at it.
 
     Claude Code takes Enter for the option that was marked before what it reads at once, and so took `Down Enter` on
-    `No, exit` for trust (measured; a pause between the two is not enough on a busy machine). Conflict `not_marked` where the
-    mark does not come there: nothing was chosen.
+    `No, exit` for trust; a later version puts the mark back a moment after the first key (measured). Conflict `not_marked`
+    where the mark does not come there: nothing was chosen.
     """
     *moves, last = option.keys
     if not moves or not ARROWS.issuperset(moves):
         return sending.press_keys(machine, pane, option.keys, holder)
     moved = sending.press_keys(machine, pane, tuple(moves), holder, apart=True)
     if find_marked(asking, last) is not None:
-        _await_mark(machine, pane, asking, option, last)
+        _move_mark(machine, pane, asking, option, holder, moved)
     return sending.press_keys(machine, pane, (last,), holder, continued=moved)
+
+
+def _move_mark(
+    machine: Machine, pane: Pane, asking: Asking, option: Option, holder: LeaseHolder, moved: LastInput
+) -> None:
+    """Wait until this option stays the marked one, and move the mark once more where it stays elsewhere."""
+    from tmuxctl.control.observation.observer import Observer
+    from tmuxctl.control.observation.observing import StabilityTracker
+
+    tracker, last = StabilityTracker(machine, Observer(machine, pane), None), option.keys[-1]
+    began = pressed = tracker.clock.monotonic()
+    timing = machine.timing.input
+    while tracker.clock.monotonic() - began < timing.question_gone_seconds:
+        stays = tracker.observe()
+        shown = tracker.verdict.asking
+        if stays and shown and _is_same_menu(shown, asking):
+            settled = tracker.clock.monotonic() - pressed > timing.mark_seconds
+            if find_marked(shown, last) == option.id:
+                # what is not to be given by mistake is given once the program has had time to draw its dialog again
+                if settled or not asking.kind.traits.explicit:
+                    return
+            elif settled:
+                wanted = next(one for one in shown.options if one.id == option.id)
+                pressed = tracker.clock.monotonic()
+                sending.press_keys(machine, pane, wanted.keys[:-1], holder, continued=moved, apart=True)
+        current().check()
+        tracker.clock.sleep(tracker.seconds_until_due())
+    raise Conflict(
+        f"{pane.name} does not mark {option.id}: nothing was chosen",
+        reason="not_marked",
+        hint=f"look at it: tmuxctl screen {pane.name}",
+    )
 
 
 def find_marked(asking: Asking, last: str) -> str | None:

@@ -305,6 +305,9 @@ class AgentPty:
             about = f"a turn of {session.name} timed out: it needs recovery"
             raise Conflict(about, reason="needs_recovery", hint=hint)
         arguments: dict[str, Any] = {"session": session.id, "text": message, "timeout": timeout}
+        if self.settings.trusts:
+            # the question may have come late
+            arguments["decide"] = ["trust=allow"]
         try:
             answer: Answer = await self.operate(call, "ask", arguments)
         except TmuxctlError as error:
