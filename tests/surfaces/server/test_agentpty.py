@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -61,7 +62,11 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PtyServer]:
     prepare(place)
     server = PtyServer(place, HOME=f"{place}", TMUX_TMPDIR=f"{place}", XDG_STATE_HOME=f"{place}", TMUXCTL_SOCKET="t")
     yield server
+    for one in server.call("GET", "/sessions")["sessions"]:
+        # a test that failed
+        server.call("DELETE", f"/sessions/{one['session_id']}")
     server.stop()
+    subprocess.run(["tmux", "-L", "t", "kill-server"], env={**os.environ, "TMUX_TMPDIR": f"{place}"}, check=False)
     shutil.rmtree(place)
 
 
