@@ -214,27 +214,6 @@ def _is_same_menu(shown: Asking, asking: Asking) -> bool:
     return (shown.kind, shown.question, one) == (asking.kind, asking.question, other)
 
 
-def _await_mark(machine: Machine, pane: Pane, asking: Asking, option: Option, last: str) -> None:
-    """Wait until this option is the marked one of the question."""
-    from tmuxctl.control.observation.observer import Observer
-    from tmuxctl.control.observation.observing import StabilityTracker
-
-    tracker = StabilityTracker(machine, Observer(machine, pane), None)
-    began = tracker.clock.monotonic()
-    while tracker.clock.monotonic() - began < machine.timing.input.question_gone_seconds:
-        tracker.observe()
-        shown = tracker.verdict.asking
-        if shown and _is_same_menu(shown, asking) and find_marked(shown, last) == option.id:
-            return
-        current().check()
-        tracker.clock.sleep(tracker.seconds_until_due())
-    raise Conflict(
-        f"{pane.name} does not mark {option.id}: nothing was chosen",
-        reason="not_marked",
-        hint=f"look at it: tmuxctl screen {pane.name}",
-    )
-
-
 def _give_default(machine: Machine, pane: Pane, asking: Asking, holder: LeaseHolder) -> str:
     """Answer with what Enter alone means; Usage where the question has options and no default."""
     if asking.options and asking.default is None:
