@@ -12,6 +12,8 @@ from programs import LINES, PYTHON, SHELL, program
 
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, NotFound, Usage
+from tmuxctl.timing import TIMING
+from tmuxctl.value import changed
 
 
 def text(output: Any) -> str:
@@ -143,6 +145,19 @@ def test_output_can_be_followed_to_the_programs_end(control: Control, held: Held
             held.go()
     assert "".join(part.text for part in parts).split() == ["one", "two", "three"]
     assert all(not part.complete for part in parts)
+
+
+@pytest.mark.on("tmux")
+def test_what_is_followed_may_get_another_name(control: Control, another: Callable[..., Control], held: Held) -> None:
+    reader = another(timing=changed(TIMING, wait=changed(TIMING.wait, follow_seconds=0.01)))
+    # silent long enough for it to be looked whether the session is there
+    control.new("t", ("sh", "-c", f"echo one; {held.words}; sleep 0.3; echo two; exit 0"), wait=False)
+    following: Any = reader.read("t", follow=True, since="screen")
+    parts = [next(following).text]
+    control.rename("t", "u")
+    held.go()
+    parts += [part.text for part in following]
+    assert "".join(parts).split() == ["one", "two"]
 
 
 @pytest.mark.on("memory", "tmux")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,9 @@ ECHO_BYTES = 1 << 14
 
 PART = 1 << 20
 """Bytes of a journal that are read at once."""
+
+DATA_PART = 1 << 18
+"""The same for a reader that is given them as they are."""
 
 
 def read(machine: Machine, session: str, *, since: str | None, follow: bool, raw: bool) -> Output | Iterator[Output]:
@@ -152,9 +155,11 @@ def read_last_input(machine: Machine, pane: Pane) -> LastInput | None:
 def _output(
     machine: Machine, pane: Pane, journal: Journal, start: int, *, follow: bool, raw: bool
 ) -> Output | Iterator[Output]:
+    pieces = current().pieces
+    if follow and raw and pieces == "data":
+        return _follow_data(machine, pane, journal, start, current())
     if follow:
         return follow_output(machine, pane, journal, start, raw, current())
-    pieces = current().pieces
     if pieces:
         return Pieces(_read_pieces(pane, journal, start, text=not raw or pieces == "text", data=raw))
     found = join_pieces(_read_pieces(pane, journal, start, text=True, data=False))
@@ -221,18 +226,13 @@ def follow_output(
 
     pieces: list[str] = []
     lines = Lines(pane.cols, pane.rows, sink=pieces.append, tmux=pane.tmux)
-    begun = 0
-    with closing(machine.transport.watch([journal.folder], pane.pid or None)) as watch:
-        while True:
-            finished = journal.finished() or (pane.dead and not pane.pid)
-            part = journal.read(start, PART)
-            start = part.end
-            last = finished and not part.data
+    with closing(_follow_slices(machine, pane, journal, start, call, PART)) as slices:
+        for part, last in slices:
             cut = len(part.data) if raw else part.data.rfind(b"\n") + 1
             lines.feed(part.data[:cut])
             if cut or last:
                 lines.finish()
-                lines, begun = Lines(pane.cols, pane.rows, sink=pieces.append, tmux=pane.tmux).go_on(lines), 0
+                lines = Lines(pane.cols, pane.rows, sink=pieces.append, tmux=pane.tmux).go_on(lines)
             if cut or pieces or part.truncated:
                 # a line without end comes in pieces, each without what may still change
                 text = screens.strip_escapes("".join(pieces))
@@ -240,16 +240,39 @@ def follow_output(
                 yield Output(
                     pane.name,
                     text + "\n" if text and part.data[:cut].endswith(b"\n") else text,
-                    finding.cursor_at(pane, start - (len(part.data) - cut)),
+                    finding.cursor_at(pane, part.end - (len(part.data) - cut)),
                     part.truncated,
                     complete=False,
                     data=part.data if raw else b"",
                 )
             lines.feed(part.data[cut:])
-            begun += len(part.data) - cut
+
+
+def _follow_data(machine: Machine, pane: Pane, journal: Journal, start: int, call: Call) -> Iterator[Output]:
+    """The bytes of the output as they come, without their text, which takes most of the time, and in parts of which many may
+    be held for slow readers."""
+    with closing(_follow_slices(machine, pane, journal, start, call, DATA_PART)) as slices:
+        for part, _ in slices:
+            if part.data or part.truncated:
+                cursor = finding.cursor_at(pane, part.end)
+                yield Output(pane.name, "", cursor, part.truncated, complete=False, data=part.data)
+
+
+def _follow_slices(
+    machine: Machine, pane: Pane, journal: Journal, start: int, call: Call, most: int
+) -> Generator[tuple[JournalSlice, bool], None, None]:
+    """The journal from an offset on, and on as it grows, in slices of at most so many bytes, each with whether it is the last;
+    that one is empty. Without a last one if the session is gone; the caller's giving up is raised."""
+    with closing(machine.transport.watch([journal.folder], pane.pid or None)) as watch:
+        while True:
+            finished = journal.finished() or (pane.dead and not pane.pid)
+            part = journal.read(start, most)
+            start = part.end
+            last = finished and not part.data
+            yield part, last
             if part.data:
                 continue
-            if last and not begun:
+            if last:
                 return
             call.check()
             if not watch.wait(machine.timing.wait.follow_seconds) and _is_gone(machine, pane):
@@ -258,11 +281,13 @@ def follow_output(
 
 def _is_gone(machine: Machine, pane: Pane) -> bool:
     try:
-        return server.read_pane(machine.io, pane.name).id != pane.id
+        if server.read_pane(machine.io, pane.name).id == pane.id:
+            return False
     except (NotFound, Unreachable) as error:
         if error.reason == "backend_timeout":
             raise
-        return True
+    # it may have another name by now
+    return all(one.id != pane.id for one in finding.list_panes(machine))
 
 
 def _offset_of_last_lines(journal: Journal, count: int) -> int:
