@@ -124,8 +124,8 @@ async def _sweep(served: Served) -> None:
         await asyncio.sleep(TIMING.http.sweep_seconds)
         try:
             await served.calls.in_thread(served.hub.forget_gone)
-        except TmuxctlError:
-            # tmux does not answer now: it is asked again
+        except (TmuxctlError, OSError):
+            # tmux does not answer now, or no descriptor is left: it is asked again
             continue
 
 

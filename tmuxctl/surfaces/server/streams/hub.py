@@ -137,8 +137,8 @@ class EventHub:
                 with under(Call("", cancelled=self._over)):
                     for event in self.control.watch(()):
                         self._change(event)
-            except TmuxctlError:
-                # no server yet, or it was lost: its sessions come with the next one
+            except (TmuxctlError, OSError):
+                # no server yet, or it was lost: its sessions come with the next one; or no descriptor was left
                 self._over.wait(TIMING.http.retry_seconds)
             if self._over.is_set():
                 return
