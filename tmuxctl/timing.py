@@ -298,6 +298,19 @@ class AgentApiTiming(Value):
     fresh_seconds: float = 0.1  # how long messages that were read are told again
 
 
+class RawTerminalTiming(Value):
+    """Raw bytes between a session's terminal and a client of the server."""
+
+    drained_seconds: float = 0.002
+    """A terminal with nothing unread at two moments so far apart has handed all to its program: what tmux still holds comes to
+    it in less."""
+    pause_seconds: float = 0.001  # the pause before a terminal is looked at again whose program has not read all
+    rare_pause_seconds: float = 0.05  # the longest one: it is doubled each time
+    hold_seconds: float = 0.1  # how long input waits before it is tried again where a person types, or another writer
+    hangup_seconds: float = 0.5  # how often it is looked whether a client that sends no more has gone away
+    end_seconds: float = 1.0  # how long a client may take to close its end after the end of the output
+
+
 class AssertionTiming(Value):
     """Assertions of the pytest plugin."""
 
@@ -329,6 +342,7 @@ class Timing(Value):
     serving: ServingTiming = ServingTiming()
     http: HttpTiming = HttpTiming()
     agentapi: AgentApiTiming = AgentApiTiming()
+    raw_terminal: RawTerminalTiming = RawTerminalTiming()
     assertion: AssertionTiming = AssertionTiming()
 
 

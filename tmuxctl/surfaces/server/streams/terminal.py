@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from anyio import from_thread
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from tmuxctl.errors import TmuxctlError, Usage
-from tmuxctl.operations import current, to_json
+from tmuxctl.operations import to_json
 from tmuxctl.surfaces.server.calls import Calls, Request
 from tmuxctl.surfaces.server.routes import to_text
+from tmuxctl.surfaces.server.streams.raw_terminal import RawTerminal
 from tmuxctl.untrusted import parse_json
 
 if TYPE_CHECKING:
     from tmuxctl.model import Session
-    from tmuxctl.results import Output
 
 TYPED_BYTES = 1 << 16
 """Bytes that are typed at once: what came while the last ones were typed."""
@@ -33,7 +31,7 @@ INPUT_BYTES = 1 << 20
 MESSAGE_CHARS = 4096
 """Characters of a text message from the client."""
 
-POLICY_VIOLATION, NORMAL, TRY_AGAIN = 1008, 1000, 1013
+POLICY_VIOLATION, NORMAL = 1008, 1000
 """Status codes of RFC 6455, 7.4.1, and of its registry."""
 
 
@@ -42,17 +40,18 @@ class TerminalSocket:
 
     def __init__(self, socket: WebSocket, calls: Calls, request: Request, holds: Callable[[], bool]) -> None:
         self.socket, self.calls, self.request, self.holds = socket, calls, request, holds
-        self.typed: asyncio.Queue[bytes] = asyncio.Queue(64)
+        self.typed: asyncio.Queue[bytes] = asyncio.Queue(INPUT_BYTES // TYPED_BYTES)
 
     async def run(self, session: Session, since: str) -> None:
         """Serve the client until it goes away, the session ends, or its token is revoked."""
         await self.socket.accept()
         hello = {"type": "hello", "session": session.name, "id": session.id, "cols": session.cols, "rows": session.rows}
         await self.tell(hello | {"cursor": since})
+        raw = RawTerminal(self.calls, self.request, session.id)
         tasks = [
-            asyncio.create_task(self.calls.in_thread(partial(self._print, session.id, since))),
+            asyncio.create_task(raw.print_to(since, self.socket.send_bytes, self._tell_gap)),
             asyncio.create_task(self._take(session.id)),
-            asyncio.create_task(self._type(session.id)),
+            asyncio.create_task(self._type(raw)),
         ]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -83,15 +82,8 @@ class TerminalSocket:
         await self.tell({"type": "exited", **ended})
         await self.socket.close(NORMAL)
 
-    def _print(self, session: str, since: str) -> None:
-        """Send what the session prints, in a thread: a slow client holds up this thread, and the journal keeps the rest."""
-        arguments = {"session": session, "since": since, "follow": True, "raw": True}
-        output: Output
-        for output in self.calls.operate_here(self.request, "read", arguments):
-            if output.truncated:
-                from_thread.run(self.tell, {"type": "truncated", "cursor": output.cursor})
-            if output.data:
-                from_thread.run(self.socket.send_bytes, output.data)
+    async def _tell_gap(self, cursor: str) -> None:
+        await self.tell({"type": "truncated", "cursor": cursor})
 
     async def _take(self, session: str) -> None:
         """Take what the client sends."""
@@ -104,7 +96,8 @@ class TerminalSocket:
                 return
             if data := message.get("bytes"):
                 self.request.access.demand("write", "typing")
-                await self.typed.put(data)
+                for begin in range(0, len(data), TYPED_BYTES):
+                    await self.typed.put(data[begin : begin + TYPED_BYTES])
             elif text := message.get("text"):
                 await self._obey(session, text)
 
@@ -119,21 +112,10 @@ class TerminalSocket:
         size = f"{told.get('cols')}x{told.get('rows')}"
         await self.calls.operate(self.request, "resize", {"session": session, "size": size})
 
-    async def _type(self, session: str) -> None:
+    async def _type(self, raw: RawTerminal) -> None:
         """Type what was taken, in order: all that has come while the last was typed at once."""
         while True:
             data = await self.typed.get()
             while len(data) < TYPED_BYTES and not self.typed.empty():
                 data += self.typed.get_nowait()
-            for begin in range(0, len(data), TYPED_BYTES):
-                await self.calls.in_thread(partial(self._type_bytes, session, data[begin : begin + TYPED_BYTES]))
-
-    def _type_bytes(self, session: str, data: bytes) -> None:
-        # keys of a password are typed where nobody can read along
-        given = {"session": session, "text": data, "enter": False, "multiline": True}
-        self.calls.control.call(
-            "send",
-            given | {"insecure": self.request.access.private},
-            rights=self.request.access.rights,
-            cancelled=current().cancelled,
-        )
+            await raw.type(data)
