@@ -81,6 +81,8 @@ def typed(capsys: pytest.CaptureFixture[str], place: Any) -> Iterator[Typed]:
         ("new -s db", "new db"),
         ("new -d -s db -- sqlite3 -batch", "new db -- sqlite3 -batch"),
         ("new -ds db -- sqlite3", "new db -- sqlite3"),
+        ("new db --default-cwd /tmp --default-shell 'bash -l'", "new db --cwd /tmp -- bash -l"),
+        ("new db --default-cwd /tmp --default-shell bash --cwd / -- make", "new db --cwd / -- make"),
         ("exec -t build -- make -j4", "exec build -- make -j4"),
         ("wait -t db --timeout 5min", "wait db --timeout 5min"),
         ("wait db --text -t", "wait db --text=-t"),

@@ -19,7 +19,7 @@ from tmuxctl.operations import to_json
 from tmuxctl.surfaces.server import pages, routes
 from tmuxctl.surfaces.server.admission.access import CallerAccess
 from tmuxctl.surfaces.server.admission.guard import PRINCIPAL, AdmissionRules, RequestGuard, describe_error
-from tmuxctl.surfaces.server.calls import Calls
+from tmuxctl.surfaces.server.calls import NO_DEFAULTS, Calls, NewDefaults
 from tmuxctl.surfaces.server.logs import AuditLog, RequestLog
 from tmuxctl.surfaces.server.metrics import MEDIA_TYPE, Metrics
 from tmuxctl.surfaces.server.streams import recordings, sse
@@ -78,12 +78,17 @@ Part = Callable[[FastAPI, Served], Any]
 
 
 def make_server(
-    control: Control, rules: AdmissionRules, *, log: RequestLog | None = None, parts: tuple[Part, ...] = ()
+    control: Control,
+    rules: AdmissionRules,
+    *,
+    log: RequestLog | None = None,
+    parts: tuple[Part, ...] = (),
+    defaults: NewDefaults = NO_DEFAULTS,
 ) -> RequestGuard:
     """The whole application of a server for one Control."""
     hub = EventHub(control)
     metrics, audit = Metrics(hub.count_states), AuditLog()
-    served = Served(control, Calls(control, audit, metrics), hub, metrics, audit, rules)
+    served = Served(control, Calls(control, audit, metrics, defaults), hub, metrics, audit, rules)
     contexts: list[Any] = []
 
     def stop() -> None:

@@ -43,11 +43,33 @@ class Busy(Unreachable):
     """More calls are under way than the server carries out at once."""
 
 
+class NewDefaults(Value):
+    """What `new` gets where a caller does not say: the words of a shell, none for the user's, and a folder."""
+
+    shell: tuple[str, ...] = ()
+    cwd: str | None = None
+
+    def fill(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call of `new`, with these. A profile or candidates bring a command of their own."""
+        found = dict(arguments)
+        named = found.get("profile") not in (None, "auto", "none") or found.get("candidates")
+        if self.shell and not found.get("command") and not named:
+            found["command"] = self.shell
+        if self.cwd is not None and found.get("cwd") is None:
+            found["cwd"] = self.cwd
+        return found
+
+
+NO_DEFAULTS = NewDefaults()
+
+
 class Calls:
     """The calls of one server, all of them on one Control."""
 
-    def __init__(self, control: Control, audit: AuditLog, metrics: Metrics) -> None:
-        self.control, self.audit, self.metrics = control, audit, metrics
+    def __init__(
+        self, control: Control, audit: AuditLog, metrics: Metrics, defaults: NewDefaults = NO_DEFAULTS
+    ) -> None:
+        self.control, self.audit, self.metrics, self.defaults = control, audit, metrics, defaults
         self.threads = anyio.CapacityLimiter(CALLS)
         self.running: set[Cancellation] = set()
         metrics.under_way.set_function(lambda: len(self.running))
@@ -109,6 +131,8 @@ class Calls:
         operation = find(Control, name)
         access, changes, session = request.access, operation.meta.right != "read", _session_of(arguments)
         began = time.monotonic()
+        if name == "new":
+            arguments = self.defaults.fill(arguments)
         try:
             access.demand(operation.meta.right, operation.spoken)
             result = self.control.call(

@@ -16,6 +16,7 @@ from tmuxctl.surfaces.server import listening
 from tmuxctl.surfaces.server.admission.guard import AdmissionRules
 from tmuxctl.surfaces.server.admission.tokens import TokenFiles
 from tmuxctl.surfaces.server.app import Part, make_server
+from tmuxctl.surfaces.server.calls import NO_DEFAULTS, NewDefaults
 from tmuxctl.surfaces.server.listening import Address, Encryption
 from tmuxctl.surfaces.server.logs import RequestLog, standard_error
 from tmuxctl.value import Value
@@ -33,6 +34,7 @@ class ServeOptions(Value):
     origins: tuple[str, ...] = ()
     log: bool = False
     parts: tuple[Part, ...] = ()
+    defaults: NewDefaults = NO_DEFAULTS
 
 
 def serve(options: ServeOptions, started: Callable[[list[str]], None]) -> None:
@@ -51,9 +53,8 @@ def serve(options: ServeOptions, started: Callable[[list[str]], None]) -> None:
     told = [listening.describe_socket(one, encrypted) for one in opened]
     try:
         with Control(settings=settings, resident=True) as control:
-            guard = make_server(
-                control, rules, log=RequestLog(standard_error()) if options.log else None, parts=options.parts
-            )
+            log = RequestLog(standard_error()) if options.log else None
+            guard = make_server(control, rules, log=log, parts=options.parts, defaults=options.defaults)
             run = partial(listening.run_server, guard, opened, options.encryption, lambda: started(told), guard.stop)
             # a context of its own: the command that serves takes its own result in pieces, and a caller takes each whole
             contextvars.Context().run(run)

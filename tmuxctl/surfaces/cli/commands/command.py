@@ -134,7 +134,7 @@ class OperationCommand(click.Command):
     def invoke(self, ctx: click.Context) -> int:
         options = merge_options(ctx.obj, ctx)
         ctx.params[WORDS], others = self._read_foreign_options(ctx)
-        arguments = self._assign_words(ctx.params[WORDS], ctx.meta["tmuxctl.tail"]) | others
+        arguments = others | self._assign_words(ctx.params[WORDS], ctx.meta["tmuxctl.tail"])
         files: dict[str, str] = {}
         for one in (one for one in self.operation.parameters if not one.positional):
             if is_given(ctx, one.name):
@@ -202,7 +202,7 @@ class OperationCommand(click.Command):
                 hint = f"--{option_name(one.parameter)} takes one: {self._help_hint()}"
                 raise Usage(f"{self.name}: one {one.parameter} only", reason="bad_usage", hint=hint)
             else:
-                found[one.parameter] = given[0] if one.takes_value else one.value
+                found[one.parameter] = spellings.parse_value(one, given[0]) if one.takes_value else one.value
         return words, found
 
     def _name_parameter(self, one: Parameter) -> str:

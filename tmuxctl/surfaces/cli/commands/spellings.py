@@ -99,13 +99,14 @@ def _guess_session_name(words: Sequence[str]) -> str | None:
 class ForeignOption(Value):
     """An option that other tools have: which parameter it fills, with its value or, if it takes none, with `value`.
 
-    A parameter of None is filled with nothing: the option says what is so anyway.
+    A parameter of None is filled with nothing: the option says what is so anyway. `words`: the value is split as a shell does.
     """
 
     flags: tuple[str, ...]
     parameter: str | None
     value: str | None = None
     takes_value: bool = True
+    words: bool = False
 
 
 TARGET = "-t"
@@ -121,12 +122,27 @@ def list_foreign_options(operation: Operation) -> Iterator[ForeignOption]:
         yield ForeignOption(("-s",), "name")
         # a session of ours is always started detached
         yield ForeignOption(("-d",), None, takes_value=False)
+        # niia's: what counts where nothing else is said
+        yield ForeignOption(("--default-cwd",), "cwd")
+        yield ForeignOption(("--default-shell",), "command", words=True)
     if operation.name == "kill":
         yield ForeignOption(("-s",), "signal")
         for one in Signals:
             word = one.name.removeprefix("SIG")
             flags = (f"-{one.value}", f"-{word}", f"-SIG{word}")
             yield ForeignOption(flags, "signal", word, takes_value=False)
+
+
+def parse_value(option: ForeignOption, given: str) -> str | list[str]:
+    """What an option that takes a value fills its parameter with; Usage for words that cannot be split."""
+    if not option.words:
+        return given
+    from shlex import split
+
+    try:
+        return split(given)
+    except ValueError as error:
+        raise Usage(f"{option.flags[0]}: {error}", reason="bad_usage", hint=f"{option.flags[0]} /bin/sh") from None
 
 
 def parse_targets(operation: Operation, given: Sequence[str]) -> tuple[str, ...]:
