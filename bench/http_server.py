@@ -1,4 +1,4 @@
-"""The HTTP server: a screen beside tmux's own `capture-pane`, a key until its output over a WebSocket, what readers of events cost."""
+"""The HTTP server: a screen beside tmux's `capture-pane`, a key until its output over a WebSocket, what readers of events cost."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Connection(http.client.HTTPConnection):
 
 def measure(place: Place) -> list[Row]:
     with _server(place) as (path, pid):
-        return [_screen(place, path), _key(path), _idle(place, path, pid)]
+        return [_screen(path), _key(path), _idle(place, path, pid)]
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def _server(place: Place) -> Iterator[tuple[str, int]]:
             process.terminate()
 
 
-def _screen(place: Place, path: str) -> Row:
+def _screen(path: str) -> Row:
     """Both in turn, in pairs: a request on an open connection, and a spawned tmux."""
     connection = Connection(path)
     connection.ask("POST", "/v1/sessions", {"name": "look", "command": ["sh", "-c", "seq 1 100; exec cat"]})
@@ -77,7 +77,9 @@ def _screen(place: Place, path: str) -> Row:
     connection.close()
     ratio = statistics.median(one / other for one, other in zip(ours, theirs, strict=True))
     told = f"{ratio:.2f} x, the median of {ROUNDS} pairs ({_ms(ours)}, {_ms(theirs)}; with the state {_ms(with_state)})"
-    return Row("`GET /v1/sessions/ID/screen`, warm, beside a spawned `tmux capture-pane`", "≤ 1.5 x", told, ratio <= 1.5)
+    return Row(
+        "`GET /v1/sessions/ID/screen`, warm, beside a spawned `tmux capture-pane`", "≤ 1.5 x", told, ratio <= 1.5
+    )
 
 
 def _key(path: str) -> Row:

@@ -48,7 +48,6 @@ AT_TERMINAL: Mapping[str, Left] = {
     "tmuxctl play ": Left(("q",)),
     "tmuxctl status --follow": Left(("C-c",), full_screen=False, status=130),
     "tmuxctl watch": Left(("C-c",), full_screen=False, status=130),
-    "tmuxctl serve": Left(("C-c",), full_screen=False),
 }
 """What is typed at a terminal, unless its output goes elsewhere, and how it is left."""
 
@@ -90,7 +89,7 @@ class World:
         for beginning, left in AT_TERMINAL.items():
             if (
                 command.startswith(beginning)
-                and not re.search("--once|--show-token", command)
+                and "--once" not in command
                 and not re.search("[|>&;\n]", COMMENT.sub("", command))
             ):
                 return self._run_at_terminal(command, left, seen)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from tmuxctl.errors import Failed, Usage
-from tmuxctl.operations import RIGHTS, FileName, ValueKind, operation, set_up
+from tmuxctl.operations import RIGHTS, FileName, FolderName, ValueKind, operation, set_up
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
 from tmuxctl.surfaces.cli.printing.output import note, write
+from tmuxctl.value import changed
 
 if TYPE_CHECKING:
     from tmuxctl.results import TokenMade, TokenRevoked, TokensKept
@@ -45,6 +47,7 @@ class ServeOperations(CommandLineOperations):
             "serve --show-token",
             "serve --on-event 'tee -a events'",
             "serve --agentapi fix --listen 127.0.0.1:3284",
+            "serve --daemon-socket ~/pty.sock --default-shell bash",
         ),
     )
     def serve(
@@ -60,6 +63,11 @@ class ServeOperations(CommandLineOperations):
         allow_origin: Annotated[Words, "the origin of a web page that may call it, as in https://example.org"] = (),
         on_event: Annotated[Words, "a URL or a command that is told of each change"] = (),
         agentapi: Annotated[SessionText | None, "the session that agentapi's routes at the root are for"] = None,
+        daemon_socket: Annotated[FileName | None, "serve the daemon protocol too, on a Unix socket here"] = None,
+        default_cwd: Annotated[FolderName | None, "the folder of a new session for which the caller names none"] = None,
+        default_shell: Annotated[
+            str | None, "what runs in a new session for which the caller names no command (default: $SHELL)"
+        ] = None,
         log: Annotated[bool, "write a line of JSON to standard error for each request"] = False,
     ) -> None:
         """Serve the sessions over HTTP, until it is interrupted. No session ends with it.
@@ -72,6 +80,9 @@ class ServeOperations(CommandLineOperations):
         Webhooks, with the secret of webhook-secret in the state folder), a command on standard input. What it never took
         is kept in dead-letters.jsonl.
 
+        On a --daemon-socket a line is a JSON object that creates, resizes, closes or lists sessions; each session that was
+        created so has a socket of its own, which carries the raw bytes of its terminal.
+
         Its routes are listed at /docs. It needs the extra `server`: pip install 'tmux-control-plane[server]'.
         """
         if show_token:
@@ -81,6 +92,7 @@ class ServeOperations(CommandLineOperations):
         options = self._serve_options(
             listen, no_token, tls_cert, tls_key, insecure, allow_host, allow_origin, on_event, agentapi, log
         )
+        options = _with_daemon(options, daemon_socket, default_cwd, default_shell)
         from tmuxctl.surfaces.server import serve as server
 
         return server.serve(options, self._tell_started)
@@ -99,8 +111,8 @@ class ServeOperations(CommandLineOperations):
         log: bool,
     ) -> ServeOptions:
         try:
-            from tmuxctl.surfaces.adapters.agentapi.routes import add_routes as add_agentapi
             from tmuxctl.surfaces.adapters import agentpty
+            from tmuxctl.surfaces.adapters.agentapi.routes import add_routes as add_agentapi
             from tmuxctl.surfaces.adapters.mcp_http import add_mcp
             from tmuxctl.surfaces.server import listening
             from tmuxctl.surfaces.server.serve import ServeOptions
@@ -182,3 +194,24 @@ class ServeOperations(CommandLineOperations):
 
         TokenFiles().revoke(name)
         return TokenRevoked(name)
+
+
+def _with_daemon(
+    options: ServeOptions, socket: str | None, default_cwd: str | None, default_shell: str | None
+) -> ServeOptions:
+    """The options with the daemon protocol, and with what a new session gets by default. Usage and Failed for a folder or a shell
+    that is not there."""
+    import shutil
+
+    from tmuxctl.surfaces.adapters import daemon
+    from tmuxctl.surfaces.server.calls import NewDefaults
+
+    cwd = None if default_cwd is None else os.path.abspath(os.path.expanduser(default_cwd))
+    if cwd is not None and not os.path.isdir(cwd):
+        raise Usage(f"default_cwd: there is no folder {ascii(cwd)}", reason="bad_cwd", hint="--default-cwd DIR")
+    shell = () if default_shell is None else tuple(daemon.split_words(default_shell))
+    if shell and not shutil.which(shell[0]):
+        hint = "--default-shell /bin/sh"
+        raise Failed(f"default_shell: {ascii(shell[0])} was not found", reason="command_not_found", hint=hint)
+    parts = options.parts if socket is None else (*options.parts, daemon.make_daemon(socket))
+    return changed(options, parts=parts, defaults=NewDefaults(shell, cwd))
