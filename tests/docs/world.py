@@ -48,6 +48,7 @@ AT_TERMINAL: Mapping[str, Left] = {
     "tmuxctl play ": Left(("q",)),
     "tmuxctl status --follow": Left(("C-c",), full_screen=False, status=130),
     "tmuxctl watch": Left(("C-c",), full_screen=False, status=130),
+    "tmuxctl serve": Left(("C-c",), full_screen=False),
 }
 """What is typed at a terminal, unless its output goes elsewhere, and how it is left."""
 
@@ -89,7 +90,7 @@ class World:
         for beginning, left in AT_TERMINAL.items():
             if (
                 command.startswith(beginning)
-                and "--once" not in command
+                and not re.search("--once|--show-token", command)
                 and not re.search("[|>&;\n]", COMMENT.sub("", command))
             ):
                 return self._run_at_terminal(command, left, seen)

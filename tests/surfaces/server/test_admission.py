@@ -228,7 +228,7 @@ def limited(server) -> tuple[HttpServer, str, dict[str, Any]]:
     for name in MEANT:
         server.new(name, "cat")
     other = server.new("secret", "sh", "-c", "echo hidden; exec cat")
-    return server, make_token("builder", "--session", "build-*", "--session", "b?"), other
+    return server, make_token("builder", "--only", "build-*", "--only", "b?"), other
 
 
 def test_a_token_for_some_sessions_sees_and_changes_those(limited):

@@ -415,7 +415,7 @@ def test_rights_and_sessions_of_a_token_hold(serve, place):
     for name in ("fix", "other"):
         server.new(name, "cat")
     look = server.tmuxctl("token", "new", "look", "--right", "read")["token"]
-    other = server.tmuxctl("token", "new", "other", "--session", "oth*")["token"]
+    other = server.tmuxctl("token", "new", "other", "--only", "oth*")["token"]
     for base in ("", "/v1/sessions/fix/agentapi"):
         client = ApiClient(server.port, base)
         assert client.get("/status").status == 401

@@ -357,7 +357,7 @@ def test_a_token_reaches_the_sessions_that_it_is_for(serve: Serve, place: Path) 
     def tmuxctl(*words: str) -> str:
         return subprocess.check_output([sys.executable, "-m", "tmuxctl", *words], text=True, timeout=60).strip()
 
-    every, some = tmuxctl("token", "new", "every"), tmuxctl("token", "new", "some", "--session", "my-*")
+    every, some = tmuxctl("token", "new", "every"), tmuxctl("token", "new", "some", "--only", "my-*")
     reader = tmuxctl("token", "new", "reader", "--right", "read")
     server = serve("--log")
     tokens = {

@@ -74,7 +74,7 @@ def test_a_token_without_the_right_to_start_or_end_cannot(server):
     assert [one["name"] for one in server.get("/v1/sessions").json["sessions"]] == ["one"]
 
 
-@pytest.mark.parametrize("words", [("--session", "build-*"), ("--right", "write")])
+@pytest.mark.parametrize("words", [("--only", "build-*"), ("--right", "write")])
 def test_a_token_for_some_sessions_or_without_reading_has_no_tools(server, words):
     token = make_token("limited", *words)
     reply = server.post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, tcp=True, token=token)

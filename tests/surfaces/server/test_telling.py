@@ -89,8 +89,7 @@ def test_a_message_is_signed(start_server, receiver, until, place):
     assert (path, headers["webhook-signature"]) == ("/hook", f"v1,{expected}")
 
 
-def test_what_is_never_taken_is_kept_and_the_next_change_is_told(start_server, receiver, until, place, monkeypatch):
-    monkeypatch.setattr(webhooks, "PAUSES", (0.0, 0.0))
+def test_what_is_never_taken_is_kept_and_the_next_change_is_told(start_server, receiver, until, place):
     files = webhooks.WebhookFiles()
     hook = webhooks.parse_webhook(receiver.url)
     files.read_secret()

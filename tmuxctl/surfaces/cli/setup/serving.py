@@ -157,14 +157,14 @@ class ServeOperations(CommandLineOperations):
             note("callers need a token: tmuxctl serve --show-token, tmuxctl token new", self.options)
 
     @set_up(
-        right="create", examples=("token new laptop", "token new ci --right read --right write --session 'build-*'")
+        right="create", examples=("token new laptop", "token new ci --right read --right write --only 'build-*'")
     )
     def token_new(
         self,
         name: Annotated[str, "what the token is called"],
         *,
         right: Annotated[Words, "what its bearer may: read, write, create, kill; default: all"] = (),
-        session: Annotated[Words, "the sessions that are meant, as a pattern like 'build-*'; default: all"] = (),
+        only: Annotated[Words, "the sessions that are meant, as a pattern like 'build-*'; default: all"] = (),
     ) -> TokenMade:
         """Make a token for a caller of the server, and print it. It is kept as a hash: it cannot be printed again.
 
@@ -174,7 +174,7 @@ class ServeOperations(CommandLineOperations):
         from tmuxctl.results import TokenMade
         from tmuxctl.surfaces.server.admission.tokens import TokenFiles
 
-        rights, sessions = right or RIGHTS, session or ("*",)
+        rights, sessions = right or RIGHTS, only or ("*",)
         return TokenMade(name, TokenFiles().add(name, rights, sessions), rights, sessions)
 
     @set_up(right="read", examples=("token ls", "token ls --json"))
