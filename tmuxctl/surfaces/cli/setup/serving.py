@@ -156,9 +156,7 @@ class ServeOperations(CommandLineOperations):
         if any(not address.startswith("unix:") for address in addresses):
             note("callers need a token: tmuxctl serve --show-token, tmuxctl token new", self.options)
 
-    @set_up(
-        right="create", examples=("token new laptop", "token new ci --right read --right write --only 'build-*'")
-    )
+    @set_up(right="create", examples=("token new laptop", "token new ci --right read --right write --only 'build-*'"))
     def token_new(
         self,
         name: Annotated[str, "what the token is called"],
