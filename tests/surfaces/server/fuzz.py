@@ -3,7 +3,8 @@
     python -m tests.surfaces.server.fuzz SCHEMATHESIS    its program; what follows is passed on to it
 
 The server has a home of its own, and one session, `cat`, that all requests are about; programs that a request starts are
-`true`. Streams and MCP are left out, what agentapi answers with 500 as its clients know it, and the check `positive_data_acceptance`: the document cannot say what a cursor is.
+`true`. Streams and MCP are left out, and what agentapi answers with 500, as its clients know it. So is the check
+`positive_data_acceptance`: the document cannot say what a cursor is.
 """
 
 from __future__ import annotations
