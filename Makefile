@@ -26,6 +26,7 @@
 # make pictures the screen of top, and the diagrams, in docs/pictures
 # make compare  beside tmux, libtmux and pexpect at the same jobs: fills docs/comparison.md (five minutes)
 # make soak     turns for half an hour: tmux's memory must not grow by them; SOAK_ARGS='5 --sessions 40 --spawned --tmux PATH'
+# make soak-http  callers of the HTTP server for half an hour: no event may be lost, nor its memory grow
 # make dev | check | docs | bench | measure | dist | clean
 
 PYTHON ?= python3
@@ -103,7 +104,7 @@ PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
 RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev quick test test-pipe test-rest test-library snippets plays browsers golden test-faults test-tmux test-mcp test-http test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak states dist clean
+.PHONY: all hero dev quick test test-pipe test-rest test-library snippets plays browsers golden test-faults test-tmux test-mcp test-http test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak soak-http states dist clean
 .PHONY: check-workflows release deb install uninstall
 .DEFAULT_GOAL := all
 
@@ -256,6 +257,10 @@ measure: $(VENV)/.dev
 soak: $(VENV)/.dev
 	@$(SETUP) system tmux
 	$(BIN)/python bench/soak.py $(SOAK_ARGS)
+
+soak-http: $(VENV)/.dev
+	@$(SETUP) system tmux
+	$(BIN)/python bench/http_soak.py $(SOAK_ARGS)
 
 states: $(VENV)/.dev
 	@$(SETUP) system $(STATES_NEEDS)

@@ -44,12 +44,12 @@ class Connection(http.client.HTTPConnection):
 
 
 def measure(place: Place) -> list[Row]:
-    with _server(place) as (path, pid):
+    with running_server(place) as (path, pid):
         return [_screen(path), _key(path), _idle(place, path, pid)]
 
 
 @contextmanager
-def _server(place: Place) -> Iterator[tuple[str, int]]:
+def running_server(place: Place) -> Iterator[tuple[str, int]]:
     """A server's socket and process."""
     env = {**os.environ, "XDG_RUNTIME_DIR": str(place.folder / "run")}
     words = [sys.executable, "-m", "tmuxctl", "--json", "serve"]
