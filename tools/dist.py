@@ -34,6 +34,9 @@ UNUSED = re.compile(
 )
 """Files that nothing here loads: how other terminals draw some characters, progress bars and pagers, Windows, aids for tests."""
 
+WITH_EXTRA = re.compile(r"tmuxctl/surfaces/(?:server/|adapters/(?!__init__|niia))")
+"""Files of ours that do nothing without the extra `server`, which the one-file form cannot have."""
+
 MAIN = ROOT / "tools" / "one_file_main.py"
 """What Python runs in the one-file form."""
 
@@ -114,6 +117,8 @@ def of_wheel(wheel: Path) -> Iterator[tuple[str, bytes]]:
     """Our own files, with their names in the one-file form."""
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
+            if WITH_EXTRA.match(name):
+                continue
             if name.startswith("tmuxctl/"):
                 data = archive.read(name)
                 yield name, without_field_texts(data) if name.endswith(".py") else data

@@ -15,6 +15,7 @@ from tmuxctl.value import changed
 
 if TYPE_CHECKING:
     from tmuxctl.results import TokenMade, TokenRevoked, TokensKept
+    from tmuxctl.surfaces.server.admission.tokens import TokenFiles
     from tmuxctl.surfaces.server.serve import ServeOptions
 
 EXTRA = ("fastapi", "starlette", "uvicorn", "websockets", "prometheus_client", "anyio", "pydantic", "python_multipart")
@@ -33,6 +34,26 @@ Words = Annotated[
 
 def _refuse(value: object) -> str:
     raise Usage(f"{ascii(value)[:40]} is not text", reason="bad_type")
+
+
+def _not_installed(error: ModuleNotFoundError) -> Exception:
+    """The error for a server that is not installed; the same error for any other module that is missing."""
+    name = error.name or ""
+    if name.partition(".")[0] not in EXTRA and not name.startswith(
+        ("tmuxctl.surfaces.server", "tmuxctl.surfaces.adapters")
+    ):
+        return error
+    hint = "install the extra: pip install 'tmux-control-plane[server]'"
+    return Failed("the HTTP server is not installed", reason="no_server_extra", hint=hint)
+
+
+def _token_files() -> TokenFiles:
+    try:
+        from tmuxctl.surfaces.server.admission.tokens import TokenFiles
+    except ModuleNotFoundError as error:
+        # the one-file form has no server
+        raise _not_installed(error) from None
+    return TokenFiles()
 
 
 class ServeOperations(CommandLineOperations):
@@ -86,9 +107,7 @@ class ServeOperations(CommandLineOperations):
         Its routes are listed at /docs. It needs the extra `server`: pip install 'tmux-control-plane[server]'.
         """
         if show_token:
-            from tmuxctl.surfaces.server.admission.tokens import TokenFiles
-
-            return write(TokenFiles().read_first() + "\n")
+            return write(_token_files().read_first() + "\n")
         options = self._serve_options(
             listen, no_token, tls_cert, tls_key, insecure, allow_host, allow_origin, on_event, agentapi, log
         )
@@ -111,20 +130,14 @@ class ServeOperations(CommandLineOperations):
         log: bool,
     ) -> ServeOptions:
         try:
-            from tmuxctl.surfaces.adapters import agentpty
             from tmuxctl.surfaces.adapters.agentapi.routes import add_routes as add_agentapi
+            from tmuxctl.surfaces.adapters.agentpty import add_routes as add_agentpty
             from tmuxctl.surfaces.adapters.mcp_http import add_mcp
             from tmuxctl.surfaces.server import listening
             from tmuxctl.surfaces.server.serve import ServeOptions
             from tmuxctl.surfaces.server.streams import webhooks
         except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] not in EXTRA:
-                raise
-            raise Failed(
-                "the HTTP server is not installed",
-                reason="no_server_extra",
-                hint="install the extra: pip install 'tmux-control-plane[server]'",
-            ) from None
+            raise _not_installed(error) from None
         if (tls_cert is None) != (tls_key is None):
             raise Usage("TLS needs a certificate and a key", reason="missing", hint="--tls-cert FILE --tls-key FILE")
         return ServeOptions(
@@ -139,7 +152,7 @@ class ServeOperations(CommandLineOperations):
             parts=(
                 add_mcp,
                 partial(add_agentapi, root=agentapi),
-                agentpty.add_routes,
+                add_agentpty,
                 partial(webhooks.tell_of_events, hooks=[webhooks.parse_webhook(one) for one in on_event]),
             ),
         )
@@ -170,27 +183,24 @@ class ServeOperations(CommandLineOperations):
         nothing of the others.
         """
         from tmuxctl.results import TokenMade
-        from tmuxctl.surfaces.server.admission.tokens import TokenFiles
 
         rights, sessions = right or RIGHTS, only or ("*",)
-        return TokenMade(name, TokenFiles().add(name, rights, sessions), rights, sessions)
+        return TokenMade(name, _token_files().add(name, rights, sessions), rights, sessions)
 
     @set_up(right="read", examples=("token ls", "token ls --json"))
     def token_ls(self) -> TokensKept:
         """List the tokens: what each bearer may, and since when. The tokens themselves are kept nowhere."""
         from tmuxctl.results import TokenLine, TokensKept
-        from tmuxctl.surfaces.server.admission.tokens import TokenFiles
 
-        tokens = TokenFiles().list_tokens()
+        tokens = _token_files().list_tokens()
         return TokensKept(tuple(TokenLine(one.name, one.rights, one.sessions, one.created or None) for one in tokens))
 
     @set_up(right="kill", idempotent=True, examples=("token revoke laptop",))
     def token_revoke(self, name: Annotated[str, "the name of the token"]) -> TokenRevoked:
         """Forget a token. Its bearer is refused at once, and what it follows ends."""
         from tmuxctl.results import TokenRevoked
-        from tmuxctl.surfaces.server.admission.tokens import TokenFiles
 
-        TokenFiles().revoke(name)
+        _token_files().revoke(name)
         return TokenRevoked(name)
 
 
