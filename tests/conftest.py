@@ -10,6 +10,7 @@ import gc
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,8 @@ from typing import Any
 import pytest
 
 from tmuxctl.control import Control
+from tmuxctl.surfaces.cli.command_server import client as command_client
+from tmuxctl.surfaces.cli.command_server import server as command_server
 from tmuxctl.terminal.launch.tmux_conf import CONFIG
 from tmuxctl.transport.pipe import PipeTransport
 
@@ -114,6 +117,13 @@ def python_first() -> Iterator[str]:
 def place(monkeypatch: pytest.MonkeyPatch, python_first: str) -> Iterator[Path]:
     """A home of its own, with a path short enough for a socket; nothing of the caller's environment but the basics. What was
     started with it is ended behind the test, and its control groups are removed."""
+    with own_place(monkeypatch, python_first) as folder:
+        yield folder
+
+
+@contextlib.contextmanager
+def own_place(monkeypatch: pytest.MonkeyPatch, path: str) -> Iterator[Path]:
+    """What `place` is, for as long as it takes."""
     before = list_pids()
     folder = Path(tempfile.mkdtemp(prefix="tc-", dir="/tmp"))
     for name in set(os.environ) - set(KEPT):
@@ -122,7 +132,7 @@ def place(monkeypatch: pytest.MonkeyPatch, python_first: str) -> Iterator[Path]:
     for name in ("HOME", "TMUX_TMPDIR", "TMPDIR"):
         monkeypatch.setenv(name, str(folder))
     monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
-    monkeypatch.setenv("PATH", python_first)
+    monkeypatch.setenv("PATH", path)
     monkeypatch.setenv("SHELL", "/bin/sh")
     monkeypatch.setenv("PS1", "$ ")
     monkeypatch.setenv("TMUXCTL_SOCKET", SOCKET)
@@ -170,6 +180,38 @@ def control(backend: str, place: Path, another: Callable[..., Control]) -> Itera
     ended = {one.name for one in (place / "state" / "tmuxctl" / SOCKET / "ended").glob("*")}
     left = [words for session, words in sweep(place, before) if session in ended]
     assert not left, f"left behind by a session that was ended: {left}"
+
+
+def start_command_server() -> subprocess.Popen[bytes]:
+    """A server of commands in this environment, once it listens."""
+    process = command_server.start_command_server()
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        assert process.poll() is None, "the server of commands ended"
+        assert time.monotonic() < deadline, "the server of commands does not listen"
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(command_client.find_socket())
+            return process
+        time.sleep(0.01)
+
+
+@contextlib.contextmanager
+def served_commands() -> Iterator[None]:
+    """A server of commands in this environment, which has to be used."""
+    process = start_command_server()
+    before = count_child_faults(process.pid)
+    yield
+    deadline = time.monotonic() + PATIENCE
+    while count_child_faults(process.pid) == before:
+        assert time.monotonic() < deadline, "no command went through the server"
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+
+
+def count_child_faults(pid: int) -> int:
+    """The page faults of a process's children that have ended (proc(5), cminflt): more, if there were some."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[8])
 
 
 def crash_server(control: Control) -> None:

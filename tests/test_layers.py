@@ -76,7 +76,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("setup", "top"),
         ("here", "skill"),
         ("app",),
-        ("manual",),
+        ("command_server", "manual"),
     ),
 }
 """The floors inside a part, from the ground up: a room may import those below its own, and none beside it."""
@@ -143,6 +143,10 @@ OPENED_ELSEWHERE = {
     "tmuxctl.control.input.sending.read_secret": "a file the caller names: a pipe is waited for, as cat(1) does",
     "tmuxctl.surfaces.adapters.agentapi.uploads": "folders without following links, and new files in them",
     "tmuxctl.surfaces.cli.commands.command.write_to_files": "writes where the caller says",
+    "tmuxctl.surfaces.cli.command_server.child._replace_streams": "our own standard input, output and error",
+    "tmuxctl.surfaces.cli.command_server.client._send_request": "the folder that this process is in",
+    "tmuxctl.surfaces.cli.command_server.server._fill_streams": "/dev/null",
+    "tmuxctl.surfaces.cli.command_server.server._take_place": "a lock in a folder of ours, which is never waited for",
     "tmuxctl.surfaces.cli.kept_code": "beside the files that Python keeps of each module, and as trusted; made anew",
     "tmuxctl.terminal.launch.hooks.write_event": "makes a new file",
     "tmuxctl.surfaces.cli.editing.replacing._write_backup": "makes a new file",
@@ -188,6 +192,7 @@ PARSED_ELSEWHERE = {
 ENDLESS = {
     "tmuxctl.contract._start_child": "each line of it is waited for with a deadline",
     "tmuxctl.extensions.run_program": "communicates with a deadline",
+    "tmuxctl.surfaces.cli.command_server.server.start_command_server": "a server, which ends with this process",
     "tmuxctl.surfaces.cli.printing.show._react": "a command the caller gives, to be run to its end",
     "tmuxctl.surfaces.cli.top.top._attached": "a terminal that a person attaches, until they leave",
     "tmuxctl.transport.control_mode._open": "one client for many calls, each with a deadline",

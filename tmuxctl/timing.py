@@ -311,6 +311,16 @@ class RawTerminalTiming(Value):
     end_seconds: float = 1.0  # how long a client may take to close its end after the end of the output
 
 
+class CommandServerTiming(Value):
+    """Carrying out the commands of others."""
+
+    request_seconds: float = 10.0  # how long a caller may take for its request, and then to want the command begun
+    rest_seconds: float = 0.1
+    """How long a command has the processors for itself before a child is forked for the next one, unless that has come: 3 ms of 25
+    on two processors (measured)."""
+    retry_seconds: float = 0.05  # the pause where the kernel has no process or descriptor left for a caller
+
+
 class AssertionTiming(Value):
     """Assertions of the pytest plugin."""
 
@@ -343,6 +353,7 @@ class Timing(Value):
     http: HttpTiming = HttpTiming()
     agentapi: AgentApiTiming = AgentApiTiming()
     raw_terminal: RawTerminalTiming = RawTerminalTiming()
+    command_server: CommandServerTiming = CommandServerTiming()
     assertion: AssertionTiming = AssertionTiming()
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
-from conftest import list_pids, sweep
+from conftest import count_child_faults, list_pids, start_command_server, sweep
 
 from tmuxctl import __version__, errors
 from tmuxctl.control import Control
@@ -734,7 +734,7 @@ class Shell:
     numbers = itertools.count()
 
     def __init__(self):
-        self.before = list_pids()
+        self.before, self.server = list_pids(), None
         self.home = tempfile.mkdtemp(prefix="tc-", dir="/tmp")
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("TMUX", "XDG_", "_TMUXCTL"))}
         self.socket = f"tmuxctl-test-{os.getpid()}-cli{next(self.numbers)}"
@@ -756,6 +756,13 @@ class Shell:
             check=False,
         )
 
+    def processes(self, pid):
+        """The process of a command, and those that the server has for commands."""
+        if not self.server:
+            return [pid]
+        with open(f"/proc/{self.server.pid}/task/{self.server.pid}/children") as file:
+            return [pid, *map(int, file.read().split())]
+
     def tmux(self, *words):
         command = ["tmux", "-L", self.socket, *words]
         return subprocess.run(
@@ -763,18 +770,35 @@ class Shell:
         ).stdout.decode()
 
     def end(self):
+        if self.server:
+            self.server.kill()
+            self.server.wait()
         self.tmux("kill-server")
         sweep(Path(self.home), self.before)
         shutil.rmtree(self.home, ignore_errors=True)
 
 
+EITHER_WAY = pytest.mark.parametrize("shell", ["alone", "served"], indirect=True, scope="module")
+"""The test runs a second time where a server of commands carries out the quick ones."""
+
+
 @pytest.fixture(scope="module")
-def shell():
+def shell(request):
     if not shutil.which("tmux"):
         pytest.skip("tmux is not installed")
     found = Shell()
+    if getattr(request, "param", "alone") == "served":
+        with pytest.MonkeyPatch.context() as patched:
+            for name in set(os.environ) - set(found.environment):
+                patched.delenv(name)
+            for name, value in found.environment.items():
+                patched.setenv(name, value)
+            found.server = start_command_server()
+            before = count_child_faults(found.server.pid)
     yield found
+    through = not found.server or count_child_faults(found.server.pid) > before
     found.end()
+    assert through, "no command went through the server"
 
 
 @pytest.fixture(scope="module")
@@ -785,6 +809,7 @@ def cat(shell):
     return "cat"
 
 
+@EITHER_WAY
 def test_a_session_is_driven_from_the_command_line(shell, cat):
     assert shell("send", cat, "héllo; #{x}").returncode == 0
     assert shell("wait", cat, "--text", "héllo").stdout == b"text: 'h\\xe9llo'\n"
@@ -799,17 +824,20 @@ def test_run_passes_output_and_status_through(shell):
     assert (done.returncode, done.stdout) == (9, b"a\n")
 
 
+@EITHER_WAY
 def test_bytes_that_are_no_utf8_are_refused_as_words(shell, cat):
     done = shell("send", cat, b"\xff")
     assert done.returncode == 2
     assert b"not UTF-8" in done.stderr
 
 
+@EITHER_WAY
 def test_words_are_utf8_in_any_locale(shell, cat):
     assert shell("send", cat, "ünï", LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0").returncode == 0
     assert shell("wait", cat, "--text", "ünï").returncode == 0
 
 
+@EITHER_WAY
 def test_a_full_or_closed_output_is_no_traceback(shell, cat):
     for redirection, status in (("> /dev/full", 1), (">&-", 1), ("| true", 0)):
         line = f'"{sys.executable}" -m tmuxctl ls {redirection}'
@@ -820,6 +848,7 @@ def test_a_full_or_closed_output_is_no_traceback(shell, cat):
         assert (b"standard output" in done.stderr) is (status == 1)
 
 
+@EITHER_WAY
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_a_wait_not_the_program(shell, cat, number, status):
     command = [sys.executable, "-m", "tmuxctl", "wait", cat, "--exit", "-v"]
@@ -833,7 +862,7 @@ def test_a_signal_ends_a_wait_not_the_program(shell, cat, number, status):
     ) as waiting:
         # it waits once it listens to the journal
         deadline = time.monotonic() + 20
-        while b"inotify" not in b"".join(_links(waiting.pid)) and time.monotonic() < deadline:
+        while b"inotify" not in b"".join(_links(*shell.processes(waiting.pid))) and time.monotonic() < deadline:
             time.sleep(0.02)
         waiting.send_signal(number)
         _, err = waiting.communicate(timeout=20)
@@ -842,11 +871,12 @@ def test_a_signal_ends_a_wait_not_the_program(shell, cat, number, status):
     assert shell("wait", cat, "--exit", "--now").returncode == 1
 
 
-def _links(pid):
-    folder = f"/proc/{pid}/fd"
-    for name in os.listdir(folder):
+def _links(*pids):
+    for folder in (f"/proc/{pid}/fd" for pid in pids):
         with contextlib.suppress(OSError):
-            yield os.readlink(f"{folder}/{name}").encode()
+            for name in os.listdir(folder):
+                with contextlib.suppress(OSError):
+                    yield os.readlink(f"{folder}/{name}").encode()
 
 
 def test_attach_needs_a_terminal(shell, cat):
@@ -1000,6 +1030,7 @@ def test_a_quick_command_collects_no_garbage_and_takes_nothing_apart(shell, cat,
     assert done.stdout.decode().splitlines()[-1] == "0", done.stderr
 
 
+@EITHER_WAY
 @pytest.mark.parametrize("words", ["show missing", "ls -q", "new --help"])
 def test_all_that_a_command_printed_is_there_when_it_ends(shell, cat, words):
     printed = {}

@@ -8,9 +8,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from conftest import served_commands
 
 from tmuxctl.control import Control
 
@@ -18,14 +20,15 @@ WORDS = [sys.executable, "-m", "tmuxctl"]
 SHELLS = {"bash": ("bash", "--norc"), "zsh": ("zsh", "-f"), "fish": ("fish", "--no-config"), "sh": ("sh",)}
 
 
-@pytest.fixture(params=SHELLS)
+@pytest.fixture(params=[*SHELLS, "bash served"])
 def shell(request: pytest.FixtureRequest, place: Path, needs: Callable[..., None]) -> Iterator[str]:
-    """One after the other of the shells, in session `s`."""
-    argv = SHELLS[request.param]
+    """One after the other of the shells, in session `s`; one of them where a server of commands carries out the quick ones."""
+    name, _, served = request.param.partition(" ")
+    argv = SHELLS[name]
     needs(argv[0])
-    with Control() as control:
+    with Control() as control, served_commands() if served else nullcontext():
         control.new("s", argv)
-        yield str(request.param)
+        yield name
         control.call("kill", {"all": True})
     subprocess.run(["tmux", "-L", "t", "kill-server"], capture_output=True, check=False)
 

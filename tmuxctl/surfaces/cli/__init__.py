@@ -7,8 +7,20 @@ COLLECT_AFTER = 50_000
 nearly all of them are modules, which stay. With Python's own 700 it is looked for forty times, 4 ms of 90 (measured)."""
 
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
 def main() -> int:
     """Run the command that `sys.argv` says, and end the process; returns the exit status where that is not possible."""
+    import sys
+
+    from tmuxctl.surfaces.cli.command_server import client
+
+    status = client.run(sys.argv[1:])
+    if status is not None:
+        return leave(status)
     collect_seldom()
     from contextlib import suppress
 
@@ -30,24 +42,36 @@ def collect_seldom() -> None:
     gc.set_threshold(COLLECT_AFTER)
 
 
-def leave(status: int) -> int:
+def leave(status: int, tell: Callable[[], None] | None = None) -> int:
     """End the process now, if all that was printed is out. Python would first look for garbage, and take every module apart: 7
-    ms of 75 (measured). Returns the status where Python has to say why something could not be printed, or threads go on."""
+    ms of 75 (measured). Returns the status where Python has to say why something could not be printed, or threads go on.
+    `tell` is called last."""
     import atexit
     import os
     import sys
-    from contextlib import suppress
 
     threading = sys.modules.get("threading")
     if threading is not None and threading.active_count() > 1:
         return status
     atexit._run_exitfuncs()  # noqa: SLF001  # what `os._exit` leaves out
-    with suppress(OSError, ValueError):
+    if _flush_streams():
+        if tell:
+            tell()
+        os._exit(status)
+    return status
+
+
+def _flush_streams() -> bool:
+    """False if something that was printed cannot be put out."""
+    import sys
+
+    try:
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()
-        os._exit(status)
-    return status
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def run() -> int:

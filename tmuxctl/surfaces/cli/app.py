@@ -120,8 +120,7 @@ def _connect_control(options: Options) -> Control:
 def run(words: Sequence[str], app: App | None = None) -> int:
     """Run one command; returns the exit status."""
     raise_on_sigterm(TERMINATED)
-    head = words[: words.index("--")] if "--" in words else words
-    options = Options(json="--json" in head, verbose="-v" in head or "--verbose" in head)
+    options = _find_options(words)
     try:
         return _invoke(_decode_words(words), app or App())
     except TmuxctlError as error:
@@ -139,14 +138,25 @@ def run(words: Sequence[str], app: App | None = None) -> int:
     except click.exceptions.Exit as error:
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        report(_Interrupted("interrupted", reason="interrupted"), options)
-        return INTERRUPTED
+        return report_interrupt(words)
     except Terminated as told:
         return told.status
     except ReaderGone:
         return READER_GONE
     except Exception as error:
         return _report_bug(error, options)
+
+
+def _find_options(words: Sequence[str]) -> Options:
+    """What the words say of errors, though they may be wrong."""
+    head = words[: words.index("--")] if "--" in words else words
+    return Options(json="--json" in head, verbose="-v" in head or "--verbose" in head)
+
+
+def report_interrupt(words: Sequence[str]) -> int:
+    """Tell that the command was interrupted; returns the exit status."""
+    report(_Interrupted("interrupted", reason="interrupted"), _find_options(words))
+    return INTERRUPTED
 
 
 def _invoke(words: list[str], app: App) -> int:

@@ -73,6 +73,7 @@ def global_options(*, hidden: bool = False) -> list[click.Option]:
         ("no_color", "--no-color", "use no colour, as with NO_COLOR=1"),
         ("no_input", "--no-input", "never prompt, never read from a terminal"),
         ("verbose", "-v --verbose", "print more, and the traceback of an internal error"),
+        ("no_server", "--no-server", "do not have a server of commands carry this one out, where one listens"),
     ]
     place = "the tmux server to use (default: tmuxctl)"
     return [

@@ -66,8 +66,9 @@ FILES = (
     ("$XDG_CONFIG_HOME/tmuxctl/profiles/", "your profiles, which take precedence over the shipped ones"),
     ("$XDG_CONFIG_HOME/tmuxctl/plugins/", "your plugins"),
     ("$XDG_STATE_HOME/tmuxctl/", "what is kept about sessions, one folder for each tmux server"),
+    ("$XDG_RUNTIME_DIR/tmuxctl/", "the socket of the server of commands, where one listens"),
 )
-"""What is read and written; where the variables are not set, below `~/.config` and `~/.local/state`."""
+"""What is read and written; where the variables are not set, below `~/.config`, `~/.local/state` and `~/.local/state`."""
 
 
 def main() -> int:
