@@ -46,10 +46,10 @@ def measure(place: Place) -> list[Row]:
     counts = {name: _started(place, [*ours, *words]) for name, words in VERBS.items()}
     loaded = {name: _loaded([*python, "-c", LOADED, *words]) for name, words in VERBS.items()}
     commands = {name: [*ours, *words] for name, words in VERBS.items()}
-    elapsed, cpu = _timed({**commands, "click": [*python, "-c", "import click"]})
+    elapsed, cpu = timed_commands({**commands, "click": [*python, "-c", "import click"]})
     found = sorted({f"{name}: {module}" for name, modules in loaded.items() for module in modules})
     return [
-        Row("tmux processes of a hot verb", "≤ 2", _each(counts, "d"), max(counts.values()) <= 2),
+        Row("tmux processes of a hot verb", "≤ 2", each(counts, "d"), max(counts.values()) <= 2),
         Row("heavy modules a hot verb imports", "none", ", ".join(found) or "none", not found),
         _beside_click("wall time", elapsed, 1.5),
         _beside_click("CPU time", cpu, 1.8),
@@ -70,10 +70,10 @@ def one_file(place: Place) -> list[Row]:
     commands = {f"{form} {name}": [*begin, *words] for form, begin in forms.items() for name, words in VERBS.items()}
     for words in commands.values():
         process(words)
-    elapsed, _ = _timed(commands)
+    elapsed, _ = timed_commands(commands)
     ratios = {name: elapsed[f"one file {name}"] / elapsed[f"installed {name}"] for name in VERBS}
     what = "wall time of a hot verb in the one-file form beside the installed one"
-    return [Row(what, "≤ 2.0 x", f"{_each(ratios, '.2f')} (medians of {ROUNDS})", max(ratios.values()) <= 2.0)]
+    return [Row(what, "≤ 2.0 x", f"{each(ratios, '.2f')} (medians of {ROUNDS})", max(ratios.values()) <= 2.0)]
 
 
 def new_shell(place: Place) -> list[Row]:
@@ -101,7 +101,7 @@ def new_shell(place: Place) -> list[Row]:
     ]
 
 
-def _timed(commands: dict[str, list[str]]) -> tuple[dict[str, float], dict[str, float]]:
+def timed_commands(commands: dict[str, list[str]]) -> tuple[dict[str, float], dict[str, float]]:
     """The medians of how long these take and of their CPU time, in seconds, run in turn."""
     cpu: dict[str, list[float]] = {name: [] for name in commands}
 
@@ -118,7 +118,7 @@ def _beside_click(what: str, seen: dict[str, float], limit: float) -> Row:
     ratios = {name: seen[name] / seen["click"] for name in VERBS}
     base = f" (`import click`: {seen['click'] * 1000:.0f} ms; medians of {ROUNDS})"
     holds = max(ratios.values()) <= limit
-    return Row(f"{what} of a hot verb beside `import click`", f"≤ {limit} x", _each(ratios, ".2f") + base, holds)
+    return Row(f"{what} of a hot verb beside `import click`", f"≤ {limit} x", each(ratios, ".2f") + base, holds)
 
 
 def _build_one_file(folder: Path) -> Path:
@@ -128,7 +128,7 @@ def _build_one_file(folder: Path) -> Path:
     return dist.one_file(folder / "tmuxctl.pyz", wheel)
 
 
-def _each(values: dict[str, float] | dict[str, int], form: str) -> str:
+def each(values: dict[str, float] | dict[str, int], form: str) -> str:
     return ", ".join(f"`{name}` {value:{form}}" for name, value in values.items())
 
 

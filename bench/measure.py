@@ -37,6 +37,7 @@ SUBJECTS = {
     "search": "searching.measure",
     "disk": "flood.disk",
     "hot": "cold.measure",
+    "through": "through.measure",
     "onefile": "cold.one_file",
     "newshell": "cold.new_shell",
     "warm": "warm.measure",
@@ -51,7 +52,7 @@ SUBJECTS = {
     "library": "library.measure",
     "http": "http_server.measure",
 }
-RATIOS = ("hot", "onefile", "warm", "new", "ls200", "printing")
+RATIOS = ("hot", "through", "onefile", "warm", "new", "ls200", "printing")
 TABLE = re.compile(r"(<!-- measured -->\n).*?(<!-- /measured -->)", re.DOTALL)
 HEAD = "| what | asked | measured | holds |\n|---|---|---|---|\n"
 

@@ -1,0 +1,86 @@
+"""The hot verbs through the server of commands, beside the bare start of the interpreter that runs them."""
+
+from __future__ import annotations
+
+import compileall
+import shutil
+import socket
+import sys
+from contextlib import suppress
+
+from cold import ROUNDS, each, timed_commands
+from place import TREE, Place, Row, process, until
+
+from tmuxctl.surfaces.cli.command_server.client import find_socket
+from tmuxctl.surfaces.cli.command_server.server import start_command_server
+
+MOST = 2.5
+VERBS = {
+    "ls": ["ls"],
+    "show": ["show", "sh"],
+    "send": ["send", "sh", ":"],
+    "keys": ["keys", "sh", "Enter"],
+    "screen": ["screen", "sh"],
+    "wait --exit --now": ["wait", "sh", "--exit", "--now"],
+    "wait --text --now": ["wait", "sh", "--text", "never seen", "--now"],
+    "status": ["status"],
+}
+TURNS = {"exec": ["exec", "shell", "--", ":"], "ask": ["ask", "shell", ":"]}
+"""What waits for the program: their time is mostly the shell's."""
+
+
+def measure(place: Place) -> list[Row]:
+    compileall.compile_dir(TREE / "tmuxctl", quiet=2)
+    command = shutil.which("tmuxctl")
+    ours = [command] if command else [sys.executable, "-m", "tmuxctl"]
+    with place.control() as control:
+        control.new("sh", ("bash", "--norc"))
+        control.new("shell", ("bash",))
+    commands = {name: [*ours, *words] for name, words in {**VERBS, **TURNS}.items()}
+    alone = {f"{name} alone": [*ours, "--no-server", *words] for name, words in TURNS.items()}
+    with start_command_server() as server:
+        try:
+            assert until(_is_served), "no server of commands"
+            missing = sorted(name for name, words in commands.items() if not _goes_through(server.pid, words))
+            elapsed, _ = timed_commands({**commands, **alone, "pass": [sys.executable, "-c", "pass"]})
+        finally:
+            server.kill()
+    ratios = {name: elapsed[name] / elapsed["pass"] for name in VERBS}
+    base = f" (`-c pass`: {elapsed['pass'] * 1000:.0f} ms; medians of {ROUNDS})"
+    what = "wall time of a hot verb through the server of commands beside its interpreter's `-c pass`"
+    holds = not missing and max(ratios.values()) <= MOST
+    turns = [f"`{name}` {elapsed[name] * 1000:.0f} ms, {elapsed[f'{name} alone'] * 1000:.0f} ms" for name in TURNS]
+    return [
+        Row(
+            what,
+            f"≤ {MOST} x",
+            each(ratios, ".2f") + base,
+            holds,
+            f"not through it: {', '.join(missing)}" if missing else "",
+        ),
+        Row(
+            "a command or turn of bash through the server of commands, and without it",
+            "no limit",
+            "; ".join(turns),
+            None,
+        ),
+    ]
+
+
+def _is_served() -> bool:
+    with suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(find_socket())
+        return True
+    return False
+
+
+def _goes_through(server: int, words: list[str]) -> bool:
+    before = _count_faults(server)
+    process(words)
+    return until(lambda: _count_faults(server) > before, 2.0)
+
+
+def _count_faults(pid: int) -> int:
+    """The page faults of a process's children that have ended (proc(5), cminflt)."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        return int(file.read().rpartition(")")[2].split()[8])
