@@ -12,7 +12,7 @@ from cold import ROUNDS, each, timed_commands
 from place import TREE, Place, Row, process, until
 
 from tmuxctl.surfaces.cli.command_server.client import find_socket
-from tmuxctl.surfaces.cli.command_server.server import start_command_server
+from tmuxctl.surfaces.cli.setup.serving import start_command_server
 
 MOST = 2.5
 VERBS = {

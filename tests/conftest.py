@@ -24,7 +24,7 @@ import pytest
 
 from tmuxctl.control import Control
 from tmuxctl.surfaces.cli.command_server import client as command_client
-from tmuxctl.surfaces.cli.command_server import server as command_server
+from tmuxctl.surfaces.cli.setup import serving
 from tmuxctl.terminal.launch.tmux_conf import CONFIG
 from tmuxctl.transport.pipe import PipeTransport
 
@@ -184,7 +184,7 @@ def control(backend: str, place: Path, another: Callable[..., Control]) -> Itera
 
 def start_command_server() -> subprocess.Popen[bytes]:
     """A server of commands in this environment, once it listens."""
-    process = command_server.start_command_server()
+    process = serving.start_command_server()
     deadline = time.monotonic() + PATIENCE
     while True:
         assert process.poll() is None, "the server of commands ended"

@@ -192,7 +192,7 @@ PARSED_ELSEWHERE = {
 ENDLESS = {
     "tmuxctl.contract._start_child": "each line of it is waited for with a deadline",
     "tmuxctl.extensions.run_program": "communicates with a deadline",
-    "tmuxctl.surfaces.cli.command_server.server.start_command_server": "a server, which ends with this process",
+    "tmuxctl.surfaces.cli.setup.serving.start_command_server": "a server, which ends with this process",
     "tmuxctl.surfaces.cli.printing.show._react": "a command the caller gives, to be run to its end",
     "tmuxctl.surfaces.cli.top.top._attached": "a terminal that a person attaches, until they leave",
     "tmuxctl.transport.control_mode._open": "one client for many calls, each with a deadline",

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-HIDE = "import sys; sys.modules.update(dict.fromkeys({hidden!r})); from tmuxctl.surfaces.cli import main; sys.exit(main())"
+HIDE = (
+    "import sys; sys.modules.update(dict.fromkeys({hidden!r})); from tmuxctl.surfaces.cli import main; sys.exit(main())"
+)
 
 
 @pytest.mark.parametrize(

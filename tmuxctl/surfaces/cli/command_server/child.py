@@ -16,7 +16,7 @@ from tmuxctl.surfaces.cli import app, leave
 from tmuxctl.surfaces.cli.command_server.caller import Confinement, NotAlike, become_like
 from tmuxctl.surfaces.cli.command_server.client import BEGUN, ENDED, GO, HELLO, READY, peer_of
 from tmuxctl.surfaces.cli.command_server.loaded import STALE, Code
-from tmuxctl.surfaces.cli.command_server.request import Refused, Request, receive_request
+from tmuxctl.surfaces.cli.command_server.request import CommandRequest, Refused, receive_request
 from tmuxctl.timing import TIMING
 
 REFUSED = 100
@@ -57,7 +57,7 @@ def keep_only(number: int) -> None:
     os.closerange(number + 1, LARGEST_DESCRIPTOR)
 
 
-def _prepare(connection: socket.socket, own: Confinement) -> Request:
+def _prepare(connection: socket.socket, own: Confinement) -> CommandRequest:
     """Read the request, and become what the caller is. Raises what says that this cannot be."""
     request = receive_request(connection)
     pid, user, _ = peer_of(connection)

@@ -23,7 +23,7 @@ class Refused(Exception):
     """This is no request that can be carried out here; the caller runs its command itself."""
 
 
-class Request(Value):
+class CommandRequest(Value):
     """A command, and what it depends on. `descriptors` are open here."""
 
     program: str
@@ -36,7 +36,7 @@ class Request(Value):
     descriptors: tuple[int, ...]
 
 
-def receive_request(connection: socket.socket) -> Request:
+def receive_request(connection: socket.socket) -> CommandRequest:
     """Read a request to its end. Raises Refused, or OSError for a caller that is gone or takes too long."""
     deadline = time.monotonic() + TIMING.command_server.request_seconds
     connection.settimeout(TIMING.command_server.request_seconds)
@@ -62,7 +62,7 @@ def _read_length(received: bytearray) -> int:
     return length
 
 
-def _parse_request(body: bytes, descriptors: Sequence[int]) -> Request:
+def _parse_request(body: bytes, descriptors: Sequence[int]) -> CommandRequest:
     fields = body.split(b"\0")
     if fields[0] != os.fsencode(describe_python()):
         raise Refused
@@ -75,7 +75,7 @@ def _parse_request(body: bytes, descriptors: Sequence[int]) -> Request:
     variables = dict(_split_variable(field) for field in fields[6 + words + folders :])
     if len(texts) != 1 + words + folders or any(len(stream) != 2 for stream in streams) or not _fits_start(variables):
         raise Refused
-    return Request(
+    return CommandRequest(
         program=texts[0],
         words=tuple(texts[1 : 1 + words]),
         path=tuple(texts[1 + words :]),

@@ -14,7 +14,6 @@ import stat
 import sys
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from tmuxctl.errors import Conflict, Denied, Failed, TmuxctlError
 from tmuxctl.ownership import make_parents, refuse_unsafe_parent
@@ -27,9 +26,6 @@ from tmuxctl.surfaces.cli.ending import Terminated, raise_on_sigterm
 from tmuxctl.surfaces.cli.printing.output import Options, report
 from tmuxctl.timing import TIMING
 from tmuxctl.value import NamedTuple
-
-if TYPE_CHECKING:
-    import subprocess
 
 MOST = 200
 """Commands at once; with more, callers run theirs themselves. Each takes two descriptors here, of the 1,024 that a process has."""
@@ -227,21 +223,6 @@ def _listen(path: str) -> socket.socket:
         os.umask(before)
     listener.listen(BACKLOG)
     return listener
-
-
-def start_command_server() -> subprocess.Popen[bytes]:
-    """Start a server of commands. It ends when the pipe that is its standard input is closed, and so with this process."""
-    import subprocess
-
-    # Python's own options decide how it works, and who calls must have the same
-    options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
-    return subprocess.Popen(
-        [sys.executable, *options, "-m", __name__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        cwd="/",
-        start_new_session=True,
-    )
 
 
 def main() -> int:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,12 +14,16 @@ from tmuxctl.errors import Failed, Usage
 from tmuxctl.operations import RIGHTS, FileName, FolderName, ValueKind, operation, set_up
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
 from tmuxctl.surfaces.cli.printing.output import note, write
+from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
     from tmuxctl.results import TokenMade, TokenRevoked, TokensKept
     from tmuxctl.surfaces.server.admission.tokens import TokenFiles
     from tmuxctl.surfaces.server.serve import ServeOptions
+
+COMMAND_SERVER = "tmuxctl.surfaces.cli.command_server.server"
+"""What a process runs that carries out quick commands; it stands above all of them."""
 
 EXTRA = ("fastapi", "starlette", "uvicorn", "websockets", "prometheus_client", "anyio", "pydantic", "python_multipart")
 
@@ -54,6 +61,33 @@ def _token_files() -> TokenFiles:
         # the one-file form has no server
         raise _not_installed(error) from None
     return TokenFiles()
+
+
+def start_command_server() -> subprocess.Popen[bytes]:
+    """Start a server of commands. It ends when the pipe that is its standard input is closed, and so with this process."""
+    # Python's own options decide how it works, and who calls must have the same
+    options = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]  # noqa: SLF001
+    return subprocess.Popen(
+        [sys.executable, *options, "-m", COMMAND_SERVER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        cwd="/",
+        start_new_session=True,
+    )
+
+
+@contextmanager
+def _serving_commands() -> Iterator[None]:
+    """Have quick commands carried out by a process that is ready, while this holds; where there is none they run as ever."""
+    started = start_command_server()
+    try:
+        yield
+    finally:
+        assert started.stdin
+        # it ends with the pipe; a command under way goes on
+        started.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            started.wait(TIMING.http.stop_seconds)
 
 
 class ServeOperations(CommandLineOperations):
@@ -104,6 +138,9 @@ class ServeOperations(CommandLineOperations):
         On a --daemon-socket a line is a JSON object that creates, resizes, closes or lists sessions; each session that was
         created so has a socket of its own, which carries the raw bytes of its terminal.
 
+        While it runs, ls, show, send, keys, screen, wait, ask, exec and status are carried out by a process that is ready, in
+        a third of the time; --no-server runs one in its own process.
+
         Its routes are listed at /docs. It needs the extra `server`: pip install 'tmux-control-plane[server]'.
         """
         if show_token:
@@ -114,7 +151,8 @@ class ServeOperations(CommandLineOperations):
         options = _with_daemon(options, daemon_socket, default_cwd, default_shell)
         from tmuxctl.surfaces.server import serve as server
 
-        return server.serve(options, self._tell_started)
+        with _serving_commands():
+            return server.serve(options, self._tell_started)
 
     def _serve_options(
         self,
