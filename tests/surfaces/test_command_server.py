@@ -111,8 +111,12 @@ def served(world: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
 def commands(pid: int) -> list[int]:
     """The processes in which a server carries out commands: all that it has forked but the one that waits for the next caller,
     which is the only other one that listens."""
+    return [child for child in children(pid) if not shares_listener(child, pid)]
+
+
+def children(pid: int) -> list[int]:
     with open(f"/proc/{pid}/task/{pid}/children") as file:
-        return [child for child in map(int, file.read().split()) if not shares_listener(child, pid)]
+        return [int(word) for word in file.read().split()]
 
 
 def shares_listener(child: int, server: int) -> bool:
@@ -165,7 +169,7 @@ def waiting(served: Place, until: Callable[..., Any]) -> Iterator[Callable[..., 
 @pytest.mark.parametrize(
     ("line", "status"),
     [
-        ("ls -q", 0), ("ls -F {name}:{argv}", 0), ("ls --state asking", 0), ("show missing", 3), ("show cat --json missing", 2),
+        ("ls -q", 0), ("ls -F {name}:{argv}", 0), ("ls --state lost", 0), ("show missing", 3), ("show cat --json missing", 2),
         ("screen cat", 0), ("screen cat --json", 0), ("screen missing --json", 3), ("send cat", 0), ("send", 2),
         ("send cat a b", 2), ("send missing x --json", 3), ("keys cat nosuchkey", 2), ("keys cat C-x -q", 0),
         ("wait cat --exit --now", 1), ("wait cat --text ready --since screen", 0), ("wait cat --exit --timeout 0.2", 124),
@@ -536,13 +540,20 @@ def test_many_at_once(served: Place) -> None:
 
 
 def test_no_child_and_no_descriptor_is_left(served: Place, until: Callable[..., Any]) -> None:
+    pid = served.server.pid
+
+    def is_at_rest() -> bool:
+        """True if it has no child but the one that waits for the next caller."""
+        return len(children(pid)) == 1 and not commands(pid)
+
     served.same("ls", "-q")
-    before = os.listdir(f"/proc/{served.server.pid}/fd")
+    until(is_at_rest)
+    before = len(os.listdir(f"/proc/{pid}/fd"))
     for _ in range(5):
         served.run(THROUGH, "ls", "-q")
         connect().close()
-    assert until(lambda: not commands(served.server.pid))
-    assert until(lambda: os.listdir(f"/proc/{served.server.pid}/fd") == before)
+    until(is_at_rest)
+    assert len(os.listdir(f"/proc/{pid}/fd")) == before
 
 
 # being told to end
