@@ -271,6 +271,7 @@ class HttpTiming(Value):
     stop_seconds: int = 5  # how long calls may go on after the server was told to end
     sweep_seconds: float = 3.0  # how often it is looked whether sessions that had ended are still listed
     retry_seconds: float = 1.0  # the pause before sessions are watched again, after tmux could not be asked
+    follow_seconds: float = 1.0  # how often it is looked whether who follows a session still may
     ping_seconds: float = 15.0  # how often a stream of events on which nothing happens says that it is there
     answer_seconds: float = 10.0  # how long the receiver of an event may take to answer
     command_seconds: float = 30.0  # how long a command may take that is told of an event

@@ -98,6 +98,45 @@ def test_a_revoked_token_holds_no_more_and_what_it_follows_ends(server, until):
     assert tmuxctl("token", "revoke", "laptop").returncode == 3
 
 
+def test_who_only_reads_a_terminal_is_let_go_when_its_token_is_revoked(server):
+    token = make_token("laptop")
+    server.new("one", "cat")
+    url = f"ws://127.0.0.1:{server.port}/v1/sessions/one/terminal"
+    with connect(url, additional_headers={"Authorization": f"Bearer {token}"}) as terminal:
+        terminal.recv(PATIENCE)
+        assert tmuxctl("token", "revoke", "laptop").returncode == 0
+        with pytest.raises(ConnectionClosed, match="revoked"):
+            terminal.recv(PATIENCE)
+
+
+def test_a_session_that_gets_a_name_a_token_is_not_for_is_followed_no_more(server):
+    token = make_token("ci", "--right", "read", "--right", "write", "--only", "build-*")
+    server.new("build-1", "cat")
+    given = {"Authorization": f"Bearer {token}"}
+    url = f"ws://127.0.0.1:{server.port}/v1/sessions/build-1/terminal"
+    connection = server.connect(tcp=True)
+    connection.request("GET", "/v1/sessions/build-1/events", headers=given)
+    with connect(url, additional_headers=given) as terminal:
+        terminal.recv(PATIENCE)
+        stream = connection.getresponse()
+        assert server.post("/v1/sessions/build-1/rename", {"name": "secret"}).status == 200
+        with pytest.raises(ConnectionClosed, match="not for this session"):
+            terminal.recv(PATIENCE)
+    assert server.post("/v1/sessions/secret/send", {"text": "hidden"}).status == 200
+    assert b"hidden" not in stream.read()
+    connection.close()
+
+
+def test_a_body_of_millions_of_values_is_not_read(server):
+    server.new("one", "cat")
+    text = {"Content-Type": "application/json"}
+    for value in (b"{}", b"1", b'"a"'):
+        body = b'{"steps": [' + b",".join([value] * 200_000) + b"]}"
+        reply = server.call("POST", "/v1/sessions/one/batch", body, headers=text)
+        assert (reply.status, reply.json["error"]["message"]) == (400, "the body holds too many values")
+    assert server.post("/v1/sessions/one/mark", {"text": "{,[" * 200_000}).reason == "bad_text"
+
+
 def test_another_host_is_refused(server):
     for host in ("evil.example", "127.0.0.1.evil.example", "localhost@evil.example", "", "[::1", "0x7f000001"):
         reply = server.get("/v1/sessions", tcp=True, token=server.token, headers={"Host": host})
@@ -274,7 +313,9 @@ def test_a_token_for_some_sessions_knows_nothing_of_others(limited):
 BEYOND = [
     ("POST", "/v1/sessions/build-1/wait", {"text": "a", "any": ["build-1", "secret"]}),
     ("POST", "/v1/sessions/build-1/wait", {"text": "a", "all": ["secret"]}),
+    ("POST", "/v1/sessions/build-1/batch", {"steps": [{"ask": {"text": "a", "fallback": "bash"}}]}),
     ("POST", "/v1/sessions/build-1/rename", {"name": "other"}),
+    ("GET", "/metrics", None),
     ("PATCH", "/v1/sessions/build-1", {"name": "other"}),
     ("POST", "/v1/sessions", {"name": "secret", "if_exists": "replace"}),
     ("POST", "/v1/sessions", {"command": ["cat"]}),
@@ -319,6 +360,10 @@ WITH_FILES = [
     ("/v1/sessions/one/ask", {"file": "/etc/passwd"}),
     ("/v1/sessions/one/exec", {"command": ["cat"], "stdin": "/etc/passwd"}),
     ("/v1/sessions/one/batch", {"file": "/etc/passwd"}),
+    ("/v1/sessions/one/batch", {"steps": [{"exec": {"command": ["cat"], "stdin": "/etc/passwd"}}]}),
+    ("/v1/sessions/one/batch", {"steps": '[{"ask": {"file": "/etc/passwd"}}]'}),
+    ("/v1/sessions/one/batch", {"steps": [{"screen": {}}, {"send": {"secret_from_file": "/etc/passwd"}}]}),
+    ("/v1/sessions/one/batch", {"steps": [{"decide": {"secret_from_env": "HOME"}}]}),
     ("/v1/sessions", {"command": ["cat"], "env_file": "/etc/passwd"}),
     ("/v1/sessions", {"command": ["cat"], "profile": "/etc/passwd"}),
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from tmuxctl import __version__
 from tmuxctl.errors import NotFound, TmuxctlError, Usage
 from tmuxctl.operations import to_json
 from tmuxctl.surfaces.server import pages, routes
-from tmuxctl.surfaces.server.admission.access import CallerAccess
+from tmuxctl.surfaces.server.admission.access import CallerAccess, still_means
 from tmuxctl.surfaces.server.admission.guard import PRINCIPAL, AdmissionRules, RequestGuard, describe_error
 from tmuxctl.surfaces.server.calls import NO_DEFAULTS, Calls, NewDefaults
 from tmuxctl.surfaces.server.logs import AuditLog, RequestLog
@@ -178,6 +178,24 @@ def token_check(served: Served, access: CallerAccess) -> Callable[[], bool]:
     )
 
 
+def follow_check(served: Served, access: CallerAccess, session: str) -> Callable[[], Awaitable[None]]:
+    """Returns once the caller may not follow the session of this id any more: its token was revoked, or is not for the name that
+    the session has got meanwhile."""
+    holds = token_check(served, access)
+
+    async def ended() -> None:
+        while holds():
+            try:
+                if not await served.calls.in_thread(partial(still_means, access, served.control, session)):
+                    return
+            except TmuxctlError:
+                # the server is busy, or tmux does not answer now: it is asked again
+                pass
+            await asyncio.sleep(TIMING.http.follow_seconds)
+
+    return ended
+
+
 def _add_own_routes(app: FastAPI, served: Served) -> None:
     @app.get("/healthz", tags=["Server"], summary="Whether the server answers")
     async def healthz() -> dict[str, str]:
@@ -189,7 +207,9 @@ def _add_own_routes(app: FastAPI, served: Served) -> None:
         "/metrics", tags=["Server"], summary="Counters for Prometheus", response_class=Response, responses=counters
     )
     async def metrics(request: Request) -> Response:
-        access_of(request).demand("read", "metrics")
+        access = access_of(request)
+        access.demand("read", "metrics")
+        access.demand_all("metrics")
         return Response(served.metrics.text(), media_type=MEDIA_TYPE)
 
     @app.get("/docs", include_in_schema=False)
@@ -216,8 +236,8 @@ def _add_own_routes(app: FastAPI, served: Served) -> None:
         session = await _show(served, call, id)
         since = request.headers.get("last-event-id") or request.query_params.get("since") or session.cursor or "screen"
         raw = request.query_params.get("format") == "raw"
-        holds = token_check(served, call.access)
-        return _stream(sse.stream_session(served.hub, served.calls, call, session.id, since, raw, holds))
+        ended = follow_check(served, call.access, session.id)
+        return _stream(sse.stream_session(served.hub, served.calls, call, session.id, since, raw, ended))
 
     @app.get(
         "/v1/sessions/{id}/cast",
@@ -253,7 +273,9 @@ def _add_own_routes(app: FastAPI, served: Served) -> None:
             since = f"c1:{session.incarnation}:{since}"
         if "write" in call.access.rights:
             served.audit.note(call.access, call.id, "terminal", session.name, "opened")
-        await TerminalSocket(socket, served.calls, call, token_check(served, call.access)).run(session, since)
+        await TerminalSocket(
+            socket, served.calls, call, token_check(served, call.access), follow_check(served, call.access, session.id)
+        ).run(session, since)
 
 
 def _stream(events: AsyncIterator[str]) -> Response:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.errors import Denied, NotFound, Unreachable
-from tmuxctl.operations import RIGHTS, Operation, Parameter
+from tmuxctl.operations import RIGHTS, Operation, Parameter, find
 from tmuxctl.value import Value
 
 if TYPE_CHECKING:
@@ -56,6 +57,12 @@ class CallerAccess(Value):
             hint = f"this token may: {', '.join(self.rights) or 'nothing'}"
             raise Denied(f"{what} needs the right to {right}", reason="right", hint=hint)
 
+    def demand_all(self, what: str) -> None:
+        """Raise Denied unless every session is meant: what is counted over all of them tells of those that are not."""
+        if not self.unlimited:
+            hint = f"it is for: {', '.join(self.sessions)}"
+            raise Denied(f"{what} reaches sessions that this token is not for", reason="sessions", hint=hint)
+
     def select(self, sessions: Sequence[Session]) -> tuple[Session, ...]:
         """Those of these sessions that the caller may know of."""
         return tuple(session for session in sessions if self.means(session.name))
@@ -73,6 +80,8 @@ def check_arguments(
     for parameter in operation.parameters:
         if parameter.name in arguments:
             _refuse_local(access, operation, parameter, arguments[parameter.name])
+    if operation.name == "batch" and arguments.get("steps") is not None:
+        _check_steps(access, arguments["steps"], control)
     if access.unlimited:
         return found
     named = [
@@ -80,12 +89,7 @@ def check_arguments(
     ]
     spreads = [one for one in SPREADING if arguments.get(one)]
     if (not named and operation.name not in LISTING) or spreads:
-        what = " ".join((operation.spoken, *spreads[:1]))
-        raise Denied(
-            f"{what} reaches sessions that this token is not for",
-            reason="sessions",
-            hint=f"it is for: {', '.join(access.sessions)}",
-        )
+        raise _reaches_beyond(access, operation, spreads)
     for parameter in named:
         value = arguments.get(parameter.name)
         if parameter.kind.word == "newname":
@@ -101,6 +105,32 @@ def check_arguments(
         names = several.split(",") if isinstance(several, str) else several
         found["any"] = [find_meant(access, control, str(one)) for one in names]
     return found
+
+
+def _check_steps(access: CallerAccess, steps: Any, control: Control) -> None:
+    """Denied unless the caller may call each step of a batch by itself; all of them are on the batch's own session."""
+    from tmuxctl.control.turns import batch
+
+    find_step = partial(find, type(control))  # type: ignore[arg-type]  # a class is hashable
+    for step in batch.parse_steps(steps, None, find_step, limit=control.machine.limits.batch_steps):
+        for parameter in step.operation.parameters:
+            if parameter.name in step.arguments:
+                _refuse_local(access, step.operation, parameter, step.arguments[parameter.name])
+        spreads = [one for one in SPREADING if step.arguments.get(one)]
+        if spreads and not access.unlimited:
+            raise _reaches_beyond(access, step.operation, spreads)
+
+
+def still_means(access: CallerAccess, control: Control, session: str) -> bool:
+    """Whether the session of this id, which the caller follows, has a name that its token is for. One that is gone had one."""
+    from tmuxctl.control.sessions import finding
+
+    if access.unlimited:
+        return True
+    try:
+        return access.means(finding.find_session(control.machine, session, whole=False).name)
+    except (NotFound, Unreachable):
+        return True
 
 
 def find_meant(access: CallerAccess, control: Control, session: str) -> str:
@@ -124,6 +154,12 @@ def find_meant(access: CallerAccess, control: Control, session: str) -> str:
 
 def _is_id(session: str) -> bool:
     return re.fullmatch(r"[0-9a-f]{8}-[0-9a-f-]{27}|.*[:/].*", session, re.ASCII) is not None
+
+
+def _reaches_beyond(access: CallerAccess, operation: Operation, spreads: Sequence[str]) -> Denied:
+    what = " ".join((operation.spoken, *spreads[:1]))
+    hint = f"it is for: {', '.join(access.sessions)}"
+    return Denied(f"{what} reaches sessions that this token is not for", reason="sessions", hint=hint)
 
 
 def _not_meant(access: CallerAccess, session: object) -> NotFound:

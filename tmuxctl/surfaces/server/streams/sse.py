@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from anyio import from_thread
 
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.operations import to_json
+from tmuxctl.surfaces.server.admission.access import still_means
 from tmuxctl.surfaces.server.calls import Calls, Request
 from tmuxctl.surfaces.server.streams.hub import Change, EventHub, parse_number
 from tmuxctl.timing import TIMING
@@ -50,7 +51,7 @@ async def stream_all(
                 found = following.result() if following.done() else None
             finally:
                 following.cancel()
-            if found is None:
+            if found is None or not holds():
                 break
             if access.means(found.event.session):
                 yield _format_change(hub, found)
@@ -62,17 +63,25 @@ def _format_change(hub: EventHub, change: Change) -> str:
     return format_event(change.name, to_json(change.event), f"{hub.life}-{change.number}")
 
 
-async def stream_session(
-    hub: EventHub, calls: Calls, request: Request, session: str, since: str, raw: bool, holds: Callable[[], bool]
+async def stream_session(  # noqa: C901  # its parts share one queue
+    hub: EventHub,
+    calls: Calls,
+    request: Request,
+    session: str,
+    since: str,
+    raw: bool,
+    ended: Callable[[], Awaitable[None]],
 ) -> AsyncIterator[str]:
     """The state of a session and its changes, and what it prints after a cursor. Only events of output have an id, the cursor
-    behind them: whoever comes back with it misses nothing of the output."""
+    behind them: whoever comes back with it misses nothing of the output. It ends once `ended` returns."""
     parts: asyncio.Queue[str | None] = asyncio.Queue(WAITING_PARTS)
 
     def print_parts() -> None:
         arguments = {"session": session, "since": since, "follow": True, "raw": raw}
         try:
             for output in calls.operate_here(request, "read", arguments):
+                if not still_means(request.access, calls.control, session):
+                    return
                 text = {"data": base64.b64encode(output.data).decode()} if raw else {"text": output.text}
                 about = {"session": output.session, **text, "cursor": output.cursor, "truncated": output.truncated}
                 from_thread.run(parts.put, format_event("output", about, output.cursor))
@@ -93,16 +102,24 @@ async def stream_session(
                 if session in (change.event.id, change.event.session):
                     await parts.put(format_event(change.name, to_json(change.event)))
 
-    tasks = [asyncio.create_task(tell_states()), asyncio.create_task(tell_output())]
+    async def tell_end() -> None:
+        await ended()
+        over.set()
+        while not parts.empty():
+            parts.get_nowait()
+        await parts.put(None)
+
+    over = asyncio.Event()
+    tasks = [asyncio.create_task(tell()) for tell in (tell_states, tell_output, tell_end)]
     try:
-        while holds():
+        while True:
             try:
                 async with asyncio.timeout(TIMING.http.ping_seconds):
                     part = await parts.get()
             except TimeoutError:
                 yield PING
                 continue
-            if part is None:
+            if part is None or over.is_set():
                 break
             yield part
     finally:

@@ -7,7 +7,7 @@ Binary messages are bytes of the terminal, in both directions. Text messages are
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -36,10 +36,17 @@ POLICY_VIOLATION, NORMAL = 1008, 1000
 
 
 class TerminalSocket:
-    """One client at one session's terminal. `holds` says whether its token still does."""
+    """One client at one session's terminal. `holds` says whether its token still does; `ended` returns once it may not stay."""
 
-    def __init__(self, socket: WebSocket, calls: Calls, request: Request, holds: Callable[[], bool]) -> None:
-        self.socket, self.calls, self.request, self.holds = socket, calls, request, holds
+    def __init__(
+        self,
+        socket: WebSocket,
+        calls: Calls,
+        request: Request,
+        holds: Callable[[], bool],
+        ended: Callable[[], Awaitable[None]],
+    ) -> None:
+        self.socket, self.calls, self.request, self.holds, self.ended = socket, calls, request, holds, ended
         self.typed: asyncio.Queue[bytes] = asyncio.Queue(INPUT_BYTES // TYPED_BYTES)
 
     async def run(self, session: Session, since: str) -> None:
@@ -52,6 +59,7 @@ class TerminalSocket:
             asyncio.create_task(raw.print_to(since, self.socket.send_bytes, self._tell_gap)),
             asyncio.create_task(self._take(session.id)),
             asyncio.create_task(self._type(raw)),
+            asyncio.create_task(self._leave()),
         ]
         try:
             done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -84,6 +92,11 @@ class TerminalSocket:
 
     async def _tell_gap(self, cursor: str) -> None:
         await self.tell({"type": "truncated", "cursor": cursor})
+
+    async def _leave(self) -> None:
+        await self.ended()
+        why = "the token is not for this session any more" if self.holds() else "the token was revoked"
+        await self.socket.close(POLICY_VIOLATION, why)
 
     async def _take(self, session: str) -> None:
         """Take what the client sends."""
