@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from programs import LINES, PYTHON, SHELL, program
 
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, NotFound, Usage
+from tmuxctl.operations import Call, Cancelled, under
 from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
 
@@ -158,6 +160,20 @@ def test_what_is_followed_may_get_another_name(control: Control, another: Callab
     held.go()
     parts += [part.text for part in following]
     assert "".join(parts).split() == ["one", "two"]
+
+
+@pytest.mark.on("tmux")
+def test_who_has_given_up_is_not_read_for(control: Control) -> None:
+    # more than is read at once
+    control.new("t", ("sh", "-c", "seq 300000; exec cat"), wait=False)
+    control.wait("t", text="^300000$", since="screen")
+    cancelled = threading.Event()
+    with under(Call("", cancelled=cancelled)):
+        following: Any = control.read("t", follow=True, since="screen")
+        assert "300000" not in next(following).text
+        cancelled.set()
+        with pytest.raises(Cancelled):
+            next(following)
 
 
 @pytest.mark.on("memory", "tmux")

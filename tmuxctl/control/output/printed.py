@@ -270,11 +270,12 @@ def _follow_slices(
             start = part.end
             last = finished and not part.data
             yield part, last
-            if part.data:
-                continue
             if last:
                 return
+            # also where there is more: who has gone away would have the rest of 64 MB made into text
             call.check()
+            if part.data:
+                continue
             if not watch.wait(machine.timing.wait.follow_seconds) and _is_gone(machine, pane):
                 return
 

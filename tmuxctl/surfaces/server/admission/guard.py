@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from starlette.requests import ClientDisconnect
+
 from tmuxctl.errors import Denied, TmuxctlError, Usage
 from tmuxctl.operations import to_json
 from tmuxctl.surfaces.server.admission.access import CallerAccess
@@ -39,6 +41,9 @@ OPEN = ("/healthz", "/docs", "/openapi.json")
 
 OWN_KEY = "/hooks/"
 """Below this a session's own key stands for the token."""
+
+GONE = 499
+"""What the log says of a caller that went away, as nginx does."""
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 
@@ -107,6 +112,9 @@ class RequestGuard:
             await self.application(scope, body, answer)
         except TmuxctlError as error:
             await answer.refuse(error)
+        except ClientDisconnect:
+            # it went away while it sent its body: nobody waits for an answer
+            answer.status = answer.status or GONE
         except Exception as error:
             self.log.note_bug(scope, error)
             await answer.refuse(ServerBug("internal error", reason="internal", hint="please report it"))
