@@ -320,7 +320,7 @@ def test_a_file_is_kept_below_the_session_and_goes_with_it(server, place):
 
 
 NAMES = {
-    "../../../../etc/passwd": "passwd",
+    "../" * 4 + "etc/passwd": "passwd",
     "/etc/cron.d/x": "x",
     "..\\\\..\\\\x.exe": "x.exe",
     "a b.txt": "a b.txt",

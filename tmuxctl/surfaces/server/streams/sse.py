@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from anyio import from_thread
@@ -63,7 +64,7 @@ def _format_change(hub: EventHub, change: Change) -> str:
     return format_event(change.name, to_json(change.event), f"{hub.life}-{change.number}")
 
 
-async def stream_session(  # noqa: C901  # its parts share one queue
+async def stream_session(
     hub: EventHub,
     calls: Calls,
     request: Request,
@@ -74,55 +75,69 @@ async def stream_session(  # noqa: C901  # its parts share one queue
 ) -> AsyncIterator[str]:
     """The state of a session and its changes, and what it prints after a cursor. Only events of output have an id, the cursor
     behind them: whoever comes back with it misses nothing of the output. It ends once `ended` returns."""
-    parts: asyncio.Queue[str | None] = asyncio.Queue(WAITING_PARTS)
-
-    def print_parts() -> None:
-        arguments = {"session": session, "since": since, "follow": True, "raw": raw}
-        try:
-            for output in calls.operate_here(request, "read", arguments):
-                if not still_means(request.access, calls.control, session):
-                    return
-                text = {"data": base64.b64encode(output.data).decode()} if raw else {"text": output.text}
-                about = {"session": output.session, **text, "cursor": output.cursor, "truncated": output.truncated}
-                from_thread.run(parts.put, format_event("output", about, output.cursor))
-        except TmuxctlError as error:
-            if error.reason != "cancelled":
-                from_thread.run(parts.put, format_event("error", {"error": to_json(error.to_json())}))
-
-    async def tell_output() -> None:
-        await calls.in_thread(print_parts)
-        await parts.put(None)
-
-    async def tell_states() -> None:
-        with hub.read(None) as (begin, reader):
-            for change in begin:
-                if session in (change.event.id, change.event.session):
-                    await parts.put(format_event(change.name, to_json(change.event)))
-            async for change in reader.changes():
-                if session in (change.event.id, change.event.session):
-                    await parts.put(format_event(change.name, to_json(change.event)))
-
-    async def tell_end() -> None:
-        await ended()
-        over.set()
-        while not parts.empty():
-            parts.get_nowait()
-        await parts.put(None)
-
-    over = asyncio.Event()
-    tasks = [asyncio.create_task(tell()) for tell in (tell_states, tell_output, tell_end)]
+    told = _SessionEvents(calls, request, session)
+    works = (told.tell_states(hub), told.tell_output(since, raw), told.tell_end(ended))
+    tasks = [asyncio.create_task(work) for work in works]
     try:
         while True:
             try:
                 async with asyncio.timeout(TIMING.http.ping_seconds):
-                    part = await parts.get()
+                    part = await told.parts.get()
             except TimeoutError:
                 yield PING
                 continue
-            if part is None or over.is_set():
+            if part is None or told.over:
                 break
             yield part
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class _SessionEvents:
+    """The events of one session on their way to one reader. `parts` waits for it, and None is the end; `over`: nothing of what
+    waits is to be told any more."""
+
+    def __init__(self, calls: Calls, request: Request, session: str) -> None:
+        self.calls, self.request, self.session = calls, request, session
+        self.parts: asyncio.Queue[str | None] = asyncio.Queue(WAITING_PARTS)
+        self.over = False
+
+    async def tell_states(self, hub: EventHub) -> None:
+        """Tell the present state, then each change of it."""
+        with hub.read(None) as (begin, reader):
+            for change in begin:
+                await self._tell_change(change)
+            async for change in reader.changes():
+                await self._tell_change(change)
+
+    async def _tell_change(self, change: Change) -> None:
+        if self.session in (change.event.id, change.event.session):
+            await self.parts.put(format_event(change.name, to_json(change.event)))
+
+    async def tell_output(self, since: str, raw: bool) -> None:
+        """Tell what is printed, to its end."""
+        await self.calls.in_thread(partial(self._print, since, raw))
+        await self.parts.put(None)
+
+    def _print(self, since: str, raw: bool) -> None:
+        arguments = {"session": self.session, "since": since, "follow": True, "raw": raw}
+        try:
+            for output in self.calls.operate_here(self.request, "read", arguments):
+                if not still_means(self.request.access, self.calls.control, self.session):
+                    return
+                text = {"data": base64.b64encode(output.data).decode()} if raw else {"text": output.text}
+                about = {"session": output.session, **text, "cursor": output.cursor, "truncated": output.truncated}
+                from_thread.run(self.parts.put, format_event("output", about, output.cursor))
+        except TmuxctlError as error:
+            if error.reason != "cancelled":
+                from_thread.run(self.parts.put, format_event("error", {"error": to_json(error.to_json())}))
+
+    async def tell_end(self, ended: Callable[[], Awaitable[None]]) -> None:
+        """Tell nothing any more once that has returned."""
+        await ended()
+        self.over = True
+        while not self.parts.empty():
+            self.parts.get_nowait()
+        await self.parts.put(None)
