@@ -15,32 +15,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-PATIENCE = 20.0
+from served import PATIENCE, HttpReply, UnixConnection
+
 PROGRAMS = Path(__file__).resolve().parents[2] / "programs"
 
 
-class SocketConnection(http.client.HTTPConnection):
-    """HTTP over a Unix socket."""
-
-    def __init__(self, path: str) -> None:
-        super().__init__("localhost", timeout=PATIENCE)
-        self.path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
-
-
-class ApiReply:
+class ApiReply(HttpReply):
     """An answer, read whole."""
-
-    def __init__(self, response: http.client.HTTPResponse) -> None:
-        self.status, self.headers, self.body = response.status, response.headers, response.read()
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.body)
 
     @property
     def problem(self) -> str:
@@ -60,7 +41,7 @@ class ApiClient:
     def connect(self) -> http.client.HTTPConnection:
         if isinstance(self.where, int):
             return http.client.HTTPConnection("127.0.0.1", self.where, timeout=PATIENCE)
-        return SocketConnection(self.where)
+        return UnixConnection(self.where)
 
     def call(self, method: str, path: str, body: bytes | None = None, **headers: str) -> ApiReply:
         named = {name.replace("_", "-"): value for name, value in headers.items()}

@@ -90,21 +90,28 @@ def check_arguments(
     spreads = [one for one in SPREADING if arguments.get(one)]
     if (not named and operation.name not in LISTING) or spreads:
         raise _reaches_beyond(access, operation, spreads)
+    several = arguments.get("any")
     for parameter in named:
         value = arguments.get(parameter.name)
-        if parameter.kind.word == "newname":
-            if not isinstance(value, str) or not access.means(value):
-                raise _not_meant(access, value)
-        elif isinstance(value, str):
-            found[parameter.name] = find_meant(access, control, value)
-        elif isinstance(value, (list, tuple)) and value:
-            found[parameter.name] = [find_meant(access, control, str(one)) for one in value]
-        elif not arguments.get("any"):
-            raise _not_meant(access, value)
-    if isinstance(several := arguments.get("any"), (list, tuple, str)):
+        # `wait` names its sessions in the one or the other
+        if value or not several:
+            found[parameter.name] = _check_names(access, parameter, value, control)
+    if isinstance(several, (list, tuple, str)):
         names = several.split(",") if isinstance(several, str) else several
-        found["any"] = [find_meant(access, control, str(one)) for one in names]
+        found["any"] = [find_meant(access, control, str(name)) for name in names]
     return found
+
+
+def _check_names(access: CallerAccess, parameter: Parameter, value: Any, control: Control) -> Any:
+    """A name for a new session as it is, and in the place of each name of a session its id; NotFound for one that is not meant,
+    and where none is named."""
+    if parameter.kind.word == "newname" and isinstance(value, str) and access.means(value):
+        return value
+    if parameter.kind.word != "newname" and value and isinstance(value, (str, list, tuple)):
+        if isinstance(value, str):
+            return find_meant(access, control, value)
+        return [find_meant(access, control, str(name)) for name in value]
+    raise _not_meant(access, value)
 
 
 def _check_steps(access: CallerAccess, steps: Any, control: Control) -> None:
