@@ -294,7 +294,7 @@ def test_what_was_done_goes_with_a_cancelled_call(
     cancelled, told = threading.Event(), list[Cancelled]()
 
     def run() -> None:
-        steps = [{"send": f"{held.words}; echo END"}, {"wait": {"text": "^END$"}}, {"screen": {}}]
+        steps = [{"send": "echo first"}, {"ask": f"echo BEG''IN; {held.words}; echo END"}, {"screen": {}}]
         try:
             control.call("batch", {"session": "t", "steps": steps}, cancelled=cancelled)
         except Cancelled as error:
@@ -302,7 +302,7 @@ def test_what_was_done_goes_with_a_cancelled_call(
 
     running = threading.Thread(target=run)
     running.start()
-    until(lambda: "END" in control.screen("t").text)
+    until(lambda: "BEGIN" in control.screen("t").text)
     cancelled.set()
     running.join()
     assert [one["outcome"] for one in told[0].details["batch"]["steps"]] == ["done", "interrupted", "not_run"]

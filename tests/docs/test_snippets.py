@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+
 import pytest
 
 from docs import examples, pages, runner
@@ -31,6 +34,15 @@ def test_an_example_of_the_reference_does_what_it_says(example, world, needs):
     needs("sqlite3", "git", *(program for word, program in examples.NEEDS.items() if word in example.split()))
     if wrong := untrue(examples.section(example), world):
         pytest.fail(wrong, pytrace=False)
+
+
+def test_no_two_sections_listen_on_one_port():
+    """They are run at the same time."""
+    sections = [param.values[1] for param in SECTIONS] + [examples.section(one) for one in examples.examples()]
+    typed = ("\n".join(part.text for part in one.parts if isinstance(part, pages.Block)) for one in sections)
+    counted = Counter(port for text in typed for port in set(re.findall(r"--listen 127\.0\.0\.1:(\d+)", text)))
+    assert len(counted) > 2
+    assert [port for port, count in counted.items() if count > 1 and port != "0"] == []
 
 
 def untrue(section, world) -> str | None:

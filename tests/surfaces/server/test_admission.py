@@ -344,10 +344,12 @@ def test_events_of_other_sessions_are_not_told(limited):
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
     connection.request("GET", "/v1/events", headers={"Authorization": f"Bearer {token}"})
     stream = connection.getresponse()
+    told = b""
+    while b'"build-2"' not in told:
+        told += stream.readline()
     server.post("/v1/sessions/secret/send", {"text": "a"})
     server.call("DELETE", "/v1/sessions/secret")
     server.call("DELETE", "/v1/sessions/build-2")
-    told = b""
     while b'"exited"' not in told:
         told += stream.readline()
     assert b"secret" not in told

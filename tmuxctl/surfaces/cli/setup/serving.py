@@ -101,7 +101,7 @@ class ServeOperations(CommandLineOperations):
             "serve --listen 127.0.0.1:8766",
             "serve --show-token",
             "serve --on-event 'tee -a events'",
-            "serve --agentapi fix --listen 127.0.0.1:3284",
+            "serve --agentapi fix --listen 127.0.0.1:8767",
             "serve --daemon-socket ~/pty.sock --default-shell bash",
         ),
     )

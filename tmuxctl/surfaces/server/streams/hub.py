@@ -87,8 +87,6 @@ class EventHub:
         self.listeners: list[Callable[[Change], None]] = []
         """Called in the watching thread with each change."""
         self.number = 0
-        self.ready = threading.Event()
-        """Set once every session that was there has been seen."""
         self._lock = threading.Lock()
         self._over = Cancellation()
         self._thread = threading.Thread(target=self._run, name="tmuxctl-events", daemon=True)
