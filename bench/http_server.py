@@ -121,6 +121,8 @@ def _idle(place: Place, path: str, pid: int) -> Row:
     time.sleep(IDLE_SECONDS)
     share = (cpu_seconds(pid) - before) / (time.monotonic() - began)
     for connection in connections:
+        # closing it waits for the thread that reads it
+        connection.sock.shutdown(socket.SHUT_RDWR)
         connection.close()
     return Row(
         f"CPU of the server with {IDLE_SESSIONS} idle sessions and {READERS} readers of events, over {IDLE_SECONDS:g} s",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import compileall
-import shutil
 import socket
 import sys
 from contextlib import suppress
@@ -15,6 +14,15 @@ from tmuxctl.surfaces.cli.command_server.client import find_socket
 from tmuxctl.surfaces.cli.setup.serving import start_command_server
 
 MOST = 2.5
+SCRIPT = """\
+import sys
+from tmuxctl.surfaces.cli import main
+if __name__ == '__main__':
+    sys.argv[0] = sys.argv[0].removesuffix('.exe')
+    sys.exit(main())
+"""
+"""What pip 26 installs as the command; older ones have it load `re` first (pip 23)."""
+
 VERBS = {
     "ls": ["ls"],
     "show": ["show", "sh"],
@@ -31,8 +39,10 @@ TURNS = {"exec": ["exec", "shell", "--", ":"], "ask": ["ask", "shell", ":"]}
 
 def measure(place: Place) -> list[Row]:
     compileall.compile_dir(TREE / "tmuxctl", quiet=2)
-    command = shutil.which("tmuxctl")
-    ours = [command] if command else [sys.executable, "-m", "tmuxctl"]
+    command = place.folder / "tmuxctl"
+    command.write_text(f"#!{sys.executable}\n{SCRIPT}")
+    command.chmod(0o755)
+    ours = [str(command)]
     with place.control() as control:
         control.new("sh", ("bash", "--norc"))
         control.new("shell", ("bash",))
@@ -42,11 +52,13 @@ def measure(place: Place) -> list[Row]:
         try:
             assert until(_is_served), "no server of commands"
             missing = sorted(name for name, words in commands.items() if not _goes_through(server.pid, words))
-            elapsed, _ = timed_commands({**commands, **alone, "pass": [sys.executable, "-c", "pass"]})
+            bare = {"pass": [sys.executable, "-c", "pass"], "re": [sys.executable, "-c", "import re"]}
+            elapsed, _ = timed_commands({**commands, **alone, **bare})
         finally:
             server.kill()
     ratios = {name: elapsed[name] / elapsed["pass"] for name in VERBS}
-    base = f" (`-c pass`: {elapsed['pass'] * 1000:.0f} ms; medians of {ROUNDS})"
+    more = (elapsed["re"] - elapsed["pass"]) * 1000
+    base = f" (`-c pass`: {elapsed['pass'] * 1000:.0f} ms; a script of pip 23 takes {more:.0f} ms more; medians of {ROUNDS})"
     what = "wall time of a hot verb through the server of commands beside its interpreter's `-c pass`"
     holds = not missing and max(ratios.values()) <= MOST
     turns = [f"`{name}` {elapsed[name] * 1000:.0f} ms, {elapsed[f'{name} alone'] * 1000:.0f} ms" for name in TURNS]

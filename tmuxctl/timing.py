@@ -24,6 +24,8 @@ class ObservationTiming(Value):
     """The longest time that a command which only tells a state observes it, if the first looks do not agree."""
     lively_seconds: float = 0.35  # how long after output looks follow each other without delay
     rare_pause_seconds: float = 3.0  # the longest pause between two looks at a program that works and prints nothing
+    resting_seconds: float = 15.0
+    """The longest pause between two looks of who follows a program that waits, and is woken by all that it does as a rule."""
     flood_pause_seconds: float = 0.1  # the pause between two looks at a program that prints without end
     taken_seconds: float = 0.35
     """How long after an input it counts as taken though nothing shows that (a program need not echo or answer)."""

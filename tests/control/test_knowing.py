@@ -270,6 +270,19 @@ def test_watch_hears_of_new_sessions(control: Control, another: Callable[[], Con
     assert events(stream, lambda one: one.session == "b")[-1].session == "b"
 
 
+@pytest.mark.on("tmux", "pipe")
+def test_watch_tells_the_new_name_of_a_session_that_prints_nothing(
+    control: Control, another: Callable[[], Control]
+) -> None:
+    made = control.new("a", SHELL)
+    stream = another().watch()
+    first = next(stream)
+    assert first.session == "a"
+    control.rename("a", "b")
+    then = next(stream)
+    assert (then.session, then.id, then.state) == ("b", made.id, first.state)
+
+
 def test_watch_of_a_session_that_is_not_there_is_an_error(control: Control) -> None:
     with pytest.raises(NotFound):
         next(control.watch(("nosuch",)))

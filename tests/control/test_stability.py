@@ -112,11 +112,13 @@ def test_looks_from_before_an_input_was_taken_do_not_count(follow: Callable[...,
 class Heard(Watch):
     """A watch that hears of something so many times, and counts how often it was waited for."""
 
-    def __init__(self, times: int) -> None:
-        self.times, self.waits = times, 0
+    def __init__(self, times: int, *, tells_of_reads: bool = False) -> None:
+        self.times, self.waits, self.tells_of_reads = times, 0, tells_of_reads
+        self.longest = 0.0
 
     def wait(self, timeout: float) -> bool:
         self.waits += 1
+        self.longest = max(self.longest, timeout)
         self.times -= 1
         return self.times >= 0
 
@@ -135,6 +137,26 @@ def test_what_belongs_together_is_looked_at_once_and_output_without_end_now_and_
     assert tracker.sleep(Heard(10**6), 5.0)
     assert sum(slept) == pytest.approx(pause)
     assert not tracker.sleep(Heard(0), 5.0)
+
+
+def test_a_program_that_waits_for_its_terminal_is_looked_at_ever_more_seldom_where_its_reads_are_told(
+    control: Control,
+) -> None:
+    control.new("s", SHELL)
+    looks = [at_prompt(at) for at in (10.0, 10.03, 14.0, 99.0)]
+    time = Time(10.0)
+    tracker = make_tracker(control, Script(control, looks), time)
+    longest = []
+    for one in looks:
+        time.now = one.at
+        tracker.observe()
+        told, untold = Heard(0, tells_of_reads=True), Heard(0)
+        assert not tracker.rest(untold, 1.0)
+        assert not tracker.rest(told, 1.0)
+        assert untold.longest <= 1.0
+        longest.append(told.longest)
+    assert max(longest[:2]) < 0.1
+    assert longest[2:] == pytest.approx([14.0 - 9.999, tracker.timing.resting_seconds])
 
 
 class Glimpsed(Script):

@@ -38,7 +38,8 @@ def test_an_example_of_the_reference_does_what_it_says(example, world, needs):
 
 def test_no_two_sections_listen_on_one_port():
     """They are run at the same time."""
-    sections = [param.values[1] for param in SECTIONS] + [examples.section(one) for one in examples.examples()]
+    sections = [section for page in PAGES for section in page.sections]
+    sections += [examples.section(one) for one in examples.examples()]
     typed = ("\n".join(part.text for part in one.parts if isinstance(part, pages.Block)) for one in sections)
     counted = Counter(port for text in typed for port in set(re.findall(r"--listen 127\.0\.0\.1:(\d+)", text)))
     assert len(counted) > 2

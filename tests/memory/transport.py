@@ -260,6 +260,8 @@ class MemoryTransport:
 class MemoryWatch:
     """Wakes at every change of the machine."""
 
+    tells_of_reads = False
+
     def __init__(self, machine: MemoryTransport) -> None:
         self._machine = machine
         self._seen = machine.changes

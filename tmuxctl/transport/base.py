@@ -140,6 +140,9 @@ class Probe(Value):
 class Watch(Protocol):
     """Sleeps until something happens to the watched journals or processes."""
 
+    tells_of_reads: bool
+    """Whether it wakes too when the program reads its terminal."""
+
     def wait(self, timeout: float) -> bool:
         """Sleep at most `timeout` seconds; True if something may have changed (false alarms are allowed)."""
 

@@ -77,6 +77,7 @@ if sys.platform == "linux":
                     rested = [self._attach(watch, self._add_folder(folder)) for folder in folders]
                     if terminal and (descriptor := self._add(self._inotify, os.fsencode(terminal), ACCESS)) >= 0:
                         rested.append(self._attach(watch, descriptor))
+                        watch.tells_of_reads = True
                     if any(rested):
                         # what happened while nobody waited is no news
                         self._read_events()
@@ -224,7 +225,7 @@ if sys.platform == "linux":
         """A wake-up the hub rings. What happens between two waits is kept for the next."""
 
         def __init__(self, hub: WatchHub, folders: Sequence[str], pid: int | None, terminal: str = "") -> None:
-            self.changed = False
+            self.changed = self.tells_of_reads = False
             self._hub = hub
             self._bell = threading.Lock()
             self._bell.acquire()
@@ -287,6 +288,8 @@ if sys.platform == "linux":
 class PollingWatch:
     """A wake-up that looks again and again: after 10 ms, then ever more seldom, 200 ms at most. `look` gives whether the
     process has ended, which is told once, also when it came before the watch, and what there is beside it."""
+
+    tells_of_reads = False
 
     def __init__(self, look: Callable[[], tuple[bool, object]]) -> None:
         self._look = look

@@ -300,6 +300,14 @@ class StabilityTracker:
         quiet = self._is_input_new or self.observer.journal.end() == self._journal_end
         return quiet and not (events and events.has_news())
 
+    def rest(self, watch: Watch, longest: float) -> bool:
+        """As `sleep`, for who only follows the state, of many sessions perhaps. A program that waits for its terminal goes on
+        when it reads that, prints, or ends; where all of that wakes us, few looks are for what does neither."""
+        silent = self._observed_at - self._last_activity()
+        if not (watch.tells_of_reads and self.is_stable and self.verdict.state in SETTLED and silent > longest):
+            return self.sleep(watch, longest)
+        return watch.wait(min(silent, self.timing.resting_seconds))
+
     def sleep(self, watch: Watch, longest: float) -> bool:
         """Sleep until a look is due, something happens or `longest` seconds have passed; True if something happened. What
         belongs together comes within a moment, and one look is enough for it."""

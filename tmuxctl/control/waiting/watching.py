@@ -22,6 +22,7 @@ from tmuxctl.reading.state.judging import Verdict
 from tmuxctl.results import Event
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.transport.base import Watch
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import EvidenceKind
 
@@ -54,18 +55,20 @@ class _Watching:
         self.over = threading.Event()
         self.seen: queue.Queue[Event | BaseException] = queue.Queue()
         self.threads: dict[str, threading.Thread] = {}
+        self.watched: dict[str, _One] = {}
 
     def events(self) -> Iterator[Event]:
         """What the threads see, until there is nothing left to watch."""
+        clock, pause, due = self.machine.clock, self.machine.timing.wait.sessions_seconds, 0.0
         try:
             while self.call.left(None) != 0.0:
                 self.call.check()
-                self._start()
+                if clock.monotonic() >= due:
+                    self._start()
+                    due = clock.monotonic() + pause
                 over = bool(self.places) and not any(thread.is_alive() for thread in self.threads.values())
                 try:
-                    found = self.seen.get(
-                        timeout=0.0 if over else self.call.left(self.machine.timing.wait.sessions_seconds)
-                    )
+                    found = self.seen.get(timeout=0.0 if over else self.call.left(max(0.0, due - clock.monotonic())))
                 except queue.Empty:
                     if over:
                         return
@@ -75,6 +78,8 @@ class _Watching:
                 yield found
         finally:
             self.over.set()
+            for one in self.watched.values():
+                one.stop()
 
     def _start(self) -> None:
         """Begin with sessions that are not watched yet."""
@@ -94,9 +99,11 @@ class _Watching:
                     self.seen.put(changed(_event(one.name, _lost(one.state), one.cursor), id=one.id))
             for pane in there.values():
                 wanted = not names or pane.name in names or pane.id in names
-                if wanted and pane.id not in self.threads:
-                    thread = threading.Thread(target=self._watch, args=(machine, pane), daemon=True)
-                    self.threads[pane.id] = thread
+                if pane.id in self.watched:
+                    self.watched[pane.id].note_name(pane.name)
+                elif wanted and pane.id not in self.threads:
+                    self.watched[pane.id] = watched = _One(self, machine, pane)
+                    self.threads[pane.id] = thread = threading.Thread(target=self._watch, args=(watched,), daemon=True)
                     thread.start()
 
     def _all(self) -> dict[Machine, tuple[str, ...]]:
@@ -108,10 +115,10 @@ class _Watching:
                 self.adopted[name] = self.adopted.get(name) or reach(self.machine, name)[0]
         return {self.machine: (), **dict.fromkeys(self.adopted.values(), ())}
 
-    def _watch(self, machine: Machine, pane: Pane) -> None:
+    def _watch(self, one: _One) -> None:
         try:
             with under(changed(self.call, cancelled=self.over)):
-                _One(self, machine, pane).run()
+                one.run()
         except BaseException as error:
             # a bug too is the consumer's: a thread that dies alone would leave a session silently unwatched
             if not self.over.is_set():
@@ -123,20 +130,36 @@ class _One:
 
     def __init__(self, watching: _Watching, machine: Machine, pane: Pane) -> None:
         self.watching, self.machine, self.pane = watching, machine, pane
-        self.steady = StabilityTracker(self.machine, Observer(self.machine, pane), None)
+        self.listed = pane.name
         self.told: tuple[object, ...] | None = None
+        self.last: Event | None = None
+        self.watch: Watch | None = None
 
     def run(self) -> None:
         """Look and tell until the session has ended."""
+        self.steady = StabilityTracker(self.machine, Observer(self.machine, self.pane), None)
         pid = None if self.pane.dead else self.pane.pid
-        transport = self.machine.transport
-        with closing(transport.watch(self.steady.observer.folders, pid, terminal=self.pane.tty)) as watch:
+        folders, transport = self.steady.observer.folders, self.machine.transport
+        with closing(transport.watch(folders, pid, terminal=self.pane.tty)) as self.watch:
             self.steady.load_looks()
             while not self.watching.over.is_set():
                 if not self._look():
                     return
-                if self.steady.sleep(watch, self.machine.timing.wait.sessions_seconds):
+                if self.steady.rest(self.watch, self.machine.timing.wait.sessions_seconds):
                     self.steady.note_activity()
+
+    def note_name(self, name: str) -> None:
+        """Tell, from another thread, that the session is called this now: one that prints nothing is not looked for by its name."""
+        if name == self.listed or self.last is None:
+            return
+        self.listed = name
+        self.pane = self.steady.observer.pane = changed(self.steady.observer.pane, name=name)
+        self._tell_event(changed(self.last, session=name, time=_now()))
+
+    def stop(self) -> None:
+        """Have `run` end at once, from another thread."""
+        if self.watch:
+            self.watch.close()
 
     def _look(self) -> bool:
         """Look once and tell what changed; False when there is nothing more to come."""
@@ -153,16 +176,19 @@ class _One:
 
     def _tell(self, verdict: Verdict) -> None:
         detail = None if verdict.detail and verdict.detail.traits.passing else verdict.detail
-        # a new name is a change too
-        about = (self.pane.name, verdict.state, verdict.kind, detail, verdict.asking and verdict.asking.id)
-        if about == self.told:
+        about = (verdict.state, verdict.kind, detail, verdict.asking and verdict.asking.id)
+        looks, pane = self.steady.observer.looks, self.steady.observer.pane
+        if about == self.told and self.last and self.last.session == pane.name:
             return
         self.told = about
-        looks, pane = self.steady.observer.looks, self.steady.observer.pane
         self.steady.save_looks()
         cursor = finding.cursor_at(pane, looks[-1].journal) if looks else None
         event = _event(pane.name, verdict, cursor, wanting.what_is_wanted(self.steady.observer, verdict))
-        self.watching.seen.put(changed(event, attached=self._count_attached(), id=self.pane.id))
+        self._tell_event(changed(event, attached=self._count_attached(), id=self.pane.id))
+
+    def _tell_event(self, event: Event) -> None:
+        self.last = event
+        self.watching.seen.put(event)
 
     def _count_attached(self) -> int:
         """How many terminals show the session now; none once it is gone."""
@@ -188,9 +214,8 @@ def _lost(state: State) -> Verdict:
 
 
 def _event(name: str, verdict: Verdict, cursor: str | None, wants: str | None = None) -> Event:
-    now = time.time()
     return Event(
-        time=time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z",
+        time=_now(),
         session=name,
         status=summaries.status_of(verdict),
         why=verdict.why,
@@ -199,3 +224,9 @@ def _event(name: str, verdict: Verdict, cursor: str | None, wants: str | None = 
         exit_status=verdict.status,
         signal=verdict.signal,
     )
+
+
+def _now() -> str:
+    """This moment, as ISO 8601 in UTC with milliseconds."""
+    now = time.time()
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z"

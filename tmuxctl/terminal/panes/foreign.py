@@ -370,6 +370,8 @@ def own_session_error(name: str, socket: str) -> Conflict:
 class _ForeignWatch:
     """A wake-up by time, because nothing tells of output: the rarer, the longer nothing changes."""
 
+    tells_of_reads = False
+
     def __init__(self, watch: Watch, pane: ForeignIO) -> None:
         self._watch, self._pane = watch, pane
 
