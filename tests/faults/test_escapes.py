@@ -22,7 +22,7 @@ from tmuxctl.terminal.processes import cgroup
 from tmuxctl.terminal.processes.process import SessionTarget, end_processes
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.transport.base import Transport
-from tmuxctl.transport.groups import PREFIX
+from tmuxctl.transport.groups import LEAVE, PREFIX
 
 pytestmark = pytest.mark.on("tmux")
 
@@ -188,6 +188,34 @@ def test_a_launcher_that_cannot_have_a_group_starts_the_program_all_the_same(pla
     # not rglob: groups of other tests go meanwhile
     assert not [folder for folder, _, _ in os.walk("/sys/fs/cgroup") if folder.endswith(f"/{PREFIX}{'0' * 8}")]
     assert layout.STARTED != layout.CGROUP
+
+
+ID = "84fe7fb3-6775-40fb-abcf-2807f1c028f1"
+
+
+@pytest.mark.parametrize(
+    ("own", "target"),
+    [
+        (f"/app/tmuxctl-{ID}", "/app"),
+        (f"/app/tmuxctl-{ID}/tmuxctl-{ID[::-1]}/inner", "/app"),
+        (f"/app/tmuxctl-ci.service/tmuxctl-{ID}", "/app/tmuxctl-ci.service"),
+        ("/app/tmuxctl-ci.service", None),
+        ("/app/tmuxctl-serve.service", None),
+        ("/app/tmuxctl.service", None),
+        ("/", None),
+    ],
+)
+def test_a_server_leaves_the_group_of_a_session_and_not_that_of_its_service(place: Path, own: str, target: str | None):
+    """A unit called tmuxctl-NAME.service has a group of that name: what leaves that does not end with the service."""
+    (place / "own").write_text(f"4:memory:/elsewhere\n0::{own}\n")
+    tree = place / "tree"
+    for folder in ("", "app", "app/tmuxctl-ci.service", own.strip("/")):
+        (tree / folder).mkdir(parents=True, exist_ok=True)
+    (tree / "cgroup.controllers").touch()
+    script = LEAVE.replace("/proc/self/cgroup", str(place / "own")).replace("/sys/fs/cgroup", str(tree))
+    done = subprocess.run(["sh", "-c", f"{script} echo $$"], capture_output=True, text=True, check=True)
+    written = {str(path.parent.relative_to(tree)): path.read_text() for path in tree.rglob("cgroup.procs")}
+    assert written == ({} if target is None else {target.strip("/"): done.stdout})
 
 
 def test_doctor_finds_and_ends_what_sessions_of_this_server_left_and_nothing_else(control: Control, until: Any) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 PREFIX = "tmuxctl-"
-"""What the name of a session's group begins with."""
+"""What the name of a session's group begins with; its id follows."""
+
+SESSION = PREFIX + "-".join("?" * length for length in (8, 4, 4, 4, 12))
+"""The name of a session's group, as a pattern of the shell: that of a unit, as tmuxctl-NAME.service, is no such name."""
 
 FIND = r"""
 tree= own=
@@ -22,6 +25,6 @@ is mounted there, `own` is not found in it, and there is no such group.
 """
 
 LEAVE = rf"""{{ {FIND.strip()}
-case $own in */{PREFIX}*) [ -z "$tree" ] || echo $$ >"$tree${{own%%/{PREFIX}*}}/cgroup.procs" ;; esac
+case $own in */{SESSION}*) [ -z "$tree" ] || echo $$ >"$tree${{own%%/{SESSION}*}}/cgroup.procs" ;; esac
 }} 2>/dev/null; """
 """Leaves the group of a session: a server that is started from inside one must not end with it."""
