@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -214,6 +214,15 @@ def check_tag(tag: str) -> str:
     if not NAME.fullmatch(tag):
         raise Usage(f"{ascii(tag[:40])} is not a valid tag", reason="bad_tag", hint=NAME_HINT)
     return tag
+
+
+def check_tags(tags: Iterable[str], most: int) -> tuple[str, ...]:
+    """The tags that a session is to have, each once; Usage for one that is not valid, and if there are more than `most`."""
+    found = tuple(dict.fromkeys(tags))
+    if len(found) > most:
+        hint = f"a session has at most {most} tags"
+        raise Usage(f"{len(found)} tags are too many", reason="too_many_tags", hint=hint)
+    return tuple(check_tag(tag) for tag in found)
 
 
 def check_owner(owner: str) -> str:

@@ -361,14 +361,15 @@ class Timing(Value):
 
 
 class Limits(Value):
-    """How much is read of what a program's hooks and transcripts hold, as it may write as much as it likes; and what a batch may
-    hold."""
+    """How much is read of what a program's hooks and transcripts hold, as it may write as much as it likes; and what a batch or a
+    session may have."""
 
     event_bytes: int = 1 << 20  # bytes of one event that are read
     events_bytes: int = 8 << 20  # bytes of all events that are read at once: the newest
     events_kept: int = 500  # how many events are read, and kept when a turn begins: the newest
     near_transcript_bytes: int = 2 << 20
     """Bytes of a transcript that are read from its end at first, as 20 MB take 1.4 s (measured)."""
+    tags: int = 64  # tags of one session
     batch_steps: int = 1000  # steps of one batch
     batch_bytes: int = 16 << 20  # characters of JSON that the results of one batch may have together
     transcript_bytes: int = 64 << 20  # bytes that are read from its end if the input is not among those

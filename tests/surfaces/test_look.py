@@ -26,6 +26,7 @@ from tmuxctl.surfaces.cli.app import App
 from tmuxctl.surfaces.cli.commands import help
 from tmuxctl.surfaces.cli.manual import reference
 from tmuxctl.surfaces.cli.printing import cells, color, output, progress, table
+from tmuxctl.timing import LIMITS
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import EvidenceKind, InputKind
 from tools import cast
@@ -104,6 +105,36 @@ def test_a_tag_is_limited_as_a_name(control: Control, tag: str) -> None:
             call()
         assert error.value.reason == "bad_tag"
     assert [(one.name, one.tags) for one in control.ls().sessions] == [("a", ("web",))]
+
+
+@pytest.mark.on("memory", "tmux")
+def test_a_session_has_at_most_64_tags(control: Control) -> None:
+    many = tuple(f"t{number}" for number in range(64))
+    control.new("a", LINES, tag=(*many, "t0"))
+    calls: list[Callable[[], Any]] = [
+        lambda: control.new("b", LINES, tag=(*many, "more")),
+        lambda: control.new("b", LINES, tag=(*many, "more"), dry_run=True),
+        lambda: control.tag("a", ("more",)),
+        lambda: control.tag("a", ("more", "two"), remove=("t0",)),
+    ]
+    for call in calls:
+        with pytest.raises(Usage) as error:
+            call()
+        assert error.value.reason == "too_many_tags"
+    assert [(one.name, one.tags) for one in control.ls().sessions] == [("a", many)]
+    assert control.tag("a", ("more",), remove=("t0",)).tags == (*many[1:], "more")
+
+
+@pytest.mark.on("memory", "tmux")
+def test_a_session_that_has_more_tags_than_it_may_can_lose_them(
+    control: Control, another: Callable[..., Control]
+) -> None:
+    control.new("a", LINES, tag=("x", "y", "z"))
+    strict = another(limits=changed(LIMITS, tags=1))
+    with pytest.raises(Usage):
+        strict.tag("a", ("more",))
+    assert strict.tag("a", remove=("x",)).tags == ("y", "z")
+    assert strict.tag("a", ("more",), remove=("y", "z")).tags == ("more",)
 
 
 @pytest.mark.on("tmux")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tmuxctl.control.lifecycle.reach import reach
 from tmuxctl.control.machine import Machine
 from tmuxctl.errors import Usage
+from tmuxctl.model import check_tags
 from tmuxctl.operations import (
     NAMES,
     RIGHTS,
@@ -852,7 +853,7 @@ class Control:
             shell_marks=shell_marks,
             if_exists=if_exists,
             plugins=plugins,
-            tags=tag,
+            tags=check_tags(tag, self.machine.limits.tags),
             owner=owner,
         )
         if candidates is not None:
