@@ -55,12 +55,14 @@ ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 def transform(
     spec: SessionSpec,
     *,
-    file: Annotated[str, "a file of KEY=value lines; a relative path starts at the session's folder"] = "",
+    file: Annotated[str, "a file of KEY=value lines; a relative path starts at the session's folder", "local"] = "",
     set: Annotated[tuple[str, ...], "one KEY=value; may be repeated, and wins over the file", "secret"] = (),
     allow: Annotated[tuple[str, ...], "keep of the caller's variables only this name or LC_*; may be repeated"] = (),
     unset: Annotated[tuple[str, ...], "leave out this name or AWS_*; may be repeated"] = (),
     secret: Annotated[
-        tuple[str, ...], "NAME=env:VAR, NAME=file:PATH, NAME=dotenv:PATH or NAME=command:WORDS; may be repeated"
+        tuple[str, ...],
+        "NAME=env:VAR, NAME=file:PATH, NAME=dotenv:PATH or NAME=command:WORDS; may be repeated",
+        "local",
     ] = (),
 ) -> SessionSpec:
     """Take away what is not wanted, then add the file's values, the single ones and the secrets.

@@ -53,7 +53,8 @@ _load_locks: dict[str, threading.RLock] = {}
 
 
 class TransformOption(NamedTuple):
-    """A keyword parameter of `transform`. A `secret` one is never stored."""
+    """A keyword parameter of `transform`. A `secret` one is never stored. A `local` one names what is on this machine, such as a
+    file to read: who calls from another one may not give it."""
 
     name: str
     type: Any
@@ -61,6 +62,7 @@ class TransformOption(NamedTuple):
     default: Any = None
     required: bool = False
     secret: bool = False
+    local: bool = False
 
 
 class Plugin(NamedTuple):
@@ -143,6 +145,14 @@ def load(name: str) -> Plugin:
         name, kind, order, options, _first_line(text), found, module,
         clean_env=clean_env, confines=confines, text=text, run_seconds=float(run_seconds) if run_seconds else None,
     )  # fmt: skip
+
+
+def local_options(wanted: Wanted) -> tuple[str, ...]:
+    """The names of the options in this wish that name files or other things of this machine. NotFound if there is no such
+    plugin, Failed `plugin` if it is broken."""
+    plugin = load(wanted[0])
+    given = _name_options(plugin, wanted[1])
+    return tuple(option.name for option in plugin.options or () if option.local and option.name in given)
 
 
 def find_obstacle(plugin: Plugin) -> str | None:
@@ -333,25 +343,33 @@ def _read_options(transform: Callable[..., Any]) -> tuple[TransformOption, ...]:
         required = parameter.default is parameter.empty
         default = None if required else parameter.default
         words = str(notes[0]) if notes else ""
-        options.append(TransformOption(parameter.name, wanted, words, default, required, "secret" in notes[1:]))
+        secret, local = ("secret" in notes[1:], "local" in notes[1:])
+        options.append(TransformOption(parameter.name, wanted, words, default, required, secret, local))
     return tuple(options)
+
+
+def _name_options(plugin: Plugin, given: Any) -> dict[str, Any]:
+    """What was given by the names of options: text without a name is for the first; `-` in a name is `_`, but for an executable
+    that takes any."""
+    if not isinstance(given, Mapping):
+        first = plugin.options[0].name if plugin.options else "value"
+        return {} if given in (None, "") else {first: given}
+    return {str(name) if plugin.options is None else str(name).replace("-", "_"): one for name, one in given.items()}
 
 
 def _convert_options(plugin: Plugin, given: Any) -> dict[str, Any]:
     """The given options by name, converted to what `transform` declares, or Usage `bad_option`."""
-    if not isinstance(given, Mapping):
-        first = plugin.options[0].name if plugin.options else "value"
-        given = {} if given in (None, "") else {first: given}
+    named = _name_options(plugin, given)
     if plugin.options is None:
-        return dict(given)
+        return named
     known = {option.name: option for option in plugin.options}
     values = {}
-    for name, value in given.items():
-        option = known.get(str(name).replace("-", "_"))
+    for name, value in named.items():
+        option = known.get(name)
         if option is None:
             takes = f"it takes {', '.join(known)}" if known else "it takes none"
-            message = f"plugin {plugin.name!r} has no option {ascii(str(name)[:40])}"
-            raise Usage(message, reason="bad_option", hint=suggest(str(name), known) or takes)
+            message = f"plugin {plugin.name!r} has no option {ascii(name[:40])}"
+            raise Usage(message, reason="bad_option", hint=suggest(name, known) or takes)
         values[option.name] = _convert_option(plugin, option, value)
     for option in plugin.options:
         if option.required and option.name not in values:

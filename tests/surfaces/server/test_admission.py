@@ -368,16 +368,42 @@ WITH_FILES = [
     ("/v1/sessions/one/batch", {"steps": [{"decide": {"secret_from_env": "HOME"}}]}),
     ("/v1/sessions", {"command": ["cat"], "env_file": "/etc/passwd"}),
     ("/v1/sessions", {"command": ["cat"], "profile": "/etc/passwd"}),
+    ("/v1/sessions", {"command": ["cat"], "with_": ["env:file=/etc/passwd"]}),
+    ("/v1/sessions", {"command": ["cat"], "with_": ["timeout=9", "env=/etc/passwd"]}),
+    ("/v1/sessions", {"command": ["cat"], "with_": ["env:set=A=b,secret=A=env:HOME"]}),
+    ("/v1/run", {"command": ["env"], "with_": ["env:secret=A=file:/etc/passwd"]}),
+    ("/v1/sessions", {"command": ["cat"], "with_": "env=/etc/passwd"}),
+    ("/v1/sessions", {"command": ["cat"], "with_": ["theirs:the-file=/etc/passwd"]}),
 ]
 
+THEIRS = """
+from typing import Annotated
+KIND = "env"
+def transform(spec, *, level: int = 1, the_file: Annotated[str, "a file", "local"] = ""): return spec
+"""
 
-def test_files_of_the_servers_machine_are_named_on_it_only(server):
+
+def test_files_of_the_servers_machine_are_named_on_it_only(server, place):
+    (place / ".config/tmuxctl/plugins").mkdir(parents=True)
+    (place / ".config/tmuxctl/plugins/theirs.py").write_text(THEIRS)
     server.new("one", "cat")
     for path, body in WITH_FILES:
         reply = server.post(path, body, tcp=True, token=server.token)
         assert (reply.status, reply.reason) == (403, "local_file"), (path, body, reply.text)
     for query in ("file=/etc/passwd", "before=/etc/passwd"):
         assert server.get(f"/v1/sessions/one/explain?{query}", tcp=True, token=server.token).status == 403
+
+
+def test_plugins_that_name_no_file_are_applied_for_callers_over_tcp_too(server, place):
+    (place / "vars").write_text("A=b\n")
+    remote = {"tcp": True, "token": server.token}
+    for plugins in (["timeout=90"], ["env:set=A=b"]):
+        body = {"command": ["sh", "-c", "echo A is $A; exec cat"], "with_": plugins}
+        assert server.post("/v1/sessions", body, **remote).status == 201
+    assert server.post("/v1/sessions", {"command": ["cat"], "with_": ["nosuch=1"]}, **remote).status == 404
+    assert server.post("/v1/sessions", {"command": ["cat"], "with_": ["env:"]}, **remote).reason == "bad_option"
+    # who is on this machine may name its files
+    assert server.post("/v1/sessions", {"command": ["cat"], "with_": [f"env={place}/vars"]}).status == 201
 
 
 def test_a_password_is_taken_on_a_unix_socket_only(server, until):

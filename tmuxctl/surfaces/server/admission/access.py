@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from tmuxctl import plugin
 from tmuxctl.errors import Denied, NotFound, Unreachable
 from tmuxctl.operations import RIGHTS, Operation, Parameter, find
 from tmuxctl.value import Value
@@ -24,6 +25,9 @@ PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 LOCAL = ("secret_from_env", "secret_from_fd", "fix")
 """Parameters that, like each that takes a FILE, concern this machine's own files, variables and descriptors."""
+
+PLUGINS = "with_"
+"""The parameter that names plugins with their options, each of which says whether it names what is on this machine."""
 
 SPREADING = ("all", "all_sockets", "candidates", "fallback", "route", "sessions", "names", "target")
 """Parameters by which a call reaches sessions that it does not name."""
@@ -179,6 +183,8 @@ def _refuse_local(access: CallerAccess, operation: Operation, parameter: Paramet
     if not access.remote:
         return
     names_file = parameter.kind.word == "file" or parameter.name in LOCAL
+    if parameter.name == PLUGINS:
+        names_file = any(plugin.local_options(plugin.parse_with(one)) for one in parameter.kind.parse(value))
     names_profile = parameter.kind.completes == "profile" and not (
         isinstance(value, str) and PROFILE_NAME.fullmatch(value)
     )
