@@ -31,6 +31,11 @@ idle_kill = "none"
 [journal]
 limit = "64M"
 keep = "7d"
+
+[serve]
+listen = "unix"
+tls_cert = "none"
+tls_key = "none"
 """
 
 
@@ -85,11 +90,23 @@ def test_every_setting_has_its_type(home):
     assert (settings.limits_idle_kill, settings.journal_limit, settings.journal_keep) == (None, 64 << 20, 7 * 86400.0)
 
 
+def test_where_the_http_server_listens(home, monkeypatch):
+    settings = home.load()
+    assert (settings.serve_listen, settings.serve_tls_cert, settings.serve_tls_key) == ("unix", None, None)
+    monkeypatch.setenv("HOME", "/home/ada")
+    home.write('[serve]\nlisten = "[::1]:8765"\ntls_cert = "/etc/cert.pem"\ntls_key = "~/key.pem"\n')
+    settings = home.load()
+    assert settings.serve_listen == "[::1]:8765"
+    assert (settings.serve_tls_cert, settings.serve_tls_key) == ("/etc/cert.pem", "/home/ada/key.pem")
+    home.write("[serve]\nlisten = 8765\n")
+    assert home.load().serve_listen == "8765"
+
+
 def test_a_file_that_names_what_nothing_uses_any_more_is_taken(home):
-    home.write('[wait]\nsettle = "1s"\n[serve]\nlisten = 7\n[limits]\nsessions = 3\n')
+    home.write('[wait]\nsettle = "1s"\n[limits]\noutput_chars = 7\nsessions = 3\n')
     settings = home.load()
     assert settings.limits_sessions == 3
-    assert settings.unused() == ("wait.settle", "serve.listen")
+    assert settings.unused() == ("wait.settle", "limits.output_chars")
     assert shown(settings)["wait.settle"] == ("1s", str(home.file))
     assert home.load(TMUXCTL_CONFIG="/dev/null").unused() == ()
 
@@ -163,6 +180,12 @@ def test_the_xdg_folder_is_used(home):
         ("[limits]\nidle_kill = 0.1", "is not a valid duration"),
         ('[journal]\nlimit = "1k"', "is not a valid number of bytes"),
         ("[journal]\nlimit = 64.5", "is not a valid number of bytes"),
+        ('[serve]\nlisten = "localhost"', "line 2: serve.listen: 'localhost' is not a valid address"),
+        ('[serve]\nlisten = "127.0.0.1:99999"', "is not a valid address"),
+        ("[serve]\nlisten = true", "is not a valid address"),
+        ("[serve]\nlisten = []", "is not a valid address"),
+        ('[serve]\ntls_cert = "cert.pem"', "line 2: serve.tls_cert: 'cert.pem' is not a valid file"),
+        ("[serve]\ntls_key = 7", "is not a valid file"),
     ],
 )
 def test_a_wrong_value_names_file_line_setting_and_what_is_right(home, line, message):

@@ -8,14 +8,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from tmuxctl.errors import Usage
-from tmuxctl.model import NAME, Size, parse_bytes, parse_seconds, parse_size
+from tmuxctl.model import NAME, Size, parse_address, parse_bytes, parse_seconds, parse_size
 from tmuxctl.ownership import refuse_unsafe
 from tmuxctl.value import NamedTuple, Value
 
 FILE_LIMIT = 1 << 20
+
+UNIX_ONLY = "unix"
+"""What stands in the place of an address where `tmuxctl serve` is to listen on its Unix socket alone."""
 
 
 class Settings(Value):
@@ -32,6 +36,9 @@ class Settings(Value):
     limits_idle_kill: float | None
     journal_limit: int
     journal_keep: float | None
+    serve_listen: str
+    serve_tls_cert: str | None
+    serve_tls_key: str | None
     origins: Mapping[str, Origin]
 
     def listed(self) -> tuple[Setting, ...]:
@@ -326,6 +333,24 @@ def _check_bytes(low: int, high: int) -> Callable[[Any], int]:
     return check
 
 
+def _check_listen(value: object) -> str:
+    if value == UNIX_ONLY:
+        return UNIX_ONLY
+    with suppress(Usage):
+        parse_address(str(value))
+        return str(value)
+    raise _invalid_value(value, "address", f"{UNIX_ONLY} for the Unix socket alone, or HOST:PORT, as in 127.0.0.1:8765")
+
+
+def _check_file(value: object) -> str | None:
+    if value == "none":
+        return None
+    path = os.path.expanduser(value) if isinstance(value, str) else ""
+    if os.path.isabs(path) and path.isprintable():
+        return path
+    raise _invalid_value(value, "file", "an absolute path, one that begins with ~/, or none")
+
+
 DAY = 86400.0
 
 RULES: Mapping[str, SettingRule] = {
@@ -340,10 +365,13 @@ RULES: Mapping[str, SettingRule] = {
     "limits.idle_kill": SettingRule("none", None, _check_seconds(1, 3650 * DAY, never=True)),
     "journal.limit": SettingRule("64M", 64 << 20, _check_bytes(64 << 10, 1 << 40)),
     "journal.keep": SettingRule("7d", 7 * DAY, _check_seconds(0, 3650 * DAY, never=True)),
+    "serve.listen": SettingRule(UNIX_ONLY, UNIX_ONLY, _check_listen),
+    "serve.tls_cert": SettingRule("none", None, _check_file),
+    "serve.tls_key": SettingRule("none", None, _check_file),
 }
 """Every setting of the documented configuration, in its order, which is also that of Settings."""
 
-UNUSED = ("wait.settle", "limits.output_chars", "serve.listen")
+UNUSED = ("wait.settle", "limits.output_chars")
 """Settings that nothing reads any more: a file that names one is taken, and `config show`, `config get` and `doctor` say so."""
 
 ALIAS = "alias"

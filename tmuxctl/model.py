@@ -236,6 +236,15 @@ def check_owner(owner: str) -> str:
 NAME_HINT = "use letters, digits, _ and -, starting with a letter or digit, at most 63 characters"
 
 
+def parse_address(text: str) -> tuple[str, int]:
+    """Host and port of `127.0.0.1:8765`, `[::1]:8765`, or a port of this machine alone; Usage for anything else."""
+    found = re.fullmatch(r"(?:(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+)):)?([0-9]{1,5})", text)
+    if not found or int(found[3]) > 65535:
+        hint = "write HOST:PORT, as in 127.0.0.1:8765"
+        raise Usage(f"{ascii(text[:60])} is no address", reason="bad_address", hint=hint)
+    return found[1] or found[2] or "127.0.0.1", int(found[3])
+
+
 def parse_size(text: str) -> Size:
     """`120x40` as a Size; columns 2-1000, rows 2-1000, or Usage."""
     found = re.fullmatch(r"([0-9]{1,4})x([0-9]{1,4})", text)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
+import pytest
 from served import PATIENCE, HttpServer, UnixConnection
 from websockets.sync.client import unix_connect
 
@@ -75,6 +79,10 @@ def test_a_session_gets_another_name_size_and_tags(server):
     assert (changed["name"], changed["cols"], changed["rows"]) == ("two", 90, 30)
     assert sorted(changed["tags"]) == ["both", "new"]
     assert server.call("PATCH", "/v1/sessions/two", {"colour": "red"}).reason == "bad_parameter"
+    many = [f"t{number}" for number in range(65)]
+    assert server.call("PATCH", "/v1/sessions/two", {"tags": many}).reason == "too_many_tags"
+    assert server.post("/v1/sessions", {"command": ["cat"], "tag": many}).reason == "too_many_tags"
+    assert server.call("PATCH", "/v1/sessions/two", {"tags": many[:64]}).json["tags"] == many[:64]
 
 
 IMPOSSIBLE = [
@@ -260,6 +268,62 @@ def test_a_wait_under_way_ends_when_the_server_is_told_to_stop(start_server, unt
     connection.request("POST", "/v1/sessions/one/wait", json.dumps({"text": "never", "timeout": "none"}))
     until(lambda: _under_way(server) == 1)
     assert server.stop() == 0
+
+
+@pytest.fixture
+def settings(place: Path) -> Path:
+    """The file of settings, for a test to write."""
+    path = place / ".config/tmuxctl/config.toml"
+    path.parent.mkdir(parents=True)
+    return path
+
+
+def test_what_no_option_says_the_settings_say(start_server, settings):
+    settings.write_text('[serve]\nlisten = "127.0.0.1:0"\n')
+    server = start_server(listen=False)
+    assert server.get("/v1/sessions", tcp=True, token=server.token).status == 200
+    assert server.get("/v1/sessions", tcp=True).status == 401
+    server.stop()
+    # an option wins
+    server = start_server("--listen", "unix", listen=False)
+    assert (server.port, server.get("/healthz").status) == (0, 200)
+    server.stop()
+    settings.write_text('[serve]\nlisten = "192.0.2.1:1"\n')
+    assert start_server().get("/v1/sessions", tcp=True).status == 401
+
+
+def test_the_certificate_of_the_settings_is_used(start_server, settings, place, needs):
+    needs("openssl")
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"]
+    subprocess.run([*words, "-keyout", place / "key.pem", "-out", place / "cert.pem"], check=True, capture_output=True)
+    settings.write_text('[serve]\nlisten = "127.0.0.1:0"\ntls_cert = "~/cert.pem"\ntls_key = "~/key.pem"\n')
+    server = start_server(listen=False)
+    context = ssl.create_default_context(cafile=str(place / "cert.pem"))
+    context.check_hostname = False
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=PATIENCE, context=context)
+    connection.request("GET", "/v1/sessions", headers={"Authorization": f"Bearer {server.token}"})
+    assert connection.getresponse().status == 200
+    connection.close()
+
+
+WRONG = [
+    ('listen = "localhost"', "bad_config", "serve.listen: 'localhost' is not a valid address"),
+    ('tls_cert = "cert.pem"', "bad_config", "serve.tls_cert: 'cert.pem' is not a valid file"),
+    ('tls_cert = "/etc/cert.pem"', "missing", "TLS needs a certificate and a key"),
+    ('listen = "0.0.0.0:0"', "exposed", "could be read on its way"),
+]
+
+
+@pytest.mark.parametrize(("line", "reason", "message"), WRONG)
+def test_a_wrong_setting_of_the_server_is_told(settings, line, reason, message):
+    settings.write_text(f"[serve]\n{line}\n")
+    words = [sys.executable, "-m", "tmuxctl", "--json", "serve"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    error = json.loads(done.stderr)["error"]
+    assert error["reason"] == reason
+    assert message in error["message"]
+    if reason != "exposed":
+        assert str(settings) in error["message"] + error["hint"]
 
 
 def test_a_second_server_says_that_one_listens_already(server, place):

@@ -6,7 +6,6 @@ import asyncio
 import errno
 import ipaddress
 import os
-import re
 import signal
 import socket
 import stat
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tmuxctl.errors import Conflict, Denied, Failed, Usage
+from tmuxctl.errors import Conflict, Denied, Failed
 from tmuxctl.state_files import make_private_folder
 from tmuxctl.timing import TIMING
 from tmuxctl.value import Value
@@ -61,15 +60,6 @@ class Encryption(Value):
 
     certificate: str
     key: str
-
-
-def parse_address(text: str) -> Address:
-    """`127.0.0.1:8765`, `[::1]:8765` or a port alone; Usage for anything else."""
-    found = re.fullmatch(r"(?:(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+)):)?([0-9]{1,5})", text)
-    if not found or int(found[3]) > 65535:
-        hint = "write HOST:PORT, as in 127.0.0.1:8765"
-        raise Usage(f"{ascii(text[:60])} is no address", reason="bad_address", hint=hint)
-    return Address(found[1] or found[2] or "127.0.0.1", int(found[3]))
 
 
 def runtime_folder() -> str:

@@ -10,7 +10,9 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
+from tmuxctl import config
 from tmuxctl.errors import Failed, Usage
+from tmuxctl.model import parse_address
 from tmuxctl.operations import RIGHTS, FileName, FolderName, ValueKind, operation, set_up
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
 from tmuxctl.surfaces.cli.printing.output import note, write
@@ -108,11 +110,13 @@ class ServeOperations(CommandLineOperations):
     def serve(
         self,
         *,
-        listen: Annotated[AddressText | None, "listen at this address too: HOST:PORT"] = None,
+        listen: Annotated[
+            AddressText | None, "listen at this address too: HOST:PORT; unix: at none (default: serve.listen)"
+        ] = None,
         show_token: Annotated[bool, "print the first token, and do nothing else"] = False,
         no_token: Annotated[bool, "let every user of this machine call it; refused for any other address"] = False,
-        tls_cert: Annotated[FileName | None, "the certificate (PEM) for TLS"] = None,
-        tls_key: Annotated[FileName | None, "its key (PEM)"] = None,
+        tls_cert: Annotated[FileName | None, "the certificate (PEM) for TLS (default: serve.tls_cert)"] = None,
+        tls_key: Annotated[FileName | None, "its key (PEM; default: serve.tls_key)"] = None,
         insecure: Annotated[bool, "allow an address that other machines reach, without TLS"] = False,
         allow_host: Annotated[Words, "a name in the Host header that is this server's"] = (),
         allow_origin: Annotated[Words, "the origin of a web page that may call it, as in https://example.org"] = (),
@@ -127,7 +131,8 @@ class ServeOperations(CommandLineOperations):
     ) -> None:
         """Serve the sessions over HTTP, until it is interrupted. No session ends with it.
 
-        It listens on a Unix socket that only you can open, and with --listen at an address too. Callers at the address
+        It listens on a Unix socket that only you can open, and with --listen, or the setting serve.listen, at an address
+        too. Callers at the address
         send `Authorization: Bearer TOKEN`: the first token is made on the first start, `tmuxctl token new` makes more.
         Anybody who may write to a shell may do all that you may.
 
@@ -145,55 +150,24 @@ class ServeOperations(CommandLineOperations):
         """
         if show_token:
             return write(_token_files().read_first() + "\n")
-        options = self._serve_options(
-            listen, no_token, tls_cert, tls_key, insecure, allow_host, allow_origin, on_event, agentapi, log
+        options = _serve_options(
+            self.options.socket,
+            listen=listen,
+            no_token=no_token,
+            tls_cert=tls_cert,
+            tls_key=tls_key,
+            insecure=insecure,
+            allow_host=allow_host,
+            allow_origin=allow_origin,
+            on_event=on_event,
+            agentapi=agentapi,
+            log=log,
         )
         options = _with_daemon(options, daemon_socket, default_cwd, default_shell)
         from tmuxctl.surfaces.server import serve as server
 
         with _serving_commands():
             return server.serve(options, self._tell_started)
-
-    def _serve_options(
-        self,
-        listen: str | None,
-        no_token: bool,
-        tls_cert: str | None,
-        tls_key: str | None,
-        insecure: bool,
-        allow_host: tuple[str, ...],
-        allow_origin: tuple[str, ...],
-        on_event: tuple[str, ...],
-        agentapi: str | None,
-        log: bool,
-    ) -> ServeOptions:
-        try:
-            from tmuxctl.surfaces.adapters.agentapi.routes import add_routes as add_agentapi
-            from tmuxctl.surfaces.adapters.agentpty import add_routes as add_agentpty
-            from tmuxctl.surfaces.adapters.mcp_http import add_mcp
-            from tmuxctl.surfaces.server import listening
-            from tmuxctl.surfaces.server.serve import ServeOptions
-            from tmuxctl.surfaces.server.streams import webhooks
-        except ModuleNotFoundError as error:
-            raise _not_installed(error) from None
-        if (tls_cert is None) != (tls_key is None):
-            raise Usage("TLS needs a certificate and a key", reason="missing", hint="--tls-cert FILE --tls-key FILE")
-        return ServeOptions(
-            socket=self.options.socket,
-            address=listening.parse_address(listen) if listen else None,
-            encryption=listening.Encryption(tls_cert, tls_key) if tls_cert and tls_key else None,
-            no_token=no_token,
-            insecure=insecure,
-            hosts=allow_host,
-            origins=allow_origin,
-            log=log,
-            parts=(
-                add_mcp,
-                partial(add_agentapi, root=agentapi),
-                add_agentpty,
-                partial(webhooks.tell_of_events, hooks=[webhooks.parse_webhook(one) for one in on_event]),
-            ),
-        )
 
     def _tell_started(self, addresses: list[str]) -> None:
         """Say where it listens: on standard output, as what else it says is for people."""
@@ -240,6 +214,55 @@ class ServeOperations(CommandLineOperations):
 
         _token_files().revoke(name)
         return TokenRevoked(name)
+
+
+def _serve_options(
+    socket: str | None,
+    *,
+    listen: str | None = None,
+    no_token: bool = False,
+    tls_cert: str | None = None,
+    tls_key: str | None = None,
+    insecure: bool = False,
+    allow_host: tuple[str, ...] = (),
+    allow_origin: tuple[str, ...] = (),
+    on_event: tuple[str, ...] = (),
+    agentapi: str | None = None,
+    log: bool = False,
+) -> ServeOptions:
+    """What a server is told, with the settings for what no option says. Failed `no_server_extra` where it is not installed, Usage
+    for what does not fit."""
+    try:
+        from tmuxctl.surfaces.adapters.agentapi.routes import add_routes as add_agentapi
+        from tmuxctl.surfaces.adapters.agentpty import add_routes as add_agentpty
+        from tmuxctl.surfaces.adapters.mcp_http import add_mcp
+        from tmuxctl.surfaces.server.listening import Address, Encryption
+        from tmuxctl.surfaces.server.serve import ServeOptions
+        from tmuxctl.surfaces.server.streams import webhooks
+    except ModuleNotFoundError as error:
+        raise _not_installed(error) from None
+    settings = config.load({"tmux.socket": socket})
+    listen, cert = listen or settings.serve_listen, tls_cert or settings.serve_tls_cert
+    key = tls_key or settings.serve_tls_key
+    if (cert is None) != (key is None):
+        hint = f"--tls-cert FILE --tls-key FILE, or serve.tls_cert and serve.tls_key in {config.config_path()}"
+        raise Usage("TLS needs a certificate and a key", reason="missing", hint=hint)
+    return ServeOptions(
+        socket=socket,
+        address=None if listen == config.UNIX_ONLY else Address(*parse_address(listen)),
+        encryption=Encryption(cert, key) if cert and key else None,
+        no_token=no_token,
+        insecure=insecure,
+        hosts=allow_host,
+        origins=allow_origin,
+        log=log,
+        parts=(
+            add_mcp,
+            partial(add_agentapi, root=agentapi),
+            add_agentpty,
+            partial(webhooks.tell_of_events, hooks=[webhooks.parse_webhook(one) for one in on_event]),
+        ),
+    )
 
 
 def _with_daemon(
