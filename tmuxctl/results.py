@@ -595,7 +595,8 @@ class ServiceInstalled(Value):
     """What `service install` did: the name of the service, and the file that its manager reads, with its `text`.
 
     `changed` is false if the file was already as it should be. `linger` says whether the services of the user go on
-    after logout. `server` is the pid of a tmux server that a command started, for whose end the service waits.
+    after logout. `server` is the pid of a tmux server that a command started, for whose end the service waits. `serve` is the
+    service of the HTTP server, null without --serve.
     """
 
     service: str
@@ -605,15 +606,27 @@ class ServiceInstalled(Value):
     linger: bool | None = None
     server: int | None = None
     dry_run: bool = False
+    serve: ServiceFile | None = None
+
+
+class ServiceFile(Value):
+    """The name of a service, and the file that its manager reads, with its `text`; whether it was `changed`."""
+
+    service: str
+    file: str
+    text: str
+    changed: bool
 
 
 class ServiceRemoved(Value):
-    """What `service uninstall` did: whether a file was `removed`, and whether the service is still `running`."""
+    """What `service uninstall` did: whether a file was `removed`, and whether the service is still `running`. `serve` is the file
+    of the service of the HTTP server, null if there was none."""
 
     service: str
     file: str
     removed: bool
     running: bool | None = None
+    serve: str | None = None
 
 
 class ServiceStatus(Value):
@@ -621,7 +634,8 @@ class ServiceStatus(Value):
     `enabled` to start by itself, and `running`, with its `pid`; null if the manager does not answer.
 
     `server` is the pid of the tmux server. It differs from that of the service if a command started the server; the
-    service then waits for its end. `linger` says whether the services of the user go on after logout.
+    service then waits for its end. `linger` says whether the services of the user go on after logout. `serve` is the service
+    of the HTTP server, null if there is none.
     """
 
     service: str
@@ -633,6 +647,18 @@ class ServiceStatus(Value):
     pid: int | None = None
     server: int | None = None
     linger: bool | None = None
+    serve: ServiceUnit | None = None
+
+
+class ServiceUnit(Value):
+    """A service that is installed: its name and file, whether it is `enabled` to start by itself, and `running`, with its `pid`;
+    null if the manager does not answer."""
+
+    service: str
+    file: str
+    enabled: bool | None
+    running: bool | None
+    pid: int | None
 
 
 class HooksChanged(Value):

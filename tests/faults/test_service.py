@@ -4,6 +4,7 @@ second server."""
 from __future__ import annotations
 
 import array
+import json
 import os
 import re
 import shlex
@@ -20,6 +21,7 @@ from typing import Any
 
 import pytest
 from programs import LINES
+from served import HttpReply, UnixConnection
 
 from tmuxctl.control import Control
 
@@ -36,26 +38,29 @@ class ByHand:
         self.lines = unit.read_text().splitlines()
         self.main: subprocess.Popen[bytes] | None = None
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.bind(str(place / "notify"))
+        self.socket.bind(str(place / unit.stem))
         self.socket.settimeout(GRACE)
         given = (word(one).partition("=") for one in self.values("Environment"))
         self.environment = {"HOME": str(place), "USER": "somebody", **{name: value for name, _, value in given}}
-        self.environment["NOTIFY_SOCKET"] = str(place / "notify")
+        self.environment["NOTIFY_SOCKET"] = str(place / unit.stem)
+        self.environment["XDG_RUNTIME_DIR"] = str(place)
         self.notes = (place / "notes").open("ab")
 
     def values(self, key: str) -> list[str]:
         return [line.partition("=")[2] for line in self.lines if line.startswith(f"{key}=")]
 
     def start(self) -> str:
-        """ExecStart; when that is ready ExecStartPost, whose status is told; gives what it said of its state."""
+        """ExecStart; when that is ready ExecStartPost, if there is one, whose status is told; gives what it said of its state."""
         (command,) = self.values("ExecStart")
         self.main = subprocess.Popen(
             argv(command), env=self.environment, cwd="/", stdin=subprocess.DEVNULL, stdout=self.notes, stderr=self.notes
         )
         said = self.hear("READY=1")
-        (command,) = self.values("ExecStartPost")
-        assert command.startswith("-")
-        self.restored = subprocess.run(argv(command[1:]), env=self.environment, cwd="/", capture_output=True, text=True)
+        for command in self.values("ExecStartPost"):
+            assert command.startswith("-")
+            self.restored = subprocess.run(
+                argv(command[1:]), env=self.environment, cwd="/", capture_output=True, text=True
+            )
         return said
 
     def hear(self, wanted: str) -> str:
@@ -108,6 +113,25 @@ def service(control: Control, place: Path, monkeypatch: pytest.MonkeyPatch) -> I
     made = ByHand(Path(done.stdout.strip()), place)
     yield made
     made.close()
+
+
+@pytest.fixture
+def http(service: ByHand, place: Path) -> Iterator[ByHand]:
+    """The service of the HTTP server, beside the other one."""
+    done = subprocess.run([*TMUXCTL, "service", "install", "--serve"], capture_output=True, text=True, check=True)
+    made = ByHand(Path(done.stdout.splitlines()[1]), place)
+    yield made
+    made.close()
+
+
+def new_over_http(place: Path, name: str) -> None:
+    connection = UnixConnection(str(place / "tmuxctl/serve-t.sock"))
+    connection.request(
+        "POST", "/v1/sessions", json.dumps({"name": name, "command": LINES}), {"Content-Type": "application/json"}
+    )
+    reply = HttpReply(connection.getresponse())
+    connection.close()
+    assert reply.status == 201, reply.text
 
 
 def states(control: Control) -> dict[str, str]:
@@ -306,3 +330,38 @@ def test_a_server_that_lost_its_socket_gets_it_back(control: Control, service: B
 
 def unlink_socket(control: Control) -> None:
     os.unlink(control.machine.transport.run([("display-message", "-p", "#{socket_path}")]).decode().strip())
+
+
+def test_no_session_ends_with_the_service_of_the_http_server(
+    control: Control, service: ByHand, http: ByHand, place: Path
+) -> None:
+    service.start()
+    assert f"unix:{place}" in http.start()
+    new_over_http(place, "a")
+    (server,) = servers(control)
+    assert server == service.pid
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        # of a unit with KillMode=process systemd ends the main process alone
+        assert http.values("KillMode") == ["process"]
+        assert http.signal(number) == (0 if number == signal.SIGTERM else -number)
+        assert states(control) == {"a": "idle"}
+        http.start()
+    new_over_http(place, "b")
+    assert states(control) == {"a": "idle", "b": "idle"}
+    assert servers(control) == [server]
+
+
+def test_a_tmux_server_that_the_http_server_started_outlives_it(
+    control: Control, http: ByHand, place: Path, until: Callable[..., Any]
+) -> None:
+    http.start()
+    new_over_http(place, "a")
+    (server,) = servers(control)
+    assert b"NOTIFY_SOCKET" not in Path(f"/proc/{server}/environ").read_bytes()
+    pid = http.pid
+    assert http.signal(signal.SIGTERM) == 0
+    assert states(control) == {"a": "idle"}
+    # nothing but the tmux server, which has left it, stays of the HTTP server
+    until(lambda: [row for row in control.machine.transport.processes() if row.parent == pid] == [])
+    http.start()
+    assert servers(control) == [server]

@@ -17,6 +17,8 @@ import pytest
 from tmuxctl.surfaces.cli.setup import managers
 from tmuxctl.surfaces.cli.setup.managers import Job, Launchd, Systemd
 
+ROOT = Path(__file__).resolve().parents[2]
+
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 JOB = Job(
@@ -86,7 +88,7 @@ def test_install_writes_one_file_and_has_it_started(tmuxctl: Command, stub: Stub
     again = json.loads(tmuxctl("service", "install", "--json").stdout)
     assert again == {
         "service": unit.name, "file": str(unit), "text": unit.read_text(), "changed": False, "linger": True,
-        "server": None, "dry_run": False,
+        "server": None, "dry_run": False, "serve": None,
     }  # fmt: skip
     assert unit.stat().st_mtime_ns == before.st_mtime_ns
 
@@ -228,7 +230,7 @@ def test_status_says_what_the_manager_says(tmuxctl: Command, stub: Stub, unit: P
     status = json.loads(tmuxctl("service", "status", "--json").stdout)
     assert status == {
         "service": unit.name, "manager": "systemd", "file": str(unit), "installed": False, "enabled": True,
-        "running": True, "pid": 7, "server": None, "linger": True,
+        "running": True, "pid": 7, "server": None, "linger": True, "serve": None,
     }  # fmt: skip
     assert "running:   yes" in tmuxctl("service", "status").stdout
 
@@ -265,6 +267,128 @@ def test_an_install_that_no_service_could_start_is_refused(
     assert not unit.exists()
 
 
+# the HTTP server
+
+
+@pytest.fixture
+def http(unit: Path) -> Path:
+    return unit.with_name("tmuxctl-serve-t.service")
+
+
+def test_the_http_server_gets_a_service_beside(
+    tmuxctl: Command, stub: Stub, unit: Path, http: Path, place: Path
+) -> None:
+    shown = tmuxctl("service", "install", "--serve", "--dry-run").stdout
+    assert not unit.parent.exists()
+    done = tmuxctl("service", "install", "--serve")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{unit}\n{http}\n", "")
+    assert calls(place) == [
+        "systemctl --user daemon-reload", f"systemctl --user enable --now {unit.name}",
+        "systemctl --user daemon-reload", f"systemctl --user enable --now {http.name}",
+    ]  # fmt: skip
+    assert shown == f"{unit.read_text()}\n{http.read_text()}"
+    again = json.loads(tmuxctl("service", "install", "--serve", "--json").stdout)
+    assert again["file"] == str(unit)
+    assert again["serve"] == {
+        "service": http.name, "file": str(http), "text": http.read_text(), "changed": False
+    }  # fmt: skip
+    # the first as it is without the second
+    assert json.loads(tmuxctl("service", "install", "--json").stdout)["changed"] is False
+
+
+def test_no_session_ends_with_the_unit_of_the_http_server(tmuxctl: Command, stub: Stub, unit: Path, http: Path) -> None:
+    tmuxctl("service", "install", "--serve")
+    text = http.read_text()
+    command = f"{sys.executable} -m tmuxctl --socket t"
+    for line in (
+        "Type=notify", f"ExecStart={command} serve", "Restart=on-failure", "KillMode=process", "OOMPolicy=continue",
+        f"Wants={unit.name}", f"After={unit.name}", "Delegate=yes", "TasksMax=infinity", "WantedBy=default.target",
+    ):  # fmt: skip
+        assert f"\n{line}\n" in text
+    assert "ExecStartPost" not in text
+    assert "Wants=" not in unit.read_text()
+    default = tmuxctl("--socket", "tmuxctl", "service", "install", "--serve", "--dry-run").stdout
+    assert "\nWants=tmuxctl.service\n" in default
+
+
+def test_status_and_uninstall_know_the_http_server(
+    tmuxctl: Command, stub: Stub, unit: Path, http: Path, place: Path
+) -> None:
+    stub("systemctl", RUNS)
+    tmuxctl("service", "install", "--serve")
+    assert json.loads(tmuxctl("service", "status", "--json").stdout)["serve"] == {
+        "service": http.name, "file": str(http), "enabled": True, "running": True, "pid": 7,
+    }  # fmt: skip
+    assert "serve running: yes\n" in tmuxctl("service", "status").stdout
+    (place / "calls").unlink()
+    done = tmuxctl("service", "uninstall")
+    assert (done.returncode, done.stdout) == (0, f"{unit}\n{http}\n")
+    assert "the server goes on with its sessions" in done.stderr
+    assert [*unit.parent.iterdir()] == []
+    assert calls(place) == [
+        f"systemctl --user stop {http.name}", f"systemctl --user disable {http.name}", "systemctl --user daemon-reload",
+        f"systemctl --user disable {unit.name}", "systemctl --user daemon-reload",
+    ]  # fmt: skip
+    assert json.loads(tmuxctl("service", "uninstall", "--json").stdout)["serve"] is None
+
+
+def test_nothing_is_changed_where_one_of_two_files_was_changed_by_hand(
+    tmuxctl: Command, stub: Stub, unit: Path, http: Path, place: Path
+) -> None:
+    tmuxctl("service", "install", "--serve")
+    http.write_text(http.read_text().replace("RestartSec=1", "RestartSec=9"))
+    unit.unlink()
+    (place / "calls").unlink()
+    done = tmuxctl("service", "install", "--serve")
+    assert done.returncode == 4
+    assert str(http) in done.stderr
+    assert not unit.exists()
+    assert tmuxctl("service", "install", "--serve", "--force").returncode == 0
+    (place / "calls").unlink()
+    http.write_text("[Service]\nExecStart=/bin/true\n")
+    assert tmuxctl("service", "uninstall").returncode == 4
+    assert unit.exists()
+    assert not calls(place)
+
+
+def test_where_the_http_server_could_not_start_nothing_is_written(
+    tmuxctl: Command, stub: Stub, unit: Path, place: Path
+) -> None:
+    settings = place / ".config/tmuxctl/config.toml"
+    settings.parent.mkdir(parents=True)
+    for line, reason in (
+        ('listen = "0.0.0.0:1"', "exposed"),
+        ('tls_cert = "/a"', "missing"),
+        ("listen = []", "bad_config"),
+    ):
+        settings.write_text(f"[serve]\n{line}\n")
+        refused = tmuxctl("service", "install", "--serve", "--json")
+        assert json.loads(refused.stderr)["error"]["reason"] == reason
+    settings.unlink()
+    script = "import sys; sys.modules['fastapi'] = None; from tmuxctl.surfaces.cli import main; sys.exit(main())"
+    for words in (("--serve",), ("--serve", "--dry-run")):
+        command = [sys.executable, "-c", script, "service", "install", *words]
+        refused = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+        assert refused.returncode == 1
+        assert "pip install 'tmux-control-plane[server]'" in refused.stderr
+    assert not unit.parent.exists()
+    assert not calls(place)
+
+
+def test_a_socket_called_serve_has_its_own_service(tmuxctl: Command, stub: Stub, unit: Path, place: Path) -> None:
+    """The two units that have one name do not take each other's place."""
+    theirs = unit.with_name("tmuxctl-serve.service")
+    assert tmuxctl("--socket", "serve", "service", "install").returncode == 0
+    before = theirs.read_text()
+    for force in ((), ("--force",)):
+        done = tmuxctl("--socket", "tmuxctl", "service", "install", "--serve", *force)
+        assert done.returncode == 4
+        assert "another server" in done.stderr
+    assert json.loads(tmuxctl("--socket", "tmuxctl", "service", "status", "--json").stdout)["serve"] is None
+    assert tmuxctl("--socket", "tmuxctl", "service", "uninstall").returncode == 0
+    assert theirs.read_text() == before
+
+
 def test_a_unit_holds_for_systemd_itself(tmuxctl: Command, place: Path, needs: Callable[..., None]) -> None:
     needs("systemd-analyze")
     (place / "a %folder").mkdir()
@@ -272,7 +396,8 @@ def test_a_unit_holds_for_systemd_itself(tmuxctl: Command, place: Path, needs: C
     job = JOB._replace(command=(f"{place}/a %folder/tmuxctl", *JOB.command[1:]))
     for name, text in (
         ("odd.service", Systemd("t").text(job)),
-        ("plain.service", tmuxctl("service", "install", "--dry-run").stdout),
+        ("tmuxctl-t.service", tmuxctl("service", "install", "--dry-run").stdout),
+        ("odd-serve.service", Systemd("t", managers.HTTP_SERVER).text(job)),
     ):
         (place / name).write_text(text)
         done = subprocess.run(
@@ -310,3 +435,17 @@ def test_a_file_of_launchd_starts_the_same_server(place: Path) -> None:
         "SoftResourceLimits": {"NumberOfFiles": 1024},
         "Umask": 0o27,
     }
+    assert made.is_for_role(text)
+
+
+def test_a_file_of_launchd_starts_the_http_server(place: Path) -> None:
+    made = Launchd("other", managers.HTTP_SERVER)
+    assert made.path == f"{place}/Library/LaunchAgents/tmuxctl-serve-other.plist"
+    text = made.text(JOB)
+    assert managers.is_untouched(text)
+    found = plistlib.loads(text.encode())
+    assert (found["Label"], found["ProgramArguments"]) == ("tmuxctl-serve-other", [*JOB.command, "serve"])
+    assert found["AbandonProcessGroup"] is True
+    assert made.is_for_role(text)
+    assert not Launchd("serve-other").is_for_role(text)
+    assert not made.is_for_role(Launchd("serve-other").text(JOB))

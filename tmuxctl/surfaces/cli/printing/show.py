@@ -474,10 +474,11 @@ class Printer:
 
     @prints(results.ServiceInstalled)
     def print_serviceinstalled(self, result: Any) -> None:
+        files = (result, result.serve) if result.serve else (result,)
         if result.dry_run:
-            write(result.text)
+            write("\n".join(one.text for one in files))
             return
-        self._lines(result.service if self.options.quiet else clean(result.file))
+        self._lines(*(one.service if self.options.quiet else clean(one.file) for one in files))
         if result.server is not None:
             self._note(
                 f"the running server (pid {result.server}) was started by a command: the service waits for its end"
@@ -491,8 +492,18 @@ class Printer:
             self._lines(result.service if self.options.quiet else clean(result.file))
         else:
             self._note(f"there is no {result.file}")
+        if result.serve is not None:
+            self._lines(os.path.basename(result.serve) if self.options.quiet else clean(result.serve))
         if result.running:
             self._note("the server goes on with its sessions; end them: tmuxctl service uninstall --stop")
+
+    @prints(results.ServiceStatus)
+    def print_servicestatus(self, result: Any) -> None:
+        from tmuxctl.surfaces.cli.printing import table
+
+        found = to_json(result)
+        serve = found.pop("serve")
+        self._lines(*table.pairs({**found, **{f"serve_{name}": one for name, one in (serve or {}).items()}}.items()))
 
     @prints(results.HooksChanged)
     def print_hookschanged(self, result: Any) -> None:

@@ -1,12 +1,14 @@
-"""The service managers that can keep the tmux server running, systemd's of a user and launchd: what each reads, and how it
-is told. Nothing here knows what the server is for."""
+"""The service managers that can keep our servers running, systemd's of a user and launchd: what each reads, how it is told,
+and how a server that it started tells it that it is ready."""
 
 from __future__ import annotations
 
 import os
 import re
+import select
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 from tmuxctl import config
 from tmuxctl.errors import Failed, Unreachable
@@ -57,8 +59,8 @@ def is_untouched(text: str) -> bool:
     return found is not None and seal(text.replace(found[1], SEAL)) == text
 
 
-def _service_name(socket: str) -> str:
-    return "tmuxctl" if socket == config.RULES["tmux.socket"].default else f"tmuxctl-{socket}"
+def _service_name(socket: str, suffix: str) -> str:
+    return f"tmuxctl{suffix}" if socket == config.RULES["tmux.socket"].default else f"tmuxctl{suffix}-{socket}"
 
 
 def _run_program(words: Sequence[str], seconds: float = 20.0) -> tuple[int, str]:
@@ -74,24 +76,65 @@ def _run_program(words: Sequence[str], seconds: float = 20.0) -> tuple[int, str]
     return done.status, (done.output + done.errors).decode(errors="replace").strip()
 
 
+class Role(NamedTuple):
+    """What a service is there for, and so how its file differs from that of another one.
+
+    `suffix` stands in its name, `words` follow the command, `restores`: lost sessions are started when it runs. `needs` are names
+    of services that are to run before it does. `stop` are lines of a unit that say what a stop ends, `launchd` the same there.
+    """
+
+    suffix: str
+    description: str
+    words: tuple[str, ...]
+    restores: bool
+    stop: str
+    needs: tuple[str, ...] = ()
+    launchd: tuple[tuple[str, Any], ...] = ()
+
+
+TMUX_SERVER = Role(
+    "",
+    "tmuxctl's tmux server, socket {socket}, and the sessions that were lost",
+    ("service", "run"),
+    restores=True,
+    stop="""\
+# a stop, and what a crash left over, ends all of the sessions; programs that run out of memory end alone
+KillMode=control-group
+""",
+)
+HTTP_SERVER = Role(
+    "-serve",
+    "tmuxctl's HTTP server, socket {socket}",
+    ("serve",),
+    restores=False,
+    # `serve` starts no tmux server when it starts, but the first session that a caller wants does, where none runs (after
+    # kill-server, say): it is in this unit's group then
+    stop="""\
+# a stop, or a restart, ends the HTTP server alone: a tmux server that it had to start is in this group, with its sessions,
+# and both `control-group` and `mixed` would kill it (systemd.kill(5))
+KillMode=process
+""",
+    needs=("",),
+    # launchd kills the process group: what left it, as a tmux server does, it never kills; a command that is told of events may
+    # be in it
+    launchd=(("AbandonProcessGroup", True),),
+)
+
 UNIT = f"""\
 # {MADE} {SEAL}
 [Unit]
-Description=tmuxctl's tmux server, socket {{socket}}, and the sessions that were lost
-StartLimitIntervalSec=300
+Description={{description}}
+{{needs}}StartLimitIntervalSec=300
 StartLimitBurst=5
 
 [Service]
 Type=notify
 NotifyAccess=all
 ExecStart={{run}}
-ExecStartPost={{restore}}
-TimeoutStartSec={TIMING.page.service_start_seconds}
+{{restore}}TimeoutStartSec={TIMING.page.service_start_seconds}
 Restart=on-failure
 RestartSec=1
-# a stop, and what a crash left over, ends all of the sessions; programs that run out of memory end alone
-KillMode=control-group
-TimeoutStopSec={TIMING.page.service_stop_seconds}
+{{stop}}TimeoutStopSec={TIMING.page.service_stop_seconds}
 OOMPolicy=continue
 # each session gets a control group of its own
 Delegate=yes
@@ -110,8 +153,9 @@ class Systemd:
     word = "systemd"
     """What the manager is called."""
 
-    def __init__(self, socket: str) -> None:
-        self.name = f"{_service_name(socket)}.service"
+    def __init__(self, socket: str, role: Role = TMUX_SERVER) -> None:
+        self.role = role
+        self.name = f"{_service_name(socket, role.suffix)}.service"
         """What the manager calls the service."""
         self.path = os.path.join(os.path.dirname(config.config_folder()), "systemd", "user", self.name)
 
@@ -119,15 +163,22 @@ class Systemd:
         """The file at `path`, which the manager reads, sealed."""
         given = [f"Environment={_unit_word(f'{name}={value}')}\n" for name, value in job.environment.items()]
         unset = [f"UnsetEnvironment={' '.join(job.unset)}\n"] if job.unset else []
+        needs = [f"{_service_name(job.socket, suffix)}.service" for suffix in self.role.needs]
         text = UNIT.format(
-            socket=job.socket,
-            run=_unit_command("", job.command, "service", "run"),
-            restore=_unit_command("-", job.command, "restore"),
+            description=self.role.description.format(socket=job.socket),
+            needs="".join(f"Wants={name}\nAfter={name}\n" for name in needs),
+            run=_unit_command("", job.command, *self.role.words),
+            restore=f"ExecStartPost={_unit_command('-', job.command, 'restore')}\n" if self.role.restores else "",
+            stop=self.role.stop,
             limit=":".join("infinity" if number is None else str(number) for number in job.descriptors),
             umask=job.umask,
             environment="".join([*given, *unset]),
         )
         return seal(text)
+
+    def is_for_role(self, text: str) -> bool:
+        """Whether a file that we made is that of a service of this role: `serve` may be the name of a socket too."""
+        return re.search(rf"^ExecStart=.* {' '.join(self.role.words)}$", text, re.MULTILINE) is not None
 
     def start(self) -> None:
         """Have the file read, the service started now and whenever the user's services are. Unreachable `no_manager`
@@ -226,8 +277,9 @@ class Launchd:
 
     word = "launchd"
 
-    def __init__(self, socket: str) -> None:
-        self.name = _service_name(socket)
+    def __init__(self, socket: str, role: Role = TMUX_SERVER) -> None:
+        self.role = role
+        self.name = _service_name(socket, role.suffix)
         self.path = os.path.expanduser(f"~/Library/LaunchAgents/{self.name}.plist")
 
     def text(self, job: Job) -> str:
@@ -236,17 +288,21 @@ class Launchd:
         soft, hard = job.descriptors
         content = {
             "Label": self.name,
-            "ProgramArguments": [*job.command, "service", "run", "--restore"],
+            "ProgramArguments": [*job.command, *self.role.words, *(("--restore",) if self.role.restores else ())],
             "EnvironmentVariables": dict(job.environment),
             "RunAtLoad": True,
             "KeepAlive": {"SuccessfulExit": False},
             "ExitTimeOut": TIMING.page.service_stop_seconds,
+            **dict(self.role.launchd),
             **({} if soft is None else {"SoftResourceLimits": {"NumberOfFiles": soft}}),
             **({} if hard is None else {"HardResourceLimits": {"NumberOfFiles": hard}}),
             "Umask": job.umask,
         }
         first, rest = plistlib.dumps(content, sort_keys=False).decode().split("\n", 1)
         return seal(f"{first}\n<!-- {MADE} {SEAL} -->\n{rest}")
+
+    def is_for_role(self, text: str) -> bool:
+        return re.search(r"\s*".join(f"<string>{word}</string>" for word in self.role.words), text) is not None
 
     def start(self) -> None:
         if self.state().running is None:
@@ -295,3 +351,22 @@ class Launchd:
 
 
 Manager = Systemd | Launchd
+
+
+def notify_manager(text: str) -> None:
+    """Tell the manager that started us, if it wants to know, and wait until it has heard (sd_notify(3)): a process that has
+    ended before is not believed."""
+    import socket
+
+    where = os.environ.get("NOTIFY_SOCKET", "")
+    if not where:
+        return
+    heard, said = os.pipe()
+    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
+        line.connect(f"\0{where[1:]}" if where.startswith("@") else where)
+        line.send(text.encode())
+        socket.send_fds(line, [b"BARRIER=1"], [said])
+        os.close(said)
+        # it ends when the manager has closed what it was sent
+        select.select([heard], [], [], 5.0)
+    os.close(heard)

@@ -1,14 +1,13 @@
 """The tmux server as a service of this user: started with the machine or the login, again after a crash, with the sessions
-that were lost. One file tells the service manager; what it starts is `service run`."""
+that were lost. One file tells the service manager; what it starts is `service run`. A second file has it run `serve`."""
 
 from __future__ import annotations
 
 import os
-import select
 import sys
 from contextlib import closing, suppress
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from tmuxctl import config
 from tmuxctl.errors import Conflict, Failed, TmuxctlError, Unreachable
@@ -17,14 +16,14 @@ from tmuxctl.ownership import make_parents
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
 from tmuxctl.surfaces.cli.ending import Terminated, raise_on_sigterm
 from tmuxctl.surfaces.cli.printing.output import note, report
-from tmuxctl.surfaces.cli.setup import managers
+from tmuxctl.surfaces.cli.setup import managers, serving
 from tmuxctl.surfaces.cli.setup.managers import Job, Manager
 from tmuxctl.transport import spawn
 from tmuxctl.transport.local import LocalTransport, explain_write_errors
 from tmuxctl.untrusted import read_file
 
 if TYPE_CHECKING:
-    from tmuxctl.results import ServiceInstalled, ServiceRemoved, ServiceStatus
+    from tmuxctl.results import ServiceFile, ServiceInstalled, ServiceRemoved, ServiceStatus
 
 PLACES = (
     "TMUX_TMPDIR",
@@ -44,16 +43,22 @@ GIVEN = ("PATH", "LANG", "LC_ALL", "LC_CTYPE")
 
 
 class ServiceOperations(CommandLineOperations):
-    """Operations of the service that keeps the server."""
+    """Operations of the services that keep the servers."""
 
     @set_up(
         right="create",
         idempotent=True,
-        examples=("service install --dry-run", "service install", "service install --linger"),
+        examples=(
+            "service install --dry-run",
+            "service install",
+            "service install --linger",
+            "service install --serve",
+        ),
     )
     def service_install(
         self,
         *,
+        serve: Annotated[bool, "a second service for the HTTP server, with the settings serve.*"] = False,
         dry_run: Annotated[bool, "print the file, and do nothing"] = False,
         force: Annotated[bool, "overwrite a file that was changed by hand"] = False,
         linger: Annotated[bool, "start the services of this user with the machine, and keep them after logout"] = False,
@@ -66,68 +71,79 @@ class ServiceOperations(CommandLineOperations):
         ~/Library/LaunchAgents, which has not been tried yet.
 
         A server that already runs goes on; the service takes its place when it ends.
+
+        With --serve a second unit, tmuxctl-serve.service (tmuxctl-serve-NAME.service), runs `serve`. No session ends when it
+        is stopped or started again.
         """
         from tmuxctl.results import ServiceInstalled
 
-        manager, job = self._manager(), _make_job(self._socket())
-        text, before = manager.text(job), _read_unit(manager.path)
+        socket = self._socket()
+        if serve:
+            serving.check_servable(socket)
+        job, kept = _make_job(socket), self._kept_services(socket)
+        plans = [_PlannedFile(one, one.text(job), _read_unit(one.path)) for one in kept[: 2 if serve else 1]]
+        if not dry_run:
+            for one in plans:
+                one.check(force)
+            _check_command_starts(job)
+            for one in plans:
+                one.write()
+            if linger:
+                plans[0].manager.enable_linger()
+            for one in plans:
+                one.manager.start()
+        first, manager = plans[0].describe(), plans[0].manager
+        told = partial(
+            ServiceInstalled, first.service, first.file, first.text, first.changed,
+            dry_run=dry_run, serve=plans[1].describe() if serve else None,
+        )  # fmt: skip
         if dry_run:
-            return ServiceInstalled(manager.name, manager.path, text, before != text, dry_run=True)
-        if before not in (None, text) and not force and not managers.is_untouched(before or ""):
-            raise _edited_error(manager.path)
-        _check_command_starts(job)
-        if before != text:
-            _write_unit(manager.path, text)
-        if linger:
-            manager.enable_linger()
-        manager.start()
+            return told()
         server = self._server_pid()
-        foreign = server if server != manager.state().pid else None
-        return ServiceInstalled(manager.name, manager.path, text, before != text, manager.linger(), foreign)
+        return told(linger=manager.linger(), server=server if server != manager.state().pid else None)
 
     @set_up(right="kill", idempotent=True, examples=("service uninstall", "service uninstall --stop"))
     def service_uninstall(
         self, *, stop: Annotated[bool, "also end the server and all of its sessions"] = False
     ) -> ServiceRemoved:
-        """Take the tmux server from the service manager, which does not start it again.
+        """Take the tmux server from the service manager, which does not start it again, and end the service of the HTTP server.
 
-        A server that runs goes on until it ends, unless --stop is given.
+        A tmux server that runs goes on until it ends, unless --stop is given.
         """
         from tmuxctl.results import ServiceRemoved
 
-        manager = self._manager()
-        there, state = _read_unit(manager.path), manager.state()
-        if there is not None and not managers.made_by_us(there):
-            raise _edited_error(manager.path, hint=f"to remove it: rm {manager.path}")
-        answers = state.running is not None
-        if stop and state.running:
-            manager.stop()
-        if there is not None:
-            if answers:
-                manager.forget()
-            with explain_write_errors(manager.path):
-                os.unlink(manager.path)
-        if answers:
-            manager.reload()
-        return ServiceRemoved(manager.name, manager.path, there is not None, manager.state().running)
+        server, http = self._kept_services(self._socket())
+        for manager in (server, http):
+            if (there := _read_own_unit(manager)) is not None and not managers.made_by_us(there):
+                raise _edited_error(manager.path, hint=f"to remove it: rm {manager.path}")
+        # no session ends with the HTTP server
+        had_http = _read_own_unit(http) is not None and _remove(http, stop=True)
+        removed = _remove(server, stop=stop)
+        return ServiceRemoved(
+            server.name, server.path, removed, server.state().running, http.path if had_http else None
+        )
 
-    @set_up(right="read", view="pairs", examples=("service status", "service status --json"))
+    @set_up(right="read", examples=("service status", "service status --json"))
     def service_status(self) -> ServiceStatus:
-        """Show whether the service is installed, enabled and running, and which process is the server."""
-        from tmuxctl.results import ServiceStatus
+        """Show whether the service is installed, enabled and running, and which process is the server.
 
-        manager = self._manager()
+        If the service of the HTTP server is installed too, `serve` says whether that is running.
+        """
+        from tmuxctl.results import ServiceStatus, ServiceUnit
+
+        manager, http = self._kept_services(self._socket())
         state = manager.state()
         return ServiceStatus(
             service=manager.name,
             manager=manager.word,
             file=manager.path,
-            installed=_read_unit(manager.path) is not None,
+            installed=_read_own_unit(manager) is not None,
             enabled=state.enabled,
             running=state.running,
             pid=state.pid,
             server=self._server_pid(),
             linger=manager.linger(),
+            serve=ServiceUnit(http.name, http.path, *http.state()) if _read_own_unit(http) is not None else None,
         )
 
     @set_up(right="create", examples=("service run --restore &",))
@@ -147,7 +163,7 @@ class ServiceOperations(CommandLineOperations):
             while True:
                 transport.become_server(partial(self._announce_ready, restore))
                 if (server := transport.server_pid()) is not None:
-                    _notify_manager(
+                    managers.notify_manager(
                         f"READY=1\nSTATUS=Waiting for the server that a command started to end, pid {server}"
                     )
                     note(f"waiting for the running server to end: pid {server}", self.options)
@@ -158,7 +174,7 @@ class ServiceOperations(CommandLineOperations):
         """What is done when the server answers, by another process than the server."""
         from tmuxctl.surfaces.cli.printing.show import Printer
 
-        _notify_manager("READY=1\nSTATUS=Serving")
+        managers.notify_manager("READY=1\nSTATUS=Serving")
         if restore:
             try:
                 with self.connect(self.options) as control:
@@ -171,9 +187,10 @@ class ServiceOperations(CommandLineOperations):
     def _socket(self) -> str:
         return config.load({"tmux.socket": self.options.socket}).tmux_socket
 
-    def _manager(self) -> Manager:
-        socket = self._socket()
-        return managers.Launchd(socket) if sys.platform == "darwin" else managers.Systemd(socket)
+    def _kept_services(self, socket: str) -> tuple[Manager, Manager]:
+        """The services of this socket: that of the tmux server, and that of the HTTP server."""
+        kind = managers.Launchd if sys.platform == "darwin" else managers.Systemd
+        return kind(socket, managers.TMUX_SERVER), kind(socket, managers.HTTP_SERVER)
 
     def _server_pid(self) -> int | None:
         """The pid of the server that runs, as far as it answers."""
@@ -181,6 +198,36 @@ class ServiceOperations(CommandLineOperations):
         with self.connect(self.options) as control, suppress(Unreachable):
             server = control.machine.transport.server_pid()
         return server
+
+
+class _PlannedFile(NamedTuple):
+    """The file of a service: what is to stand in it, and what stands there, None if there is none."""
+
+    manager: Manager
+    text: str
+    before: str | None
+
+    def check(self, force: bool) -> None:
+        """Conflict unless the file may be written."""
+        path, before = self.manager.path, self.before
+        if before in (None, self.text):
+            return
+        if managers.made_by_us(before or "") and not self.manager.is_for_role(before or ""):
+            hint = "the sockets serve and serve-NAME share these names: choose another socket"
+            raise Conflict(f"{path} is the service of another server", reason="other_service", hint=hint)
+        if not force and not managers.is_untouched(before or ""):
+            raise _edited_error(path)
+
+    def write(self) -> None:
+        """Make the file what it is to be."""
+        if self.before != self.text:
+            _write_unit(self.manager.path, self.text)
+
+    def describe(self) -> ServiceFile:
+        """As it is told."""
+        from tmuxctl.results import ServiceFile
+
+        return ServiceFile(self.manager.name, self.manager.path, self.text, self.before != self.text)
 
 
 def _make_job(socket: str) -> Job:
@@ -228,6 +275,30 @@ def _read_unit(path: str) -> str | None:
         return None
 
 
+def _read_own_unit(manager: Manager) -> str | None:
+    """What stands in the file of a service; None if there is none, and if it is that of another service of ours."""
+    text = _read_unit(manager.path)
+    if text is None or (managers.made_by_us(text) and not manager.is_for_role(text)):
+        return None
+    return text
+
+
+def _remove(manager: Manager, *, stop: bool) -> bool:
+    """Take a service from its manager, and end it if that is wanted; whether it had a file."""
+    there, state = _read_own_unit(manager) is not None, manager.state()
+    answers = state.running is not None
+    if stop and state.running:
+        manager.stop()
+    if there:
+        if answers:
+            manager.forget()
+        with explain_write_errors(manager.path):
+            os.unlink(manager.path)
+    if answers:
+        manager.reload()
+    return there
+
+
 def _write_unit(path: str, text: str) -> None:
     with explain_write_errors(path):
         make_parents(path)
@@ -244,22 +315,3 @@ def _wait_for_end(transport: LocalTransport, pid: int) -> None:
     with closing(transport.watch((), pid)) as watch:
         while transport.processes([pid]) and not watch.wait(3600.0):
             pass
-
-
-def _notify_manager(text: str) -> None:
-    """Tell the manager that started us, if it wants to know, and wait until it has heard (sd_notify(3)): a process that has
-    ended before is not believed."""
-    import socket
-
-    where = os.environ.get("NOTIFY_SOCKET", "")
-    if not where:
-        return
-    heard, said = os.pipe()
-    with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
-        line.connect(f"\0{where[1:]}" if where.startswith("@") else where)
-        line.send(text.encode())
-        socket.send_fds(line, [b"BARRIER=1"], [said])
-        os.close(said)
-        # it ends when the manager has closed what it was sent
-        select.select([heard], [], [], 5.0)
-    os.close(heard)

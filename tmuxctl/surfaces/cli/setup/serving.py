@@ -16,6 +16,7 @@ from tmuxctl.model import parse_address
 from tmuxctl.operations import RIGHTS, FileName, FolderName, ValueKind, operation, set_up
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
 from tmuxctl.surfaces.cli.printing.output import note, write
+from tmuxctl.surfaces.cli.setup.managers import notify_manager
 from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
 
@@ -170,9 +171,12 @@ class ServeOperations(CommandLineOperations):
             return server.serve(options, self._tell_started)
 
     def _tell_started(self, addresses: list[str]) -> None:
-        """Say where it listens: on standard output, as what else it says is for people."""
+        """Say where it listens: on standard output, as what else it says is for people; and to a service manager that waits."""
         import json
 
+        notify_manager(f"READY=1\nSTATUS=Listening on {', '.join(addresses)}")
+        # no program that is told of events may speak for this one
+        os.environ.pop("NOTIFY_SOCKET", None)
         if self.options.json:
             write(json.dumps({"listening": addresses}) + "\n")
         else:
@@ -263,6 +267,15 @@ def _serve_options(
             partial(webhooks.tell_of_events, hooks=[webhooks.parse_webhook(one) for one in on_event]),
         ),
     )
+
+
+def check_servable(socket: str) -> None:
+    """Raise what would end `tmuxctl serve` without options before it listens: the extra that is not installed, settings that do
+    not fit, or that would let strangers in."""
+    options = _serve_options(socket)
+    from tmuxctl.surfaces.server.serve import check_exposure
+
+    check_exposure(options)
 
 
 def _with_daemon(
