@@ -318,7 +318,7 @@ WRONG = [
 def test_a_wrong_setting_of_the_server_is_told(settings, line, reason, message):
     settings.write_text(f"[serve]\n{line}\n")
     words = [sys.executable, "-m", "tmuxctl", "--json", "serve"]
-    done = subprocess.run(words, capture_output=True, text=True)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
     error = json.loads(done.stderr)["error"]
     assert error["reason"] == reason
     assert message in error["message"]
