@@ -82,7 +82,7 @@ MCP_NEEDS := tmux -- node=nodejs npm
 MCP_PACKAGES := @modelcontextprotocol/sdk@1.32.2
 PTYAI_PACKAGE := ptyai@0.1.1
 COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
-HTTP_NEEDS := tmux -- bash curl jq
+HTTP_NEEDS := tmux -- bash bwrap=bubblewrap curl jq openssl
 SCHEMATHESIS := 'schemathesis>=4.32,<5'
 # what `make quick` runs, and what `make test` leaves to other targets
 QUICK_TESTS := tests/reading tests/terminal/test_keys.py tests/terminal/test_paste.py \

@@ -2,14 +2,17 @@
 
     python -m tests.surfaces.server.fuzz SCHEMATHESIS    its program; what follows is passed on to it
 
-The server has a home of its own, and one session, `cat`, that all requests are about; programs that a request starts are
-`true`. Streams and MCP are left out, and what agentapi answers with 500, as its clients know it. So is the check
-`positive_data_acceptance`: the document cannot say what a cursor is.
+All of it runs in a sandbox of bubblewrap, the server with its sessions and schemathesis: a request may name any file, command
+or address. There it may write to its own folder alone, and its network is a loopback of its own. The server has one session,
+`cat`, that all requests are about; programs that a request starts are `true`. Streams and MCP are left out, and what agentapi
+answers with 500, as its clients know it. So is the check `positive_data_acceptance`: the document cannot say what a cursor is.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -33,48 +36,61 @@ CHECKS = (
     "allow_header_conformance",
     "ignored_auth",
 )
+TREE = str(Path(__file__).resolve().parents[3])
 TMUXCTL = (sys.executable, "-m", "tmuxctl")
+INSIDE = "import sys; from tests.surfaces.server.fuzz import run_inside; sys.exit(run_inside(*sys.argv[1:]))"
+SANDBOX = (
+    "--ro-bind / / --dev /dev --proc /proc --ro-bind /proc/sys /proc/sys --tmpfs /run --tmpfs /tmp --unshare-pid --unshare-net "
+    "--unshare-ipc --unshare-uts --unshare-cgroup-try --die-with-parent --cap-drop ALL"
+)
+"""What is read-only, and what is hidden: in /run and /tmp are sockets of others, which may be used though nothing is written."""
 
 
 def main(program: str, *options: str) -> int:
-    """Run it; its exit status."""
+    """Run it in a sandbox; its exit status."""
+    sandbox = shutil.which("bwrap")
+    if sandbox is None:
+        sys.exit("there is no bwrap, in which requests of all kinds do no harm: apt-get install bubblewrap")
     program = os.path.abspath(program)
     with tempfile.TemporaryDirectory(prefix="tc-", dir="/tmp") as folder:
-        home = Path(folder)
-        (home / "run").mkdir(mode=0o700)
-        (home / "schemathesis.toml").write_text(CONFIG)
-        tree = str(Path(__file__).resolve().parents[3])
+        # what is needed of /tmp, where it stands there
+        read = {TREE, sys.prefix, os.path.dirname(os.path.dirname(program))}
+        binds = [word for path in sorted(read) for word in ("--ro-bind", path, path)]
+        words = [sandbox, *SANDBOX.split(), *binds, "--bind", folder, folder, "--chdir", folder]
         env = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
-        env |= {"HOME": folder, "TMUX_TMPDIR": folder, "XDG_RUNTIME_DIR": f"{folder}/run", "XDG_STATE_HOME": folder}
+        env |= {"HOME": folder, "TMPDIR": folder, "TMUX_TMPDIR": folder, "XDG_RUNTIME_DIR": f"{folder}/run"}
         # a wait for what never comes ends soon
-        env |= {"TMUXCTL_TIMEOUT": "2", "PYTHONPATH": tree, "PYTHONDONTWRITEBYTECODE": "1"}
-        subprocess.run([*TMUXCTL, "new", "db", "--", "cat"], cwd=folder, env=env, check=True)
-        words = [*TMUXCTL, "--json", "serve", "--listen", "127.0.0.1:0", "--no-token"]
-        with subprocess.Popen(words, cwd=folder, env=env, stdout=subprocess.PIPE, text=True) as server:
-            try:
-                assert server.stdout
-                address = server.stdout.readline().rpartition('"http')[2].partition('"')[0]
-                checks = [
-                    "--checks",
-                    ",".join(CHECKS),
-                    "--phases",
-                    "examples,coverage,fuzzing",
-                    "--continue-on-failure",
-                ]
-                leave_out = [
-                    "--exclude-path-regex",
-                    "events|mcp|agentapi/message",
-                    "--no-color",
-                    "--request-timeout",
-                    "30",
-                ]
-                url = f"http{address}/openapi.json"
-                done = subprocess.run([program, "run", url, *checks, *leave_out, *options], cwd=folder, env=env)
-                return done.returncode if server.poll() is None else 1
-            finally:
-                server.terminate()
-                subprocess.run([*TMUXCTL, "kill", "--all", "--force"], cwd=folder, env=env, capture_output=True)
-                subprocess.run(["tmux", "-L", "tmuxctl", "kill-server"], cwd=folder, env=env, capture_output=True)
+        env |= {"XDG_STATE_HOME": folder, "TMUXCTL_TIMEOUT": "2", "PYTHONPATH": TREE, "PYTHONDONTWRITEBYTECODE": "1"}
+        # all that is left of it ends with the sandbox
+        return subprocess.run([*words, sys.executable, "-c", INSIDE, folder, program, *options], env=env).returncode
+
+
+def run_inside(folder: str, program: str, *options: str) -> int:
+    """Start the server and schemathesis in this folder; the exit status of schemathesis, 1 if the server did not outlive it."""
+    check_sandbox(folder)
+    (Path(folder) / "run").mkdir(mode=0o700)
+    (Path(folder) / "schemathesis.toml").write_text(CONFIG)
+    subprocess.run([*TMUXCTL, "new", "db", "--", "cat"], check=True)
+    words = [*TMUXCTL, "--json", "serve", "--listen", "127.0.0.1:0", "--no-token"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        address = server.stdout.readline().rpartition('"http')[2].partition('"')[0]
+        checks = ["--checks", ",".join(CHECKS), "--phases", "examples,coverage,fuzzing", "--continue-on-failure"]
+        leave_out = ["--exclude-path-regex", "events|mcp|agentapi/message", "--no-color", "--request-timeout", "30"]
+        url = f"http{address}/openapi.json"
+        done = subprocess.run([program, "run", url, *checks, *leave_out, *options])
+        ended = server.poll() is not None
+        server.terminate()
+    return 1 if ended else done.returncode
+
+
+def check_sandbox(folder: str) -> None:
+    """Fail unless this is a sandbox: nothing but the folder can be written to, and no network be reached but the loopback."""
+    for path in (TREE, os.path.expanduser("~root"), "/usr", "/etc", "/var"):
+        assert not os.access(path, os.W_OK), f"{path} can be written to"
+    assert os.access(folder, os.W_OK)
+    assert os.listdir("/run") == []
+    assert [name for _, name in socket.if_nameindex()] == ["lo"]
 
 
 if __name__ == "__main__":
