@@ -24,6 +24,8 @@ class ObservationTiming(Value):
     """The longest time that a command which only tells a state observes it, if the first looks do not agree."""
     lively_seconds: float = 0.35  # how long after output looks follow each other without delay
     rare_pause_seconds: float = 3.0  # the longest pause between two looks at a program that works and prints nothing
+    silent_seconds: float = 0.25  # how long a program that prints on and on is silent before who follows it looks
+    working_seconds: float = 1.0  # how seldom who follows it looks if it is never silent for so long
     resting_seconds: float = 15.0
     """The longest pause between two looks of who follows a program that waits, and is woken by all that it does as a rule."""
     flood_pause_seconds: float = 0.1  # the pause between two looks at a program that prints without end

@@ -159,6 +159,31 @@ def test_a_program_that_waits_for_its_terminal_is_looked_at_ever_more_seldom_whe
     assert longest[2:] == pytest.approx([14.0 - 9.999, tracker.timing.resting_seconds])
 
 
+def test_a_program_that_prints_on_and_on_is_looked_at_ever_more_seldom_and_once_it_falls_silent(
+    control: Control,
+) -> None:
+    control.new("s", SHELL)
+    time = Time(10.0)
+    busy = kernel(program("make", thread("running", alone=True, switches=9)), tty=KEYS)
+    looks = [
+        look("[1/9] building", busy, at=at, quiet=0.0, journal=int(at * 100)) for at in (10.0, 10.03, 11.0, 12.0, 13.0)
+    ]
+    tracker, slept = make_tracker(control, Script(control, looks), time), time.slept
+    passed = []
+    for one in looks:
+        time.now = one.at
+        tracker.observe()
+        slept.clear()
+        assert tracker.rest(Heard(10**6), 5.0)
+        passed.append(sum(slept))
+    assert (tracker.verdict.state, tracker.is_stable) == (State.STARTING, True)
+    timing = tracker.timing
+    assert passed[2:] == pytest.approx([2 * timing.silent_seconds, timing.working_seconds, timing.working_seconds])
+    slept.clear()
+    assert tracker.rest(Heard(3), 5.0)
+    assert sum(slept) < timing.silent_seconds
+
+
 class Glimpsed(Script):
     """The same, with a glimpse before them."""
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 SETTLED = (State.IDLE, State.ASKING)
+WORKING = (State.STARTING, State.BUSY)
 
 PATIENCE = 4
 """The pause before the next look at a silent program is this fraction of its silence: a quarter."""
@@ -178,6 +179,7 @@ class StabilityTracker:
         self._observed_at = self._output_at = self._input_at = machine.clock.monotonic()
         self._verdict_since = self._unmoved_since = self._observed_at
         self._settle_seconds = self.timing.settle_seconds
+        self._working_seconds = self.timing.silent_seconds
         self._glimpsed: tuple[float, Glimpse] | None = None
         self._is_input_new = last_input is not None and self._is_fresh(last_input)
         self._journal_end = last_input.offset if last_input and self._is_input_new else -1
@@ -301,12 +303,30 @@ class StabilityTracker:
         return quiet and not (events and events.has_news())
 
     def rest(self, watch: Watch, longest: float) -> bool:
-        """As `sleep`, for who only follows the state, of many sessions perhaps. A program that waits for its terminal goes on
-        when it reads that, prints, or ends; where all of that wakes us, few looks are for what does neither."""
+        """As `sleep`, for who only follows the state, of many sessions perhaps, and may be told of it a little later.
+
+        A program that waits for its terminal goes on when it reads that, prints, or ends: where all of that wakes us, few looks are
+        for what does neither. One that prints on and on is looked at when it falls silent, else ever more seldom.
+        """
         silent = self._observed_at - self._last_activity()
-        if not (watch.tells_of_reads and self.is_stable and self.verdict.state in SETTLED and silent > longest):
-            return self.sleep(watch, longest)
-        return watch.wait(min(silent, self.timing.resting_seconds))
+        if self.is_stable and self.verdict.state in WORKING:
+            return self._rest_at_work(watch, longest, silent)
+        self._working_seconds = self.timing.silent_seconds
+        if watch.tells_of_reads and self.is_stable and self.verdict.state in SETTLED and silent > longest:
+            return watch.wait(min(silent, self.timing.resting_seconds))
+        return self.sleep(watch, longest)
+
+    def _rest_at_work(self, watch: Watch, longest: float, silent: float) -> bool:
+        clock, pause = self.clock, self.timing.silent_seconds
+        due = self._observed_at + min(self.timing.rare_pause_seconds, max(pause, silent / PATIENCE))
+        if not watch.wait(min(longest, max(0.0, due - clock.monotonic()))):
+            return False
+        printed = clock.monotonic()
+        latest = max(self._observed_at + self._working_seconds, printed + self._settle_seconds)
+        self._working_seconds = min(2 * self._working_seconds, self.timing.working_seconds)
+        while (left := latest - clock.monotonic()) > 0 and watch.wait(min(left, pause)):
+            clock.sleep(min(left, self.timing.pause_seconds))
+        return True
 
     def sleep(self, watch: Watch, longest: float) -> bool:
         """Sleep until a look is due, something happens or `longest` seconds have passed; True if something happened. What
