@@ -27,6 +27,7 @@
 # make compare  beside tmux, libtmux and pexpect at the same jobs: fills docs/comparison.md (five minutes)
 # make soak     turns for half an hour: tmux's memory must not grow by them; SOAK_ARGS='5 --sessions 40 --spawned --tmux PATH'
 # make soak-http  callers of the HTTP server for half an hour: no event may be lost, nor its memory grow
+# make web-assets   what the page of `tmuxctl serve` takes from npm: xterm.js and preact, checked against the list of what they are
 # make dev | check | docs | bench | measure | dist | clean
 
 PYTHON ?= python3
@@ -51,6 +52,7 @@ MUTANTS ?=
 SAMPLE ?=
 STATES_ARGS ?=
 AGENTS_ARGS ?=
+WEB_ASSETS_ARGS ?=
 SOAK_ARGS ?= 30
 
 BIN := $(VENV)/bin
@@ -81,6 +83,8 @@ PYRIGHT_PACKAGE := pyright@1.1.408
 MCP_NEEDS := tmux -- node=nodejs npm
 MCP_PACKAGES := @modelcontextprotocol/sdk@1.32.2
 PTYAI_PACKAGE := ptyai@0.1.1
+# what the page of `tmuxctl serve` is made with; preact, which htm brings, for its licence alone
+WEB_PACKAGES := @xterm/xterm@6.0.0 @xterm/addon-fit@0.11.0 @xterm/addon-search@0.16.0 @xterm/addon-unicode11@0.9.0 htm@3.1.1 preact@10.27.2
 COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
 HTTP_NEEDS := tmux -- bash bwrap=bubblewrap curl jq openssl
 SCHEMATHESIS := 'schemathesis>=4.32,<5'
@@ -91,7 +95,7 @@ SNIPPET_TESTS := tests/docs tests/examples
 BROWSER_TESTS := tests/terminal/test_pictures.py
 LIBRARY_TESTS := tests/library tests/typing
 MCP_TESTS := tests/mcp_clients tests/surfaces/mcp
-HTTP_TESTS := tests/surfaces/server
+HTTP_TESTS := tests/surfaces/server tests/surfaces/web
 # plugins, turns of programs that draw their answers, what is installed, sessions of earlier releases
 REST_TESTS := tests/plugins \
 	$(patsubst %,tests/control/test_%.py,submitting agent_turns agent_answers candidates chats) \
@@ -105,7 +109,7 @@ RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
 .PHONY: all hero dev quick test test-pipe test-rest test-library snippets plays browsers golden test-faults test-tmux test-mcp test-http test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak soak-http states dist clean
-.PHONY: check-workflows release deb install uninstall
+.PHONY: web-assets check-workflows release deb install uninstall
 .DEFAULT_GOAL := all
 
 all:
@@ -268,14 +272,20 @@ states: $(VENV)/.dev
 	$(BIN)/python -m tools.states $(STATES_ARGS)
 	$(if $(STATES_ARGS),,$(BIN)/python -m tools.states.silent)
 
+web-assets: $(VENV)/.made
+	@$(SETUP) npm "$(VENV)/web-node" $(WEB_PACKAGES)
+	$(BIN)/python tools/web_assets.py "$(VENV)/web-node" $(WEB_ASSETS_ARGS)
+
 dist: $(VENV)/.dev
-	@$(SETUP) system tmux
+	@$(SETUP) system tmux -- npm
+	@$(MAKE) -s --no-print-directory web-assets
 	@$(SETUP) ensurepip $(DIST_PYTHON)
 	$(BIN)/python tools/dist.py --python $(DIST_PYTHON)
 
 release: $(VENV)/.dev $(VENV)/rails/.made
 	@test -n "$(VERSION)" || { echo "which version? make release VERSION=0.2.0" >&2; exit 2; }
-	@$(SETUP) system tmux
+	@$(SETUP) system tmux -- npm
+	@$(MAKE) -s --no-print-directory web-assets
 	@$(SETUP) ensurepip $(DIST_PYTHON)
 	$(BIN)/python -m tools.release "$(VERSION)" --python $(DIST_PYTHON) --url "$(URL)" \
 		--bom "$(abspath $(VENV))/rails/bin/cyclonedx-py"

@@ -280,6 +280,13 @@ class HttpTiming(Value):
     answer_seconds: float = 10.0  # how long the receiver of an event may take to answer
     command_seconds: float = 30.0  # how long a command may take that is told of an event
     probe_seconds: float = 2.0  # how long a server that listens already may take to take a connection
+    listing_seconds: float = 1.0  # how often the board of the page asks tmux for its sessions
+    whole_listing_seconds: float = 5.0  # how often it asks for all that is known of them though none came or went
+    tiles_seconds: float = 0.5  # the shortest pause between two changes of the board that a reader is told
+    together_seconds: float = 0.1  # changes of the board this close together are told together
+    code_seconds: float = 600.0  # how long a one-time code for signing in may be used
+    wrong_codes_seconds: float = 60.0  # the time in which only so many wrong codes are looked at
+    login_seconds: float = 30 * 86400.0  # how long a browser that has signed in stays signed in
 
 
 class AgentApiTiming(Value):

@@ -15,7 +15,8 @@ from tmuxctl.errors import Failed, Usage
 from tmuxctl.model import parse_address
 from tmuxctl.operations import RIGHTS, FileName, FolderName, ValueKind, operation, set_up
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
-from tmuxctl.surfaces.cli.printing.output import note, write
+from tmuxctl.surfaces.cli.printing.output import flat, note, shown, write
+from tmuxctl.surfaces.cli.printing.table import command, state_and_kind
 from tmuxctl.surfaces.cli.setup.managers import notify_manager
 from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
@@ -50,7 +51,7 @@ def _not_installed(error: ModuleNotFoundError) -> Exception:
     """The error for a server that is not installed; the same error for any other module that is missing."""
     name = error.name or ""
     if name.partition(".")[0] not in EXTRA and not name.startswith(
-        ("tmuxctl.surfaces.server", "tmuxctl.surfaces.adapters")
+        ("tmuxctl.surfaces.server", "tmuxctl.surfaces.adapters", "tmuxctl.surfaces.web")
     ):
         return error
     hint = "install the extra: pip install 'tmux-control-plane[server]'"
@@ -243,6 +244,8 @@ def _serve_options(
         from tmuxctl.surfaces.server.listening import Address, Encryption
         from tmuxctl.surfaces.server.serve import ServeOptions
         from tmuxctl.surfaces.server.streams import webhooks
+        from tmuxctl.surfaces.web.page import make_page
+        from tmuxctl.surfaces.web.rows import RowWords
     except ModuleNotFoundError as error:
         raise _not_installed(error) from None
     settings = config.load({"tmux.socket": socket})
@@ -261,6 +264,7 @@ def _serve_options(
         origins=allow_origin,
         log=log,
         parts=(
+            make_page(RowWords(state_and_kind, command, lambda text: shown(flat(text)))),
             add_mcp,
             partial(add_agentapi, root=agentapi),
             add_agentpty,

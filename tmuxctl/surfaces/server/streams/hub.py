@@ -95,6 +95,11 @@ class EventHub:
         """Begin to watch."""
         self._thread.start()
 
+    @property
+    def stopped(self) -> bool:
+        """Whether it was ended."""
+        return self._over.is_set()
+
     def stop(self) -> None:
         """End it; readers end too."""
         self._over.set()

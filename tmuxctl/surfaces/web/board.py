@@ -1,0 +1,313 @@
+"""The board of all sessions behind the page's overview: kept once for all readers, and only while somebody reads it.
+
+States and questions come from the server's events. Sessions are listed once a second by one exchange with tmux; of those that
+printed since, the screens are captured, many in one exchange.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tmuxctl.control.sessions import finding
+from tmuxctl.errors import TmuxctlError
+from tmuxctl.model import Session
+from tmuxctl.operations import Call, under
+from tmuxctl.surfaces.server.logs import format_time
+from tmuxctl.surfaces.server.streams.sse import PING, format_event
+from tmuxctl.surfaces.web.branches import Branches
+from tmuxctl.surfaces.web.rows import Glance, RowWords, last_line, make_row
+from tmuxctl.terminal.panes.captures import Capture, capture_sessions
+from tmuxctl.terminal.tmux.screen import plain_text
+from tmuxctl.timing import TIMING
+from tmuxctl.value import Value, changed
+
+if TYPE_CHECKING:
+    from tmuxctl.control import Control
+    from tmuxctl.results import Event
+    from tmuxctl.surfaces.server.admission.access import CallerAccess
+    from tmuxctl.surfaces.server.streams.hub import EventHub
+    from tmuxctl.terminal.tmux.server import Pane
+
+CAPTURED_ROWS = 200
+"""Rows of a screen, from its end, in which its last line is looked for."""
+
+
+class BoardRow(Value):
+    """A row as it was told last, and the number of the change that made it so."""
+
+    name: str
+    told: dict[str, Any]
+    number: int
+
+
+class KnownSession:
+    """What the board knows of one session, and what its row was made of."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.pane: Pane | None = None
+        self.glance = Glance()
+        self.glanced = -1.0
+        """The wall clock when its screen was captured."""
+        self.state: tuple[object, ...] = ()
+        self.since: str | None = None
+        self.made_of: tuple[object, ...] = ()
+
+    def has_printed(self) -> bool:
+        """Whether its screen may have changed since it was captured: tmux tells the second of the last output."""
+        return self.pane is not None and (self.glanced < 0 or self.pane.active >= int(self.glanced))
+
+
+class Board:
+    """The rows of all sessions, renewed by a thread of its own while somebody reads them."""
+
+    def __init__(self, control: Control, hub: EventHub, words: RowWords) -> None:
+        self.control, self.hub, self.words = control, hub, words
+        self.rows: dict[str, BoardRow] = {}
+        self.number = 0
+        self.listed = threading.Event()
+        """Set once the sessions were listed since somebody reads."""
+        self._readers: set[TileReader] = set()
+        self._known: dict[str, KnownSession] = {}
+        self._keys: frozenset[tuple[object, ...]] | None = None
+        self._whole_at = float("-inf")
+        self._lock = threading.Lock()
+        self._poked = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._branches = Branches(self._poked.set)
+        hub.listeners.append(lambda change: self._poked.set())
+
+    @contextmanager
+    def read(self, access: CallerAccess) -> Iterator[TileReader]:
+        """A reader, for as long as this holds."""
+        reader = TileReader(self, access)
+        with self._lock:
+            self._readers.add(reader)
+            if self._thread is None:
+                self.listed.clear()
+                self._thread = threading.Thread(target=self._run, name="tmuxctl-board", daemon=True)
+                self._thread.start()
+        try:
+            yield reader
+        finally:
+            with self._lock:
+                self._readers.discard(reader)
+            self._poked.set()
+
+    def snapshot(self) -> dict[str, BoardRow]:
+        """The rows now, whole in one moment."""
+        with self._lock:
+            return dict(self.rows)
+
+    def _run(self) -> None:
+        timing, due = TIMING.http, float("-inf")
+        while self._goes_on():
+            self._poked.clear()
+            try:
+                with under(Call("")):
+                    if time.monotonic() >= due:
+                        due = time.monotonic() + timing.listing_seconds
+                        self._list()
+                    self._renew()
+            except (TmuxctlError, OSError):
+                # tmux does not answer now, or no descriptor is left: the rows stay as they were
+                pass
+            if self._poked.wait(max(0.0, due - time.monotonic())):
+                # what changes together is told together
+                time.sleep(timing.together_seconds)
+
+    def _goes_on(self) -> bool:
+        """Whether anybody still reads; without a reader the thread ends, and the next reader starts another."""
+        with self._lock:
+            if self._readers and not self.hub.stopped:
+                return True
+            self._thread = None
+        self._branches.stop()
+        return False
+
+    # what there is
+
+    def _list(self) -> None:
+        """Ask tmux for all sessions; whatever it cannot tell is asked for when one comes, goes or gets another name, and now and
+        then."""
+        machine = self.control.machine
+        panes = {pane.id: pane for pane in finding.list_panes(machine)}
+        keys = frozenset((pane.id, pane.incarnation, pane.name, pane.dead) for pane in panes.values())
+        if keys != self._keys or time.monotonic() - self._whole_at >= TIMING.http.whole_listing_seconds:
+            self._list_whole()
+            self._keys = keys
+        for key, known in self._known.items():
+            if (pane := panes.get(key)) is not None and pane is not known.pane:
+                known.session = _with_facts(known.session, pane)
+                known.pane = pane
+        self._glance_at([known for known in self._known.values() if known.has_printed()])
+        self.listed.set()
+
+    def _list_whole(self) -> None:
+        sessions = self.control.call("ls", {}).sessions
+        before, self._known = self._known, {}
+        for session in sessions:
+            known = before.get(session.id) or KnownSession(session)
+            if session.target is not None and session.active != known.session.active or known.glanced < 0:
+                self._glance_elsewhere(known, session)
+            # its facts are told again from what tmux says now
+            known.session, known.pane = session, None
+            self._known[session.id] = known
+        self._whole_at = time.monotonic()
+        self._branches.renew(session.cwd for session in sessions if session.cwd and not session.machine)
+
+    def _glance_at(self, printed: list[KnownSession]) -> None:
+        if not printed:
+            return
+        at = time.time()
+        panes = [known.pane for known in printed if known.pane is not None]
+        for known, capture in zip(printed, capture_sessions(self.control.machine.transport, panes), strict=True):
+            known.glance, known.glanced = _parse_glance(capture), at
+
+    def _glance_elsewhere(self, known: KnownSession, session: Session) -> None:
+        """Look at the screen of a pane of another tmux server."""
+        if session.target is None or session.state.traits.over:
+            return
+        known.glanced = time.time()
+        try:
+            screen = self.control.call("screen", {"session": session.id, "state": False})
+        except TmuxctlError:
+            return
+        known.glance = Glance(screen.title, last_line(screen.text))
+
+    # what is told of it
+
+    def _renew(self) -> None:
+        """Make the rows anew whose session, screen, state or branch has changed, and wake the readers if there are any."""
+        present = self.hub.present
+        made: dict[str, BoardRow] = {}
+        number = self.number + 1
+        for key, known in self._known.items():
+            event = present.get(key)
+            branch = self._branches.find(known.session.cwd)
+            made_of = (known.session, event, known.glance, branch)
+            if key in self.rows and all(map(_is_same, made_of, known.made_of)):
+                made[key] = self.rows[key]
+                continue
+            session = _newest(known.session, event)
+            _note_state(known, session, event)
+            row = make_row(session, self.words, known.glance, branch, known.since)
+            known.made_of = made_of
+            before = self.rows.get(key)
+            made[key] = before if before and before.told == row else BoardRow(session.name, row, number)
+        with self._lock:
+            if made.keys() == self.rows.keys() and all(made[key] is self.rows[key] for key in made) and self.number:
+                return
+            self.rows, self.number = made, number
+            for reader in self._readers:
+                reader.wake()
+
+
+def _is_same(one: object, other: object) -> bool:
+    return one is other or (isinstance(one, str) and one == other)
+
+
+def _with_facts(session: Session, pane: Pane) -> Session:
+    """A session with what tmux tells of it now."""
+    active = _format_second(pane.active)
+    about = {"name": pane.name, "cols": pane.cols, "rows": pane.rows, "attached": pane.attached, "tags": pane.tags}
+    if active == session.active and all(getattr(session, name) == value for name, value in about.items()):
+        return session
+    return changed(session, active=active, **about)
+
+
+def _format_second(seconds: float) -> str | None:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else None
+
+
+def _newest(session: Session, event: Event | None) -> Session:
+    """A session in the state that the server's events told last: two looks agreed on it, where a list takes one. One that was
+    restored meanwhile is not the one that ended."""
+    if event is None or session.state.traits.over or event.state is None or event.state.traits.over:
+        return session
+    status = changed(event.status, detail=session.detail, until=session.until)
+    return changed(session, status=status, wants=event.wants, exit_status=event.exit_status, signal=event.signal)
+
+
+def _note_state(known: KnownSession, session: Session, event: Event | None) -> None:
+    """Note since when a session is in its state. Of the first one that is seen, its last output tells: it has stood since then."""
+    state = (session.state, session.asking.id if session.asking else None)
+    if state == known.state:
+        return
+    first, known.state = not known.state, state
+    told = event.time if event and event.state is session.state else None
+    known.since = (session.active or session.created) if first else (told or format_time())
+
+
+def _parse_glance(capture: Capture) -> Glance:
+    rows = capture.rows.rstrip(b"\n").split(b"\n")[-CAPTURED_ROWS:]
+    for row in reversed(rows):
+        if row.strip() and (text := plain_text(row)).strip():
+            return Glance(capture.title, text)
+    return Glance(capture.title, "")
+
+
+class TileReader:
+    """One reader of the board, on the server's loop."""
+
+    def __init__(self, board: Board, access: CallerAccess) -> None:
+        self.board, self.access = board, access
+        self.loop = asyncio.get_running_loop()
+        self.woken = asyncio.Event()
+        self.number: int | None = None
+        self.told: set[str] = set()
+
+    def wake(self) -> None:
+        """There is something new; from any thread."""
+        self.loop.call_soon_threadsafe(self.woken.set)
+
+    def take(self) -> dict[str, Any] | None:
+        """What changed since the last time, all rows the first time; None where nothing did, or nothing is known yet."""
+        if not self.board.listed.is_set():
+            return None
+        self.woken.clear()
+        number, rows = self.board.number, self.board.snapshot()
+        meant = {key: row for key, row in rows.items() if self.access.means(row.name)}
+        first, after = self.number is None, self.number or 0
+        new = [row.told for key, row in meant.items() if first or row.number > after or key not in self.told]
+        gone = sorted(self.told - meant.keys())
+        if not (first or new or gone):
+            return None
+        self.number, self.told = number, set(meant)
+        asking = sum(bool(row.told["needs"]) for row in meant.values())
+        return {"all": first, "rows": new, "gone": gone, "asking": asking, "now": format_time()}
+
+
+async def stream_tiles(board: Board, access: CallerAccess, holds: Callable[[], bool]) -> AsyncIterator[str]:
+    """All rows that the caller may know of, then those that change, as server-sent events, until `holds` says no."""
+    timing = TIMING.http
+    with board.read(access) as reader:
+        told = time.monotonic()
+        while holds() and not board.hub.stopped:
+            if (found := reader.take()) is not None:
+                told = time.monotonic()
+                yield format_event("tiles", found)
+                await asyncio.sleep(timing.tiles_seconds)
+                continue
+            if time.monotonic() - told >= timing.ping_seconds:
+                told = time.monotonic()
+                yield PING
+            first = reader.number is None
+            try:
+                async with asyncio.timeout(timing.tiles_seconds / 10 if first else timing.follow_seconds):
+                    await reader.woken.wait()
+            except TimeoutError:
+                continue
+
+
+async def read_tiles(board: Board, access: CallerAccess) -> dict[str, Any]:
+    """All rows that the caller may know of, once."""
+    with board.read(access) as reader:
+        while (found := reader.take()) is None and not board.hub.stopped:
+            await asyncio.sleep(TIMING.http.tiles_seconds / 10)
+    return found or {"all": True, "rows": [], "gone": [], "asking": 0, "now": format_time()}
