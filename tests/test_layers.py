@@ -133,7 +133,7 @@ COLD = (
 OPENED_ELSEWHERE = {
     "tmuxctl.state_files.append_line": "appends to a file of ours, never waited for, and to nothing but a regular file",
     "tmuxctl.state_files.make_private_file": "makes a new file",
-    "tmuxctl.surfaces.server.admission.tokens._locked": "a lock in our own folder",
+    "tmuxctl.surfaces.server.admission.tokens.locked": "a lock in our own folder",
     "tmuxctl.config.read_file": "the user's own settings; /dev/null stands for none",
     "tmuxctl.contract._run_tests": "a file in a folder made for the trial of a plugin",
     "tmuxctl.contract.child.main": "a file in a folder made for the trial of a plugin",

@@ -781,6 +781,15 @@ class TokenMade(Value):
     sessions: tuple[str, ...]
 
 
+class LoginLink(Value):
+    """A one-time code with which a browser signs in for a token: its link, and how many seconds it holds."""
+
+    name: str
+    code: str
+    url: str
+    seconds: int
+
+
 class TokenLine(Value):
     """A token of the server: what its bearer may, the sessions that are meant, as patterns, and since when; None of the first."""
 

@@ -168,14 +168,20 @@ def access_of(connection: HTTPConnection) -> CallerAccess:
 
 
 def token_check(served: Served, access: CallerAccess) -> Callable[[], bool]:
-    """Says whether the token of a caller still holds: what goes on for hours ends when it is revoked."""
-    tokens = served.rules.tokens
+    """Says whether the token of a caller still holds, and its login: what goes on for hours ends when it is revoked."""
+    tokens, logins = served.rules.tokens, served.rules.logins
     if tokens is None or not access.token:
         return lambda: True
-    return lambda: any(
-        (token.name, token.rights, token.sessions) == (access.token, access.rights, access.sessions)
-        for token in tokens.list_tokens()
-    )
+
+    def holds() -> bool:
+        if access.login and not (logins and logins.holds(access.login)):
+            return False
+        return any(
+            (token.name, token.rights, token.sessions) == (access.token, access.rights, access.sessions)
+            for token in tokens.list_tokens()
+        )
+
+    return holds
 
 
 def follow_check(served: Served, access: CallerAccess, session: str) -> Callable[[], Awaitable[None]]:

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import contextvars
 import os
+import re
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from tmuxctl import config
 from tmuxctl.control import Control
 from tmuxctl.errors import Denied
+from tmuxctl.ownership import make_parents
+from tmuxctl.state_files import is_running, make_private_folder, state_home, write_record
 from tmuxctl.surfaces.server import listening
 from tmuxctl.surfaces.server.admission.guard import AdmissionRules
+from tmuxctl.surfaces.server.admission.logins import LoginFiles
 from tmuxctl.surfaces.server.admission.tokens import TokenFiles
 from tmuxctl.surfaces.server.app import Part, make_server
 from tmuxctl.surfaces.server.calls import NO_DEFAULTS, NewDefaults
 from tmuxctl.surfaces.server.listening import Address, Encryption
 from tmuxctl.surfaces.server.logs import RequestLog, standard_error
+from tmuxctl.untrusted import fits, parse_record, read_file
 from tmuxctl.value import Value
 
 
@@ -49,19 +55,68 @@ def serve(options: ServeOptions, started: Callable[[list[str]], None]) -> None:
     opened, own = _open_sockets(options, path)
     encrypted = options.encryption is not None
     hosts = tuple(host.lower() for host in (*options.hosts, *([options.address.host] if options.address else ())))
-    rules = AdmissionRules(tokens, hosts, options.origins, encrypted)
+    logins = LoginFiles(tokens) if tokens else None
+    rules = AdmissionRules(tokens, hosts, options.origins, encrypted, logins)
     told = [listening.describe_socket(one, encrypted) for one in opened]
+    url = find_url(told, options.hosts)
+    kept = RunningAddress(settings.tmux_socket)
+
+    def tell_started() -> None:
+        kept.save(url)
+        started(told)
+
     try:
         with Control(settings=settings, resident=True) as control:
             log = RequestLog(standard_error()) if options.log else None
             guard = make_server(control, rules, log=log, parts=options.parts, defaults=options.defaults)
-            run = partial(listening.run_server, guard, opened, options.encryption, lambda: started(told), guard.stop)
+            run = partial(listening.run_server, guard, opened, options.encryption, tell_started, guard.stop)
             # a context of its own: the command that serves takes its own result in pieces, and a caller takes each whole
             contextvars.Context().run(run)
     finally:
+        kept.remove()
         if own:
             with suppress(FileNotFoundError):
                 os.unlink(path)
+
+
+class RunningAddress:
+    """Where the server for a tmux server can be reached by a browser, kept in the state folder while it runs."""
+
+    def __init__(self, tmux_socket: str) -> None:
+        self.path = os.path.join(state_home(), "tmuxctl", "serve", f"address-{tmux_socket}.json")
+
+    def save(self, url: str | None) -> None:
+        """Keep it; nothing where no address is listened at."""
+        if url is not None:
+            make_parents(self.path)
+            make_private_folder(os.path.dirname(self.path))
+            write_record(self.path, {"url": url, "pid": os.getpid()})
+
+    def remove(self) -> None:
+        """Forget it, if it is this process's."""
+        if self._read().get("pid") == os.getpid():
+            with suppress(FileNotFoundError):
+                os.unlink(self.path)
+
+    def find(self) -> str | None:
+        """The address of a server that runs; None without one."""
+        found = self._read()
+        runs = isinstance(found.get("pid"), int) and is_running(found["pid"])
+        return str(found["url"]) if runs and fits(found, {"url!": str}) else None
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            return parse_record(read_file(self.path, 4096), self.path)
+        except (OSError, ValueError):
+            return {}
+
+
+def find_url(told: Sequence[str], hosts: Sequence[str]) -> str | None:
+    """The address that a browser opens, of those that are listened at: with the first name that the server was told is its own,
+    where it listens at all addresses of this machine."""
+    found = next((one for one in told if not one.startswith("unix:")), None)
+    everywhere = found and re.fullmatch(r"(https?://)(?:0\.0\.0\.0|\[::\])(:[0-9]+)", found)
+    return f"{everywhere[1]}{hosts[0]}{everywhere[2]}" if everywhere and hosts else found
 
 
 def check_exposure(options: ServeOptions) -> None:

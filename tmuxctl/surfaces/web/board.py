@@ -127,7 +127,7 @@ class Board:
             if self._readers and not self.hub.stopped:
                 return True
             self._thread = None
-        self._branches.stop()
+            self._branches.stop()
         return False
 
     # what there is
@@ -153,7 +153,7 @@ class Board:
         before, self._known = self._known, {}
         for session in sessions:
             known = before.get(session.id) or KnownSession(session)
-            if session.target is not None and session.active != known.session.active or known.glanced < 0:
+            if (session.target is not None and session.active != known.session.active) or known.glanced < 0:
                 self._glance_elsewhere(known, session)
             # its facts are told again from what tmux says now
             known.session, known.pane = session, None

@@ -1,53 +1,35 @@
-"""The page as a part of the server: its files, who the caller is, and the board of all sessions."""
+"""The page as a part of the server: its files, who reads it, the board of all sessions, and forms for who has no JavaScript."""
 
 from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
 
 from tmuxctl import __version__
-from tmuxctl.errors import NotFound
+from tmuxctl.errors import NotFound, TmuxctlError, Usage
 from tmuxctl.surfaces.server.app import Served, access_of, token_check
+from tmuxctl.surfaces.server.routes import make_request
 from tmuxctl.surfaces.server.streams import sse
 from tmuxctl.surfaces.web.assets import Asset, is_whole, load_assets
 from tmuxctl.surfaces.web.board import Board, read_tiles, stream_tiles
-from tmuxctl.surfaces.web.rows import RowWords
+from tmuxctl.surfaces.web.markup import HEADERS
+from tmuxctl.surfaces.web.moments import list_moments
+from tmuxctl.surfaces.web.plain import PlainPage, cut_grid
+from tmuxctl.surfaces.web.signing import add_signing, leave_for, read_fields
 
 if TYPE_CHECKING:
     from tmuxctl.surfaces.server.admission.access import CallerAccess
-
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        # xterm.js makes elements of style, and styles of elements, while it runs
-        "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "manifest-src 'self'",
-        "worker-src 'self'",
-        "font-src 'self'",
-        "base-uri 'none'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-    )
-)
-"""The Content-Security-Policy of every page."""
-
-HEADERS = {
-    "content-security-policy": POLICY,
-    # a form that is sent under `no-referrer` has the Origin `null` (Fetch, "append a request Origin header")
-    "referrer-policy": "same-origin",
-    "cross-origin-opener-policy": "same-origin",
-    "cache-control": "no-store",
-}
+    from tmuxctl.surfaces.web.rows import RowWords
 
 AT_ROOT = {"/manifest.webmanifest": "manifest.webmanifest", "/worker.js": "worker.js", "/favicon.svg": "favicon.svg"}
 """Files that stand at the root too: a service worker is for what is below its own path."""
+
+SECRET_CHARS = 4096
 
 
 class Page:
@@ -65,7 +47,7 @@ class Page:
             "token": access.token or None,
             "limited": not access.unlimited,
             "private": access.private,
-            "logged_in": False,
+            "logged_in": bool(access.login),
             "machine": socket.gethostname(),
         }
 
@@ -75,13 +57,13 @@ class Page:
         if asset is None:
             raise NotFound(f"nothing is at {ascii(request.url.path[:80])}", reason="no_path", hint="GET /docs")
         headers = {"etag": asset.tag, "cache-control": "no-cache", "vary": "accept-encoding"}
+        if name.endswith(".html"):
+            headers = {**HEADERS, **headers}
         if asset.tag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers=headers)
         packed = asset.packed if "gzip" in request.headers.get("accept-encoding", "") else None
         if packed is not None:
             headers["content-encoding"] = "gzip"
-        if name.endswith(".html"):
-            headers |= HEADERS
         return Response(packed or asset.data, headers=headers, media_type=asset.media_type)
 
     def answer_shell(self, request: Request) -> Response | None:
@@ -90,33 +72,96 @@ class Page:
             return None
         return self.answer_asset(request, "index.html")
 
+    async def answer_session(self, request: Request, session: str) -> Response:
+        """A session as a page without JavaScript."""
+        call, access = make_request(request), access_of(request)
+        try:
+            screen = await self.served.calls.operate(
+                call, "screen", {"session": session, "html": True, "wide": False, "state": False}
+            )
+            rows = (await read_tiles(self.board, access))["rows"]
+            row = next((row for row in rows if session in (row["id"], row["name"])), None)
+            if row is None:
+                raise NotFound(f"no session {ascii(session[:60])}", reason="no_session", hint="it may have ended")
+        except TmuxctlError as error:
+            return self.answer_failure(request, error, "/?plain=1")
+        hold = bool(request.query_params.get("hold"))
+        return HTMLResponse(
+            PlainPage(access, self.whole).write_session(row, cut_grid(screen.html), hold), headers=HEADERS
+        )
+
+    def answer_failure(self, request: Request, error: TmuxctlError, back: str) -> Response:
+        """A page that tells what could not be done."""
+        page = PlainPage(access_of(request), self.whole).write_failure(error.message, error.hint, back)
+        return HTMLResponse(page, error.http_status, headers=HEADERS)
+
+    async def act(self, request: Request, session: str, action: str) -> Response:
+        """Do what a form of a session says, and show the session again."""
+        call, back = make_request(request), f"/session/{session}?plain=1"
+        try:
+            fields = await read_fields(request)
+            if action == "type":
+                arguments = {"session": session, "text": str(fields.get("text", ""))}
+                await self.served.calls.operate(call, "send", arguments)
+            elif action == "interrupt":
+                await self.served.calls.operate(call, "keys", {"session": session, "keys": ["C-c"]})
+            elif "secret" in fields:
+                secret = str(fields["secret"])
+                if len(secret) > SECRET_CHARS:
+                    raise Usage(
+                        "the password is too long", reason="too_long", hint=f"at most {SECRET_CHARS} characters"
+                    )
+                await self.served.calls.decide(call, session, secret, {"id": fields.get("id") or None})
+            else:
+                option, question = str(fields.get("option", "")), fields.get("id") or None
+                await self.served.calls.operate(call, "decide", {"session": session, "option": option, "id": question})
+        except TmuxctlError as error:
+            return self.answer_failure(request, error, back)
+        return leave_for(back)
+
 
 def make_page(words: RowWords) -> Any:
     """The part of a server that serves the page, which says of sessions what these words say."""
 
     def add_page(app: FastAPI, served: Served) -> None:
         page = Page(served, load_assets(), Board(served.control, served.hub, words))
+        add_signing(app, served)
+        _add_pages(app, page)
         _add_files(app, page)
         _add_readings(app, page)
 
     return add_page
 
 
-def _add_files(app: FastAPI, page: Page) -> None:
+def _add_pages(app: FastAPI, page: Page) -> None:
     @app.get("/", include_in_schema=False)
     async def overview(request: Request) -> Response:
-        access_of(request).demand("read", "the page")
+        access = access_of(request)
+        access.demand("read", "the page")
         if (shell := page.answer_shell(request)) is not None:
             return shell
-        tiles = await read_tiles(page.board, access_of(request))
-        names = "".join(f"<li>{one['name']}</li>" for one in tiles["rows"])
-        return HTMLResponse(f"<!doctype html><title>tmuxctl</title><ul>{names}</ul>", headers=HEADERS)
+        tiles = await read_tiles(page.board, access)
+        return HTMLResponse(PlainPage(access, page.whole).write_overview(tiles), headers=HEADERS)
 
     @app.get("/session/{id}", include_in_schema=False)
     async def session(request: Request, id: str) -> Response:
         access_of(request).demand("read", "the page")
-        return page.answer_shell(request) or HTMLResponse("<!doctype html><title>tmuxctl</title>", headers=HEADERS)
+        return page.answer_shell(request) or await page.answer_session(request, id)
 
+    for action in ("type", "answer", "interrupt"):
+        app.add_api_route(
+            f"/session/{{id}}/{action}", _make_form_route(page, action), methods=["POST"], include_in_schema=False
+        )
+
+
+def _make_form_route(page: Page, action: str) -> Any:
+    async def act(request: Request, id: str) -> Response:
+        return await page.act(request, id, action)
+
+    return act
+
+
+def _add_files(app: FastAPI, page: Page) -> None:
     @app.get("/assets/{path:path}", include_in_schema=False)
     async def asset(request: Request, path: str) -> Response:
         return page.answer_asset(request, path)
@@ -144,3 +189,10 @@ def _add_readings(app: FastAPI, page: Page) -> None:
         events: AsyncIterator[str] = stream_tiles(page.board, access, token_check(page.served, access))
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         return StreamingResponse(events, media_type=sse.MEDIA_TYPE, headers=headers)
+
+    @app.get("/page/sessions/{id}/moments", include_in_schema=False)
+    async def moments(request: Request, id: str) -> Response:
+        calls = page.served.calls
+        session = await calls.operate(make_request(request), "show", {"session": id})
+        found = await calls.in_thread(partial(list_moments, page.served.control, session))
+        return JSONResponse(found, headers={"cache-control": "no-store"})

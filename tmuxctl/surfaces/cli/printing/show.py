@@ -551,6 +551,15 @@ class Printer:
         self._lines(result.token)
         self._note("keep it: it is not kept here, and cannot be printed again")
 
+    @prints(results.LoginLink)
+    def print_loginlink(self, result: Any) -> None:
+        if sys.stdout.isatty():
+            from tmuxctl.surfaces.cli.printing.qr_code import draw_qr_code
+
+            write(draw_qr_code(result.url))
+        self._lines(result.url)
+        self._note(f"open it within {result.seconds // 60} minutes; it signs in one browser, as token {result.name}")
+
     @prints(results.TokenRevoked)
     def print_tokenrevoked(self, result: Any) -> None:
         self._note(f"token {result.name} does not hold any more")

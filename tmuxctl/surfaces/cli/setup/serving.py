@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
-    from tmuxctl.results import TokenMade, TokenRevoked, TokensKept
+    from tmuxctl.results import LoginLink, TokenMade, TokenRevoked, TokensKept
     from tmuxctl.surfaces.server.admission.tokens import TokenFiles
     from tmuxctl.surfaces.server.serve import ServeOptions
 
@@ -203,6 +204,52 @@ class ServeOperations(CommandLineOperations):
 
         rights, sessions = right or RIGHTS, only or ("*",)
         return TokenMade(name, _token_files().add(name, rights, sessions), rights, sessions)
+
+    @set_up(
+        right="create",
+        examples=("token login --url http://127.0.0.1:8765", "token login laptop --url https://example.org"),
+    )
+    def token_login(
+        self,
+        name: Annotated[str, "the token that the browser is to stand for"] = "first",
+        *,
+        url: Annotated[
+            str | None, "how the browser reaches the server; default: as the server that runs listens"
+        ] = None,
+    ) -> LoginLink:
+        """Make a one-time code for a browser, and print the link that signs it in; on a terminal as a QR code too.
+
+        The code holds once, for ten minutes. The browser may do what the token may, until it signs out, the token is
+        revoked, or 30 days are over. The token itself is in no link.
+        """
+        from tmuxctl.results import LoginLink
+
+        try:
+            from tmuxctl.surfaces.server.admission.logins import LoginFiles
+        except ModuleNotFoundError as error:
+            raise _not_installed(error) from None
+        place = (url or self._running_url()).rstrip("/")
+        if not re.fullmatch(r"https?://[^/?#@\s]+", place):
+            hint = "--url http://127.0.0.1:8765"
+            raise Usage(f"{ascii(place[:60])} is not the address of a server", reason="bad_address", hint=hint)
+        tokens = _token_files()
+        if name == "first":
+            tokens.read_first()
+        code = LoginFiles(tokens).make_code(name)
+        return LoginLink(name, code, f"{place}/login#{code}", int(TIMING.http.code_seconds))
+
+    def _running_url(self) -> str:
+        from tmuxctl import config
+
+        try:
+            from tmuxctl.surfaces.server.serve import RunningAddress
+        except ModuleNotFoundError as error:
+            raise _not_installed(error) from None
+        settings = config.load({"tmux.socket": self.options.socket})
+        if (found := RunningAddress(settings.tmux_socket).find()) is None:
+            hint = "start one: tmuxctl serve --listen 127.0.0.1:8765; or say where it is: --url URL"
+            raise Failed("no server listens at an address here", reason="no_address", hint=hint)
+        return found
 
     @set_up(right="read", examples=("token ls", "token ls --json"))
     def token_ls(self) -> TokensKept:

@@ -38,13 +38,15 @@ LISTING = ("ls", "profile_ls", "profile_show")
 
 class CallerAccess(Value):
     """What a caller may. `token` is the name of its token, empty where none is needed. `remote`: it came over TCP. `private`:
-    nobody can read along, on a Unix socket or through TLS."""
+    nobody can read along, on a Unix socket or through TLS. `login` is the hash of the browser's login, empty for any other
+    caller."""
 
     token: str = ""
     rights: tuple[str, ...] = RIGHTS
     sessions: tuple[str, ...] = EVERY
     remote: bool = False
     private: bool = True
+    login: str = ""
 
     @property
     def unlimited(self) -> bool:

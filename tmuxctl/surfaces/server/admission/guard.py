@@ -18,11 +18,13 @@ from starlette.requests import ClientDisconnect
 
 from tmuxctl.errors import Denied, TmuxctlError, Usage
 from tmuxctl.operations import to_json
+from tmuxctl.surfaces.server.admission import logins
 from tmuxctl.surfaces.server.admission.access import CallerAccess
 from tmuxctl.timing import TIMING
 from tmuxctl.value import Value
 
 if TYPE_CHECKING:
+    from tmuxctl.surfaces.server.admission.logins import LoginFiles
     from tmuxctl.surfaces.server.admission.tokens import TokenFiles
     from tmuxctl.surfaces.server.logs import RequestLog
 
@@ -36,8 +38,12 @@ BODY_BYTES = 16 << 20
 """Bytes of a body at most: the largest text that is typed, or file that is uploaded, and some more."""
 
 
-OPEN = ("/healthz", "/docs", "/openapi.json")
+OPEN = ("/healthz", "/docs", "/openapi.json", "/login", "/login.js", "/favicon.svg", "/manifest.webmanifest")
 """What tells nothing of the sessions, and needs no token."""
+
+LOGIN = "/login"
+PAGES = ("/", "/session/")
+"""The page of a browser, and what begins with the second: who has not signed in is sent to sign in."""
 
 OWN_KEY = "/hooks/"
 """Below this a session's own key stands for the token."""
@@ -70,6 +76,10 @@ class Unauthorized(Denied):
     http_status = 401
 
 
+class SignInFirst(Unauthorized):
+    """A browser that wants a page and has not signed in."""
+
+
 class ServerBug(TmuxctlError):
     """A failure of the server's own."""
 
@@ -78,12 +88,14 @@ class ServerBug(TmuxctlError):
 
 class AdmissionRules(Value):
     """How strict the guard of a server is. `hosts` are names that a Host header may have, without port, beside loopback;
-    `origins` are those of pages that may call. `tokens` is None where no token is asked for. `encrypted`: TLS."""
+    `origins` are those of pages that may call. `tokens` is None where no token is asked for; `logins` are those of browsers, which
+    stand for a token. `encrypted`: TLS."""
 
     tokens: TokenFiles | None
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     encrypted: bool = False
+    logins: LoginFiles | None = None
 
 
 class RequestGuard:
@@ -126,8 +138,7 @@ class RequestGuard:
         """What the caller may; Denied, Unauthorized and Usage for one that is refused."""
         remote = scope.get("server") is not None and scope["server"][1] is not None
         host = headers.get("host", "")
-        if remote:
-            self._check_host(host)
+        self._check_host(host, remote)
         self._check_origin(headers.get("origin"), host)
         if not remote:
             return CallerAccess()
@@ -137,28 +148,72 @@ class RequestGuard:
         path = scope["path"]
         if path in OPEN or path.startswith(OWN_KEY):
             return CallerAccess(rights=(), remote=True, private=private)
+        if "authorization" not in headers and (found := self._find_login(scope, headers)):
+            return found
         scheme, _, text = headers.get("authorization", "").partition(" ")
         token = self.rules.tokens.find(text.strip()) if scheme.lower() == "bearer" and text else None
         if token is None:
             hint = "send the header Authorization: Bearer TOKEN; tmuxctl serve --show-token prints one"
-            raise Unauthorized("a token is needed", reason="no_token", hint=hint)
+            refused = SignInFirst if _is_page(scope, headers) else Unauthorized
+            raise refused("a token is needed", reason="no_token", hint=hint)
         return CallerAccess(token.name, token.rights, token.sessions, remote=True, private=private)
 
-    def _check_host(self, host: str) -> None:
-        """Refuse another name than this server's: by it the page of a stranger would reach us (DNS rebinding)."""
+    def _find_login(self, scope: Scope, headers: MutableMapping[str, str]) -> CallerAccess | None:
+        """What a browser that has signed in may: what its token may. Denied for what another page could have made it send: whatever
+        changes something, and every WebSocket, has to come from a page of this server."""
+        texts = logins.read_cookies(headers, self.rules.encrypted)
+        found = self.rules.logins.find(texts) if self.rules.logins and texts else None
+        if found is None:
+            return None
+        login, token = found
+        changes = scope["type"] == "websocket" or scope["method"] not in ("GET", "HEAD")
+        origin = headers.get("origin")
+        if origin is None and scope["type"] == "http" and _is_form(scope, headers):
+            # browsers without JavaScript do not know Origin; no page can make this header up, either
+            origin = headers.get("referer")
+        if changes and not self._is_own_origin(origin, headers.get("host", "")):
+            hint = "send the header Origin, or a token: Authorization: Bearer TOKEN"
+            raise Denied("only a page of this server may do this by its cookie", reason="bad_origin", hint=hint)
+        private = self.rules.encrypted
+        return CallerAccess(token.name, token.rights, token.sessions, remote=True, private=private, login=login)
+
+    def _check_host(self, host: str, remote: bool) -> None:
+        """Refuse another name than this server's: by it the page of a stranger would reach us (DNS rebinding). A Unix socket may be
+        at the end of an ssh tunnel; its callers call it as they like, but for a name that a stranger could own."""
         name = re.sub(r":[0-9]{1,5}\Z", "", host).lower()
+        if not remote and "." not in name and ":" not in name:
+            return
         if name not in (*LOOPBACK, *self.rules.hosts):
             hint = "start it with --allow-host NAME"
             raise Denied(f"host {ascii(name[:60])} is not this server's", reason="bad_host", hint=hint)
 
     def _check_origin(self, origin: str | None, host: str) -> None:
         """Refuse the page of another site: a browser lets it send requests and open WebSockets."""
-        if origin is None or origin in self.rules.origins:
-            return
-        parts = urlsplit(origin)
-        if parts.scheme not in ("http", "https") or not host or parts.netloc.lower() != host.lower():
+        if origin is not None and origin not in self.rules.origins and not self._is_own_origin(origin, host):
             hint = "start it with --allow-origin ORIGIN"
             raise Denied(f"origin {ascii(origin[:60])} may not call this server", reason="bad_origin", hint=hint)
+
+    def _is_own_origin(self, origin: str | None, host: str) -> bool:
+        """Whether a page of this server sent the request. A proxy in front of it may encrypt, so both schemes count without TLS."""
+        try:
+            parts = urlsplit(origin or "")
+        except ValueError:
+            return False
+        schemes = ("https",) if self.rules.encrypted else ("http", "https")
+        return parts.scheme in schemes and bool(host) and parts.netloc.lower() == host.lower()
+
+
+def _is_page(scope: Scope, headers: MutableMapping[str, str]) -> bool:
+    """Whether a browser wants a page that is shown to a person."""
+    whole, below = PAGES
+    wanted = scope["path"] == whole or scope["path"].startswith(below)
+    return wanted and scope.get("method") == "GET" and "text/html" in headers.get("accept", "")
+
+
+def _is_form(scope: Scope, headers: MutableMapping[str, str]) -> bool:
+    """Whether a request is a form of a page of ours."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind == "application/x-www-form-urlencoded" and scope["path"].startswith((PAGES[1], "/logout"))
 
 
 def read_headers(scope: Scope) -> dict[str, str]:
@@ -166,7 +221,7 @@ def read_headers(scope: Scope) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
         key = name.decode("latin-1").lower()
-        if key in found and key in ("host", "origin", "authorization", "content-length"):
+        if key in found and key in ("host", "origin", "authorization", "content-length", "cookie"):
             raise Usage(f"the header {key} stands twice", reason="bad_header", hint="send it once")
         found[key] = value.decode("latin-1")
     return found
@@ -228,7 +283,10 @@ class _Answer:
             return None
         status, body = describe_error(error)
         headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-        if status == 401:
+        if isinstance(error, SignInFirst):
+            status = 303
+            headers += [(b"location", LOGIN.encode()), (b"cache-control", b"no-store")]
+        elif status == 401:
             headers.append((b"www-authenticate", b'Bearer realm="tmuxctl"'))
         if status in (408, 413):
             headers.append((b"connection", b"close"))

@@ -68,15 +68,15 @@ class TokenFiles:
 
     def list_tokens(self) -> tuple[Token, ...]:
         """The tokens that hold now, the first one ahead; read again where a file has changed."""
-        stamp = tuple(_stamp(path) for path in (self.first, self.kept))
+        stamp = tuple(stamp_file(path) for path in (self.first, self.kept))
         if self._read is None or self._read[0] != stamp:
-            found = [Token(FIRST, _hash(self.read_first()))] if os.path.lexists(self.first) else []
+            found = [Token(FIRST, hash_secret(self.read_first()))] if os.path.lexists(self.first) else []
             self._read = stamp, (*found, *self._read_kept())
         return self._read[1]
 
     def find(self, text: str) -> Token | None:
         """The token with this text; every one is compared, each in a time that does not tell how much is right."""
-        given, found = _hash(text), None
+        given, found = hash_secret(text), None
         for token in self.list_tokens():
             if hmac.compare_digest(token.hash, given):
                 found = token
@@ -90,19 +90,19 @@ class TokenFiles:
             raise Usage(f"{ascii(name[:40])} cannot be the name of a token", reason="bad_name", hint=hint)
         if wrong := [right for right in rights if right not in RIGHTS]:
             raise Usage(f"no right {ascii(wrong[0][:40])}", reason="bad_right", hint=f"there are: {', '.join(RIGHTS)}")
-        with self._locked():
+        with self.locked():
             tokens = self._read_kept()
             if name == FIRST or any(token.name == name for token in tokens):
                 hint = f"choose another, or: tmuxctl token revoke {name}"
                 raise Conflict(f"there is a token named {name}", reason="exists", hint=hint)
             text = PREFIX + secrets.token_urlsafe(32)
             created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-            self._write((*tokens, Token(name, _hash(text), rights, sessions, created)))
+            self._write((*tokens, Token(name, hash_secret(text), rights, sessions, created)))
         return text
 
     def revoke(self, name: str) -> None:
         """Forget a token: its bearer is refused from now on. NotFound `no_token`."""
-        with self._locked():
+        with self.locked():
             if name == FIRST and os.path.lexists(self.first):
                 return os.unlink(self.first)
             tokens = self._read_kept()
@@ -139,7 +139,8 @@ class TokenFiles:
         make_private_folder(self.folder)
 
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
+        """Nobody else changes tokens or logins, while this holds."""
         self._make_folder()
         handle = os.open(os.path.join(self.folder, "tokens.lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
@@ -151,12 +152,14 @@ class TokenFiles:
             os.close(handle)
 
 
-def _hash(text: str) -> str:
+def hash_secret(text: str) -> str:
+    """What is kept of a token, a code or a login."""
     # a token has 256 random bits: nothing is gained by a slow hash
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _stamp(path: str) -> object:
+def stamp_file(path: str) -> object:
+    """What differs once the file at a path was written anew; None without one."""
     try:
         found = os.lstat(path)
     except OSError:
