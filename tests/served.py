@@ -114,8 +114,8 @@ class HttpServer:
 class EventStream:
     """Server-sent events, read in a thread."""
 
-    def __init__(self, server: HttpServer, path: str, headers: dict[str, str]) -> None:
-        self.connection = server.connect()
+    def __init__(self, server: HttpServer, path: str, headers: dict[str, str], *, tcp: bool = False) -> None:
+        self.connection = server.connect(tcp)
         self.connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
         self.response = self.connection.getresponse()
         assert self.response.status == 200, self.response.read()

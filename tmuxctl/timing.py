@@ -284,6 +284,8 @@ class HttpTiming(Value):
     whole_listing_seconds: float = 5.0  # how often it asks for all that is known of them though none came or went
     tiles_seconds: float = 0.5  # the shortest pause between two changes of the board that a reader is told
     together_seconds: float = 0.1  # changes of the board this close together are told together
+    overview_seconds: int = 10  # how often a browser without JavaScript loads the list of sessions again
+    grid_seconds: int = 5  # how often it loads the screen of one again
     code_seconds: float = 600.0  # how long a one-time code for signing in may be used
     wrong_codes_seconds: float = 60.0  # the time in which only so many wrong codes are looked at
     login_seconds: float = 30 * 86400.0  # how long a browser that has signed in stays signed in

@@ -171,7 +171,9 @@ def test_a_browser_that_knows_no_origin_tells_it_by_the_referer(browser, until):
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
     other = browser.call("POST", "/session/one/type", b"text=typed", {**headers, "Referer": "http://evil.example/a"})
     assert other.status == 403
-    own = browser.call("POST", "/session/one/type", b"text=typed", {**headers, "Referer": f"{browser.origin}/session/one"})
+    own = browser.call(
+        "POST", "/session/one/type", b"text=typed", {**headers, "Referer": f"{browser.origin}/session/one"}
+    )
     assert own.status == 303
     sent = browser.call("POST", "/v1/sessions/one/send", {"text": "more"}, {"Referer": f"{browser.origin}/"})
     assert sent.status == 403

@@ -32,7 +32,7 @@ AT_ROOT = {"/manifest.webmanifest": "manifest.webmanifest", "/worker.js": "worke
 SECRET_CHARS = 4096
 
 
-class Page:
+class WebPage:
     """What the routes of the page share."""
 
     def __init__(self, served: Served, assets: Mapping[str, Asset], board: Board) -> None:
@@ -124,7 +124,7 @@ def make_page(words: RowWords) -> Any:
     """The part of a server that serves the page, which says of sessions what these words say."""
 
     def add_page(app: FastAPI, served: Served) -> None:
-        page = Page(served, load_assets(), Board(served.control, served.hub, words))
+        page = WebPage(served, load_assets(), Board(served.control, served.hub, words))
         add_signing(app, served)
         _add_pages(app, page)
         _add_files(app, page)
@@ -133,7 +133,7 @@ def make_page(words: RowWords) -> Any:
     return add_page
 
 
-def _add_pages(app: FastAPI, page: Page) -> None:
+def _add_pages(app: FastAPI, page: WebPage) -> None:
     @app.get("/", include_in_schema=False)
     async def overview(request: Request) -> Response:
         access = access_of(request)
@@ -154,14 +154,14 @@ def _add_pages(app: FastAPI, page: Page) -> None:
         )
 
 
-def _make_form_route(page: Page, action: str) -> Any:
+def _make_form_route(page: WebPage, action: str) -> Any:
     async def act(request: Request, id: str) -> Response:
         return await page.act(request, id, action)
 
     return act
 
 
-def _add_files(app: FastAPI, page: Page) -> None:
+def _add_files(app: FastAPI, page: WebPage) -> None:
     @app.get("/assets/{path:path}", include_in_schema=False)
     async def asset(request: Request, path: str) -> Response:
         return page.answer_asset(request, path)
@@ -170,14 +170,14 @@ def _add_files(app: FastAPI, page: Page) -> None:
         app.add_api_route(path, _make_file_route(page, name), methods=["GET"], include_in_schema=False)
 
 
-def _make_file_route(page: Page, name: str) -> Any:
+def _make_file_route(page: WebPage, name: str) -> Any:
     async def answer(request: Request) -> Response:
         return page.answer_asset(request, name)
 
     return answer
 
 
-def _add_readings(app: FastAPI, page: Page) -> None:
+def _add_readings(app: FastAPI, page: WebPage) -> None:
     @app.get("/page/me", include_in_schema=False)
     async def me(request: Request) -> Response:
         return JSONResponse(page.describe_caller(access_of(request)), headers={"cache-control": "no-store"})

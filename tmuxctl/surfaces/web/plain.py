@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from tmuxctl.surfaces.web.markup import escape_text, write_page
+from tmuxctl.timing import TIMING
 
 if TYPE_CHECKING:
     from tmuxctl.surfaces.server.admission.access import CallerAccess
-
-OVERVIEW_SECONDS, SESSION_SECONDS = 10, 5
-"""How often a browser loads the pages again."""
 
 ASSETS_MISSING = """<p class="quiet">This is the page without JavaScript: what the other one is made with was not installed.
 A release has it; in a clone of the repository <code>make web-assets</code> brings it.</p>"""
@@ -36,7 +34,7 @@ class PlainPage:
             body.append("</table>")
         else:
             body.append("<p>Nothing runs. Start something: <code>tmuxctl new -- bash</code></p>")
-        return write_page(f"{asking}tmuxctl", "\n".join(body), refresh=OVERVIEW_SECONDS)
+        return write_page(f"{asking}tmuxctl", "\n".join(body), refresh=TIMING.http.overview_seconds)
 
     def write_session(self, row: Mapping[str, Any], grid: str, hold: bool) -> str:
         """One session: `grid` is the markup of its screen. `hold`: it is not loaded again by itself, so that one may type."""
@@ -56,7 +54,7 @@ class PlainPage:
                 f'<form method="post" action="{here}/interrupt"><button>Interrupt (Ctrl-C)</button></form>'
             )
         body.append(f'<p class="quiet">{" · ".join(_write_facts(row))}</p>')
-        return write_page(row["name"], "\n".join(body), refresh=0 if hold else SESSION_SECONDS)
+        return write_page(row["name"], "\n".join(body), refresh=0 if hold else TIMING.http.grid_seconds)
 
     def write_failure(self, message: str, hint: str | None, back: str) -> str:
         """What could not be done, and what would work."""

@@ -17,7 +17,6 @@ from tmuxctl.model import parse_address
 from tmuxctl.operations import RIGHTS, FileName, FolderName, ValueKind, operation, set_up
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
 from tmuxctl.surfaces.cli.printing.output import flat, note, shown, write
-from tmuxctl.surfaces.cli.printing.table import command, state_and_kind
 from tmuxctl.surfaces.cli.setup.managers import notify_manager
 from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
@@ -284,6 +283,8 @@ def _serve_options(
 ) -> ServeOptions:
     """What a server is told, with the settings for what no option says. Failed `no_server_extra` where it is not installed, Usage
     for what does not fit."""
+    from tmuxctl.surfaces.cli.printing.table import command, state_and_kind
+
     try:
         from tmuxctl.surfaces.adapters.agentapi.routes import add_routes as add_agentapi
         from tmuxctl.surfaces.adapters.agentpty import add_routes as add_agentpty
