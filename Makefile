@@ -14,6 +14,7 @@
 # make test-library   the library for Python, what type checkers say of it, and the pytest plugin
 # make test-mcp    `tmuxctl mcp`, and independent clients of it, from npm and PyPI: tests/mcp_clients/README.md
 # make test-http   `tmuxctl serve`: its callers, and schemathesis over its OpenAPI document
+# make test-web    the page of `tmuxctl serve` as a person uses it: headless Chromium, by playwright
 # make test-tmux TMUX_BINARY=PATH   the tests that drive tmux, on another tmux
 # make states   play real programs whose state is known, and score what is said of it (six minutes)
 # make coverage   which lines and branches `make test`, test-rest, test-library and test-mcp reach; fails below a floor.
@@ -87,6 +88,9 @@ PTYAI_PACKAGE := ptyai@0.1.1
 WEB_PACKAGES := @xterm/xterm@6.0.0 @xterm/addon-fit@0.11.0 @xterm/addon-search@0.16.0 @xterm/addon-unicode11@0.9.0 htm@3.1.1 preact@10.27.2
 COMPARE_NEEDS := tmux -- gdb pg_createcluster=postgresql psql=postgresql-client sqlite3
 HTTP_NEEDS := tmux -- bash bwrap=bubblewrap curl jq openssl
+# a browser, and what tells whether a page can be used by everybody; neither is shipped
+WEB_NEEDS := -- bash bwrap=bubblewrap chromium-headless-shell npm
+AXE_PACKAGE := axe-core@4.14.1
 SCHEMATHESIS := 'schemathesis>=4.32,<5'
 # what `make quick` runs, and what `make test` leaves to other targets
 QUICK_TESTS := tests/reading tests/terminal/test_keys.py tests/terminal/test_paste.py \
@@ -96,11 +100,12 @@ BROWSER_TESTS := tests/terminal/test_pictures.py
 LIBRARY_TESTS := tests/library tests/typing
 MCP_TESTS := tests/mcp_clients tests/surfaces/mcp
 HTTP_TESTS := tests/surfaces/server tests/surfaces/web
+WEB_TESTS := tests/web
 # plugins, turns of programs that draw their answers, what is installed, sessions of earlier releases
 REST_TESTS := tests/plugins \
 	$(patsubst %,tests/control/test_%.py,submitting agent_turns agent_answers candidates chats) \
 	tests/upgrade $(patsubst %,tests/test_%.py,packaging recipes install release)
-OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(HTTP_TESTS) $(LIBRARY_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
+OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(HTTP_TESTS) $(WEB_TESTS) $(LIBRARY_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
 CORE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m 'not pipe'
 COVERED_TESTS := $(filter-out $(patsubst %,--ignore=%,$(REST_TESTS) $(LIBRARY_TESTS) $(MCP_TESTS) $(HTTP_TESTS)),$(CORE_TESTS))
 PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
@@ -108,7 +113,7 @@ PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
 RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev quick test test-pipe test-rest test-library snippets plays browsers golden test-faults test-tmux test-mcp test-http test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak soak-http states dist clean
+.PHONY: all hero dev quick test test-pipe test-rest test-library snippets plays browsers golden test-faults test-tmux test-mcp test-http test-web test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak soak-http states dist clean
 .PHONY: web-assets check-workflows release deb install uninstall
 .DEFAULT_GOAL := all
 
@@ -191,6 +196,12 @@ test-http:
 	$(BIN)/python -m pytest $(PYTEST_ARGS) $(HTTP_TESTS)
 	@$(MAKE) -s --no-print-directory $(VENV)/schemathesis/.made
 	$(BIN)/python -m tests.surfaces.server.fuzz $(VENV)/schemathesis/bin/schemathesis --max-examples 20
+
+test-web: $(VENV)/.page
+	@$(SETUP) system tmux $(WEB_NEEDS)
+	@$(MAKE) -s --no-print-directory web-assets
+	@$(SETUP) npm "$(VENV)/axe-node" $(AXE_PACKAGE)
+	$(BIN)/python -m pytest -n 2 $(WEB_TESTS)
 
 test-agents: $(VENV)/.dev
 	@$(SETUP) system $(AGENTS_NEEDS)
@@ -299,7 +310,7 @@ install uninstall: $(VENV)/.dev
 
 clean:
 	rm -rf build dist mutants .pytest_cache .mypy_cache .ruff_cache
-	rm -f $(VENV)/.made $(VENV)/.base $(VENV)/.dev $(VENV)/.coverage $(VENV)/.mutants $(VENV)/.site
+	rm -f $(VENV)/.made $(VENV)/.base $(VENV)/.dev $(VENV)/.coverage $(VENV)/.mutants $(VENV)/.page $(VENV)/.site
 	find . -path ./$(VENV) -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.made:
@@ -327,7 +338,7 @@ $(VENV)/.site: $(VENV)/.base
 	@$(PIP) install -e '.[docs]'
 	@touch $@
 
-$(VENV)/.coverage $(VENV)/.mutants: $(VENV)/.dev
+$(VENV)/.coverage $(VENV)/.mutants $(VENV)/.page: $(VENV)/.dev
 	@$(PIP) install -e '.[$(patsubst .%,%,$(notdir $@))]'
 
 $(VENV)/rails/.made: $(VENV)/.made

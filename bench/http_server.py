@@ -21,6 +21,7 @@ from websockets.sync.client import unix_connect
 
 ROUNDS, WARMING = 100, 10
 IDLE_SESSIONS, READERS, IDLE_SECONDS = 200, 20, 60.0
+TILES, PRINTING, TILES_SECONDS = 200, 20, 30.0
 PATIENCE = 30.0
 
 
@@ -45,7 +46,7 @@ class Connection(http.client.HTTPConnection):
 
 def measure(place: Place) -> list[Row]:
     with running_server(place) as (path, pid):
-        return [_screen(path), _key(path), _idle(place, path, pid)]
+        return [_screen(path), _key(path), _idle(place, path, pid), _tiles(place, path, pid)]
 
 
 @contextmanager
@@ -129,6 +130,39 @@ def _idle(place: Place, path: str, pid: int) -> Row:
         "< 3 % of a core",
         f"{share * 100:.1f} % ({min(told)} events at least were read by each)",
         share < 0.03,
+    )
+
+
+def _tiles(place: Place, path: str, pid: int) -> Row:
+    """What the page's overview adds to the server: the same sessions without and with one reader of it, in turn."""
+    with place.control() as control:
+        for number in range(PRINTING):
+            script = "n=0; while :; do n=$((n+1)); echo line $n; sleep 1; done"
+            control.new(f"print-{number}", ("sh", "-c", script), wait=False)
+        for number in range(TILES - len(control.ls().sessions)):
+            control.new(f"tile-{number}", ("cat",), wait=False)
+    time.sleep(10.0)
+    shares: dict[bool, list[float]] = {False: [], True: []}
+    told = [0]
+    for read in (False, True, False, True):
+        connection = Connection(path)
+        if read:
+            connection.request("GET", "/page/tiles")
+            threading.Thread(target=_count, args=(connection.getresponse(), told, 0), daemon=True).start()
+            time.sleep(5.0)
+        before, began = cpu_seconds(pid), time.monotonic()
+        time.sleep(TILES_SECONDS)
+        shares[read].append((cpu_seconds(pid) - before) / (time.monotonic() - began))
+        if read:
+            connection.sock.shutdown(socket.SHUT_RDWR)
+        connection.close()
+        time.sleep(3.0)
+    without, with_reader = (statistics.mean(shares[read]) for read in (False, True))
+    return Row(
+        f"CPU of the server with {TILES} sessions, {PRINTING} of which print each second, and one reader of the page's overview",
+        "≤ 10 % of a core",
+        f"{with_reader * 100:.1f} % ({without * 100:.1f} % without a reader; {told[0]} events)",
+        with_reader <= 0.1,
     )
 
 
