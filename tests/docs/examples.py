@@ -73,6 +73,7 @@ BEFORE: Mapping[str, str] = {
     "status --follow": "tmuxctl new setup -- ./ask",
     "attach --next-asking": "tmuxctl new setup -- ./ask",
     "token revoke laptop": "tmuxctl token new laptop",
+    "token login laptop --url https://example.org": "tmuxctl token new laptop",
     "watch --notify": "tmuxctl new db -- sqlite3 shop.db",
     "watch": "tmuxctl new db -- sqlite3 shop.db",
     "watch --state input": "tmuxctl new build -- sh -c 'read line'",
