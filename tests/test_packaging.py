@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
@@ -92,6 +93,29 @@ def test_the_wheel_holds_plugins_and_profiles_inside_the_package(wheel):
     outside = {name.split("/")[0] for name in names} - {"tmuxctl"}
     assert all(name.endswith((".dist-info", ".data")) for name in outside)
     assert not [name for name in names if "__pycache__" in name]
+
+
+def test_the_wheel_and_the_sdist_hold_the_page(wheel, tmp_path):
+    """What `make web-assets` brings, too, where it was run."""
+    page = ROOT / "tmuxctl" / "surfaces" / "web"
+    files = {
+        str(path.relative_to(ROOT)) for path in page.rglob("*") if path.is_file() and "__pycache__" not in str(path)
+    }
+    wanted = {name for name in files if not name.endswith((".gitignore", ".pyc"))}
+    assert "tmuxctl/surfaces/web/vendor.sha256" in wanted
+    assert wanted <= set(zipfile.ZipFile(wheel).namelist())
+    built = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(tmp_path)],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert built.returncode == 0, built.stdout + built.stderr
+    [path] = tmp_path.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        assert wanted <= {name.partition("/")[2] for name in archive.getnames()}
+
+
+def test_the_one_file_has_nothing_of_the_page(one_file):
+    assert not [name for name in zipfile.ZipFile(one_file).namelist() if "surfaces/web" in name or "xterm" in name]
 
 
 USER_PROGRAM = """

@@ -23,7 +23,6 @@ class ObservationTiming(Value):
     moment_seconds: float = 0.4
     """The longest time that a command which only tells a state observes it, if the first looks do not agree."""
     lively_seconds: float = 0.35  # how long after output looks follow each other without delay
-    rare_pause_seconds: float = 3.0  # the longest pause between two looks at a program that works and prints nothing
     silent_seconds: float = 0.25  # how long a program that prints on and on is silent before who follows it looks
     working_seconds: float = 1.0  # how seldom who follows it looks if it is never silent for so long
     resting_seconds: float = 15.0
@@ -281,7 +280,8 @@ class HttpTiming(Value):
     command_seconds: float = 30.0  # how long a command may take that is told of an event
     probe_seconds: float = 2.0  # how long a server that listens already may take to take a connection
     listing_seconds: float = 1.0  # how often the board of the page asks tmux for its sessions
-    whole_listing_seconds: float = 5.0  # how often it asks for all that is known of them though none came or went
+    whole_listing_seconds: float = 5.0  # how often it asks for all that is known of them where a state changed
+    rare_listing_seconds: float = 30.0  # how often where none did, and no session came or went
     tiles_seconds: float = 0.5  # the shortest pause between two changes of the board that a reader is told
     together_seconds: float = 0.1  # changes of the board this close together are told together
     overview_seconds: int = 10  # how often a browser without JavaScript loads the list of sessions again

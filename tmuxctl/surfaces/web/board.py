@@ -76,6 +76,7 @@ class Board:
         self._known: dict[str, KnownSession] = {}
         self._keys: frozenset[tuple[object, ...]] | None = None
         self._whole_at = float("-inf")
+        self._changes = -1
         self._lock = threading.Lock()
         self._poked = threading.Event()
         self._thread: threading.Thread | None = None
@@ -138,7 +139,11 @@ class Board:
         machine = self.control.machine
         panes = {pane.id: pane for pane in finding.list_panes(machine)}
         keys = frozenset((pane.id, pane.incarnation, pane.name, pane.dead) for pane in panes.values())
-        if keys != self._keys or time.monotonic() - self._whole_at >= TIMING.http.whole_listing_seconds:
+        timing, age = TIMING.http, time.monotonic() - self._whole_at
+        # a program that does something else now may be another one, with another profile
+        changes = self.hub.number != self._changes and age >= timing.whole_listing_seconds
+        if keys != self._keys or changes or age >= timing.rare_listing_seconds:
+            self._changes = self.hub.number
             self._list_whole()
             self._keys = keys
         for key, known in self._known.items():
