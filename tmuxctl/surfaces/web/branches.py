@@ -71,6 +71,7 @@ class Branches:
         self.known: dict[str, str | None] = {}
         self._wanted: tuple[str, ...] = ()
         self._woken = threading.Event()
+        self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def find(self, folder: str | None) -> str | None:
@@ -79,24 +80,29 @@ class Branches:
 
     def renew(self, folders: Iterable[str]) -> None:
         """Have the branches of these folders read again soon."""
-        self._wanted = tuple(dict.fromkeys(folders))[:FOLDERS_MOST]
-        if self._wanted and (self._thread is None or not self._thread.is_alive()):
-            self._thread = threading.Thread(target=self._run, name="tmuxctl-branches", daemon=True)
-            self._thread.start()
+        with self._lock:
+            self._wanted = tuple(dict.fromkeys(folders))[:FOLDERS_MOST]
+            if self._wanted and self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="tmuxctl-branches", daemon=True)
+                self._thread.start()
         self._woken.set()
 
     def stop(self) -> None:
         """Read no more."""
-        self._wanted = ()
+        with self._lock:
+            self._wanted = ()
         self._woken.set()
 
     def _run(self) -> None:
         while True:
             self._woken.wait()
             self._woken.clear()
-            if not self._wanted:
-                return
-            found = {folder: read_branch(folder) for folder in self._wanted}
+            with self._lock:
+                wanted = self._wanted
+                if not wanted:
+                    self._thread = None
+                    return
+            found = {folder: read_branch(folder) for folder in wanted}
             if found != self.known:
                 self.known = found
                 self.told()
